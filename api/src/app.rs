@@ -9,11 +9,11 @@ use crate::limits::PUBLISHER_BYTES_MAX;
 /// `/version`.
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Version {
-    /// Of the program.
+    /// The program's version.
     pub name: String,
-    /// Of its software.
+    /// The version of its software.
     pub version: String,
-    /// Of frames and messages.
+    /// The version of frames and messages.
     pub protocol: u8,
     /// The grid, 16 digits.
     pub grid: String,
@@ -32,9 +32,9 @@ pub struct App {
     /// When.
     #[serde(default)]
     pub published_at: String,
-    /// Who did that, as they call themselves; none if they do not. Nobody has checked it.
+    /// The publisher's own name for themselves, which is not checked; none if they gave none.
     pub published_by: Option<String>,
-    /// The address that they did it from; none of apps that an older version took in.
+    /// The publisher's address; none for apps that an older version accepted.
     pub published_from: Option<String>,
     /// `integer` or `float`.
     #[serde(default)]
@@ -45,13 +45,13 @@ pub struct App {
     /// Names of its jobs.
     #[serde(default)]
     pub jobs: Vec<String>,
-    /// The version of the ABI that it is made for.
+    /// The version of the ABI for which it is made.
     #[serde(default)]
     pub abi: u32,
-    /// What its module says of its memory, in words. All else is limited by the run, or by its hosts.
+    /// The memory limits of its module, in words. All other limits are those of the run or of its hosts.
     #[serde(default)]
     pub limits: Vec<String>,
-    /// What its entry point `main`, or its only one, takes; none if the module does not tell.
+    /// The parameters of its entry point `main`, or of its only one; none if the module does not describe them.
     pub arguments: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct Blob {
     pub bytes: u64,
 }
 
-/// Whether `name` can be shown as that of who published an app.
+/// Whether `name` can be shown as the name of an app's publisher.
 pub fn is_publisher(name: &str) -> bool {
     (1..=PUBLISHER_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control)
 }

@@ -5,44 +5,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-/// What became of jobs, by what hosts count and by what the tree knows.
+/// Counts of jobs, by outcome: from the counts of hosts and from the tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(default)]
 pub struct JobCounts {
-    /// Spawned.
+    /// Jobs spawned.
     pub spawned: u64,
-    /// Made visible to the scheduler.
+    /// Jobs made visible to the scheduler.
     pub exposed: u64,
-    /// Run, in place or separately.
+    /// Jobs run, in place or separately.
     pub executed: u64,
-    /// Taken by another worker of the same host.
+    /// Jobs taken by another worker of the same host.
     pub stolen_local: u64,
-    /// Stolen from other hosts.
+    /// Jobs stolen from other hosts.
     pub stolen: u64,
-    /// Of these, from other sites.
+    /// Jobs stolen from other sites; included in `stolen`.
     pub stolen_wide: u64,
-    /// Stolen, and lost with a thief that crashed, as the hosts that had lent them count: those that the thief had not begun are
-    /// included. Lost root jobs are not, but in `root_losses` of the run.
+    /// Stolen jobs lost with a thief that crashed, as counted by the hosts that had lent them. Jobs that the thief had
+    /// not begun are included. Lost root jobs are not included; `root_losses` of the run counts them.
     pub lost: u64,
-    /// Stolen, begun, and given back by a thief that left or paused, or had no room. Root jobs are included, and count at the
-    /// host that gave them back.
+    /// Stolen jobs that a thief began and gave back because it left, paused, or had no room. Root jobs are included,
+    /// and count at the host that gave them back.
     pub given_back: u64,
-    /// Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job, jobs below a
-    /// lost one, and orphans of jobs that were given back are included, and less, since results are reused and adopted instead.
-    /// Jobs that a host gave back when it left, and those of a run that was suspended, are not lost.
+    /// Jobs lost and begun again; each counts once, however often it was lost. This may be more than `lost`, because
+    /// the root job, jobs below a lost one, and orphans of jobs that were given back are included. It may be less,
+    /// because results are reused and adopted instead. Jobs that a host gave back when it left, and jobs of a suspended
+    /// run, are not lost.
     pub redone: u64,
-    /// Not run because the result table had their results.
+    /// Jobs not run because the result table had their results.
     pub reused: u64,
     /// Orphans whose results were used.
     pub adopted: u64,
-    /// Results recorded for the case of a crash.
+    /// Results recorded in case of a crash.
     pub recorded: u64,
-    /// Stopped because nobody wanted them any more.
+    /// Jobs stopped because they were not wanted any more.
     pub aborted: u64,
 }
 
 impl From<Jobs> for JobCounts {
-    /// As hosts have counted; they do not know what was begun before.
+    /// The counts of hosts, which do not know which jobs were begun before.
     fn from(jobs: Jobs) -> Self {
         // Named one by one, so that none that is added is forgotten.
         let Jobs {

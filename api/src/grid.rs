@@ -11,9 +11,9 @@ use crate::JobCounts;
 /// `/api/v1/runs/{run}/log`.
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Log {
-    /// The newest that are kept, in order.
+    /// The newest lines that are kept, in order.
     pub lines: Vec<LogLine>,
-    /// Lines after the asked one that are not kept any more.
+    /// The number of lines after the requested one that are not kept any more.
     #[serde(default)]
     pub dropped: u64,
 }
@@ -23,15 +23,15 @@ pub struct Log {
 pub struct LogLine {
     /// Counts from 1.
     pub number: u64,
-    /// Where it was written.
+    /// The host on which it was written.
     #[serde(default)]
     pub host: String,
     /// The name of the job that wrote it.
     #[serde(default)]
     pub job: String,
-    /// The beginning of that job's key, by which the run's tree has it; none if its host did not tell.
+    /// The beginning of that job's key, as in the run's tree; none if its host did not report it.
     pub tag: Option<String>,
-    /// The line.
+    /// The text of the line.
     pub text: String,
 }
 
@@ -47,7 +47,7 @@ pub struct Host {
     /// Its workers.
     #[serde(default)]
     pub threads: u32,
-    /// Of its software.
+    /// The version of its software.
     #[serde(default)]
     pub version: String,
     /// Whether its link is open.
@@ -55,22 +55,22 @@ pub struct Host {
     pub connected: bool,
     /// Why it takes no new work.
     pub paused: Option<String>,
-    /// When it joined. That it lost its link since, or that the coordinator was started again, changes nothing.
+    /// When it joined. This does not change if it loses its link or the coordinator is restarted.
     #[serde(default)]
     pub since: String,
     /// Runs whose app it has loaded.
     #[serde(default)]
     pub runs: Vec<u64>,
-    /// What became of jobs there, in runs that are under way and in those that have ended while it was there and
-    /// this coordinator ran.
+    /// Counts of jobs there, in runs under way and in runs that have ended while it was in the grid and this
+    /// coordinator ran.
     #[serde(default)]
     pub jobs: JobCounts,
     /// Workers that compute now.
     #[serde(default)]
     pub busy: u32,
-    /// `working`: workers compute. `idle`: none does. `paused`: it takes no work. `away`: its link is broken, and it is given up
-    /// unless it is back in a moment. One that was given up or has left is gone: it is in no list, and in a run `there` is
-    /// false.
+    /// `working`: workers compute. `idle`: no worker computes. `paused`: it takes no work. `away`: its link is broken,
+    /// and it is given up unless it is back in a moment. A host that was given up or has left is gone: it is in no
+    /// list, and `there` is false in runs.
     #[serde(default)]
     pub state: String,
     /// Why it does nothing, in a sentence.
@@ -81,11 +81,11 @@ pub struct Host {
     /// Jobs that other hosts got from it, in the same runs.
     #[serde(default)]
     pub steals_out: u64,
-    /// To the coordinator and back.
+    /// The round-trip time to the coordinator.
     pub rtt_ms: Option<f64>,
-    /// Jobs that it runs in a second of processor time, over the median of the hosts that work on the same run; of
-    /// several runs, the mean weighted by its work. None until it has worked for a second and run a hundred
-    /// jobs of a run of which another host has, too.
+    /// Jobs that it runs in a second of processor time, divided by the median of the hosts that work on the same
+    /// run; for several runs, the mean weighted by its work. None until it has worked for a second and run a
+    /// hundred jobs of a run, and another host has done so as well.
     pub speed: Option<f64>,
 }
 
@@ -95,11 +95,11 @@ pub struct Host {
 pub struct Status {
     /// The grid, 16 digits.
     pub grid: String,
-    /// Of the software.
+    /// The version of the software.
     pub version: String,
-    /// Since this process began.
+    /// Time since this process started.
     pub uptime_s: f64,
-    /// Hosts that are there.
+    /// Hosts in the grid.
     pub hosts: usize,
     /// Their workers.
     pub threads: u32,
@@ -107,20 +107,20 @@ pub struct Status {
     pub runs: BTreeMap<String, u64>,
     /// Open websockets.
     pub links: usize,
-    /// Messages for the coordinator itself since this process began.
+    /// Messages for the coordinator itself since this process started.
     pub messages_in: u64,
-    /// Frames passed on from host to host.
+    /// Frames relayed from host to host.
     pub relayed_frames: u64,
     /// Their bytes.
     pub relayed_bytes: u64,
     /// Hosts that broke the protocol.
     pub misbehaviours: u64,
-    /// Why nothing can be saved.
+    /// Why nothing can be saved, if that is the case.
     pub trouble: Option<String>,
     /// Jobs run in the last seconds.
     pub jobs_per_s: f64,
-    /// Of the work that hosts have reported since this coordinator was started, what was done again after a crash, from 0
-    /// to 1.
+    /// The share, from 0 to 1, of work done again after a crash, in the work that hosts have reported since this
+    /// coordinator started.
     pub redone_share: f64,
     /// Open websockets of pages.
     pub watchers: usize,

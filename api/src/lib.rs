@@ -1,10 +1,10 @@
-//! The coordinator's HTTP API: what its JSON consists of, and the rules that both sides must know. The coordinator writes
-//! these types and `sateen` reads them; the dashboard's TypeScript, the tables of `docs/api.md` and the OpenAPI document
-//! are made from them.
+//! The coordinator's HTTP API: the types of its JSON, and the rules that both sides must know. The coordinator writes
+//! these types and `sateen` reads them. The dashboard's TypeScript, the tables of `docs/api.md` and the OpenAPI
+//! document are generated from them.
 //!
-//! The two sides may be of different versions. A field that an older coordinator does not write has a default. A field
-//! that this version does not know is ignored in an answer and refused in a [`Submission`], where it would change the
-//! run. A kind that this version does not know is read as `Other`, or as the most cautious that there is.
+//! The two sides may have different versions. A field that an older coordinator does not write has a default. An
+//! unknown field is ignored in an answer and refused in a [`Submission`], where it would change the run. An unknown
+//! kind is read as `Other`, or as the most cautious kind.
 
 mod app;
 mod counts;

@@ -6,17 +6,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-/// Digits of a job's key, or of its beginning. Fewer are too easily another's.
+/// Number of digits of a job's key, or of its beginning. Fewer digits may easily match another job.
 pub const KEY_DIGITS: RangeInclusive<usize> = 8..=64;
-/// Bytes of the words that runs are searched for.
+/// Maximum bytes of the words for which runs are searched.
 pub const SEARCH_BYTES_MAX: usize = 256;
-/// Runs in one answer.
+/// Maximum runs in one answer.
 pub const RUNS_LISTED_MAX: u32 = 1000;
-/// What somebody who publishes an app calls themselves, in bytes.
+/// Maximum length of a publisher's name, in bytes.
 pub const PUBLISHER_BYTES_MAX: usize = 64;
 
-/// A run's limits. Those that are submitted and those that are shown have the same fields, and are two types because only one
-/// may have others.
+/// A run's limits. Submitted and shown limits have the same fields. They are two types because only one of them may
+/// have unknown fields.
 macro_rules! limits_of_a_run {
     ($(#[$($of_type:tt)*])* $name:ident, $(#[$($of_field:tt)*])*) => {
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
@@ -31,16 +31,17 @@ macro_rules! limits_of_a_run {
             /// A result, a job's parameters, or an output.
             $(#[$($of_field)*])*
             pub output_bytes: Option<u64>,
-            /// The replicas of the run's shared objects at one host, together.
+            /// All replicas of the run's shared objects on one host.
             $(#[$($of_field)*])*
             pub shared_bytes: Option<u64>,
             /// How long a job's guard may be false, in milliseconds.
             $(#[$($of_field)*])*
             pub guard_wait_ms: Option<u64>,
-            /// For how long the run may be under way, in milliseconds: its root job is at a host.
+            /// How long the run may be under way, in milliseconds: the time during which a host has its root
+            /// job.
             $(#[$($of_field)*])*
             pub time_ms: Option<u64>,
-            /// Processor time of its jobs at all hosts together, in milliseconds.
+            /// Processor time of its jobs on all hosts together, in milliseconds.
             $(#[$($of_field)*])*
             pub cpu_ms: Option<u64>,
         }
@@ -86,15 +87,15 @@ macro_rules! limits_of_a_run {
 }
 
 limits_of_a_run!(
-    /// What is not said is the host's default.
+    /// For limits that are not set, the host's default holds.
     RunLimits,
 );
 
 limits_of_a_run!(
-    /// What is not given is the host's default.
+    /// For limits that are not given, the host's default holds.
     #[serde(deny_unknown_fields)]
     SubmittedLimits,
-    // An older coordinator refuses a limit that it does not know, even where it is none.
+    // An older coordinator refuses a limit that it does not know, even if the limit is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
 );
 

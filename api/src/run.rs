@@ -23,7 +23,7 @@ pub struct Submission {
     /// Hashes of uploaded blobs, by name.
     #[serde(default)]
     pub inputs: BTreeMap<String, String>,
-    /// What guests may use.
+    /// The limits of guests.
     #[serde(default)]
     pub limits: SubmittedLimits,
     /// How idle hosts choose victims.
@@ -31,14 +31,14 @@ pub struct Submission {
     #[ts(type = "string")]
     #[schemars(with = "String")]
     pub stealing: Stealing,
-    /// What survives a crash.
+    /// Which work survives a crash.
     #[serde(default)]
     #[ts(type = "string")]
     #[schemars(with = "String")]
     pub fault_tolerance: FaultTolerance,
-    /// Finished work is recorded so often.
+    /// How often finished work is recorded.
     pub record_every_ms: Option<u32>,
-    /// NaNs are canonicalised by the engine.
+    /// Whether the engine makes NaNs canonical.
     #[serde(default)]
     pub strict_nan: bool,
 }
@@ -73,8 +73,8 @@ pub struct Run {
     pub started_at: Option<String>,
     /// When it was over.
     pub ended_at: Option<String>,
-    /// From its start to its end, or until now, in seconds. The time for which it was suspended is included; a `--time-limit`
-    /// does not count that.
+    /// Time from its start to its end, or until now, in seconds. This includes the time for which it was suspended; a
+    /// `--time-limit` does not.
     #[serde(default)]
     pub elapsed_s: f64,
     /// How long it has waited for its start, in seconds; absent once it has started or is over.
@@ -85,7 +85,7 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub inputs: Option<BTreeMap<String, String>>,
-    /// What keeps the run from being faster, or kept it; absent in lists, and where too little is known.
+    /// What keeps the run, or kept it, from being faster; absent in lists, and if too little is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub held_up_by: Option<HoldUp>,
@@ -103,49 +103,49 @@ pub struct AppOfRun {
     pub name: String,
 }
 
-/// How a run goes, or went.
+/// The figures of a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(default)]
 pub struct Figures {
-    /// Whether these numbers are all. `so_far`: hosts still count, until a moment after the end. `final`: all hosts that were
-    /// there at the end have reported their last counts. `partial`: not all have, and what was done in the last second or so
-    /// may be missing.
+    /// Whether these numbers are complete. `so_far`: hosts still count, until a moment after the end. `final`: all
+    /// hosts that were in the grid at the end have reported their last counts. `partial`: not all have, and the work of
+    /// about the last second may be missing.
     #[serde(default = "Counted::before")]
     pub counted: Counted,
-    /// Hosts that have computed something of it, each host process once: one that found nothing to do does not count, and one
-    /// that was started again counts as another.
+    /// Hosts that have computed part of it, each host process once: a host that found no work does not count, and one
+    /// that was restarted counts as another.
     pub hosts: u64,
-    /// Workers of these hosts, of those that are gone as well.
+    /// Workers of these hosts, including those that are gone.
     pub threads: u32,
     /// What became of its jobs.
     pub jobs: JobCounts,
     /// Steals between hosts.
     pub steals: Steals,
-    /// Processor time in guests, of all hosts, in seconds. What a host did in the last half second or so before a crash is not
-    /// known.
+    /// Processor time in guests, of all hosts, in seconds. The work of a host in about the last half second before a
+    /// crash is not known.
     pub work_s: f64,
-    /// For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of their processors.
-    /// The rest had other programs of their machines.
+    /// How long all workers together computed, in seconds of wall-clock time. For `work_s` of it they had a processor;
+    /// for the rest, other programs of their machines had it.
     pub computed_s: f64,
-    /// Of `work_s`, what is behind the result, each job once; null until the run is over. Where results were used again so often
-    /// that more is behind the answer than was ever computed, this and `lost_work_s` are null.
+    /// The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
+    /// so often that the result stands for more work than was ever computed, this and `lost_work_s` are null.
     pub answer_work_s: Option<f64>,
-    /// Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted; of a run without a result, all.
-    /// Null until the run is over.
+    /// The part of `work_s` that was not used: work lost with a host, done twice, or of aborted jobs; for a run without
+    /// a result, all of it. Null until the run is over.
     pub lost_work_s: Option<f64>,
-    /// Of `work_s`, what had been done before: work between results that are found again where a host crashed, left, paused,
-    /// suspended the run or could not go on with it, and behind the last of them for an interval of recording if it crashed,
-    /// since nobody knows how far it was.
+    /// The part of `work_s` that repeats earlier work, after a host crashed, left, paused, suspended the run or could
+    /// not continue it: work between results that are found again. After a crash, it also includes one interval of
+    /// recording after the last of these results, because it is not known how far the host was.
     pub redone_work_s: f64,
-    /// Processor time behind results that were reused or adopted, in seconds, counted each time that one was: without them it
-    /// would have been computed again.
+    /// Processor time of results that were reused or adopted, in seconds, counted each time: without these results, the
+    /// work would have been done again.
     pub saved_work_s: f64,
-    /// The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and bounds nothing. Null
-    /// until the run is over, and where `answer_work_s` is.
+    /// The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and is not a
+    /// bound. Null until the run is over, and if `answer_work_s` is null.
     pub span_s: Option<f64>,
-    /// What the root job reports; null if nothing.
+    /// The progress that the root job reports; null if none.
     pub progress: Option<Progress>,
-    /// Why there is no result; null if there is one, or may be.
+    /// Why there is no result; null if there is one, or may be one later.
     pub error: Option<RunFailure>,
     /// The id of the host that has the root job, or had it at the end.
     pub root_host: Option<String>,
@@ -153,28 +153,29 @@ pub struct Figures {
     pub root_losses: u32,
     /// Its result table on the coordinator.
     pub table: TableSize,
-    /// Each host that took part, also of one that found nothing to do; of very many that are gone, the first to go are one.
+    /// Each host that took part, including hosts that found no work. If very many are gone, the first of these are
+    /// combined into one.
     pub by_host: Vec<HostOfRun>,
 }
 
-/// Whether a run's numbers are all.
+/// Whether a run's numbers are complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
-    /// Hosts count on: the run is not over, or was a moment ago.
+    /// Hosts still count: the run is not over, or ended a moment ago.
     #[default]
     SoFar,
-    /// The run is over, and all hosts that were there at its end have said what they counted last.
+    /// The run is over, and all hosts that were in the grid at its end have reported their last counts.
     Final,
-    /// The run is over, and some of these hosts have not said that, or the coordinator was started again before they
-    /// could: what was done in the last second or so may be missing.
-    // Whatever only newer coordinators know is read as this.
+    /// The run is over, and some of these hosts have not reported them, or the coordinator was restarted before they
+    /// could: the work of about the last second may be missing. Kinds that only newer coordinators know are read as
+    /// this.
     #[serde(other)]
     Partial,
 }
 
 impl Counted {
-    /// Of runs that ended under an earlier version, which took no last counts.
+    /// For runs that ended under an earlier version, which did not collect last counts.
     fn before() -> Self {
         Self::Partial
     }
@@ -183,24 +184,24 @@ impl Counted {
 /// Steals between hosts.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Steals {
-    /// Requests for jobs that hosts sent one another, those that gave none as well.
+    /// Requests for jobs that hosts sent one another, including those without success.
     pub requests: u64,
 }
 
-/// What the root job reports.
+/// The progress that the root job reports.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Progress {
     /// How much is done.
     pub done: u64,
-    /// Of how much; 0 if that is not known.
+    /// The total; 0 if it is not known.
     pub total: u64,
 }
 
 /// Why a run has no result.
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunFailure {
-    /// `job`: one panicked or trapped; `app`: the app returned an error; `input`: it refused its arguments or inputs; `limit`: a
-    /// limit was exceeded; `unable`: no host could run it.
+    /// `job`: a job panicked or trapped; `app`: the app returned an error; `input`: the app refused its arguments or
+    /// inputs; `limit`: a limit was exceeded; `unable`: no host could run it.
     pub kind: String,
     /// In a sentence.
     pub message: String,
@@ -226,23 +227,23 @@ pub struct TableSize {
 pub struct HostOfRun {
     /// Its id.
     pub host: String,
-    /// Its name; empty when that is not known any more.
+    /// Its name; empty if it is not known any more.
     pub name: String,
     /// Its site.
     pub site: String,
-    /// Whether it is still there. One that is not has left or was given up: pages and commands call it gone.
+    /// Whether it is still there. If not, it has left or was given up: pages and commands call it gone.
     pub there: bool,
     /// What became of jobs there.
     pub jobs: JobCounts,
     /// Processor time in guests, in seconds.
     pub work_s: f64,
-    /// For how long its workers computed, together, in seconds of the clock; see `computed_s` of the run.
+    /// How long all its workers together computed, in seconds of wall-clock time; see `computed_s` of the run.
     pub computed_s: f64,
-    /// Of `work_s`, what had been done before; see `redone_work_s` of the run.
+    /// The part of `work_s` that repeats earlier work; see `redone_work_s` of the run.
     pub redone_work_s: f64,
     /// Updates of shared objects that its jobs made.
     pub updates: u64,
-    /// What its replicas of shared objects take, in bytes.
+    /// Size of its replicas of shared objects, in bytes.
     pub shared_bytes: u64,
     /// Workers that compute now.
     pub busy: u32,
@@ -251,14 +252,15 @@ pub struct HostOfRun {
 }
 
 impl HostOfRun {
-    /// Whether the host has computed anything of the run. One that only asked for jobs, and got none, has not.
+    /// Whether the host has computed any part of the run. A host that only asked for jobs, and got none, has
+    /// not.
     pub fn has_computed(&self) -> bool {
         self.work_s > 0.0 || self.jobs.executed > 0
     }
 }
 
 impl Run {
-    /// Whether nothing can happen to it any more; of a state that only newer coordinators know, false.
+    /// Whether the state is final; false for a state that only newer coordinators know.
     pub fn is_over(&self) -> bool {
         RunState::parse(&self.state).is_some_and(RunState::is_over)
     }

@@ -1,5 +1,5 @@
-//! What is made from the types: the dashboard's TypeScript and the tables of `docs/api.md`. These tests compare both with the
-//! types, and write them anew with `SATEEN_WRITE_TYPES=1` (`cargo xtask types`).
+//! Files generated from the types: the dashboard's TypeScript and the tables of `docs/api.md`. These tests compare both
+//! with the types, and regenerate them with `SATEEN_WRITE_TYPES=1` (`cargo xtask types`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use ts_rs::{Config, TS};
 
 use crate::*;
 
-/// All types as TypeScript, by their files. Numbers of 64 bits are numbers: none of them is an id.
+/// All types as TypeScript, by file. Integers of 64 bits become numbers, because none of them is an id.
 fn typescript() -> BTreeMap<String, String> {
     let config = Config::new().with_large_int("number");
     let mut files = BTreeMap::new();
@@ -106,7 +106,7 @@ fn rows(files: &BTreeMap<String, String>, of: &str, prefix: &str, table: &mut St
             None => (inner, ""),
         };
         let is_object = files.contains_key(&format!("{inner}.ts")) && !fields(files, inner).is_empty();
-        // What a host has of a run is told as of the run.
+        // A host's counts of a run are described with those of the run.
         if is_object && inner == "JobCounts" && !prefix.is_empty() {
             let _ = writeln!(
                 table,
@@ -121,8 +121,8 @@ fn rows(files: &BTreeMap<String, String>, of: &str, prefix: &str, table: &mut St
     }
 }
 
-/// What the book says of the API's fields is what the OpenAPI document and the pages' types say: all come from the Rust
-/// types. With `SATEEN_WRITE_TYPES=1` its tables are written anew.
+/// The book describes the API's fields as the OpenAPI document and the pages' types do: all come from the Rust types.
+/// With `SATEEN_WRITE_TYPES=1` the tables are regenerated.
 #[test]
 fn the_pages_types_are_in_the_book() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/api.md");
@@ -155,7 +155,7 @@ fn the_pages_types_are_in_the_book() {
     assert!(!fresh.contains("[`"), "links within comments are none in the book");
 }
 
-/// With `SATEEN_WRITE_TYPES=1` the files are written anew.
+/// With `SATEEN_WRITE_TYPES=1` the files are regenerated.
 #[test]
 fn the_pages_types_are_these() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web-ui/src/lib/api");
@@ -177,7 +177,7 @@ fn the_pages_types_are_these() {
     }
 }
 
-/// Types of the pages' own, which say more than a string does: the states of runs, and which of them are over.
+/// The pages' own types, which are more precise than a string: the states of runs, and which of them are final.
 #[test]
 fn the_pages_states_of_runs_are_the_protocols() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web-ui/src/lib/types.ts");

@@ -1,4 +1,4 @@
-//! What `/ws/watch` sends, and what pages show of a run beside its figures.
+//! The data that `/ws/watch` sends, and the details of a run that pages show in addition to its figures.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,28 +6,29 @@ use ts_rs::TS;
 
 use crate::{Host, Run, Status};
 
-/// The topic `grid`, and `/api/v1/overview`. In a delta, `runs` and `hosts` are those that have changed.
+/// The topic `grid`, and `/api/v1/overview`. In a delta, `runs` and `hosts` contain only those that have
+/// changed.
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Grid {
     /// As `/api/v1/status`.
     pub status: Status,
-    /// The newest, and all that are not over; without what each host did.
+    /// The newest runs, and all unfinished ones; without the figures of each host.
     pub runs: Vec<Run>,
-    /// Those that are there.
+    /// The hosts in the grid.
     pub hosts: Vec<Host>,
-    /// Ids of hosts that are there no more.
+    /// Ids of hosts that are gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub hosts_gone: Option<Vec<String>>,
-    /// Runs that are listed no more.
+    /// Runs that are no longer listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub runs_gone: Option<Vec<u64>>,
-    /// What somebody should look at. Always all.
+    /// Problems that need attention. Always all of them.
     pub alerts: Vec<Alert>,
 }
 
-/// Something that somebody should look at.
+/// A problem that needs attention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Alert {
     /// `info`, `warn` or `error`.
@@ -36,7 +37,7 @@ pub struct Alert {
     pub text: String,
     /// Since when.
     pub since: String,
-    /// Of which run.
+    /// The run that it is about.
     pub run: Option<u64>,
     /// Of which host.
     pub host: Option<String>,
@@ -47,28 +48,29 @@ pub struct Alert {
 pub struct RunDetails {
     /// As `/api/v1/runs/{run}`.
     pub run: Run,
-    /// Jobs that ran separately, by depth, also those that the tree has no room for.
+    /// Jobs that ran separately, by depth, including those for which the tree has no room.
     #[serde(default)]
     pub depths: Vec<Depth>,
     /// The time that is left.
     pub remaining: Option<Remaining>,
-    /// Why that cannot be said.
+    /// Why the time left is not known.
     pub remaining_why: Option<String>,
-    /// How many workers computed, on average: their time by the run's. None where what workers did is no longer kept.
+    /// The average number of workers that computed: their time divided by the run's. None if the workers' times are
+    /// no longer kept.
     pub mean_busy: Option<f64>,
-    /// From the root down: of each job's children, that which ended last.
+    /// The chain from the root down: of each job's children, the one that ended last.
     #[serde(default)]
     pub critical_path: Vec<CriticalJob>,
-    /// How it went.
+    /// Its progress over time.
     #[serde(default)]
     pub series: SeriesOfRun,
-    /// What happened; the newest.
+    /// The newest events.
     #[serde(default)]
     pub events: Vec<RunEvent>,
     /// Names of its jobs.
     #[serde(default)]
     pub kinds: Vec<String>,
-    /// Whether its tree, timeline, series, events and log are kept. Of old runs they are not.
+    /// Whether its tree, timeline, series, events and log are kept. For old runs they are not.
     #[serde(default)]
     pub is_kept: bool,
 }
@@ -83,23 +85,23 @@ pub struct HoldUp {
     pub text: String,
 }
 
-/// Kinds of what holds a run up.
+/// Reasons that hold a run up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldUpKind {
     /// Its workers compute.
     Nothing,
-    /// It waits, or waited, for hosts, its turn, or somebody.
+    /// It waits, or waited, for hosts, its turn, or a user.
     Waiting,
-    /// The hosts' processors do other things.
+    /// The hosts' processors are busy with other programs.
     Starved,
     /// Its hosts compute for other runs, too.
     Sharing,
-    /// It computes what was lost in crashes.
+    /// It repeats work that was lost in crashes.
     Recovery,
-    /// One job, or few, while all others are done.
+    /// One job, or a few, still run while all others are done.
     Straggler,
-    /// Jobs' parameters take time to travel.
+    /// Sending jobs' parameters takes time.
     Parameters,
     /// There are fewer jobs than workers.
     Parallelism,
@@ -114,24 +116,25 @@ pub enum HoldUpKind {
 /// Jobs of one depth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Depth {
-    /// Spawns below the root. The last one stands for those below it, too, when there are very many.
+    /// Spawns below the root. If there are very many depths, the last one includes those below it.
     pub depth: u32,
-    /// They run.
+    /// Jobs that run.
     pub running: u64,
-    /// They have a result.
+    /// Jobs with a result.
     pub done: u64,
-    /// They failed, were aborted or are lost.
+    /// Jobs that failed, were aborted or are lost.
     pub other: u64,
 }
 
-/// How long a run may still take: a band, and what is likely within it. Past bands of nine moments in ten held.
+/// How long a run may still take: a range, and the likely time within it. At nine of ten past moments, the
+/// range was right.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Remaining {
-    /// At least so long, in seconds.
+    /// The least time, in seconds.
     pub low_s: f64,
-    /// At the mean pace so far.
+    /// The time at the mean pace so far.
     pub likely_s: f64,
-    /// At most.
+    /// The most time.
     pub high_s: f64,
 }
 
@@ -142,7 +145,7 @@ pub struct CriticalJob {
     pub job: String,
     /// Its name.
     pub function: String,
-    /// Processor time, descendants included, once it is done.
+    /// Processor time, including its descendants, once it is done.
     pub work_s: Option<f64>,
     /// The name of its host.
     pub host: String,
@@ -152,13 +155,13 @@ pub struct CriticalJob {
     pub ended_ms: Option<u32>,
 }
 
-/// How a run went: points in time, and values at each.
+/// A run over time: points in time, and values at each.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(default)]
 pub struct SeriesOfRun {
     /// Milliseconds since the run was submitted.
     pub t_ms: Vec<u32>,
-    /// Workers that computed; null, as all that follows, while the coordinator was away.
+    /// Workers that computed; null, like all following values, while the coordinator was away.
     pub busy: Vec<Option<f64>>,
     /// Workers.
     pub workers: Vec<Option<f64>>,
@@ -168,7 +171,7 @@ pub struct SeriesOfRun {
     pub redone_per_s: Vec<Option<f64>>,
 }
 
-/// What happened to a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunEvent {
     /// Counts from 1.
@@ -191,7 +194,7 @@ pub struct RunEvent {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// Somebody submitted it.
+    /// It was submitted.
     Submitted,
     /// A host has its root job.
     Started,
@@ -201,8 +204,8 @@ pub enum EventKind {
     HostLeft,
     /// A host was given up.
     HostLost,
-    /// Jobs of the tree were running at a host when it was given up. Their number is not that by which `jobs.lost` grows: that
-    /// has jobs that were lent to the host, also those that it had not begun, and not the root.
+    /// Jobs of the tree were running on a host when it was given up. `jobs.lost` may grow by another number: it counts
+    /// jobs that were lent to the host, including those that it had not begun, but not the root.
     #[serde(alias = "jobs_lost")]
     JobsInterrupted,
     /// An orphan has a new owner.
@@ -213,9 +216,9 @@ pub enum EventKind {
     RootLost,
     /// A host cannot take part.
     Unable,
-    /// It rests.
+    /// It was suspended.
     Suspended,
-    /// It goes on.
+    /// It was resumed.
     Resumed,
     /// The coordinator was restarted.
     CoordinatorRestarted,
@@ -232,9 +235,9 @@ pub enum EventKind {
 /// `/api/v1/runs/{run}/timeline`, and the topic `timeline/N`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Timeline {
-    /// The length of a stretch.
+    /// The length of an interval.
     pub bucket_ms: u32,
-    /// When the first begins, in milliseconds since the run was submitted.
+    /// When the first interval begins, in milliseconds since the run was submitted.
     pub from_ms: u32,
     /// Workers.
     pub rows: Vec<TimelineRow>,
@@ -242,7 +245,7 @@ pub struct Timeline {
     pub idle_why: Vec<IdleWhy>,
 }
 
-/// What a worker did, by stretches: shares of each from 0 to 1, or null where it was not there.
+/// A worker's activities in each interval: shares from 0 to 1, or null if the host was not in the grid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct TimelineRow {
     /// Its host's id.
@@ -251,15 +254,15 @@ pub struct TimelineRow {
     pub host_name: String,
     /// Its host's site.
     pub site: String,
-    /// Its number there.
+    /// Its number on the host.
     pub worker: u16,
     /// It computed.
     pub work: Vec<Option<f64>>,
-    /// It computed what had been lost.
+    /// It repeated lost work.
     pub recover: Vec<Option<f64>>,
     /// It looked for work.
     pub steal: Vec<Option<f64>>,
-    /// Jobs of its host waited for results, and there was nothing else to do.
+    /// Jobs of its host waited for results, and there was no other work.
     pub wait: Vec<Option<f64>>,
 }
 
@@ -268,22 +271,22 @@ pub struct TimelineRow {
 pub struct IdleWhy {
     /// Milliseconds since the run was submitted.
     pub from_ms: u32,
-    /// The same; none while it lasts.
+    /// The end, in the same unit; none while it lasts.
     pub to_ms: Option<u32>,
-    /// The host, if it is one host that did nothing.
+    /// The host, if only one host did nothing.
     pub host: Option<String>,
     /// In a sentence.
     pub text: String,
 }
 
-/// What stands before the records in a frame of the topic `tree/N`.
+/// The data before the records in a frame of the topic `tree/N`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct TreeTable {
-    /// Hosts, by the numbers that records have; absent if they are as before.
+    /// Hosts, by the numbers in records; absent if they have not changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub hosts: Option<Vec<TreeHost>>,
-    /// Names of jobs by kind; absent if they are as before.
+    /// Names of jobs by kind; absent if they have not changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub kinds: Option<Vec<String>>,
@@ -291,7 +294,7 @@ pub struct TreeTable {
     pub shown: u64,
     /// Jobs that were begun in instances of their own.
     pub total: u64,
-    /// What is not shown, as far as that is known.
+    /// What is not shown, as far as is known.
     pub left_out: u64,
     /// The root's name.
     pub entry_point: String,

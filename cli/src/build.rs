@@ -26,7 +26,7 @@ pub fn build(flags: &Flags) -> Result<(), Failure> {
     built
 }
 
-/// Whether a file is a wasm module, which an earlier build may have made.
+/// Whether a file is a wasm module, for example from an earlier build.
 fn is_module(path: &Path) -> bool {
     let mut magic = [0; 4];
     let read =
@@ -54,7 +54,7 @@ fn build_package(package: &str, manifest: &Path, flags: &Flags, output: &Path) -
     Ok(())
 }
 
-/// The app's name and its Cargo.toml: the one that was named, or that of this folder or one above.
+/// The app's name and its Cargo.toml: the given one, or that of this folder or one above.
 pub fn find_app(named: Option<&Path>, flags: &CargoFlags) -> Result<(String, PathBuf), Failure> {
     find_package(&find_manifest(named)?, flags)
 }
@@ -118,7 +118,7 @@ pub fn no_cargo(error: std::io::Error) -> Failure {
     Failure::usage(format!("cargo cannot be started ({}); install Rust with rustup", explained(&error)))
 }
 
-/// Adds the wasm target to the toolchain if it is not there.
+/// Adds the wasm target to the toolchain if it is missing.
 fn install_target() -> Result<(), Failure> {
     let folder = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", TARGET])
@@ -137,16 +137,16 @@ fn install_target() -> Result<(), Failure> {
     }
 }
 
-/// What is made of an app.
+/// What to build of an app.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Product {
-    /// Its module.
+    /// The app's module.
     App,
-    /// The module that has its tests as well.
+    /// The module that contains the app's tests as well.
     Tests,
 }
 
-/// Compiles for speed, with names kept for backtraces; gives the module.
+/// Compiles for speed, keeps names for backtraces, and returns the module.
 pub fn compile(
     manifest: &Path,
     stack: usize,
@@ -164,7 +164,7 @@ pub fn compile(
         &[
             "-Ctarget-feature=+simd128".to_owned(),
             format!("-Clink-arg=-zstack-size={stack}"),
-            // The host tells by it whether the app ran out of that stack.
+            // With it, the host can detect that the app ran out of this stack.
             "-Clink-arg=--export=__stack_pointer".to_owned(),
         ],
     );
@@ -201,29 +201,29 @@ pub fn compile(
         .map_err(|error| Failure::usage(format!("{}: {}", module.display(), readable(&error))))
 }
 
-/// Why a crate that draws random numbers from the system does not compile.
+/// Explains why a crate that draws random numbers from the system does not compile.
 const NO_RANDOMNESS: &str = "the app does not compile: one of its dependencies asks the system for random numbers, and a sandbox \
      has none; use that one (often `rand` or `uuid`) without its default features and with a seed that is a parameter, or \
      sateen::SplitMix64; `cargo tree -e features -i getrandom` says which it is";
 
-/// What cargo tells while it compiles.
+/// Cargo's messages while it compiles.
 #[derive(Default)]
 struct Told {
-    /// The module that it has made.
+    /// The module that cargo has made.
     module: Option<PathBuf>,
-    /// `getrandom` does not compile.
+    /// Whether `getrandom` does not compile.
     needs_randomness: bool,
 }
 
 impl Told {
-    /// Reads all, and passes on to the user what is for them.
+    /// Reads all messages, and shows those for the user.
     fn read(stdout: Option<ChildStdout>, manifest: &Path, product: Product) -> Self {
         let mut told = Self::default();
         let lines = stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines());
         for line in lines.map_while(Result::ok) {
             let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
             if let Some(text) = message["message"]["rendered"].as_str() {
-                // Where cargo shows its progress, that line goes first.
+                // If cargo shows its progress, erase that line first.
                 let begin = if std::io::stderr().is_terminal() { "\r\u{1b}[K" } else { "" };
                 eprint!("{begin}{text}");
                 told.needs_randomness |=
@@ -244,8 +244,8 @@ impl Told {
     }
 }
 
-/// Gives `flags` to rustc, besides the user's own. Where those come from the environment, cargo looks
-/// nowhere else.
+/// Passes `flags` to rustc, in addition to the user's own. If those come from the environment, cargo
+/// reads no other source.
 fn add_flags(command: &mut Command, flags: &[String]) {
     const SEPARATOR: &str = "\x1f";
     let of_user = match (std::env::var("CARGO_ENCODED_RUSTFLAGS"), std::env::var("RUSTFLAGS")) {
@@ -264,7 +264,7 @@ fn add_flags(command: &mut Command, flags: &[String]) {
     command.env("CARGO_ENCODED_RUSTFLAGS", all.join(SEPARATOR));
 }
 
-/// Writes the module in one step: whoever runs it meanwhile sees the old one or the new one.
+/// Writes the module in one step: a run that starts meanwhile sees either the old or the new one.
 fn put(bytes: &[u8], output: &Path) -> Result<(), Failure> {
     let wrong = |error: std::io::Error| Failure::usage(format!("{}: {}", output.display(), readable(&error)));
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,4 +1,5 @@
-//! `sateen check`: what a module is, and why a host would refuse it, or could not compile it.
+//! `sateen check`: the contents of a module, and why a host would refuse it or could not compile
+//! it.
 
 use std::fmt::Write;
 
@@ -37,20 +38,20 @@ fn compile(bytes: &[u8], limits: &Limits) -> Result<(), RunError> {
     sateen_host::App::load(&Engine::new(limits, false)?, bytes, None).map(drop)
 }
 
-/// Compiles the module as a host without a bound on its memory would.
+/// Compiles the module like a host without a memory limit.
 #[cfg(unix)]
 fn compile(bytes: &[u8], limits: &Limits) -> Result<(), RunError> {
     let failed = |error: std::io::Error| {
         RunError::Host(format!("the app cannot be compiled here: {}", explained(&error)))
     };
     let compiler = Compiler::of_this_program(None, Priority::Normal).map_err(failed)?;
-    // What a run has left in this user's cache says nothing of hosts.
+    // Do not use this user's cache: a module in it says nothing about hosts.
     let folder = tempfile::tempdir().map_err(failed)?;
     let cache = ModuleCache::open(&folder.path().join("modules")).map_err(failed)?;
     compiler.load(&Engine::new(limits, false)?, bytes, &cache, &|| false).map(drop)
 }
 
-/// The error, and how large what could not be compiled is.
+/// The error, and the size of the module that could not be compiled.
 fn why_not(error: &RunError, inspection: &Inspection) -> String {
     match error {
         RunError::Host(why) => {

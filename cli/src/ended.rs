@@ -1,5 +1,5 @@
-//! What came of a run or a job that is over, wherever it ran: its result where it is wanted, or its failure
-//! with its exit code; and the JSON object that tells of it.
+//! The outcome of a finished run or job, on this machine or on the grid: writes its result to the file or
+//! stdout, or returns its failure with an exit code; and the JSON object that describes it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,27 +13,27 @@ use serde_json::{Value, json};
 use crate::exit::{Failure, USAGE, visible};
 use crate::files::{OutputFile, plain, print, print_json, shown};
 
-/// What is wanted of it.
+/// What the user wants to see of it.
 pub struct Wanted<'a> {
-    /// The files that the user gave, by the names that the app has for them.
+    /// The user's files, by the app's names for them.
     pub inputs: &'a [(String, PathBuf)],
     pub json: bool,
     pub verbose: bool,
     pub output: Option<OutputFile>,
 }
 
-/// What it gave.
+/// Its result.
 pub enum Given<'a> {
     /// An entry point's output.
     Output(&'a Output),
-    /// A job's encoded result, and what that is as Rust would write it, if the app says how it is encoded.
+    /// A job's encoded result, and the result as Rust would write it, if the app describes the encoding.
     Encoded(&'a [u8], Option<String>),
 }
 
-/// What is known of it whatever its end.
+/// What is known about it, however it ended.
 #[derive(Serialize)]
 pub struct About {
-    /// Its number on the grid, or a name for it that no other run has.
+    /// Its number on the grid, or a unique name for it.
     pub run: Value,
     pub app: Option<String>,
     pub module: String,
@@ -58,13 +58,13 @@ pub struct About {
     pub job: Option<OneJob>,
 }
 
-/// What of the work was for nothing, and what was saved; on a grid.
+/// How much work was lost, and how much was saved; only on a grid.
 #[derive(Serialize)]
 pub struct Losses {
     pub answer_work_s: Option<f64>,
     pub lost_work_s: Option<f64>,
     pub saved_work_s: f64,
-    /// Whether the numbers are all.
+    /// Whether the numbers are complete.
     pub counted: Counted,
 }
 
@@ -76,14 +76,14 @@ pub struct Times {
     span_s: f64,
 }
 
-/// Of one job alone.
+/// What is known about a single job.
 #[derive(Serialize)]
 pub struct OneJob {
     /// Its key.
     pub job: String,
     /// Spawns below its run's root.
     pub depth: u32,
-    /// With its parameters as Rust would write them, if the app says how they are encoded.
+    /// The call with its parameters as Rust would write them, if the app describes their encoding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
 }
@@ -100,10 +100,11 @@ impl Times {
     }
 }
 
-/// Writes a result where it is wanted; or gives the failure back, after telling machines of it.
+/// Writes a result to the file or stdout; or returns the failure, after printing it as JSON if
+/// requested.
 ///
 /// # Errors
-/// The failure, and whatever hinders writing.
+/// The failure, or an error while writing.
 pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Failure>) -> Result<(), Failure> {
     let given = match result {
         Ok(given) => given,
@@ -175,7 +176,8 @@ fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What an app says of its inputs, which it knows by name only, with the files' names.
+/// An app's message about its inputs, with the names of the files: the app knows only the inputs'
+/// names.
 fn naming_files(message: &str, inputs: &[(String, PathBuf)]) -> String {
     let name_file = |message: String, (name, path): &(String, PathBuf)| {
         let said = format!("input `{name}`");
@@ -185,7 +187,7 @@ fn naming_files(message: &str, inputs: &[(String, PathBuf)]) -> String {
     naming_given(&message, inputs.iter().map(|(name, _)| name))
 }
 
-/// What an app says of an input that it needs, with the names of those that it was given.
+/// An app's message about a missing input, with the names of the inputs that the user gave.
 pub fn naming_given<'a>(message: &str, given: impl Iterator<Item = &'a String>) -> String {
     const GIVEN: &str = "; it was given ";
     let names: Vec<String> = given.map(|name| format!("`{name}`")).collect();

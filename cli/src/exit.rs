@@ -11,7 +11,7 @@ use sateen_host::RunError;
 pub struct Failure {
     pub code: u8,
     pub message: String,
-    /// The guest's stack, when there is one; shown on request.
+    /// The guest's stack, if there is one; shown on request.
     pub backtrace: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl Failure {
         Self { code: USAGE, message: message.to_string(), backtrace: Vec::new() }
     }
 
-    /// Says what happened, on one line, and gives the exit code.
+    /// Prints what happened, on one line, and returns the exit code.
     pub fn report(&self) -> ExitCode {
         say(&self.message);
         for frame in &self.backtrace {
@@ -60,13 +60,13 @@ pub fn say(message: impl Display) {
     write_line(&format!("sateen: {}", visible(&line)));
 }
 
-/// `text` with all spelled out that is hidden, but for tabs: names and messages may come from a stranger's module, and
-/// must neither steer a terminal, turn the direction of text, nor begin a line of their own.
+/// `text` with all invisible characters except tabs escaped. Names and messages may come from a stranger's module, and
+/// must not control a terminal, change the direction of text, or begin a line of their own.
 pub fn visible(text: &str) -> String {
     text.split('\t').map(sateen_logging::visible).collect::<Vec<_>>().join("\t")
 }
 
-/// A line on stderr. What cannot be said there cannot be said.
+/// A line on stderr. If stderr cannot be written, there is no other place to report it.
 pub fn write_line(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

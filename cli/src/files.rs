@@ -11,7 +11,7 @@ use sateen_host::{Limits, Output, size};
 
 use crate::exit::{Failure, USAGE, say};
 
-/// The module's bytes. One that is too large is not read to its end.
+/// The module's bytes. A module that is too large is not read to its end.
 pub fn read_module(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
     let wrong = |error: io::Error| Failure::usage(format!("{}: {}", path.display(), readable(&error)));
     let file = File::open(path).map_err(wrong)?;
@@ -23,7 +23,7 @@ pub fn read_module(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
 /// Names standard input where a file's name is expected.
 const STDIN: &str = "-";
 
-/// The inputs, by name. One that no guest could hold is not read to its end.
+/// The inputs, by name. An input that no guest could hold is not read to its end.
 pub fn read_inputs(
     inputs: &[(String, PathBuf)],
     limits: &Limits,
@@ -60,7 +60,7 @@ pub fn shown(path: &Path) -> String {
     if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
-/// An I/O error for people, without the number that the system gives it.
+/// An I/O error for people, without the system's error number.
 pub fn readable(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -70,12 +70,12 @@ pub fn readable(error: &io::Error) -> String {
     }
 }
 
-/// A file for the result. Opened before the run, so that a wrong name costs no run; what was in it is
-/// there until the result is.
+/// A file for the result. It is opened before the run, so that a wrong name does not waste a run; its
+/// old contents stay until there is a result.
 pub struct OutputFile {
     path: PathBuf,
     file: File,
-    /// Made by us, and of no use if no result comes.
+    /// Whether this command created the file: then it is deleted if there is no result.
     to_remove: bool,
 }
 
@@ -91,10 +91,10 @@ impl OutputFile {
         &self.path
     }
 
-    /// Replaces what is in the file.
+    /// Replaces the contents of the file.
     pub fn write(mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.to_remove = false;
-        // Devices and pipes can be neither emptied nor wound back, and need not be.
+        // Devices and pipes cannot be truncated or rewound, and need not be.
         let _ = self.file.set_len(0);
         let _ = self.file.rewind();
         self.file.write_all(bytes).map_err(|error| output_failure(&self.path, &error))
@@ -113,7 +113,7 @@ fn output_failure(path: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("output {}: {}", path.display(), readable(error)))
 }
 
-/// A result as it is written: text ends with one newline, bytes are as they are.
+/// A result as it is written: text ends with one newline, bytes are unchanged.
 pub fn plain(output: &Output) -> Vec<u8> {
     match output {
         Output::Text(text) if text.ends_with('\n') => text.clone().into_bytes(),
@@ -122,8 +122,8 @@ pub fn plain(output: &Output) -> Vec<u8> {
     }
 }
 
-/// Writes to stdout: into a file or a pipe as it is, on a terminal with all spelled out that would steer it. A
-/// reader that has gone away has seen what it wanted: that is said, and no error.
+/// Writes to stdout: unchanged to a file or a pipe, with control characters escaped to a terminal. A reader
+/// that has closed the pipe has seen enough: a line on stderr says so, and it is not an error.
 pub fn print(bytes: &[u8]) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
         return write_stdout(sateen_logging::visible_lines(bytes).as_bytes());
@@ -131,8 +131,8 @@ pub fn print(bytes: &[u8]) -> Result<(), Failure> {
     write_stdout(bytes)
 }
 
-/// Writes an object, or several, each on a line of its own. On a terminal strings have more escapes and are the same
-/// strings.
+/// Writes one or several objects, each on a line of its own. On a terminal, strings have more escapes, but the same
+/// values.
 pub fn print_json(object: &impl Display) -> Result<(), Failure> {
     let text = format!("{object}\n");
     if io::stdout().is_terminal() {

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use flags::Command;
 
 fn main() -> ExitCode {
-    // A child of `sateen check`, as hosts have them.
+    // A child process of `sateen check`, like those of hosts.
     #[cfg(unix)]
     if let Some((command, words)) = std::env::args().skip(1).collect::<Vec<_>>().split_first()
         && command == sateen_host::COMPILE_COMMAND

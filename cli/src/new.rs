@@ -1,4 +1,4 @@
-//! `sateen new`: an app to begin with.
+//! `sateen new`: makes a new app.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn find_sdk(path: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-/// `has_types` of its own, which travel.
+/// `has_types`: whether the app has types of its own in parameters or results.
 fn manifest(name: &str, sdk: &Path, has_types: bool) -> String {
     let serde = if has_types { "\nserde = { version = \"1\", features = [\"derive\"] }" } else { "" };
     let sdk = sdk.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");

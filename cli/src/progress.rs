@@ -1,4 +1,4 @@
-//! What a run is doing, on stderr while that is a terminal.
+//! The progress of a run, on stderr if that is a terminal.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::exit::write_line;
 /// How often the line is drawn.
 pub const PERIOD: Duration = Duration::from_millis(100);
 
-/// The line that shows a run's progress; shows nothing where nobody looks.
+/// The line that shows a run's progress; shows nothing if stderr is not a terminal.
 #[derive(Clone)]
 pub struct Progress {
     bar: ProgressBar,
@@ -34,7 +34,7 @@ impl Progress {
         self.show_line(snapshot.progress, line(snapshot));
     }
 
-    /// Shows how much of how much is done, if that is known, and `line`.
+    /// Shows how much is done, of which total, if that is known, and `line`.
     pub fn show_line(&self, fraction: Option<(u64, u64)>, line: String) {
         use std::sync::atomic::Ordering::Relaxed;
         if let Some((done, total)) = fraction.filter(|(_, total)| *total > 0) {
@@ -54,7 +54,7 @@ impl Progress {
         self.bar.suspend(|| write_line(line));
     }
 
-    /// Takes the line away.
+    /// Erases the line.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -78,7 +78,7 @@ fn line(snapshot: &Snapshot) -> String {
     )
 }
 
-/// A number of things, as [`short`] has it.
+/// A count with its noun, shortened as by [`short`].
 pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", short(count), if count == 1 { one } else { many })
 }

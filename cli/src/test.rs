@@ -12,12 +12,12 @@ use crate::files::print;
 use crate::flags::Test as Flags;
 use crate::run::open_cache;
 
-/// What the tests of a module are called, before their names.
+/// Prefix of the entry points of tests.
 const TEST: &str = "test:";
-/// What gives a test's inputs.
+/// Prefix of the entry points that return a test's inputs.
 const INPUTS: &str = "inputs:";
 
-/// How jobs are spread.
+/// A setting in which tests run: how jobs are distributed.
 #[derive(Clone, Copy)]
 struct Setting {
     workers: usize,
@@ -86,18 +86,18 @@ pub fn test(flags: &Flags) -> Result<(), Failure> {
     })
 }
 
-/// Runs `cargo test`, whose tests leave in `folder` what they return.
+/// Runs `cargo test`; its tests write the values that they return to `folder`.
 fn natively(manifest: &Path, flags: &Flags, folder: &Path) -> Result<(), Failure> {
     let status = cargo()
         .args(["test", "--manifest-path"])
         .arg(manifest)
-        // The checks of what travels, whatever this user's settings are.
+        // Check parameters and results, whatever this user's settings are.
         .args(["--config", "profile.test.debug-assertions=true"])
         .args(flags.cargo.of_features())
         .args(flags.cargo.of_dependencies())
         .args(&flags.filter)
         .env("SATEEN_TEST_OUTCOMES", folder)
-        // stdout is for what we have to say.
+        // stdout is reserved for the output of this command.
         .stdout(std::io::stderr())
         .status()
         .map_err(no_cargo)?;
@@ -132,8 +132,8 @@ impl Bench {
         Ok(Self { app: App::load(engine, module, cache)?, log })
     }
 
-    /// Runs the test `name` in every setting and prints the outcome. Returns whether every setting gave what this machine
-    /// gave.
+    /// Runs the test `name` in every setting and prints the outcome. Returns whether every setting returned the same
+    /// value as this machine.
     fn agrees(&self, name: &str, folder: &Path) -> Result<bool, Failure> {
         let Some(native) = native_output(&folder.join(name)) else {
             print(format!("test {} ... did not run on this machine\n", visible(name)).as_bytes())?;
@@ -196,7 +196,7 @@ impl Bench {
     }
 }
 
-/// What a test has left, if it ran.
+/// The value that a test wrote, if it ran.
 fn native_output(path: &Path) -> Option<Output> {
     let outcome = std::fs::read(path).ok()?;
     match outcome.split_first()? {
@@ -206,7 +206,7 @@ fn native_output(path: &Path) -> Option<Output> {
     }
 }
 
-/// Names and contents, each after its length in four bytes, the lowest first.
+/// Names and contents, each preceded by its length in four bytes, the lowest first.
 fn unpack(mut packed: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
     let mut part = || -> Option<Option<Vec<u8>>> {
         let Some((length, rest)) = packed.split_first_chunk::<4>() else {

@@ -1,4 +1,4 @@
-//! A bag of tasks: one job for each line of a CSV file, in whatever order, and a CSV file of results.
+//! A bag of tasks: one job for each line of a CSV file, in any order, and a CSV file of results.
 //!
 //! Here a task is a number, and its result the smallest prime factor. Replace `Task`, `work` and `row`.
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 /// The first line of the input `tasks`, and of the output.
 const HEADINGS: &str = "name,number";
 
-/// What a line says.
+/// A line of the input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Task {
     name: String,
     number: u64,
 }
 
-/// The task: a function of its parameters and of nothing else, so that any host may run it, and run it again.
+/// The task: a function of only its parameters, so that any host may run it, and run it again.
 #[job]
 fn work(task: Task) -> u64 {
     let Task { number, .. } = task;
@@ -30,7 +30,7 @@ fn row(task: &Task, factor: u64) -> String {
     format!("{},{},{factor}", task.name, task.number)
 }
 
-/// Reads the tasks: plain CSV, without quotes. What is wrong is named with its line.
+/// Reads the tasks: plain CSV, without quotes. An error names its line.
 fn parse(text: &str) -> Result<Vec<Task>, BadInput> {
     let mut lines = text.lines().zip(1..);
     let headings = lines.next().map_or("", |(line, _)| line.trim());

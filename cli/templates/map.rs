@@ -2,10 +2,10 @@
 
 use sateen::prelude::*;
 
-/// Numbers that one job looks at.
+/// How many numbers one job checks.
 const PIECE: u64 = 10_000;
 
-/// Counts the primes from `from` up to, but not with, `to`.
+/// Counts the primes from `from` up to, but not including, `to`.
 #[job]
 fn primes(from: u64, to: u64) -> u64 {
     (from..to).filter(|n| is_prime(*n)).count() as u64
@@ -15,7 +15,7 @@ fn is_prime(n: u64) -> bool {
     n >= 2 && (2..).take_while(|factor| factor * factor <= n).all(|factor| n % factor != 0)
 }
 
-/// The entry point: one job a piece, and the results in order.
+/// The entry point: one job for each piece, and the results in order.
 #[main]
 fn main(n: u64) -> u64 {
     let pieces = (0..n).step_by(PIECE as usize).map(|from| (from, n.min(from + PIECE)));

@@ -1,11 +1,11 @@
-//! Who does what? N people do N tasks, each pair at another cost: which way is the cheapest?
+//! N people do N tasks, and each pair has its own cost: which assignment is the cheapest?
 //!
 //! An optimisation: branch and bound, with the best plan known so far shared by all hosts.
 //!
 //! The shared object keeps the plan itself, not only its cost, and each job returns the best plan it knows. So
-//! a part of the search is closed when nothing in it precedes the plan that is known. An object with the cost
-//! alone would have to go on wherever a part could be *as good*, since nobody else may return what set the
-//! cost: 2 to 24 times as many nodes.
+//! a part of the search is closed when nothing in it precedes the known plan. With only the cost in the object,
+//! the search would have to continue wherever a part could be *as good*, because no other job may return the
+//! plan that set the cost: 2 to 24 times as many nodes.
 
 use sateen::SplitMix64;
 use sateen::prelude::*;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 const PLAIN_PEOPLE: usize = 8;
 
 /// A task for each person. Of two plans, the one that costs less precedes the other; of equals, the one with
-/// the smaller tasks, so that the answer does not depend on who was first.
+/// the smaller tasks, so that the answer does not depend on which was found first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Plan {
     cost: u64,
@@ -38,7 +38,7 @@ struct Best {
 
 #[shared]
 impl Best {
-    /// Of two plans the better one stays, whichever comes first and however often.
+    /// The better of two plans stays, whichever comes first and however often.
     #[update]
     fn improve(&mut self, plan: Plan) {
         if plan < self.plan {
@@ -47,13 +47,13 @@ impl Best {
     }
 }
 
-/// What each task costs each person: made from `n` alone, so that every job has the same.
+/// The cost of each task for each person: made only from `n`, so that every job has the same.
 fn costs(n: usize) -> Vec<Vec<u64>> {
     let mut random = SplitMix64(n as u64);
     (0..n).map(|_| (0..n).map(|_| 1 + random.below(99)).collect()).collect()
 }
 
-/// The tasks that the next person may do, with what a plan that goes on so costs at least.
+/// The tasks that the next person may do, with the least cost of a plan that continues so.
 fn children(costs: &[Vec<u64>], tasks: &[u8]) -> Vec<(u64, u8)> {
     let n = costs.len();
     let so_far: u64 = tasks.iter().zip(costs).map(|(task, row)| row[usize::from(*task)]).sum();
@@ -61,7 +61,7 @@ fn children(costs: &[Vec<u64>], tasks: &[u8]) -> Vec<(u64, u8)> {
     let of_next = (0..n as u8).filter(free(u8::MAX));
     let mut children: Vec<(u64, u8)> = of_next
         .map(|next| {
-            // All others do whatever is the cheapest for each of them.
+            // Each of the others does the task that is cheapest for them.
             let rest = costs[tasks.len() + 1..].iter();
             let rest: u64 = rest
                 .filter_map(|row| (0..n as u8).filter(free(next)).map(|task| row[usize::from(task)]).min())
@@ -73,7 +73,7 @@ fn children(costs: &[Vec<u64>], tasks: &[u8]) -> Vec<(u64, u8)> {
     children
 }
 
-/// Searches all plans that begin with `tasks`, and returns the best plan it knows: it may come from elsewhere.
+/// Searches all plans that begin with `tasks`, and returns the best plan it knows, which may come from elsewhere.
 #[job]
 fn below(n: u8, tasks: Vec<u8>, best: Shared<Best>) -> Plan {
     let costs = costs(usize::from(n));
@@ -81,7 +81,7 @@ fn below(n: u8, tasks: Vec<u8>, best: Shared<Best>) -> Plan {
         search(&costs, &mut tasks.clone(), &best);
         return best.read().plan.clone();
     }
-    // The most promising is spawned last, and so synced first; the others may be taken by idle hosts meanwhile.
+    // The most promising job is spawned last, and so synced first; idle hosts may take the others meanwhile.
     let mut waiting = Vec::new();
     for (bound, task) in children(&costs, &tasks).into_iter().rev() {
         let child = [&tasks[..], &[task]].concat();
@@ -98,7 +98,7 @@ fn below(n: u8, tasks: Vec<u8>, best: Shared<Best>) -> Plan {
     best.read().plan.clone()
 }
 
-/// Tells all hosts of a plan, if it is news.
+/// Reports a plan to all hosts, if it is better.
 fn offer(best: &Shared<Best>, plan: Plan) {
     let is_better = plan < best.read().plan;
     if is_better {

@@ -1,7 +1,7 @@
 //! In how many ways can N queens stand on an N by N board, so that none attacks another?
 //!
-//! A search: each job tries all columns of one row, and each column that is free is a job of its own,
-//! down to a depth where plain calls do.
+//! A search: each job tries all columns of one row, and each free column is a job of its own, down to
+//! a depth below which plain calls are enough.
 
 use sateen::prelude::*;
 
@@ -26,7 +26,7 @@ fn place(n: u32, row: u32, columns: u32, left: u32, right: u32) -> u64 {
     ways.sync_all().iter().sum()
 }
 
-/// As `place`, without spawning.
+/// Like `place`, without spawning.
 fn count(board: u32, columns: u32, left: u32, right: u32) -> u64 {
     if columns == board {
         return 1;

@@ -13,7 +13,7 @@ use crate::explained;
 pub enum Generate {
     /// Print a completion script for a shell
     Completions {
-        /// The shell that is to read the script
+        /// The shell that will read the script
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },
@@ -26,7 +26,7 @@ pub enum Generate {
 }
 
 impl Generate {
-    /// Does it for `program`, as its flags are parsed.
+    /// Runs the command for `program`, whose flags it uses.
     ///
     /// # Errors
     /// Names what cannot be written, and says why.
@@ -37,7 +37,7 @@ impl Generate {
                 let mut script = Vec::new();
                 clap_complete::generate(*shell, &mut program, name, &mut script);
                 match io::stdout().write_all(&script) {
-                    // The reader needs no more.
+                    // The reader has closed the pipe and needs no more.
                     Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                         Err(format!("stdout cannot be written: {}", explained(&error)))
                     }

@@ -1,5 +1,5 @@
-//! What Sateen's programs have in common on the command line: values of flags and their ranges, errors in one line,
-//! local times, text that fits a terminal, the system's errors with what to do about them, completions and man pages.
+//! Shared parts of the command lines of Sateen's programs: values of flags and their ranges, errors in one line,
+//! local times, text that fits a terminal, the system's errors with their remedies, completions and man pages.
 #![forbid(unsafe_code)]
 
 mod generate;

@@ -1,4 +1,4 @@
-//! Moments of the calendar as clocks of this machine show them. What is sent and what machines read stays in UTC.
+//! Dates and times in this machine's time zone. Times that are sent, or read by machines, stay in UTC.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -16,7 +16,7 @@ pub fn local(unix_s: u64) -> String {
     at(unix_s).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// A moment that a coordinator wrote, as `2026-11-25 17:30:05 CET`; what is none is left as it is.
+/// A time from a coordinator, as `2026-11-25 17:30:05 CET`; other text is left unchanged.
 pub fn local_with_zone(rfc3339: &str) -> String {
     match rfc3339.parse::<Timestamp>() {
         Ok(moment) => with_zone(&moment.to_zoned(zone())),
@@ -24,12 +24,12 @@ pub fn local_with_zone(rfc3339: &str) -> String {
     }
 }
 
-/// `text` with the moments in it, which are written in UTC, as [`time_of_day`] shows them.
+/// `text` with the times in it, which are in UTC, shown as by [`time_of_day`].
 pub fn localised(text: &str) -> String {
     localised_in(text, &Zoned::now().with_time_zone(zone()))
 }
 
-/// UTC, where the system does not say where it is.
+/// UTC, if the system does not report its time zone.
 fn zone() -> TimeZone {
     TimeZone::try_system().unwrap_or(TimeZone::UTC)
 }
@@ -67,7 +67,7 @@ fn localised_in(text: &str, now: &Zoned) -> String {
     shown
 }
 
-/// Bytes of the moment with which `text` begins; 0 if it does not.
+/// Length of the time with which `text` begins, in bytes; 0 if it does not.
 fn moment_length(text: &[u8]) -> usize {
     let fits = |(pattern, byte): (&u8, &u8)| {
         if *pattern == b'd' { byte.is_ascii_digit() } else { pattern == byte }

@@ -1,5 +1,5 @@
-//! Values of flags. A value that is not understood and one that is out of range get the same answer: what is expected,
-//! from the least to the most, in the notation in which it is written. clap adds the flag and what was given.
+//! Values of flags. An invalid value and one out of range get the same error: the expected range, in the notation of
+//! the flag. clap adds the flag and the given value.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

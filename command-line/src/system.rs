@@ -3,10 +3,10 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
-/// What happened, and where that is known what to do; without the number that the system gives the error.
+/// What happened and, if known, what to do; without the system's error number.
 pub fn explained(error: &io::Error) -> String {
     if error.get_ref().is_some() {
-        // Somebody has said more of it.
+        // The error already has a longer explanation.
         let text = without_number(&error.to_string());
         return match error.kind() {
             ErrorKind::StorageFull => format!("disk full: free some space ({text})"),
@@ -41,7 +41,7 @@ fn unknown(error: &io::Error) -> String {
     }
 }
 
-/// Rust adds it to what the system says.
+/// Rust adds it to the system's message.
 fn without_number(text: &str) -> String {
     match text.split_once(" (os error ") {
         Some((before, after)) => {
@@ -52,7 +52,7 @@ fn without_number(text: &str) -> String {
     }
 }
 
-/// The same of what cannot be written, a file or a folder, with its name.
+/// The same for a file or folder that cannot be written, with its name.
 pub fn refused(what: &impl Display, error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::StorageFull => format!("disk full: {what} cannot be written; free some space"),

@@ -8,8 +8,8 @@ use sateen_command_line as values;
 use sateen_coordinator::{PublicName, TREES_KEPT};
 use sateen_logging::LogFlags;
 
-/// The service where the hosts of a grid meet: it gives runs to hosts, keeps apps and results, and
-/// passes on what hosts say to one another.
+/// The service that brings the hosts of a grid together: it assigns runs to hosts, keeps apps and
+/// results, and relays messages between hosts.
 #[derive(Debug, Parser)]
 #[command(name = "sateen-coordinator", version, args_conflicts_with_subcommands = true)]
 pub struct Flags {
@@ -22,12 +22,12 @@ pub struct Flags {
     /// Allow --listen addresses that other machines can reach; anyone who can reach one can use the grid
     #[arg(long)]
     pub trusted_network: bool,
-    /// A name by which this coordinator is reached, beside localhost and its addresses; requests for other names are
-    /// refused. May be given several times
+    /// A name by which clients reach this coordinator, in addition to localhost and its addresses; requests for
+    /// other names are refused. May be given several times
     #[arg(long = "public-name", value_name = "NAME")]
     pub public_names: Vec<PublicName>,
-    /// Disk space for modules and inputs, like 500M or 64G; those that no app and no run needs any more make room for
-    /// others [range: 1M to 1024T]
+    /// Disk space for modules and inputs, like 500M or 64G; those that no app and no run needs any more are deleted
+    /// to make room [range: 1M to 1024T]
     #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
     pub blobs_max: u64,
     /// Number of finished runs whose trees, timelines and logs are kept: the newest, with two million jobs together at most.
@@ -38,7 +38,8 @@ pub struct Flags {
     /// new runs are refused until some are deleted [range: 1M to 1024T]
     #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
     pub results_max: u64,
-    /// Begin a new grid in a data folder whose database is lost, with the modules and inputs that are left in the folder
+    /// Begin a new grid in a data folder whose database is lost, with the modules and inputs that are left in the
+    /// folder
     #[arg(long)]
     pub new_grid: bool,
     #[command(flatten)]
@@ -47,7 +48,7 @@ pub struct Flags {
     pub generate: Option<values::Generate>,
 }
 
-/// The program with all its flags, for what is made from them.
+/// The program with all its flags, from which help, man pages and completions are generated.
 pub fn program() -> clap::Command {
     Flags::command()
 }
@@ -58,7 +59,7 @@ pub fn one_line(error: &clap::Error) -> String {
     values::one_line(error, &Flags::command(), &words)
 }
 
-/// A part of a disk; the most is more than any has.
+/// An amount of disk space; the maximum is more than any disk has.
 fn size(text: &str) -> Result<u64, String> {
     values::size(text, 1 << 20..=1 << 50)
 }

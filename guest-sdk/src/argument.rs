@@ -1,25 +1,25 @@
-//! What a `#[main]` takes from the command line.
+//! The parameters that a `#[main]` takes from the command line.
 
 use std::collections::VecDeque;
 
 use crate::BadInput;
 
-/// The words of the command line that nobody has taken yet.
+/// The words of the command line that have not been taken yet.
 pub struct Arguments {
     words: VecDeque<String>,
     given: usize,
 }
 
 impl Arguments {
-    /// All of `words`, to be taken from the front.
+    /// All of `words`; they are taken from the front.
     pub fn new(words: Vec<String>) -> Self {
         Self { given: words.len(), words: words.into() }
     }
 
-    /// Says so if words are left over; `usage` names what is taken.
+    /// Checks that no words are left over; `usage` names the parameters.
     ///
     /// # Errors
-    /// When words are left over.
+    /// If words are left over.
     pub fn finish(&self, usage: &str) -> Result<(), BadInput> {
         match self.words.front() {
             None => Ok(()),
@@ -40,7 +40,7 @@ pub trait Argument: Sized {
     /// Takes the parameter `name` off the front of `arguments`.
     ///
     /// # Errors
-    /// When it is missing or is not of this type; the message says which.
+    /// If the parameter is missing or is not of this type; the message names it.
     fn take(arguments: &mut Arguments, name: &str) -> Result<Self, BadInput>;
 }
 

@@ -1,9 +1,9 @@
 //! Hash maps and sets whose iteration order is the same in every sandbox.
 //!
-//! The order of std's hash map follows from its hasher, its capacity and the history of both. A map that was
-//! read back has another capacity and history than the one that was sent, so a job would see one order where it is
-//! called in place and another elsewhere, whatever the hasher. Here the order is that of insertion: it is a
-//! part of the value, and it travels.
+//! The order of std's hash map depends on its hasher, its capacity and its history. A decoded map has another
+//! capacity and history than the one that was sent, so a job that is called in place would see another order than
+//! a job that runs elsewhere, whatever the hasher. Here the order is that of insertion: it is a part of the value,
+//! and is encoded with it.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -18,14 +18,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 type FixedHasher = BuildHasherDefault<FxHasher>;
 
-/// How the names of types begin that are written in their own order.
+/// Prefix of the names of types that are written in their own order.
 pub(crate) const ENTRIES: &str = concat!(module_path!(), "::Entries<");
 
-/// Entries that are reserved for at most, before they are read: a length may be anything.
+/// Maximum entries for which room is reserved before they are read: the encoded length may be any number.
 const RESERVED_MAX: usize = 4096;
 
 /// A hash map that iterates in the order of insertion, in every sandbox; [`remove`](Self::remove) puts the last
-/// entry in the place of the one that goes. It has what std's has, and what
+/// entry in the place of the removed one. It has the methods of std's map and of
 /// [`IndexMap`](https://docs.rs/indexmap/2/indexmap/map/struct.IndexMap.html) has.
 ///
 /// ```
@@ -37,8 +37,8 @@ const RESERVED_MAX: usize = 4096;
 /// assert_eq!(ages.keys().copied().collect::<Vec<_>>(), ["Grace", "Ada"]);
 /// ```
 ///
-/// Maps are equal when they have equal entries, in any order. Their encodings are not: a job may do
-/// something else for another order, so its parameters are others.
+/// Maps are equal when they have equal entries, in any order. Their encodings differ if the order does: a job
+/// may depend on the order, so maps with different orders are different parameters.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound(
     serialize = "K: Serialize, V: Serialize",
@@ -46,17 +46,17 @@ const RESERVED_MAX: usize = 4096;
 ))]
 pub struct HashMap<K, V>(Entries<IndexMap<K, V, FixedHasher>>);
 
-/// As [`HashMap`], of elements.
+/// A hash set that iterates in the order of insertion; see [`HashMap`].
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound(serialize = "T: Serialize", deserialize = "T: Deserialize<'de> + Eq + Hash"))]
 pub struct HashSet<T>(Entries<IndexSet<T, FixedHasher>>);
 
-/// The encoder knows the map by this name, whatever wraps it.
+/// The encoder recognises the map by this name, whatever wraps it.
 #[derive(Clone)]
 struct Entries<T>(T);
 
 impl<K, V> HashMap<K, V> {
-    /// A map without entries.
+    /// An empty map.
     #[must_use]
     pub const fn new() -> Self {
         Self(Entries(IndexMap::with_hasher(BuildHasherDefault::new())))
@@ -68,7 +68,7 @@ impl<K, V> HashMap<K, V> {
         Self(Entries(IndexMap::with_capacity_and_hasher(capacity, FixedHasher::default())))
     }
 
-    /// Takes all entries out.
+    /// Removes all entries.
     pub fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
         self.0.0.drain(..)
     }
@@ -85,7 +85,7 @@ impl<K, V> HashMap<K, V> {
 }
 
 impl<K: Eq + Hash, V> HashMap<K, V> {
-    /// Takes the value of `key` out. The last entry is then in its place.
+    /// Removes and returns the value of `key`. The last entry takes its place.
     pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -93,7 +93,7 @@ impl<K: Eq + Hash, V> HashMap<K, V> {
         self.0.0.swap_remove(key)
     }
 
-    /// As `remove`, with the key.
+    /// Like `remove`, but returns the key as well.
     pub fn remove_entry<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
     where
         K: Borrow<Q>,
@@ -103,7 +103,7 @@ impl<K: Eq + Hash, V> HashMap<K, V> {
 }
 
 impl<T> HashSet<T> {
-    /// A set without elements.
+    /// An empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self(Entries(IndexSet::with_hasher(BuildHasherDefault::new())))
@@ -115,14 +115,14 @@ impl<T> HashSet<T> {
         Self(Entries(IndexSet::with_capacity_and_hasher(capacity, FixedHasher::default())))
     }
 
-    /// Takes all elements out.
+    /// Removes all elements.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.0.0.drain(..)
     }
 }
 
 impl<T: Eq + Hash> HashSet<T> {
-    /// Takes `value` out, and says whether it was there. The last element is then in its place.
+    /// Removes `value`, and returns whether the set had it. The last element takes its place.
     pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, value: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -130,7 +130,7 @@ impl<T: Eq + Hash> HashSet<T> {
         self.0.0.swap_remove(value)
     }
 
-    /// Takes `value` out. The last element is then in its place.
+    /// Removes and returns `value`. The last element takes its place.
     pub fn take<Q: Eq + Hash + ?Sized>(&mut self, value: &Q) -> Option<T>
     where
         T: Borrow<Q>,
@@ -293,7 +293,7 @@ impl<'de, T: Deserialize<'de> + Eq + Hash> Deserialize<'de> for Entries<IndexSet
     }
 }
 
-/// Reads what has the type `T`.
+/// Decodes a value of type `T`.
 struct Reader<T>(PhantomData<T>);
 
 impl<'de, K: Deserialize<'de> + Eq + Hash, V: Deserialize<'de>> Visitor<'de> for Reader<HashMap<K, V>> {
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
     use crate::codec::{decode, encode};
 
-    /// Whatever is done to a map, and when it travels, its order is the same.
+    /// A map's order is the same whatever is done to it, and whenever it is encoded and decoded.
     #[test]
     fn a_map_that_travels_goes_on_as_if_it_had_not() {
         let mut random = crate::SplitMix64(17);

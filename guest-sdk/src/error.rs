@@ -1,9 +1,9 @@
-//! What can go wrong, as an app sees it.
+//! Errors, as an app sees them.
 
 use std::fmt;
 
-/// The user's input was wrong: return it from a `#[main]` and the run ends with exit code 2 and
-/// this message. Say what is wrong, where, and what would be right.
+/// The user's input was wrong. Return this from a `#[main]`: the run ends with exit code 2 and this message.
+/// The message should say what is wrong, where, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadInput(pub String);
 
@@ -13,8 +13,8 @@ impl BadInput {
         Self(message.into())
     }
 
-    /// An error in the line `number`, counted from 1, of the input `name`. The command puts the name of the
-    /// file to it that the user gave.
+    /// An error in line `number`, counted from 1, of the input `name`. The command adds the name of the user's
+    /// file.
     pub fn at_line(name: &str, number: usize, what: impl fmt::Display) -> Self {
         Self(format!("input `{name}`, line {number}: {what}"))
     }
@@ -33,9 +33,9 @@ impl std::error::Error for BadInput {}
 pub struct JobError {
     /// The job that failed, which may be a descendant of the one that was synced.
     pub job: String,
-    /// What it said: the panic's message and place, or the trap.
+    /// The panic's message and place, or the trap.
     pub message: String,
-    /// The guest's stack, innermost frame first; empty when it is not known.
+    /// The guest's stack, innermost frame first; empty if it is not known.
     pub backtrace: Vec<String>,
 }
 

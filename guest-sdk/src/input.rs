@@ -1,14 +1,14 @@
-//! Named inputs: blobs that are given with the run, the same for every job.
+//! Named inputs: blobs submitted with the run, the same for every job.
 
 use crate::BadInput;
 
 /// The whole of the input `name`, given as `--input NAME=FILE`.
 ///
-/// Every job may read it. Parse it once and keep what you made in a static: a job that runs
-/// elsewhere starts afresh and parses again.
+/// Every job may read it. Parse it once and keep the result in a static. A job that runs elsewhere starts with
+/// fresh statics and parses the input again.
 ///
 /// # Errors
-/// When the run has no such input; passed on by a `#[main]`, it tells the user to give it.
+/// If the run has no such input. If a `#[main]` returns this error, it asks the user for the input.
 pub fn input(name: &str) -> Result<Vec<u8>, BadInput> {
     source::read(name).ok_or_else(|| {
         BadInput(format!("the app needs the input `{name}`; give it with --input {name}=FILE"))
@@ -18,7 +18,7 @@ pub fn input(name: &str) -> Result<Vec<u8>, BadInput> {
 /// The input `name` as text.
 ///
 /// # Errors
-/// When the run has no such input, or it is not UTF-8.
+/// If the run has no such input, or the input is not UTF-8.
 pub fn input_text(name: &str) -> Result<String, BadInput> {
     String::from_utf8(input(name)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -15,9 +15,9 @@ pub trait Job: Sized + 'static {
     type Parameters: Serialize + DeserializeOwned + 'static;
     /// The result.
     type Output: Serialize + DeserializeOwned + 'static;
-    /// What the job is called on the grid; unique in the app.
+    /// The job's name on the grid; unique in the app.
     const NAME: &'static str;
-    /// What its guard is called, if it has one.
+    /// The name of its guard, if it has one.
     const GUARD: Option<&'static str> = None;
 
     /// Whether the shared objects among the parameters are new enough.
@@ -28,7 +28,7 @@ pub trait Job: Sized + 'static {
     /// Calls the function here and now.
     fn call(parameters: Self::Parameters) -> Self::Output;
 
-    /// Which parameter is not what it was when it has been read back, and what it has lost; see [`crate::lost`].
+    /// Names the parameter that differs after encoding and decoding, and what it has lost; see [`crate::lost`].
     #[doc(hidden)]
     fn lost_parameter(
         _sent: &Self::Parameters,
@@ -38,7 +38,7 @@ pub trait Job: Sized + 'static {
         None
     }
 
-    /// As `lost_parameter`, of the result.
+    /// Like `lost_parameter`, for the result.
     #[doc(hidden)]
     fn lost_result(
         _sent: &Self::Output,
@@ -54,7 +54,7 @@ pub trait Job: Sized + 'static {
     fn kind() -> &'static crate::wasm::Kind;
 }
 
-/// A job that was spawned and is yet to be synced. Dropped, it is aborted.
+/// A spawned job that was not synced yet. Dropping it aborts the job.
 #[must_use = "a job whose handle is dropped is aborted"]
 pub struct Spawned<J: Job> {
     pending: Pending<J>,
@@ -67,11 +67,11 @@ impl<J: Job> Spawned<J> {
         Self { pending: Pending::spawn(parameters) }
     }
 
-    /// The job's result: computed here if nobody has taken the job, waited for otherwise.
+    /// The job's result. If no other worker has taken the job, it runs here; otherwise this waits for it.
     ///
     /// # Panics
-    /// When the job panicked or trapped, so does this; the error names the innermost job. Use
-    /// [`try_sync`](Self::try_sync) to go on instead.
+    /// If the job panicked or trapped; the error names the innermost job. Use [`try_sync`](Self::try_sync) to
+    /// continue instead.
     #[inline(always)]
     pub fn sync(self) -> J::Output {
         self.pending.sync()
@@ -80,8 +80,8 @@ impl<J: Job> Spawned<J> {
     /// The job's result, or how it failed.
     ///
     /// # Errors
-    /// When the job, or one it synced, panicked or trapped. What stops a whole run (a limit, a
-    /// cancellation) is no result of a job and ends this one, too.
+    /// If the job, or one that it synced, panicked or trapped. A limit or a cancellation, which stops a whole
+    /// run, is not a result of a job, and ends this job as well.
     pub fn try_sync(self) -> Result<J::Output, JobError> {
         self.pending.try_sync()
     }
@@ -105,7 +105,7 @@ impl<J: Job> SpawnedAll<J> {
     }
 }
 
-/// The handles, in the order in which the jobs were spawned: to sync one by one.
+/// The handles, in the order in which the jobs were spawned, to sync them one by one.
 impl<J: Job> IntoIterator for SpawnedAll<J> {
     type Item = Spawned<J>;
     type IntoIter = std::vec::IntoIter<Spawned<J>>;
@@ -117,7 +117,7 @@ impl<J: Job> IntoIterator for SpawnedAll<J> {
 
 /// Syncing many handles at once.
 pub trait SyncAll {
-    /// What the handles give.
+    /// The type of the results.
     type Output;
 
     /// All results, in the handles' order.
@@ -128,7 +128,7 @@ impl<J: Job> SyncAll for Vec<Spawned<J>> {
     type Output = Vec<J::Output>;
 
     fn sync_all(mut self) -> Vec<J::Output> {
-        // The last spawned first: that is the order in which latent jobs are cheapest to take back.
+        // The last spawned is synced first: in this order latent jobs are cheapest to take back.
         let mut results = Vec::with_capacity(self.len());
         while let Some(handle) = self.pop() {
             results.push(handle.sync());

@@ -24,10 +24,9 @@
 //! # fn main() { app::check(); }
 //! ```
 //!
-//! Spawning costs a few nanoseconds, because a spawned job is *latent*: a record in the app's own
-//! memory that its sync pops and calls like any function. Only when somebody is idle is the oldest
-//! one *exposed*: its parameters are serialised, and it may run in a fresh sandbox on another core
-//! or another machine.
+//! Spawning costs a few nanoseconds, because a spawned job is *latent*: a record in the app's own memory that
+//! its sync pops and calls like any function. Only if a worker is idle, the oldest latent job is *exposed*: its
+//! parameters are serialised, and it may run in a fresh sandbox on another core or another machine.
 //!
 //! # What an app may count on
 //! * **Serial elision.** Take the spawns away and the program means the same. Compiled for this
@@ -40,28 +39,27 @@
 //! * **Errors travel.** A panic in a job reaches its parent's sync, whichever machine it ran on:
 //!   [`Spawned::sync`] passes it on, [`Spawned::try_sync`] returns it.
 //!
-//! `#[job] fn work` makes a function and a type named `work`, so there can be no module of that name
-//! beside it.
+//! `#[job] fn work` makes a function and a type named `work`, so no module beside it can have that name.
 //!
 //! # What an app must keep
-//! A job is a function of its parameters and the run's [inputs](input()), and of nothing else; what jobs
-//! must know of one another goes through [`Shared`] objects. There
-//! is no clock, no randomness and no file. A job that runs elsewhere starts with fresh statics, so a
-//! static may only hold what can be computed again (a parsed input, a table); see [`per_sandbox`].
+//! A job is a function of its parameters and the run's [inputs](input()), and of nothing else. Jobs communicate
+//! only through [`Shared`] objects. There is no clock, no randomness and no file. A job that runs elsewhere
+//! starts with fresh statics, so a static may only hold values that can be computed again (a parsed input, a
+//! table); see [`per_sandbox`].
 //!
-//! Parameters and results must survive their encoding, which has no field names: serde's
-//! `skip_serializing_if`, `flatten`, `untagged` and `tag`, `skip` of fields with a value, numbers that are written
-//! shorter than they are, and types such as `serde_json::Value`, do not. In tests every parameter and result is
-//! encoded, read back and compared, and what is lost is named. They are compared by `PartialEq`, else by `Debug`,
-//! and what has neither does not compile. Optimised tests are spared the round trip,
-//! unless the feature `checks` is on.
+//! Parameters and results must survive their encoding, which has no field names. So serde's `skip_serializing_if`,
+//! `flatten`, `untagged` and `tag`, `skip` of fields with a value, numbers that are written shorter than they are,
+//! and types such as `serde_json::Value` cannot be used. In tests every parameter and result is encoded, decoded
+//! and compared, and the error names the value that is lost. They are compared by `PartialEq`, else by `Debug`; a
+//! type that has neither does not compile. Optimised tests do not check this, unless the feature `checks` is on.
 //!
-//! The standard library's `HashMap` and `HashSet` iterate in another order in each sandbox. A result must
-//! not depend on that order: use [`HashMap`] and [`HashSet`], whose order is that of insertion and travels, or a
-//! `BTreeMap`.
+//! The standard library's `HashMap` and `HashSet` iterate in another order in each sandbox. A result must not
+//! depend on that order: use [`HashMap`] and [`HashSet`], which encode their entries in the order of insertion,
+//! or a `BTreeMap`.
 //!
-//! Tests that are marked with [`#[sateen::test]`](macro@crate::test) run in sandboxes as well: `sateen test` compares what they
-//! return on one worker, on several, and with every job in an instance of its own, with what they return here.
+//! Tests marked with [`#[sateen::test]`](macro@crate::test) run in sandboxes as well: `sateen test` compares the values
+//! that they return on one worker, on several, and with every job in an instance of its own, with those that they
+//! return on this machine.
 
 #![deny(unsafe_code)] // elsewhere than in `wasm`
 

@@ -1,4 +1,4 @@
-//! Compiled for this machine there is no grid: a job runs where it is synced.
+//! Programs compiled for this machine have no grid: a job runs when it is synced.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use crate::codec::lost::Lost;
 use crate::{Job, JobError, codec};
 
-/// What would arrive on another machine: so tests find what does not travel. Optimised programs are spared it, unless
-/// they ask for it.
+/// The value that would arrive on another machine, so that tests find types that do not survive encoding. Optimised
+/// programs do this only on request.
 #[track_caller]
 fn travelled<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: T, lost: Lost<T>) -> T {
     if !cfg!(any(debug_assertions, feature = "checks")) {
@@ -22,7 +22,7 @@ fn travelled<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: T, l
     }
 }
 
-/// A spawned job whose time has not come.
+/// A spawned job that has not run yet.
 pub struct Pending<J: Job> {
     parameters: J::Parameters,
 }
@@ -39,8 +39,8 @@ impl<J: Job> Pending<J> {
     }
 
     pub fn try_sync(self) -> Result<J::Output, JobError> {
-        // As in a guest, where a failed job's instance is thrown away or its memory left as it is:
-        // a job is a function of its parameters, so no state of its can be seen afterwards.
+        // As in a guest, where the instance of a failed job is thrown away or its memory left unchanged: a job
+        // is a function of its parameters, so its state cannot be seen afterwards.
         catch_unwind(AssertUnwindSafe(|| self.sync())).map_err(|payload| {
             let message = (payload.downcast_ref::<&str>().map(ToString::to_string))
                 .or_else(|| payload.downcast_ref::<String>().cloned())
@@ -53,7 +53,7 @@ impl<J: Job> Pending<J> {
 /// The jobs of a set, in the order of their spawns, which is the order in which they run.
 pub struct Members<J: Job> {
     waiting: VecDeque<J::Parameters>,
-    /// Of the oldest that waits.
+    /// The index of the oldest job that waits.
     index: usize,
 }
 

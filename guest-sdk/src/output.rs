@@ -1,4 +1,4 @@
-//! What a `#[main]` may return, and what becomes of it.
+//! The types that a `#[main]` may return, and how they become the output.
 
 use std::any::Any;
 use std::error::Error;
@@ -17,11 +17,11 @@ pub enum Outcome {
     Bytes(#[serde(with = "bytes")] Vec<u8>),
     /// The app returned an error.
     Failed(String),
-    /// The user gave something that the app cannot use.
+    /// The user's arguments or inputs were wrong.
     BadInput(String),
 }
 
-/// As one run of bytes, not as a sequence of numbers.
+/// Serialises as a byte string, not as a sequence of numbers.
 mod bytes {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,7 +1,8 @@
-//! Numbers that follow from a seed.
+//! Pseudorandom numbers from a seed.
 
-/// Steele, Lea and Flood's generator ("Fast splittable pseudorandom number generators", OOPSLA 2014), begun
-/// with a seed. A job has no randomness but what it computes: equal seeds give equal numbers on every machine.
+/// Steele, Lea and Flood's generator ("Fast splittable pseudorandom number generators", OOPSLA 2014), started
+/// with a seed. A job has no randomness except what it computes: equal seeds lead to equal numbers on every
+/// machine.
 #[derive(Debug, Clone)]
 pub struct SplitMix64(pub u64);
 

@@ -1,7 +1,7 @@
-//! What an app says while it runs.
+//! Log lines and progress of a running app.
 
-/// Writes one line to the run's log, formatted as by `format!`. On the grid it travels to the
-/// submitter; natively it goes to stderr.
+/// Writes one line to the run's log, formatted as by `format!`. On a grid, the line is sent to the submitter;
+/// natively it goes to stderr.
 #[macro_export]
 macro_rules! log {
     ($($argument:tt)*) => {
@@ -17,8 +17,8 @@ pub fn log_line(line: &str) {
     eprintln!("{line}");
 }
 
-/// Reports how far the run is, `done` of `total` in any unit of the app's own; only the root job
-/// knows, so only its reports are shown.
+/// Reports the progress of the run, `done` of `total` in any unit of the app. Only the root job knows the
+/// progress, so only its reports are shown.
 pub fn progress(done: u64, total: u64) {
     #[cfg(target_family = "wasm")]
     crate::wasm::progress(done, total);

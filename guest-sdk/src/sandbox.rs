@@ -1,22 +1,23 @@
-//! What every sandbox has to make for itself.
+//! Values that every sandbox must make for itself.
 
 use std::panic::Location;
 
 use serde::Serialize;
 
-/// Makes what every sandbox has to make for itself before it can do a job, since it does not travel: a parsed input, a
-/// table, the tree of all bodies. Returns what `make` returns; keep that in a static, or beside what it was made from.
+/// Makes a value that every sandbox must make for itself before it can run a job, because it is not sent with the job:
+/// a parsed input, a table, the tree of all bodies. Returns the result of `make`; keep it in a static, or beside the
+/// value that it was made from.
 ///
-/// In a profile (`sateen run --profile`) it counts once for each `key`, however many sandboxes make it and how often.
-/// Without this, it is the work of each job that happens to be the first in its sandbox. `key` must tell
-/// it from whatever else this call makes; it is encoded only in a profiled run.
+/// In a profile (`sateen run --profile`) the work of `make` counts once for each `key`, however many sandboxes make
+/// the value and how often. Otherwise it would count as work of each job that happens to be the first in its sandbox.
+/// `key` must distinguish the value from all others that this call makes; it is encoded only in a profiled run.
 ///
 /// ```
 /// use std::cell::OnceCell;
 ///
 /// struct Sequence {
 ///     letters: String,
-///     /// Made where it is needed.
+///     /// Made when it is needed.
 ///     counts: OnceCell<[usize; 256]>,
 /// }
 ///

@@ -1,4 +1,4 @@
-//! Children whose results are taken in the order in which they finish.
+//! Children whose results are returned in the order in which they finish.
 
 use std::iter::FusedIterator;
 
@@ -8,8 +8,8 @@ use crate::native::Members;
 use crate::wasm::Members;
 use crate::{Job, JobError};
 
-/// Jobs of one kind, whose results are taken in the order in which they finish, by and in the context
-/// of their spawner (TOPLAS 3.3: inlets). What is left when the set is dropped is aborted.
+/// Jobs of one kind. Their spawner takes the results in the order in which the jobs finish, in its own context
+/// (TOPLAS 3.3: inlets). When the set is dropped, the remaining jobs are aborted.
 ///
 /// ```
 /// # use sateen::prelude::*;
@@ -18,7 +18,7 @@ use crate::{Job, JobError};
 ///     (from..to).find(|divisor| n % divisor == 0)
 /// }
 ///
-/// /// Some divisor of `n`; as soon as one is found, nobody looks any further.
+/// /// Some divisor of `n`; as soon as one is found, all jobs stop searching.
 /// fn divisor(n: u64) -> Option<u64> {
 ///     let mut set = JobSet::new();
 ///     for from in (2..n).step_by(1000) {
@@ -35,57 +35,56 @@ use crate::{Job, JobError};
 /// # assert_eq!(divisor(1009), None);
 /// ```
 ///
-/// Jobs that nobody else has taken run here, the oldest first: so where the most promising move is
-/// spawned first, it is searched first. On one worker all of them run in the order of their spawns, as
-/// they do when the program is compiled for this machine. **The order is not part of a program's
-/// meaning**: what it returns must not depend on which of several good results comes first, or two runs
-/// differ.
+/// Jobs that no other worker has taken run here, the oldest first. So if the most promising move is spawned
+/// first, it is searched first. On one worker, all jobs run in the order of their spawns, as in a program
+/// compiled for this machine. **The order is not part of a program's meaning**: its result must not depend on
+/// which of several good results comes first, or two runs differ.
 ///
-/// An abort is asynchronous and best effort (TOPLAS 4.3): the spawner goes on at once, whatever the
-/// network's latency. Jobs that nobody has begun are forgotten, those that run are stopped within a
-/// millisecond or so of the news, wherever they are, and so are the jobs that they have spawned. A job
-/// that is called in place, by [`next`](Self::next), is a call like any other: nothing can stop it, and
-/// nobody hears of the others before it returns. So where others take part, only what is short is called in
-/// place, a few milliseconds as far as jobs of its kind and depth have shown; what takes longer runs beside
-/// its waiting spawner, in an instance of its own.
+/// An abort is asynchronous and best effort (TOPLAS 4.3): the spawner continues at once, whatever the network's
+/// latency. Jobs that have not begun are forgotten. Running jobs are stopped within about a millisecond after
+/// the news arrives, wherever they are, and so are the jobs that they have spawned. A job that
+/// [`next`](Self::next) calls in place is a call like any other: it cannot be stopped, and the spawner learns
+/// of other results only after it returns. So if other workers take part, only short jobs are called in place:
+/// a few milliseconds, judging by earlier jobs of the same kind and depth. Longer jobs run in an instance of
+/// their own, while their spawner waits.
 #[must_use = "the jobs of a set that is dropped are aborted"]
 pub struct JobSet<J: Job> {
     members: Members<J>,
 }
 
 impl<J: Job> JobSet<J> {
-    /// A set without jobs.
+    /// An empty set.
     #[inline(always)]
     pub const fn new() -> Self {
         Self { members: Members::empty() }
     }
 
-    /// Spawns the job `J`, and gives its index: how many the set has spawned before.
+    /// Spawns the job `J`, and returns its index: the number of jobs that the set has spawned before.
     /// `NAME::spawn_in(&mut set, …)` is the convenient form.
     #[inline(always)]
     pub fn spawn(&mut self, parameters: J::Parameters) -> usize {
         self.members.spawn(parameters)
     }
 
-    /// The next job to finish: its index and its result. `None` when no job is left.
+    /// The next job to finish: its index and its result. `None` if no job is left.
     ///
-    /// What has finished elsewhere comes first; else the oldest job that nobody has taken runs here; else
-    /// this waits.
+    /// Jobs that have finished elsewhere come first; otherwise the oldest job that was not taken runs here;
+    /// otherwise this waits.
     ///
     /// # Panics
-    /// When that job panicked or trapped, as [`Spawned::sync`](crate::Spawned::sync).
+    /// If that job panicked or trapped, like [`Spawned::sync`](crate::Spawned::sync).
     #[expect(clippy::should_implement_trait, reason = "a set that came to its end may be given more jobs")]
     #[inline(always)]
     pub fn next(&mut self) -> Option<(usize, J::Output)> {
         self.members.sync()
     }
 
-    /// As [`next`](Self::next), with how a job failed as a value.
+    /// Like [`next`](Self::next), but returns a job's failure as a value.
     pub fn try_next(&mut self) -> Option<(usize, Result<J::Output, JobError>)> {
         self.members.try_sync()
     }
 
-    /// How many jobs have not been taken yet.
+    /// The number of jobs whose results have not been taken yet.
     pub fn len(&self) -> usize {
         self.members.left()
     }
@@ -95,7 +94,7 @@ impl<J: Job> JobSet<J> {
         self.len() == 0
     }
 
-    /// Aborts all that is left. The set may be used again; indices go on.
+    /// Aborts all remaining jobs. The set may be used again; indices continue.
     pub fn abort(&mut self) {
         self.members.abort();
     }
@@ -125,11 +124,10 @@ impl<J: Job> FromIterator<J::Parameters> for JobSet<J> {
     }
 }
 
-/// Results in the order in which they come, of jobs of which there may be more than memory holds.
-/// `NAME::stream(…)` makes one.
+/// Results in the order in which they arrive, of more jobs than memory may hold. `NAME::stream(…)` makes one.
 ///
-/// Jobs are spawned as results are taken, a few hundred ahead of those that somebody has begun. So a
-/// master with workers (DESIGN's one-level case) is a loop:
+/// Jobs are spawned as results are taken, a few hundred ahead of those that have begun. So a master with
+/// workers (DESIGN's one-level case) is a loop:
 ///
 /// ```
 /// # use sateen::prelude::*;
@@ -147,11 +145,11 @@ pub struct Stream<J: Job, I> {
     parameters: I,
 }
 
-/// So many jobs are spawned ahead.
+/// Maximum jobs spawned ahead.
 const AHEAD: usize = 256;
 
 impl<J: Job, I: Iterator<Item = J::Parameters>> Stream<J, I> {
-    /// Spawns the job for each item, in time; `NAME::stream(…)` is the convenient form.
+    /// Spawns the job for each item, as results are taken; `NAME::stream(…)` is the convenient form.
     pub fn new(parameters: I) -> Self {
         Self { set: JobSet::new(), parameters }
     }
@@ -164,7 +162,8 @@ impl<J: Job, I: Iterator<Item = J::Parameters>> Stream<J, I> {
 
     #[inline]
     fn spawn_ahead(&mut self) {
-        // Many at once, and only when none is latent: the stack of latent jobs then begins anew.
+        // Spawns many at once, and only if none is latent: the stack of latent jobs then starts at its
+        // beginning.
         if self.set.members.latent() == 0 {
             self.set.extend(self.parameters.by_ref().take(AHEAD));
         }

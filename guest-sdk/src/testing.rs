@@ -1,5 +1,5 @@
-//! For an app's own tests, which run without a grid; `sateen test` runs those that are marked `#[sateen::test]` in
-//! sandboxes, too.
+//! For an app's own tests, which run without a grid; `sateen test` also runs those marked `#[sateen::test]` in
+//! sandboxes.
 
 #[cfg(not(target_family = "wasm"))]
 use std::{cell::RefCell, collections::BTreeMap, path::Path};
@@ -7,7 +7,7 @@ use std::{cell::RefCell, collections::BTreeMap, path::Path};
 #[cfg(not(target_family = "wasm"))]
 use crate::{Outcome, Output};
 
-/// The environment variable that names the folder where tests leave what they return.
+/// The environment variable with the folder to which tests write the values that they return.
 #[cfg(not(target_family = "wasm"))]
 const OUTCOMES: &str = "SATEEN_TEST_OUTCOMES";
 
@@ -16,14 +16,14 @@ thread_local! {
     static INPUTS: RefCell<BTreeMap<String, Vec<u8>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Gives the input `name` to the tests of this thread, as `--input` does to a run.
+/// Sets the input `name` for the tests of this thread, as `--input` does for a run.
 #[cfg(not(target_family = "wasm"))]
 pub fn set_input(name: &str, bytes: impl Into<Vec<u8>>) {
     let bytes = bytes.into();
     INPUTS.with_borrow_mut(|inputs| inputs.insert(name.to_owned(), bytes));
 }
 
-/// Not in a sandbox: there an input is the run's, and known before it begins.
+/// It cannot be used in a sandbox: there, inputs belong to the run and are known before it begins.
 ///
 /// # Panics
 /// Always.
@@ -32,10 +32,10 @@ pub fn set_input(name: &str, _bytes: impl Into<Vec<u8>>) {
     panic!("a sandbox has its inputs from the start; mark the test #[sateen::test(inputs({name} = BYTES))]");
 }
 
-/// Ends the test `name` with what it returned, and leaves that for `sateen test` to compare.
+/// Ends the test `name` with the value that it returned, and writes the value for `sateen test` to compare.
 ///
 /// # Panics
-/// When it returned an error.
+/// If it returned an error.
 #[cfg(not(target_family = "wasm"))]
 #[doc(hidden)]
 pub fn observe(name: &str, output: impl Output) {
@@ -58,8 +58,8 @@ pub fn observe(name: &str, output: impl Output) {
     }
 }
 
-/// A test's inputs as one run of bytes, for `sateen test`: each name and each content after its length, four bytes, the
-/// lowest first.
+/// A test's inputs as one byte string, for `sateen test`: each name and each content preceded by its length, four
+/// bytes, the lowest first.
 #[doc(hidden)]
 pub fn pack_inputs(inputs: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut packed = Vec::new();
@@ -73,12 +73,12 @@ pub fn pack_inputs(inputs: &[(&str, Vec<u8>)]) -> Vec<u8> {
     packed
 }
 
-/// Gives `read`, which takes the input `name`, that input in all ways in which `whole` can be cut short, and with
-/// each of its bytes replaced by others.
+/// Calls `read`, which reads the input `name`, with `whole` cut short in all possible ways, and with each of its
+/// bytes replaced by others.
 ///
 /// # Panics
-/// When `read` does, or when what it refuses is refused without the input's name and one of its lines, as
-/// [`BadInput::at_line`](crate::BadInput::at_line) gives them.
+/// If `read` panics, or if it returns an error without the input's name and one of its lines, which
+/// [`BadInput::at_line`](crate::BadInput::at_line) adds.
 pub fn damage_input<T>(
     name: &str,
     whole: impl AsRef<[u8]>,

@@ -9,12 +9,12 @@ use sateen_module::FEATURES;
 use crate::failure::RunError;
 use crate::limits::Limits;
 
-/// Host functions run on the guest's stack, too; this much is theirs.
+/// Bytes of the guest's stack reserved for host functions, which run on it as well.
 const HOST_STACK_BYTES: usize = 256 << 10;
 
-/// So much of what an instance has written stays in memory for the next one in its place.
+/// Bytes that an instance has written which stay in memory for the next one in its slot.
 const KEPT_BYTES: usize = 4 << 20;
-/// Where memory is scarce: as much of a stack, and such a part of the memory for the slots of each run.
+/// The same if memory is scarce: for a stack, and as a part of the memory for the slots of each run.
 const KEPT_STACK_BYTES: usize = 32 << 10;
 const KEPT_PARTS: usize = 64;
 
@@ -24,23 +24,23 @@ pub struct Engine {
     pub(crate) inner: wasmtime::Engine,
     pub(crate) limits: Limits,
     pub(crate) strict_nan: bool,
-    /// Its instances lie in a pool, which their code is compiled for.
+    /// Whether its instances lie in a pool, for which their code is compiled.
     pub(crate) is_pooled: bool,
 }
 
 impl Engine {
-    /// An engine for guests under `limits`. With `strict_nan`, every float operation gives the
-    /// canonical NaN, so that modules whose NaN bits can be observed are deterministic as well
-    /// (it costs 2 to 7 times on scalar float code and nothing elsewhere).
+    /// An engine for guests under `limits`. With `strict_nan`, every float operation returns the canonical NaN,
+    /// so that modules whose NaN bits can be observed are deterministic as well (scalar float code takes 2 to 7
+    /// times as long, other code is not slower).
     ///
     /// # Errors
-    /// When this machine cannot run guests, or not under these limits.
+    /// If this machine cannot run guests, or not under these limits.
     pub fn new(limits: &Limits, strict_nan: bool) -> Result<Self, RunError> {
         Self::with_pool(limits, strict_nan, pool(limits), &|_| {})
     }
 
-    /// As [`new`](Self::new), where memory is scarce: `bytes_max` for all guests of all runs. What instances
-    /// leave behind is given back to the system but for a little, for `threads` workers.
+    /// Like [`new`](Self::new), if memory is scarce: `bytes_max` for all guests of all runs. Almost all memory
+    /// that instances leave behind is returned to the system; a little is kept for `threads` workers.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -83,7 +83,7 @@ impl Engine {
         Ok(Self { inner, limits: limits.clone(), strict_nan, is_pooled })
     }
 
-    /// An engine that only compiles, for one that `is_pooled` or not, and reserves no address space.
+    /// An engine that only compiles, for an engine that `is_pooled` or not, and reserves no address space.
     pub(crate) fn for_compiling(strict_nan: bool, is_pooled: bool) -> Result<Self, RunError> {
         let limits = Limits::default();
         let mut config = config(strict_nan, &limits);

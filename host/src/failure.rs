@@ -1,4 +1,4 @@
-//! How a job or a run can end badly.
+//! How a job or a run can fail.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -18,8 +18,8 @@ pub struct JobFailure {
     pub backtrace: Vec<String>,
 }
 
-/// Why an instance stopped before its end. Only the first is a result of its job; the others depend
-/// on the host or the run, and end the run or are nobody's concern.
+/// Why an instance stopped before its end. Only the first variant is a result of its job; the others depend on
+/// the host or the run, and end the run or are ignored.
 #[derive(Debug, Clone, Error)]
 pub enum Stop {
     /// The job failed.
@@ -28,16 +28,16 @@ pub enum Stop {
     /// A shared object could not be updated: all its replicas are in doubt, and the run is over.
     #[error("{0}")]
     Replica(JobFailure),
-    /// A limit was met.
+    /// A limit was exceeded.
     #[error("{0}")]
     Limit(LimitExceeded),
     /// The run is over or cancelled.
     #[error("the run was stopped")]
     Stopped,
-    /// Nobody wants this job's result any more.
+    /// This job's result is not wanted any more.
     #[error("the job was aborted")]
     Aborted,
-    /// The host's memory is used up: the job is to be run again, later or elsewhere.
+    /// The host's memory is used up: the job must be run again, later or elsewhere.
     #[error("the job made room for others")]
     Evicted,
     /// This machine could not run the job.
@@ -54,16 +54,16 @@ pub enum RunError {
     /// The app returned an error.
     #[error("{0}")]
     App(String),
-    /// The user's arguments or inputs were wrong, says the app.
+    /// The app reports that the user's arguments or inputs are wrong.
     #[error("{0}")]
     BadInput(String),
-    /// A limit was met.
+    /// A limit was exceeded.
     #[error("{0}")]
     Limit(LimitExceeded),
     /// The run was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// This machine could not do it.
+    /// This machine could not run the app.
     #[error("{0}")]
     Host(String),
 }
@@ -104,8 +104,8 @@ fn is_machinery(name: &str) -> bool {
         || name.starts_with("sateen_")
 }
 
-/// The innermost of `frames` that is one of `jobs`, else `instance`, the job that the instance runs. A
-/// job is its name, and its function's name or whole path.
+/// The innermost of `frames` that is one of `jobs`, otherwise `instance`, the job that the instance runs. Each
+/// job is given by its name, and its function's name or full path.
 pub fn innermost_job<'a>(
     frames: &[String],
     jobs: impl Iterator<Item = (&'a str, &'a str)> + Clone,
@@ -118,8 +118,8 @@ pub fn innermost_job<'a>(
     found.map_or(instance, |(name, _)| name).to_owned()
 }
 
-/// What made the engine stop a guest, from its error. `stack_bytes_max` is the limit in force, `panic`
-/// what the guest said before a trap, `off_stack` whether its own stack is known to have overflowed.
+/// Finds out from the engine's error why it stopped a guest. `stack_bytes_max` is the limit in force, `panic`
+/// the guest's message before a trap, `off_stack` whether its own stack is known to have overflowed.
 pub fn classify<'a>(
     error: &wasmtime::Error,
     jobs: impl Iterator<Item = (&'a str, &'a str)> + Clone,
@@ -147,7 +147,7 @@ pub fn classify<'a>(
     Stop::Failed(JobFailure { job: innermost_job(&backtrace, jobs, instance), message, backtrace })
 }
 
-/// Whether the address is where those beyond the end of a guest's own stack wrap around to.
+/// Whether addresses beyond the end of a guest's own stack wrap around to this address.
 fn is_beyond_the_top(error: &wasmtime::Error) -> bool {
     const TOP: u64 = 0xf000_0000;
     let text = format!("{error:#}");

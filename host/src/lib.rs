@@ -17,10 +17,10 @@
 //! ```
 //!
 //! * [`Engine`] is wasmtime, set up so that guests are deterministic and bounded by [`Limits`].
-//! * [`App`] is a module that was [inspected](inspect()) and compiled, if need be.
-//! * [`Run`] runs an entry point on some threads; `scheduler/README.md` tells how.
+//! * [`App`] is a module that was [inspected](inspect()) and, if necessary, compiled.
+//! * [`Run`] runs an entry point on some threads; `scheduler/README.md` explains how.
 //! * [`Portion`] is this host's portion of a run that is spread over many.
-//! * [`grid`] is how a volunteer's host takes part in a grid.
+//! * [`grid`] lets a volunteer's host take part in a grid.
 #![deny(unsafe_code)] // but for two calls, each with its reason
 
 mod engine;

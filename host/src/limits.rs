@@ -8,34 +8,35 @@ use sateen_protocol::RunLimits;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
 use thiserror::Error;
 
-/// What the host takes of the machine's memory beside its guests: code, tables, buffers, stores. In bytes.
+/// Memory of the host itself, without its guests, in bytes: code, tables, buffers, stores.
 pub const HOST_OVERHEAD_BYTES: usize = 96 << 20;
-/// Instances that a run may have on a host, whatever its threads.
+/// Instances that a run may have on a host, whatever its number of threads.
 const INSTANCES_MIN: usize = 32;
-/// Further ones for each thread.
+/// Additional instances for each thread.
 const INSTANCES_A_THREAD: usize = 16;
-/// The result table of one run takes at most this part of a host's bound on memory.
+/// Maximum part of a host's memory limit for the result table of one run.
 pub const TABLE_PART_OF_MEMORY: usize = 32;
-/// How often the resident memory of a host with a bound is looked at.
+/// How often the resident memory of a host with a limit is measured.
 pub const RESIDENT_LOOK: Duration = Duration::from_millis(20);
-/// Where no instance has begun, grown or ended for this long, one may begin although there is no room.
+/// If no instance has begun, grown or ended for this long, one may begin although there is no room.
 pub const STANDSTILL_MAX: Duration = Duration::from_millis(500);
-/// How long a job of another host waits for memory before it is handed back.
+/// How long a job of another host waits for memory before it is given back.
 pub const HANDED_BACK_AFTER: Duration = Duration::from_millis(500);
-/// A host that has evicted a stolen job steals nothing for as long; twice as long each time in a row, this often.
+/// A host that has evicted a stolen job steals nothing for [`HANDED_BACK_AFTER`]; this time doubles with each
+/// such job in a row, up to this many times.
 pub const TURNED_AWAY_DOUBLINGS_MAX: u32 = 5;
 
-/// Processor time that a stranger's module may take to compile.
+/// Maximum processor time to compile a stranger's module.
 pub const COMPILE_TIME_MAX: Duration = Duration::from_secs(60);
-/// Memory that a stranger's module may take to compile, in bytes.
+/// Maximum memory to compile a stranger's module, in bytes.
 pub const COMPILE_MEMORY_BYTES_MAX: usize = 1 << 30;
-/// What the process that compiles reserves of its address space without using it, in bytes.
+/// Address space that the compiling process reserves without using it, in bytes.
 pub const COMPILER_ADDRESSES_BYTES: u64 = 4 << 30;
-/// The code of a module, in bytes.
+/// Size of a module's code, in bytes.
 pub const COMPILED_BYTES_MAX: u64 = 512 << 20;
 
-/// What a run's guests may use. The memory and table limits are part of a run's meaning: every host
-/// must grant the same, so they are fixed by the run and not by the machine.
+/// The limits of a run's guests. The memory and table limits are part of a run's meaning: every host must grant
+/// the same, so the run sets them and not the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Size of a module, in bytes.
@@ -46,26 +47,25 @@ pub struct Limits {
     pub table_elements_max: usize,
     /// Stack of one instance, in bytes: how deep it may recurse.
     pub stack_bytes_max: usize,
-    /// A result, a job's parameters, or an output, in bytes.
+    /// Size of a result, of a job's parameters, or of an output, in bytes.
     pub output_bytes_max: usize,
-    /// A line of the log, in bytes; what is longer is cut.
+    /// Length of a line of the log, in bytes; longer lines are cut.
     pub log_line_bytes_max: usize,
-    /// Lines of the log in a run; what comes after is dropped and counted.
+    /// Lines of the log in a run; further lines are dropped and counted.
     pub log_lines_max: u64,
     /// Exposed jobs that one instance may have outstanding.
     pub exposed_jobs_max: usize,
-    /// Instances that exist at once, waiting ones included.
+    /// Instances that exist at once, including waiting ones.
     pub instances_max: usize,
-    /// Jobs that are synced with `try_sync` and have begun, in all of a run's instances: each needs a
-    /// stack of its own.
+    /// Jobs synced with `try_sync` that have begun, in all instances of a run: each needs a stack of its own.
     pub attempts_max: usize,
-    /// Replicas of shared objects, in bytes, all of a run's together.
+    /// Size of all replicas of a run's shared objects, in bytes.
     pub shared_bytes_max: usize,
     /// How long a job's guard may be false.
     pub guard_wait_max: Duration,
     /// Wall-clock time of a run.
     pub wall_time_max: Option<Duration>,
-    /// Time that all workers spend in guests, summed.
+    /// Time that all workers together spend in guests.
     pub cpu_time_max: Option<Duration>,
 }
 
@@ -91,7 +91,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Those that a module must meet before any of it runs.
+    /// The limits that a module must meet before it runs.
     pub fn of_module(&self) -> ModuleLimits {
         ModuleLimits {
             module_bytes_max: self.module_bytes_max,
@@ -100,10 +100,10 @@ impl Limits {
         }
     }
 
-    /// A run's limits; what it does not say is the default that every host has.
+    /// A run's limits. Limits that the run does not set have defaults, which are the same on every host.
     ///
     /// # Errors
-    /// When it asks for more than there can be, or for nothing at all; the sentence says of what.
+    /// If a limit is zero or too large; the sentence names the limit.
     pub fn of_run(asked: &RunLimits) -> Result<Self, String> {
         let default = Self::default();
         asked.check().map_err(|error| error.to_string())?;
@@ -123,8 +123,8 @@ impl Limits {
         })
     }
 
-    /// The same on a host with so many threads. Each run reserves some 4 GiB of address space for every instance that it
-    /// may have, and a host has many runs. A job for which no instance is left is called in place.
+    /// The same on a host with this many threads. Each run reserves some 4 GiB of address space for every instance that
+    /// it may have, and a host has many runs. If no instance is left for a job, the job is called in place.
     #[must_use]
     pub fn for_threads(self, threads: usize) -> Self {
         let instances_max = self.instances_max.min(INSTANCES_MIN + INSTANCES_A_THREAD * threads);
@@ -132,13 +132,13 @@ impl Limits {
     }
 }
 
-/// A limit that was met. The message says which and how to raise it.
+/// A limit that was exceeded. The message names the limit and says how to raise it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LimitExceeded {
     /// Linear memory.
     #[error("a job asked for {} of memory and the limit is {}; raise it with --memory", size(*.asked), size(*.limit as u64))]
     Memory {
-        /// The size it wanted to have in all, in bytes.
+        /// The requested total size, in bytes.
         asked: u64,
         /// The limit in bytes.
         limit: usize,
@@ -149,7 +149,7 @@ pub enum LimitExceeded {
     /// Table elements.
     #[error("a job asked for a table of {asked} elements and the limit is {limit}")]
     Table {
-        /// The number it wanted.
+        /// The requested number.
         asked: usize,
         /// The limit.
         limit: usize,
@@ -160,7 +160,7 @@ pub enum LimitExceeded {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The part of the stack that the app keeps in its memory; fixed when it was linked.
+    /// The part of the stack that the app keeps in its memory; its size is fixed when the app is linked.
     #[error(
         "a job recursed deeper than the stack in its own memory allows; raise it with `sateen build --stack`, or recurse less deeply"
     )]
@@ -181,7 +181,7 @@ pub enum LimitExceeded {
         /// The limit in bytes.
         limit: usize,
     },
-    /// A replica that never came.
+    /// A replica that did not arrive.
     #[error(
         "no host had the shared object {object} within {} s; its creator may have crashed; raise the limit with --guard-limit",
         .waited.as_secs_f64()
@@ -200,7 +200,7 @@ pub enum LimitExceeded {
     Guard {
         /// The guard's name.
         guard: String,
-        /// The job's.
+        /// The job's name.
         job: String,
         /// How long it waited, in whole milliseconds.
         waited: Duration,
@@ -211,9 +211,9 @@ pub enum LimitExceeded {
     /// Processor time.
     #[error("the run used more than {} s of processor time; raise it with --cpu-limit", .0.as_secs_f64())]
     CpuTime(Duration),
-    /// Stacks for attempted jobs, one in another.
+    /// Stacks for attempted jobs that are nested in one another.
     #[error(
-        "more than {limit} jobs that are synced with try_sync are within one another; raise it with --attempts"
+        "more than {limit} jobs synced with try_sync are nested in one another; raise it with --attempts"
     )]
     Attempts {
         /// The limit.

@@ -1,19 +1,20 @@
-//! What the guests of all runs may take of this machine's memory, together.
+//! The budget of memory for the guests of all runs together.
 //!
-//! Each instance has a [`Claim`] on the budget, which grows with its memory. When the budget is used up, that is
-//! no failure of the app: the instance that asks for more is *evicted*. It is thrown away, and its job is open
-//! again, for its owner to call in place or for a worker that finds room later. What it had done since its start
-//! is done again, but for what was recorded.
+//! Each instance has a [`Claim`] on the budget, which grows with the instance's memory. When the budget is used
+//! up, the app does not fail. Instead, the instance that asks for more is *evicted*: it is thrown away, and its
+//! job is open again, so that its owner may call it in place, or a worker may take it that finds room later. The
+//! work since the start of the instance is done again, except what was recorded.
 //!
 //! *Why this ends.* The oldest instance of the process is never evicted; if there is no room for it, the youngest
-//! ones make room. So it always goes on, unless it waits. It waits for a job that another instance runs, which is
-//! younger: that one goes on or is evicted, and then the oldest calls the job in place. Or it waits for a job that
-//! is elsewhere; a host that evicts another's job hands it back to its owner at once, and one that finds no room to
-//! begin it after a while.
+//! ones make room. So the oldest instance always continues, unless it waits. It may wait for a job that another
+//! instance runs. That instance is younger: it continues or is evicted, and then the oldest calls the job in place.
+//! Or it may wait for a job on another host. A host that evicts another host's job gives the job back at once; if
+//! it finds no room to begin the job, it gives the job back after a while.
 //!
-//! Linear memories are counted when they grow, results that wait to be delivered as long as they are kept, and the memory
-//! of a compiler while it runs: these go by themselves, so even the oldest instance waits for them. What else grows (stacks, replicas, tables) is
-//! measured: a thread looks at the resident memory of the process, and evicts as well when that is beyond the bound.
+//! The budget counts linear memories when they grow, results as long as they wait to be delivered, and the memory of a
+//! compiler while it runs. Results and compilers disappear by themselves, so even the oldest instance waits for them.
+//! Other memory (stacks, replicas, tables) is measured: a thread checks the resident memory of the process, and evicts
+//! instances as well when it exceeds the limit.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -27,13 +28,13 @@ use crate::scheduler::TaskId;
 
 /// A run whose guests claim memory.
 pub(crate) trait Run: Send + Sync + 'static {
-    /// Has this task look, which was evicted.
+    /// Makes this evicted task notice its eviction.
     fn wake(&self, task: TaskId);
-    /// There was no room, and may be some now.
+    /// There was no room, but there may be some now.
     fn look_for_room(&self);
 }
 
-/// The budget of a process. Clones are the same budget.
+/// The budget of a process. Clones share it.
 #[derive(Clone)]
 pub struct HostMemory(Arc<Budget>);
 
@@ -47,26 +48,26 @@ struct Budget {
     bytes_max: usize,
     /// Claimed by instances.
     claimed: AtomicUsize,
-    /// Results on their way from the portions to the driver.
+    /// Results in transit from the portions to the driver.
     passing: AtomicUsize,
-    /// What the driver keeps of results and parcels until they are delivered.
+    /// Results and parcels that the driver keeps until they are delivered.
     undelivered: AtomicUsize,
     /// Resident memory of the process that compiles a module.
     compiling: AtomicUsize,
-    /// Resident memory beyond what the host takes itself, when it was measured last.
+    /// Resident memory at the last measurement, without that of the host itself.
     resident: AtomicUsize,
     claims: Mutex<Claims>,
     runs: Mutex<Vec<Weak<dyn Run>>>,
-    /// There was no room for an instance, or a run is to look again for another reason.
+    /// There was no room for an instance, or a run must look again for another reason.
     is_short: AtomicBool,
-    /// When an instance began, grew or ended last.
+    /// When an instance last began, grew or ended.
     moved: Mutex<Instant>,
 }
 
 #[derive(Default)]
 struct Claims {
     next: u64,
-    /// By age, the oldest first.
+    /// Instances by age, the oldest first.
     living: BTreeMap<u64, Arc<Living>>,
 }
 
@@ -77,7 +78,7 @@ struct Living {
     task: TaskId,
 }
 
-/// An instance's share, given back when dropped.
+/// An instance's share, returned when dropped.
 pub struct Claim {
     budget: Arc<Budget>,
     number: u64,
@@ -89,10 +90,10 @@ pub struct Claim {
 pub struct NoRoom;
 
 impl HostMemory {
-    /// A budget of `bytes_max`, and a thread that compares it with what is resident.
+    /// A budget of `bytes_max`, and a thread that compares it with the resident memory.
     ///
     /// # Errors
-    /// When this machine gives no thread.
+    /// If a thread cannot be started.
     pub fn bounded(bytes_max: usize) -> std::io::Result<Self> {
         let memory = Self::unwatched(bytes_max);
         let budget = Arc::downgrade(&memory.0);
@@ -124,28 +125,28 @@ impl HostMemory {
         }))
     }
 
-    /// All guests together, in bytes.
+    /// The budget of all guests together, in bytes.
     pub fn bytes_max(&self) -> usize {
         self.0.bytes_max
     }
 
-    /// A run that waits for room, if there is none.
+    /// Adds a run, which is notified when there is room again.
     pub(crate) fn add_run<R: Run>(&self, run: &Arc<R>) {
         let mut runs = self.0.runs.lock();
         runs.retain(|run| run.strong_count() > 0);
         runs.push(Arc::<R>::downgrade(run));
     }
 
-    /// Whether an instance that will take about `bytes` may begin: there is room for it, or all have stood still
-    /// for a while. What is resident need not become less when instances end, and they may all wait for what
-    /// has not begun.
+    /// Whether an instance that will take about `bytes` may begin: there is room for it, or all instances have
+    /// stood still for a while. Resident memory need not shrink when instances end, and all instances may wait
+    /// for a job that has not begun.
     pub(crate) fn may_begin(&self, bytes: usize) -> bool {
         let is_still = || self.0.moved.lock().elapsed() >= STANDSTILL_MAX;
         self.has_room_for(bytes) || (self.0.has_room_beside_passing(bytes) && is_still())
     }
 
-    /// Whether there is room for `bytes` more. Where there is no instance at all, there is for one, unless results
-    /// that are delivered soon take that room.
+    /// Whether there is room for `bytes` more. If there is no instance at all, there is room for one, unless
+    /// results that will be delivered soon take that room.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
         let used = self.0.counted().max(self.0.resident.load(SeqCst) + self.0.compiling.load(SeqCst));
         let has_room = used.saturating_add(bytes) <= self.0.bytes_max
@@ -156,7 +157,7 @@ impl HostMemory {
         has_room
     }
 
-    /// A result of `bytes` is on its way to the driver, which keeps it and encodes it. The youngest instances make room.
+    /// A result of `bytes` is in transit to the driver, which keeps and encodes it. The youngest instances make room.
     pub(crate) fn pass_result(&self, bytes: usize) {
         self.0.passing.fetch_add(bytes.saturating_mul(2), SeqCst);
         self.0.evict_excess();
@@ -167,13 +168,13 @@ impl HostMemory {
         self.0.passing.fetch_sub(bytes.saturating_mul(2), SeqCst);
     }
 
-    /// The driver keeps `bytes` of results and parcels that are not delivered yet.
+    /// The driver keeps `bytes` of results and parcels that are not yet delivered.
     pub(crate) fn keep_undelivered(&self, bytes: usize) {
         self.0.undelivered.store(bytes, SeqCst);
         self.0.evict_excess();
     }
 
-    /// A compiler's process takes `bytes` now; none when it has ended.
+    /// A compiler's process now takes `bytes`; 0 when it has ended.
     pub(crate) fn compiles(&self, bytes: usize) {
         self.0.compiling.store(bytes, SeqCst);
         if bytes == 0 {
@@ -183,12 +184,12 @@ impl HostMemory {
         }
     }
 
-    /// Runs are to look for room soon.
+    /// Makes runs look for room soon.
     pub(crate) fn look_again(&self) {
         self.0.is_short.store(true, SeqCst);
     }
 
-    /// The claim of a new instance, of nothing so far.
+    /// The claim of a new instance, which is empty.
     pub(crate) fn claim<R: Run>(&self, run: &Arc<R>, task: TaskId) -> Claim {
         self.claim_for(Arc::<R>::downgrade(run), task)
     }
@@ -206,10 +207,10 @@ impl HostMemory {
 }
 
 impl Claim {
-    /// The instance's memory becomes `bytes` large.
+    /// The instance's memory grows to `bytes`.
     ///
     /// # Errors
-    /// When there is no room; the instance is to be thrown away.
+    /// If there is no room; the instance must be thrown away.
     pub fn grow_to(&self, bytes: usize) -> Result<(), NoRoom> {
         let more = bytes.saturating_sub(self.living.bytes.load(SeqCst));
         if !self.budget.take(more) {
@@ -230,19 +231,19 @@ impl Claim {
         Ok(())
     }
 
-    /// The instance's result, of `bytes`, is copied out of it: it is done, so others make room.
+    /// The instance's result, of `bytes`, is copied out of it: the instance is done, so others make room.
     pub fn add_result(&self, bytes: usize) {
         self.budget.claimed.fetch_add(bytes, SeqCst);
         self.living.bytes.fetch_add(bytes, SeqCst);
         self.budget.evict_excess();
     }
 
-    /// Whether the instance is to be thrown away to make room.
+    /// Whether the instance must be thrown away to make room.
     pub fn is_evicted(&self) -> bool {
         self.living.is_evicted.load(SeqCst)
     }
 
-    /// What it has, in bytes.
+    /// The size of the claim, in bytes.
     pub fn bytes(&self) -> usize {
         self.living.bytes.load(SeqCst)
     }
@@ -257,7 +258,7 @@ impl Drop for Claim {
 }
 
 impl Claims {
-    /// Evicts the youngest that together have `bytes`, but never the oldest.
+    /// Evicts the youngest instances that together have `bytes`, but never the oldest.
     fn evict(&mut self, bytes: usize) -> Vec<Arc<Living>> {
         let mut missing = bytes;
         let mut evicted = Vec::new();
@@ -279,7 +280,7 @@ impl Budget {
         *self.moved.lock() = Instant::now();
     }
 
-    /// What goes by itself: results that are not delivered yet, and a compiler.
+    /// Memory that is freed by itself: results that are not yet delivered, and a compiler.
     fn passing(&self) -> usize {
         self.undelivered.load(SeqCst) + self.passing.load(SeqCst) + self.compiling.load(SeqCst)
     }
@@ -288,7 +289,8 @@ impl Budget {
         self.claimed.load(SeqCst).saturating_add(self.passing())
     }
 
-    /// Whether an instance with `bytes` fits in where no other is. That always is so when nothing goes by itself soon.
+    /// Whether an instance with `bytes` fits if there is no other. It always does if no memory will be freed by
+    /// itself.
     fn has_room_beside_passing(&self, bytes: usize) -> bool {
         let passing = self.passing();
         passing == 0 || passing.saturating_add(bytes) <= self.bytes_max
@@ -301,7 +303,7 @@ impl Budget {
         self.claimed.fetch_update(SeqCst, SeqCst, fits).is_ok()
     }
 
-    /// The youngest go if more is counted than may be.
+    /// Evicts the youngest if more memory is counted than allowed.
     fn evict_excess(&self) {
         let excess = self.counted().saturating_sub(self.bytes_max);
         if excess > 0 {
@@ -310,7 +312,7 @@ impl Budget {
         }
     }
 
-    /// So many bytes are resident. Those that were evicted have until the next look to go.
+    /// Takes the number of resident bytes. Evicted instances have time until the next measurement to end.
     fn see(&self, resident: usize) {
         self.resident.store(resident, SeqCst);
         let excess = (resident + self.compiling.load(SeqCst)).saturating_sub(self.bytes_max);
@@ -320,7 +322,7 @@ impl Budget {
         }
     }
 
-    /// Those who found no room look again.
+    /// Runs that found no room look again.
     fn look_after_runs(&self) {
         if self.is_short.swap(false, SeqCst) {
             let runs: Vec<Arc<dyn Run>> = self.runs.lock().iter().filter_map(Weak::upgrade).collect();
@@ -340,7 +342,7 @@ fn wake(evicted: &[Arc<Living>]) {
     }
 }
 
-/// The resident memory of a process, in bytes, where the system says.
+/// The resident memory of a process, in bytes, if the system reports it.
 pub fn resident_bytes(process: &str) -> Option<usize> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

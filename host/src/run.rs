@@ -20,17 +20,17 @@ use crate::scheduler::{
 pub struct RunOptions {
     /// The entry point's name.
     pub function: String,
-    /// The words of its command line.
+    /// The words of the command line.
     pub arguments: Vec<String>,
-    /// Its inputs, by name.
+    /// The inputs, by name.
     pub inputs: BTreeMap<String, Vec<u8>>,
     /// Workers; at least one.
     pub threads: usize,
-    /// Every job in an instance of its own: shows up who keeps state in statics.
+    /// Run every job in an instance of its own, to detect jobs that keep state in statics.
     pub pristine: bool,
     /// Measure the program's work and span, whatever the schedule.
     pub profile: bool,
-    /// Gets what the app logs, from any thread.
+    /// Receives the app's log lines, from any thread.
     pub log: Arc<dyn Fn(LogLine) + Send + Sync>,
 }
 
@@ -49,28 +49,28 @@ impl Default for RunOptions {
     }
 }
 
-/// What a run gave.
+/// The output of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Text for people, without a line's end of its own.
+    /// Text for people, without a newline at the end.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
 }
 
-/// A run that came to its end.
+/// A finished run.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// What the app returned.
+    /// The app's result.
     pub output: Output,
-    /// What became of its jobs.
+    /// Counts of its jobs, by outcome.
     pub jobs: JobCounts,
-    /// Time that workers computed, summed.
+    /// Time that all workers together computed.
     pub work: Duration,
-    /// The longest chain of jobs that had to wait for one another, as they were scheduled: what ran in place
-    /// counts as one. With one worker it is all the work.
+    /// The longest chain of jobs that had to wait for one another, as they were scheduled; calls in place count
+    /// as one with their caller. With one worker it is all the work.
     pub span: Duration,
-    /// Work and span of the program, if that was asked for.
+    /// Work and span of the program, if requested.
     pub profile: Option<ProgramProfile>,
     /// Its shared objects.
     pub objects: ObjectFigures,
@@ -84,11 +84,11 @@ pub struct Finished {
     pub log_lines_dropped: u64,
 }
 
-/// A run on its way. Dropped, it is cancelled.
+/// A run that is under way. Dropping it cancels the run.
 pub struct Run {
     registry: Arc<Registry>,
     threads: Threads,
-    /// It runs an entry point, whose result everybody can read.
+    /// Whether it runs an entry point, whose result can be read by everybody.
     is_whole: bool,
 }
 
@@ -97,17 +97,17 @@ pub struct Run {
 pub struct Canceller(Arc<Registry>);
 
 impl Canceller {
-    /// Cancels the run, if it has not ended. Returns at once.
+    /// Cancels the run if it has not ended. Returns at once.
     pub fn cancel(&self) {
         self.0.end(Ending::Cancelled);
     }
 }
 
 impl Output {
-    /// What a root job's encoded result says.
+    /// Decodes a root job's result.
     ///
     /// # Errors
-    /// When the app returned an error, or the result is none of an entry point's.
+    /// If the app returned an error, or the bytes are not the result of an entry point.
     pub fn decode(result: &[u8]) -> Result<Self, RunError> {
         let outcome = postcard::from_bytes(result).map_err(|error| {
             RunError::App(format!("the module breaks the ABI: its outcome cannot be read: {error}"))
@@ -139,7 +139,7 @@ impl Run {
     /// Starts `app`.
     ///
     /// # Errors
-    /// When there is no such entry point, or this machine gives no threads.
+    /// If there is no such entry point, or threads cannot be started.
     pub fn start(app: &App, options: RunOptions) -> Result<Self, RunError> {
         let export = app.main(&options.function)?;
         let parameters = encode_arguments(&options.arguments)?;
@@ -147,11 +147,11 @@ impl Run {
         Self::begin(app, options, root, parameters, true)
     }
 
-    /// Starts the job `name` of `app` alone, with these encoded parameters; the entry point and the
-    /// arguments of `options` are not looked at. Its encoded result comes as [`Output::Bytes`].
+    /// Starts only the job `name` of `app`, with these encoded parameters; the entry point and the arguments of
+    /// `options` are ignored. Its encoded result is returned as [`Output::Bytes`].
     ///
     /// # Errors
-    /// When there is no such job, or this machine gives no threads.
+    /// If there is no such job, or threads cannot be started.
     pub fn start_job(
         app: &App,
         name: &str,
@@ -162,10 +162,10 @@ impl Run {
         Self::begin(app, options, root, parameters, false)
     }
 
-    /// Asks `app` for the shapes of its job `name` (`docs/abi.md`). They come as [`Output::Bytes`].
+    /// Asks `app` for the shapes of its job `name` (`docs/abi.md`). They are returned as [`Output::Bytes`].
     ///
     /// # Errors
-    /// When it does not tell, or this machine gives no threads.
+    /// If the app does not report them, or threads cannot be started.
     pub fn start_shapes(app: &App, name: &str, options: RunOptions) -> Result<Self, RunError> {
         let export = format!("{SHAPE_PREFIX}{name}");
         let found = app.0.instance_pre.module().get_export_index(&export);
@@ -220,7 +220,7 @@ impl Run {
         Ok(run)
     }
 
-    /// The run as it stands.
+    /// The current state of the run.
     pub fn snapshot(&self) -> Snapshot {
         self.registry.snapshot()
     }
@@ -230,15 +230,15 @@ impl Run {
         Canceller(self.registry.clone())
     }
 
-    /// Waits for the end, at most for `patience`; true when it has come.
+    /// Waits for the end, at most for `patience`; returns true if the run has ended.
     pub fn wait_for(&self, patience: Duration) -> bool {
         self.registry.wait(patience).is_some()
     }
 
-    /// Waits for the end and gives what came of it.
+    /// Waits for the end and returns the outcome.
     ///
     /// # Errors
-    /// When the app failed, met a limit, or the run was cancelled.
+    /// If the app failed or exceeded a limit, or the run was cancelled.
     pub fn wait(mut self) -> Result<Finished, RunError> {
         let ending = loop {
             if let Some(ending) = self.registry.wait(Duration::from_secs(3600)) {

@@ -1,6 +1,6 @@
-//! How coordinator and host write their logs, on stderr: one line an event, its message first and then its
-//! fields. What comes from apps and from other machines is hostile text: whatever could steer a terminal or
-//! begin a line of its own is spelled out, and of lines of one kind only some are written in a minute.
+//! Logs of coordinator and host on stderr: one line per event, its message first and then its fields. Text from
+//! apps and from other machines is hostile: characters that could control a terminal or begin a new line are
+//! escaped, and only some lines of one kind are written in a minute.
 #![forbid(unsafe_code)]
 
 mod limit;
@@ -26,7 +26,7 @@ pub struct LogFlags {
     /// Format of the log on stderr
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
-    /// Least important events to log
+    /// Least important kind of events to log
     #[arg(long, value_name = "LEVEL", value_enum, env = "SATEEN_LOG", default_value_t = LogLevel::Info)]
     pub log_level: LogLevel,
 }
@@ -43,25 +43,25 @@ pub enum LogFormat {
 /// The least important events that are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
-    /// What does not work
+    /// Errors
     Error,
-    /// Also what somebody should look at
+    /// Also warnings
     Warn,
-    /// Also what happens
+    /// Also normal events
     Info,
-    /// Also why
+    /// Also reasons of events
     Debug,
-    /// Also every detail
+    /// Also all details
     Trace,
 }
 
-/// Whether a source file is of sled, which panics over stores that are broken. Its user catches that and reports
-/// what follows from it.
+/// Whether a source file belongs to sled, which panics on broken stores. The caller catches the panic and
+/// reports its consequences.
 fn is_of_the_store(file: &str) -> bool {
     file.split(['/', '\\']).any(|part| part.starts_with("sled-"))
 }
 
-/// Logs from now on. Called once, before anything is logged.
+/// Starts logging. Called once, before anything is logged.
 pub fn start(flags: LogFlags) {
     let level = match flags.log_level {
         LogLevel::Error => LevelFilter::ERROR,

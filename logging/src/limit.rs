@@ -1,8 +1,8 @@
-//! A bound on lines of one kind, so that nobody fills a log from outside.
+//! A limit on lines of one kind, so that nobody can fill a log from outside.
 //!
-//! Lines are of one kind if one place in the source writes them. What others cause (hosts that join, reports of
-//! misbehaviour, apps that are published) is written as long as there is little of it. Of the rest the log says how
-//! much there was.
+//! Lines are of one kind if one place in the source writes them. Events caused by others (hosts that join, reports
+//! of misbehaviour, apps that are published) are logged as long as there are few of them. For the rest, the log
+//! reports only their number.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug};
@@ -18,12 +18,12 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// Maximum lines of one kind in each [`PERIOD`].
 const LINES_MAX: u32 = 120;
-/// Time after which lines of a kind are counted anew.
+/// Time after which counting of a kind starts again.
 const PERIOD: Duration = Duration::from_secs(60);
-/// Time between two looks whether something is to be said of what was left out.
+/// Time between two checks whether to report lines that were left out.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// What was written of each kind lately, and what was left out.
+/// For each kind, the lines written lately and those left out.
 #[derive(Debug, Clone, Default)]
 pub struct Kinds(Arc<Mutex<HashMap<Identifier, Kind>>>);
 
@@ -40,10 +40,10 @@ impl Kinds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether one more is written.
+    /// Whether one more line is written.
     fn admit(&self, event: &Event<'_>, now: Instant) -> bool {
         let metadata = event.metadata();
-        // Nobody asks for these but to see all of them.
+        // A user who enables this level wants all lines.
         if *metadata.level() > Level::INFO {
             return true;
         }
@@ -70,21 +70,21 @@ impl Kinds {
         false
     }
 
-    /// What has been left out and not been said: a message of the kind, and of how many lines.
+    /// Lines left out and not yet reported: a message of the kind, and the number of lines.
     fn take_left_out(&self) -> Vec<(String, u64)> {
         let mut all = self.all();
         let kinds = all.values_mut().filter(|kind| kind.left_out > 0);
         kinds.map(|kind| (kind.message.clone(), std::mem::take(&mut kind.left_out))).collect()
     }
 
-    /// Says what was left out.
+    /// Reports lines that were left out.
     pub fn report(&self) {
         for (like, lines) in self.take_left_out() {
             tracing::warn!(lines, like, "more lines of one kind are not shown");
         }
     }
 
-    /// Does so from now on, on a thread of its own.
+    /// Starts reporting, on a thread of its own.
     pub fn report_for_ever(self) {
         let looks = move || {
             loop {
@@ -92,7 +92,7 @@ impl Kinds {
                 self.report();
             }
         };
-        // Without the thread, nothing is said of what is left out.
+        // Without the thread, lines that are left out are not reported.
         let _ = std::thread::Builder::new().name("sateen-log".to_owned()).spawn(looks);
     }
 }
@@ -108,11 +108,11 @@ impl Visit for Message {
     }
 }
 
-/// A format of which no kind of line is written too often.
+/// A format that does not write any kind of line too often.
 pub struct Limited<F> {
     /// The format.
     pub format: F,
-    /// Of which kinds lines were written.
+    /// The lines written of each kind.
     pub kinds: Kinds,
 }
 
@@ -128,7 +128,7 @@ where
         writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        // What writes nothing is no line.
+        // A call that writes nothing is not a line.
         if !self.kinds.admit(event, Instant::now()) {
             return Ok(());
         }

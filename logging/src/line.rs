@@ -49,7 +49,7 @@ where
     }
 }
 
-/// What an event carries.
+/// The fields of an event.
 #[derive(Default)]
 struct Fields {
     message: String,

@@ -9,7 +9,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::text::escaped;
 
-/// What JSON lets stand, and is hidden from who reads it, is escaped.
+/// Invisible characters that JSON allows are escaped.
 pub struct Object(pub Format<Json>);
 
 impl<S, N> FormatEvent<S, N> for Object

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-/// `text` with all spelled out that would steer a terminal, begin a line, or turn the direction of what
-/// follows.
+/// `text` with all characters escaped that would control a terminal, begin a line, or change the direction of
+/// the following text.
 pub fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     for character in text.chars() {
@@ -16,8 +16,8 @@ pub fn visible(text: &str) -> String {
     visible
 }
 
-/// Bytes of an app as a terminal may show them: lines and tabs stay, all else that [`visible`] spells out is
-/// spelled out, and so is what is not text.
+/// Bytes of an app as a terminal may show them: newlines and tabs stay; all other characters that [`visible`]
+/// escapes are escaped, and so are bytes that are not text.
 pub fn visible_lines(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -36,7 +36,7 @@ pub fn visible_lines(bytes: &[u8]) -> String {
     shown
 }
 
-/// Writes a field's value, in quotes if its end could not be told otherwise.
+/// Writes a field's value, in quotes if its end would not be clear otherwise.
 ///
 /// # Errors
 /// The writer's.
@@ -56,7 +56,7 @@ pub fn write_value(writer: &mut impl Write, value: &str) -> fmt::Result {
     writer.write_char('"')
 }
 
-/// A line of JSON with all escaped that is hidden and that JSON lets stand: outside of its strings there is none.
+/// A line of JSON with all invisible characters escaped that JSON allows: they occur only in its strings.
 pub fn escaped(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {

@@ -1,4 +1,4 @@
-//! Flags that are the app's: of `sateen run` and `sateen submit`, those that `sateen` does not know.
+//! Flags for the app: those of `sateen run` and `sateen submit` that `sateen` does not know.
 
 use std::ffi::OsString;
 
@@ -6,14 +6,14 @@ use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use strsim::damerau_levenshtein;
 
-/// So many letters may be wrong in a slip.
+/// Maximum wrong letters in a misspelt flag.
 const SLIPS_MAX: usize = 2;
-/// Commands whose words may be an app's.
+/// Commands that pass words to an app.
 const COMMANDS_OF_APPS: [&str; 2] = ["run", "submit"];
 
-/// Parses `words`, program and all. What begins with a dash and is no flag of the command goes to the app, and
-/// with it the words up to the next such one, as if all that stood behind `--`. A flag that is almost one of the
-/// command is taken for a slip.
+/// Parses `words`, including the program's name. A word that begins with a dash and is not a flag of the command
+/// goes to the app, together with the words up to the next flag, as if they stood behind `--`. A flag that
+/// almost equals one of the command is treated as a misspelling.
 pub fn parse<T: Parser>(words: impl IntoIterator<Item = OsString>) -> Result<T, clap::Error> {
     let mut own: Vec<OsString> = words.into_iter().collect();
     let behind = own.iter().position(|word| word == "--").map_or_else(Vec::new, |at| own.split_off(at));
@@ -32,7 +32,7 @@ pub fn parse<T: Parser>(words: impl IntoIterator<Item = OsString>) -> Result<T, 
     }
 }
 
-/// Which of the words was not understood, if it can be the app's.
+/// The index of the unknown word, if it can belong to the app.
 fn of_the_app(own: &[OsString], error: &clap::Error) -> Option<usize> {
     let command = own.get(1)?.to_str()?;
     let ContextValue::String(unknown) = error.get(ContextKind::InvalidArg)? else { return None };
@@ -52,12 +52,12 @@ fn of_the_app(own: &[OsString], error: &clap::Error) -> Option<usize> {
     Some(app + at)
 }
 
-/// Whether somebody who wrote `unknown` will have meant `known`, which is a guess.
+/// Whether the user who wrote `unknown` probably meant `known`.
 fn is_almost(unknown: &str, known: &str) -> bool {
     known.starts_with(unknown) || damerau_levenshtein(unknown, known) <= SLIPS_MAX
 }
 
-/// Negative numbers are none.
+/// Whether the word looks like a flag; negative numbers do not.
 fn is_flag(word: &OsString) -> bool {
     matches!(word.as_encoded_bytes(), [b'-', next, ..] if !next.is_ascii_digit())
 }

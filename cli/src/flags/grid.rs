@@ -14,7 +14,7 @@ use super::{
     parse_threads,
 };
 
-/// Which coordinator.
+/// The coordinator to talk to.
 #[derive(Args)]
 #[command(next_help_heading = "Grid")]
 pub struct Grid {
@@ -34,7 +34,7 @@ pub struct Publish {
     /// The app's module
     #[arg(value_name = "APP.wasm")]
     pub app: PathBuf,
-    /// Its name on the grid [default: the file's, without .wasm]
+    /// The app's name on the grid [default: the file's name without .wasm]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: Option<String>,
     /// Publisher to show on the grid [env: SATEEN_PUBLISHER=] [default: the user's name on this machine]
@@ -58,7 +58,7 @@ pub struct Unpublish {
 
 #[derive(Args)]
 pub struct Submit {
-    /// A module, which is published first if need be; or a published app's name or hash
+    /// A module, which is published first if necessary, or a published app's name or hash
     #[arg(value_name = "APP")]
     pub app: String,
     /// Arguments for the app, its own flags included; flags that `sateen` has as well go behind `--`
@@ -88,7 +88,7 @@ pub struct Submit {
     /// How idle hosts choose their victims
     #[arg(long, value_enum, default_value_t = Stealing::ClusterAware)]
     pub stealing: Stealing,
-    /// What survives the crash of a host
+    /// Which work survives the crash of a host
     #[arg(long, value_enum, default_value_t = FaultTolerance::Full)]
     pub fault_tolerance: FaultTolerance,
     /// How often finished work is recorded; a crash loses about that much work of each worker [range: 1ms to 1h]
@@ -105,7 +105,7 @@ pub struct Submit {
     pub grid: Grid,
 }
 
-/// Limits of a run; the hosts' own where none is named. Of a replay, the run's.
+/// Limits of a run. Without a flag, the hosts' own limits hold; for a replay, those of the run.
 #[derive(Args, Default)]
 #[command(next_help_heading = "Limits")]
 pub struct GridLimits {
@@ -126,7 +126,7 @@ pub struct GridLimits {
     pub guard_limit: Option<Duration>,
 }
 
-/// Limits on the time of a run; none where none is named.
+/// Limits on the time of a run. Without a flag, there is none.
 #[derive(Args, Default)]
 #[command(next_help_heading = "Limits")]
 pub struct TimeLimits {
@@ -173,7 +173,7 @@ pub struct List {
 
 #[derive(Args)]
 pub struct Ps {
-    /// Include runs that are over
+    /// Include finished runs
     #[arg(long, short)]
     pub all: bool,
     /// List only runs whose number, app, entry point or arguments contain this
@@ -199,7 +199,7 @@ pub struct OfRun {
     pub grid: Grid,
 }
 
-/// Commands that do something to runs.
+/// Commands that change runs.
 #[derive(Args)]
 pub struct OfRuns {
     /// The runs' numbers
@@ -256,7 +256,7 @@ pub struct Replay {
     /// Show the app's stack when it fails
     #[arg(long, short)]
     pub verbose: bool,
-    /// Run every job below it in an instance of its own, as it is itself
+    /// Run every job below it in an instance of its own, like the job itself
     #[arg(long)]
     pub pristine: bool,
     #[command(flatten)]
@@ -299,7 +299,7 @@ pub struct GetResult {
 }
 
 impl GridLimits {
-    /// Those that are named.
+    /// The runs that the words name.
     pub fn limits(&self) -> RunLimits {
         let bytes = |limit: Option<usize>| limit.map(|bytes| bytes as u64);
         RunLimits {
@@ -361,7 +361,7 @@ fn parse_key(text: &str) -> Result<String, String> {
     }
 }
 
-/// Levels of a tree, or children of a job: what a terminal shows.
+/// Number of levels of a tree or of children of a job, as far as a terminal can show them.
 fn parse_width(text: &str) -> Result<usize, String> {
     parse_number(text, 10_000)
 }
@@ -370,7 +370,7 @@ fn parse_limit(text: &str) -> Result<usize, String> {
     parse_number(text, 1_000_000)
 }
 
-/// As long as a coordinator takes.
+/// A search text that a coordinator accepts.
 fn parse_search(text: &str) -> Result<String, String> {
     if text.len() <= SEARCH_BYTES_MAX {
         Ok(text.to_owned())

@@ -20,7 +20,7 @@ pub use grid::{
 };
 
 /// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores of this
-/// machine, or on a grid of many.
+/// machine or on a grid of machines.
 #[derive(Parser)]
 #[command(name = "sateen", version, propagate_version = true, arg_required_else_help = true)]
 struct Sateen {
@@ -34,11 +34,12 @@ pub enum Command {
     New(New),
     /// Compile the app in this folder to NAME.wasm
     Build(Build),
-    /// Run the app's tests on this machine and in sandboxes, and compare what they return
+    /// Run the app's tests on this machine and in sandboxes, and compare the values that they
+    /// return
     ///
-    /// First `cargo test`, in which every parameter and result of a job is encoded and read back. Then each test that is
-    /// marked `#[sateen::test]` in sandboxes: on 1, 2 and 4 workers, and on 1 and 4 with every job in an instance of its own.
-    /// What it returns must be the same everywhere.
+    /// Begins with `cargo test`, which encodes and decodes every parameter and result of a job. Then runs each test
+    /// marked `#[sateen::test]` in sandboxes: on 1, 2 and 4 workers, and on 1 and 4 workers with every job in an
+    /// instance of its own. A test must return the same value everywhere.
     Test(Test),
     /// Show what a module imports and exports, and whether hosts would run it
     Check(Check),
@@ -58,13 +59,13 @@ pub enum Command {
     Status(OfRun),
     /// Show a run's jobs, with their hosts and states
     Tree(Tree),
-    /// Wait until a run is over; the exit code says how it ended
+    /// Wait until a run is over; the exit code tells how it ended
     Wait(Wait),
     /// Print a run's result
     Result(GetResult),
     /// Cancel runs
     Cancel(OfRuns),
-    /// Save the work of runs and stop working on them
+    /// Save the work of runs and suspend them
     Suspend(OfRuns),
     /// Continue suspended runs
     Resume(OfRuns),
@@ -96,7 +97,7 @@ pub struct New {
 pub enum Template {
     /// Fibonacci numbers: the smallest app there is
     Fib,
-    /// The N queens: a search that spawns down to a depth and then just calls
+    /// The N queens: a search that spawns down to a depth and calls below it
     Search,
     /// Many independent pieces of one whole: spawn over an iterator, collect in order
     Map,
@@ -142,35 +143,35 @@ pub struct Test {
     pub cargo: CargoFlags,
 }
 
-/// What cargo is told as it is.
+/// Flags that are passed on to cargo.
 #[derive(Args, Default)]
 #[command(next_help_heading = "Cargo")]
 pub struct CargoFlags {
     /// The app's package, in a workspace
     #[arg(long, short, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub package: Option<String>,
-    /// Features of the app to switch on
+    /// Features of the app to enable
     #[arg(long, short = 'F', value_name = "FEATURES")]
     pub features: Vec<String>,
-    /// Switch on all features of the app
+    /// Enable all features of the app
     #[arg(long)]
     pub all_features: bool,
-    /// Leave the app's default features off
+    /// Disable the app's default features
     #[arg(long)]
     pub no_default_features: bool,
     /// Fail if Cargo.lock would change
     #[arg(long)]
     pub locked: bool,
-    /// Use no network
+    /// Do not use the network
     #[arg(long)]
     pub offline: bool,
-    /// Both --locked and --offline
+    /// Same as --locked and --offline
     #[arg(long)]
     pub frozen: bool,
 }
 
 impl CargoFlags {
-    /// Those about features, as cargo has them.
+    /// The flags about features, as words for cargo.
     pub fn of_features(&self) -> Vec<String> {
         let features = self.features.iter().map(|features| format!("--features={features}"));
         let switches =
@@ -178,7 +179,7 @@ impl CargoFlags {
         features.chain(switched_on(&switches)).collect()
     }
 
-    /// Those about where dependencies come from.
+    /// The flags about the source of dependencies.
     pub fn of_dependencies(&self) -> Vec<String> {
         let switches = [(self.locked, "--locked"), (self.offline, "--offline"), (self.frozen, "--frozen")];
         switched_on(&switches)
@@ -273,12 +274,12 @@ pub struct LimitFlags {
     pub cpu_limit: Option<Duration>,
 }
 
-/// The program with all its flags, for what is made from them.
+/// The program with all its flags, from which help, man pages and completions are generated.
 pub fn program() -> clap::Command {
     Sateen::command()
 }
 
-/// The command, or the exit code after help was shown or an error said.
+/// The parsed command, or the exit code after help or an error was printed.
 pub fn parse() -> Result<Command, ExitCode> {
     match apps::parse::<Sateen>(std::env::args_os()) {
         Ok(sateen) => Ok(sateen.command),
@@ -314,12 +315,12 @@ fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-/// What a grid takes.
+/// An output size that a grid accepts.
 fn parse_output(text: &str) -> Result<usize, String> {
     parse_size(text, RunLimits::OUTPUT_BYTES)
 }
 
-/// What an instance can hold.
+/// An output size that an instance can hold.
 fn parse_output_here(text: &str) -> Result<usize, String> {
     parse_size(text, 1..=*RunLimits::INSTANCE_BYTES.end())
 }
@@ -336,7 +337,7 @@ fn parse_stack(text: &str) -> Result<usize, String> {
     parse_size(text, RunLimits::INSTANCE_BYTES).map(|bytes| bytes.next_multiple_of(4096))
 }
 
-/// A stack in the app's own memory, which has to hold the app's data as well.
+/// The size of a stack in the app's own memory, which must hold the app's data as well.
 fn parse_own_stack(text: &str) -> Result<usize, String> {
     const OWN_STACK_BYTES_MAX: u64 = 1 << 30;
     let range = *RunLimits::INSTANCE_BYTES.start()..=OWN_STACK_BYTES_MAX;
@@ -352,7 +353,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     values::time(text, RunLimits::MS)
 }
 
-/// A time as the coordinator takes it.
+/// A duration in milliseconds, as the coordinator accepts it.
 pub fn in_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
 }

@@ -27,7 +27,7 @@ pub fn publish(flags: &Publish) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gives up those names that it can, and fails as the first does that it cannot.
+/// Gives up all names that it can. Fails with the error of the first that it cannot give up.
 pub fn unpublish(flags: &Unpublish) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     client.delete_all(
@@ -63,14 +63,15 @@ pub fn apps(flags: &List) -> Result<(), Failure> {
     print(columns.text().as_bytes())
 }
 
-/// An app that the grid has.
+/// An app on the grid.
 pub struct Found {
     pub hash: String,
-    /// Its module, if that is a file here.
+    /// The app's module, if it is a file on this machine.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Finds `app`, which the grid has afterwards: a module's file is published if it is not known, a name or a hash must be.
+/// Finds `app` on the grid. The file of a module is published if the grid does not have it; a name or a hash must be
+/// known already.
 pub fn find(client: &Client, app: &str) -> Result<Found, Failure> {
     let path = Path::new(app);
     if !path.is_dir() && path.exists() {
@@ -99,7 +100,7 @@ pub fn find(client: &Client, app: &str) -> Result<Found, Failure> {
     }
 }
 
-/// A module that hosts would run.
+/// Reads a module and checks that hosts would run it.
 struct Module {
     hash: String,
     bytes: Vec<u8>,
@@ -125,7 +126,7 @@ impl Module {
     }
 }
 
-/// The user's name on this machine, if it is known and of a kind that coordinators take.
+/// The user's name on this machine, if it is known and coordinators accept it.
 fn user() -> Option<String> {
     let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     known.filter(|user| is_publisher(user))

@@ -13,25 +13,25 @@ use ureq::{Agent, Body, Timeout};
 
 use crate::exit::{Failure, GRID, say};
 
-/// Until a connection stands.
+/// Maximum time to connect.
 const CONNECT: Duration = Duration::from_secs(5);
-/// A request that carries little, from its start to the end of its answer.
+/// Maximum time of a small request, from its start to the end of its answer.
 pub const SHORT: Duration = Duration::from_secs(30);
-/// A request or an answer that carries a module, an input or a result.
+/// Maximum time of a request or answer that carries a module, an input or a result.
 const BULK: Duration = Duration::from_secs(600);
-/// The longest answer in JSON.
+/// Maximum bytes of an answer in JSON.
 const JSON_BYTES_MAX: u64 = 64 << 20;
 /// Maximum items of a list that comes in pages.
 const LISTED_MAX: usize = 1_000_000;
-/// The longest result.
+/// Maximum bytes of a result.
 const RESULT_BYTES_MAX: u64 = 4 << 30;
 
-/// Why a coordinator did not do what it was asked.
+/// Why a request to a coordinator failed.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Nobody answers; it may come back.
+    /// The coordinator does not answer; it may come back.
     Unreachable(String),
-    /// It answers that it cannot, or that the request is wrong: the status, and why.
+    /// The coordinator refused the request: the status, and why.
     Answered(StatusCode, String),
 }
 
@@ -46,7 +46,7 @@ impl Client {
     /// * `address`: like `http://HOST:PORT`, or just `HOST:PORT`.
     ///
     /// # Errors
-    /// When `address` is not one of a coordinator.
+    /// If `address` is not the address of a coordinator.
     pub fn new(address: &str) -> Result<Self, Failure> {
         let (url, host) = url_of(address).map_err(Failure::usage)?;
         let mut config = Agent::config_builder()
@@ -54,7 +54,7 @@ impl Client {
             .timeout_connect(Some(CONNECT))
             .user_agent(concat!("sateen/", env!("CARGO_PKG_VERSION")));
         if is_this_machine(&host) {
-            // A proxy that the environment names would look for the coordinator on its own machine.
+            // A proxy from the environment would look for a loopback address on its own machine.
             config = config.proxy(None);
         }
         Ok(Self { url: url.trim_end_matches('/').to_owned(), agent: config.build().new_agent() })
@@ -69,7 +69,7 @@ impl Client {
         self.get_within(path, SHORT)
     }
 
-    /// As `get`, when the answer may take `time`.
+    /// Like `get`, for an answer that may take `time`.
     pub fn get_within(&self, path: &str, time: Duration) -> Result<Value, Refusal> {
         let request = self.agent.get(self.at(path)).config().timeout_global(Some(time)).build();
         self.json(self.good(request.call(), time)?, time)
@@ -111,7 +111,7 @@ impl Client {
         Ok(Value::Array(all))
     }
 
-    /// Whether HEAD finds something.
+    /// Whether HEAD finds something at the path.
     pub fn has(&self, path: &str) -> Result<bool, Refusal> {
         let request = self.agent.head(self.at(path)).config().timeout_global(Some(SHORT)).build();
         match self.good(request.call(), SHORT) {
@@ -140,7 +140,8 @@ impl Client {
         self.good(request.call(), SHORT).map(drop)
     }
 
-    /// DELETE of each of `things`, at its path, which `done` tells of. Fails as the first does that cannot be deleted.
+    /// DELETE of each of `things`, at its path; `done` makes the message for each. Fails with the error of the first
+    /// that cannot be deleted.
     pub fn delete_all<T>(
         &self,
         things: &[T],
@@ -199,7 +200,7 @@ impl Client {
         format!("{}{path}", self.url)
     }
 
-    /// The response, if it says that all is well. It was to come `within` this time.
+    /// The response, if its status is a success. It was expected `within` this time.
     fn good(
         &self,
         response: Result<Response<Body>, ureq::Error>,
@@ -247,7 +248,7 @@ impl Client {
     }
 }
 
-/// The sentence that a problem has for people.
+/// The sentence for people in a problem document.
 fn detail(body: &str) -> Option<String> {
     let problem: Value = serde_json::from_str(body).ok()?;
     let text = problem["detail"].as_str().or(problem["title"].as_str())?;
@@ -257,7 +258,7 @@ fn detail(body: &str) -> Option<String> {
 /// A coordinator's URL and its host, from what a user writes: like `http://HOST:PORT`, or just `HOST:PORT`.
 ///
 /// # Errors
-/// Says what is expected.
+/// A sentence that says which address is expected.
 pub fn url_of(address: &str) -> Result<(String, String), String> {
     let expected = || {
         "expected the address of a coordinator, for example, http://127.0.0.1:7700 or grid:7700".to_owned()
@@ -292,7 +293,7 @@ pub fn segment(text: &str) -> String {
             encoded.push_str(&format!("%{byte:02X}"));
         }
     }
-    // A segment of dots alone would climb.
+    // A segment of dots only would go to the parent.
     if encoded.chars().all(|character| character == '.') { encoded.replace('.', "%2E") } else { encoded }
 }
 
@@ -322,8 +323,8 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// Does the same to each of `things`, also after it failed with one of them. Fails as the first does that fails; what the others
-/// fail of is said.
+/// Does the same to each of `things`, also after a failure. Fails with the error of the first failure, and prints the
+/// other errors.
 pub fn to_each<T>(things: &[T], mut what: impl FnMut(&T) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut first = None;
     for thing in things {

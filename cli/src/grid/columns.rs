@@ -10,7 +10,7 @@ use crate::exit::visible;
 /// Rows under their headings, each column as wide as its widest cell.
 pub struct Columns {
     rows: Vec<Vec<String>>,
-    /// A column whose cells are cut in a table, and to how many columns of the terminal.
+    /// The index of a column whose cells are cut in a table, and the width to which they are cut.
     cut: Option<(usize, usize)>,
 }
 
@@ -19,18 +19,18 @@ impl Columns {
         Self { rows: vec![headings.iter().map(ToString::to_string).collect()], cut: None }
     }
 
-    /// Cells of the column with this index are at most so wide in a table.
+    /// Limits the width of the cells of this column in a table.
     pub fn cutting(mut self, column: usize, columns_max: usize) -> Self {
         self.cut = Some((column, columns_max));
         self
     }
 
-    /// Adds a row. Names come from strangers: what would steer a terminal is spelled out.
+    /// Adds a row. Control characters are escaped, because names come from strangers.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().map(|cell| visible(&cell)).collect());
     }
 
-    /// For stdout: as a table, or where that is wider than the terminal, row by row.
+    /// For stdout: as a table, or row by row if the table is wider than the terminal.
     pub fn text(&self) -> String {
         self.within(wrap::width())
     }
@@ -44,7 +44,8 @@ impl Columns {
         }
     }
 
-    /// Of each row its first cell, and below it the others that are not empty, each behind its heading.
+    /// For each row, its first cell, and below it the other cells that are not empty, each after its
+    /// heading.
     fn stacked(&self, width: usize) -> String {
         let Some((headings, rows)) = self.rows.split_first() else { return String::new() };
         let names = headings.iter().skip(1).map(|name| wrap::columns(name)).max().unwrap_or(0);
@@ -96,7 +97,7 @@ impl Columns {
     }
 }
 
-/// What fits, and a mark for the rest.
+/// As much of the text as fits, and a mark if something is missing.
 fn cut(text: &str, columns_max: usize) -> Cow<'_, str> {
     if wrap::columns(text) <= columns_max {
         return text.into();

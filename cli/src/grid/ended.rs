@@ -1,4 +1,4 @@
-//! What a run of the grid that is over gave.
+//! The outcome of a finished run on the grid.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::client::Client;
 use crate::ended::{self, About, Given, Losses, Times, Wanted};
 use crate::exit::{APP_FAILED, CANCELLED, Failure, GRID, LIMIT, USAGE};
 
-/// Writes the result of `run`, which is over, where it is wanted.
+/// Writes the result of the finished `run` to the file or stdout.
 ///
 /// # Errors
-/// The run's own failure, above all.
+/// Above all, the run's own failure.
 pub fn deliver(client: &Client, run: &Run, wanted: Wanted<'_>) -> Result<(), Failure> {
     if let Some(failure) = failure(run) {
         return ended::deliver(wanted, &about(run), Err(failure));

@@ -1,4 +1,4 @@
-//! Staying with a run until it is over, with its progress and its log on stderr.
+//! Follows a run until it is over, with its progress and its log on stderr.
 
 use std::process::exit;
 use std::thread;
@@ -14,25 +14,26 @@ use crate::exit::{CANCELLED, Failure, say, visible};
 use crate::files::print_json;
 use crate::progress::{Progress, counted, short};
 
-/// The coordinator answers at the end of the run, and at the latest after so long.
+/// Maximum time after which the coordinator answers, even if the run is not over.
 const TURN_S: u64 = 1;
-/// Beyond that, for the answer's way here.
+/// Additional time for the answer to arrive.
 const TURN_LATE: Duration = Duration::from_secs(20);
-/// A coordinator that is gone may be started again: it knows its runs still.
+/// How long to wait for a coordinator that is gone: it may be started again, and still knows its
+/// runs.
 const COORDINATOR_GONE_MAX: Duration = Duration::from_secs(300);
 const RETRY: Duration = Duration::from_millis(500);
 
 pub struct Follow {
     pub quiet: bool,
     pub json: bool,
-    /// What hosts counted last is of interest.
+    /// Whether to wait for the last counts of the hosts.
     pub figures: bool,
 }
 
-/// The run `number` when it is over, and how many lines of its log were dropped.
+/// Waits for the run `number`, and returns it and the number of lines dropped from its log.
 pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), Failure> {
     detach_on_interrupt(number, how.json)?;
-    // At first, a coordinator that does not answer is just not there.
+    // If the first request fails, there is no coordinator at all, so do not retry.
     client.get(&format!("/api/v1/runs/{number}"))?;
     let progress = Progress::new(how.quiet);
     let mut log = LogReader::default();
@@ -55,7 +56,7 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
             }
             Err(refusal) if refusal.is_not_found() => {
                 progress.clear();
-                // It was there at first.
+                // It existed before.
                 return Err(Failure::usage(format!("run {number} has been deleted")));
             }
             Err(refusal) => {
@@ -71,7 +72,7 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
         if !how.quiet {
             log.print_new(client, number, &progress);
         }
-        // Hosts say within a moment what they counted last; of those that do not, nobody waits for more than a turn.
+        // Hosts report their last counts within a moment; do not wait longer than one turn for those that do not.
         let is_all = !how.figures || was_over || run.figures.counted != Counted::SoFar;
         if run.is_over() && is_all {
             progress.clear();
@@ -81,7 +82,7 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
     }
 }
 
-/// The app's log, read from where it was read to.
+/// The app's log, and how far it was read.
 #[derive(Default)]
 struct LogReader {
     after: u64,
@@ -89,7 +90,7 @@ struct LogReader {
 }
 
 impl LogReader {
-    /// What cannot be had now may be had the next time.
+    /// Lines that cannot be read now may be read the next time.
     fn print_new(&mut self, client: &Client, run: u64, progress: &Progress) {
         let Ok(answer) = client.get(&format!("/api/v1/runs/{run}/log?after={}", self.after)) else { return };
         let Ok(log) = read::<Log>(&answer) else { return };
@@ -103,7 +104,7 @@ impl LogReader {
     }
 }
 
-/// Ctrl-C ends the waiting, not the run.
+/// Ctrl-C ends the wait, not the run.
 fn detach_on_interrupt(run: u64, as_json: bool) -> Result<(), Failure> {
     let installed = ctrlc::set_handler(move || {
         let message = format!(

@@ -41,7 +41,7 @@ pub fn runs(host: &Host) -> String {
     host.runs.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// What a host does, in words.
+/// The state of a host, in words.
 pub fn state(host: &Host) -> String {
     match &host.paused {
         _ if !host.connected => "away".to_owned(),

@@ -17,9 +17,9 @@ use crate::flags::{GridLimits, Replay as Flags};
 use crate::progress::{Progress, counted};
 use crate::run::{Interrupt, counts, finish, log_to, open_cache, say_dropped};
 
-/// Length of a job's parameters as they are shown, about.
+/// Approximate maximum length of a job's parameters as shown.
 const CALL_BYTES_MAX: usize = 4096;
-/// Length of its result.
+/// Approximate maximum length of its result as shown.
 const RESULT_BYTES_MAX: usize = 1 << 20;
 
 pub fn replay(flags: &Flags) -> Result<(), Failure> {
@@ -100,7 +100,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
     }
 }
 
-/// Starts the job, after making sure that it is the one that the key is of.
+/// Starts the job, after checking that the key belongs to it.
 fn start(app: &App, job: &Job, spec: &RunSpec, options: RunOptions) -> Result<(JobKey, Run), Failure> {
     let parameters = job.parameters.as_deref().map(bytes_of).transpose()?.unwrap_or_default();
     let key =
@@ -121,7 +121,7 @@ fn start(app: &App, job: &Job, spec: &RunSpec, options: RunOptions) -> Result<(J
     Ok((key, run?))
 }
 
-/// The run that the job is of, as far as its jobs' results and keys depend on it.
+/// The job's run, as far as the results and keys of its jobs depend on it.
 fn spec_of(job: &Job, flags: &GridLimits) -> Result<RunSpec, Failure> {
     let mut inputs = Vec::new();
     for (name, hash) in &job.inputs {
@@ -140,7 +140,7 @@ fn spec_of(job: &Job, flags: &GridLimits) -> Result<RunSpec, Failure> {
     })
 }
 
-/// The run's limits, but for those that the user names.
+/// The run's limits, except those that the user sets.
 fn limits(of_run: RunLimits, flags: &GridLimits) -> RunLimits {
     let named = flags.limits();
     RunLimits {
@@ -149,7 +149,7 @@ fn limits(of_run: RunLimits, flags: &GridLimits) -> RunLimits {
         output_bytes_max: named.output_bytes_max.or(of_run.output_bytes_max),
         shared_bytes_max: named.shared_bytes_max.or(of_run.shared_bytes_max),
         guard_wait_ms_max: named.guard_wait_ms_max.or(of_run.guard_wait_ms_max),
-        // One job, whose user can interrupt it.
+        // There is only one job, and the user can interrupt it.
         time_ms_max: None,
         cpu_ms_max: None,
     }

@@ -59,13 +59,13 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
     print(columns.text().as_bytes())
 }
 
-/// States of runs that are not over, as a coordinator is asked for them.
+/// States of unfinished runs, as a query of the HTTP API.
 fn unfinished() -> String {
     let states = RunState::ALL.into_iter().filter(|state| !state.is_over());
     states.map(RunState::word).collect::<Vec<_>>().join(",")
 }
 
-/// Ends as the run does.
+/// Exits as the run ended.
 pub fn wait(flags: &Wait) -> Result<(), Failure> {
     let client = Client::new(&flags.of.grid.coordinator)?;
     let how = Follow { quiet: flags.quiet, json: false, figures: flags.of.json };
@@ -109,7 +109,7 @@ pub fn resume(flags: &OfRuns) -> Result<(), Failure> {
     order(flags, "resume")
 }
 
-/// Deletes those that it can, and fails as the first does that it cannot.
+/// Deletes all runs that it can. Fails with the error of the first that it cannot delete.
 pub fn remove(flags: &Remove) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     client.delete_all(
@@ -119,7 +119,7 @@ pub fn remove(flags: &Remove) -> Result<(), Failure> {
     )
 }
 
-/// Changes those that it can, and fails as the first does that it cannot.
+/// Changes all runs that it can. Fails with the error of the first that it cannot change.
 fn order(flags: &OfRuns, what: &str) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let mut answers = Vec::new();

@@ -1,4 +1,4 @@
-//! `sateen status`: all about a run, on a page.
+//! `sateen status`: everything about a run, on one page.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use crate::files::{print, print_json};
 use crate::flags::OfRun;
 use crate::progress::counted;
 
-/// Of a shorter time, nothing is said of the share that workers got of their processors: figures come twice a second.
+/// Minimum time for which the workers' share of their processors is shown: figures arrive twice a second.
 const COMPUTED_S_MIN: f64 = 2.0;
 
 pub fn status(flags: &OfRun) -> Result<(), Failure> {
@@ -95,7 +95,8 @@ fn page(run: &Run, width: Option<usize>) -> String {
             size(table.bytes as u64)
         ),
     );
-    // Only what was exposed is seen, so it shortens as hosts join: no bound on how fast the run can be.
+    // Only exposed jobs count, so the chain shortens as hosts join: it is not a bound on the speed of
+    // the run.
     let span = figures.span_s.map(|span| format!("; longest chain of exposed jobs {}", seconds(span)));
     row("work", seconds(figures.work_s) + &span.unwrap_or_default());
     let computed_s = figures.computed_s;
@@ -128,7 +129,7 @@ fn page(run: &Run, width: Option<usize>) -> String {
     text
 }
 
-/// What was lost and what became of it. Lost jobs are those that had been stolen; others can be redone as well.
+/// Lost jobs, and what became of them. Lost jobs are those that had been stolen; others can be redone as well.
 pub fn losses(run: &Run) -> String {
     let jobs = &run.figures.jobs;
     let root = match run.figures.root_losses {
@@ -146,7 +147,7 @@ pub fn losses(run: &Run) -> String {
     )
 }
 
-/// By the name that people know, where the host is among those that worked on the run.
+/// The host's name, if the host is among those that worked on the run; otherwise its id.
 fn root_host(run: &Run) -> Option<String> {
     let root = run.figures.root_host.as_ref()?;
     let known = run.figures.by_host.iter().find(|host| host.host == *root);
@@ -158,7 +159,7 @@ fn state(run: &Run) -> String {
     format!("{}, {how_long} {}", run.state, seconds(elapsed_s(run)))
 }
 
-/// What each host did.
+/// The work of each host.
 fn hosts(run: &Run, width: Option<usize>) -> String {
     let all: f64 = run.figures.by_host.iter().map(|host| host.work_s).sum();
     let mut columns = Columns::new(&[

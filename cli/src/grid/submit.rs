@@ -53,8 +53,8 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     deliver(&client, &run, wanted)
 }
 
-/// Says which inputs the app cannot ask for. Hosts do not report which they read, but what an app calls its inputs is in
-/// its module's data.
+/// Warns about inputs that the app cannot ask for. Hosts do not report which inputs they read, but the names of an
+/// app's inputs are in its module's data.
 fn warn_of_unknown<'a>(client: &Client, app: &Found, inputs: impl ExactSizeIterator<Item = &'a String>) {
     if inputs.len() == 0 {
         return;
@@ -83,7 +83,7 @@ fn submission(flags: &Flags, app: String, inputs: BTreeMap<String, String>) -> S
     }
 }
 
-/// Those that are named: the others are the hosts' to choose.
+/// The limits that the user set; hosts choose the others.
 fn limits(flags: &GridLimits, time: &TimeLimits) -> RunLimits {
     RunLimits {
         time_ms_max: time.time_limit.map(in_ms),

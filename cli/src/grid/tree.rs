@@ -24,7 +24,7 @@ pub fn tree(flags: &Flags) -> Result<(), Failure> {
     print(drawing.text(wrap::width()).as_bytes())
 }
 
-/// A job's children, by its id; those of the root's parent, which is nobody, among them.
+/// The children of each job, by its id; the root is the child of no job.
 type Children<'a> = BTreeMap<&'a str, Vec<&'a Node>>;
 
 struct Drawing<'a> {
@@ -52,7 +52,7 @@ impl<'a> Drawing<'a> {
         drawing
     }
 
-    /// For a terminal of `width` columns, if it is one: a line goes on below its job's name.
+    /// For a terminal of `width` columns, if it is one: a line continues below its job's name.
     fn text(&self, width: Option<usize>) -> String {
         let Some(width) = width else { return self.text.clone() };
         let lines = self.text.lines().flat_map(|line| {
@@ -62,8 +62,7 @@ impl<'a> Drawing<'a> {
         lines.map(|line| line + "\n").collect()
     }
 
-    /// Draws the children of `parent`, which is drawn once only: what is drawn is taken away, so that a
-    /// circle ends.
+    /// Draws the children of `parent`. Drawn children are removed, so that a cycle ends.
     fn draw(&mut self, parent: &str, level: usize) {
         let Some(children) = self.children.remove(parent) else { return };
         let indent = "  ".repeat(level);

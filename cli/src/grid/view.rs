@@ -1,4 +1,4 @@
-//! What the coordinator says about runs, in words.
+//! The coordinator's data about runs, in words.
 
 use sateen_api::{Progress, Run};
 use serde::de::DeserializeOwned;
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::columns::percent;
 use crate::exit::{Failure, GRID};
 
-/// `value` as what it should be.
+/// Converts `value` to the expected type.
 ///
 /// # Errors
-/// When it is not, as when the coordinator is of another version.
+/// If it has another form, for example because the coordinator has another version.
 pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
     T::deserialize(value).map_err(|error| Failure {
         code: GRID,
@@ -21,7 +21,7 @@ pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
     })
 }
 
-/// A run's app and its arguments, as one would type them.
+/// A run's app and its arguments, as a user would type them.
 pub fn title(run: &Run) -> String {
     let mut title = run.app.name.clone();
     if run.function != "main" {
@@ -33,18 +33,18 @@ pub fn title(run: &Run) -> String {
     title
 }
 
-/// How long a run has been under way, or was; before its start, how long it has waited. In seconds.
+/// How long a run has been under way, or was, in seconds; before its start, how long it has waited.
 pub fn elapsed_s(run: &Run) -> f64 {
     run.queued_s.unwrap_or(run.elapsed_s)
 }
 
-/// How far a run says that it is, in percent; the number that is done where the app does not know of how many.
+/// The progress that a run reports, in percent; if the app does not know the total, the number that is done.
 pub fn short(progress: Progress) -> String {
     let Progress { done, total } = progress;
     if total == 0 { done.to_string() } else { percent(done as f64, total as f64) }
 }
 
-/// The same with all that is known.
+/// The same with all details.
 pub fn long(progress: Progress) -> String {
     let Progress { done, total } = progress;
     if total == 0 {
@@ -65,7 +65,7 @@ mod tests {
         read(&value).expect("it is understood")
     }
 
-    /// What commands cannot do without; all else may be missing, as it was in older versions.
+    /// Only what commands need; other fields may be missing, as in older versions.
     #[test]
     fn what_an_older_coordinator_leaves_out_has_a_default() {
         let run =
@@ -90,7 +90,7 @@ mod tests {
             "limits": {}, "strict_nan": false,
         });
         assert_eq!(is_read::<Job>(job.clone()).limits.cpu_ms, None);
-        // Without it another job would be run.
+        // Without it, a different job would be run.
         job["entry_point"].take();
         let failure = read::<Job>(&job).expect_err("it is not understood");
         assert!(

@@ -9,8 +9,8 @@ use sateen_host::{Canceller, Run};
 
 use crate::exit::{CANCELLED, Failure, say};
 
-/// How long a cancelled run may take to end by itself. What takes longer is a bulk operation of a
-/// guest, which nothing but the end of the process can stop.
+/// How long a cancelled run may take to end by itself. If it takes longer, a guest is in a bulk
+/// operation, which only the end of the process can stop.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Ctrl-C and termination: the run is cancelled, and the process ends soon whatever happens.

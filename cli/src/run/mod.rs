@@ -1,4 +1,4 @@
-//! `sateen run`: an app on this machine, no server.
+//! `sateen run`: runs an app on this machine, without a server.
 
 mod interrupt;
 mod profile;
@@ -20,7 +20,7 @@ use crate::flags::{LimitFlags, Run as Flags};
 use crate::progress::{PERIOD, Progress};
 pub use interrupt::Interrupt;
 
-/// Instances for each thread, where there are many threads: one that runs and some that wait.
+/// Instances for each thread, if there are many threads: one that runs and some that wait.
 const INSTANCES_A_THREAD: usize = 8;
 
 pub fn run(flags: Flags) -> Result<(), Failure> {
@@ -73,7 +73,7 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
     }
 }
 
-/// Shows a run's progress until it ends. What became of its jobs is known even when it failed.
+/// Shows a run's progress until it ends. The counts of its jobs are known even if it failed.
 pub fn finish(
     run: Run,
     interrupt: &Interrupt,
@@ -89,7 +89,7 @@ pub fn finish(
     (jobs, result)
 }
 
-/// Says how much of the app's log nobody has seen.
+/// Reports how many lines of the app's log were dropped.
 pub fn say_dropped(log_lines: u64) {
     if log_lines > 0 {
         say(format!("{log_lines} more lines of the app's log were dropped"));
@@ -114,7 +114,7 @@ fn about(flags: &Flags, app: &App, jobs: JobCounts, threads: usize) -> About {
     }
 }
 
-/// What became of jobs here, as JSON.
+/// The counts of jobs on this machine, as JSON.
 pub fn counts(jobs: JobCounts) -> Value {
     json!({
         "spawned": jobs.spawned,
@@ -127,7 +127,7 @@ pub fn counts(jobs: JobCounts) -> Value {
     })
 }
 
-/// A name for this run that no other has.
+/// A unique name for this run.
 fn run_id(app: &App) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(app.inspection().hash.as_bytes());
@@ -161,7 +161,8 @@ fn named(error: RunError, app: &Path) -> RunError {
     }
 }
 
-/// The cache, or a warning: without one everything works, but a start takes longer.
+/// The cache; if it cannot be used, prints a warning. Without a cache everything works, but a start
+/// takes longer.
 pub fn open_cache() -> Option<ModuleCache> {
     ModuleCache::of_user()
         .map_err(|error| say(format!("compiled modules are not kept: {}", explained(&error))))

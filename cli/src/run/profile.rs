@@ -1,4 +1,5 @@
-//! What `sateen run --profile` says: the program's work and span, and what they mean for more workers.
+//! The output of `sateen run --profile`: the program's work and span, and what they mean for more
+//! workers.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -6,9 +7,9 @@ use std::time::Duration;
 use sateen_host::{PerSandbox, ProgramProfile};
 use serde_json::{Value, json};
 
-/// The workers whose time is foretold.
+/// Numbers of workers for which the curve shows the time.
 const WORKERS: [u32; 4] = [2, 10, 100, 1000];
-/// Kinds and depths that are shown as text: those with the most work.
+/// Maximum kinds and depths shown as text: those with the most work.
 const LEVELS_SHOWN: usize = 12;
 
 /// For machines: times in seconds.
@@ -29,7 +30,7 @@ pub fn as_json(profile: &ProgramProfile) -> Value {
     })
 }
 
-/// Why the work is this run's and not the program's alone; a line for each reason.
+/// Why the work depends on this run and not only on the program; one line for each reason.
 fn reasons(profile: &ProgramProfile) -> Vec<String> {
     let named =
         |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -105,7 +106,7 @@ pub fn text(profile: &ProgramProfile) -> String {
     text
 }
 
-/// Work over time; as large as it gets when there is none.
+/// Work divided by time; very large if the time is zero.
 fn ratio(work: Duration, time: Duration) -> f64 {
     work.as_secs_f64() / time.as_secs_f64().max(1e-9)
 }

@@ -35,7 +35,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let set = Ident::new("set", Span::mixed_site());
     let guard = guard.map(|guard| {
         let label = compact(&guard.to_token_stream());
-        // A guard that takes other parameters is wrong where it is named.
+        // If the guard takes other parameters, the error is at the guard's name.
         let call = quote_spanned!(guard.span()=> #guard(#(#own_names),*));
         quote! {
             const GUARD: ::core::option::Option<&'static str> = ::core::option::Option::Some(#label);
@@ -48,7 +48,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let lost = lost(names);
     let about = format!("The job [`{ident}`](fn@{ident}): spawn it to let it run elsewhere.");
 
-    // A job that was inlined could not be named when it fails.
+    // If the job were inlined, an error could not name it.
     let apart = (!function.attrs.iter().any(|attribute| attribute.path().is_ident("inline")))
         .then(|| quote!(#[cfg_attr(target_family = "wasm", inline(never))]));
 
@@ -62,7 +62,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
 
         #[allow(dead_code)]
         impl #ident {
-            /// Spawns the job: it runs here at its sync, unless somebody who is idle takes it.
+            /// Spawns the job: it runs here at its sync, unless an idle worker takes it.
             #[inline(always)]
             #[must_use = "a job whose handle is dropped is aborted"]
             #[allow(clippy::too_many_arguments)]
@@ -76,16 +76,16 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
                 ::sateen::SpawnedAll::new(::core::iter::IntoIterator::into_iter(items).map(#unpack))
             }
 
-            /// Spawns the job in a set, whose results are taken in the order in which they come; gives
-            /// its index there.
+            /// Spawns the job in a set, which returns results in the order in which they arrive; returns the
+            /// job's index in the set.
             #[inline(always)]
             #[allow(clippy::too_many_arguments)]
             #visibility fn spawn_in(#set: &mut ::sateen::JobSet<#ident>, #(#names: #types),*) -> usize {
                 #set.spawn((#(#names,)*))
             }
 
-            /// The job for each item, of which there may be more than memory holds; results come in the
-            /// order in which they finish.
+            /// Spawns the job for each item, of which there may be more than memory holds; results come in the
+            /// order in which jobs finish.
             #visibility fn stream<I: ::core::iter::IntoIterator<Item = #item>>(
                 items: I,
             ) -> ::sateen::Stream<#ident, impl ::core::iter::Iterator<Item = #tuple>> {
@@ -133,8 +133,8 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     })
 }
 
-/// How parameters and results that were read back are compared with what they were: here their types are
-/// known, and so whether they are `PartialEq` and `Debug`.
+/// How decoded parameters and results are compared with the originals: here their types are known, and so
+/// whether they are `PartialEq` and `Debug`.
 fn lost(names: &[Ident]) -> TokenStream {
     let labels = names.iter().map(|name| name.unraw().to_string());
     let places = (0..names.len()).map(syn::Index::from);
@@ -171,7 +171,7 @@ fn lost(names: &[Ident]) -> TokenStream {
     }
 }
 
-/// What the attribute says.
+/// The arguments of the attribute.
 struct Options {
     /// The name given as `#[job(name = "…")]`, or the function's own.
     name: String,

@@ -1,7 +1,8 @@
 //! The attributes `#[job]`, `#[main]`, `#[shared]` and `#[test]` of the crate `sateen`; see there for how to use them.
 //!
-//! `signature` turns a function into what the attributes need and `travel` reports what cannot go to
-//! another machine, both at the user's own span; `job`, `main_fn`, `shared_impl` and `test_fn` write the code.
+//! `signature` reads the parts of a function that the attributes need, and `travel` reports types that cannot
+//! be sent to another machine, both at the user's own span; `job`, `main_fn`, `shared_impl` and `test_fn` write
+//! the code.
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -17,15 +18,15 @@ mod travel;
 
 /// Marks a function whose calls may run elsewhere.
 ///
-/// The function stays callable as it is. Beside it come `NAME::spawn(args…)`, which returns a
-/// handle to be synced, and `NAME::spawn_all(iterator)`. The job's name on the grid is the
-/// function's; it must be unique in the app, and `#[job(name = "…")]` sets another.
+/// The function can still be called. The attribute adds `NAME::spawn(args…)`, which returns a handle to sync,
+/// and `NAME::spawn_all(iterator)`. The job's name on the grid is the function's name; it must be unique in the
+/// app, and `#[job(name = "…")]` sets another.
 ///
 /// `#[job(guard = FUNCTION)]` names a function that takes references to the job's parameters and says
 /// whether the shared objects among them are new enough. A job that runs elsewhere waits until they are.
 ///
-/// Parameters are owned values that implement `Serialize + DeserializeOwned`, as is the result: a
-/// job may run on another machine.
+/// Parameters and the result are owned values that implement `Serialize + DeserializeOwned`, because a job may
+/// run on another machine.
 #[proc_macro_attribute]
 pub fn job(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
@@ -34,8 +35,8 @@ pub fn job(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Marks an entry point of the app: the root job of a run.
 ///
-/// The entry named `main` is what `sateen run` calls; `--function NAME` chooses another. Its
-/// parameters are parsed from the command line; what it returns is the run's output.
+/// `sateen run` calls the entry point named `main`; `--function NAME` chooses another. Its parameters are
+/// parsed from the command line; its result is the run's output.
 #[proc_macro_attribute]
 pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
@@ -45,8 +46,8 @@ pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Marks the `impl` block of a type whose values can be [`Shared`](https://docs.rs/sateen): its `#[update]`
 /// functions can be called on references as well, and then change every replica.
 ///
-/// An update function takes `&mut self` and owned, serialisable arguments, and has no result. It depends
-/// on the value and the arguments and on nothing else, and does not panic.
+/// An update function takes `&mut self` and owned, serialisable arguments, and has no result. It must depend
+/// only on the value and the arguments, and must not panic.
 #[proc_macro_attribute]
 pub fn shared(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let item = item.into();
@@ -75,18 +76,18 @@ pub fn update(_attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Marks a test of an app that `sateen test` runs in sandboxes as well: on 1, 2 and 4 workers, and with every job in an
 /// instance of its own.
 ///
-/// `cargo test` runs it as any test. It takes nothing and returns what a `#[main]` can return; the value must be the
-/// same everywhere, and an error fails the test. Its name must be unique among the app's tests.
+/// `cargo test` runs it like any test. It takes no parameters and may return whatever a `#[main]` may return; the
+/// value must be the same everywhere, and an error fails the test. Its name must be unique among the app's tests.
 ///
-/// `#[sateen::test(inputs(cities = include_bytes!("../cities.tsp")))]` gives it inputs.
+/// `#[sateen::test(inputs(cities = include_bytes!("../cities.tsp")))]` sets its inputs.
 #[proc_macro_attribute]
 pub fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
     finish(&function, test_fn::expand(attribute.into(), &function))
 }
 
-/// What was written, or the error beside the function as it stands: without it, every mention of it
-/// were an error as well.
+/// The generated code, or the error together with the unchanged function: without the function, every mention
+/// of it would be an error as well.
 fn finish(function: &ItemFn, written: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
     match written {
         Ok(tokens) => tokens.into(),

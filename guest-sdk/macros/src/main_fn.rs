@@ -21,7 +21,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let name = checked_name(ident.unraw().to_string(), ident.span())?;
     let Signature { names, types, output, .. } = &signature;
     let own_names = signature.own_names();
-    // Not to be confused with anything that the app calls so.
+    // A name that the app does not use.
     let arguments = Ident::new("arguments", Span::mixed_site());
     let labels: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
 
@@ -44,7 +44,8 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
             })
         }
 
-        // The same demands where nothing is exported, so that `cargo test` shows the same errors.
+        // The same requirements on targets where nothing is exported, so that `cargo test` shows the same
+        // errors.
         #[cfg(not(target_family = "wasm"))]
         const _: () = {
             fn takes<T: ::sateen::Argument>() {}

@@ -1,11 +1,11 @@
-//! Where an attribute stands. A macro sees only what it is put on, and beside a function within an `impl` block there can be no
-//! type: what the compiler says of that names code that nobody wrote. So the source is looked at, up to the
-//! attribute, if there is a file of it.
+//! The place of an attribute. A macro sees only its own item, and a function within an `impl` block cannot have a type
+//! beside it: the compiler's error about that names generated code. So this module reads the source up to the
+//! attribute, if there is a file.
 
 use proc_macro2::Span;
 use syn::{Error, ItemFn, Result};
 
-/// The brace that something stands within.
+/// The kind of block around an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Block {
     Impl,
@@ -16,7 +16,7 @@ enum Block {
 /// Refuses a function that carries the attribute `#[what]` within an `impl` block or a trait.
 pub fn refuse_within_impl(function: &ItemFn, what: &str) -> Result<()> {
     let span = Span::call_site().unwrap();
-    // Such a function is indented, as a rule; one that is not costs no look.
+    // Such a function is usually indented; if it is not, the source is not read.
     if span.column() <= 1 {
         return Ok(());
     }
@@ -43,10 +43,10 @@ fn before(source: &str, line: usize, column: usize) -> Option<&str> {
     source.get(..start + within)
 }
 
-/// The innermost block that is open at the end of `source`; `None` if there is none, or the source cannot be followed.
+/// The innermost block that is open at the end of `source`; `None` if there is none, or the source cannot be parsed.
 fn innermost(source: &str) -> Option<Block> {
     let mut open = Vec::new();
-    // The first words of what stands before the next brace.
+    // The first words before the next brace.
     let mut head = String::new();
     let mut rest = source;
     while let Some(letter) = rest.chars().next() {
@@ -73,7 +73,7 @@ fn innermost(source: &str) -> Option<Block> {
     open.last().copied()
 }
 
-/// What begins with this, attributes aside.
+/// The kind of block that these words begin, without attributes.
 fn block_of(head: &str) -> Block {
     let mut rest = head.trim_start();
     while let Some(attribute) = rest.strip_prefix("#[").or_else(|| rest.strip_prefix("#![")) {
@@ -95,7 +95,7 @@ fn block_of(head: &str) -> Block {
     }
 }
 
-/// If a comment, a string or a character begins here, what follows it; nothing if it does not end.
+/// If a comment, a string or a character begins here, the text after it; nothing if it does not end.
 fn after_opaque(rest: &str) -> Option<Option<&str>> {
     if rest.starts_with("//") {
         return Some(Some(rest.find('\n').map_or("", |end| &rest[end..])));

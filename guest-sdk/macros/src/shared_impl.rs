@@ -12,7 +12,7 @@ use syn::{
 use crate::signature::manifest_entry_of_update;
 use crate::travel::refuse_untravelled;
 
-/// What references have already.
+/// Names of methods that references already have.
 const TAKEN: [&str; 6] = ["new", "read", "clone", "deref", "serialize", "fmt"];
 
 /// One update function.
@@ -62,7 +62,7 @@ pub fn expand(attribute: TokenStream, item: &TokenStream) -> Result<TokenStream>
     Ok(written(&block, &updates))
 }
 
-/// What stands beside an error: the item without `#[update]`, each of which were an error as well.
+/// The code beside an error: the item without `#[update]`, each of which would be an error as well.
 pub fn without_attributes(item: TokenStream) -> TokenStream {
     let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else { return item };
     for item in &mut block.items {
@@ -123,7 +123,7 @@ impl Update {
         Ok(Self { ident, name, visibility: function.vis.clone(), docs, names, types })
     }
 
-    /// The function as references have it: its arguments go to every replica.
+    /// The function for references: it sends its arguments to every replica.
     fn method(&self, number: u32) -> TokenStream {
         let Self { ident, visibility, docs, names, types, .. } = self;
         quote! {

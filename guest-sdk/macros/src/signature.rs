@@ -1,4 +1,4 @@
-//! What a marked function takes and returns, or why it cannot be marked.
+//! The parameters and result of a marked function, or why it cannot be marked.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -12,7 +12,7 @@ pub struct Signature {
     pub names: Vec<Ident>,
     pub types: Vec<Type>,
     pub output: TokenStream,
-    /// Where the parameters stand in the user's code.
+    /// The position of the parameters in the user's code.
     pub place: Span,
 }
 
@@ -63,7 +63,7 @@ impl Signature {
         let output = match &signature.output {
             ReturnType::Default => quote!(()),
             ReturnType::Type(_, ty) => {
-                // The output of a run is made into text at once, and does not travel.
+                // The output of a run is turned into text at once, and not sent.
                 if what == "job" {
                     refuse_untravelled(ty, what)?;
                 }
@@ -73,7 +73,7 @@ impl Signature {
         Ok(Self { names, types, output, place: signature.paren_token.span.join() })
     }
 
-    /// The parameters' types as a tuple; what is wrong with it is wrong with the parameters.
+    /// The parameters' types as a tuple; errors in it point to the parameters.
     pub fn tuple(&self) -> TokenStream {
         let types = &self.types;
         let mut tuple = Group::new(Delimiter::Parenthesis, quote!(#(#types,)*));
@@ -138,7 +138,7 @@ pub fn manifest_entry(kind: &str, name: &str, signature: &Signature) -> TokenStr
     in_manifest(&quote!(#line))
 }
 
-/// The line that says which function a job is that has another name: in a backtrace it has its own.
+/// The line with the function of a job that has another name: backtraces contain the function's name.
 pub fn function_entry(name: &str, function: &Ident) -> TokenStream {
     let (line, function) = (format!("function {name} "), format!("::{function}\n"));
     in_manifest(&quote!(#line, ::core::module_path!(), #function))
@@ -150,7 +150,7 @@ pub fn manifest_entry_of_update(object: &str, name: &str, names: &[Ident], types
     in_manifest(&quote!(#line))
 }
 
-/// `parts`, string literals or what becomes one, in the module's manifest.
+/// Writes `parts`, string literals or expressions that become one, to the module's manifest.
 fn in_manifest(parts: &TokenStream) -> TokenStream {
     quote! {
         #[cfg(target_family = "wasm")]
@@ -166,7 +166,7 @@ fn in_manifest(parts: &TokenStream) -> TokenStream {
     }
 }
 
-/// `name` if it can be part of an export's name.
+/// Checks that `name` can be part of an export's name.
 pub fn checked_name(name: String, span: Span) -> Result<String> {
     let fits = !name.is_empty()
         && name.len() <= 128

@@ -1,11 +1,11 @@
-//! Which types cannot travel to another machine, as far as can be told from how they are written.
+//! Types that cannot be sent to another machine, as far as their source text shows.
 //!
-//! Whether a type is serialisable only the compiler can tell. That a borrowed one is not, it would
-//! tell in terms of generated code; so that is found here.
+//! Only the compiler knows whether a type is serialisable. For a borrowed type, its error would point to
+//! generated code, so this module detects borrowed types itself.
 
 use syn::{Error, GenericArgument, PathArguments, Result, Type};
 
-/// Says what within `ty` cannot travel; `ty` is a type in a function with the attribute `#[what]`.
+/// Reports parts of `ty` that cannot be sent; `ty` is a type in a function with the attribute `#[what]`.
 pub fn refuse_untravelled(ty: &Type, what: &str) -> Result<()> {
     let why = match ty {
         Type::Reference(_) => {

@@ -1,4 +1,4 @@
-//! Where encoded values are written.
+//! Buffers for encoded values.
 
 use postcard::ser_flavors::Flavor;
 
@@ -6,17 +6,17 @@ use postcard::ser_flavors::Flavor;
 #[derive(Default)]
 pub struct Buffer {
     pub bytes: Vec<u8>,
-    /// Maps of a type that is not known are written in their own order.
+    /// Whether maps of unknown types are written in their own order.
     pub keeps_order: bool,
-    /// The entries of a map of a type that is not known were put in order.
+    /// Whether the entries of a map of an unknown type were sorted.
     pub has_ordered: bool,
     /// Writing fails when the bytes are full.
     pub is_bounded: bool,
 }
 
 impl Buffer {
-    /// Room for what may follow bytes that are written all at once. Without it a megabyte would move to where there are
-    /// two, for the few bytes after it.
+    /// Room for values that may follow bytes written all at once. Without it, a megabyte would move into two for the
+    /// few bytes after it.
     pub const ROOM: usize = 256;
 
     /// A buffer that takes `bytes` bytes; writing the next one fails.

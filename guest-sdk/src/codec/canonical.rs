@@ -1,9 +1,9 @@
 //! The serializer: postcard's format, in one form for equal values.
 //!
-//! Two things differ from postcard alone. The entries of hash sets, and of all maps that are not known to be
-//! in an order that means something, are written in the order of their encoded keys, since their own order
-//! differs between sandboxes: equal values have equal bytes, and so equal job keys. And what could not be
-//! read back is refused here, by name.
+//! There are two differences from plain postcard. First, the entries of hash sets, and of all maps whose order
+//! is not known to be meaningful, are written in the order of their encoded keys, because their own order
+//! differs between sandboxes. So equal values have equal bytes, and jobs have equal keys. Second, values that
+//! could not be decoded are refused here, by name.
 
 use std::fmt::Display;
 
@@ -12,7 +12,7 @@ use serde::ser::{self, Serialize, Serializer};
 use super::buffer::Buffer;
 use super::error::{EncodeError, Name, Refusal};
 
-/// Writes `value` after what `out` has.
+/// Appends `value` to `out`.
 pub fn write<V: Serialize + ?Sized>(value: &V, out: &mut Buffer) -> Result<(), EncodeError> {
     value.serialize(Canonical { out, type_name: std::any::type_name::<V> })
 }
@@ -20,7 +20,7 @@ pub fn write<V: Serialize + ?Sized>(value: &V, out: &mut Buffer) -> Result<(), E
 /// Writes one value.
 pub struct Canonical<'a> {
     out: &'a mut Buffer,
-    /// Of the value. Asked only where it matters: for maps and sequences.
+    /// The name of the value's type. It is used only for maps and sequences.
     type_name: fn() -> &'static str,
 }
 
@@ -53,20 +53,20 @@ impl<'a> Canonical<'a> {
     }
 }
 
-/// Writes what contains no other values as postcard does.
+/// Writes values without parts as postcard does.
 #[inline]
 fn plain<V: Serialize + ?Sized>(out: &mut Buffer, value: &V) -> Result<(), EncodeError> {
     Ok(value.serialize(&mut postcard::Serializer { output: out })?)
 }
 
-/// What the order of entries means.
+/// The meaning of the order of entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// Something: it is written.
+    /// The order is meaningful: it is written.
     Kept,
-    /// Nothing.
+    /// The order has no meaning.
     None,
-    /// Nothing, for all that is known.
+    /// The order has no known meaning.
     Unknown,
 }
 
@@ -86,14 +86,14 @@ fn is_hashed(name: &str, of: &str) -> bool {
         && !name.contains("Linked")
 }
 
-/// Of a sequence, which is also how sets are written.
+/// The order of a sequence; sets are written as sequences, too.
 fn order_of_elements(_out: &Buffer, type_name: &str) -> Order {
     if is_hashed(bare(type_name), "Set") { Order::None } else { Order::Kept }
 }
 
-/// Of a map. A wrapper hides its map's type, so only what is known to have an order keeps it.
+/// The order of a map. A wrapper hides its map's type, so only types known to have an order keep it.
 fn order_of_entries(out: &Buffer, type_name: &str) -> Order {
-    /// In an order that follows from the keys, or the order of their insertion.
+    /// Maps whose order depends only on their keys, or is the order of insertion.
     const ORDERED: [&str; 4] = ["BTreeMap", "IndexMap", "LinkedHashMap", "OrderMap"];
     let name = bare(type_name);
     if ORDERED.contains(&name) || type_name.starts_with(crate::collections::ENTRIES) {
@@ -107,12 +107,12 @@ fn order_of_entries(out: &Buffer, type_name: &str) -> Order {
     }
 }
 
-/// Entries that are put in order when all are written.
+/// Entries that are sorted when all are written.
 struct Unordered {
     begin: usize,
     /// Where each entry's key ends, and the entry.
     entries: Vec<(usize, usize)>,
-    /// The type may have an order after all.
+    /// The type may have a meaningful order after all.
     is_unknown: bool,
 }
 

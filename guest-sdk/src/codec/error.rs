@@ -1,8 +1,8 @@
-//! Why a value cannot travel.
+//! Why a value cannot be sent.
 
 use std::fmt;
 
-/// How a part of a value is called.
+/// The name of a part of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
     /// A field of a struct.
@@ -18,7 +18,7 @@ pub struct EncodeError(Box<(Refusal, Vec<Name>)>);
 /// Why a value cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// `skip_serializing_if` left out a field, for which the receiver would look.
+    /// `skip_serializing_if` left out a field that the receiver expects.
     Skipped {
         /// The struct or variant.
         container: &'static str,

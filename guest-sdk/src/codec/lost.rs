@@ -1,12 +1,12 @@
-//! What a value has lost when it is read back, although its bytes are the same again: a field that serde
-//! skips, a number that is written shorter than it is.
+//! Losses in a decoded value that encodes to the same bytes again: a field that serde skips, a number that is
+//! written shorter than it is.
 //!
-//! Only the type itself can tell. [`Three::lost`] compares by `PartialEq`, else by `Debug`, and does not compile for a
-//! type that has neither: `#[job]` calls it where it knows the type, as `(&&&&Three(…)).lost()`, and method
-//! resolution takes the first of the four traits here that the type can have.
+//! Only the type itself can detect them. [`Three::lost`] compares by `PartialEq`, else by `Debug`, and does not
+//! compile for a type that has neither. `#[job]` knows the type and calls `(&&&&Three(…)).lost()`; method resolution
+//! takes the first of the four traits here that the type implements.
 //!
-//! What is read back twice must be equal to itself, or the comparison is not one of content: `NaN` differs
-//! from itself, a pointer from a copy of what it points to, and so does an order that is new each time.
+//! Two values decoded from the same bytes must be equal, or the comparison does not compare contents: `NaN`
+//! differs from itself, a pointer differs from a pointer to a copy, and so does an order that is new each time.
 
 use std::fmt::{Debug, Write};
 use std::hash::Hasher;
@@ -17,10 +17,10 @@ use rustc_hash::FxHasher;
 /// What a value has lost, for people.
 pub type Lost<T> = fn(&T, &T, Option<&T>) -> Option<String>;
 
-/// A value, what is read back of it and, once these seem to differ, the same read back again.
+/// A value, its decoded copy and, if these seem to differ, a second decoded copy.
 pub struct Three<'a, T>(pub &'a T, pub &'a T, pub Option<&'a T>);
 
-/// By `PartialEq`, and by `Debug` where that does not serve.
+/// Compares by `PartialEq`, and by `Debug` if that cannot be used.
 pub trait ByBoth {
     /// What the value has lost.
     fn lost(&self) -> Option<String>;
@@ -38,14 +38,14 @@ pub trait ByText {
     fn lost(&self) -> Option<String>;
 }
 
-/// Not at all: it does not compile.
+/// Does not compare, and does not compile.
 pub trait Untold {
     /// What the value has lost.
     fn lost(&self) -> Option<String>;
 }
 
-/// What the compiler says of a type of which nobody can tell what it loses. It names the type, as that of the function
-/// that it compiles.
+/// The compiler's error for a type whose losses cannot be detected. It names the type, as that of the function that it
+/// compiles.
 struct Untellable<T>(PhantomData<T>);
 
 impl<T> Untellable<T> {
@@ -123,7 +123,7 @@ impl<T: Debug> Three<'_, T> {
         differs.then(|| self.lost_line())
     }
 
-    /// The first line of the value, shown in lines, that what was read back has not; and whose it is.
+    /// The first line of the value's debug output that the decoded copy does not have, and its owner.
     fn lost_line(&self) -> String {
         let (sent, read) = (format!("{:#?}", self.0), format!("{:#?}", self.1));
         let mut left: Vec<&str> = read.lines().map(str::trim_start).collect();
@@ -162,12 +162,12 @@ fn told(line: &str, container: Option<&str>) -> String {
     }
 }
 
-/// Of a value as it is shown: a guest compares most values, and has no time to keep their texts.
+/// A hash of a value's debug output: a guest compares most values, and keeping their texts would take too long.
 fn digest(value: &impl Debug) -> Option<u64> {
     struct Digest(FxHasher);
     impl Write for Digest {
         fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            // Without the ends of the parts, which may be others for equal texts.
+            // Ignores where parts end, because that may differ for equal texts.
             self.0.write(text.as_bytes());
             Ok(())
         }
@@ -177,7 +177,7 @@ fn digest(value: &impl Debug) -> Option<u64> {
     Some(digest.0.finish())
 }
 
-/// The words of a value as it is shown, in an order of their own: that of a hash map means nothing.
+/// The sorted words of a value's debug output: the order of a hash map has no meaning.
 fn words(value: &impl Debug) -> Vec<String> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.');
     let mut words: Vec<String> = format!("{value:?}")

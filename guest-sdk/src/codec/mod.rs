@@ -1,9 +1,9 @@
-//! How parameters and results become bytes: postcard, one fixed form for every host.
+//! The encoding of parameters and results: postcard, in one canonical form for every host.
 //!
-//! A value that is called in place is never encoded, and one that travels is. So a type whose encoding
-//! loses something gives one answer on one worker and another on two. [`round_trip`] finds such types:
-//! this machine's tests apply it to every parameter and result, a guest to the first of each kind and to
-//! some of the others.
+//! The values of a call in place are never encoded; those that are sent to another instance are. So an app with
+//! a type whose encoding loses something has one result on one worker and another on two. [`round_trip`] finds
+//! such types: tests on this machine apply it to every parameter and result, a guest to the first of each kind
+//! and to some of the others.
 
 mod buffer;
 mod canonical;
@@ -22,7 +22,7 @@ use lost::Lost;
 /// The canonical bytes of `value`: equal values have equal bytes.
 ///
 /// # Panics
-/// When the value cannot be encoded; the message names its type.
+/// If the value cannot be encoded; the message names its type.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     try_encode(value).unwrap_or_else(|error| panic!("{}", unwritten::<T>(&error)))
 }
@@ -38,10 +38,10 @@ fn try_encode<T: Serialize>(value: &T) -> Result<Vec<u8>, EncodeError> {
     Ok(out.bytes)
 }
 
-/// The value that `bytes` stand for.
+/// Decodes a value from `bytes`.
 ///
 /// # Errors
-/// A sentence that names the type, when they stand for no such value.
+/// A sentence that names the type, if the bytes are not such a value.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let (value, rest) = postcard::take_from_bytes(bytes)
         .map_err(|error| format!("{} bytes are not a {}: {error}", bytes.len(), type_name::<T>()))?;
@@ -52,7 +52,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     }
 }
 
-/// What arrives elsewhere when `value` is sent.
+/// The value that arrives elsewhere when `value` is sent.
 ///
 /// # Errors
 /// As for [`round_trip`].
@@ -62,10 +62,10 @@ pub fn travel<T: Serialize + DeserializeOwned>(value: &T, lost: Lost<T>) -> Resu
     round_trip(value, &bytes, lost)
 }
 
-/// What arrives elsewhere when `value`, whose encoding is `bytes`, is sent; `lost` compares the two.
+/// The value that arrives elsewhere when `value`, whose encoding is `bytes`, is sent; `lost` compares the two.
 ///
 /// # Errors
-/// A sentence that names the type, and the field where it can be told, when something else would arrive.
+/// A sentence that names the type, and the field if it is known, if a different value would arrive.
 pub fn round_trip<T: Serialize + DeserializeOwned>(
     value: &T,
     bytes: &[u8],
@@ -108,7 +108,7 @@ fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
         .or_else(|| (one.len() != other.len()).then_some(both))
 }
 
-/// Maps in the order in which they are iterated, where that is not known to mean nothing.
+/// Maps in the order of iteration, unless that order is known to have no meaning.
 #[cold]
 fn in_own_order<T: Serialize>(value: &T) -> Vec<u8> {
     let mut out = Buffer { keeps_order: true, ..Buffer::default() };
@@ -138,10 +138,10 @@ fn broken<T>(part: &str, why: &str) -> String {
     )
 }
 
-/// The field that is written at `offset`.
+/// The field whose encoding is at `offset`.
 #[cold]
 fn part_at<T: Serialize>(value: &T, offset: usize) -> String {
-    // Whether there is a byte at `offset` or not: what would be there belongs to the last part.
+    // If there is no byte at `offset`, the offset belongs to the last part.
     let whole = try_encode(value).map_or(0, |bytes| bytes.len());
     let mut out = Buffer::bounded(offset.min(whole.saturating_sub(1)));
     canonical::write(value, &mut out).map_or_else(|error| error.path(), |()| String::new())

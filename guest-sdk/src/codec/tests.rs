@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::lost::{ByBoth, ByText, ByValue, Three};
 use super::*;
 
-/// What arrives of a value of a type that can be compared and shown.
+/// Decodes a sent value of a type with `PartialEq` and `Debug`.
 fn travel<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> Result<T, String> {
     super::travel(value, |sent, read, again| (&&&&Three(sent, read, again)).lost())
 }
@@ -109,7 +109,7 @@ fn a_flattened_field_is_refused() {
     assert!(error.contains("flatten"), "{error}");
 }
 
-/// Serde hands the serializer on, so that it does not see the map's type.
+/// Serde passes the serializer on, so that it does not see the map's type.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Transparent(HashMap<u64, u64>);
@@ -182,7 +182,7 @@ mod short {
     }
 }
 
-/// As `#[job]` does it: by whatever the type has.
+/// As `#[job]` does it: with the traits that the type has.
 macro_rules! travel_as {
     ($ty:ty, $value:expr) => {
         super::travel::<$ty>(&$value, |sent, read, again| (&&&&Three(sent, read, again)).lost())

@@ -1,11 +1,11 @@
 //! The shapes of parameters and results: how their encoded bytes are read without the app's types.
 //!
-//! A type is asked to decode itself from a decoder that has no bytes, gives examples, and takes down what it was asked
-//! for. An example has one variant of each enum, so types are asked again until each variant was had. Types that contain
-//! themselves are given the shortest example where they are come upon again.
+//! A type decodes itself from a decoder that has no bytes: it returns examples, and records which types are requested.
+//! An example has one variant of each enum, so this is repeated until each variant was used. When a type contains
+//! itself, the inner one gets the shortest example.
 //!
-//! The text that comes of it is told in `docs/abi.md`. A type that decodes in a way of its own, and refuses
-//! the examples, has no shape.
+//! `docs/abi.md` describes the resulting text. A type with its own decoding that refuses the examples has no
+//! shape.
 
 mod tracer;
 
@@ -17,11 +17,11 @@ use serde::de::DeserializeOwned;
 
 use tracer::Tracer;
 
-/// A shape that is longer is of no use to anybody.
+/// Maximum bytes of a shape: a longer one is useless.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Types within one another.
+/// Maximum depth of types within one another.
 const OPEN_MAX: usize = 48;
-/// Parts of all examples together.
+/// Maximum parts of all examples together.
 const STEPS_MAX: u32 = 200_000;
 
 /// The shape of `T`, if it has one.
@@ -39,7 +39,7 @@ pub fn of<T: DeserializeOwned>() -> Option<String> {
     }
 }
 
-/// What was asked for.
+/// A requested type.
 #[derive(Clone, PartialEq)]
 enum Node {
     Unknown,
@@ -48,7 +48,7 @@ enum Node {
     Seq(Box<Node>),
     Map(Box<(Node, Node)>),
     Tuple(Vec<Node>),
-    /// A type with a name, by its visitor's.
+    /// A type with a name, which comes from its visitor.
     Named(&'static str),
 }
 
@@ -62,7 +62,7 @@ enum Fields {
 struct Variant {
     name: &'static str,
     fields: Fields,
-    /// Something within has variants that are not known.
+    /// A part has variants that are not known.
     is_incomplete: bool,
     /// Its example does not contain the type itself.
     is_short: bool,
@@ -78,9 +78,9 @@ struct World {
     named: BTreeMap<&'static str, Named>,
     /// Types that are being decoded, the innermost last.
     open: Vec<&'static str>,
-    /// Of these, those that are within themselves.
+    /// Of these, the types that contain themselves.
     again: usize,
-    /// So many times one was come upon within itself.
+    /// How often a type was found within itself.
     agains: usize,
     is_incomplete: bool,
     steps: u32,
@@ -110,7 +110,7 @@ impl World {
         if self.steps < STEPS_MAX { Ok(()) } else { Err(NoShape) }
     }
 
-    /// Begins a type. True if it is within itself.
+    /// Begins a type. Returns true if it is within itself.
     fn enter(&mut self, key: &'static str) -> Result<bool, NoShape> {
         self.step()?;
         if self.open.len() >= OPEN_MAX {
@@ -130,7 +130,7 @@ impl World {
         self.again = self.again.saturating_sub(1);
     }
 
-    /// Writes `node`; `None` if that cannot be. `open` are the types around it.
+    /// Writes `node`; `None` if that is impossible. `open` are the types around it.
     fn write(&self, node: &Node, open: &mut Vec<&'static str>, text: &mut String) -> Option<()> {
         if text.len() > TEXT_BYTES_MAX {
             return None;
@@ -223,7 +223,7 @@ impl World {
     }
 }
 
-/// The name, if it is none of the marks between names.
+/// The name, if it has none of the separators between names.
 fn checked(name: &'static str) -> Option<&'static str> {
     let is_fine = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
     (!name.is_empty() && name.chars().all(is_fine)).then_some(name)

@@ -1,4 +1,4 @@
-//! A decoder that gives examples, and takes down what it is asked for.
+//! A decoder that returns examples, and records which types are requested.
 
 use std::any::type_name;
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use super::{Fields, Named, NoShape, Node, Variant, World};
 /// Tuples and arrays with more parts have no shape.
 const PARTS_MAX: usize = 1024;
 
-/// Gives an example, and takes down in `node` of what.
+/// Returns an example, and records its type in `node`.
 pub struct Tracer<'t> {
     pub world: &'t RefCell<World>,
     pub node: &'t mut Node,
@@ -32,7 +32,7 @@ macro_rules! plain {
 impl<'de> Deserializer<'de> for Tracer<'_> {
     type Error = NoShape;
 
-    // One, for there are types that may not be zero.
+    // One, because some types may not be zero.
     plain! {
         deserialize_bool visit_bool "bool" false;
         deserialize_i8 visit_i8 "i8" 1;
@@ -167,7 +167,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         let short = known.iter().position(|variant| variant.as_ref().is_some_and(|known| known.is_short));
         let at = match missing {
             Some(at) if turn == 0 => at,
-            // Another one at each level, until one does not contain the type.
+            // Tries another variant at each level, until one does not contain the type.
             _ => short.unwrap_or(turn % variants.len().max(1)),
         };
         let outer = std::mem::replace(&mut world.is_incomplete, false);
@@ -220,7 +220,7 @@ impl<'t> Tracer<'t> {
     }
 }
 
-/// So many parts, one after the other, and the type that is made of them.
+/// This many parts, one after the other, and the type that consists of them.
 fn parts<'de, V: Visitor<'de>>(
     world: &RefCell<World>,
     length: usize,

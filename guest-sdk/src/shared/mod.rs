@@ -1,4 +1,4 @@
-//! Shared objects: values that every host has a replica of (TOPLAS 3.2).
+//! Shared objects: values with a replica on every host (TOPLAS 3.2).
 
 mod replica;
 #[cfg(not(target_family = "wasm"))]
@@ -26,9 +26,9 @@ use crate::wasm::objects as source;
     note = "put #[shared] on an `impl {Self}` that has its #[update] functions; it may be empty"
 )]
 pub trait SharedObject: Serialize + DeserializeOwned + 'static {
-    /// What it is called in messages.
+    /// The type's name in messages.
     const NAME: &'static str;
-    /// Has the update functions as methods.
+    /// The type that has the update functions as methods.
     #[doc(hidden)]
     type Updates: Updates<Self>;
 
@@ -36,19 +36,19 @@ pub trait SharedObject: Serialize + DeserializeOwned + 'static {
     #[doc(hidden)]
     fn update_name(update: u32) -> Option<&'static str>;
 
-    /// Calls an update function with encoded arguments; an error when they do not decode.
+    /// Calls an update function with encoded arguments; returns an error if they do not decode.
     #[doc(hidden)]
     fn apply(&mut self, update: u32, arguments: &[u8]) -> Result<(), String>;
 }
 
-/// What a [`Shared`] derefs to: the update functions as they are called from outside.
+/// The target of a [`Shared`]'s `Deref`: the update functions as they are called from outside.
 #[doc(hidden)]
 pub trait Updates<T: SharedObject> {
     fn of(replica: Replica<T>) -> Self;
     fn replica(&self) -> &Replica<T>;
 }
 
-/// A reference to a shared object: a value that all hosts of a run have a replica of.
+/// A reference to a shared object: a value of which all hosts of a run have a replica.
 ///
 /// ```
 /// # mod app {
@@ -97,38 +97,37 @@ pub trait Updates<T: SharedObject> {
 /// # fn main() { app::check(); }
 /// ```
 ///
-/// A clone is another reference to the same object, and so is what a job elsewhere gets as its
-/// parameter. Reading is local and takes nanoseconds. The value is changed by its update functions
-/// only; they are called on the reference, take effect here at once, and on every other replica as
-/// soon as they get there.
+/// A clone is another reference to the same object, and so is the parameter of a job that runs elsewhere.
+/// Reading is local and takes nanoseconds. Only update functions change the value. They are called on the
+/// reference, and take effect here at once, and on every other replica as soon as they arrive there.
 ///
 /// # What an app may count on
-/// * What one job updates and then reads, it sees. So does whatever it spawns afterwards, where that
-///   runs in place.
-/// * The updates of one host come to each replica in their order, those of different hosts in any.
-/// * On one machine, what a job has updated is seen by whoever has synced it. On a grid the updates may come
-///   later than the result: what must be certain is returned, or waited for by a guard.
+/// * A job sees its own updates. So do jobs that it spawns afterwards, if they run in place.
+/// * The updates of one host reach each replica in their order, those of different hosts in any order.
+/// * On one machine, a parent that has synced a job sees the job's updates. On a grid, the updates may arrive
+///   later than the result: return what must be certain, or wait for it with a guard.
 /// * A job elsewhere may begin with an older replica. If it must not, give it a guard:
-///   `#[job(guard = is_new_enough)]` names a function of references to the job's parameters that says
-///   whether the replica is new enough. The job waits until it is. A guard is not evaluated for a job
-///   that runs in place: its replica is its parent's.
-/// * An object is there as long as a host of the run has a replica and a job or a result mentions it. A
-///   reference that is returned is fetched where it is opened; if all that had the object have crashed by
-///   then, the run ends with an error that says so. Rather create an object above the jobs that use it.
+///   `#[job(guard = is_new_enough)]` names a function that takes references to the job's parameters and says
+///   whether the replica is new enough. The job waits until it is. A guard is not evaluated for a job that runs
+///   in place: it uses its parent's replica.
+/// * An object exists as long as a host of the run has a replica and a job or a result mentions it. The object
+///   of a returned reference is fetched when the reference is opened; if all hosts that had the object have
+///   crashed by then, the run ends with an error that says so. To avoid this, create an object above the jobs
+///   that use it.
 ///
 /// # What an app must keep
 /// * An update function is a function of the value and its arguments and of nothing else: it reads no
 ///   other shared object, and does not panic. A panic there ends the run.
-/// * Updates bear to come twice, and not at all: a job that is run again after a crash makes its updates
-///   again, and one whose result was saved does not. So a guard waits for what the job's spawner, or those
-///   above it, have done before the spawn, and for nothing that other jobs do.
-/// * A job that is run again may find what it told itself. So a search that prunes with a shared bound keeps
-///   the best answer itself in the object, and each job returns the best answer that it knows. With the bound
-///   alone, the search must go on wherever it could do *as well*, or no job returns what set the bound: 2 to
-///   24 times as many nodes.
-/// * A job's result may depend on how new its replica was only as far as any of these results is
-///   right: after a crash, one that another replica gave may be used.
-/// * What is not serialised (`#[serde(skip)]`) is not shared: each replica begins with the default.
+/// * An update may arrive twice or not at all: a job that is run again after a crash makes its updates again,
+///   and a job whose result was saved does not. So a guard must only wait for updates that the job's spawner,
+///   or jobs above it, made before the spawn, and not for updates of other jobs.
+/// * A job that is run again may find its own updates. So a search that prunes with a shared bound keeps the
+///   best answer itself in the object, and each job returns the best answer that it knows. With only the bound,
+///   the search must continue wherever it could do *as well*, or no job returns the answer that set the bound:
+///   2 to 24 times as many nodes.
+/// * A job's result may depend on the age of its replica only if each of the possible results is right: after a
+///   crash, a result computed with another replica may be used.
+/// * Fields that are not serialised (`#[serde(skip)]`) are not shared: each replica begins with their default.
 pub struct Shared<T: SharedObject> {
     updates: T::Updates,
 }
@@ -139,8 +138,8 @@ impl<T: SharedObject> Shared<T> {
         Self { updates: Updates::of(Replica::share(&value)) }
     }
 
-    /// The value as this replica has it. While the answer is kept it stays the same value: updates are
-    /// applied when nobody has one any more.
+    /// The value of this replica. It does not change while a returned reference exists: updates are applied
+    /// once no such reference is left.
     #[inline(always)]
     pub fn read(&self) -> Reading<T> {
         Reading(self.updates.replica().read())
@@ -168,7 +167,7 @@ impl<T: SharedObject> fmt::Debug for Shared<T> {
     }
 }
 
-/// The reference, not the value.
+/// Shows the reference, not the value.
 impl<T: SharedObject> Serialize for Shared<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.updates.replica().mention().serialize(serializer)
@@ -183,7 +182,7 @@ impl<'de, T: SharedObject> Deserialize<'de> for Shared<T> {
     }
 }
 
-/// The value of a shared object, as it was when it was asked for.
+/// The value of a shared object at the time of the read.
 pub struct Reading<T>(Rc<T>);
 
 impl<T> Deref for Reading<T> {

@@ -10,16 +10,16 @@ use serde::Serialize;
 use super::{SharedObject, source};
 use crate::codec;
 
-/// What an object is called among hosts.
+/// The id of an object among hosts.
 pub type ObjectId = [u8; 16];
 
-/// What has come to an object since this instance last caught up.
+/// Changes of an object since this instance last caught up.
 pub struct News {
     /// Updates, each with its length in four bytes before it.
     pub bytes: Vec<u8>,
-    /// What comes first is no update but a value to begin anew from.
+    /// The first piece is not an update but a value that replaces the current one.
     pub anew: bool,
-    /// The host wants the value as it is then.
+    /// The host wants the value after these updates.
     pub wants_snapshot: bool,
 }
 
@@ -31,21 +31,21 @@ thread_local! {
 /// A reference to this instance's replica.
 pub struct Replica<T: SharedObject>(Rc<Place<T>>);
 
-/// Where the replica is.
+/// The place of the replica.
 struct Place<T: SharedObject> {
     id: ObjectId,
     /// The host's number for it.
     number: u32,
-    /// The host's word when this caught up last; 0, which is none, before.
+    /// The host's word when this replica caught up last; 0 before, which is never such a word.
     seen: Cell<u32>,
-    /// Replaced only while nobody reads it.
+    /// Replaced only while it is not read.
     value: RefCell<Option<Rc<T>>>,
 }
 
 /// A place, whatever is in it.
 trait Slot: Any {
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
-    /// Readers that a failed attempt has left behind will never be done.
+    /// Readers that a failed attempt has left behind never finish.
     #[cfg(any(target_family = "wasm", test))]
     fn forget_readers(&self);
 }
@@ -94,7 +94,7 @@ impl<T: SharedObject> Replica<T> {
         self.0.id
     }
 
-    /// The value, after all that has come here.
+    /// The value, after all updates that have arrived here.
     #[inline(always)]
     pub fn read(&self) -> Rc<T> {
         let place = &*self.0;
@@ -123,15 +123,16 @@ impl<T: SharedObject> Place<T> {
     #[cold]
     #[inline(never)]
     fn catch_up(&self) {
-        // An update that reads its own object is told so by `read`.
+        // If an update reads its own object, `read` reports that.
         let Ok(mut value) = self.value.try_borrow_mut() else { return };
-        // Somebody reads: at the first read after that.
+        // It is being read: catch up at the first read after that.
         if value.as_mut().is_some_and(|value| Rc::get_mut(value).is_none()) {
             return;
         }
-        // Looked at first: the word may change as soon as the host has answered.
+        // Read the word first: it may change as soon as the host has answered.
         let seen = source::news();
-        // What the first to apply an update does is the program's work. What others do, and the rest of this, is not.
+        // The first instance that applies an update does work of the program. Later applications, and the rest of
+        // this, do not count.
         let mut at = 0;
         let news = source::in_each_replica(|| {
             let news = source::catch_up(self.number)?;
@@ -163,10 +164,11 @@ impl<T: SharedObject> Place<T> {
     fn update(&self, update: &[u8]) {
         let mut place = self.value.try_borrow_mut();
         let value = place.as_deref_mut().ok().and_then(Option::as_mut).and_then(Rc::get_mut);
-        // Applied at once unless somebody reads, or others' updates come first. Looked at first, as above.
+        // Applied at once, unless the value is being read or others' updates come first. Read the word first,
+        // as above.
         let seen = source::news();
         let Some((applies, wants_snapshot)) = source::update(self.number, update, value.is_some()) else {
-            // The first replica is on its way.
+            // The first replica has not arrived yet.
             drop(place);
             self.catch_up();
             return self.update(update);
@@ -201,7 +203,7 @@ impl<T: SharedObject> Slot for Place<T> {
             && let Some(current) = value.as_mut()
             && Rc::get_mut(current).is_none()
         {
-            // Those that still read keep the old one.
+            // Current readers keep the old value.
             *current = Rc::new(decoded(&codec::encode(&**current)));
         }
     }
@@ -209,20 +211,20 @@ impl<T: SharedObject> Slot for Place<T> {
 
 impl<T: SharedObject> Drop for Place<T> {
     fn drop(&mut self) {
-        // When the thread ends there may be no list any more.
+        // When the thread ends, the list may not exist any more.
         let _ = OPEN.try_with(|open| open.borrow_mut().remove(&self.id));
         source::close(self.number);
     }
 }
 
-/// An attempt failed: whoever read within it will never be done.
+/// An attempt failed: readers within it never finish.
 #[cfg(any(target_family = "wasm", test))]
 pub fn forget_readers() {
     let open: Vec<_> = OPEN.with_borrow(|open| open.values().filter_map(Weak::upgrade).collect());
     open.iter().for_each(|slot| slot.forget_readers());
 }
 
-/// The value that updates are applied to, while nobody reads it.
+/// The value to which updates are applied, while it is not read.
 fn current<T: SharedObject>(value: &mut Option<Rc<T>>) -> &mut T {
     match value.as_mut().and_then(Rc::get_mut) {
         Some(value) => value,
@@ -234,7 +236,7 @@ fn decoded<T: SharedObject>(bytes: &[u8]) -> T {
     codec::decode(bytes).unwrap_or_else(|error| source::fail_update(T::NAME, &error))
 }
 
-/// The next of `pieces`, each of which has its length before it.
+/// The next of `pieces`, each of which is preceded by its length.
 fn next<'a, T: SharedObject>(pieces: &mut &'a [u8]) -> &'a [u8] {
     let piece = pieces
         .split_first_chunk()

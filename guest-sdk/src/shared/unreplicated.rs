@@ -1,4 +1,4 @@
-//! Compiled for this machine there is no grid: an object has one replica, on the thread that shared it.
+//! Programs compiled for this machine have no grid: an object has one replica, on the thread that shared it.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -10,19 +10,19 @@ use super::replica::{News, ObjectId};
 #[derive(Default)]
 struct Objects {
     count: u32,
-    /// By number: what has not been applied yet.
+    /// By number: updates that have not been applied yet.
     open: BTreeMap<u32, News>,
 }
 
 thread_local! {
     /// Places of objects whose ids were written since anything was shared or updated.
     static MENTIONED: RefCell<Vec<Weak<dyn Any>>> = const { RefCell::new(Vec::new()) };
-    /// Those that other objects mention stay to the end, by their addresses.
+    /// Objects that other objects mention stay to the end, by their addresses.
     static KEPT: RefCell<BTreeMap<*const (), Rc<dyn Any>>> = const { RefCell::new(BTreeMap::new()) };
     static OBJECTS: RefCell<Objects> = RefCell::default();
 }
 
-/// Nobody else updates anything.
+/// There are no other updates.
 #[inline(always)]
 pub fn news() -> u32 {
     1
@@ -51,7 +51,7 @@ pub fn applied_before(_number: u32) -> usize {
 /// Nobody measures here.
 pub fn updating(_name: &'static str) {}
 
-/// Whoever opens an object has no reference to it.
+/// The caller has no reference to the object yet.
 pub fn open(id: ObjectId) -> u32 {
     panic!(
         "the shared object {} is gone: nobody on this thread has a reference to it",
@@ -60,7 +60,7 @@ pub fn open(id: ObjectId) -> u32 {
 }
 
 pub fn close(number: u32) {
-    // When the thread ends there may be no objects any more.
+    // When the thread ends, the objects may not exist any more.
     let _ = OBJECTS.try_with(|objects| objects.borrow_mut().open.remove(&number));
 }
 
@@ -69,7 +69,7 @@ pub fn mention(_number: u32, place: Weak<dyn Any>) {
     MENTIONED.with_borrow_mut(|mentioned| mentioned.push(place));
 }
 
-/// What was mentioned is in an object or an update: its bytes alone would keep nothing.
+/// The mentioned objects are in an object or an update: their encoded ids would not keep them alive.
 fn keep_mentioned() {
     let mentioned = MENTIONED.take();
     KEPT.with_borrow_mut(|kept| {
@@ -87,8 +87,8 @@ pub fn catch_up(number: u32) -> Option<News> {
     })
 }
 
-/// Whether the caller is to apply it itself, and whether a snapshot is wanted. `None` if it must catch up
-/// first.
+/// Whether the caller must apply the update itself, and whether a snapshot is wanted. `None` if it must catch
+/// up first.
 pub fn update(number: u32, update: &[u8], can_apply: bool) -> Option<(bool, bool)> {
     keep_mentioned();
     OBJECTS.with_borrow_mut(|objects| {
@@ -101,7 +101,7 @@ pub fn update(number: u32, update: &[u8], can_apply: bool) -> Option<(bool, bool
     })
 }
 
-/// `bytes` with their length before them.
+/// `bytes`, preceded by their length.
 fn piece(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u32).to_le_bytes(), bytes].concat()
 }

@@ -1,5 +1,5 @@
-//! The imports of the ABI, version 1, behind safe functions. `docs` of each import: what it gets,
-//! what it gives.
+//! The imports of the ABI, version 1, behind safe functions. `docs` of each import: its arguments and its
+//! result.
 
 use sateen_abi::{answer, shared};
 
@@ -7,12 +7,12 @@ pub use sateen_abi::{Fault, Moment};
 
 /// What `sync` may answer, in the upper half of its result; the lower half is a length or a depth.
 pub enum Synced {
-    /// Nobody had taken the job: call it here. It was exposed from this depth; if `recorded`, report
-    /// its result.
+    /// No worker had taken the job: call it here. It was exposed from this depth; if `recorded`, report its
+    /// result.
     Reclaimed { depth: usize, recorded: bool },
-    /// Its result waits to be taken, so many bytes long.
+    /// Its result, of this many bytes, waits to be taken.
     Done(usize),
-    /// It failed; its error waits to be taken, so many bytes long.
+    /// It failed; its error, of this many bytes, waits to be taken.
     Failed(usize),
 }
 
@@ -22,63 +22,63 @@ mod raw {
         /// Tells the host where the control words are: `limit`, `floor`, `lookup_below`, `shield_below` and
         /// `news`, which it writes at heartbeats and within calls; and, after `floor`, `depth`, which it leaves.
         pub fn attach(control: *mut u32);
-        /// Names a job kind and its record; gives its number for `expose`.
+        /// Names a job kind and its record; returns its number for `expose`.
         pub fn register(name: *const u8, name_length: usize, kind: *mut u8) -> u32;
-        /// Offers a job, spawned at a depth, to the scheduler; gives its number, or 0 when nobody wants
-        /// it now.
+        /// Offers a job, spawned at a depth, to the scheduler; returns its number, or 0 if no worker wants it
+        /// now.
         pub fn expose(kind: u32, parameters: *const u8, length: usize, depth: usize) -> u32;
         /// Waits for an exposed job, or takes it back.
         pub fn sync(job: u32) -> u64;
-        /// As `sync` for whichever of `count` exposed jobs, the oldest first, comes to its end first: one
-        /// that is done, else the first that nobody has taken, else the first that is done later. All
-        /// ones instead of a wait, if `waits` is 0. The job's place among the `count` is in the answer
-        /// from bit 40 up.
+        /// Like `sync`, for one of `count` exposed jobs, the oldest first: one that is done, else the first
+        /// that no worker has taken, else the first that is done later. If `waits` is 0, all ones instead of a
+        /// wait. The job's index among the `count` is in the answer from bit 40 up.
         pub fn sync_any(jobs: *const u32, count: usize, waits: u32) -> u64;
-        /// Whether a job that `sync` gave back to be called here and recorded took long enough for that. If not,
-        /// that is over: it gives 0, and `record` must not be called.
+        /// Whether a job that `sync` returned to be called here and recorded took long enough to be recorded. If
+        /// not, this returns 0, and `record` must not be called.
         pub fn wants_record(job: u32) -> u32;
-        /// The encoded result of a job that `sync` gave back to be called here and recorded.
+        /// Reports the encoded result of a job that `sync` returned to be called here and recorded.
         pub fn record(job: u32, result: *const u8, length: usize);
-        /// Copies all of what waits to be taken: this instance's parameters at first, then what the last
-        /// `sync`, `attempt` or `input` left.
+        /// Copies all data that waits to be taken: first this instance's parameters, later the data of the last
+        /// `sync`, `attempt` or `input`.
         pub fn take(destination: *mut u8);
-        /// Nobody will sync this exposed job, or record it.
+        /// This exposed job will not be synced or recorded.
         pub fn abandon(job: u32);
-        /// Calls the export `sateen_attempt` with the argument; a trap comes back as a failure.
+        /// Calls the export `sateen_attempt` with the argument; a trap is returned as a failure.
         pub fn attempt(argument: *mut u8) -> u64;
-        /// Says why the trap that follows will end this instance or attempt: the text is a panic's
+        /// Gives the reason of the trap that follows and ends this instance or attempt: the text is a panic's
         /// message and place.
         pub fn panic(text: *const u8, length: usize);
         /// Ends this instance or attempt.
         pub fn fail(fault: u32, text: *const u8, length: usize) -> !;
         pub fn log(text: *const u8, length: usize);
         pub fn progress(done: u64, total: u64);
-        /// The length of a named input, to be taken with `take`; all ones when there is none.
+        /// The length of a named input, to be copied with `take`; all ones if there is none.
         pub fn input(name: *const u8, length: usize) -> u64;
-        /// Makes a shared object of an encoded value; writes its id, 16 bytes, and gives this instance's
+        /// Makes a shared object of an encoded value; writes its id, 16 bytes, and returns this instance's
         /// number for it.
         pub fn share(id: *mut u8, initial: *const u8, length: usize) -> u32;
         /// The number of the shared object with this id.
         pub fn open(id: *const u8) -> u32;
-        /// This instance has no reference to the object any more.
+        /// This instance does not have a reference to the object any more.
         pub fn close(object: u32);
         /// The object's id is being written: into the parameters of the next job that is exposed, the next
         /// result, object or update.
         pub fn mention(object: u32);
-        /// Waits until there is a replica. Then: 0, or a length to be taken of what this instance has not
-        /// been given yet, with marks above it. Updates, each with its length in four bytes before it;
-        /// before them, if so marked, a value to begin anew from, also with its length.
+        /// Waits until there is a replica. Then returns 0, or the length of the changes that this instance does
+        /// not have yet, to be copied with `take`, with flags above it. The changes are updates, each preceded
+        /// by its length in four bytes; if the flag is set, they are preceded by a value that replaces the
+        /// current one, also with its length.
         pub fn catch_up(object: u32) -> u64;
-        /// An encoded update for all replicas. 1 if the caller, which can, is to apply it now: it has
-        /// applied all before it. 2, alone or added, if a snapshot is wanted. 4 if nothing was done because
-        /// there is no replica yet: `catch_up` waits for it.
+        /// Sends an encoded update to all replicas. 1 if the caller can and must apply it now, because it has
+        /// applied all earlier updates. 2, alone or added, if a snapshot is wanted. 4 if nothing was done
+        /// because there is no replica yet: `catch_up` waits for it.
         pub fn update(object: u32, update: *const u8, length: usize, applies: u32) -> u32;
-        /// The encoded value after all updates that this instance was given.
+        /// The encoded value after all updates that this instance received.
         pub fn snapshot(object: u32, value: *const u8, length: usize);
-        /// The guard with this name is false: waits until something has come to an object.
+        /// The guard with this name is false: waits until an object has changed.
         pub fn hold(guard: *const u8, length: usize);
-        /// While the run is profiled: what comes next, of the record of a job of a kind at a depth. For a call
-        /// in place: whether spawns within it are to be told as well.
+        /// While the run is profiled, reports the next event of the record of a job of a kind at a depth. For a
+        /// call in place, returns whether spawns within it must be reported as well.
         pub fn measure(event: u32, record: usize, kind: u32, depth: usize) -> u32;
     }
 }
@@ -114,7 +114,7 @@ fn synced(answer: u64) -> Synced {
     }
 }
 
-/// The place of the one that is synced. `None` if it would have to wait, and is not to.
+/// The index of the synced job. `None` if it would have to wait and must not.
 pub fn sync_any(jobs: &[u32], waits: bool) -> Option<(usize, Synced)> {
     // SAFETY: the host only reads the numbers.
     let answer = unsafe { raw::sync_any(jobs.as_ptr(), jobs.len(), waits.into()) };
@@ -122,7 +122,7 @@ pub fn sync_any(jobs: &[u32], waits: bool) -> Option<(usize, Synced)> {
     (answer != answer::NOTHING_YET).then(|| ((answer >> answer::PLACE_BIT) as usize, synced(answer & below)))
 }
 
-/// Records what a job gave that was called here, if it took long enough for that.
+/// Records the result of a job that was called here, if the job took long enough.
 pub fn record(job: u32, encoded: impl FnOnce() -> Vec<u8>) {
     // SAFETY: it takes and gives numbers.
     if unsafe { raw::wants_record(job) } != 0 {
@@ -132,7 +132,7 @@ pub fn record(job: u32, encoded: impl FnOnce() -> Vec<u8>) {
     }
 }
 
-/// The `length` bytes that the last call left to be taken.
+/// Takes the `length` bytes that the last call left.
 pub fn take(length: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length);
     // SAFETY: the host writes exactly the length that it announced, for which there is room.
@@ -148,7 +148,7 @@ pub fn abandon(job: u32) {
     unsafe { raw::abandon(job) }
 }
 
-/// The length of the error, when the attempt failed.
+/// The length of the error, if the attempt failed.
 pub fn attempt(argument: *mut u8) -> Option<usize> {
     // SAFETY: the host hands the pointer to `sateen_attempt` and does not look behind it.
     let answer = unsafe { raw::attempt(argument) };
@@ -204,12 +204,12 @@ pub fn mention(object: u32) {
     unsafe { raw::mention(object) }
 }
 
-/// What `catch_up` leaves to be taken.
+/// The data that `catch_up` leaves.
 pub struct CatchUp {
     pub length: usize,
     /// A value comes first.
     pub anew: bool,
-    /// The host wants the value as it is afterwards.
+    /// The host wants the value after these updates.
     pub wants_snapshot: bool,
 }
 
@@ -223,8 +223,8 @@ pub fn catch_up(object: u32) -> Option<CatchUp> {
     })
 }
 
-/// Whether the caller is to apply the update now, and whether a snapshot is wanted. `None` if it must catch
-/// up first.
+/// Whether the caller must apply the update now, and whether a snapshot is wanted. `None` if it must catch up
+/// first.
 pub fn update(object: u32, update: &[u8], can_apply: bool) -> Option<(bool, bool)> {
     // SAFETY: the host copies the update.
     let answer = unsafe { raw::update(object, update.as_ptr(), update.len(), can_apply.into()) };

@@ -36,11 +36,11 @@ extern "C" fn sateen_attempt(argument: *mut u8) {
     latent::run_attempt(argument);
 }
 
-/// The body of a job's export: takes its encoded parameters, `length` bytes, and gives its encoded
-/// result's place, address in the upper half and length in the lower.
+/// The body of a job's export: takes its encoded parameters, `length` bytes, and returns the location of its
+/// encoded result, the address in the upper half and the length in the lower half.
 pub fn run_job<J: Job>(length: usize) -> u64 {
     let parameters: J::Parameters = enter(length);
-    // Before the guard: it may be the first to apply updates, which are the program's work.
+    // Before the guard, which may be the first to apply updates, and they are the program's work.
     latent::measure::begin();
     if let Some(guard) = J::GUARD {
         while !J::guard(&parameters) {
@@ -52,7 +52,7 @@ pub fn run_job<J: Job>(length: usize) -> u64 {
     leave(encode_result::<J>(&result))
 }
 
-/// Makes what every sandbox makes for itself.
+/// Makes a value that every sandbox makes for itself.
 #[inline(never)]
 pub fn make<T>(place: &'static Location<'static>, key: &impl Serialize, make: impl FnOnce() -> T) -> T {
     let encoded = || objects::without_mentions(|| codec::encode(key));
@@ -75,17 +75,17 @@ fn encode_result<J: Job>(result: &J::Output) -> Vec<u8> {
     bytes
 }
 
-/// Only to measure what checks cost.
+/// Only to measure the cost of checks.
 const IS_UNCHECKED: bool = cfg!(sateen_unchecked);
 
-/// A check of these bytes takes no time that matters.
+/// The time of checking this many bytes does not matter.
 fn is_short(bytes: &[u8]) -> bool {
     const SHORT_BYTES_MAX: usize = 4 << 10;
     bytes.len() <= SHORT_BYTES_MAX
 }
 
-/// Whether bytes are checked that need not be: one of eight, since a check takes as long as encoding them twice. The
-/// choice follows from the bytes, so that a job which is redone is checked again, or again not.
+/// Whether to check bytes that need not be checked: one in eight, because a check takes as long as encoding them
+/// twice. The choice depends on the bytes, so it is the same when a job is redone.
 fn is_chosen(bytes: &[u8]) -> bool {
     const EDGE: usize = 256;
     let mut hasher = rustc_hash::FxHasher::default();
@@ -95,15 +95,15 @@ fn is_chosen(bytes: &[u8]) -> bool {
     hasher.finish() & 7 == 0
 }
 
-/// The body of the export that tells the shapes of a job: `PARAMETERS -> RESULT`, `_` for what has none. Its place, as
-/// that of a result. `sateen build` asks for it once, and puts it into the module.
+/// The body of the export that returns the shapes of a job: `PARAMETERS -> RESULT`, with `_` for a type without a
+/// shape. Returns the location like that of a result. `sateen build` calls it once, and puts the text into the module.
 pub fn shapes<J: Job>() -> u64 {
     let text = |shape: Option<String>| shape.unwrap_or_else(|| "_".to_owned());
     let (parameters, result) = (text(shape::of::<J::Parameters>()), text(shape::of::<J::Output>()));
     leave(format!("{parameters} -> {result}").into_bytes())
 }
 
-/// Panics when something other than `value` would arrive where `bytes` are read.
+/// Panics if `bytes` decode to something other than `value`.
 #[inline(never)]
 fn check<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: &T, bytes: &[u8], lost: Lost<T>) {
     if let Err(error) = objects::without_mentions(|| codec::round_trip(value, bytes, lost)) {
@@ -111,7 +111,7 @@ fn check<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: &T, byte
     }
 }
 
-/// The body of an entry point's export: as `run_job`, with words for parameters.
+/// The body of an entry point's export: like `run_job`, with words as parameters.
 pub fn run_main<T: Output>(length: usize, call: impl FnOnce(Arguments) -> Result<T, BadInput>) -> u64 {
     let words: Vec<String> = enter(length);
     ROOT.store(true, Relaxed);
@@ -126,8 +126,8 @@ pub fn run_main<T: Output>(length: usize, call: impl FnOnce(Arguments) -> Result
 
 fn enter<T: DeserializeOwned>(length: usize) -> T {
     latent::attach();
-    // The hook must return: where it does not, the standard library takes the next panic, after an
-    // attempt was caught, for one within this hook, and its message is lost.
+    // The hook must return. Otherwise, after an attempt was caught, the standard library would treat the next
+    // panic as one within this hook, and its message would be lost.
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.to_string();
         objects::fail_if_within_update(&text);
@@ -136,7 +136,7 @@ fn enter<T: DeserializeOwned>(length: usize) -> T {
     codec::decode(&abi::take(length)).unwrap_or_else(|error| undecodable("its parameters break", &error))
 }
 
-/// Ends this instance: parameters or a result came that are none of this version's.
+/// Ends this instance: the parameters or the result are not of this version.
 #[cold]
 fn undecodable(what: &str, error: &str) -> ! {
     abi::fail(abi::Fault::Encoding, &format!("{what} the ABI: {error}"))

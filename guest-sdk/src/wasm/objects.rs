@@ -1,4 +1,4 @@
-//! Shared objects as the host has them.
+//! Shared objects that live on the host.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -16,7 +16,7 @@ thread_local! {
     static WITHIN: Cell<Option<(&'static str, &'static str)>> = const { Cell::new(None) };
 }
 
-/// The host keeps what is mentioned.
+/// The host keeps mentioned objects.
 pub fn mention(object: u32, _place: Weak<dyn Any>) {
     if !IS_CHECKING.get() {
         abi::mention(object);
@@ -24,11 +24,11 @@ pub fn mention(object: u32, _place: Weak<dyn Any>) {
 }
 
 thread_local! {
-    /// What is encoded now goes nowhere.
+    /// The encoded bytes are not sent.
     static IS_CHECKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does what encodes values to look at them, so that the host is not told of the objects in them.
+/// Runs code that encodes values only to check them, so that the host does not hear of the objects in them.
 pub fn without_mentions<R>(look: impl FnOnce() -> R) -> R {
     IS_CHECKING.set(true);
     let seen = look();
@@ -46,17 +46,17 @@ pub fn catch_up(object: u32) -> Option<News> {
     Some(News { bytes, anew: answer.anew, wants_snapshot: answer.wants_snapshot })
 }
 
-/// Does what every replica does for itself, and what counts as nobody's work.
+/// Runs code that every replica runs for itself, and that does not count as work.
 pub fn in_each_replica<R>(work: impl FnOnce() -> R) -> R {
     latent::measure::aside(work)
 }
 
-/// How many of the updates that have come to the object, the first ones, others have applied.
+/// How many of the object's new updates, counted from the first, others have already applied.
 pub fn applied_before(object: u32) -> usize {
     latent::measure::applied_before(object)
 }
 
-/// An object of the type with this name is about to be updated.
+/// Reports that an object of the type with this name is about to be updated.
 pub fn updating(name: &'static str) {
     latent::measure::updated(name);
 }

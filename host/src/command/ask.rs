@@ -11,10 +11,10 @@ use sateen_host::grid::control::{Answer, Request, ask};
 use super::flags::Ask;
 use super::say::{GRID, fail, note, result};
 
-/// A host that has left is gone within this time.
+/// Maximum time until a host that was asked to leave has exited.
 const ENDED_MAX: Duration = Duration::from_secs(10);
 
-/// Asks the host that runs on this folder.
+/// Sends a request to the host that runs on this folder.
 pub fn ask_host(folder: &Path, command: &Ask) -> ExitCode {
     let request = match command {
         Ask::Status { .. } => Request::Status,

@@ -15,7 +15,8 @@ use sateen_protocol::limits::TEXT_BYTES_MAX;
 
 use super::say::{USAGE, fail, result};
 
-/// Give this machine's cores to a grid. Without a command, takes part in it until `sateen-host leave` or Ctrl-C.
+/// Give this machine's cores to a grid. Without a command, takes part in the grid until `sateen-host leave` or
+/// Ctrl-C.
 #[derive(Parser)]
 #[command(name = "sateen-host", version, args_conflicts_with_subcommands = false)]
 struct SateenHost {
@@ -33,7 +34,7 @@ pub enum Command {
     Generate(values::Generate),
 }
 
-/// What the host that runs on this machine is asked to do.
+/// Commands to the host that runs on this machine.
 #[derive(Subcommand)]
 pub enum Ask {
     /// Show the status of the host on this machine
@@ -59,7 +60,8 @@ pub struct Host {
     /// The grid's coordinator: a URL, or HOST:PORT
     #[arg(long, value_name = "URL", env = "SATEEN_COORDINATOR", default_value = "http://127.0.0.1:7700", value_parser = parse_coordinator)]
     pub coordinator: CoordinatorAddress,
-    /// The host's site; hosts of one site are near one another, and steal from one another first
+    /// The host's site; hosts of one site are close to one another, and steal from one
+    /// another first
     #[arg(long, value_name = "NAME", default_value = "default", value_parser = parse_name)]
     pub site: String,
     /// The host's name, for people [default: the machine's name]
@@ -79,8 +81,8 @@ pub struct Host {
     /// interface towards the coordinator]
     #[arg(long, value_name = "ADDR:PORT|off", value_parser = parse_direct)]
     pub direct: Option<DirectListen>,
-    /// The address that hosts of the same site dial instead, where a port is forwarded to that of `--direct`; the
-    /// coordinator passes it on only if it sees this host come from there [default: that of --direct]
+    /// The address that hosts of the same site dial instead, if a port is forwarded to that of `--direct`; the
+    /// coordinator passes it on only if it sees this host connect from there [default: that of --direct]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub direct_advertise: Option<SocketAddr>,
     /// Memory for the apps of all runs and for results that wait to be delivered, together; runs that ask for more for one
@@ -91,7 +93,7 @@ pub struct Host {
     /// [range: 1ms to 365d]
     #[arg(long, value_name = "TIME", value_parser = parse_work)]
     pub run_cpu_limit: Option<Duration>,
-    /// The address of this host's own page, or `off`: a loopback address, whose port 0 stands for any free one
+    /// The loopback address of this host's own page, or `off`; port 0 stands for any free one
     #[arg(long, value_name = "ADDR:PORT|off", default_value = "127.0.0.1:0", value_parser = parse_page)]
     pub page: PageListen,
     #[command(flatten)]
@@ -100,9 +102,9 @@ pub struct Host {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum PriorityFlag {
-    /// Only what no other program wants
+    /// Only processor time that no other program wants
     Idle,
-    /// The same as other programs
+    /// The same priority as other programs
     Normal,
 }
 
@@ -116,10 +118,10 @@ impl From<PriorityFlag> for Priority {
 }
 
 impl Host {
-    /// Where hosts of its site reach it.
+    /// The address at which hosts of the same site reach this host.
     ///
     /// # Errors
-    /// When there is an address for others to dial and none to listen at.
+    /// If there is an address for others to dial, but none to listen on.
     pub fn direct(&self) -> Result<DirectListen, String> {
         match (self.direct.unwrap_or_default(), self.direct_advertise) {
             (DirectListen::At(listen), Some(advertised)) => {
@@ -130,18 +132,18 @@ impl Host {
         }
     }
 
-    /// The folder that is named, or this user's.
+    /// The folder given by the flag, or this user's default folder.
     pub fn data_folder(&self) -> Option<PathBuf> {
         self.data_dir.clone().or_else(DataFolder::default_path)
     }
 }
 
-/// The program with all its flags, for what is made from them.
+/// The program with all its flags, from which help, man pages and completions are generated.
 pub fn program() -> clap::Command {
     SateenHost::command()
 }
 
-/// The command and the flags, or the exit code after help was shown or an error said.
+/// The command and the flags, or the exit code after help or an error was printed.
 pub fn parse() -> Result<(Option<Command>, Host), ExitCode> {
     match SateenHost::try_parse() {
         Ok(parsed) => Ok((parsed.command, parsed.host)),

@@ -14,7 +14,7 @@ use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Turns, compile_module};
 use flags::{Ask, Command, Host};
 use say::{GRID, INTERRUPTED, USAGE, fail};
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 pub fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     // A child of a host: no flag or file but those that it is given.
@@ -45,7 +45,7 @@ fn no_home() -> ExitCode {
     fail(USAGE, "this user has no home folder; name a data folder with --data-dir")
 }
 
-/// Works until it is told to leave.
+/// Works until it is asked to leave.
 fn take_part(host: Host) -> ExitCode {
     sateen_logging::start(host.log);
     let direct = match host.direct() {

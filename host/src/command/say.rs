@@ -8,14 +8,14 @@ pub const USAGE: u8 = 2;
 pub const GRID: u8 = 4;
 pub const INTERRUPTED: u8 = 130;
 
-/// Says why, and gives the exit code.
+/// Prints the reason, and returns the exit code.
 pub fn fail(code: u8, message: impl Display) -> ExitCode {
     let line = message.to_string().replace('\n', "; ");
     note(&format!("sateen-host: {line}"));
     ExitCode::from(code)
 }
 
-/// A line on stderr. What cannot be said there cannot be said.
+/// A line on stderr. If stderr cannot be written, there is no other place to report it.
 pub fn note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -1,10 +1,10 @@
-//! Where a coordinator is.
+//! The address of a coordinator.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// The coordinator's port, when its address names none.
+/// The coordinator's port, if its address does not name one.
 const PORT: u16 = 7700;
 
 /// A coordinator's address, as given with `--coordinator`.
@@ -14,10 +14,10 @@ pub struct CoordinatorAddress {
     authority: String,
 }
 
-/// What is no address of a coordinator.
+/// Why a text is not the address of a coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AddressError {
-    /// It would be reached by TLS.
+    /// The address requires TLS.
     #[error(
         "{0} asks for TLS, which this version does not speak; give an address like http://127.0.0.1:{PORT}"
     )]
@@ -31,7 +31,7 @@ impl CoordinatorAddress {
     /// Reads `http://HOST[:PORT]`, `ws://HOST[:PORT]` or `HOST[:PORT]`.
     ///
     /// # Errors
-    /// When it is none of them.
+    /// If the text has none of these forms.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let malformed = || AddressError::Malformed(text.to_owned());
         let bare = match text.split_once("://") {
@@ -45,7 +45,7 @@ impl CoordinatorAddress {
         if bare.is_empty() || bare.contains(is_odd) {
             return Err(malformed());
         }
-        // The colons of a bare IPv6 address are not that of a port.
+        // The colons of a bare IPv6 address do not precede a port.
         let after_address = bare.rfind(']').map_or(bare, |at| &bare[at..]);
         let authority = match after_address.rsplit_once(':') {
             Some((_, port)) => {
@@ -65,12 +65,12 @@ impl CoordinatorAddress {
         &self.authority
     }
 
-    /// Where hosts connect.
+    /// The URL to which hosts connect.
     pub(super) fn websocket(&self) -> String {
         format!("ws://{}/ws/host", self.authority)
     }
 
-    /// Where the bytes with this hash are.
+    /// The URL of the bytes with this hash.
     pub(super) fn blob(&self, hash: sateen_protocol::BlobHash) -> String {
         format!("http://{}/api/v1/blobs/{hash}", self.authority)
     }

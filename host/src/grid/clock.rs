@@ -1,8 +1,8 @@
 //! The driver's clock and its alarm.
 //!
-//! Both go on while the machine sleeps: a laptop that was closed for an hour must know it. The alarm
-//! is a timer of the kernel's, because tokio's own round up to whole milliseconds and a steal takes
-//! some tens of microseconds.
+//! Both continue while the machine sleeps: a laptop that was closed for an hour must notice that. The alarm is
+//! a kernel timer, because tokio's own timers round up to whole milliseconds, and a steal takes some tens of
+//! microseconds.
 
 use std::io;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What the host has done so far, kept in a small file across restarts. Nothing depends on it: a file that
-//! cannot be read or written is told of and gone without.
+//! The host's contribution so far, kept in a small file across restarts. Nothing depends on it: if the file
+//! cannot be read or written, the host reports that and continues without it.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -14,12 +14,12 @@ use tracing::{debug, warn};
 
 use super::control::Contributed;
 
-/// The last runs that it took up are known, so that none of them counts again.
+/// Number of last runs that are remembered, so that none of them counts again.
 const RUNS_KNOWN_MAX: usize = 1024;
-/// A crash forgets at most so much.
+/// Interval of saving: a crash loses at most this much.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
 
-/// The sums, and where they are kept.
+/// The sums, and the file in which they are kept.
 pub struct Contribution {
     path: Option<PathBuf>,
     kept: Kept,
@@ -27,18 +27,18 @@ pub struct Contribution {
     next_save: Time,
 }
 
-/// What is in the file.
+/// The contents of the file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Kept {
     #[serde(flatten)]
     so_far: Contributed,
-    /// The runs that were taken up last.
+    /// The runs that were begun last.
     #[serde(default)]
     runs_known: VecDeque<(GridId, RunId)>,
 }
 
 impl Contribution {
-    /// Goes on from what the file says.
+    /// Continues with the sums in the file.
     pub fn read(path: Option<PathBuf>) -> Self {
         let fresh = || {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -60,7 +60,7 @@ impl Contribution {
         self.kept.so_far
     }
 
-    /// More work, and more jobs.
+    /// Adds work and jobs.
     pub fn count(&mut self, work_ns: u64, jobs: u64) {
         let so_far = &mut self.kept.so_far;
         so_far.work_ns = so_far.work_ns.saturating_add(work_ns);
@@ -68,7 +68,7 @@ impl Contribution {
         self.is_saved &= work_ns == 0 && jobs == 0;
     }
 
-    /// A run is taken up, perhaps not for the first time.
+    /// A run begins on this host, perhaps not for the first time.
     pub fn count_run(&mut self, grid: GridId, run: RunId) {
         if self.kept.runs_known.contains(&(grid, run)) {
             return;
@@ -81,7 +81,7 @@ impl Contribution {
         self.is_saved = false;
     }
 
-    /// Saves, if that is due.
+    /// Saves if it is time to do so.
     pub fn save_now_and_then(&mut self, now: Time) {
         if now >= self.next_save {
             self.next_save = now + SAVE_EVERY;
@@ -89,7 +89,7 @@ impl Contribution {
         }
     }
 
-    /// Saves, if there is anything new.
+    /// Saves if there is anything new.
     pub fn save(&mut self) {
         let Some(path) = self.path.clone().filter(|_| !self.is_saved) else { return };
         match self.write(&path) {
@@ -98,7 +98,7 @@ impl Contribution {
         }
     }
 
-    /// Written whole or not at all. What a power cut forgets is no loss.
+    /// Written completely or not at all. Sums lost in a power cut do not matter.
     fn write(&self, path: &std::path::Path) -> io::Result<()> {
         let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 /// The version of the folder's contents.
 const FOLDER_VERSION: u32 = 1;
-/// How often somebody who waits for a folder looks.
+/// How often to check a folder while waiting for it.
 const FREE_LOOK: Duration = Duration::from_millis(5);
 
 /// Why a folder cannot be used. Nothing in it was changed.
@@ -37,7 +37,7 @@ pub enum FolderError {
         /// The process, if it is known.
         who: String,
     },
-    /// Of a later version.
+    /// The folder has a later version.
     #[error(
         "the data folder {} was written by a newer sateen-host (version {version} of the folder, this one knows {FOLDER_VERSION}); update this one, or name another folder with --data-dir",
         .folder.display()
@@ -48,18 +48,18 @@ pub enum FolderError {
         /// Its version.
         version: String,
     },
-    /// Somebody else's things.
+    /// The folder contains other files.
     #[error(
         "{} is not a host's data folder and is not empty; name another one with --data-dir",
         .0.display()
     )]
     Foreign(PathBuf),
-    /// No folder at all.
+    /// The path is not a folder.
     #[error("{} is not a folder; name another one with --data-dir", .0.display())]
     NoFolder(PathBuf),
 }
 
-/// A data folder that this process alone uses, or, where nothing can be written, the reason why not.
+/// A data folder that only this process uses, or the reason why it cannot be written.
 #[derive(Debug)]
 pub struct DataFolder {
     path: PathBuf,
@@ -69,11 +69,11 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Takes the folder, which is made if it is not there. A folder that cannot be written is none to
-    /// refuse: the host works without one and saves nothing.
+    /// Takes the folder, which is made if it does not exist. A folder that cannot be written is not an error:
+    /// the host works without it and saves nothing.
     ///
     /// # Errors
-    /// When the folder is somebody else's.
+    /// If the folder belongs to another program or process.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let without = |error: io::Error| {
             let unwritable = Some(refused(&format!("the data folder {}", path.display()), &error));
@@ -90,7 +90,7 @@ impl DataFolder {
             Ok(lock) => lock,
             Err(error) => return without(error),
         };
-        // Again: only now is nobody else about to write it.
+        // Check again: only now can no other process write it.
         check_contents(path)?;
         if let Err(error) = write_version(path) {
             return without(error);
@@ -98,12 +98,12 @@ impl DataFolder {
         Ok(Self { path: path.to_owned(), unwritable: None, _lock: Some(lock) })
     }
 
-    /// Where this user's hosts keep their data, if nothing else is said.
+    /// The default data folder of this user's hosts.
     pub fn default_path() -> Option<PathBuf> {
         Some(directories::ProjectDirs::from("", "", "sateen")?.data_local_dir().join("host"))
     }
 
-    /// Waits until no host uses the folder at `path`, or for so long; whether it is free.
+    /// Waits until no host uses the folder at `path`, at most this long; returns whether it is free.
     pub fn await_free(path: &Path, patience: Duration) -> bool {
         let since = Instant::now();
         loop {
@@ -126,7 +126,7 @@ impl DataFolder {
         &self.path
     }
 
-    /// Where the part `name` is, if anything can be written.
+    /// The path of the part `name`, if the folder can be written.
     pub fn part(&self, name: &str) -> Option<PathBuf> {
         self.unwritable.is_none().then(|| self.path.join(name))
     }
@@ -166,7 +166,7 @@ fn lock(path: &Path) -> Result<io::Result<File>, FolderError> {
     };
     match file.try_lock() {
         Ok(()) => {
-            // For whoever wants to know; the lock does not depend on it.
+            // For information only; the lock does not depend on it.
             let _ = file.set_len(0);
             let _ = file.rewind();
             let _ = write!(file, "{}", std::process::id());
@@ -182,7 +182,7 @@ fn lock(path: &Path) -> Result<io::Result<File>, FolderError> {
     }
 }
 
-/// Written whole or not at all: a torn version would be taken for none.
+/// Written completely or not at all: an incomplete version would count as missing.
 fn write_version(path: &Path) -> io::Result<()> {
     let file = path.join("version");
     if fs::read_to_string(&file).is_ok_and(|text| text.trim() == FOLDER_VERSION.to_string()) {

@@ -1,7 +1,7 @@
-//! A volunteer's host: everything by which this machine takes part in a grid.
+//! A volunteer's host: everything that this machine needs to take part in a grid.
 //!
-//! One thread, `sateen-net`, owns the protocol's state machine and all sockets ([`driver`](self)). What
-//! may block runs elsewhere and tells it by messages:
+//! One thread, `sateen-net`, owns the protocol's state machine and all sockets ([`driver`](self)). Operations
+//! that may block run on other threads and send messages to it:
 //!
 //! ```text
 //! coordinator ◄─ws─► transport ◄──► driver ──► Portion: workers, guests     (runtime)
@@ -10,8 +10,8 @@
 //! a browser on this machine ─► page             └─────► contributed.json     (contribution)
 //! ```
 //!
-//! Everything is bounded; the bounds that are the host's own stand beside what they bound, those that
-//! hosts agree on in `sateen_protocol::limits`.
+//! Everything is bounded. The host's own limits stand beside the code that they limit; those on which hosts
+//! agree are in `sateen_protocol::limits`.
 
 mod address;
 mod cancel;

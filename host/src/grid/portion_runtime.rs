@@ -21,13 +21,13 @@ use crate::{
 
 /// Runs guests on this machine's cores.
 pub struct Workers {
-    /// That compute at once, for all runs together.
+    /// Threads that compute at once, for all runs together.
     pub threads: usize,
-    /// Whose turn it is, of the runs that share them.
+    /// Turns of the runs that share them.
     pub turns: Turns,
-    /// How they stand against the machine's other threads.
+    /// Their priority over the machine's other threads.
     pub priority: Priority,
-    /// What all guests of all runs may take together; an instance may ask for no more either.
+    /// Memory of all guests of all runs together; one instance may not request more either.
     pub memory: Option<HostMemory>,
     /// Compiles apps; without one, this process does.
     pub compiler: Option<Compiler>,
@@ -87,7 +87,7 @@ impl Runtime for Workers {
             None => Engine::new(&limits, spec.strict_nan),
         };
         let engine = engine.map_err(say)?;
-        // Without a cache it is compiled each time.
+        // Without a cache, the app is compiled each time.
         let cache = match &loading.cache {
             Some(folder) => ModuleCache::open(folder).ok(),
             None => ModuleCache::of_user().ok(),
@@ -100,8 +100,8 @@ impl Runtime for Workers {
                     (None, Ok(folder)) => ModuleCache::open(&folder.path().join("modules")),
                     (None, Err(error)) => Err(std::io::Error::new(error.kind(), error.to_string())),
                 };
-                let cache = cache
-                    .map_err(|error| format!("compiled apps can be put nowhere: {}", explained(&error)))?;
+                let cache =
+                    cache.map_err(|error| format!("compiled apps have no folder: {}", explained(&error)))?;
                 compiler.load(&engine, &loading.module, &cache, &|| loading.cancel.is_cancelled())
             }
             None => App::load(&engine, &loading.module, cache.as_ref()),
@@ -181,7 +181,7 @@ impl RunningPortion for Portion {
     }
 }
 
-/// How a portion stands, as the machine and the coordinator are told it.
+/// The state of a portion in the form for the state machine and the coordinator.
 fn counts_of(now: &Snapshot) -> Counts {
     Counts {
         jobs: Jobs {
@@ -190,7 +190,7 @@ fn counts_of(now: &Snapshot) -> Counts {
             executed: now.jobs.executed,
             stolen_local: now.jobs.stolen,
             aborted: now.jobs.aborted,
-            // The rest is the machine's to count: it decides what is redone and what reused.
+            // The state machine counts the rest: it decides which jobs are redone and which results are reused.
             ..Jobs::default()
         },
         work_ns: u64::try_from(now.work.as_nanos()).unwrap_or(u64::MAX),

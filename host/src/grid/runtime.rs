@@ -1,4 +1,4 @@
-//! What the driver asks of the part that runs guests.
+//! The driver's interface to the part that runs guests.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,20 +12,20 @@ use sateen_protocol::{Again, Counts, Finished, HostId, JobNumber, JobSpec, JobTa
 pub use super::cancel::Cancel;
 use super::control::MayUse;
 
-/// Takes what a portion has to tell, from any thread.
+/// Receives a portion's notices, from any thread.
 pub type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// A run's app and inputs, fetched and verified.
 pub struct Loading {
-    /// Which run.
+    /// The run.
     pub run: RunId,
-    /// What it is.
+    /// Its specification.
     pub spec: RunSpec,
     /// The app's module.
     pub module: Vec<u8>,
     /// Its inputs, by name.
     pub inputs: BTreeMap<String, Arc<[u8]>>,
-    /// Where compiled modules are kept, if not where this user's are.
+    /// The folder for compiled modules, if it is not this user's.
     pub cache: Option<PathBuf>,
     /// Whether the run is not wanted any more.
     pub cancel: Cancel,
@@ -33,24 +33,24 @@ pub struct Loading {
 
 /// Makes portions.
 pub trait Runtime: Send + Sync + 'static {
-    /// How many workers a portion has.
+    /// The number of a portion's workers.
     fn threads(&self) -> usize;
 
-    /// What guests may use, for people.
+    /// The limits of guests, for people.
     fn may_use(&self) -> MayUse {
         MayUse { threads: self.threads(), ..MayUse::default() }
     }
 
-    /// A result of `bytes` is on its way from a portion to the driver. Called on any thread.
+    /// A result of `bytes` is in transit from a portion to the driver. Called on any thread.
     fn result_passes(&self, _bytes: usize) {}
 
-    /// The driver has it.
+    /// The driver has received it.
     fn result_has_passed(&self, _bytes: usize) {}
 
-    /// The driver keeps `bytes` of results and parcels until they are delivered, which guests must do without.
+    /// The driver keeps `bytes` of results and parcels until they are delivered; guests have that much less.
     fn undelivered(&self, _bytes: usize) {}
 
-    /// The bound on this machine's own part of each run's result table, in bytes.
+    /// The limit of this machine's part of each run's result table, in bytes.
     fn table_bytes_max(&self) -> usize {
         HOST_TABLE_BYTES_MAX
     }
@@ -58,42 +58,42 @@ pub trait Runtime: Send + Sync + 'static {
     /// Compiles the app and starts this machine's portion of the run. It may take seconds.
     ///
     /// # Errors
-    /// When this machine cannot run it; the sentence says why.
+    /// If this machine cannot run it; the sentence says why.
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String>;
 }
 
-/// This machine's portion of a run. All but `stop` are called on the driver's thread and return at once;
-/// see [`Command`](sateen_protocol::host::Command) for what they mean. Whoever has no shared objects
-/// need not know of them.
+/// This machine's portion of a run. All methods except `stop` are called on the driver's thread and return at
+/// once; see [`Command`](sateen_protocol::host::Command) for their meaning. Portions without shared objects
+/// need not implement the methods for them.
 pub trait RunningPortion: Send {
-    /// Runs a job of somebody else's.
+    /// Runs a job of another host.
     fn inject(&mut self, held: JobNumber, spec: JobSpec);
-    /// Gives an open job up.
+    /// Lends an open job.
     fn offer(&mut self) -> Option<(JobNumber, JobSpec)>;
-    /// So many thieves wait.
+    /// Sets the number of waiting thieves.
     fn want(&mut self, thieves: usize);
     /// A lent or looked-up job has a result.
     fn complete(&mut self, number: JobNumber, finished: Finished);
-    /// A lent or looked-up job is to be run.
+    /// A lent or looked-up job must be run.
     fn requeue(&mut self, number: JobNumber, again: Again);
-    /// What lookups may find beside what was told before; if that is empty, nothing at all.
+    /// Adds jobs that lookups may find; if the list is empty, they find nothing.
     fn lookups(&mut self, jobs: &[JobTag]);
-    /// Nobody wants a held job any more.
+    /// A held job is not wanted any more.
     fn abort(&mut self, held: JobNumber);
-    /// Come to rest.
+    /// Lets guests come to rest.
     fn drain(&mut self);
-    /// What this host is called in updates of shared objects.
+    /// Sets this host's name in updates of shared objects.
     fn identify(&mut self, _origin: HostId) {}
-    /// A place for the replica of a shared object that a job will mention.
+    /// Makes a place for the replica of a shared object that a job will mention.
     fn opened(&mut self, _object: ObjectId, _replica: Arc<SharedReplica>) {}
-    /// A replica has come, or something to it.
+    /// A replica, or updates to it, have arrived.
     fn changed(&mut self, _object: ObjectId) {}
     /// The counts so far.
     fn counts(&self) -> Counts;
-    /// What people may want to see of it, since the last time: [`Notice::Activity`].
+    /// Details for people, since the last call: [`Notice::Activity`].
     fn activity(&self) -> Option<Notice> {
         None
     }
-    /// Ends all guests, which may take milliseconds; what was counted in all, and the last activity.
+    /// Ends all guests, which may take milliseconds; returns the final counts and the last activity.
     fn stop(self: Box<Self>) -> FinalCounts;
 }

@@ -1,8 +1,8 @@
-//! The import `sync_any`: of several exposed jobs, the one that comes first.
+//! The import `sync_any`: returns the first of several exposed jobs to finish.
 //!
-//! A guest that calls a job in place cannot hear of the others meanwhile, and nothing could stop that job
-//! when one of them makes it useless. So what takes long is not called in place: it gets an instance of
-//! its own, in which it can be stopped. The scheduler's `README.md` has the argument.
+//! While a guest calls a job in place, it cannot learn of the other jobs, and could not stop that job if one of
+//! them made it useless. So long jobs are not called in place: each gets an instance of its own, in which it
+//! can be stopped. The scheduler's `README.md` gives the reasons.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use super::task::Assignment;
 use super::waiting::{Waited, wait_until};
 use crate::scheduler::{Grid, Job, begin_task};
 
-/// Places that fit above it.
+/// Maximum indices that fit above it.
 const COUNT_MAX: u32 = 1 << 23;
 
-/// The first of the jobs that is done; else the first that nobody has taken; else, if the guest `waits`,
-/// whichever is done or comes back first.
+/// The first of the jobs that is done; else the first that no worker has taken; else, if the guest `waits`, the
+/// one that is done or comes back first.
 pub async fn sync_any(
     mut caller: Caller<'_, Guest>,
     jobs: u32,
@@ -40,7 +40,7 @@ pub async fn sync_any(
         return Err(broken(guest, format!("it syncs the job number {unknown}, which it has not exposed")));
     }
 
-    // Alone there is nobody to hear from, and with one job nothing.
+    // A single worker has no other to hear from, and a single job has no others.
     let hears = guest.registry.hears() && (count > 1 || !waits);
     let is_apart = hears && begin_apart(guest, &numbers);
     let (place, waited) = match find(guest, &numbers, is_apart) {
@@ -49,7 +49,7 @@ pub async fn sync_any(
         Look::Apart | Look::Nothing => {
             guest.clock.stop();
             guest.job.set_urgent(true);
-            // Until one is chosen all stay among the guest's, with which they are given up.
+            // Until one is chosen, all stay among the guest's jobs, and are given up with them.
             let found = wait_until(
                 guest,
                 || self::jobs(guest, &numbers).any(|(_, job)| job.is_elsewhere()),
@@ -80,23 +80,23 @@ pub async fn sync_any(
 }
 
 enum Look {
-    /// The job that can be had now, by its place.
+    /// The index of a job that can be returned now.
     Found(usize, Waited),
-    /// None can; one that could is to have an instance of its own.
+    /// There is none; one that could be called in place should have an instance of its own.
     Apart,
-    /// None can.
+    /// There is none.
     Nothing,
 }
 
-/// What is done; else what comes back. While others are under way and the guest `hears` of them, nothing
-/// that takes long comes back: within a call in place, the guest could not hear.
+/// A job that is done; else one that comes back. While others are under way and the guest `hears` of them, no
+/// long job comes back: during a call in place, the guest could not hear of them.
 fn find(guest: &Guest, numbers: &[u32], hears: bool) -> Look {
     if let Some((place, outcome)) =
         jobs(guest, numbers).find_map(|(place, job)| Some((place, job.take_outcome()?)))
     {
         return Look::Found(place, Waited::Outcome(outcome));
     }
-    // Never wait for open jobs alone: there may be no instance for any.
+    // Never wait only for open jobs: there may be no instance for any of them.
     let hears = hears && jobs(guest, numbers).any(|(_, job)| !job.is_open());
     for (place, job) in jobs(guest, numbers).filter(|(_, job)| job.is_open()) {
         if hears && is_apart(guest, job) {
@@ -109,8 +109,8 @@ fn find(guest: &Guest, numbers: &[u32], hears: bool) -> Look {
     Look::Nothing
 }
 
-/// Sees to it that one of the jobs runs here although the guest waits: if the first that nobody has taken
-/// takes long, it is begun in an instance of its own. False if that cannot be.
+/// Makes sure that one of the jobs runs here although the guest waits: if the first that no worker has taken is
+/// long, it begins in an instance of its own. Returns false if that is impossible.
 fn begin_apart(guest: &mut Guest, numbers: &[u32]) -> bool {
     if jobs(guest, numbers).any(|(_, job)| job.is_finished()) {
         return true;
@@ -143,7 +143,7 @@ fn jobs<'a>(guest: &'a Guest, numbers: &'a [u32]) -> impl Iterator<Item = (usize
     numbers.iter().enumerate().filter_map(|(place, number)| Some((place, guest.children.get(*number)?)))
 }
 
-/// Whether a job is not to be called in place although its owner could.
+/// Whether a job must not be called in place although its owner could.
 fn is_apart(guest: &Guest, job: &Job) -> bool {
     let registry = &guest.registry;
     !registry.is_draining() && (registry.is_pristine() || registry.grains.is_long(job.kind, job.depth))

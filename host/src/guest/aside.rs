@@ -1,9 +1,9 @@
-//! What an instance does and what does not count in a profile.
+//! Activities of an instance that do not count in a profile.
 //!
-//! Each instance decodes its parameters, brings its replicas up to date and makes tables for itself that do not travel. How
-//! many instances there are follows from the schedule. The guest tells when it begins with such a thing and when it ends. Of
-//! what it says to be the same in all instances (by a digest), the first to be made counts: on one worker it is made, too.
-//! So it is with the updates of a shared object: each counts where it is applied first.
+//! Each instance decodes its parameters, brings its replicas up to date and makes its own tables, which are not sent.
+//! The number of instances depends on the schedule. The guest reports the start and end of each such activity. If the
+//! guest reports (by a digest) that the result is the same in all instances, the first one counts, because it is needed
+//! on one worker, too. In the same way, each update of a shared object counts where it is applied first.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::Guest;
 use super::memory::broken;
 use crate::scheduler::Object;
 
-/// Things that instances make for themselves and that are told apart; more count each time.
+/// Maximum distinct values that instances make for themselves; further ones count each time.
 const MADE_MAX: usize = 1 << 16;
-/// Objects of whose updates one instance remembers that it was the first to apply them.
+/// Maximum objects for which an instance remembers that it applied their updates first.
 const APPLIED_MAX: usize = 1 << 10;
-/// Such things that are made within one another.
+/// Maximum nesting of such activities.
 const MAKINGS_MAX: usize = 1 << 10;
 
-/// What sandboxes have made for themselves, as they said.
+/// Values that sandboxes have made for themselves, as reported by them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct PerSandbox {
-    /// Different things: each counts once in work and span.
+    /// Different values: each counts once in work and span.
     pub made: u64,
     /// How often one was made again in another sandbox,
     pub again: u64,
@@ -34,7 +34,7 @@ pub struct PerSandbox {
     pub again_s: f64,
 }
 
-/// What the instances of a run have made for themselves.
+/// Values that the instances of a run have made for themselves.
 #[derive(Default)]
 pub struct Made {
     /// By digest.
@@ -44,7 +44,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// What was made so far.
+    /// The figures so far.
     pub fn figures(&self) -> PerSandbox {
         PerSandbox {
             made: self.things.lock().len() as u64,
@@ -60,51 +60,51 @@ impl Made {
     }
 }
 
-/// What one instance does and what does not count.
+/// Activities of one instance that do not count.
 pub struct Aside {
-    /// Times it has begun with such a thing and not ended.
+    /// Number of such activities that have begun and not ended.
     within: usize,
     /// Work and chain when the outermost began.
     work: Duration,
     chain: Duration,
-    /// What it is making for itself, the innermost last.
+    /// The values that it is making for itself, the innermost last.
     makings: Vec<Making>,
-    /// What it was the first to make.
+    /// The values that it was the first to make.
     made: Vec<u64>,
     /// The objects some of whose updates it was the first to apply, with the position before these.
     applied: Vec<(Arc<Object>, u64)>,
 }
 
-/// How far a guest was within what does not count.
+/// A guest's nesting in activities that do not count.
 pub struct Within {
     within: usize,
     makings: usize,
 }
 
-/// Something that every instance makes for itself.
+/// A value that every instance makes for itself.
 struct Making {
     counts: Counts,
-    /// The work of the instance when it began with it.
+    /// The work of the instance when it began to make the value.
     work: Duration,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Counts {
     Never,
-    /// Nobody has made it before.
+    /// No instance has made it before.
     First,
     /// Another instance counts it.
     Again,
 }
 
 impl Aside {
-    /// What an instance does before it has its parameters does not count.
+    /// An instance's activities before it has its parameters do not count.
     pub fn from_the_start() -> Self {
         let (work, chain) = (Duration::ZERO, Duration::ZERO);
         Self { within: 1, work, chain, makings: Vec::new(), made: Vec::new(), applied: Vec::new() }
     }
 
-    /// Whether the number of things that do not count, and that the guest is within, is this one.
+    /// Whether the guest is within this number of activities that do not count.
     pub fn is_within(&self, things: usize) -> bool {
         self.within == things
     }
@@ -117,14 +117,14 @@ impl Aside {
         }
     }
 
-    /// How far the guest is within it.
+    /// The guest's current nesting.
     pub fn within(&self) -> Within {
         Within { within: self.within, makings: self.makings.len() }
     }
 }
 
 impl Guest {
-    /// What the guest does from here on does not count, until `end_aside`.
+    /// Activities of the guest from here on do not count, until `end_aside`.
     pub fn begin_aside(&mut self) {
         let Some(profile) = &mut self.profile else { return };
         let Aside { within, work, chain, .. } = &mut profile.aside;
@@ -134,7 +134,7 @@ impl Guest {
         }
     }
 
-    /// What it did since `begin_aside` does not count, once all that was begun has ended.
+    /// Its activities since `begin_aside` do not count, once all that began have ended.
     pub fn end_aside(&mut self) {
         let Some(profile) = &mut self.profile else { return };
         let aside = &mut profile.aside;
@@ -144,12 +144,12 @@ impl Guest {
         aside.within = aside.within.saturating_sub(1);
     }
 
-    /// The job has come to its end, whatever it was within.
+    /// The job has ended, whatever it was within.
     pub fn end_all_aside(&mut self) {
         self.forget_aside(&Within { within: 0, makings: 0 });
     }
 
-    /// What the guest was within and `kept` was not has come to a bad end.
+    /// The activities that the guest was within, except those in `kept`, have failed.
     pub fn forget_aside(&mut self, kept: &Within) {
         let Some(aside) = self.aside() else { return };
         aside.makings.truncate(kept.makings);
@@ -159,7 +159,7 @@ impl Guest {
         }
     }
 
-    /// The instance has come to a bad end: others count what it was the first to make.
+    /// The instance has failed: others count the values that it was the first to make.
     pub fn forget_made(&mut self) {
         if let (Some(profile), Some(profiler)) = (&mut self.profile, self.registry.profiler()) {
             let mut things = profiler.made.things.lock();
@@ -169,14 +169,14 @@ impl Guest {
         }
     }
 
-    /// The instance was aborted, and what it did counts nowhere: others count the updates that it was the first to apply.
+    /// The instance was aborted, and its work does not count: others count the updates that it was the first to apply.
     pub fn forget_applied(&mut self) {
         if let Some(aside) = self.aside() {
             aside.applied.drain(..).for_each(|(object, position)| object.forget_applied(position));
         }
     }
 
-    /// The guest begins with what every instance does for itself.
+    /// The guest begins an activity that every instance does for itself.
     pub fn begin_making(&mut self) -> wasmtime::Result<u32> {
         let (work, _) = self.clock.total_work_and_span();
         let Some(aside) = self.aside() else { return Ok(0) };
@@ -188,7 +188,7 @@ impl Guest {
         Ok(0)
     }
 
-    /// What it has begun with is the same in all instances that name this digest.
+    /// The current activity is the same in all instances that report this digest.
     pub fn name_making(&mut self, digest: u64) -> wasmtime::Result<u32> {
         let (Some(profile), Some(profiler)) = (&mut self.profile, self.registry.profiler()) else {
             return Ok(0);
@@ -196,7 +196,7 @@ impl Guest {
         let Some(making) = profile.aside.makings.last_mut() else {
             return Err(broken(self, "it names what it has not begun to make".to_owned()));
         };
-        // Within what does not count anyway it is for others to count it.
+        // Within another activity that does not count, others count it.
         if making.counts == Counts::Never && profile.aside.within == 1 {
             let is_first = profiler.made.is_first(digest);
             making.counts = if is_first { Counts::First } else { Counts::Again };
@@ -210,7 +210,7 @@ impl Guest {
         Ok(0)
     }
 
-    /// The guest has made what it began with last.
+    /// The guest has ended the activity that it began last.
     pub fn end_making(&mut self) -> wasmtime::Result<u32> {
         let (now, _) = self.clock.total_work_and_span();
         let Some(aside) = self.aside() else { return Ok(0) };

@@ -1,13 +1,13 @@
-//! What of an instance's work is done for the second time.
+//! The part of an instance's work that repeats earlier work.
 //!
-//! A job that was lost with its host begins anew. What was recorded below it is found; what lies in between is
-//! repeated, until the instance is where the lost one was. Nobody knows where that is. But a crash loses hardly more of
-//! a worker's finished work than what it does between two recordings. So an instance repeats until it has computed for
-//! as long as that without finding anything. All that comes later is new, however long it takes: it would have been
-//! computed without the crash as well. Where nothing is recorded, all counts as repeated.
+//! A job that was lost with its host begins again. Recorded results below it are found; the work between them is
+//! repeated, until the instance has reached the point at which the lost one was. That point is not known. But a crash
+//! loses hardly more of a worker's finished work than it does between two recordings. So an instance counts as
+//! repeating until it has computed for that long without finding a result. All later work is new, however long it
+//! takes: it would have been computed without the crash as well. If nothing is recorded, all work counts as repeated.
 //!
-//! A host that gives a job back records all that is finished of it before. What is begun again repeats only until it has
-//! found the last of that.
+//! A host that gives a job back first records all its finished work. So the new instance repeats only until it has
+//! found the last of these results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -24,21 +24,21 @@ pub struct CatchUp {
     /// How often finished work is recorded; `None` if it is not.
     every: Option<Duration>,
     mode: Mode,
-    /// Whether it repeats what was lost, for the worker that goes on with the instance after a wait.
+    /// Whether it repeats lost work, for the worker that continues with the instance after a wait.
     repeats: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// All is new.
+    /// All work is new.
     New,
-    /// It repeats what was lost.
+    /// It repeats lost work.
     Lost { until: Duration },
-    /// It looks for what a host gave back; up to what it finds, it repeats.
+    /// It looks for results of a job that a host gave back; work before each result found is repeated.
     GivenBack { until: Duration, since: Duration, found: Duration },
 }
 
-/// What is as it was before, once a call in place that repeats has ended.
+/// The state to restore when a call in place that repeats has ended.
 #[derive(Debug)]
 pub struct Before {
     mode: Mode,
@@ -47,7 +47,8 @@ pub struct Before {
 }
 
 impl CatchUp {
-    /// Of a new instance, whose job was lost if `repeats` is set. Otherwise it may have been given back.
+    /// The state of a new instance, whose job was lost if `repeats` is set. Otherwise it may have been given
+    /// back.
     pub fn new(every: Option<Duration>, repeats: Arc<AtomicBool>, is_given_back: bool) -> Self {
         let is_lost = repeats.load(SeqCst);
         let mut catch_up = Self { every, mode: Mode::New, repeats };
@@ -73,7 +74,7 @@ impl CatchUp {
     /// A job that was begun before begins, when the instance has computed for `work`.
     fn begin(&mut self, work: Duration, is_given_back: bool) {
         let until = self.later(work);
-        // Of what is not recorded, nothing can be found.
+        // If nothing is recorded, nothing can be found.
         self.set(if is_given_back && self.every.is_some() {
             Mode::GivenBack { until, since: work, found: work }
         } else {
@@ -81,7 +82,7 @@ impl CatchUp {
         });
     }
 
-    /// The result of a job below was known: the instance before was here, too.
+    /// The result of a job below was known: the earlier instance had reached this point as well.
     pub fn found(&mut self, work: Duration) {
         let later = self.later(work);
         match &mut self.mode {
@@ -91,8 +92,8 @@ impl CatchUp {
         }
     }
 
-    /// What is repeated of the work from one moment to another, and of earlier work, if that is known only now. At the
-    /// later one, repeating may be over.
+    /// The repeated part of the work from one moment to another, and of earlier work, if that is known only now. At
+    /// the later moment, repeating may be over.
     fn repeated(&mut self, from: Duration, to: Duration) -> Duration {
         match &mut self.mode {
             Mode::New => Duration::ZERO,
@@ -114,12 +115,12 @@ impl CatchUp {
         }
     }
 
-    /// A call in place that repeats is over at `work`: what it was within goes on with what it repeats, and with what that
-    /// has found.
+    /// A call in place that repeats is over at `work`: the enclosing job continues with its own state, and with the
+    /// results found.
     fn end(&mut self, before: Mode, work: Duration) {
         let mode = match (before, self.mode) {
             (Mode::Lost { until }, Mode::Lost { until: later }) => Mode::Lost { until: until.max(later) },
-            // What is found from here on is its own.
+            // Results found from here on belong to the call.
             (Mode::GivenBack { until, .. }, _) => Mode::GivenBack { until, since: work, found: work },
             (before, _) => before,
         };
@@ -132,7 +133,7 @@ impl CatchUp {
 }
 
 impl Guest {
-    /// Reports the work since this was done last, and what of it is repeated.
+    /// Reports the work since the last call, and the repeated part of it.
     pub fn report_work(&mut self) {
         let was_on = self.catch_up.is_on();
         let work = self.clock.unreported_work();
@@ -150,8 +151,8 @@ impl Guest {
         }
     }
 
-    /// A redone job is called in place. If it was begun before, it repeats that; the run's tree is told if the job was
-    /// lost itself, as it has no instance of its own this time.
+    /// A redone job is called in place. If it was begun before, it repeats that work. The run's tree is notified if
+    /// the job was lost itself, because it has no instance of its own this time.
     pub fn begin_repeating(&mut self, job: &Job, key: &LazyKey) -> Option<Before> {
         let (remote, place) = (self.registry.grid.as_ref()?, job.place.as_ref()?);
         let is_lost = place.is_lost.load(SeqCst);
@@ -173,7 +174,7 @@ impl Guest {
         Some(before)
     }
 
-    /// A call of a job that repeated has come to its end; the clock's work stood at `since` when it began.
+    /// A call of a job that repeated has ended; the clock's work was `since` when it began.
     pub fn end_repeating(
         &mut self,
         job: &Job,

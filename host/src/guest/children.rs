@@ -9,7 +9,7 @@ use crate::scheduler::Job;
 pub struct Children {
     jobs: Vec<Option<Arc<Job>>>,
     free_numbers: Vec<u32>,
-    /// The one that the guest had begun last in an instance of its own rather than call it in place.
+    /// The job that the guest last had begun in an instance of its own rather than call it in place.
     begun: Option<Arc<Job>>,
 }
 
@@ -45,12 +45,12 @@ impl Children {
         Some(job)
     }
 
-    /// As `remove`, but the number is not given out again before it is freed.
+    /// Like `remove`, but the number is not reused before it is freed.
     pub fn take(&mut self, number: u32) -> Option<Arc<Job>> {
         self.jobs.get_mut((number as usize).checked_sub(1)?)?.take()
     }
 
-    /// The number of a job that was taken may be given out again.
+    /// The number of a job that was taken may be reused.
     pub fn free(&mut self, number: u32) {
         self.free_numbers.push(number);
     }
@@ -60,12 +60,12 @@ impl Children {
         self.begun = Some(job);
     }
 
-    /// Whether `job` is the one that was begun so last.
+    /// Whether `job` is the last that was begun in this way.
     pub fn is_begun(&self, job: &Arc<Job>) -> bool {
         self.begun.as_ref().is_some_and(|begun| Arc::ptr_eq(job, begun))
     }
 
-    /// All that have not been synced; none is left.
+    /// Removes all jobs that have not been synced.
     pub fn take_all(&mut self) -> impl Iterator<Item = Arc<Job>> {
         self.jobs.drain(..).flatten()
     }

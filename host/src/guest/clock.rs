@@ -1,14 +1,14 @@
 //! Work and span of one instance's job, as in Cilk's scalability analyser (He, Leiserson, Leiserson,
 //! SPAA 2010): measured, not counted, at the grain of exposed jobs.
 //!
-//! The *work* is the processor time of the thread while the instance computes: what it would take alone on
-//! the machine. The *span* is the longest chain: it grows with the work, and at a sync jumps to where the
-//! child's chain ends, if that is later. A child's chain begins where its parent stood when the child was
-//! exposed.
+//! The *work* is the processor time of the thread while the instance computes: the time that it would take
+//! alone on the machine. The *span* is the longest chain: it grows with the work, and at a sync jumps to the
+//! end of the child's chain, if that is later. A child's chain begins at the length of its parent's chain when
+//! the child was exposed.
 //!
-//! The thread's clock takes a system call, ten times what the wall's takes. So it is read where an error would
-//! stay, at each heartbeat, exposure, wait and end; in between the wall's is added to that, and is at most wrong by what
-//! others had of the processor since.
+//! Reading the thread's clock takes a system call, ten times as long as reading the wall clock. So it is read when an
+//! error would remain: at each heartbeat, exposure, wait and end. In between, the time of the wall clock is added; its
+//! error is at most the time that others had of the processor since.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -18,35 +18,35 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Runs while the instance computes, stands while it waits.
+/// Runs while the instance computes, and stands still while it waits.
 #[derive(Debug)]
 pub struct Clock {
     running: Option<Running>,
-    /// The instance lets others go on; this tells when its turn has come again.
+    /// The instance lets others continue; this future ends when its turn has come again.
     yielded: Option<Arc<Mutex<Option<Running>>>>,
     work: Duration,
-    /// What children took that ran elsewhere.
+    /// The work of children that ran elsewhere.
     children_work: Duration,
     span: Duration,
     /// The part of `work` that was reported already.
     reported: Duration,
     /// Work that does not count in a profile.
     aside: Duration,
-    /// Once so much was guessed, a look is exact.
+    /// Once this much was guessed, the next reading is exact.
     guesses_max: Duration,
 }
 
-/// Guesses of a clock that goes exactly. One that was preempted has guessed more than this.
+/// Maximum guesses of an exact clock. If its thread was preempted, it has guessed more than this.
 const EXACT_GUESSES_MAX: Duration = Duration::from_micros(100);
 
-/// Where the clocks stood.
+/// Readings of the clocks.
 #[derive(Debug)]
 struct Running {
-    /// At the last look.
+    /// At the last reading.
     wall: Instant,
-    /// At the last exact look.
+    /// At the last exact reading.
     processor: Duration,
-    /// What the wall's clock has added since.
+    /// Time that the wall clock has added since.
     guessed: Duration,
 }
 
@@ -57,7 +57,7 @@ impl Running {
     }
 }
 
-/// What this thread has computed.
+/// Processor time of this thread.
 #[cfg(unix)]
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -65,7 +65,7 @@ fn processor_time() -> Duration {
     Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
 }
 
-/// Elsewhere, time that passes.
+/// On other systems, wall-clock time.
 #[cfg(not(unix))]
 fn processor_time() -> Duration {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
@@ -73,7 +73,7 @@ fn processor_time() -> Duration {
 }
 
 impl Clock {
-    /// A clock that runs from now on.
+    /// A clock that starts now.
     pub fn start() -> Self {
         Self {
             running: Some(Running::begin()),
@@ -87,12 +87,12 @@ impl Clock {
         }
     }
 
-    /// Becomes one whose looks are all exact: none is wrong by what others had of the processor.
+    /// Makes all readings exact: none includes time that others had of the processor.
     pub fn be_exact(&mut self) {
         self.guesses_max = EXACT_GUESSES_MAX;
     }
 
-    /// The instance goes on after it let others go on.
+    /// The instance continues after it let others continue.
     fn take_turn(&mut self) {
         if let Some(turn) = self.yielded.take() {
             self.running = turn.lock().take();
@@ -131,7 +131,7 @@ impl Clock {
         self.running = None;
     }
 
-    /// Stands until the future, which lets others go on once, has come to its end.
+    /// Stands still until the future, which lets others continue once, has ended.
     pub fn yield_now(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.stop();
         let turn = Arc::new(Mutex::new(None));
@@ -166,8 +166,8 @@ impl Clock {
         self.work.saturating_add(self.children_work)
     }
 
-    /// Work and span together, for one look at the clock. Without what was set aside. No chain is longer than all work:
-    /// one that was told when the clock had guessed too much is cut to that.
+    /// Work and span together, with one reading of the clock, without the work that was set aside. No chain is longer
+    /// than all work: a chain reported when the clock had guessed too much is cut to that.
     pub fn total_work_and_span(&mut self) -> (Duration, Duration) {
         self.settle();
         let work = self.work.saturating_add(self.children_work).saturating_sub(self.aside);
@@ -175,36 +175,36 @@ impl Clock {
         (work, self.span)
     }
 
-    /// What was done since work and span were these does not count.
+    /// Work done since work and span had these values does not count.
     pub fn set_aside(&mut self, work: Duration, span: Duration) {
         let (now, _) = self.total_work_and_span();
         self.aside = self.aside.saturating_add(now.saturating_sub(work));
         self.span = span;
     }
 
-    /// The chain is so long from now on: another begins, or goes on.
+    /// Sets the length of the chain: another chain begins, or continues.
     pub fn set_span(&mut self, span: Duration) {
         self.span = span;
     }
 
-    /// As `total_work`, by the wall's clock since the last look.
+    /// Like `total_work`, by the wall clock since the last reading.
     pub fn work_so_far(&self) -> Duration {
         let since = self.running.as_ref().map_or(Duration::ZERO, |running| running.wall.elapsed());
         self.work.saturating_add(self.children_work).saturating_add(since)
     }
 
-    /// Work of the instance alone, as of the last look.
+    /// Work of only the instance, at the last reading.
     pub fn own_work(&self) -> Duration {
         self.work
     }
 
-    /// The length of the chain up to now. A child's chain begins here: what was guessed could not be put right.
+    /// The length of the chain up to now. A child's chain begins here, so a guess could not be corrected later.
     pub fn span(&mut self) -> Duration {
         self.settle_exactly();
         self.span
     }
 
-    /// The work since this was asked last.
+    /// The work since the last call.
     pub fn unreported_work(&mut self) -> Duration {
         self.settle_exactly();
         let unreported = self.work.saturating_sub(self.reported);
@@ -235,7 +235,7 @@ mod tests {
         let before = processor_time();
         let mut clock = Clock::start();
         std::thread::sleep(Duration::from_millis(20));
-        // What was guessed meanwhile is put right.
+        // Corrects the guesses made meanwhile.
         assert!(clock.total_work_and_span().0 >= Duration::from_millis(20));
         let work = clock.unreported_work();
         assert!(work <= processor_time() - before, "{work:?}");

@@ -1,5 +1,4 @@
-//! The words in a guest's memory by which its host makes it look up, and tells it what it does not ask for; see
-//! `sateen_abi::word`.
+//! The words in a guest's memory with which the host interrupts and notifies the guest; see `sateen_abi::word`.
 
 use sateen_abi::word::{
     ALARM, ALL, CLOSED, DEPTH, LIMIT, LOOKUP_BELOW, MEASURE_ALL, MEASURE_BELOW, NEWS, OLDEST, SHIELD_BELOW,
@@ -14,30 +13,30 @@ const fn limit_and_floor(limit: u32, floor: u32) -> [u8; 8] {
     (limit as u64 | (floor as u64) << 32).to_le_bytes()
 }
 
-/// Where a guest's control words are, and what it was told in them last.
+/// The address of a guest's control words, and their last values.
 #[derive(Default)]
 pub struct ControlWords {
-    /// The address of the first, once the guest has shown it.
+    /// The address of the first word, once the guest has reported it.
     address: Option<u32>,
-    /// How deep its spawns are looked up.
+    /// The depth to which its spawns are looked up.
     lookup_below: u32,
-    /// How deep jobs are that take long.
+    /// The depth to which jobs are long.
     shield_below: u32,
 }
 
 impl ControlWords {
-    /// The guest shows where they are.
+    /// The guest reports their address.
     pub fn attach(&mut self, address: u32) {
         self.address = Some(address);
     }
 
-    /// Spawns from less than this depth are looked up, as far as the guest was told.
+    /// Spawns from less than this depth are looked up, as far as the guest was notified.
     pub fn lookup_below(&self) -> u32 {
         self.lookup_below
     }
 }
 
-/// Makes the guest look up at its next spawn or sync.
+/// Makes the guest take the slow path at its next spawn or sync.
 pub fn sound_alarm(store: StoreContextMut<'_, Guest>, alarm: Alarm) {
     let words = match alarm {
         Alarm::Oldest => limit_and_floor(ALARM, OLDEST),
@@ -46,7 +45,8 @@ pub fn sound_alarm(store: StoreContextMut<'_, Guest>, alarm: Alarm) {
     write(store, LIMIT, &words);
 }
 
-/// Tells the guest how deep its spawns are looked up, if that is news; true if it was.
+/// Notifies the guest of the depth to which its spawns are looked up, if that has changed; returns whether it
+/// has.
 pub fn update_lookup_below(mut store: StoreContextMut<'_, Guest>) -> bool {
     let guest = store.data_mut();
     let looks_up = guest.registry.grid.as_ref().is_some_and(|remote| remote.lookups.are_on());
@@ -59,7 +59,7 @@ pub fn update_lookup_below(mut store: StoreContextMut<'_, Guest>) -> bool {
     true
 }
 
-/// Tells the guest down to which depth the jobs of its sets are not to be called in place without asking.
+/// Notifies the guest of the depth down to which it must ask before it calls jobs of its sets in place.
 pub fn update_shield_below(mut store: StoreContextMut<'_, Guest>) {
     let guest = store.data_mut();
     let registry = &guest.registry;
@@ -73,12 +73,12 @@ pub fn update_shield_below(mut store: StoreContextMut<'_, Guest>) {
     }
 }
 
-/// Tells the guest that something has come to an object: any other number than before says so.
+/// Notifies the guest that an object has changed: any other number than before means that.
 pub fn write_news(store: StoreContextMut<'_, Guest>, word: u32) {
     write(store, NEWS, &word.to_le_bytes());
 }
 
-/// Has a guest that is profiled tell of all that it does from here on.
+/// Makes a profiled guest report everything that it does from here on.
 pub fn measure_all(mut store: StoreContextMut<'_, Guest>) {
     let Some(limit) = read(&store, LIMIT) else { return };
     write(store.as_context_mut(), MEASURE_BELOW, &MEASURE_ALL.to_le_bytes());
@@ -88,7 +88,8 @@ pub fn measure_all(mut store: StoreContextMut<'_, Guest>) {
     }
 }
 
-/// In how many calls in place the guest is, as it says. It has made none before it has shown its control words.
+/// The depth of in-place calls that the guest reports. It has made none before it has reported its control
+/// words.
 pub fn depth(caller: &Caller<'_, Guest>) -> u32 {
     read(caller, DEPTH).unwrap_or(0)
 }
@@ -102,7 +103,7 @@ fn read(store: &impl AsContext<Data = Guest>, offset: usize) -> Option<u32> {
     word.first_chunk().map(|word| u32::from_le_bytes(*word))
 }
 
-/// What is outside the guest's memory is the guest's own loss.
+/// If the word is outside the guest's memory, only the guest suffers.
 fn write(mut store: StoreContextMut<'_, Guest>, offset: usize, words: &[u8]) {
     let guest = store.data();
     let (Some(memory), Some(control)) = (guest.exports.memory(), guest.control.address) else { return };

@@ -1,31 +1,31 @@
-//! Which of its jobs an instance exposes, and when it is asked for them.
+//! Which jobs an instance exposes, and when it is asked for them.
 
 use super::Guest;
 use super::grain::exposure_cost;
 use super::pace::Pace;
 use crate::scheduler::{Alarm, CALM};
 
-/// A guest that has offered a job which is too short for others is asked for none during this number of beats.
+/// If a guest has offered a job that is too short for others, it is not asked again for this number of beats.
 const QUIET_BEATS: u32 = 8;
 
 /// When an instance is asked for jobs.
 #[derive(Default)]
 pub struct Exposure {
-    /// When more jobs are exposed than those who are hungry need.
+    /// When jobs are exposed beyond the needs of hungry workers.
     pace: Pace,
-    /// The run's beats that it has counted.
+    /// The beats of the run that the instance has counted.
     beats: u64,
-    /// Beats during which it is not asked for jobs yet.
+    /// Beats until it may be asked for jobs again.
     quiet_beats: u32,
 }
 
 impl Exposure {
-    /// For an instance that begins now; `beats` is the number that the run has had.
+    /// The state of an instance that begins now; `beats` is the number of beats of the run so far.
     pub fn new(beats: u64) -> Self {
         Self { beats, ..Self::default() }
     }
 
-    /// Whether jobs are so dear that the guest should not even offer more than one at a time.
+    /// Whether jobs are so expensive that the guest should not even offer more than one at a time.
     pub fn is_one_enough(&self) -> bool {
         self.pace.is_one_enough()
     }
@@ -37,8 +37,8 @@ impl Exposure {
 }
 
 impl Guest {
-    /// Whether this instance has computed for so long that it should expose jobs for their results to be
-    /// recorded.
+    /// Whether this instance has computed for so long that it should expose jobs in order to record their
+    /// results.
     pub fn is_time_to_record(&mut self) -> bool {
         let Some(every) = self.record_every() else { return false };
         let work = self.clock.own_work();
@@ -63,8 +63,8 @@ impl Guest {
         }
     }
 
-    /// The beats since they were counted last: none if guests were only made to look up. Those in which it waited do
-    /// not count.
+    /// The beats since they were last counted: none if guests were only interrupted. Beats in which it waited do not
+    /// count.
     pub fn count_beats(&mut self) -> u32 {
         let now = self.registry.tempo.beats();
         let exposure = &mut self.exposure;
@@ -73,13 +73,13 @@ impl Guest {
         beats
     }
 
-    /// What it is asked to expose now.
+    /// The jobs that it is asked to expose now.
     pub fn alarm(&self) -> Option<Alarm> {
         self.registry.alarm().filter(|alarm| self.exposure.quiet_beats == 0 || *alarm == Alarm::All)
     }
 
-    /// Whether a job that was spawned at `depth`, with parameters of `bytes` bytes, is too short for others. If so, the guest is
-    /// asked for none for a while, since it writes the parameters of whatever it offers.
+    /// Whether a job that was spawned at `depth`, with parameters of `bytes` bytes, is too short for others. If so, the
+    /// guest is not asked for a while, because it writes the parameters of each job that it offers.
     pub fn turns_down(&mut self, kind: usize, depth: u32, bytes: usize) -> bool {
         let is_too_short = !self.registry.is_draining()
             && !self.registry.is_pristine()

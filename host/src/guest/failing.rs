@@ -1,4 +1,4 @@
-//! The imports by which a guest fails, or has a call that may fail.
+//! The imports with which a guest fails, or makes a call that may fail.
 
 use sateen_abi::{Fault, answer};
 use wasmtime::{Caller, WasmBacktrace};
@@ -13,7 +13,7 @@ use crate::limits::LimitExceeded;
 
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 
-/// Offers the guest how a job failed; the answer for that.
+/// Offers the error of a job to the guest; returns the answer for that.
 pub fn offer_failure(guest: &mut Guest, failure: &JobFailure) -> wasmtime::Result<u64> {
     let bytes = postcard::to_allocvec(failure).map_err(|error| broken(guest, error.to_string()))?;
     let length = bytes.len() as u32;
@@ -53,7 +53,7 @@ pub async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::
     }
 }
 
-/// The guest panics: it will trap, and this is what the trap means.
+/// The guest panics: it will trap, and this is the reason of the trap.
 pub fn panic(mut caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Result<()> {
     let message = read_text(&caller, text, length, MESSAGE_BYTES_MAX)?;
     let backtrace = frames(&WasmBacktrace::capture(&caller));

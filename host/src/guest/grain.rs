@@ -1,29 +1,29 @@
-//! How coarse a job kind is: whether each of its spawns is exposed, or only what hungry workers ask for.
+//! The grain of a job kind: whether each of its spawns is exposed, or only as many as hungry workers ask for.
 //!
-//! A kind that is spawned seldom may run long without coming by a spawn or sync again, where it would hear
-//! that somebody is hungry. So it is *coarse*: each spawn of it is exposed, which its rarity pays for; unless
-//! its parameters are so large that it does not.
+//! A job of a kind that is spawned seldom may run for a long time without reaching a spawn or sync, where it
+//! would notice that a worker is hungry. So the kind is *coarse*: each spawn of it is exposed. Spawns are rare,
+//! so this is cheap, unless the parameters are very large.
 
 use std::time::Duration;
 
-/// So many spawns in each beat make a kind fine at once: exposing each would cost percents. A beat is a millisecond
-/// here; calm heartbeats count as several.
+/// This many spawns in each beat make a kind fine at once: exposing each would cost several percent. A beat is a
+/// millisecond here; calm heartbeats count as several.
 const FINE_SPAWNS_A_BEAT: u64 = 16;
-/// A fine kind is judged again after so many beats,
+/// A fine kind is judged again after this many beats,
 const WINDOW_BEATS: u32 = 32;
-/// and is coarse if it was spawned, but fewer times than this.
+/// and is coarse if it was spawned at least once, but fewer times than this.
 const COARSE_SPAWNS_A_WINDOW: u64 = 32;
-/// What exposing a kind's jobs may cost in so many beats: 3 percent of them.
+/// Maximum cost of exposing a kind's jobs in this many beats: 3 percent of them.
 const COST_MAX_NS: u64 = 1_000_000;
-/// What it may cost besides, at first and after a rest: as long as it takes to see whether they are spawned all
-/// the time.
+/// Additional cost allowed at first and after a rest: the time that it takes to see whether they are spawned
+/// all the time.
 const BURST_NS: u64 = 16_000_000;
-/// What exposing a job costs, about,
+/// Approximate cost of exposing a job,
 const EXPOSURE_NS: u64 = 1_000;
-/// and what each byte of its parameters adds, which is written, copied and, mostly, read again.
+/// and of each byte of its parameters, which is written, copied and usually read again.
 const BYTE_NS: u64 = 2;
 
-/// What exposing a job with so many bytes of parameters costs, about.
+/// Approximate cost of exposing a job with this many bytes of parameters.
 pub fn exposure_cost(bytes: usize) -> Duration {
     Duration::from_nanos(exposure_ns(bytes as u64))
 }
@@ -36,7 +36,7 @@ fn exposure_ns(bytes: u64) -> u64 {
 #[derive(Debug)]
 pub struct Grain {
     is_coarse: bool,
-    /// What exposing one of its jobs cost when that was seen last.
+    /// The last known cost of exposing one of its jobs.
     exposure_ns: u64,
     /// Of this window: spawns,
     spawned: u64,
@@ -47,12 +47,12 @@ pub struct Grain {
     /// jobs that were exposed, and the bytes of their parameters.
     exposed: u64,
     exposed_bytes: u64,
-    /// What exposing its jobs at every spawn may cost yet.
+    /// The remaining budget for exposing its jobs at every spawn.
     burst_left_ns: u64,
 }
 
 impl Grain {
-    /// A kind that is so for all that is known.
+    /// A kind with this grain, as far as is known.
     pub fn new(is_coarse: bool) -> Self {
         Self {
             is_coarse,
@@ -80,8 +80,8 @@ impl Grain {
         }
     }
 
-    /// Judges the kind after so many beats, at least one, with so many spawns in all. Gives whether it was found to
-    /// be fine.
+    /// Judges the kind after this many beats, at least one, with this many spawns in all. Returns whether it was
+    /// found to be fine.
     pub fn judge(&mut self, spawned: u64, beats: u32) -> bool {
         self.spawned += spawned;
         self.beats += beats;
@@ -105,7 +105,7 @@ impl Grain {
         }
         let is_seldom = (1..COARSE_SPAWNS_A_WINDOW).contains(&self.spawned);
         let is_dear = self.spawned.saturating_mul(self.exposure_ns) > COST_MAX_NS;
-        // Who spawns all the time soon hears that somebody is hungry.
+        // A guest that spawns all the time soon notices hungry workers.
         let is_steady = self.busy_beats * 4 >= self.beats * 3;
         let is_coarse = self.is_coarse || is_seldom && !is_dear;
         let Self { exposure_ns, burst_left_ns, .. } = *self;

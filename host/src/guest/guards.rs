@@ -1,4 +1,4 @@
-//! The import `hold`: a guard waits for what others do to shared objects.
+//! The import `hold`: a guard waits for changes of shared objects.
 
 use std::time::{Duration, Instant};
 
@@ -12,21 +12,21 @@ use super::waiting::wait_for_objects;
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
 
-/// A guard waits so long for updates that are late, before what others have is fetched,
+/// How long a guard waits for late updates before other hosts' replicas are fetched.
 const PATIENCE_MIN: Duration = Duration::from_millis(20);
-/// and then fetched again, after twice as long each time, up to this.
+/// They are fetched again after twice as long each time, up to this.
 const PATIENCE_MAX: Duration = Duration::from_millis(500);
 
 /// A guard that is false.
 pub struct Holding {
     guard: String,
     since: Instant,
-    /// Its last evaluation began after so many changes.
+    /// The number of changes at the start of its last evaluation.
     seen: u64,
     refetch: Refetch,
 }
 
-/// When a guard that waits has replicas compared with others'. Other updates may come all the time.
+/// When replicas are compared with others' for a waiting guard. Other updates may arrive all the time.
 struct Refetch {
     after: Duration,
     next: Duration,
@@ -47,13 +47,13 @@ impl Refetch {
     }
 }
 
-/// A guard is false: waits until something has come to an object.
+/// A guard is false: waits until an object has changed.
 pub async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<()> {
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data_mut();
     let known = guest.objects.holding.take().filter(|holding| holding.guard == name);
     let Some(Holding { since, seen, mut refetch, .. }) = known else {
-        // Something may have come since the guard looked: it looks again before it waits.
+        // An object may have changed since the guard was evaluated: it is evaluated again before it waits.
         let (since, seen) = (Instant::now(), guest.registry.objects.changes());
         guest.objects.holding = Some(Holding { guard: name, since, seen, refetch: Refetch::new() });
         tell_news(caller.as_context_mut());

@@ -1,11 +1,10 @@
-//! The heartbeat: every millisecond or every fourth (see the scheduler's `tempo`), in each guest that computes, and
-//! whenever something comes of which guests are to hear at once.
+//! The heartbeat: every millisecond or every fourth (see the scheduler's `tempo`), in each computing guest, and
+//! whenever guests must be notified at once.
 //!
-//! It lets a guest make room for one that waits for any of several jobs, one of which has come: who hears
-//! late cannot abort soon. It stops a guest whose run is over or whose job was aborted, measures, and sounds the alarm when
-//! somebody is hungry (Acar, Charguéraud, Guatto, Rainey, Sieczkowski, "Heartbeat scheduling",
-//! PLDI 2018), or when it is time that finished work be recorded. It also has the grain of job kinds
-//! judged (see `grain`).
+//! The heartbeat lets a guest yield to one that waited for any of several jobs, one of which has finished: a guest that
+//! is notified late cannot abort soon. It stops a guest whose run is over or whose job was aborted, and measures. It
+//! raises the alarm when a worker is hungry (Acar, Charguéraud, Guatto, Rainey, Sieczkowski, "Heartbeat scheduling",
+//! PLDI 2018), or when finished work must be recorded. It also judges the grain of job kinds (see `grain`).
 
 use wasmtime::{AsContextMut, StoreContextMut, UpdateDeadline};
 
@@ -35,8 +34,8 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     measure_all(store.as_context_mut());
     let guest = store.data_mut();
     let hungry = guest.alarm();
-    // One job a time would leave most of what is finished in between unrecorded. The guest offers all that is
-    // latent, and `expose` says when it is enough.
+    // With one job at a time, most work finished in between would not be recorded. The guest offers all latent
+    // jobs, and `expose` says when it is enough.
     let alarm = match is_time_to_record {
         true if guest.exposure.is_one_enough() => hungry.or(Some(Alarm::Oldest)),
         true => Some(Alarm::All),
@@ -52,7 +51,7 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     Ok(UpdateDeadline::Continue(1))
 }
 
-/// Counts what the guest did since it was sampled last. After some `beats`, kinds change their class.
+/// Counts the guest's spawns since the last sample. After some `beats`, kinds change their class.
 pub fn sample(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     store.data_mut().report_work();
     count_jobs(store, beats);

@@ -1,4 +1,4 @@
-//! The ABI, version 1: all that a guest can ask of its host.
+//! The ABI, version 1: everything that a guest can ask of its host.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -53,7 +53,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
                     guest.registry.abandon(&job);
                     Ok(())
                 }
-                // It was called in place, and failed.
+                // The job was called in place, and failed.
                 None if guest.end_recording(number, |_| NoteKind::Failed).is_some() => Ok(()),
                 None => {
                     Err(broken(guest, format!("it drops the job number {number}, which it has not exposed")))
@@ -67,7 +67,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(MODULE, "fail", fail)?
         .func_wrap(MODULE, "log", log)?
         .func_wrap(MODULE, "progress", |caller: Caller<'_, Guest>, done: u64, total: u64| {
-            // Other jobs do not know how much there is in all.
+            // Only the root knows the total.
             if caller.data().job.is_root() {
                 caller.data().registry.report_progress(done, total);
             }
@@ -78,7 +78,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     Ok(linker)
 }
 
-/// A guest shows where its control words are.
+/// A guest reports the address of its control words.
 fn attach(mut caller: Caller<'_, Guest>, control: u32) {
     let guest = caller.data_mut();
     guest.control.attach(control);
@@ -91,7 +91,7 @@ fn attach(mut caller: Caller<'_, Guest>, control: u32) {
     sound_alarm_if_wanted(&mut caller);
 }
 
-/// A job kind shows itself, at its first spawn that needs the host.
+/// A guest registers a job kind, at the first spawn of it that needs the host.
 fn register(mut caller: Caller<'_, Guest>, name: u32, length: u32, address: u32) -> wasmtime::Result<u32> {
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data();
@@ -116,7 +116,7 @@ fn log(caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Result<()
     Ok(())
 }
 
-/// The length of a named input, which is offered to be taken.
+/// The length of a named input, which is offered to the guest.
 fn input(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<u64> {
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data_mut();

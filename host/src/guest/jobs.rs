@@ -1,4 +1,4 @@
-//! The imports for jobs: what becomes of one that a guest exposes, syncs, or calls in place.
+//! The imports for jobs that a guest exposes, syncs, or calls in place.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -22,15 +22,15 @@ use super::recordings::{Ended, Recording};
 use super::waiting::{Waited, wait_for};
 use crate::scheduler::{Alarm, Job, LazyKey, Outcome, Place};
 
-/// Makes the guest look up soon if somebody wants its jobs.
+/// Makes the guest take the slow path soon if its jobs are wanted.
 pub fn sound_alarm_if_wanted(caller: &mut Caller<'_, Guest>) {
-    // What a host that leaves wants is all that is latent: that is asked for at each heartbeat.
+    // A host that leaves wants all latent jobs, and asks for them at each heartbeat.
     if let Some(alarm) = caller.data().alarm().filter(|alarm| *alarm == Alarm::Oldest) {
         sound_alarm(caller.as_context_mut(), alarm);
     }
 }
 
-/// A job goes to the scheduler, or 0 when enough are there.
+/// Passes a job to the scheduler; returns 0 if there are enough.
 pub fn expose(
     caller: &mut Caller<'_, Guest>,
     kind: u32,
@@ -38,7 +38,7 @@ pub fn expose(
     length: u32,
     depth: u32,
 ) -> wasmtime::Result<u32> {
-    // Also when the job stays latent: what comes next mentions its own.
+    // Also if the job stays latent: the next value has its own mentions.
     let mentioned = caller.data_mut().objects.take_mentioned();
     let guest = caller.data();
     let registry = guest.registry.clone();
@@ -52,7 +52,7 @@ pub fn expose(
         }
         None => caller.data_mut().exposes_more(),
     };
-    // What is exposed may be stolen, and must then fit into messages.
+    // An exposed job may be stolen, and must then fit into messages.
     let is_too_much = registry.grid.is_some() && mentioned.len() > OBJECTS_PER_JOB_MAX;
     if !is_welcome || is_too_much {
         return Ok(0);
@@ -65,7 +65,7 @@ pub fn expose(
     let guest = caller.data_mut();
     guest.exposure.count_exposed(parameters.len());
     guest.kinds.count_exposed(kind as usize, parameters.len());
-    // Its result may be known elsewhere: it is not open before that is settled.
+    // Its result may be known elsewhere: the job is not open before the lookup is answered.
     let lookup = lookup.filter(|remote| remote.may_find(kind as usize, &parameters, &mentioned));
     let spawned_at = guest.profile.as_mut().and_then(Profile::take_exposed);
     let exposed_at = spawned_at.unwrap_or_else(|| guest.clock.span());
@@ -78,7 +78,7 @@ pub fn expose(
         let (within, redone) = (recordings.above(depth), recordings.is_redone_above(depth));
         Place::below(ancestry, depth, within, redone, recordings.lookup_bound())
     });
-    // A job is spawned before it is exposed, whenever somebody looks.
+    // At any time, a job counts as spawned before it counts as exposed.
     count_jobs(&mut caller.as_context_mut(), 0);
     let guest = caller.data_mut();
     let number = match lookup {
@@ -94,8 +94,8 @@ pub fn expose(
     Ok(number)
 }
 
-/// A job comes back: unstolen, done or failed. Waits until that is known, and so may suspend the
-/// guest; the worker does something else meanwhile.
+/// Returns a job: not stolen, done or failed. Waits until this is known, and so may suspend the guest; the
+/// worker continues with another task meanwhile.
 pub async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u64> {
     let guest = caller.data_mut();
     let Some(job) = guest.children.take(number) else {
@@ -113,7 +113,7 @@ pub async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
             return Ok(come_back(&mut caller, number, job, parameters));
         }
         Err(stop) => {
-            // It is no longer among the children, with which it would be abandoned.
+            // It is no longer among the children, so it would not be abandoned with them.
             guest.registry.abandon(&job);
             return Err(wasmtime::Error::new(stop));
         }
@@ -129,7 +129,7 @@ pub fn answer_with(
     job: &Job,
     outcome: Outcome,
 ) -> wasmtime::Result<u64> {
-    // What the child has updated is seen from here on, also if it failed.
+    // From here on the guest sees the child's updates, also if the child failed.
     tell_news(caller.as_context_mut());
     let guest = caller.data_mut();
     guest.children.free(number);
@@ -179,8 +179,8 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
     answer::with(depth, answer::RECLAIMED_RECORD)
 }
 
-/// Whether a job that was called in place, and that was to be recorded, took long enough for that: a guest need not
-/// encode what is not recorded.
+/// Whether a job that was called in place and may be recorded took long enough: a guest need not encode a result
+/// that is not recorded.
 pub fn wants_record(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u32> {
     let (work, _) = caller.data_mut().clock.total_work_and_span();
     let guest = caller.data_mut();
@@ -199,7 +199,7 @@ fn not_asked_to_record(guest: &Guest, number: u32) -> wasmtime::Error {
     broken(guest, format!("it records the job number {number}, which it was not asked to"))
 }
 
-/// What a job gave that was called in place, and that was to be recorded.
+/// Records the result of a job that was called in place and may be recorded.
 pub fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u32) -> wasmtime::Result<()> {
     let limit = caller.data().registry.limits().output_bytes_max;
     let ended = caller.data_mut().end_recording(number, |work_ns| NoteKind::Done { work_ns });

@@ -1,4 +1,4 @@
-//! The kinds of jobs that an instance spawns, and their records in its memory, which the guest counts in.
+//! The kinds of jobs that an instance spawns, and their records in its memory, in which the guest counts.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,9 +17,9 @@ pub struct Kinds(Vec<LiveKind>);
 struct LiveKind {
     /// Its number in the app.
     kind: usize,
-    /// Where its record is in the guest's memory.
+    /// The address of its record in the guest's memory.
     address: u32,
-    /// Spawns that were counted already, and those dropped without a sync.
+    /// Spawns already counted, and jobs dropped without a sync.
     spawned: u64,
     dropped: u64,
     /// Spawns since its grain was judged.
@@ -29,7 +29,7 @@ struct LiveKind {
 }
 
 impl Kinds {
-    /// How many there are.
+    /// The number of kinds.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -45,10 +45,10 @@ impl Kinds {
 /// The instance spawns jobs of this kind, whose record is at `address`.
 ///
 /// # Errors
-/// When the record is not in the guest's memory.
+/// If the record is not in the guest's memory.
 pub fn register(caller: &mut Caller<'_, Guest>, kind: usize, address: u32) -> wasmtime::Result<()> {
     let coarse = caller.data().registry.starts_coarse(kind);
-    // The whole record must be there, so that the heartbeat may read it.
+    // The whole record must be in the memory, because the heartbeat reads it.
     read(caller, address, BYTES as u32, BYTES, "a job kind")?;
     write(caller, address, &u32::from(coarse).to_le_bytes())?;
     caller.data_mut().kinds.0.push(LiveKind {
@@ -62,7 +62,7 @@ pub fn register(caller: &mut Caller<'_, Guest>, kind: usize, address: u32) -> wa
     Ok(())
 }
 
-/// Counts the jobs that the guest spawned and dropped since that was done last.
+/// Counts the jobs that the guest spawned and dropped since the last call.
 pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     let Some(memory) = store.data().exports.memory() else { return };
     let (data, guest) = memory.data_and_store_mut(store);
@@ -87,8 +87,8 @@ pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     }
 }
 
-/// How far a counter moved. The guest may write anything there, and must not make a run's figures
-/// overflow; no guest can honestly move it further in the time between two samples.
+/// How far a counter moved. The guest may write any number, but must not make a run's figures overflow; no
+/// honest guest can move it further between two samples.
 fn difference(before: u64, now: u64) -> u64 {
     now.wrapping_sub(before).min(u64::from(u32::MAX))
 }

@@ -1,4 +1,4 @@
-//! What one instance may take of memory.
+//! Memory limits of one instance.
 
 use wasmtime::ResourceLimiter;
 
@@ -10,7 +10,7 @@ use crate::memory::{Claim, NoRoom};
 pub struct Limiter {
     memory_bytes_max: usize,
     table_elements_max: usize,
-    /// If the host's memory is bounded.
+    /// The claim, if the host's memory is limited.
     claim: Option<Claim>,
 }
 
@@ -27,19 +27,19 @@ impl Limiter {
         }
     }
 
-    /// Whether the instance is to be thrown away to make room for others.
+    /// Whether the instance must be thrown away to make room for others.
     pub fn is_evicted(&self) -> bool {
         self.claim.as_ref().is_some_and(Claim::is_evicted)
     }
 
-    /// What the instance has claimed, in bytes; `None` if that is not counted.
+    /// Bytes that the instance has claimed; `None` if they are not counted.
     pub fn claimed_bytes(&self) -> Option<usize> {
         self.claim.as_ref().map(Claim::bytes)
     }
 }
 
-/// Growth beyond a limit traps: a guest that could see it fail would behave differently under
-/// another limit.
+/// Growth beyond a limit traps: a guest that could see the failure would behave differently under another
+/// limit.
 impl ResourceLimiter for Limiter {
     fn memory_growing(
         &mut self,

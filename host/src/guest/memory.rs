@@ -1,4 +1,4 @@
-//! A guest's memory, which is hostile: every address and length is checked, nothing is kept.
+//! Access to a guest's hostile memory: every address and length is checked, and no reference is kept.
 
 use wasmtime::{Caller, Global, Memory};
 
@@ -6,7 +6,7 @@ use super::Guest;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
 
-/// What an instance exports and its host looks at.
+/// The exports of an instance that the host uses.
 #[derive(Clone, Copy, Default)]
 pub struct Exports {
     memory: Option<Memory>,
@@ -18,12 +18,12 @@ impl Exports {
         Self { memory, stack_pointer }
     }
 
-    /// Its memory, once it was instantiated.
+    /// Its memory, once it is instantiated.
     pub fn memory(&self) -> Option<Memory> {
         self.memory
     }
 
-    /// Points to the end of the stack that the guest keeps in its memory, if it shows that.
+    /// Points to the end of the stack that the guest keeps in its memory, if the guest exports it.
     pub fn stack_pointer(&self) -> Option<Global> {
         self.stack_pointer
     }
@@ -54,7 +54,7 @@ pub fn read(
     part(caller, address, length, limit, what).map(<[u8]>::to_vec)
 }
 
-/// The same where it stands.
+/// The same without a copy.
 pub fn part<'a>(
     caller: &'a Caller<'_, Guest>,
     address: u32,
@@ -77,7 +77,7 @@ pub fn part<'a>(
     })
 }
 
-/// At most `limit` bytes at `address`, as text; what is not UTF-8 or too long is replaced or cut.
+/// At most `limit` bytes at `address`, as text; bytes that are not UTF-8 are replaced, longer text is cut.
 pub fn read_text(
     caller: &Caller<'_, Guest>,
     address: u32,

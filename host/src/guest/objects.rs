@@ -21,34 +21,34 @@ use crate::failure::Stop;
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Behind, Object};
 
-/// References that one instance may have at once.
+/// Maximum references of one instance at once.
 const OPEN_MAX: usize = 64 << 10;
-/// Objects that one parameter list, result, value or update may mention.
+/// Maximum objects that one parameter list, result, value or update may mention.
 const MENTIONED_MAX: usize = 64 << 10;
 
-/// What one instance knows of shared objects.
+/// The shared objects of one instance.
 #[derive(Default)]
 pub struct GuestObjects {
     open: Vec<Option<Opened>>,
     free: Vec<u32>,
-    /// Mentioned in what the guest will hand over next.
+    /// Objects mentioned in the next value that the guest passes to the host.
     mentioned: Vec<Arc<Object>>,
-    /// Mentioned in the result that the guest was offered last: kept until it has opened them.
+    /// Objects mentioned in the result last offered to the guest: kept until it has opened them.
     pub offered: Vec<Arc<Object>>,
-    /// What the guest was told last.
+    /// The last word reported to the guest.
     told: u64,
-    /// What the guest holds for.
+    /// The guard for which the guest waits.
     pub holding: Option<Holding>,
-    /// Of the objects that the root itself has created, how many began with the same value.
+    /// For each initial value, the number of objects that the root itself has created with it.
     created: HashMap<blake3::Hash, u64>,
 }
 
 /// An object to which the guest has a reference.
 struct Opened {
     object: Arc<Object>,
-    /// The updates up to here have been given to it.
+    /// The guest has received the updates up to here.
     position: u64,
-    /// How many of them it was given last.
+    /// How many of them it received last.
     given: u32,
 }
 
@@ -74,7 +74,7 @@ impl GuestObjects {
         self.open.iter().flatten().map(|opened| opened.object.id).collect()
     }
 
-    /// What was mentioned since this was asked last.
+    /// Takes the objects mentioned since the last call.
     pub fn take_mentioned(&mut self) -> Vec<Arc<Object>> {
         std::mem::take(&mut self.mentioned)
     }
@@ -95,7 +95,7 @@ pub fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// Tells the guest that something has come to an object, if that is news.
+/// Notifies the guest that an object has changed, if that is news.
 pub fn tell_news(store: StoreContextMut<'_, Guest>) {
     let guest = store.data();
     let changes = guest.registry.objects.changes();
@@ -104,7 +104,7 @@ pub fn tell_news(store: StoreContextMut<'_, Guest>) {
     }
 }
 
-/// The guest's word is never 0, and another after every change.
+/// The guest's word is never 0, and differs after every change.
 fn tell(mut store: StoreContextMut<'_, Guest>, changes: u64) {
     store.data_mut().objects.told = changes;
     let word = (changes as u32).wrapping_shl(1) | 1;
@@ -146,8 +146,8 @@ fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> w
     Ok(number)
 }
 
-/// What the root itself creates has the same name in keys when it is done again after a crash. Other jobs may
-/// run more than once at a time, and what each creates is its own.
+/// Objects that the root itself creates have the same name in keys when the root is redone after a crash. Other
+/// jobs may run more than once at a time, and each creates its own objects.
 fn name_of(guest: &mut Guest, initial: &[u8]) -> Option<ObjectId> {
     let run_name = guest.registry.grid.as_ref().filter(|_| guest.job.is_root())?.keys.run_name.clone();
     let count = guest.objects.created.entry(blake3::hash(initial)).or_default();
@@ -196,7 +196,7 @@ fn mention(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// Waits for the first replica, but not for ever: whoever had one may be gone.
+/// Waits for the first replica, but not for ever: the hosts that had one may be gone.
 async fn wait_for_replica(
     guest: &Guest,
     object: &Object,
@@ -214,12 +214,12 @@ async fn wait_for_replica(
     .await
 }
 
-/// Without what is less than a millisecond.
+/// Rounded down to whole milliseconds.
 pub fn in_ms(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What has come to an object since the guest asked last. Waits for the first replica.
+/// The changes of an object since the guest's last call. Waits for the first replica.
 async fn catch_up(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Result<u64> {
     let guest = caller.data_mut();
     let (object, position) = opened(guest, number, "reads")?;
@@ -270,7 +270,7 @@ fn update(
     let guest = caller.data_mut();
     let (object, position) = opened(guest, number, "updates")?;
     let registry = guest.registry.clone();
-    // It is on its way from another host; the guest waits by catching up.
+    // The replica has not arrived yet; the guest waits for it by catching up.
     if !object.has_replica() {
         return Ok(NO_REPLICA);
     }
@@ -291,13 +291,13 @@ fn update(
 }
 
 impl Guest {
-    /// In a profile: the guest is about to apply the last `count` updates that it was given. Returns how many of these
-    /// count already, as the work of another instance or of this one. `within` is the number of things that do not count
-    /// (`measure`, moment 7) that it is to be within; within more, it counts nothing.
+    /// In a profile: the guest is about to apply the last `count` updates that it received. Returns how many of these
+    /// were already counted, as work of another instance or of this one. `within` is the expected nesting of activities
+    /// that do not count (`measure`, moment 7); at a deeper nesting, it counts nothing.
     fn count_applied(&mut self, number: u32, count: u32, within: usize) -> u32 {
         let Some(profile) = &mut self.profile else { return 0 };
         let Some(opened) = self.objects.get(number) else { return 0 };
-        // What does not count is for others to count.
+        // Other instances count updates that do not count here.
         if !profile.aside.is_within(within) {
             return count;
         }
@@ -310,12 +310,12 @@ impl Guest {
         u32::try_from(first - begin).unwrap_or(count)
     }
 
-    /// The guest has caught up with an object, and is about to apply the updates: how many others have applied, which come
-    /// first and do not count.
+    /// The guest has caught up with an object, and is about to apply the updates. Returns how many of them others have
+    /// applied: these come first and do not count.
     pub fn applied_before(&mut self, number: u32) -> wasmtime::Result<u32> {
         opened(self, number, "applies updates of")?;
         let given = self.objects.get(number).map_or(0, |opened| std::mem::take(&mut opened.given));
-        // It says so within what it does to bring a replica up to date.
+        // It reports this while it brings a replica up to date.
         Ok(self.count_applied(number, given, 1))
     }
 }
@@ -326,7 +326,7 @@ fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32)
     let guest = caller.data_mut();
     let (object, position) = opened(guest, number, "gives a snapshot of")?;
     let registry = guest.registry.clone();
-    // What it mentions was mentioned before, by what it was made of.
+    // The objects that it mentions were already mentioned in the data that it was made of.
     registry.objects.keep(guest.objects.take_mentioned());
     registry.objects.set_base(&object, position, Bytes::from(value));
     registry.objects.check(registry.limits().shared_bytes_max).map_err(wasmtime::Error::new)

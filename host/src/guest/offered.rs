@@ -1,4 +1,4 @@
-//! Bytes on their way to a guest.
+//! Bytes offered to a guest.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::memory::{room, write};
 pub enum Offered {
     Owned(Vec<u8>),
     Shared(Arc<[u8]>),
-    /// Each with its length in four bytes before it.
+    /// Pieces, each preceded by its length in four bytes.
     Pieces(Vec<Bytes>),
 }
 
@@ -25,7 +25,7 @@ impl Offered {
         }
     }
 
-    /// Writes all to the guest's memory.
+    /// Writes all bytes to the guest's memory.
     pub fn write(&self, caller: &mut Caller<'_, Guest>, address: u32) -> wasmtime::Result<()> {
         match self {
             Self::Owned(bytes) => write(caller, address, bytes),

@@ -37,7 +37,7 @@ impl OwnJob {
         &self.assignment
     }
 
-    /// Its record, unless it is the root of a run on this host alone.
+    /// Its record, unless it is the root of a run on only this host.
     pub fn record(&self) -> Option<&Arc<Job>> {
         match &self.assignment {
             Assignment::Root { .. } => None,
@@ -50,12 +50,12 @@ impl OwnJob {
         self.ancestry.as_ref()
     }
 
-    /// What it is called in the tree of a run of many hosts.
+    /// Its name in the tree of a run of many hosts.
     pub fn tag(&self) -> Option<JobTag> {
         self.ancestry.as_ref().map(|ancestry| ancestry.key.tag())
     }
 
-    /// The number that another host has given it, if it is that host's.
+    /// The number that another host gave the job, if the job belongs to that host.
     pub fn held(&self) -> Option<JobNumber> {
         self.record()?.place.as_ref().and_then(Place::held)
     }
@@ -70,23 +70,23 @@ impl OwnJob {
         self.record().map_or(0, |job| job.depth)
     }
 
-    /// How deep below the run's root a job is that it spawns from `depth`.
+    /// The depth below the run's root of a job spawned from `depth`.
     pub fn depth_of(&self, depth: u32) -> u32 {
         self.depth_below_root().saturating_add(depth).saturating_add(1)
     }
 
-    /// How deep the spawns are to be looked up that are below `job`, which comes back to be called in place.
+    /// The depth to which spawns below `job` must be looked up, which is called in place.
     pub fn lookup_bound_of(&self, job: &Job) -> u32 {
         let below = job.place.as_ref().map_or(0, |place| place.lookup_below.load(SeqCst));
         below.saturating_sub(self.ancestry.as_ref().map_or(0, |ancestry| ancestry.depth))
     }
 
-    /// Whether nobody wants its result any more.
+    /// Whether its result is not wanted any more.
     pub fn is_aborted(&self) -> bool {
         self.record().is_some_and(|job| job.is_aborted())
     }
 
-    /// Whether its task does not wait behind others when it can go on.
+    /// Whether its task does not wait behind others when it is ready.
     pub fn set_urgent(&self, is_urgent: bool) {
         self.is_urgent.store(is_urgent, SeqCst);
     }

@@ -1,36 +1,36 @@
-//! How often an instance exposes jobs although nobody is hungry, for their results to be recorded.
+//! How often an instance exposes jobs in order to record their results, even if no worker is hungry.
 //!
-//! What a call in place has finished can be recorded only of jobs that were exposed before they began; so a
-//! subtree that is done within the time between two exposures is lost if the job above it is. That adds up over
-//! the levels of a tree that are at work, of which deep ones have a dozen: of 17 queens, a crash loses on average what
-//! is done in one and a half intervals with four exposures in each, and in one with eight.
+//! The result of a call in place can be recorded only if the job was exposed before it began. So a subtree that is
+//! finished between two exposures is lost if the job above it is lost. This loss adds up over the active levels of a
+//! tree, of which deep trees have a dozen: of 17 queens, a crash loses on average the work of one and a half intervals
+//! with four exposures in each, and of one interval with eight.
 
 use std::time::Duration;
 
 use super::grain::exposure_cost;
 
-/// So many times in the interval of recording, jobs are exposed.
+/// Exposures in each interval of recording.
 const EXPOSURES: u32 = 8;
-/// So many are exposed at a time, the oldest first, which are the largest: each costs some microseconds.
+/// Jobs exposed at a time, the oldest first, which are the largest: each costs some microseconds.
 const EXPOSED_IN_BETWEEN_MAX: usize = 2;
-/// So many once in each interval; what is left follows in the next.
+/// Jobs exposed once in each interval; the rest follows in the next.
 const EXPOSED_MAX: usize = 128;
-/// Exposing may take such a part of an instance's time. Jobs with large parameters are exposed less often, and a
-/// crash costs more of them.
+/// Exposing may take one part in this many of an instance's time. Jobs with large parameters are exposed less
+/// often, and a crash loses more of them.
 const PART: u32 = 200;
 
-/// When an instance exposes jobs to be recorded, and how many.
+/// When an instance exposes jobs in order to record them, and how many.
 #[derive(Debug, Default)]
 pub struct Pace {
     /// Processor time of the instance at which the last exposure began, and at which the next may.
     began: Duration,
     next: Option<Duration>,
     exposures: u32,
-    /// What this exposure cost so far.
+    /// The cost of this exposure so far.
     spent: Duration,
-    /// The last exposure was over after a job, for what that had cost.
+    /// The last exposure ended after one job because of its cost.
     is_dear: bool,
-    /// How many more jobs this exposure takes.
+    /// How many more jobs belong to this exposure.
     left: Option<usize>,
 }
 
@@ -54,14 +54,14 @@ impl Pace {
         true
     }
 
-    /// Whether jobs are so dear that the guest should not even offer more than one at a time: it has written the
-    /// parameters of what it offers.
+    /// Whether jobs are so expensive that the guest should not even offer more than one at a time: it writes the
+    /// parameters of each job that it offers.
     pub fn is_one_enough(&self) -> bool {
         self.is_dear
     }
 
-    /// Whether another job is to be exposed; `None` when that is not for recordings to say. When it is not, the
-    /// guest, which offers all that it has, has come to the end of this exposure.
+    /// Whether another job should be exposed; `None` if there is no exposure for recordings. If it should not,
+    /// this exposure is over for the guest, which offers all its jobs.
     pub fn takes_more(&self) -> Option<bool> {
         self.left.map(|left| left > 0)
     }

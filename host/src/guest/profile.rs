@@ -1,20 +1,20 @@
-//! Work and span of the program, measured whatever the schedule: `sateen run --profile`.
+//! Work and span of the program, independent of the schedule: `sateen run --profile`.
 //!
-//! The guest tells of spawns, calls in place and returns (the import `measure`), and the instance's clock is read at
-//! each. The chain of a child begins where its parent's stood at the spawn, wherever the child runs and whoever
-//! exposed it: at a call in place the chain goes back to there, and at its return on from the later end of the two.
-//! What only a schedule has is set aside: making an instance, encoding and decoding what is handed over, and, as soon as
-//! another instance has done it, what each makes for itself and applying updates to its replicas.
+//! The guest reports spawns, calls in place and returns (the import `measure`), and the instance's clock is read at
+//! each. The chain of a child begins at the length of its parent's chain at the spawn, wherever the child runs: at a
+//! call in place the chain goes back to that length, and at the return it continues from the later end of the two.
+//! Costs that only a schedule causes are set aside: making an instance, encoding and decoding values that are handed
+//! over, and, if another instance has already done so, making values for the sandbox and applying updates to replicas.
 //!
-//! Some programs have work that depends on the schedule: where jobs read what others have updated, and where what finishes
-//! first makes the rest useless. The profile says which (`shared_objects` and `dropped` of
+//! The work of some programs depends on the schedule: if jobs read updates of others, or if the first job to finish
+//! makes the rest useless. The profile names these reasons (`shared_objects` and `dropped` of
 //! [`ProgramProfile`](super::ProgramProfile)).
 //!
-//! To be told costs a fifth of a microsecond a job. So what is spawned within a call is measured only if the call takes
-//! long: at least `GRAIN`, and `COST_FACTOR` times what telling takes (`profiler.rs`). That is known from those of the kind and
-//! depth before it, and from the sibling before it, for in a skewed tree siblings are of all sizes. A call that takes
-//! less is one strand. When one was thought short and is not, the next heartbeat has it measured from there on; what it
-//! had spawned before counts as spawned at its beginning, which is wrong by a heartbeat at most.
+//! A report costs a fifth of a microsecond for each job. So jobs spawned within a call are measured only if the call is
+//! long: at least `GRAIN`, and `COST_FACTOR` times the cost of reporting (`profiler.rs`). The length is estimated from
+//! earlier jobs of the kind and depth, and from the sibling before it, because in a skewed tree siblings have all
+//! sizes. A shorter call is one strand. If a call takes longer than expected, it is measured from the next heartbeat
+//! on; jobs that it had spawned before count as spawned at its beginning, with an error of one heartbeat at most.
 
 use std::time::Duration;
 
@@ -27,51 +27,52 @@ use super::control_words;
 use super::imports::NAME_BYTES_MAX;
 use super::memory::{broken, read_text};
 
-/// No more records are remembered than a guest's stack has room for,
+/// Maximum records remembered, as many as a guest's stack has room for,
 const SPAWNED_MAX: usize = 1 << 16;
-/// nor calls than its stack.
+/// and maximum calls, as many as its stack allows.
 const CALLS_MAX: usize = 1 << 22;
 
-/// The instance's own job, or one that it calls in place.
+/// The instance's own job, or a job that it calls in place.
 #[derive(Default)]
 struct Call {
     kind: usize,
     depth: u32,
-    /// The chain where it was spawned,
+    /// The length of the chain at its spawn,
     begin: Duration,
-    /// and where its parent stood when it was called.
+    /// and of its parent's chain at its call.
     parent: Duration,
     /// The work of the instance until then.
     work: Duration,
     children: u32,
-    /// What the last child took.
+    /// The time of the last child.
     sibling: Duration,
 }
 
-/// What the host measures in one instance.
+/// The host's measurements in one instance.
 pub struct Profile {
-    /// The latent jobs whose spawn was told, by the addresses of their records, which rise; and where the chain was.
+    /// The latent jobs whose spawn was reported, by the addresses of their records, which rise; and the length of
+    /// the chain.
     spawned: Vec<(u32, Duration)>,
-    /// The innermost last.
+    /// The calls, the innermost last.
     calls: Vec<Call>,
     /// The instance's job.
     own: Call,
-    /// Where the chain was at the spawn of the exposed job that comes back to be called in place.
+    /// The length of the chain at the spawn of the exposed job that is returned to be called in place.
     pub came_back: Option<Duration>,
-    /// Where the chain was at the spawn of the job that is being exposed.
+    /// The length of the chain at the spawn of the job that is being exposed.
     exposed: Option<Duration>,
-    /// What does not count.
+    /// Activities that do not count.
     pub aside: Aside,
 }
 
-/// How far a guest was within calls and what it makes.
+/// A guest's nesting in calls and in activities that do not count.
 pub struct Within {
     calls: usize,
     aside: aside::Within,
 }
 
 impl Profile {
-    /// What an instance does does not count before it has its parameters.
+    /// An instance's activities do not count before it has its parameters.
     pub fn new() -> Self {
         Self {
             spawned: Vec::new(),
@@ -83,26 +84,26 @@ impl Profile {
         }
     }
 
-    /// Where the chain was at the spawn of the job at `record`, which is within the innermost call.
+    /// The length of the chain at the spawn of the job at `record`, which is within the innermost call.
     fn spawned_at(&self, record: u32, now: Duration) -> Duration {
         let begin = self.calls.last().map_or(Duration::ZERO, |call| call.begin);
         let found = self.spawned.binary_search_by_key(&record, |(address, _)| *address);
         found.map_or(begin, |at| self.spawned[at].1).clamp(begin.min(now), now)
     }
 
-    /// Where the chain of the job that is being exposed begins, if that was told.
+    /// The start of the chain of the job that is being exposed, if it was reported.
     pub fn take_exposed(&mut self) -> Option<Duration> {
         self.exposed.take()
     }
 
-    /// How far the guest is within calls in place, and what it makes.
+    /// The guest's current nesting in calls in place and in activities that do not count.
     pub fn within(&self) -> Within {
         Within { calls: self.calls.len(), aside: self.aside.within() }
     }
 }
 
 impl Guest {
-    /// What the guest was within and `kept` was not has come to a bad end.
+    /// The calls and activities that the guest was within, except those in `kept`, have failed.
     pub fn forget_within(&mut self, kept: &Within) {
         if let Some(profile) = &mut self.profile {
             profile.calls.truncate(kept.calls);
@@ -129,7 +130,7 @@ impl Guest {
     }
 }
 
-/// The import `measure`: the guest tells what comes next.
+/// The import `measure`: the guest reports its next event.
 pub fn measure(
     mut caller: Caller<'_, Guest>,
     moment: u32,
@@ -144,7 +145,7 @@ pub fn measure(
         return note_update(&caller, record, depth);
     }
     let guest = caller.data_mut();
-    // A guest that was not asked to may tell what it likes.
+    // Reports of a guest that was not asked are ignored.
     let Some(profile) = &mut guest.profile else { return Ok(0) };
     let (work, now) = guest.clock.total_work_and_span();
     match moment {
@@ -210,14 +211,14 @@ pub fn measure(
             }
         }
         Moment::CaughtUp => return guest.applied_before(record),
-        // Told above.
+        // Reported above.
         Moment::Updated => {}
     }
     Ok(0)
 }
 
-/// The guest updates an object of the type with this name. What the root itself updates, it does in the same order
-/// whatever the schedule.
+/// The guest updates an object of the type with this name. The root's own updates have the same order whatever the
+/// schedule.
 fn note_update(caller: &Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<u32> {
     let guest = caller.data();
     if let Some(profiler) = guest.registry.profiler() {
@@ -229,8 +230,8 @@ fn note_update(caller: &Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::
     Ok(0)
 }
 
-/// Has the guest tell of all that it does from here on. At the start, and at each heartbeat: what was thought to be
-/// short may not be.
+/// Makes the guest report everything that it does from here on. Called at the start and at each heartbeat: a job
+/// that was expected to be short may be long.
 pub fn measure_all(store: StoreContextMut<'_, Guest>) {
     if store.data().profile.is_some() {
         control_words::measure_all(store);

@@ -1,4 +1,4 @@
-//! What all instances of a profiled run measure together, and what comes of it.
+//! The measurements of all instances of a profiled run, and the profile made of them.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,39 +8,39 @@ use parking_lot::Mutex;
 
 use super::aside::{Made, PerSandbox};
 
-/// Spawns within calls that take less are not measured.
+/// Spawns within shorter calls are not measured.
 const GRAIN: Duration = Duration::from_micros(50);
-/// What it takes to tell of a job.
+/// The cost of reporting a job.
 const JOB_COST: Duration = Duration::from_nanos(200);
-/// A call must take so many times what telling of its children takes.
+/// A call must take at least this many times the cost of reporting its children.
 const COST_FACTOR: u32 = 40;
-/// A call may take so many times what the sibling before it took.
+/// A call may take up to this many times as long as the sibling before it.
 const SIBLING_FACTOR: u32 = 3;
-/// Depths that are told apart; deeper ones count as the last.
+/// Number of distinct depths; deeper ones count as the last.
 const LEVELS: usize = 64;
-/// Means follow the last calls, about so many.
+/// Means cover about this many of the last calls.
 const MEMORY: u64 = 256;
-/// Means of children are kept in so many parts of one.
+/// Means of numbers of children are kept in units of one part in this many.
 const PARTS: u64 = 16;
-/// Types of shared objects that are named.
+/// Maximum types of shared objects that are named.
 const NAMES_MAX: usize = 16;
 
-/// What is known of the jobs of one kind and depth.
+/// Measurements of the jobs of one kind and depth.
 #[derive(Default)]
 pub struct Level {
     calls: AtomicU64,
     work_ns: AtomicU64,
     mean_ns: AtomicU64,
-    /// Jobs that one spawns and calls, in parts.
+    /// Mean number of jobs that one job spawns and calls, in these units.
     mean_children: AtomicU64,
 }
 
-/// What a profiled run has measured, by all of its instances.
+/// The measurements of a profiled run, of all its instances.
 pub struct Profiler {
     /// By kind, then by depth.
     levels: Vec<Level>,
     total: Mutex<Option<(Duration, Duration)>>,
-    /// What instances make for themselves.
+    /// Values that instances make for themselves.
     pub made: Made,
     /// The types of shared objects that jobs have updated.
     updated: Mutex<BTreeSet<String>>,
@@ -51,17 +51,19 @@ pub struct Profiler {
 /// Work and span of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramProfile {
-    /// What one worker would take for it.
+    /// The time that one worker would take.
     pub work: Duration,
-    /// The longest chain of what must wait for one another: what it would take with any number of workers.
+    /// The longest chain of pieces that must wait for one another: the least time with any number of workers.
     pub span: Duration,
     /// The jobs that were measured, by kind and depth.
     pub levels: Vec<ProfileLevel>,
-    /// The types of shared objects that jobs have updated. What a job does may depend on which updates have come to it.
+    /// The types of shared objects that jobs have updated. The work of a job may depend on which updates have reached
+    /// it.
     pub shared_objects: Vec<String>,
-    /// The kinds of jobs that were dropped from their sets. How many had been done by then depends on the schedule.
+    /// The kinds of jobs that were dropped from their sets. The number of jobs done by then depends on the
+    /// schedule.
     pub dropped: Vec<String>,
-    /// What sandboxes have made for themselves.
+    /// Values that sandboxes have made for themselves.
     pub per_sandbox: PerSandbox,
 }
 
@@ -70,11 +72,11 @@ pub struct ProgramProfile {
 pub struct ProfileLevel {
     /// The kind's name.
     pub job: String,
-    /// Spawns below the root; the last stands for all deeper ones.
+    /// Spawns below the root; the last depth stands for all deeper ones.
     pub depth: usize,
     /// Jobs that were measured.
     pub jobs: u64,
-    /// How long these took on average, with all below them, in seconds of work.
+    /// Their mean work in seconds, including all jobs below them.
     pub mean_s: f64,
 }
 
@@ -87,7 +89,7 @@ impl ProgramProfile {
 }
 
 impl Profiler {
-    /// For an app with so many kinds of jobs.
+    /// A profiler for an app with this many kinds of jobs.
     pub fn new(kinds: usize) -> Self {
         Self {
             levels: std::iter::repeat_with(Level::default).take(kinds * LEVELS).collect(),
@@ -117,12 +119,12 @@ impl Profiler {
         }
     }
 
-    /// The root's job has come to its end.
+    /// The root's job has ended.
     pub fn finish(&self, work: Duration, span: Duration) {
         *self.total.lock() = Some((work, span));
     }
 
-    /// What was measured, if the run has finished; `name` names the kinds.
+    /// The profile, if the run has finished; `name` returns the names of kinds.
     pub fn profile(&self, name: impl Fn(usize) -> String) -> Option<ProgramProfile> {
         let (work, span) = (*self.total.lock())?;
         let measured = self.levels.iter().enumerate().filter_map(|(at, level)| {
@@ -143,7 +145,8 @@ impl Profiler {
 }
 
 impl Level {
-    /// Counts a job that took so long with so many children. Others may do so at once: then one is not in the means.
+    /// Adds a job with its time and number of children. If two instances do so at once, one job may be missing in
+    /// the means.
     pub fn note(&self, took: Duration, children: u32) {
         let took = in_ns(took);
         let calls = self.calls.fetch_add(1, Relaxed) + 1;
@@ -155,8 +158,7 @@ impl Level {
         }
     }
 
-    /// Whether it is worth its cost to measure what is spawned within a job that comes after a sibling which
-    /// took so long.
+    /// Whether spawns within a job are worth measuring, if the sibling before it took this long.
     pub fn is_worth_measuring(&self, sibling: Duration) -> bool {
         if self.calls.load(Relaxed) == 0 {
             return true;
@@ -167,7 +169,7 @@ impl Level {
     }
 }
 
-/// In nanoseconds; so many that some can be added.
+/// In nanoseconds, capped so that some can be added.
 fn in_ns(took: Duration) -> u64 {
     u64::try_from(took.as_nanos()).unwrap_or(u64::MAX >> 8).min(u64::MAX >> 8)
 }

@@ -1,4 +1,5 @@
-//! The jobs that a guest calls in place and whose results it will report, and what of its work others can have.
+//! The jobs that a guest calls in place and whose results it will report, and the part of its work that other
+//! hosts can reuse.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use super::Guest;
 use super::catch_up::Before;
 use crate::scheduler::{Job, LazyKey};
 
-/// So many of a job's recorded ancestors within its instance travel with it.
+/// Maximum recorded ancestors within its instance that are sent with a job.
 const RECORDED_ABOVE_MAX: usize = 16;
 
 /// A job that the guest calls in place and whose result it will report.
@@ -18,9 +19,9 @@ pub struct Recording {
     pub key: Arc<LazyKey>,
     /// It, or a job above it, was lost in a crash.
     pub is_redone: bool,
-    /// If it was begun before: what is to be as before when it ends.
+    /// If it was begun before: the state to restore when it ends.
     pub before: Option<Before>,
-    /// Where the clock stood.
+    /// The reading of the clock at its start.
     pub work: Duration,
     pub span: Duration,
 }
@@ -29,7 +30,7 @@ pub struct Recording {
 struct Call {
     number: u32,
     recording: Recording,
-    /// How deep spawns were looked up outside of it.
+    /// The depth to which spawns were looked up outside of it.
     outer_lookup_bound: u32,
     /// Work within it, but not within another recording, whose result others can have.
     saved: Duration,
@@ -49,14 +50,14 @@ pub struct Recordings {
     calls: Vec<Call>,
     /// Spawns from less than this depth are looked up, while lookups may find anything.
     lookup_bound: u32,
-    /// Work outside of them whose result others can have.
+    /// Work outside of them whose result others can reuse.
     saved: Duration,
-    /// The least of the instance's work that was not saved at any heartbeat since its host began to leave.
+    /// The minimum of the instance's unsaved work at all heartbeats since its host began to leave.
     least_unsaved: Option<Duration>,
 }
 
 impl Recordings {
-    /// How many there are.
+    /// The number of recordings.
     pub fn count(&self) -> usize {
         self.calls.len()
     }
@@ -66,12 +67,12 @@ impl Recordings {
         self.lookup_bound
     }
 
-    /// The same outside of all calls in place, of which there is none yet.
+    /// The same outside of all calls in place; there are none yet.
     pub fn set_lookup_bound(&mut self, bound: u32) {
         self.lookup_bound = bound;
     }
 
-    /// The job `number` is called in place, whose own spawns are looked up down to `lookup_bound`.
+    /// The job `number` is called in place; its own spawns are looked up down to `lookup_bound`.
     pub fn begin(&mut self, number: u32, recording: Recording, lookup_bound: u32) {
         let outer_lookup_bound = self.lookup_bound;
         self.lookup_bound = outer_lookup_bound.max(lookup_bound);
@@ -84,20 +85,20 @@ impl Recordings {
         Some(&call.recording)
     }
 
-    /// Its place, the outermost first.
+    /// Its index, the outermost first.
     fn position(&self, number: u32) -> Option<usize> {
         self.calls.iter().rposition(|call| call.number == number)
     }
 
-    /// The innermost ends: its number, and what there was to it.
+    /// The innermost recording ends: its number and its data.
     fn pop(&mut self) -> Option<(u32, Ended)> {
         let Call { number, recording, outer_lookup_bound, saved } = self.calls.pop()?;
         self.lookup_bound = outer_lookup_bound;
         Some((number, Ended { recording, saved }))
     }
 
-    /// The calls that a job is within which was spawned at this depth: what is recorded of it is superfluous when
-    /// one of them is. The innermost suffice.
+    /// The calls around a job that was spawned at this depth: its own record is superfluous once one of them is
+    /// recorded. The innermost calls suffice.
     pub fn above(&self, depth: u32) -> Vec<Arc<LazyKey>> {
         let above: Vec<&Recording> =
             self.recordings().filter(|recording| recording.job.spawned_at < depth).collect();
@@ -105,7 +106,7 @@ impl Recordings {
         above.into_iter().skip(skipped).map(|recording| recording.key.clone()).collect()
     }
 
-    /// Whether a spawn from this depth is of a job called in place that was lost in a crash.
+    /// Whether a spawn from this depth belongs to a job called in place that was lost in a crash.
     pub fn is_redone_above(&self, depth: u32) -> bool {
         self.recordings().any(|recording| recording.is_redone && recording.job.spawned_at < depth)
     }
@@ -114,31 +115,31 @@ impl Recordings {
         self.calls.iter().map(|call| &call.recording)
     }
 
-    /// Counts work whose result others can have.
+    /// Counts work whose result others can reuse.
     pub fn count_saved(&mut self, work: Duration) {
         let saved = self.calls.last_mut().map_or(&mut self.saved, |call| &mut call.saved);
         *saved = saved.saturating_add(work);
     }
 
-    /// All work whose result others can have.
+    /// All work whose result others can reuse.
     pub fn saved(&self) -> Duration {
         let within: Duration = self.calls.iter().map(|call| call.saved).sum();
         within.saturating_add(self.saved)
     }
 
-    /// Notes how much is not saved, of a host that leaves.
+    /// Notes the unsaved work, on a host that leaves.
     pub fn note_unsaved(&mut self, unsaved: Duration) {
         self.least_unsaved = Some(self.least_unsaved.map_or(unsaved, |least| least.min(unsaved)));
     }
 
-    /// The least that was not saved since the host began to leave.
+    /// The minimum of unsaved work since the host began to leave.
     pub fn least_unsaved(&self) -> Option<Duration> {
         self.least_unsaved
     }
 }
 
 impl Guest {
-    /// The recording of the job `number` comes to its end; those within it trapped and never will.
+    /// The recording of the job `number` ends; those within it trapped and will never end.
     pub fn end_recording(&mut self, number: u32, what: fn(work_ns: u64) -> NoteKind) -> Option<Ended> {
         let at = self.recordings.position(number)?;
         self.forget_recordings(at + 1);
@@ -150,7 +151,7 @@ impl Guest {
         ended
     }
 
-    /// All recordings but the first `kept` have come to a bad end.
+    /// All recordings except the first `kept` have failed.
     pub fn forget_recordings(&mut self, kept: usize) {
         while self.recordings.count() > kept {
             if let Some((number, ended)) = self.recordings.pop() {
@@ -160,7 +161,7 @@ impl Guest {
         }
     }
 
-    /// The instance is gone, and with it all that it called in place, the outermost first.
+    /// The instance is gone, with all jobs that it called in place, the outermost first.
     pub fn abort_recordings(&mut self) {
         for call in std::mem::take(&mut self.recordings.calls) {
             self.end_repeating_of(&call.recording, |_| NoteKind::Aborted);
@@ -183,7 +184,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Of a job that was spawned from this depth.
+    /// For a job that was spawned from this depth.
     fn recording(depth: u32, is_redone: bool) -> Recording {
         let root = KeyMaker::new(1, 0, BlobHash([0; 32]), "main", &[]);
         let keys = Arc::new(Keys { root, by_kind: Vec::new(), within_run: Vec::new(), run_name: Vec::new() });

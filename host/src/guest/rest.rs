@@ -1,9 +1,10 @@
 //! When the guests of a host that leaves come to rest.
 //!
-//! Whoever goes on with a job elsewhere has what was recorded of it; the rest of what its guest has done is done
-//! again. So a guest goes on for a while with what it is in, until next to nothing of its work is unsaved: what it
-//! begins from here on is exposed within a heartbeat, and so is saved when it ends. But if more and more is unsaved,
-//! that is its caller's own work, which is saved only with the caller's result, and the sooner it rests the better.
+//! A host that continues with a job has its recorded results; the rest of the guest's work is done again. So a guest
+//! continues for a while with its current calls, until next to nothing of its work is unsaved: jobs that begin from
+//! here on are exposed within a heartbeat, and so are saved when they end. But if more and more work is unsaved, it
+//! is the caller's own work, which is saved only with the caller's result, and the guest should rest as soon as
+//! possible.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +14,14 @@ use sateen_protocol::limits::FINISHING_MAX;
 use super::Guest;
 use crate::scheduler::{Job, Remote};
 
-/// Less than this need not be saved, nor less than such a part of the time that was spent on saving.
+/// Less work than this need not be saved, nor less than this part of the time that was spent on saving.
 const UNSAVED_MIN: Duration = Duration::from_millis(1);
 const UNSAVED_PART: u32 = 400;
-/// A guest that has so much more unsaved work than before does not get rid of it.
+/// If a guest has this much more unsaved work than before, waiting does not help.
 const UNSAVED_MORE_MAX: Duration = Duration::from_millis(100);
 
 impl Guest {
-    /// Takes an exposed job back to be called in place, if nobody has claimed it and this guest does not rest.
+    /// Takes an exposed job back to call it in place, if it is not claimed and this guest does not rest.
     pub fn reclaim(&self, job: &Arc<Job>) -> Option<Vec<u8>> {
         if self.rests() {
             return None;
@@ -36,7 +37,7 @@ impl Guest {
         self.drains_for().is_some_and(|drains_for| drains_for >= FINISHING_MAX || !self.is_unsaved())
     }
 
-    /// Whether work would be lost if this instance ended now, and less if it went on.
+    /// Whether work would be lost if this instance ended now, and less if it continued.
     pub fn is_unsaved(&self) -> bool {
         let unsaved = self.unsaved();
         let grows = self.recordings.least_unsaved().is_some_and(|least| unsaved > least + UNSAVED_MORE_MAX);
@@ -44,7 +45,7 @@ impl Guest {
         self.record_every().is_some() && unsaved >= counts && !grows
     }
 
-    /// At each heartbeat.
+    /// Called at each heartbeat.
     pub fn look_what_is_unsaved(&mut self) {
         if self.registry.is_draining() {
             let unsaved = self.unsaved();
@@ -52,7 +53,7 @@ impl Guest {
         }
     }
 
-    /// Work of this instance that would be done again if it ended now.
+    /// Work of this instance that would have to be done again if it ended now.
     fn unsaved(&self) -> Duration {
         self.clock.work_so_far().saturating_sub(self.recordings.saved())
     }

@@ -1,4 +1,4 @@
-//! What the host knows of one instance.
+//! The host's state of one instance.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,9 +29,9 @@ use crate::scheduler::{Doing, Registry, Task, end_turn, own_index};
 pub struct LogLine {
     /// The job that the instance runs.
     pub job: String,
-    /// The same as the tree of the run has it, if that is spread over hosts.
+    /// The job in the run's tree, if the run is spread over hosts.
     pub tag: Option<JobTag>,
-    /// What it wrote.
+    /// The text.
     pub text: String,
 }
 
@@ -39,9 +39,9 @@ pub struct LogLine {
 pub struct Guest {
     pub registry: Arc<Registry>,
     pub job: OwnJob,
-    /// What it has exposed and not synced.
+    /// The jobs that it has exposed and not synced.
     pub children: Children,
-    /// What it calls in place and will report.
+    /// The jobs that it calls in place and will report.
     pub recordings: Recordings,
     pub exposure: Exposure,
     pub exports: Exports,
@@ -51,7 +51,7 @@ pub struct Guest {
     pub objects: GuestObjects,
     pub failures: Failures,
     pub clock: Clock,
-    /// What of its work is repeated.
+    /// The repeated part of its work.
     pub catch_up: CatchUp,
     /// In a run that is profiled.
     pub profile: Option<Profile>,
@@ -95,7 +95,7 @@ impl Guest {
         }
     }
 
-    /// Tells the driver that its job has begun, if that is another host's.
+    /// Notifies the driver that its job has begun, if the job belongs to another host.
     pub fn announce_begun(&self) {
         if let (Some(held), Some(remote)) = (self.job.held(), &self.registry.grid) {
             let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
@@ -109,7 +109,7 @@ impl Guest {
             end_turn();
             return self.registry.begin_turn(|| self.check().is_err());
         };
-        // Taken down before the turn ends: whoever gets it may take this very core.
+        // Noted before the turn ends: the next worker may take this core.
         let stands = if self.registry.is_paused() { Doing::Nothing } else { Doing::Others };
         let did = remote.begin_doing(stands);
         end_turn();
@@ -118,17 +118,17 @@ impl Guest {
         remote.begin_doing(did);
     }
 
-    /// How often finished work is to be recorded.
+    /// How often finished work is recorded.
     pub fn record_every(&self) -> Option<Duration> {
         self.registry.grid.as_ref()?.record_every
     }
 
-    /// Spawns from less than this depth are to be looked up now, as far as the guest knows of it.
+    /// Spawns from less than this depth are looked up now, as far as the guest knows.
     pub fn looks_up_below(&self) -> u32 {
         self.recordings.lookup_bound().min(self.control.lookup_below())
     }
 
-    /// Whether this instance is to stop.
+    /// Whether this instance must stop.
     pub fn check(&self) -> Result<(), Stop> {
         if self.registry.is_stopping() {
             return Err(Stop::Stopped);
@@ -144,7 +144,7 @@ impl Guest {
 }
 
 impl Drop for Guest {
-    /// What an instance spawned is of no use when it is gone.
+    /// The jobs that an instance spawned are useless when it is gone.
     fn drop(&mut self) {
         for job in self.children.take_all() {
             self.registry.abandon(&job);

@@ -1,11 +1,11 @@
-//! Why a call into a guest came to a bad end.
+//! Why a call into a guest failed.
 
 use wasmtime::AsContextMut;
 
 use super::Guest;
 use crate::failure::{JobFailure, Stop, classify};
 
-/// What a guest has failed with, until it traps for it.
+/// The failure of a guest, until it traps because of it.
 #[derive(Default)]
 pub struct Failures {
     child: Option<JobFailure>,
@@ -13,7 +13,7 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// How the child failed that was synced last.
+    /// The error of the child that was synced last.
     pub fn note_child(&mut self, failure: JobFailure) {
         self.child = Some(failure);
     }
@@ -22,7 +22,7 @@ impl Failures {
         self.child.take()
     }
 
-    /// What the trap will mean that a panic ends in.
+    /// The reason of the trap that ends a panic.
     pub fn note_panic(&mut self, stop: Stop) {
         self.panic = Some(stop);
     }
@@ -32,7 +32,7 @@ impl Failures {
     }
 }
 
-/// What `error`, which ended a call into the guest, means.
+/// The meaning of `error`, which ended a call into the guest.
 pub fn stop_of(mut store: impl AsContextMut<Data = Guest>, error: &wasmtime::Error) -> Stop {
     let mut store = store.as_context_mut();
     let off_stack = is_off_its_stack(&mut store);
@@ -42,8 +42,8 @@ pub fn stop_of(mut store: impl AsContextMut<Data = Guest>, error: &wasmtime::Err
     classify(error, guest.registry.app.job_functions(), guest.job_name(), stack_bytes_max, panic, off_stack)
 }
 
-/// Rust and C guests keep a stack at the start of their memory, growing down: beyond its end, the
-/// pointer to it wraps around to the very top of the 32-bit space. Unknown when it is not exported.
+/// Rust and C guests keep a stack at the start of their memory, growing down: beyond its end, the pointer to it
+/// wraps around to the very top of the 32-bit space. Unknown if it is not exported.
 fn is_off_its_stack(store: &mut wasmtime::StoreContextMut<'_, Guest>) -> Option<bool> {
     let (pointer, memory) = (store.data().exports.stack_pointer()?, store.data().exports.memory()?);
     let pointer = pointer.get(&mut *store).i32()?.cast_unsigned();

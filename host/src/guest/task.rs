@@ -13,7 +13,7 @@ use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Job, Object, Registry, Task};
 
-/// What a task is to do.
+/// The job of a task.
 pub enum Assignment {
     /// An entry point, with the words of the command line.
     Root { name: String, export: ModuleExport },
@@ -51,7 +51,7 @@ pub async fn run_task(registry: Arc<Registry>, task: Task, assignment: Assignmen
     if result.is_err() {
         guest.forget_made();
     }
-    // What a failed job did counts, unlike what an aborted one did.
+    // The work of a failed job counts, unlike that of an aborted one.
     if matches!(result, Err(Stop::Aborted)) {
         guest.forget_applied();
     }
@@ -60,7 +60,7 @@ pub async fn run_task(registry: Arc<Registry>, task: Task, assignment: Assignmen
 }
 
 async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Vec<u8>, Stop> {
-    // It may have been aborted, or the run have ended, before its turn came.
+    // The job may have been aborted, or the run may have ended, before its turn came.
     store.data().check()?;
     let limits = store.data().registry.limits().clone();
     store.limiter(|guest| &mut guest.limiter);

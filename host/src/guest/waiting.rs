@@ -1,4 +1,4 @@
-//! How an instance waits: suspended, while its worker goes on with something else.
+//! How an instance waits: suspended, while its worker continues with another task.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use super::Guest;
 use crate::failure::Stop;
 use crate::scheduler::{Job, Outcome};
 
-/// What a wait ends with.
+/// The outcome of a wait.
 pub enum Waited {
-    /// Somebody ran the job.
+    /// The job was run.
     Outcome(Outcome),
-    /// It came back, and its owner has it: its parameters.
+    /// It came back to its owner: its parameters.
     Reclaimed(Vec<u8>),
 }
 
-/// Waits for a job that its owner cannot take back. The guest is suspended; its worker goes on with
-/// something else.
+/// Waits for a job that its owner cannot take back. The guest is suspended; its worker continues with another
+/// task.
 pub async fn wait_for(guest: &Guest, job: &Arc<Job>) -> Result<Waited, Stop> {
     wait_until(
         guest,
@@ -30,8 +30,8 @@ pub async fn wait_for(guest: &Guest, job: &Arc<Job>) -> Result<Waited, Stop> {
     .await
 }
 
-/// Waits until `look` gives something, which it may whenever one of the guest's jobs has an outcome or is
-/// open again; `is_elsewhere` while that is for other hosts to bring about.
+/// Waits until `look` returns something, which it may do whenever one of the guest's jobs has an outcome or is
+/// open again; `is_elsewhere` while that depends on other hosts.
 pub async fn wait_until<T>(
     guest: &Guest,
     is_elsewhere: impl Fn() -> bool,
@@ -39,8 +39,8 @@ pub async fn wait_until<T>(
 ) -> Result<T, Stop> {
     let (registry, task) = (&guest.registry, guest.job.task());
     let result = poll_fn(|context| {
-        // Registered first and looked at afterwards: whoever completes or opens the job, aborts this
-        // task or ends the run does so before it wakes.
+        // Registers first and checks afterwards: code that completes or opens the job, aborts this task or ends
+        // the run does so before it wakes the task.
         registry.tasks.register_waiting(task, context.waker(), guest.is_unsaved() && is_elsewhere());
         if let Err(stop) = guest.check() {
             return Poll::Ready(Err(stop));
@@ -52,8 +52,8 @@ pub async fn wait_until<T>(
     result
 }
 
-/// Waits until `look` finds what it looks for. It looks whenever something has come to an object, and now
-/// and then. The guest is suspended; its worker goes on with something else.
+/// Waits until `look` returns something. It is called whenever an object has changed, and now and then. The
+/// guest is suspended; its worker continues with another task.
 pub async fn wait_for_objects<T>(
     guest: &Guest,
     mut look: impl FnMut() -> Option<Result<T, Stop>>,
@@ -61,7 +61,7 @@ pub async fn wait_for_objects<T>(
     let (registry, task) = (&guest.registry, guest.job.task());
     let _waiting = registry.objects.wait(task);
     let result = poll_fn(|context| {
-        // Registered first and looked at afterwards, as in `wait_for`.
+        // Registers first and checks afterwards, as in `wait_for`.
         registry.tasks.register_waiting(task, context.waker(), false);
         if let Err(stop) = guest.check() {
             return Poll::Ready(Err(stop));

@@ -13,7 +13,7 @@ use crate::failure::RunError;
 use crate::guest::{Guest, linker};
 use crate::run::encode_arguments;
 
-/// A module, inspected and compiled for an engine. Cheap to clone.
+/// A module, inspected and compiled for an engine. Clones are cheap.
 #[derive(Clone)]
 pub struct App(pub(crate) Arc<Loaded>);
 
@@ -23,16 +23,16 @@ pub(crate) struct Loaded {
     pub engine: Engine,
     pub instance_pre: InstancePre<Guest>,
     pub memory: ModuleExport,
-    /// What an instance begins with, in bytes.
+    /// Initial memory of an instance, in bytes.
     pub memory_bytes_min: usize,
-    /// Where its own stack ends, in its memory.
+    /// The address at which the module's own stack ends, in its memory.
     pub stack_pointer: Option<ModuleExport>,
     /// By kind: the job's name and its export.
     pub jobs: Vec<(String, ModuleExport)>,
     pub attempt: Option<ModuleExport>,
-    /// Whether it takes jobs from sets: only such a guest has the control word for them.
+    /// Whether the module takes jobs from sets: only such a guest has the control word for them.
     pub has_sets: bool,
-    /// Whether it tells what a profile needs: only such a guest has the control word for it.
+    /// Whether the module reports what a profile needs: only such a guest has the control word for it.
     pub measures: bool,
 }
 
@@ -44,7 +44,7 @@ impl App {
     /// Loads the module `bytes`, from the `cache` if it has been compiled before.
     ///
     /// # Errors
-    /// When the module is refused; the message says why.
+    /// If the module is refused; the message says why.
     pub fn load(engine: &Engine, bytes: &[u8], cache: Option<&ModuleCache>) -> Result<Self, RunError> {
         Self::load_by(engine, bytes, |hash| {
             if let Some(module) = cache.and_then(|cache| cache.get(engine, hash)) {
@@ -59,7 +59,7 @@ impl App {
         })
     }
 
-    /// As [`load`](Self::load); the code of the module with this hash comes from `compiled`.
+    /// Like [`load`](Self::load), but the code of the module with this hash comes from `compiled`.
     pub(super) fn load_by(
         engine: &Engine,
         bytes: &[u8],
@@ -107,10 +107,10 @@ impl App {
     }
 
     /// The key of a run's root job, and its encoded parameters: the entry point `function` with the words
-    /// `arguments`. `salt` is what else its result depends on.
+    /// `arguments`. `salt` stands for everything else on which its result depends.
     ///
     /// # Errors
-    /// When the arguments cannot be encoded.
+    /// If the arguments cannot be encoded.
     pub fn root_key(
         &self,
         function: &str,
@@ -140,7 +140,7 @@ impl App {
         KeyMaker::new(sateen_abi::VERSION, self.profile(), self.0.hash, function, salt)
     }
 
-    /// How its results depend on the machine, as part of its keys: no floats, floats, floats with
+    /// How the module's results depend on the machine, as part of its keys: no floats, floats, floats with
     /// canonical NaNs.
     fn profile(&self) -> u8 {
         match (self.0.inspection.determinism, self.0.engine.strict_nan) {
@@ -150,15 +150,15 @@ impl App {
         }
     }
 
-    /// What the module is.
+    /// The properties of the module.
     pub fn inspection(&self) -> &Inspection {
         &self.0.inspection
     }
 
-    /// Where the entry point `name` is.
+    /// The export of the entry point `name`.
     ///
     /// # Errors
-    /// When there is none; the message lists those there are.
+    /// If there is none; the message lists the existing ones.
     pub(crate) fn main(&self, name: &str) -> Result<ModuleExport, RunError> {
         let found = self.0.instance_pre.module().get_export_index(&format!("{MAIN_PREFIX}{name}"));
         found.ok_or_else(|| {
@@ -171,10 +171,10 @@ impl App {
         })
     }
 
-    /// Where the job `name` is.
+    /// The export of the job `name`.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub(crate) fn job(&self, name: &str) -> Result<ModuleExport, RunError> {
         let found = self.0.jobs.iter().find(|(known, _)| known == name);
         found.map(|(_, export)| *export).ok_or_else(|| {
@@ -182,7 +182,7 @@ impl App {
         })
     }
 
-    /// Each job's name, and its function's name or whole path.
+    /// Each job's name, and its function's name or full path.
     pub(crate) fn job_functions(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         let functions = &self.0.inspection.functions_of_renamed_jobs;
         self.0.jobs.iter().map(|(name, _)| (name.as_str(), functions.get(name).unwrap_or(name).as_str()))

@@ -1,8 +1,8 @@
-//! Compiled code, kept in a private folder so that a module is compiled once a machine.
+//! Compiled code, kept in a private folder so that a module is compiled once on each machine.
 //!
-//! Loading compiled code means trusting its bytes completely. So each file carries a keyed hash under
-//! a secret that never leaves the folder, and is read whole before it is checked: what somebody else
-//! put there, or a torn write left, is a miss. Nothing compiled ever comes from elsewhere.
+//! Loading compiled code means trusting its bytes completely. So each file carries a keyed hash under a secret
+//! that never leaves the folder, and is read whole before it is checked. A file from somebody else, or from an
+//! interrupted write, counts as a miss. Compiled code never comes from elsewhere.
 
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use crate::engine::Engine;
 
 const HASH_BYTES: usize = 32;
-/// What the folder may hold; the files unused for longest go first.
+/// Maximum bytes in the folder; the files that were not used for the longest time are deleted first.
 const CACHE_BYTES_MAX: u64 = 1 << 30;
 
 /// A folder of compiled modules that only this user can read or write.
@@ -27,7 +27,7 @@ impl ModuleCache {
     /// The cache in this user's cache folder, or in the folder that `SATEEN_CACHE_DIR` names.
     ///
     /// # Errors
-    /// When there is no such folder and none can be made.
+    /// If there is no such folder and none can be made.
     pub fn of_user() -> io::Result<Self> {
         let folder = match std::env::var_os("SATEEN_CACHE_DIR") {
             Some(folder) => PathBuf::from(folder),
@@ -39,17 +39,17 @@ impl ModuleCache {
         Self::open(&folder.join("modules"))
     }
 
-    /// The cache in `folder`, which is made if it is not there.
+    /// The cache in `folder`, which is made if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be made or read, or when others may write to it.
+    /// If it cannot be made or read, or if others may write to it.
     pub fn open(folder: &Path) -> io::Result<Self> {
         make_private(folder)?;
         let secret = read_secret(&folder.join("secret"))?;
         Ok(Self { folder: folder.to_owned(), secret })
     }
 
-    /// The compiled code of the module with this hash, if it is there and whole.
+    /// The compiled code of the module with this hash, if the cache has it and it is intact.
     pub(super) fn get(&self, engine: &Engine, module_hash: &blake3::Hash) -> Option<wasmtime::Module> {
         let path = self.path(engine, module_hash);
         let mut file = File::open(&path).ok()?;
@@ -70,7 +70,7 @@ impl ModuleCache {
         Some(module)
     }
 
-    /// Keeps the compiled code of a module. A failure costs only a compilation later.
+    /// Stores the compiled code of a module. A failure only costs another compilation later.
     pub(super) fn put(
         &self,
         engine: &Engine,
@@ -93,14 +93,14 @@ impl ModuleCache {
         Ok(file)
     }
 
-    /// Where in a [`new_file`](Self::new_file) the code goes.
+    /// The offset of the code in a [`new_file`](Self::new_file).
     pub(super) fn place_for_code(file: &tempfile::NamedTempFile) -> io::Result<File> {
         let mut place = file.reopen()?;
         place.seek(SeekFrom::Start(HASH_BYTES as u64))?;
         Ok(place)
     }
 
-    /// Keeps what was written to a [`new_file`](Self::new_file) as the code of a module.
+    /// Stores the contents of a [`new_file`](Self::new_file) as the code of a module.
     pub(super) fn keep(
         &self,
         engine: &Engine,
@@ -125,8 +125,8 @@ impl ModuleCache {
         hasher.finalize()
     }
 
-    /// The file for a module as this engine compiles it: another version of wasmtime, other settings
-    /// or another processor make another name.
+    /// The file for a module as this engine compiles it: the name differs for another version of wasmtime,
+    /// other settings or another processor.
     fn path(&self, engine: &Engine, module_hash: &blake3::Hash) -> PathBuf {
         let mut name = NameHasher(blake3::Hasher::new());
         engine.inner.precompile_compatibility_hash().hash(&mut name);
@@ -156,7 +156,7 @@ impl ModuleCache {
     }
 }
 
-/// Feeds blake3 with what the engine hashes of itself.
+/// Feeds the engine's hash of itself to blake3.
 struct NameHasher(blake3::Hasher);
 
 impl Hasher for NameHasher {
@@ -179,7 +179,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             format!(
-                "others may write to {}; take that right away, or name another folder with SATEEN_CACHE_DIR",
+                "others may write to {}; remove that permission, or name another folder with SATEEN_CACHE_DIR",
                 folder.display()
             ),
         ));
@@ -203,7 +203,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// The folder's secret; made at the first use, by whichever process is first.
+/// The folder's secret, which the first process that needs it makes.
 fn read_secret(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
     if let Ok(bytes) = fs::read(path)
         && let Ok(secret) = bytes.try_into()

@@ -1,8 +1,8 @@
 //! Compiling a stranger's module in a process of its own.
 //!
-//! A module can be made that takes minutes and gigabytes to compile, and a compiler cannot be stopped from within.
-//! So a host has a child of its own program do it, which stands back behind other programs, has limits on its
-//! memory and its time, and is killed when nobody wants the module any more. It dies with the host.
+//! A module can be built so that compiling it takes minutes and gigabytes, and a compiler cannot be stopped from
+//! within. So a host compiles in a child process of its own program. The child has a low priority and limits on
+//! its memory and time, and is killed when the module is not wanted any more. It dies with the host.
 //!
 //! ```text
 //! host ── the module's bytes ──► child's stdin
@@ -33,38 +33,40 @@ pub const COMPILE_COMMAND: &str = "compile-module";
 const STRICT_NAN: &str = "--strict-nan";
 const UNPOOLED: &str = "--unpooled";
 const IDLE: &str = "--idle";
-/// How far a child stands back whose host need not: its workers go first, and do not starve it.
+/// Niceness of the child of a host with normal priority: the host's workers go first, and do not starve the
+/// child.
 const NICENESS: i32 = 5;
 
-/// How often a child is looked at: at first a small app's compilation takes no longer for it.
+/// How often a child is checked: at first so often that compiling a small app takes no longer.
 const LOOK_MIN: Duration = Duration::from_millis(1);
 const LOOK_MAX: Duration = Duration::from_millis(20);
-/// What is read of a child's complaint.
+/// Maximum bytes read of a child's error message.
 const COMPLAINT_BYTES_MAX: u64 = 4 << 10;
 
-/// One module at a time, on the whole machine's idle cores.
+/// Held while compiling: one module at a time, on all idle cores of the machine.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Compiles modules in children.
+/// Compiles modules in child processes.
 #[derive(Debug, Clone)]
 pub struct Compiler {
-    /// A `sateen-host`.
+    /// The program, a `sateen-host`.
     pub program: PathBuf,
-    /// Processor time that a module may take, all threads together.
+    /// Maximum processor time for a module, of all threads together.
     pub time_max: Duration,
-    /// Memory that a module may take, in bytes.
+    /// Maximum memory for a module, in bytes.
     pub memory_bytes_max: usize,
-    /// How the child stands against the machine's other programs.
+    /// The child's priority compared with other programs.
     pub priority: Priority,
-    /// What guests must do without while it runs, if they are bounded.
+    /// The guests' memory, if it is limited: the child takes part of it while it runs.
     pub memory: Option<HostMemory>,
 }
 
 impl Compiler {
-    /// With this very program, within the usual limits; within half of the guests' `memory` if that is less.
+    /// Compiles with this very program, within the usual limits; within half of the guests' `memory` if that is
+    /// less.
     ///
     /// # Errors
-    /// When the system does not say where the program is.
+    /// If the system does not report the program's path.
     pub fn of_this_program(memory: Option<HostMemory>, priority: Priority) -> io::Result<Self> {
         let half = memory.as_ref().map_or(usize::MAX, |memory| memory.bytes_max() / 2);
         Ok(Self {
@@ -81,11 +83,11 @@ impl Compiler {
         })
     }
 
-    /// As [`App::load`], where the module is compiled by a child if the `cache` does not have it. `is_unwanted` is
-    /// asked all the time.
+    /// Like [`App::load`], but a child compiles the module if the `cache` does not have it. `is_unwanted` is
+    /// called regularly.
     ///
     /// # Errors
-    /// When the module is refused, exceeds a limit, or is not wanted any more.
+    /// If the module is refused, exceeds a limit, or is not wanted any more.
     pub fn load(
         &self,
         engine: &Engine,
@@ -119,7 +121,7 @@ impl Compiler {
         })
     }
 
-    /// Has the code of the module `bytes` written to `code`.
+    /// Compiles the module `bytes` in a child, which writes its code to `code`.
     fn compile(
         &self,
         engine: &Engine,
@@ -165,7 +167,7 @@ impl Compiler {
         })
     }
 
-    /// Waits for a child's end, and does not wait for one that exceeds a limit.
+    /// Waits for a child's end, unless the child exceeds a limit.
     fn watch(&self, child: &mut Child, is_unwanted: &dyn Fn() -> bool) -> Result<Ended, RunError> {
         let started = Instant::now();
         let mut pause = LOOK_MIN;
@@ -197,7 +199,7 @@ impl Compiler {
         }
     }
 
-    /// The child takes so much memory now.
+    /// Notes how much memory the child takes now.
     fn takes(&self, bytes: usize) {
         if let Some(memory) = &self.memory {
             memory.compiles(bytes);
@@ -246,7 +248,7 @@ impl Drop for Killed {
     }
 }
 
-/// The resident memory and the processor time of a process, as far as the system says.
+/// The resident memory and the processor time of a process, as far as the system reports them.
 fn taken_by(id: u32) -> (usize, Duration) {
     /// Linux counts processor time for programs in hundredths of a second, whatever its own ticks are.
     const TICK: Duration = Duration::from_millis(10);
@@ -258,7 +260,7 @@ fn taken_by(id: u32) -> (usize, Duration) {
     (resident_bytes(&id.to_string()).unwrap_or(0), TICK.saturating_mul(ticks))
 }
 
-/// What the child does: the words of its command line, without the command. Says on stderr what went wrong.
+/// The child's part. Takes the words of its command line, without the command, and prints errors to stderr.
 pub fn compile_module(words: &[String]) -> ExitCode {
     match compile_from_stdin(words) {
         Ok(()) => ExitCode::SUCCESS,
@@ -292,8 +294,8 @@ fn compile_from_stdin(words: &[String]) -> Result<(), String> {
     io::stdout().write_all(&code).map_err(|error| error.to_string())
 }
 
-/// This process may take no more than that, and dies with its parent. A system that knows no such limits is
-/// watched by the parent alone.
+/// Limits this process, and makes it die with its parent. On systems without such limits, only the parent
+/// enforces them.
 #[cfg(target_os = "linux")]
 fn confine(memory_bytes: Option<u64>, seconds: Option<u64>) {
     use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};

@@ -15,7 +15,7 @@ use sateen_module::Inspection;
 
 use crate::limits::Limits;
 
-/// Inspects the module `bytes` as if it were to run under `limits`.
+/// Inspects the module `bytes` as if it should run under `limits`.
 pub fn inspect(bytes: &[u8], limits: &Limits) -> Inspection {
     sateen_module::inspect(bytes, &limits.of_module())
 }

@@ -1,8 +1,8 @@
 //! A host's portion of a run that is spread over many hosts.
 //!
 //! A [`Portion`] runs jobs that its driver injects, lends the driver jobs for thieves elsewhere, and takes
-//! their outcomes. It knows no network: the driver does. Many portions may exist at once, each best with an
-//! engine of its own, whose instances it then has for itself.
+//! their outcomes. It does not use the network; the driver does. Many portions may exist at once. Each should
+//! have an engine of its own, so that it need not share instances.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::scheduler::{
     Threads, Turns,
 };
 
-/// The heartbeat sleeps after so many beats in which no guest computed.
+/// The heartbeat sleeps after this many beats in which no guest computed.
 const QUIET_BEATS: u32 = 8;
 
 /// How to take part in a run.
@@ -31,29 +31,30 @@ pub struct PortionOptions {
     pub function: String,
     /// The run's inputs, by name.
     pub inputs: BTreeMap<String, Arc<[u8]>>,
-    /// What its jobs' results depend on beside their parameters: the inputs, for one. Part of their keys.
+    /// Part of the keys of its jobs: everything except parameters on which their results depend, for example
+    /// the inputs.
     pub salt: Vec<u8>,
-    /// What tells the run from others: part of the keys of jobs that use shared objects.
+    /// Distinguishes the run from others: part of the keys of jobs that use shared objects.
     pub run_name: Vec<u8>,
     /// Workers; at least one.
     pub threads: usize,
-    /// How they stand against the machine's other threads.
+    /// The workers' priority over the machine's other threads.
     pub priority: Priority,
-    /// How often a guest that computes exposes a job so that its result is recorded. `None`: nothing is
-    /// recorded, and a crash loses all.
+    /// How often a computing guest exposes a job in order to record its result. `None`: nothing is recorded,
+    /// and a crash loses all work.
     pub record_every: Option<Duration>,
-    /// What its guests share with those of other portions; without one, only the run's limits bound them.
+    /// The memory that its guests share with those of other portions; without it, only the run's limits hold.
     pub memory: Option<HostMemory>,
-    /// Whose turn it is, where several portions share a host's threads; without them, all of a portion's workers
-    /// may compute at once.
+    /// Turns, if several portions share a host's threads; without them, all of a portion's workers may compute
+    /// at once.
     pub turns: Option<Turns>,
-    /// Called on workers, and on callers of this portion's methods: it must return at once, never block, and
-    /// never call the portion.
+    /// Called on workers' threads and on threads that call this portion's methods. It must return at once,
+    /// never block, and never call the portion.
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
 }
 
 impl Default for PortionOptions {
-    /// `main` without inputs, on all cores; recorded as often as runs are that do not say.
+    /// `main` without inputs, on all cores, with the default interval of recording.
     fn default() -> Self {
         Self {
             function: "main".to_owned(),
@@ -70,20 +71,20 @@ impl Default for PortionOptions {
     }
 }
 
-/// This host's portion of a run. It has no root of its own and no end: it lives until it is stopped or
-/// dropped. With nothing to do it costs nothing. All methods may be called from any thread, and return
-/// at once, but for [`stop`](Self::stop).
+/// This host's portion of a run. It has no root of its own and no end: it lives until it is stopped or dropped.
+/// Without work it costs nothing. All methods may be called from any thread and return at once, except
+/// [`stop`](Self::stop).
 pub struct Portion {
     registry: Arc<Registry>,
     threads: Threads,
 }
 
 impl Portion {
-    /// Starts the workers of a portion. The app's limits hold, but for those on a run's time, which its
-    /// driver keeps.
+    /// Starts the workers of a portion. The app's limits hold, except those on a run's time, which its driver
+    /// enforces.
     ///
     /// # Errors
-    /// When there is no such entry point, or this machine gives no threads.
+    /// If there is no such entry point, or threads cannot be started.
     pub fn start(app: &App, options: PortionOptions) -> Result<Self, RunError> {
         let root = app.main(&options.function)?;
         let notify = options.notify.clone();
@@ -125,79 +126,79 @@ impl Portion {
         self.registry.grid.as_ref().map(|remote| act(&self.registry, remote))
     }
 
-    /// A job of somebody else's: the root, or one stolen. `held` is the caller's number for it.
+    /// Runs a job of another host: the root, or a stolen job. `held` is the caller's number for it.
     pub fn inject(&self, held: JobNumber, spec: JobSpec) {
         self.with(|registry, remote| remote.inject(registry, held, spec));
     }
 
-    /// An open job for a thief elsewhere: the oldest of those with the least depth. It is lent from now on.
+    /// Lends an open job to a thief elsewhere: the oldest of those with the least depth.
     pub fn offer(&self) -> Option<(JobNumber, JobSpec)> {
         self.with(|registry, remote| remote.offer(registry)).flatten()
     }
 
-    /// So many thieves elsewhere wait for a job: they count as hungry workers. [`Notice::Exposed`] comes
-    /// when there is one, at once if there is one already.
+    /// Sets the number of thieves elsewhere that wait for a job: they count as hungry workers.
+    /// [`Notice::Exposed`] is sent when there is a job, at once if there already is one.
     pub fn want(&self, thieves: usize) {
         self.with(|registry, remote| remote.want(registry, thieves));
     }
 
-    /// The outcome of a lent or looked-up job. An unknown number is ignored: nobody wants that job.
+    /// The outcome of a lent or looked-up job. An unknown number is ignored: that job is not wanted.
     pub fn complete(&self, number: JobNumber, finished: Finished) {
         self.with(|registry, remote| remote.complete_away(registry, number, finished));
     }
 
-    /// A lent job comes back, or a looked-up one is not known: it is open again, in this host's queue. Its number is
-    /// dead.
+    /// A lent job comes back, or the result of a looked-up one is not known: the job is open again, in this host's
+    /// queue. Its number is no longer valid.
     pub fn requeue(&self, number: JobNumber, again: Again) {
         self.with(|registry, remote| remote.requeue(registry, number, again));
     }
 
-    /// What a lookup may find, beside what was told before: these jobs, or something below them. When there
-    /// is none, redone jobs do not look. As long as nothing is told, all are looked up.
+    /// Adds jobs for which, or below which, lookups may find results. If the list is empty, redone jobs are not
+    /// looked up. Before the first call, all are looked up.
     pub fn lookups(&self, jobs: &[JobTag]) {
         self.with(|_, remote| remote.lookups.set(jobs));
     }
 
-    /// Nobody wants this held job any more.
+    /// This held job is not wanted any more.
     pub fn abort(&self, held: JobNumber) {
         self.with(|registry, remote| remote.abort_held(registry, held));
     }
 
-    /// Before leaving or suspending: begins nothing new. Guests expose all that is latent and go on until what
-    /// they have done is recorded, for [`FINISHING_MAX`](sateen_protocol::limits::FINISHING_MAX) at most, and then
-    /// come to rest at their next sync. Then comes [`Notice::Drained`], and again whenever guests that went on
+    /// Called before leaving or suspending: begins no new jobs. Guests expose all latent jobs and continue until
+    /// their work is recorded, for [`FINISHING_MAX`](sateen_protocol::limits::FINISHING_MAX) at most, and then
+    /// come to rest at their next sync. Then [`Notice::Drained`] is sent, and again whenever guests that continued
     /// have come to rest. Open jobs may still be offered.
     pub fn drain(&self) {
         self.with(|registry, remote| remote.drain(registry));
     }
 
-    /// Workers take nothing new and guests stop at their next heartbeat, without using the processor, until
-    /// the pause ends.
+    /// Workers take no new jobs and guests stop at their next heartbeat, without using the processor, until the
+    /// pause ends.
     pub fn pause(&self, paused: bool) {
         self.with(|registry, remote| remote.set_paused(registry, paused));
     }
 
-    /// What this host is called in updates of shared objects from now on.
+    /// Sets this host's name in updates of shared objects.
     pub fn identify(&self, origin: HostId) {
         self.registry.objects.identify(origin);
     }
 
-    /// The place for the replica of a shared object that the next injected job may mention.
+    /// Makes a place for the replica of a shared object that the next injected job may mention.
     pub fn opened(&self, object: ObjectId, replica: Arc<SharedReplica>) {
         self.registry.objects.expect(object, replica);
     }
 
-    /// A replica has come, or something to it.
+    /// A replica, or updates to it, have arrived.
     pub fn changed(&self, object: ObjectId) {
         self.registry.note_object_changed(object);
     }
 
-    /// The portion as it stands. Sums over all hosts are the run's figures.
+    /// The current state of the portion. Sums over all hosts are the run's figures.
     pub fn counts(&self) -> Snapshot {
         self.registry.snapshot()
     }
 
-    /// What people may want to see of it, since the last time.
+    /// Details of the portion for people, since the last call.
     pub fn activity(&self) -> Option<Notice> {
         self.with(|_, remote| {
             let (jobs, jobs_dropped) = remote.activity.take_notes();
@@ -205,8 +206,8 @@ impl Portion {
         })
     }
 
-    /// Ends everything at once; no notice comes any more. Returns when no thread is left, with how the portion stood
-    /// then and its last [`activity`](Self::activity).
+    /// Ends everything at once; no more notices are sent. Returns when no thread is left, with the final state of
+    /// the portion and its last [`activity`](Self::activity).
     pub fn stop(mut self) -> (Snapshot, Option<Notice>) {
         self.end();
         (Snapshot { busy: 0, ..self.counts() }, self.activity())
@@ -225,7 +226,7 @@ impl Drop for Portion {
     }
 }
 
-/// The heartbeat's clock. It stands while no guest computes.
+/// The heartbeat's clock. It stands still while no guest computes.
 fn beat(registry: &Registry) {
     let Some(remote) = &registry.grid else { return };
     let mut metronome = Metronome::new(registry);

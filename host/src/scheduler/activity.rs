@@ -1,5 +1,5 @@
-//! What people may want to see of a portion: how each worker spends its time, and which jobs of this host's own
-//! have instances of their own. Workers write, whoever reports collects; nobody waits for anybody.
+//! Details of a portion for people: how each worker spends its time, and which of this host's own jobs have
+//! instances of their own. Workers write and reporters collect, without waiting for one another.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Instant;
@@ -7,23 +7,23 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use sateen_protocol::message::{JobNote, WorkerTimes};
 
-/// Notes that wait to be collected; what comes beyond is counted.
+/// Maximum notes that wait to be collected; further ones are only counted.
 const NOTES_MAX: usize = 512;
-/// A clock that changes while it is read is read again, so often at most.
+/// Maximum times that a clock which changes while it is read is read again.
 const READS_MAX: usize = 8;
 
-/// What a worker does.
+/// The activity of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
-    /// It is paused, or has no run.
+    /// The worker is paused, or has no run.
     Nothing,
     /// It computes.
     Work,
-    /// It computes what was computed before, and lost in a crash.
+    /// It repeats work that was lost in a crash.
     Recover,
-    /// It has nothing, and looks for work.
+    /// It has no work, and looks for some.
     Steal,
-    /// It has nothing, and jobs of this host wait for results.
+    /// It has no work, and jobs of this host wait for results.
     Wait,
     /// It would compute, and other runs of this host have their turn.
     Others,
@@ -33,7 +33,7 @@ impl Doing {
     const ALL: [Self; 6] = [Self::Nothing, Self::Work, Self::Recover, Self::Steal, Self::Wait, Self::Others];
 }
 
-/// Of all workers.
+/// The clocks of all workers.
 pub struct Activity {
     started: Instant,
     clocks: Vec<Clock>,
@@ -41,12 +41,12 @@ pub struct Activity {
     notes_dropped: AtomicU64,
 }
 
-/// One worker's. Only that worker writes.
+/// The clock of one worker. Only that worker writes.
 #[derive(Default)]
 struct Clock {
-    /// Since when it does what it does, in microseconds, and behind that what.
+    /// The start of the current activity, in microseconds, and after it the activity.
     since: AtomicU64,
-    /// Microseconds, by what it did.
+    /// Microseconds, by activity.
     spent: [AtomicU64; Doing::ALL.len()],
 }
 
@@ -62,7 +62,7 @@ impl Activity {
         }
     }
 
-    /// The worker does something else from now on; what it did before.
+    /// Sets the worker's activity; returns the previous one.
     pub fn begin(&self, worker: usize, doing: Doing) -> Doing {
         let Some(clock) = self.clocks.get(worker) else { return Doing::Nothing };
         let last = clock.since.load(Relaxed);
@@ -84,13 +84,13 @@ impl Activity {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX >> DOING_BITS)
     }
 
-    /// What all have done so far.
+    /// The times of all workers so far.
     pub fn times(&self) -> Vec<WorkerTimes> {
         let now = self.now();
         self.clocks.iter().map(|clock| clock.read(now)).collect()
     }
 
-    /// Something happened to a job of this host's own.
+    /// Notes an event of one of this host's own jobs.
     pub fn note(&self, note: impl FnOnce() -> JobNote) {
         let mut notes = self.notes.lock();
         if notes.len() < NOTES_MAX {

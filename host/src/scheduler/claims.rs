@@ -50,13 +50,13 @@ impl<G: Grid> Registry<G> {
 
     pub fn count_closed(&self) {
         self.deques.count_closed();
-        // Somebody may have counted on that job, and would be fed with the next beat only.
+        // A hungry worker may have expected that job, and would get another only with the next beat.
         if self.is_hungry() {
             self.hasten();
         }
     }
 
-    /// Nobody will sync this job any more.
+    /// This job will not be synced any more.
     pub fn abandon(&self, job: &Job) {
         loop {
             if self.withdraw(job).is_some() {
@@ -68,20 +68,21 @@ impl<G: Grid> Registry<G> {
             }
             if job.is_taken() {
                 self.tasks.wake(job.abort());
-                // If it computes, it need not go on until the next beat.
+                // If it computes, it can stop before the next beat.
                 self.rouse();
-                // This worker may go on with its guest for long; the other end need not wait for that.
+                // This worker may continue with its guest for a long time; the other side need not wait for
+                // that.
                 self.idle.wake_one();
                 return;
             }
-            // It went elsewhere or came back in between.
+            // The job went elsewhere or came back in between.
         }
     }
 
     /// Claims `job` for a new task.
     pub fn take(&self, job: &Arc<Job>) -> Option<Task> {
         let id = self.tasks.new_id();
-        // Who may be evicted keeps them, to begin again.
+        // An instance that may be evicted keeps its parameters, to begin again.
         let parameters = if self.room.memory().is_some() { job.take_copy(id) } else { job.take(id) }?;
         self.close(job);
         self.counters.taken.fetch_add(1, Relaxed);
@@ -95,7 +96,7 @@ impl<G: Grid> Registry<G> {
         })
     }
 
-    /// Notes that a job which `from` exposed runs on this worker.
+    /// Counts that a job which `from` exposed runs on this worker.
     pub fn note_steal(&self, from: usize) {
         if own_index() != Some(from) {
             self.counters.stolen.fetch_add(1, Relaxed);

@@ -12,13 +12,13 @@ use super::job::Job;
 const CLEAR_AT: usize = 1024;
 
 struct Own {
-    /// The run's address, to tell runs apart.
+    /// The run's address, to distinguish runs.
     run: usize,
     index: usize,
     deque: Deque<Arc<Job>>,
     /// At this length the deque is cleared of jobs that were taken back.
     clear_at: usize,
-    /// Picks victims; any sequence will do.
+    /// Picks victims; any sequence is good enough.
     random: u64,
 }
 
@@ -52,8 +52,8 @@ pub fn trim_own() {
 }
 
 impl Own {
-    /// Drops all entries whose jobs are no longer open. A thief drops those it meets; where nobody
-    /// steals for hours, they must not pile up.
+    /// Drops all entries whose jobs are no longer open. A thief drops those that it finds; if there are no
+    /// steals for hours, they must not accumulate.
     fn clear(&mut self) {
         let mut open: Vec<Arc<Job>> =
             std::iter::from_fn(|| self.deque.pop()).filter(|job| job.is_open()).collect();
@@ -69,7 +69,7 @@ pub fn is_worker_of<R>(run: &Arc<R>) -> bool {
     OWN.with_borrow(|own| own.as_ref().is_some_and(|own| own.run == Arc::as_ptr(run) as usize))
 }
 
-/// The index of the worker that this thread is.
+/// The index of this thread as a worker.
 pub fn own_index() -> Option<usize> {
     OWN.with_borrow(|own| own.as_ref().map(|own| own.index))
 }
@@ -80,7 +80,7 @@ pub fn become_worker<R>(run: &Arc<R>, index: usize, deque: Deque<Arc<Job>>) {
     OWN.set(Some(Own { run: Arc::as_ptr(run) as usize, index, deque, clear_at: CLEAR_AT, random }));
 }
 
-/// This thread is no worker any more.
+/// This thread is not a worker any more.
 pub fn resign() {
     OWN.set(None);
 }
@@ -98,10 +98,10 @@ pub fn find_own() -> Option<(Arc<Job>, usize)> {
     })
 }
 
-/// The deques of all workers, as others see them.
+/// The stealing ends of all workers' deques.
 pub struct Deques {
     stealers: Vec<Stealer<Arc<Job>>>,
-    /// Jobs that nobody has begun and anybody may, in deques and in queues.
+    /// Jobs that have not begun and that any worker may take, in deques and in queues.
     open: AtomicUsize,
 }
 
@@ -115,7 +115,7 @@ impl Deques {
         self.open.load(SeqCst)
     }
 
-    /// About as many.
+    /// The approximate number.
     pub fn open_about(&self) -> usize {
         self.open.load(Relaxed)
     }

@@ -17,7 +17,7 @@ pub enum Ending {
     Failed(JobFailure),
     Limit(LimitExceeded),
     Cancelled,
-    /// This machine could not go on.
+    /// This machine could not continue.
     Host(String),
 }
 
@@ -30,7 +30,7 @@ pub struct End {
 }
 
 impl End {
-    /// The run ends so, unless it has ended already.
+    /// Ends the run with this ending, unless it has ended already.
     pub fn begin(&self, ending: Ending) {
         let mut slot = self.ending.lock();
         if slot.is_none() {
@@ -40,7 +40,7 @@ impl End {
         self.stopping.store(true, SeqCst);
     }
 
-    /// Lets all go on that wait for the end, which has come.
+    /// Wakes everybody who waits for the end.
     pub fn announce(&self) {
         self.ended.notify_all();
     }

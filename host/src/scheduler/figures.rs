@@ -1,4 +1,4 @@
-//! What is counted of a run, and shown.
+//! Counts of a run, and figures to show.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -10,41 +10,41 @@ use serde::Serialize;
 
 use super::objects::ObjectFigures;
 
-/// Jobs of a run, by what became of them.
+/// Jobs of a run, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct JobCounts {
-    /// Spawned, and the root.
+    /// Spawned jobs, including the root.
     pub spawned: u64,
-    /// Of these, made visible to the scheduler.
+    /// Jobs made visible to the scheduler.
     pub exposed: u64,
-    /// Run, in place or elsewhere.
+    /// Jobs run, in place or elsewhere.
     pub executed: u64,
-    /// Run by a worker other than the one that exposed them.
+    /// Jobs run by a worker other than the one that exposed them.
     pub stolen: u64,
-    /// Not run because the result was known, from a table of results.
+    /// Jobs not run because a table of results had their result.
     pub reused: u64,
-    /// Begun again after a crash, as far as is known that they had been begun.
+    /// Jobs begun again after a crash, as far as it is known that they had been begun.
     pub redone: u64,
-    /// Dropped without a sync, or stopped because nobody wanted them any more.
+    /// Jobs dropped without a sync, or stopped because they were not wanted any more.
     pub aborted: u64,
 }
 
-/// A run as it stands.
+/// The current state of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// Its jobs so far; spawns are counted once a millisecond.
+    /// Counts of jobs so far; spawns are counted once a millisecond.
     pub jobs: JobCounts,
-    /// Workers that have something to do.
+    /// Workers that compute.
     pub busy: usize,
     /// Workers in all.
     pub threads: usize,
-    /// What the app reported: done, of how much.
+    /// The progress that the app reported: done and total.
     pub progress: Option<(u64, u64)>,
-    /// Time that workers computed, summed.
+    /// Time that all workers together computed.
     pub work: Duration,
-    /// Of this, what had been done before and was lost with a host.
+    /// The part of this that repeats work lost with a host.
     pub redone_work: Duration,
-    /// Instances that exist, waiting ones included.
+    /// Instances that exist, including waiting ones.
     pub instances: usize,
     /// Its shared objects.
     pub objects: ObjectFigures,
@@ -67,28 +67,28 @@ pub struct Counters {
     progress_total: AtomicU64,
 }
 
-/// What is counted of jobs that other hosts have to do with.
+/// Counts of jobs that involve other hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GridCounts {
     /// Roots that were begun here.
     pub roots: u64,
-    /// Jobs that are executed here and spawned elsewhere, and such roots.
+    /// Jobs that are executed here and were spawned elsewhere, including roots.
     pub held: u64,
     /// Jobs of this host that were run by another.
     pub away: u64,
     pub reused: u64,
     pub redone: u64,
-    /// Jobs of this host that may be run elsewhere yet, or by nobody: what is open, lent or looked up.
+    /// Jobs of this host that may still run elsewhere or not at all: those that are open, lent or looked up.
     pub unbegun: u64,
 }
 
 impl GridCounts {
-    /// Of a run on one host: its root was begun here, and is nobody's spawn.
+    /// The counts of a run on one host: its root was begun here, and no job spawned it.
     pub const LOCAL: Self = Self { roots: 1, held: 1, away: 0, reused: 0, redone: 0, unbegun: 0 };
 }
 
 impl Counters {
-    /// Of a run that begins now.
+    /// The counters of a run that begins now.
     pub fn new() -> Self {
         Self {
             spawned: AtomicU64::new(0),
@@ -105,7 +105,7 @@ impl Counters {
         }
     }
 
-    /// Guests have computed for `work` more, and `repeated` of that is done for the second time.
+    /// Adds `work` of guests, of which `repeated` was done for the second time.
     pub fn report_work(&self, work: Duration, repeated: Duration) {
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.work_ns.fetch_add(ns(work), Relaxed);
@@ -127,7 +127,7 @@ impl Counters {
         self.progress_total.store(total, Relaxed);
     }
 
-    /// What the app reported: done, of how much.
+    /// The progress that the app reported: done and total.
     pub fn progress(&self) -> Option<(u64, u64)> {
         let total = self.progress_total.load(Relaxed);
         (total > 0).then(|| (self.progress_done.load(Relaxed), total))
@@ -138,13 +138,13 @@ impl Counters {
         self.started.elapsed()
     }
 
-    /// Jobs by what became of them, with those that other hosts have to do with.
+    /// Jobs by outcome, including those that involve other hosts.
     pub fn jobs(&self, grid: impl FnOnce() -> GridCounts) -> JobCounts {
         let aborted = self.aborted.load(Relaxed);
-        // The root is nobody's spawn. Jobs that come from other hosts are executed here and spawned
-        // there, so that sums over hosts are a whole run's figures.
+        // No job spawned the root. Jobs from other hosts are executed here and spawned there, so that sums over
+        // hosts are the figures of the whole run.
         let GridCounts { roots, held, away, reused, redone, unbegun } = grid();
-        // What is exposed was spawned before.
+        // An exposed job was spawned before.
         let exposed = self.exposed.load(Acquire);
         let spawned = self.spawned.load(Relaxed);
         JobCounts {

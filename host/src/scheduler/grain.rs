@@ -1,22 +1,23 @@
-//! How long jobs take, by kind and depth: whether one is worth an instance of its own; and whether a kind is spawned often.
+//! How long jobs take, by kind and depth, to decide whether a job is worth an instance of its own; and whether a kind
+//! is spawned often.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A job that takes as long is not called in place by a spawner that may hear from others meanwhile. An
-/// instance costs some 30 µs.
+/// A spawner that may hear from other jobs does not call a job of this length in place. An instance costs some
+/// 30 µs.
 const LONG: Duration = Duration::from_millis(4);
-/// A job is worth handing over that takes so many times what this costs.
+/// A job is worth handing over if it takes at least this many times the cost of doing so.
 const WORK_A_COST: u32 = 8;
-/// Jobs deeper than this count as so deep.
+/// Deeper jobs count as having this depth.
 const DEPTHS: usize = 64;
 
-/// The work of jobs that had an instance of their own, descendants included, as a running mean. Trees are
-/// irregular, but the depth tells more of a job than anything else that costs nothing.
+/// The running mean of the work of jobs that had an instance of their own, including their descendants. Trees
+/// are irregular, but of all free information, the depth says most about a job.
 pub struct Grains {
     /// By kind and depth, in nanoseconds; 0 while nothing is known.
     mean_ns: Vec<[AtomicU64; DEPTHS]>,
-    /// By kind: whether it was measured to be fine.
+    /// By kind: whether it was measured to be fine-grained.
     fine: Vec<AtomicBool>,
 }
 
@@ -33,17 +34,17 @@ impl Grains {
         self.fine[kind].store(true, Relaxed);
     }
 
-    /// Whether that was measured.
+    /// Whether this kind was measured to be fine-grained.
     pub fn is_fine(&self, kind: usize) -> bool {
         self.fine[kind].load(Relaxed)
     }
 
-    /// A job took so long.
+    /// Adds the time of a job.
     pub fn note(&self, kind: usize, depth: u32, work: Duration) {
         let Some(mean_ns) = self.slot(kind, depth) else { return };
         let new_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX).max(1);
         let old_ns = mean_ns.load(Relaxed);
-        // What another worker notes at the same moment may be lost; it is a mean.
+        // A value that another worker adds at the same moment may be lost; this is only a mean.
         mean_ns.store(if old_ns == 0 { new_ns } else { old_ns - old_ns / 4 + new_ns / 4 }, Relaxed);
     }
 
@@ -56,15 +57,15 @@ impl Grains {
         (mean_ns > 0).then(|| Duration::from_nanos(mean_ns))
     }
 
-    /// Whether a job of this kind and depth takes long, for all that is known.
+    /// Whether a job of this kind and depth is expected to take long.
     pub fn is_long(&self, kind: usize, depth: u32) -> bool {
         self.mean(kind, depth).is_none_or(|mean| mean >= LONG)
     }
 
-    /// Turns a job of this kind and depth down that is known to take hardly longer than it takes to hand it over,
-    /// which costs about `cost`, and once more as much on the other side. What is known becomes doubtful each time,
-    /// so that one is tried now and then: later jobs may be longer. Where nothing is known, a job is thought to take
-    /// no longer than those of its kind above, of which it is a part: so not each level has to be tried.
+    /// Refuses a job of this kind and depth if it is known to take hardly longer than handing it over, which costs
+    /// about `cost`, and the same again on the other side. The estimate becomes less certain with each refusal, so
+    /// that a job is tried now and then: later jobs may be longer. If nothing is known, a job is expected to take no
+    /// longer than jobs of its kind above it, of which it is a part, so that not every level has to be tried.
     pub fn turns_down(&self, kind: usize, depth: u32, cost: Duration) -> bool {
         let known = (0..=depth.min(DEPTHS as u32)).rev().find_map(|depth| self.mean(kind, depth));
         let Some(mean) = known.filter(|mean| *mean < cost * WORK_A_COST) else { return false };
@@ -75,8 +76,8 @@ impl Grains {
         true
     }
 
-    /// So many levels below `depth` hold jobs that take long, the first of which nothing is known
-    /// included.
+    /// The number of levels below `depth` with long jobs, including the first level about which nothing is
+    /// known.
     pub fn long_levels(&self, depth: u32) -> u32 {
         let longest = |depth| (0..self.mean_ns.len()).filter_map(|kind| self.mean(kind, depth)).max();
         for level in 1..DEPTHS as u32 {

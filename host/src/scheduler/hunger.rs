@@ -1,23 +1,23 @@
-//! Who is hungry, and what guests are to expose for them.
+//! Which workers are hungry, and what guests must expose for them.
 
 use super::registry::{Grid, Registry};
 
-/// Exposed jobs that lie in deques, for each worker and in all: beyond, coarse kinds stay latent.
+/// Exposed jobs in deques, for each worker and in all: above these numbers, coarse kinds stay latent.
 const OPEN_JOBS: usize = 64;
 const OPEN_JOBS_A_WORKER: usize = 4;
 
 /// What a guest is asked to expose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alarm {
-    /// Its oldest latent job: somebody is hungry, or it is to be recorded.
+    /// Its oldest latent job: a worker is hungry, or the job should be recorded.
     Oldest,
-    /// All that is latent: this host leaves.
+    /// All latent jobs: this host leaves.
     All,
 }
 
 impl<G: Grid> Registry<G> {
-    /// Whether jobs are exposed at all: alone, a worker has nobody to expose for. In a portion there are
-    /// other hosts.
+    /// Whether jobs are exposed at all: a single worker need not expose jobs, except in a portion, where there
+    /// are other hosts.
     pub fn exposes(&self) -> bool {
         (self.threads() > 1 || self.grid.has_hosts()) && !self.is_pristine()
     }
@@ -27,7 +27,7 @@ impl<G: Grid> Registry<G> {
         self.exposes() || self.is_pristine()
     }
 
-    /// So many instances are kept for jobs of other hosts, which nobody here can call in place.
+    /// Instances kept for jobs of other hosts, which cannot be called in place here.
     pub fn reserve(&self) -> usize {
         if !self.grid.has_hosts() {
             return 0;
@@ -35,12 +35,12 @@ impl<G: Grid> Registry<G> {
         (self.threads() + 2).min(self.limits().instances_max / 4)
     }
 
-    /// Whether a kind's spawns are exposed before anything was measured.
+    /// Whether a kind's spawns are exposed before there is a measurement.
     pub fn starts_coarse(&self, kind: usize) -> bool {
         self.is_pristine() || (self.exposes() && !self.grains.is_fine(kind))
     }
 
-    /// Whether some worker, here or elsewhere, has nothing to do and finds nothing.
+    /// Whether a worker, here or elsewhere, has no work and finds none.
     pub fn is_hungry(&self) -> bool {
         let thieves = self.grid.thieves();
         let mut hungry = self.idle.hungry() + thieves;
@@ -50,7 +50,7 @@ impl<G: Grid> Registry<G> {
         hungry > self.deques.open_count()
     }
 
-    /// What guests are asked to expose now.
+    /// The jobs that guests are asked to expose now.
     pub fn alarm(&self) -> Option<Alarm> {
         if self.is_draining() {
             return Some(Alarm::All);

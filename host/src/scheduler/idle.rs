@@ -1,4 +1,4 @@
-//! Workers that find nothing: how they sleep, and how they are woken.
+//! Workers that find no work: how they sleep, and how they are woken.
 //!
 //! # No wake-up is lost
 //!
@@ -8,7 +8,7 @@
 //! - S2: it looks for work once more (`is_work`);
 //! - S3: if there is none, it waits on `woken`, which releases the lock.
 //!
-//! A thread that brings work takes three as well:
+//! A thread that adds work takes three steps as well:
 //!
 //! - W1: it makes the work visible to `is_work`;
 //! - W2: it reads `sleepers`;
@@ -29,11 +29,11 @@
 //! one notification for each piece of work is enough. If a third worker has taken the work meanwhile, the one that was woken
 //! finds nothing and falls asleep again in the same three steps.
 //!
-//! # What the proof asks of others
+//! # What the proof requires of other code
 //!
 //! - Everything that `is_work` reads is written before W1 ends, with sequential consistency: the counts of open jobs, of free
 //!   instances and of tasks, the queues, which are crossbeam's injectors, and the flags for a pause and for the run's end.
-//! - Whatever makes `is_work` true for several workers at once (a pause that ends, the end of the run) calls
+//! - Code that makes `is_work` true for several workers at once (the end of a pause or of the run) calls
 //!   [`Idle::wake_all`], which takes the lock whether it sees sleepers or not.
 //!
 //! A worker is *hungry* from [`Idle::begin`] to [`Idle::end`], asleep or not. Guests are asked to expose jobs while there
@@ -47,7 +47,7 @@ use parking_lot::{Condvar, Mutex};
 /// Where idle workers sleep.
 #[derive(Default)]
 pub struct Idle {
-    /// Workers that look for work and have none.
+    /// Number of workers that look for work and have none.
     hungry: AtomicUsize,
     sleepers: AtomicUsize,
     lock: Mutex<()>,
@@ -77,7 +77,7 @@ impl Idle {
         self.sleepers.fetch_sub(1, SeqCst);
     }
 
-    /// Wakes one sleeper, after work for one became visible.
+    /// Wakes one sleeper, after work for one worker became visible.
     pub fn wake_one(&self) {
         if self.sleepers.load(SeqCst) > 0 {
             let _guard = self.lock.lock();

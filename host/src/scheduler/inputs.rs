@@ -26,7 +26,7 @@ impl Inputs {
         Some(bytes)
     }
 
-    /// Those that no job has asked for.
+    /// The inputs that no job has asked for.
     pub fn unread(&self) -> Vec<String> {
         let read = self.read.lock();
         self.inputs.keys().filter(|name| !read.contains(name)).cloned().collect()

@@ -1,4 +1,4 @@
-//! An exposed job, and what becomes of it.
+//! An exposed job and its states.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
@@ -14,50 +14,50 @@ use crate::failure::JobFailure;
 /// The kind of a portion's root job, when it runs on this host.
 pub const ROOT: usize = usize::MAX;
 
-/// What a job gave, and what it took.
+/// A job's result, and its cost.
 #[derive(Clone)]
 pub struct Outcome {
     /// Its encoded result, or how it failed.
     pub result: Result<Vec<u8>, JobFailure>,
     /// The length of its chain.
     pub span: Duration,
-    /// Its own work and its descendants'.
+    /// The job's own work and that of its descendants.
     pub work: Duration,
     /// The shared objects that its result mentions, which live at least until its owner has it.
     pub objects: Vec<Arc<Object>>,
 }
 
-/// Nobody has decided what becomes of it: it lies in a queue. Exactly one of thief, owner and
-/// aborter moves it on from here; that is the claim.
+/// The job is in a queue and not claimed. Exactly one of thief, owner and aborter claims it, which ends this
+/// state.
 const OPEN: u8 = 0;
 /// A worker runs it in an instance of its own, or its outcome is known.
 const TAKEN: u8 = 1;
-/// Its owner calls it in place, or nobody wants it.
+/// Its owner calls it in place, or it is not wanted any more.
 const GONE: u8 = 2;
 /// Another host has it.
 const LENT: u8 = 3;
-/// Its result may be known elsewhere; the answer is on its way.
+/// Its result may be known elsewhere; the answer has not arrived yet.
 const LOOKUP: u8 = 4;
 
 /// A job that the scheduler knows of.
 pub struct Job {
     /// The kind's number in the app, or [`ROOT`].
     pub kind: usize,
-    /// The task that spawned it and will sync it; 0 when that is on another host.
+    /// The task that spawned it and will sync it; 0 if that is on another host.
     pub owner: TaskId,
-    /// Where its owner's chain stood.
+    /// The length of its owner's chain at the spawn.
     pub exposed_at: Duration,
-    /// How many in-place calls deep its owner's instance was.
+    /// The depth of in-place calls in its owner's instance.
     pub spawned_at: u32,
     /// Spawns below the root.
     pub depth: u32,
-    /// Where it stands in a run of many hosts.
+    /// Its place in a run of many hosts.
     pub place: Option<Place>,
-    /// The shared objects that its parameters mention, which live at least as long.
+    /// The shared objects that its parameters mention, which live at least as long as the job.
     pub objects: Vec<Arc<Object>>,
     state: AtomicU8,
     aborted: AtomicBool,
-    /// Its result was known, and is not of a host that it was lent to.
+    /// Its result was already known, and did not come from a host that it was lent to.
     found: AtomicBool,
     /// The task that runs it, while taken.
     runner: AtomicU64,
@@ -84,7 +84,7 @@ impl Job {
         }
     }
 
-    /// As it begins when its result may be known elsewhere.
+    /// A job whose result may be known elsewhere.
     pub fn looked_up(mut self) -> Self {
         self.state = AtomicU8::new(LOOKUP);
         self
@@ -94,17 +94,17 @@ impl Job {
         self.state.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
     }
 
-    /// Claims the job for the task `runner`; gives its parameters.
+    /// Claims the job for the task `runner`; returns its parameters.
     pub fn take(&self, runner: TaskId) -> Option<Vec<u8>> {
-        // Whoever aborts the job before the runner is known sets the mark first, and the runner looks
-        // at the mark before it ever waits.
+        // If the job is aborted before the runner is known, the mark is set first, and the runner checks the
+        // mark before it ever waits.
         self.claim(OPEN, TAKEN).then(|| {
             self.runner.store(runner, SeqCst);
             std::mem::take(&mut *self.parameters.lock())
         })
     }
 
-    /// As `take`, and the job keeps its parameters.
+    /// Like `take`, but the job keeps its parameters.
     pub fn take_copy(&self, runner: TaskId) -> Option<Vec<u8>> {
         self.claim(OPEN, TAKEN).then(|| {
             self.runner.store(runner, SeqCst);
@@ -117,8 +117,8 @@ impl Job {
         self.claim(TAKEN, OPEN)
     }
 
-    /// Claims the open job for its owner, or for nobody; gives its parameters. Its entry stays in a
-    /// queue until somebody comes by.
+    /// Claims the open job for its owner, or to drop it; returns its parameters. Its entry stays in a queue
+    /// until a worker finds it.
     pub fn withdraw(&self) -> Option<Vec<u8>> {
         self.claim(OPEN, GONE).then(|| std::mem::take(&mut *self.parameters.lock()))
     }
@@ -128,12 +128,12 @@ impl Job {
         self.claim(OPEN, LENT)
     }
 
-    /// Claims the open job for a question to others.
+    /// Claims the open job for a lookup.
     pub fn look_up(&self) -> bool {
         self.claim(OPEN, LOOKUP)
     }
 
-    /// Nobody wants the job that is elsewhere any more.
+    /// The job that is elsewhere is not wanted any more.
     pub fn give_up(&self) -> bool {
         let given_up = self.claim(LENT, GONE) || self.claim(LOOKUP, GONE);
         if given_up {
@@ -159,7 +159,7 @@ impl Job {
         self.claim(LENT, OPEN) || self.claim(LOOKUP, OPEN)
     }
 
-    /// A copy of its parameters, while nobody has begun it.
+    /// A copy of its parameters, if it has not begun.
     pub fn parameters(&self) -> Vec<u8> {
         self.parameters.lock().clone()
     }
@@ -176,7 +176,7 @@ impl Job {
         self.state.load(SeqCst) == GONE
     }
 
-    /// Whether another host has it, or may know its result.
+    /// Whether another host has the job, or may know its result.
     pub fn is_elsewhere(&self) -> bool {
         [LENT, LOOKUP].contains(&self.state.load(SeqCst))
     }
@@ -185,12 +185,12 @@ impl Job {
         self.state.load(SeqCst) == LOOKUP
     }
 
-    /// Whether a question for its result was answered with it.
+    /// Whether a lookup returned its result.
     pub fn was_found(&self) -> bool {
         self.found.load(SeqCst)
     }
 
-    /// Nobody wants the taken job's result any more; gives the task that runs it.
+    /// The taken job's result is not wanted any more; returns the task that runs it.
     pub fn abort(&self) -> TaskId {
         self.aborted.store(true, SeqCst);
         self.runner.load(SeqCst)
@@ -200,14 +200,14 @@ impl Job {
         self.aborted.load(SeqCst)
     }
 
-    /// Whether its outcome is there and was not taken.
+    /// Whether it has an outcome that was not taken.
     pub fn is_finished(&self) -> bool {
         self.is_taken() && self.outcome.lock().is_some()
     }
 
-    /// Its outcome, once.
+    /// Takes its outcome.
     pub fn take_outcome(&self) -> Option<Outcome> {
-        // Cheaper than the lock, and most that is asked is not taken.
+        // Cheaper than the lock, and most of these jobs are not taken.
         if self.is_taken() { self.outcome.lock().take() } else { None }
     }
 
@@ -220,9 +220,9 @@ impl Job {
 /// A job that a worker has claimed, to be run in an instance of its own.
 pub struct Task {
     pub id: TaskId,
-    /// While set, it does not wait behind others when it can go on.
+    /// While set, the task does not wait behind others when it is ready.
     pub is_urgent: Arc<AtomicBool>,
-    /// While set, it does what was done before and lost.
+    /// While set, the task repeats lost work.
     pub repeats: Arc<AtomicBool>,
     pub parameters: Vec<u8>,
     /// In a portion of a run.

@@ -7,15 +7,15 @@ use sateen_protocol::{JobKey, KeyMaker};
 
 use super::objects::Object;
 
-/// What makes them.
+/// Makes the keys.
 pub struct Keys {
-    /// Of the root.
+    /// Makes the root's key.
     pub root: KeyMaker,
     /// By kind.
     pub by_kind: Vec<KeyMaker>,
-    /// By kind, of jobs whose parameters mention shared objects: these are the run's own.
+    /// By kind, for jobs whose parameters mention shared objects: their keys are valid only in this run.
     pub within_run: Vec<KeyMaker>,
-    /// What tells the run from others.
+    /// Distinguishes the run from others.
     pub run_name: Vec<u8>,
 }
 
@@ -29,29 +29,29 @@ impl Keys {
     }
 }
 
-/// The key of a job that is called in place, made when somebody wants it: most of them take too short to be
-/// recorded, and large parameters take long to hash.
+/// The key of a job that is called in place, made when it is needed: most of these jobs are too short to be
+/// recorded, and hashing large parameters takes long.
 pub struct LazyKey {
     keys: Arc<Keys>,
     kind: usize,
-    /// Not the job, whose place knows the keys above it: those may be a long chain.
+    /// Does not hold the job itself, because its place holds the keys above it, which may be a long chain.
     objects: Vec<Arc<Object>>,
     parameters: Vec<u8>,
     key: OnceLock<JobKey>,
 }
 
 impl LazyKey {
-    /// Of a job of this kind, whose parameters mention these objects.
+    /// The lazy key of a job of this kind, whose parameters mention these objects.
     pub fn new(keys: Arc<Keys>, kind: usize, objects: Vec<Arc<Object>>, parameters: Vec<u8>) -> Self {
         Self { keys, kind, objects, parameters, key: OnceLock::new() }
     }
 
-    /// So many are hashed for it.
+    /// The number of bytes that are hashed for the key.
     pub fn parameter_bytes(&self) -> usize {
         self.parameters.len()
     }
 
-    /// Its job's, encoded.
+    /// The job's encoded parameters.
     pub fn parameters(&self) -> &[u8] {
         &self.parameters
     }
@@ -61,7 +61,7 @@ impl LazyKey {
     }
 }
 
-/// `parameters` with the objects' names in place of their ids, which are random and stand for nothing else.
+/// `parameters` with the objects' names instead of their ids, which are random and occur only as ids.
 fn with_names(parameters: &[u8], objects: &[Arc<Object>]) -> Vec<u8> {
     let mut named = parameters.to_owned();
     let renamed: HashMap<[u8; 16], [u8; 16]> =

@@ -1,16 +1,16 @@
-//! The clock of a run's heartbeat, which goes by the run's [`tempo`](super::tempo).
+//! The clock of a run's heartbeat, which follows the run's [`tempo`](super::tempo).
 
 use super::registry::{Grid, Registry};
 use super::tempo::{BEAT, Rhythm};
 
-/// Tells when the next beat is due.
+/// Waits for the next beat.
 pub struct Metronome<'a, G> {
     registry: &'a Registry<G>,
     rhythm: Rhythm,
 }
 
 impl<'a, G: Grid> Metronome<'a, G> {
-    /// One that begins quickly: nothing is known of the app's jobs yet.
+    /// A metronome that begins with quick beats, because nothing is known about the app's jobs yet.
     pub fn new(registry: &'a Registry<G>) -> Self {
         Self { registry, rhythm: Rhythm::default() }
     }
@@ -24,12 +24,13 @@ impl<'a, G: Grid> Metronome<'a, G> {
         goes_on
     }
 
-    /// Begins quickly again.
+    /// Begins again with quick beats.
     pub fn restart(&mut self) {
         self.rhythm = Rhythm::default();
     }
 
-    /// After the end: guests look whether their run is over when the epoch moves; so must those that start late.
+    /// After the end: guests check whether their run is over when the epoch moves, and guests that start late
+    /// must do so as well.
     pub fn end(self) {
         while self.registry.tasks.are_left() {
             self.registry.move_epoch();

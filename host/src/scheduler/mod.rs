@@ -1,5 +1,5 @@
-//! Work stealing between the workers of one host, and its seams to other hosts. The algorithm is told in
-//! `README.md`.
+//! Work stealing between the workers of one host, and its interface to other hosts. `README.md` describes the
+//! algorithm.
 
 mod activity;
 mod claims;

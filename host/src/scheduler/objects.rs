@@ -1,11 +1,11 @@
-//! The shared objects of a run as this host has them: one replica each, for all instances.
+//! This host's shared objects of a run: one replica of each, for all instances.
 //!
 //! An instance has a copy of the value in its own memory, and a position up to which it has applied the
-//! replica's updates. It catches up when it reads; `changes`, which guests see in a control word, spares it
-//! the way here when there is nothing.
+//! replica's updates. It catches up when it reads. Guests see `changes` in a control word, and need not call
+//! the host if there are no updates.
 //!
-//! In a portion, the host's machine has the same replicas: it adds what other hosts have done, and is told of
-//! what is done here.
+//! In a portion, the host's state machine has the same replicas: it adds updates of other hosts, and is
+//! notified of updates here.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -19,21 +19,22 @@ use super::tasks::TaskId;
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
 
-/// What an object is counted for besides its bytes.
+/// Bytes counted for an object in addition to its own.
 const OBJECT_BYTES: usize = 512;
 
 /// One shared object. It lives as long as an instance, a job or a result on this host refers to it.
 pub struct Object {
-    /// What it is called in parameters and among hosts: no two have the same.
+    /// The object's unique id in parameters and among hosts.
     pub id: ObjectId,
-    /// What stands for the id in jobs' keys, if that is another: the same when its creator is done again
-    /// after a crash, so that its jobs are the same, too.
+    /// The name that stands for the id in jobs' keys, if it differs from the id. It is the same when the job
+    /// that created the object is redone after a crash, so that its jobs are the same as well.
     name: OnceLock<ObjectId>,
     pub replica: Arc<SharedReplica>,
-    /// Up to which position some instance's work in a profile has the updates. Who is at a position has had all before it,
-    /// or began with a value that another made of them, so those that count are always the first ones.
+    /// The position up to which a profile has counted applied updates as work. An instance at a position has applied
+    /// all updates before it, or began with a value that another instance made of them, so the updates that count are
+    /// always the first ones.
     profiled: AtomicU64,
-    /// What it was counted for.
+    /// The bytes counted for it.
     counted: AtomicUsize,
     totals: Arc<Totals>,
 }
@@ -47,7 +48,7 @@ pub struct Totals {
     updates: AtomicU64,
 }
 
-/// What a run's shared objects came to on this host.
+/// Figures of a run's shared objects on this host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ObjectFigures {
     /// Objects that jobs of this host created.
@@ -56,22 +57,22 @@ pub struct ObjectFigures {
     pub updates: u64,
     /// Bytes that replicas take now.
     pub bytes: u64,
-    /// The most that they took.
+    /// The maximum of these bytes.
     pub bytes_max: u64,
 }
 
-/// What an instance has not applied yet.
+/// The changes that an instance has not applied yet.
 pub struct Behind {
     pub catchup: Catchup,
-    /// Where it stands afterwards.
+    /// The instance's position afterwards.
     pub position: u64,
-    /// Its value is then wanted as a new base.
+    /// Whether its value is then wanted as a new base.
     pub wants_base: bool,
 }
 
-/// What became of an update.
+/// The outcome of an update.
 pub struct Updated {
-    /// Nothing came between the instance's position and the update: the position afterwards.
+    /// If there was no change between the instance's position and the update: the position afterwards.
     pub next: Option<u64>,
     pub wants_base: bool,
 }
@@ -79,20 +80,20 @@ pub struct Updated {
 /// All shared objects of a run.
 pub struct Objects {
     known: Mutex<HashMap<ObjectId, Weak<Object>>>,
-    /// Those that other objects mention, which nobody else can be relied on to keep.
+    /// Objects that other objects mention, which only this list keeps reliably.
     kept: Mutex<HashMap<ObjectId, Arc<Object>>>,
-    /// What the next jobs of other hosts may mention.
+    /// Objects that the next jobs of other hosts may mention.
     expected: Mutex<Vec<Arc<Object>>>,
     /// What this host is called in updates.
     origin: AtomicU64,
-    /// How often anything has come to any object.
+    /// How often any object has changed.
     changes: AtomicU64,
-    /// Tasks to be woken when something comes.
+    /// Tasks to wake when an object changes.
     waiting: Mutex<HashSet<TaskId>>,
     waiting_count: AtomicUsize,
-    /// While somebody waits.
+    /// Whether a task waits.
     beats: AtomicU64,
-    /// Begins the ids that no other process can make.
+    /// Prefix of this process's ids, which no other process can make.
     own: [u8; 8],
     own_count: AtomicU64,
     totals: Arc<Totals>,
@@ -101,7 +102,7 @@ pub struct Objects {
 impl Objects {
     pub fn new() -> Self {
         let mut own = [0; 8];
-        // Without it, ids are unique on this host still.
+        // Without randomness, ids are still unique on this host.
         let _ = getrandom::fill(&mut own);
         Self {
             known: Mutex::default(),
@@ -128,7 +129,7 @@ impl Objects {
         }
     }
 
-    /// An id that no other object has.
+    /// A new unique id.
     pub(super) fn unique_id(&self) -> ObjectId {
         let mut id = [0; 16];
         id[..8].copy_from_slice(&self.own);
@@ -136,7 +137,7 @@ impl Objects {
         ObjectId(id)
     }
 
-    /// From now on this host is called so in updates.
+    /// Sets this host's name in updates.
     pub fn identify(&self, HostId(origin): HostId) {
         self.origin.store(origin, SeqCst);
     }
@@ -154,7 +155,7 @@ impl Objects {
         self.totals.updates.fetch_add(1, Relaxed);
     }
 
-    /// The object `id`, which gets a replica or a place for one if it is new here; and whether it is.
+    /// The object `id`, and whether it is new here; a new one gets a replica or a place for one.
     pub(super) fn place(
         &self,
         id: ObjectId,
@@ -172,7 +173,7 @@ impl Objects {
             counted: AtomicUsize::new(0),
             totals: self.totals.clone(),
         });
-        // Entries of objects that are gone must not pile up.
+        // Entries of dropped objects must not accumulate.
         if known.len() >= 64 && known.len() == known.capacity() {
             known.retain(|_, object| object.strong_count() > 0);
         }
@@ -186,34 +187,34 @@ impl Objects {
         self.expected.lock().push(object);
     }
 
-    /// That job has come.
+    /// That job has arrived.
     pub fn forget_expected(&self) {
         self.expected.lock().clear();
     }
 
-    /// The object `id`, if it is there.
+    /// The object `id`, if this host has it.
     pub(super) fn find(&self, id: ObjectId) -> Option<Arc<Object>> {
         self.known.lock().get(&id).and_then(Weak::upgrade)
     }
 
-    /// Another object mentions these: they stay to the end.
+    /// Keeps these objects to the end, because another object mentions them.
     pub fn keep(&self, mentioned: Vec<Arc<Object>>) {
         if !mentioned.is_empty() {
             self.kept.lock().extend(mentioned.into_iter().map(|object| (object.id, object)));
         }
     }
 
-    /// How often anything has come to any object.
+    /// How often any object has changed.
     pub fn changes(&self) -> u64 {
         self.changes.load(SeqCst)
     }
 
-    /// Something has come.
+    /// Notes that an object has changed.
     pub(super) fn note_change(&self) {
         self.changes.fetch_add(1, SeqCst);
     }
 
-    /// What an instance at `position` has to do; `None` while there is no replica.
+    /// What an instance at `position` must do; `None` while there is no replica.
     pub fn behind(&self, object: &Object, position: u64) -> Option<Behind> {
         object.replica.with(|place| {
             let replica = place.as_ref()?;
@@ -223,12 +224,12 @@ impl Objects {
         })
     }
 
-    /// An instance at `position` gives its value.
+    /// Takes the value of an instance at `position`.
     pub fn set_base(&self, object: &Object, position: u64, base: Bytes) {
         object.change(|place| place.as_mut().is_some_and(|replica| replica.set_base(position, base)));
     }
 
-    /// Whether replicas take more than they may.
+    /// Whether replicas exceed their limit.
     pub fn check(&self, limit: usize) -> Result<(), Stop> {
         if self.totals.bytes.load(Relaxed) > limit {
             return Err(Stop::Limit(LimitExceeded::SharedObjects { limit }));
@@ -240,49 +241,50 @@ impl Objects {
         self.waiting_count.load(SeqCst) > 0
     }
 
-    /// The task waits for something to come, until this is dropped.
+    /// Lets the task wait for a change of any object, until this is dropped.
     pub fn wait(&self, task: TaskId) -> Waiting<'_> {
         self.waiting.lock().insert(task);
         self.waiting_count.fetch_add(1, SeqCst);
         Waiting(self, task)
     }
 
-    /// With every beat: whether those who wait are to look at the time, which they do now and then.
+    /// Called at every beat: whether waiting tasks must check the time, which they do now and then.
     pub fn is_time_to_look(&self) -> bool {
         const BEATS: u64 = 20;
         self.is_anybody_waiting() && self.beats.fetch_add(1, Relaxed).is_multiple_of(BEATS)
     }
 
-    /// Those who wait for something to come, to be woken.
+    /// Takes the tasks that wait for a change, to wake them.
     pub fn waiting(&self) -> Vec<TaskId> {
         self.waiting.lock().iter().copied().collect()
     }
 }
 
 impl Object {
-    /// What stands for its id in keys.
+    /// The name that stands for the object's id in keys.
     pub fn name(&self) -> ObjectId {
         *self.name.get().unwrap_or(&self.id)
     }
 
-    /// Whoever sent a job that mentions it says what it is called in keys.
+    /// Sets the object's name in keys, which came from the host that sent a job that mentions it.
     pub fn set_name(&self, name: ObjectId) {
-        // It has one already, which is the same.
+        // It already has a name, which is the same.
         let _ = self.name.set(name);
     }
 
-    /// Whether it has come, or was created here.
+    /// Whether a replica has arrived, or was created here.
     pub fn has_replica(&self) -> bool {
         self.replica.end() > 0
     }
 
-    /// An instance applies the updates up to `position`, which counts where no other has applied them. Up to which position
-    /// others have.
+    /// An instance applies the updates up to `position`, which counts as work for updates that no other has applied.
+    /// Returns the position up to which others have.
     pub fn count_applied(&self, position: u64) -> u64 {
         self.profiled.fetch_max(position, SeqCst)
     }
 
-    /// What an instance has applied from `position` on does not count after all: it is for others to count.
+    /// The updates that an instance has applied from `position` on do not count after all: other instances will
+    /// count them.
     pub fn forget_applied(&self, position: u64) {
         self.profiled.fetch_min(position, SeqCst);
     }
@@ -311,7 +313,7 @@ impl Drop for Object {
     }
 }
 
-/// A task is among those who wait for something to come to an object.
+/// A task that waits for a change of an object.
 pub struct Waiting<'a>(&'a Objects, TaskId);
 
 impl Drop for Waiting<'_> {

@@ -1,10 +1,10 @@
-//! A pause: guests stop where their heartbeat finds them, and their threads sleep.
+//! A pause: guests stop at their heartbeat, and their threads sleep.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Whether there is a pause, and where guests wait for its end.
+/// Whether there is a pause, and the condition on which guests wait for its end.
 #[derive(Default)]
 pub struct Pause {
     on: AtomicBool,
@@ -23,13 +23,13 @@ impl Pause {
         self.look_again();
     }
 
-    /// Lets those that wait look whether they still have reason to.
+    /// Makes waiting guests check whether they must still wait.
     pub fn look_again(&self) {
         let _guard = self.lock.lock();
         self.changed.notify_all();
     }
 
-    /// So many guests wait.
+    /// The number of guests that wait.
     pub fn waiting(&self) -> usize {
         self.waiting.load(SeqCst)
     }

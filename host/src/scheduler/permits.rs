@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// So many are free.
+/// This many are free.
 #[derive(Debug, Clone)]
 pub struct Permits(Arc<AtomicUsize>);
 
-/// One that is taken.
+/// A permit that is taken.
 #[derive(Debug)]
 pub struct Permit(Arc<AtomicUsize>);
 
@@ -20,7 +20,7 @@ impl Permits {
         self.acquire_above(0)
     }
 
-    /// As `acquire`, if more than `reserve` are free.
+    /// Like `acquire`, if more than `reserve` are free.
     pub fn acquire_above(&self, reserve: usize) -> Option<Permit> {
         let taken = self.0.fetch_update(SeqCst, SeqCst, |free| (free > reserve).then(|| free - 1));
         taken.is_ok().then(|| Permit(self.0.clone()))

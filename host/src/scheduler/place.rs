@@ -1,4 +1,4 @@
-//! Where a job stands in the tree of a run that is spread over hosts.
+//! The place of a job in the tree of a run that is spread over hosts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -7,33 +7,34 @@ use sateen_protocol::{JobKey, JobNumber, Lineage};
 
 use super::keys::LazyKey;
 
-/// Where one exposed job stands.
+/// The place of an exposed job.
 pub struct Place {
     pub parent: Parent,
     /// Spawns below the root.
     pub depth: u32,
-    /// Tells the jobs of this process apart, older ones first.
+    /// Distinguishes the jobs of this process; older jobs have smaller numbers.
     pub sequence: u64,
-    /// It, or a job above it, was begun before: by a host that crashed, or gave it back.
+    /// The job, or one above it, was begun before: by a host that crashed, or that gave it back.
     pub redone: AtomicBool,
-    /// Nothing of it was lost when that was.
+    /// Nothing of it was lost then.
     pub given_back: AtomicBool,
-    /// A host had begun it itself, as far as is known here.
+    /// A host had begun the job itself, as far as is known here.
     pub is_lost: AtomicBool,
     /// Its descendants down to this depth are looked up.
     pub lookup_below: AtomicU32,
-    /// How often lookups had been told what they may find when this job became open; see `Grid::ask_first`.
+    /// How often the driver had reported what lookups may find, when this job became open; see
+    /// `Grid::ask_first`.
     pub asked: AtomicU64,
-    /// Its number while it is elsewhere.
+    /// The job's number while it is elsewhere.
     number: AtomicU64,
 }
 
 /// Who will sync a job.
 pub enum Parent {
-    /// Another host, which has given it this number.
+    /// Another host, which gave the job this number.
     Elsewhere { held: JobNumber, key: JobKey, lineage: Lineage },
-    /// A task of this host; and those of the job's ancestors that the task calls in place and that will
-    /// be recorded.
+    /// A task of this host; also those of the job's ancestors that the task calls in place and that will be
+    /// recorded.
     Task(Arc<Ancestry>, Vec<Arc<LazyKey>>),
 }
 
@@ -41,7 +42,7 @@ pub enum Parent {
 #[derive(Debug)]
 pub struct Ancestry {
     pub key: JobKey,
-    /// The job of another host that it is, or is below.
+    /// The job of another host that this job is, or is below.
     pub held: JobNumber,
     /// The jobs above it.
     pub lineage: Lineage,
@@ -71,9 +72,9 @@ impl Place {
     }
 
     /// A child that the task `parent` exposes from the depth `spawned_at` of its instance, within the calls
-    /// `within`, of which spawns from less than the depth `lookup_bound` are looked up. So are the child's,
-    /// should it be redone: if nobody exposed it before, it is in no lineage, and entries may be below it all
-    /// the same.
+    /// `within`. Spawns from less than the depth `lookup_bound` are looked up. So are the child's own spawns if
+    /// it is redone: if the child was not exposed before, it is in no lineage, although entries may be below
+    /// it.
     pub fn below(
         parent: &Arc<Ancestry>,
         spawned_at: u32,
@@ -90,7 +91,7 @@ impl Place {
         place
     }
 
-    /// A new number for the time that it is elsewhere; no number is used twice in this process.
+    /// A new number for the time for which the job is elsewhere; no number is used twice in this process.
     pub fn number_anew(&self) -> JobNumber {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, SeqCst);
@@ -102,11 +103,11 @@ impl Place {
         JobNumber(self.number.load(SeqCst))
     }
 
-    /// Its key, which `compute` gives if it is not known, and the jobs above it.
+    /// The job's key, which `compute` computes if it is not known, and the jobs above it.
     pub fn identity(&self, compute: impl FnOnce() -> JobKey) -> (JobKey, Lineage) {
         match &self.parent {
             Parent::Elsewhere { key, lineage, .. } => (*key, lineage.clone()),
-            // The task comes last: the nearest that has an instance of its own.
+            // The task comes last: the nearest job above that has an instance of its own.
             Parent::Task(parent, within) => {
                 let lineage = parent.lineage.clone();
                 let above = within.iter().fold(lineage, |above, key| above.child(&key.get()));
@@ -115,7 +116,7 @@ impl Place {
         }
     }
 
-    /// As its own children will see it.
+    /// The job as its own children see it.
     pub fn ancestry(&self, compute: impl FnOnce() -> JobKey) -> Ancestry {
         let (key, lineage) = self.identity(compute);
         let held = match &self.parent {
@@ -134,7 +135,7 @@ impl Place {
         }
     }
 
-    /// The number that another host has given it, if it is that host's.
+    /// The number that another host gave the job, if the job belongs to that host.
     pub fn held(&self) -> Option<JobNumber> {
         match self.parent {
             Parent::Elsewhere { held, .. } => Some(held),
@@ -173,7 +174,7 @@ mod tests {
         (child.depth, child.lookup_below.load(SeqCst))
     }
 
-    /// A worker that takes it begins a new instance, which has only this to go by.
+    /// A worker that takes the job begins a new instance, which knows only this.
     #[test]
     fn a_redone_child_looks_up_as_deep_as_its_parent() {
         let lost = parent(true);

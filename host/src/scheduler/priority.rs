@@ -1,29 +1,29 @@
-//! How workers stand against the machine's other threads.
+//! The priority of workers over the machine's other threads.
 
-/// What a run's workers may take of a machine that others use, too.
+/// The share of a run's workers on a machine that others use as well.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// As any other program.
+    /// The same as any other program.
     #[default]
     Normal,
-    /// Only what nobody else wants. The machine's user does not feel the work, and the host's own network
-    /// thread gets a processor at once: behind a worker of its own standing it was measured to wait for up
-    /// to 3 ms, which its thieves had to wait as well.
+    /// Only processor time that no other program wants. The machine's user does not notice the work, and the
+    /// host's own network thread gets a processor at once: behind a worker of equal priority, it was measured
+    /// to wait for up to 3 ms, and its thieves had to wait as well.
     Idle,
 }
 
 impl Priority {
-    /// Applies to the thread that calls it. A system that knows no such thing, or forbids it, runs the thread
-    /// as any other.
+    /// Applies to the calling thread. On a system that does not support or allow it, the thread runs like any
+    /// other.
     pub fn take(self) {
         if self == Self::Idle {
             let _ = become_idle();
         }
     }
 
-    /// The same for the heartbeat, which must not wait for workers: it stands as low as can be above them. As high
-    /// as any other program's threads it must not stand. With such a thread that wakes a thousand times a second
-    /// beside workers that take what is left, Linux 6.18 was measured to keep a browser of another session waiting
+    /// The same for the heartbeat, which must not wait for workers: its priority is the lowest above theirs. It
+    /// must not be as high as that of other programs' threads. With such a thread that wakes a thousand times a
+    /// second beside idle-priority workers, Linux 6.18 was measured to keep a browser of another session waiting
     /// for up to 50 s, again and again.
     pub fn take_before_workers(self) {
         if self == Self::Idle {
@@ -47,7 +47,7 @@ fn become_idle() -> Result<(), thread_priority::Error> {
     become_least()
 }
 
-/// The least of the threads that have the policy of this one.
+/// The lowest priority among threads with this thread's policy.
 fn become_least() -> Result<(), thread_priority::Error> {
     thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min)
 }
@@ -71,8 +71,8 @@ mod tests {
         assert_eq!(policy(Priority::Normal), ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other));
     }
 
-    /// Beside workers that take what is left, a thread that wakes all the time must not stand as high as other
-    /// programs do.
+    /// Beside idle-priority workers, a thread that wakes all the time must not have the priority of other
+    /// programs.
     #[test]
     fn the_heartbeat_stands_between_workers_and_other_programs() {
         let nice = |priority: Priority| {

@@ -82,21 +82,21 @@ pub trait Grid: Sized + Send + Sync + 'static {
 
     // ---- workers ----
 
-    /// This worker does something else from now on; what it did before, if that is known.
+    /// Notes the new activity of this worker; returns its previous one, if known.
     fn begin_doing(&self, doing: Doing) -> Option<Doing>;
     /// Before a worker claims anything to do for guests,
     fn begin_computing(&self);
     /// and when it has done it.
     fn end_computing(registry: &Registry<Self>);
-    /// Takes down why this worker has nothing to do.
+    /// Notes why this worker has nothing to do.
     fn note_rest(registry: &Registry<Self>);
     /// A worker begins its sleep,
     fn begin_sleep(registry: &Registry<Self>);
     /// and ends it.
     fn end_sleep(registry: &Registry<Self>);
-    /// The number of workers that could do with a job may have changed.
+    /// The number of workers that need a job may have changed.
     fn announce_idle(registry: &Registry<Self>);
-    /// Guests that stand still look whether they still have reason to.
+    /// Guests that stand still check whether they must still do so.
     fn look_again(&self);
 
     // ---- shared objects ----
@@ -105,29 +105,30 @@ pub trait Grid: Sized + Send + Sync + 'static {
     fn create_object(&self, object: &Object);
     /// A job of this host has a reference to an object that has no replica here.
     fn open_object(&self, object: &Object);
-    /// A job of this host has updated an object; true if other hosts hear of it. Called while the replica is locked.
+    /// A job of this host has updated an object; true if other hosts will get the update. Called while the replica
+    /// is locked.
     fn update_object(&self, object: &Object, writer: Writer, seq: u64, update: Bytes) -> bool;
 
     // ---- the run ----
 
-    /// The root's job has reported this: done, of how much.
+    /// The root's job has reported this progress: done and total.
     fn report_progress(&self, done: u64, total: u64);
-    /// What is counted of jobs that other hosts have to do with; `open` counts those that are open.
+    /// Counts of jobs that involve other hosts; `open` is the number of open jobs.
     fn counts(&self, open: impl FnOnce() -> usize) -> GridCounts;
-    /// What an instance that stopped means for the run, unless that is for others to say.
+    /// Handles the effect of a stopped instance on the run, unless others must decide about it.
     fn hand_over(&self, stop: Stop) -> Option<Stop>;
-    /// This host cannot go on with the run.
+    /// This host cannot continue the run.
     fn announce_unable(&self, why: &str);
     /// The run has ended.
     fn end(&self);
 }
 
-/// What a run is made of.
+/// The parameters of a run.
 pub struct RegistryParts {
     pub app: App,
     pub settings: Settings,
     pub inputs: BTreeMap<String, Arc<[u8]>>,
-    /// What this run's guests share with those of others, if it is bounded.
+    /// The memory that this run's guests share with those of other runs, if it is limited.
     pub memory: Option<HostMemory>,
 }
 
@@ -138,12 +139,12 @@ pub struct Settings {
     pub limits: Limits,
     /// Every job in an instance of its own.
     pub pristine: bool,
-    /// Measures the program's work and span.
+    /// Whether to measure the program's work and span.
     pub profiler: Option<Profiler>,
     pub log: Arc<dyn Fn(LogLine) + Send + Sync>,
-    /// The entry point of a root that is a job as any other, and its export.
+    /// The entry point of a root that is scheduled like any other job, and its export.
     pub root: Option<(String, ModuleExport)>,
-    /// Its part in the turns of a host that computes with no more threads than it was given.
+    /// The run's part in the turns of a host that computes with a fixed number of threads.
     pub turns: Option<TurnsOfRun>,
 }
 
@@ -165,7 +166,7 @@ pub struct Registry<G> {
     pub objects: Objects,
     pub tempo: Tempo,
     end: End,
-    /// What only a portion of a run has.
+    /// The part that only a portion of a run has.
     pub grid: G,
 }
 
@@ -228,7 +229,7 @@ impl<G: Grid> Registry<G> {
         self.inputs.unread()
     }
 
-    /// What measures the program's work and span, if that is wanted.
+    /// Measures the program's work and span, if requested.
     pub fn profiler(&self) -> Option<&Profiler> {
         self.settings.profiler.as_ref()
     }
@@ -247,7 +248,7 @@ impl<G: Grid> Registry<G> {
 
     // ---- what there is to do ----
 
-    /// Whether a worker could do something now.
+    /// Whether there is work for a worker now.
     pub fn is_work(&self) -> bool {
         if self.is_stopping() {
             return self.tasks.is_ready() || !self.tasks.are_left();
@@ -262,7 +263,7 @@ impl<G: Grid> Registry<G> {
                 && self.room.may_begin())
     }
 
-    /// A suspended task can go on, on whichever worker comes first.
+    /// A suspended task is ready; the first free worker takes it.
     pub fn schedule(self: &Arc<Self>, runnable: Runnable, is_urgent: bool) {
         self.tasks.push(runnable, is_urgent);
         if is_urgent {
@@ -282,21 +283,21 @@ impl<G: Grid> Registry<G> {
 
     // ---- who looks up, and when ----
 
-    /// Something has come of which guests are to hear: at once, if it is the first since the last beat. More of the
-    /// kind may come, and waits for the beats, which are quick now.
+    /// Guests must be notified of a change: at once, if it is the first since the last beat. Further changes wait
+    /// for the beats, which are quick now.
     pub fn hasten(&self) {
         if self.tempo.make_haste() {
             self.move_epoch();
         }
     }
 
-    /// Has every guest that computes look up as soon as it may, without waiting for the next beat.
+    /// Makes every computing guest check for news as soon as possible, without waiting for the next beat.
     pub fn move_epoch(&self) {
         self.app.0.engine.inner.increment_epoch();
     }
 
-    /// Guests that stand still, for a pause or until it is their turn, look whether they still have reason to; and
-    /// those that compute look up.
+    /// Guests that stand still, for a pause or until it is their turn, check whether they must still do so;
+    /// computing guests check for news.
     pub fn rouse(&self) {
         self.move_epoch();
         self.grid.look_again();
@@ -305,13 +306,13 @@ impl<G: Grid> Registry<G> {
         }
     }
 
-    /// Whether only those workers compute that have a turn.
+    /// Whether only workers with a turn compute.
     pub fn has_turns(&self) -> bool {
         self.settings.turns.is_some()
     }
 
-    /// Before this worker computes: waits for a turn, where there are turns, unless `is_over`. A host that leaves
-    /// needs none: its guests are to come to rest soon.
+    /// Called before this worker computes: waits for a turn, if there are turns, unless `is_over`. A host that
+    /// leaves does not wait: its guests must come to rest soon.
     pub fn begin_turn(&self, is_over: impl Fn() -> bool) {
         let Some(turns) = &self.settings.turns else { return };
         let mut did = None;
@@ -326,10 +327,10 @@ impl<G: Grid> Registry<G> {
 
     // ---- what is counted ----
 
-    /// Workers that compute, as far as is known.
+    /// Number of workers that compute, as far as is known.
     pub fn busy(&self) -> usize {
         match &self.settings.turns {
-            // Those of a host that leaves need no turn.
+            // Workers of a host that leaves need no turn.
             Some(turns) if !self.is_draining() => turns.held(),
             _ => self.threads().saturating_sub(self.idle.hungry()),
         }
@@ -368,14 +369,14 @@ impl<G: Grid> Registry<G> {
         self.end.announce();
     }
 
-    /// Ends the run because of a bug of this program.
+    /// Ends the run because of a bug in this program.
     pub fn end_by_panic(&self) {
         let message = "a worker panicked; this is a bug in Sateen, please report it".to_owned();
         self.grid.announce_unable(&message);
         self.end(Ending::Host(message));
     }
 
-    /// What an instance that stopped means for the run.
+    /// Handles the effect of a stopped instance on the run.
     pub fn end_by(&self, stop: Stop) {
         match self.grid.hand_over(stop) {
             Some(Stop::Failed(failure) | Stop::Replica(failure)) => self.end(Ending::Failed(failure)),

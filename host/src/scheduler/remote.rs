@@ -1,6 +1,7 @@
-//! What a portion of a run has beyond a whole run: jobs that go to other hosts and come from them. `hook` is what local
-//! scheduling sees of it, `exchange` how jobs go and come, `lookups` which of them may be known elsewhere, `computing` what
-//! the portion's driver and the heartbeat are told of its workers, `notices` the way to the driver.
+//! The part of a portion that a run on one host does not have: jobs that go to other hosts and come from them. `hook`
+//! is its interface to local scheduling, `exchange` moves jobs and results, `lookups` knows which results may exist
+//! elsewhere, `computing` reports the state of workers to the portion's driver and the heartbeat, `notices` sends
+//! notices to the driver.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -35,13 +36,13 @@ mod lookups;
 mod notices;
 mod room;
 
-/// Jobs whose lookup is not answered; beyond, redone jobs are not looked up.
+/// Maximum jobs whose lookup is not answered; above it, redone jobs are not looked up.
 const LOOKUPS_MAX: usize = 4096;
 
 /// One run, as the workers of this host see it, whether it goes beyond this host or not.
 pub type Registry = registry::Registry<Option<Remote>>;
 
-/// What a [`Remote`] is made of.
+/// The parameters of a [`Remote`].
 pub struct RemoteParts {
     pub keys: Arc<Keys>,
     pub record_every: Option<Duration>,
@@ -57,7 +58,7 @@ pub struct Remote {
     pub lookups: Lookups,
     /// Jobs of other hosts that have no outcome.
     held: Mutex<HashMap<JobNumber, Arc<Job>>>,
-    /// Lent and looked-up jobs. Their state changes only under this lock.
+    /// Jobs that are lent or being looked up. Their state changes only under this lock.
     away: Mutex<HashMap<JobNumber, Arc<Job>>>,
     open: OpenJobs,
     thieves: AtomicUsize,
@@ -70,11 +71,11 @@ pub struct Remote {
     pub activity: Activity,
 }
 
-/// Open jobs that other hosts have to do with.
+/// Open jobs that involve other hosts.
 struct OpenJobs {
     /// By depth and age. An entry may be stale.
     listed: Mutex<BTreeMap<(u32, u64), Arc<Job>>>,
-    /// Jobs of other hosts to be begun, and jobs that came back.
+    /// Jobs of other hosts that have not begun, and jobs that came back.
     injected: Injector<Arc<Job>>,
     returned: Injector<Arc<Job>>,
 }
@@ -114,7 +115,7 @@ impl Remote {
         }
     }
 
-    /// Tells the driver, after what was recorded before.
+    /// Notifies the driver, after earlier recorded results.
     pub fn notify(&self, notice: Notice) {
         self.notices.notify(notice);
     }
@@ -133,20 +134,21 @@ impl Remote {
         self.thieves.load(SeqCst)
     }
 
-    /// Whether a job that is redone, or is below one, had been begun before, as far as that is known: it was lost
-    /// itself, or it was recorded, or something below it. Where nothing is recorded, all may have been.
+    /// Whether a redone job, or one below a redone job, had been begun before, as far as is known: it was lost
+    /// itself, or it or a job below it was recorded. If nothing is recorded, every job may have been begun.
     pub fn was_begun(&self, is_lost: bool, tag: impl FnOnce() -> JobTag) -> bool {
         is_lost || self.record_every.is_none() || self.lookups.is_recorded(tag)
     }
 
-    /// A job becomes open, and nothing is known of it now.
+    /// Notes that a job becomes open, and that nothing is known about it now.
     fn note_asked(&self, job: &Job) {
         if let Some(place) = &job.place {
             self.lookups.note_asked(place);
         }
     }
 
-    /// A job begins in an instance of its own; whether it was begun before, as far as is known.
+    /// Notes that a job begins in an instance of its own; returns whether it was begun before, as far as is
+    /// known.
     fn count_begun(&self, job: &Job, ancestry: &Ancestry) -> bool {
         let is_again = ancestry.redone && self.was_begun(ancestry.is_lost, || ancestry.key.tag());
         if is_again && !ancestry.given_back {
@@ -158,8 +160,8 @@ impl Remote {
         is_again
     }
 
-    /// Something happened to a job with an instance of its own, for the tree. Of other hosts' jobs, the machine
-    /// takes notes.
+    /// Notes an event of a job with an instance of its own, for the tree. The state machine notes events of
+    /// other hosts' jobs.
     pub fn note(&self, job: &Job, ancestry: &Ancestry, what: NoteKind, parameters: Option<&[u8]>) {
         if job.place.as_ref().is_none_or(|place| place.held().is_some()) {
             return;
@@ -182,8 +184,8 @@ impl Remote {
 
     fn list_open(&self, job: &Arc<Job>) {
         let Some(place) = &job.place else { return };
-        // A job of another host runs here. Lent on, it could come back to a host that waits for it: after a
-        // crash, hosts would adopt it from one another in a circle.
+        // A job of another host runs here, and is never lent on. It could come back to a host that waits for
+        // it: after a crash, hosts would adopt it from one another in a circle.
         if place.held().is_some() {
             return;
         }

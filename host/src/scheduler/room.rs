@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::memory::HostMemory;
 
-/// What a run's guests share with those of others, and what each of them takes of it.
+/// The memory that a run's guests share with those of other runs, and how much each guest takes of it.
 pub struct Room {
-    /// If it is bounded.
+    /// The budget, if memory is limited.
     memory: Option<HostMemory>,
-    /// What an instance of the app begins with, in bytes.
+    /// Initial memory of an instance of the app, in bytes.
     bytes_min: usize,
-    /// What an instance takes, in bytes, as far as is known.
+    /// Memory of an instance, in bytes, as far as is known.
     instance_bytes: AtomicUsize,
 }
 
@@ -19,7 +19,7 @@ impl Room {
         Self { memory, bytes_min, instance_bytes: AtomicUsize::new(0) }
     }
 
-    /// The host's memory, if it is bounded.
+    /// The host's memory, if it is limited.
     pub fn memory(&self) -> Option<&HostMemory> {
         self.memory.as_ref()
     }
@@ -34,15 +34,15 @@ impl Room {
         self.memory().is_none_or(|memory| memory.has_room_for(self.instance_bytes()))
     }
 
-    /// An instance has ended that had so much memory.
+    /// Notes the memory of an instance that has ended.
     pub fn note_size(&self, bytes: usize) {
-        // The mean of the last few; a race loses one of them.
+        // The mean of the last few instances; a race may lose one of them.
         let mean = self.instance_bytes.load(SeqCst);
         let next = if mean == 0 { bytes } else { mean - mean / 8 + bytes / 8 };
         self.instance_bytes.store(next, SeqCst);
     }
 
-    /// What an instance will take of memory, as far as can be told.
+    /// The expected memory of an instance.
     fn instance_bytes(&self) -> usize {
         self.instance_bytes.load(SeqCst).max(self.bytes_min)
     }

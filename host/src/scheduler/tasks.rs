@@ -1,4 +1,4 @@
-//! The tasks of a run: those that can go on, and those that wait.
+//! The tasks of a run: those that are ready, and those that wait.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -8,7 +8,7 @@ use async_task::Runnable;
 use crossbeam_deque::{Injector, Steal};
 use parking_lot::Mutex;
 
-/// A task's number in its run; 0 is nobody.
+/// A task's number in its run; 0 is no task.
 pub type TaskId = u64;
 
 /// A task that waits.
@@ -20,9 +20,9 @@ struct Waiting {
 
 /// All tasks of a run.
 pub struct Tasks {
-    /// Suspended tasks that can go on.
+    /// Suspended tasks that are ready.
     ready: Injector<Runnable>,
-    /// Of these, those whose guests wait for any of several jobs: the others make room for them.
+    /// Ready tasks whose guests wait for any of several jobs: other tasks make room for them.
     urgent: Injector<Runnable>,
     /// Tasks that exist.
     count: AtomicUsize,
@@ -49,12 +49,12 @@ impl Tasks {
         self.count.fetch_add(1, SeqCst);
     }
 
-    /// Whether it was the last.
+    /// Removes a task; returns whether it was the last.
     pub fn end(&self) -> bool {
         self.count.fetch_sub(1, SeqCst) == 1
     }
 
-    /// How many exist.
+    /// The number of tasks.
     pub fn count(&self) -> usize {
         self.count.load(SeqCst)
     }
@@ -63,9 +63,9 @@ impl Tasks {
         self.count() > 0
     }
 
-    // ---- those that can go on ----
+    // ---- ready tasks ----
 
-    /// A suspended task can go on, before all others if it `is_urgent`.
+    /// A suspended task is ready; it goes before all others if it `is_urgent`.
     pub fn push(&self, runnable: Runnable, is_urgent: bool) {
         if is_urgent { &self.urgent } else { &self.ready }.push(runnable);
     }
@@ -74,7 +74,7 @@ impl Tasks {
         next_of(&self.urgent).or_else(|| next_of(&self.ready))
     }
 
-    /// Whether a guest that computes should let another go on.
+    /// Whether a computing guest should yield to another.
     pub fn is_urgent(&self) -> bool {
         !self.urgent.is_empty()
     }
@@ -83,9 +83,9 @@ impl Tasks {
         !self.ready.is_empty() || !self.urgent.is_empty()
     }
 
-    // ---- those that wait ----
+    // ---- waiting tasks ----
 
-    /// `is_unsaved` if what it waits for comes from elsewhere, and its host should not leave before.
+    /// `is_unsaved` if the task waits for another host, and its own host should not leave before.
     pub fn register_waiting(&self, task: TaskId, waker: &Waker, is_unsaved: bool) {
         self.waiting.lock().insert(task, Waiting { waker: waker.clone(), is_unsaved });
     }
@@ -94,12 +94,12 @@ impl Tasks {
         self.waiting.lock().remove(&task);
     }
 
-    /// Whether work would be lost if nobody waited for what comes from elsewhere.
+    /// Whether work would be lost if the host did not wait for results of other hosts.
     pub fn is_unsaved(&self) -> bool {
         self.waiting.lock().values().any(|waiting| waiting.is_unsaved)
     }
 
-    /// Lets a waiting task look again.
+    /// Makes a waiting task check again.
     pub fn wake(&self, task: TaskId) {
         let waiting = self.waiting.lock().remove(&task);
         if let Some(waiting) = waiting {
@@ -107,7 +107,7 @@ impl Tasks {
         }
     }
 
-    /// Lets all waiting tasks look again.
+    /// Makes all waiting tasks check again.
     pub fn wake_all(&self) {
         let wakers: Vec<Waker> = self.waiting.lock().drain().map(|(_, waiting)| waiting.waker).collect();
         wakers.into_iter().for_each(Waker::wake);

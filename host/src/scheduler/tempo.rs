@@ -1,23 +1,23 @@
-//! How fast hearts beat: every millisecond while somebody waits for what guests have or are to hear, every fourth
-//! otherwise.
+//! The interval of heartbeats: every millisecond while a worker waits for a job of a guest or guests must be
+//! notified, every fourth otherwise.
 //!
-//! A beat costs more than what is done in it: the clock's thread takes a core from a worker for a moment, which on
-//! rented machines takes the hypervisor's time as well, and each guest leaves its code. With every core at work,
-//! a quarter of the beats saves two percent of a run.
+//! A beat costs more than the work done in it: the clock's thread takes a core from a worker for a moment, which
+//! on rented machines takes the hypervisor's time as well, and each guest leaves its code. If every core is at
+//! work, a quarter of the beats saves two percent of a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
 /// How long a quick beat is.
 pub const BEAT: Duration = Duration::from_millis(1);
-/// The time from one beat to the next, in quick ones: when all is quick,
+/// The time from one beat to the next, in quick beats: when there is haste,
 const QUICK: u64 = 1;
-/// and when all is calm. A guest hears within this time of whatever nobody hastens.
+/// and when there is none. A guest is notified within this time of anything that is not urgent.
 pub const CALM: u64 = 4;
-/// All is calm after so many beats without haste.
+/// Beats become calm after this many beats without haste.
 const CALM_AFTER: u32 = 8;
 
-/// What the beats of one run have come to.
+/// The beats of one run so far.
 #[derive(Default)]
 pub struct Tempo {
     /// The time so far, in quick beats.
@@ -32,12 +32,12 @@ impl Tempo {
         self.beats.load(Relaxed)
     }
 
-    /// So many quick beats are over.
+    /// Adds this many quick beats.
     pub fn count(&self, beats: u64) {
         self.beats.fetch_add(beats, Relaxed);
     }
 
-    /// Guests are to hear of something soon; whether that is new since the last beat.
+    /// Guests must be notified soon; returns whether this is new since the last beat.
     pub fn make_haste(&self) -> bool {
         !self.is_hasty.swap(true, SeqCst)
     }
@@ -48,7 +48,7 @@ impl Tempo {
     }
 }
 
-/// How long it is from one beat to the next.
+/// The time from one beat to the next.
 #[derive(Default)]
 pub struct Rhythm {
     /// Beats without haste.

@@ -13,7 +13,7 @@ use super::remote::{Registry, Remote};
 use super::worker::run_worker;
 use crate::failure::RunError;
 
-/// A run's threads, and what they share. Its owner ends the run and then joins them.
+/// A run's threads and their shared state. Its owner ends the run and then joins them.
 pub struct Threads {
     pub registry: Arc<Registry>,
     deques: Vec<Deque<Arc<Job>>>,
@@ -22,10 +22,10 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// No thread runs yet; `remote` is what a portion of a run has beyond a whole run.
+    /// No thread runs yet; `remote` is the part that only a portion of a run has.
     ///
     /// # Errors
-    /// When the run has no workers.
+    /// If the run has no workers.
     pub fn new(parts: RegistryParts, priority: Priority, remote: Option<Remote>) -> Result<Self, RunError> {
         let threads = parts.settings.threads;
         if threads == 0 {
@@ -40,7 +40,7 @@ impl Threads {
     /// Starts the workers, and the heartbeat whose body is `beat`.
     ///
     /// # Errors
-    /// When this machine gives no threads.
+    /// If threads cannot be started.
     pub fn start(&mut self, beat: impl FnOnce(&Registry) + Send + 'static) -> Result<(), RunError> {
         for (index, deque) in std::mem::take(&mut self.deques).into_iter().enumerate() {
             let (registry, priority) = (self.registry.clone(), self.priority);
@@ -70,7 +70,7 @@ impl Threads {
 
     pub fn join(&mut self) {
         for thread in self.handles.drain(..) {
-            // A panic has ended the run already, with a message of its own.
+            // A panic has already ended the run, with its own message.
             let _ = thread.join();
         }
     }

@@ -1,14 +1,14 @@
-//! Whose turn it is to compute, where several runs share a machine: a host computes with as many threads as its
-//! owner gave it, however many runs it has.
+//! Turns of runs that share a machine: a host computes with as many threads as its owner gave it, however many
+//! runs it has.
 //!
-//! Each run has workers of its own, of which only those that have a turn compute. A turn ends when its worker
-//! finds nothing to do, or when it has lasted for [`SLICE`] and somebody waits. It then goes to the run that has the
-//! fewest, and among equals to who has waited the longest. So runs take turns one by one, and share the machine
-//! equally if all have enough to do.
+//! Each run has workers of its own. Only workers with a turn compute. A turn ends when its worker finds no work, or
+//! when it has lasted for [`SLICE`] and another worker waits. It then goes to the run with the fewest turns, and
+//! among equals to the worker that has waited the longest. So runs take turns one by one, and share the machine
+//! equally if all have enough work.
 //!
-//! A run that is profiled has turns of its own, one for each core. Its workers need not be treated alike, so a turn lasts
-//! until its worker finds nothing to do: workers that took a core from one another would empty its caches, and the
-//! program would seem to have more work.
+//! A profiled run has turns of its own, one for each core. Its workers need not be treated alike, so a turn lasts until
+//! its worker finds no work: if workers took cores from one another, they would find cold caches, and the program would
+//! seem to have more work.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// A turn lasts for this long at least, unless its worker has nothing to do: long enough for a processor's caches to
-/// be worth filling, short enough for other hosts not to notice.
+/// Minimum time of a turn, unless its worker has no work: long enough to make filling a processor's caches
+/// worthwhile, short enough that other hosts do not notice.
 pub const SLICE: Duration = Duration::from_millis(20);
 
 /// A host's turns.
@@ -26,7 +26,7 @@ pub const SLICE: Duration = Duration::from_millis(20);
 pub struct Turns(Arc<All>);
 
 struct All {
-    /// How long a turn lasts at least.
+    /// Minimum time of a turn.
     slice: Duration,
     waiting: AtomicUsize,
     state: Mutex<State>,
@@ -39,7 +39,7 @@ struct State {
     queue: Vec<Waiting>,
 }
 
-/// How many turns a run has; changed while the state is locked.
+/// The number of turns of a run; changed while the state is locked.
 type Held = Arc<AtomicUsize>;
 
 struct Waiting {
@@ -62,12 +62,12 @@ struct Turn {
 }
 
 thread_local! {
-    /// The turn of the worker that this thread is.
+    /// The turn of this thread's worker.
     static OWN: RefCell<Option<Turn>> = const { RefCell::new(None) };
 }
 
 impl Turns {
-    /// For so many threads that compute at once.
+    /// Turns for this many threads that compute at once.
     pub fn new(count: usize) -> Self {
         Self::lasting(SLICE, count)
     }
@@ -89,7 +89,7 @@ impl Turns {
 }
 
 impl State {
-    /// A free turn, if nobody waits for it.
+    /// Takes a free turn, if no worker waits for it.
     fn take(&mut self, run: &Held) -> bool {
         let is_free = self.free > 0 && self.queue.is_empty();
         if is_free {
@@ -108,7 +108,7 @@ impl State {
         run.fetch_sub(1, SeqCst);
     }
 
-    /// Gives what is free to those that wait.
+    /// Gives free turns to waiting workers.
     fn pass_on(&mut self, waiting: &AtomicUsize) {
         while self.free > 0 {
             let next = (0..self.queue.len()).min_by_key(|&place| {
@@ -125,8 +125,8 @@ impl State {
 }
 
 impl TurnsOfRun {
-    /// This worker's turn begins, as soon as there is one; unless `is_over` before, which is looked at anew when
-    /// [`look_again`](Self::look_again) is called. `waits` is called first if there is none.
+    /// Begins this worker's turn as soon as one is free, unless `is_over` before, which is checked again when
+    /// [`look_again`](Self::look_again) is called. If no turn is free, `waits` is called first.
     pub fn begin(&self, waits: impl FnOnce(), is_over: impl Fn() -> bool) {
         if OWN.with_borrow(Option::is_some) {
             return;
@@ -140,7 +140,7 @@ impl TurnsOfRun {
             let woken = Arc::new(Condvar::new());
             state.queue.push(Waiting { run: self.held.clone(), ticket, woken: woken.clone() });
             all.waiting.fetch_add(1, SeqCst);
-            // A turn that came free between the two looks.
+            // A turn that became free between the two checks.
             state.pass_on(&all.waiting);
             let place = |state: &State| state.queue.iter().position(|one| one.ticket == ticket);
             while place(&state).is_some() && !is_over() {
@@ -162,7 +162,7 @@ impl TurnsOfRun {
         self.held.load(SeqCst)
     }
 
-    /// Those that wait look whether it is over.
+    /// Makes waiting workers check whether the run is over.
     pub fn look_again(&self) {
         let state = self.turns.0.state.lock();
         state.queue.iter().filter(|one| Arc::ptr_eq(&one.run, &self.held)).for_each(|one| {
@@ -176,7 +176,7 @@ pub fn end_turn() {
     OWN.set(None);
 }
 
-/// Whether this worker's turn has lasted for long enough, and somebody waits for it.
+/// Whether this worker's turn has lasted long enough and another worker waits for it.
 pub fn is_turn_over() -> bool {
     OWN.with_borrow(|own| {
         own.as_ref().is_some_and(|turn| {
@@ -290,7 +290,8 @@ mod tests {
             }
             over.store(true, SeqCst);
             second.look_again();
-            // A call that came before it slept is not missed: the lock makes its last look and its sleep one step.
+            // A call that came before the sleep is not missed: the lock makes the last check and the sleep one
+            // step.
             assert!(!waits.join().expect("it ends"));
         });
         end_turn();

@@ -1,4 +1,4 @@
-//! What jobs of this host do to shared objects, and who hears of it.
+//! Operations of this host's jobs on shared objects, and notifications about them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::objects::{Object, Updated};
 use super::registry::{Grid, Registry};
 
 impl<G: Grid> Registry<G> {
-    /// A job of this host creates an object, which has another name in keys than its id if one is given.
+    /// A job of this host creates an object; if a name is given, keys contain this name instead of its id.
     pub fn create_object(&self, name: Option<ObjectId>, initial: Bytes) -> Arc<Object> {
         let objects = &self.objects;
         let (object, _) = objects.place(objects.unique_id(), Arc::default);
@@ -23,8 +23,8 @@ impl<G: Grid> Registry<G> {
         object
     }
 
-    /// The object `id`, to which there is a reference here. In a portion it may have to come from another
-    /// host.
+    /// The object `id`, to which there is a reference here. In a portion, its replica may have to come from
+    /// another host.
     pub fn find_object(&self, id: ObjectId) -> Option<Arc<Object>> {
         if !self.grid.has_hosts() {
             return self.objects.find(id);
@@ -36,8 +36,8 @@ impl<G: Grid> Registry<G> {
         Some(object)
     }
 
-    /// A job of this host updates the object, which has a replica; its instance is at `position`. `None` when
-    /// too many hosts have updated it.
+    /// A job of this host updates the object, which has a replica; the job's instance is at `position`. `None`
+    /// if too many hosts have updated the object.
     pub fn update_object(&self, object: &Object, position: u64, update: Bytes) -> Option<Updated> {
         let objects = &self.objects;
         let origin = objects.origin();
@@ -45,7 +45,7 @@ impl<G: Grid> Registry<G> {
             let replica = place.as_mut()?;
             let before = replica.end();
             let (writer, seq) = replica.append_local(origin, update.clone())?;
-            // Before anybody else can update it: other hosts hear of updates in their order.
+            // Before another job can update it: other hosts must get updates in their order.
             if !self.grid.update_object(object, writer, seq, update) {
                 // There is no other replica that could miss it.
                 replica.set_stable(seq + 1);
@@ -53,14 +53,14 @@ impl<G: Grid> Registry<G> {
             let next = (position == before).then_some(replica.end());
             Some(Updated { next, wants_base: replica.wants_base() })
         });
-        // After the replica has it: whoever is told of this change finds it there.
+        // After the replica has the update, so that notified tasks find it there.
         objects.note_change();
         objects.count_update();
         self.wake_for_objects();
         updated
     }
 
-    /// Updates of other hosts have come to the object, or its replica.
+    /// Updates of other hosts to the object, or its replica, have arrived.
     pub fn note_object_changed(&self, id: ObjectId) {
         if let Some(object) = self.objects.find(id) {
             object.change(|_| ());
@@ -69,7 +69,7 @@ impl<G: Grid> Registry<G> {
         self.wake_for_objects();
     }
 
-    /// Lets all look who wait for something to come to an object.
+    /// Wakes all tasks that wait for a change of an object.
     fn wake_for_objects(&self) {
         self.hasten();
         if !self.objects.is_anybody_waiting() {
@@ -77,12 +77,12 @@ impl<G: Grid> Registry<G> {
         }
         for task in self.objects.waiting() {
             self.tasks.wake(task);
-            // This worker may go on with its guest for long; those who wait need not wait for that.
+            // This worker may continue with its guest for a long time; waiting tasks should not wait for that.
             self.idle.wake_one();
         }
     }
 
-    /// With every beat: now and then, those who wait look at the time.
+    /// Called at every beat: now and then, waiting tasks check the time.
     pub fn look_for_objects(&self) {
         if self.objects.is_time_to_look() {
             self.wake_for_objects();

@@ -1,4 +1,4 @@
-//! A worker: one thread that runs guests, and what it does when it has none.
+//! A worker: one thread that runs guests and looks for work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -30,7 +30,7 @@ pub fn run_worker(registry: &Arc<Registry>, index: usize, deque: Deque<Arc<Job>>
     resign();
 }
 
-/// Does one thing, if there is one: first what was begun, then what is new.
+/// Runs one task, if there is one: first tasks that have begun, then new ones.
 fn step(registry: &Arc<Registry>) -> bool {
     if registry.grid.has_hosts() || registry.has_turns() {
         if !registry.is_work() {
@@ -41,7 +41,7 @@ fn step(registry: &Arc<Registry>) -> bool {
             return false;
         }
     }
-    // Before anything is claimed: who asks whether guests compute sees this, or this sees the drain.
+    // Before any claim: either code that checks whether guests compute sees this, or this sees the drain.
     registry.grid.begin_computing();
     registry.grid.begin_doing(Doing::Work);
     let something = begin_something(registry);
@@ -57,8 +57,8 @@ fn begin_something(registry: &Arc<Registry>) -> bool {
     if registry.is_stopping() || registry.is_draining() {
         return false;
     }
-    // Without a free instance a worker takes nothing new. No deadlock: a task waits only for a job
-    // that was taken, so at the end of every chain of waits something runs or is ready.
+    // Without a free instance, a worker takes no new job. There is no deadlock: a task waits only for a job
+    // that was taken, so at the end of every chain of waits a task runs or is ready.
     if !registry.room.may_begin() {
         return false;
     }
@@ -83,7 +83,7 @@ fn begin_something(registry: &Arc<Registry>) -> bool {
     true
 }
 
-/// Looks around for a while, then sleeps until there is work. False when the run is over.
+/// Looks for work for a while, then sleeps until there is some. Returns false when the run is over.
 fn rest(registry: &Arc<Registry>) -> bool {
     // Before another run's worker gets the turn, and with it perhaps this core.
     Grid::note_rest(registry);
@@ -106,7 +106,7 @@ fn rest(registry: &Arc<Registry>) -> bool {
         Grid::begin_sleep(registry);
         Grid::note_rest(registry);
         registry.idle.sleep(|| registry.is_work());
-        // Thieves elsewhere are told of a rest's end; a false alarm is none.
+        // Thieves elsewhere are notified of the end of a rest, even if it is a false alarm.
         while registry.grid.has_hosts() && !registry.is_work() {
             registry.idle.sleep(|| registry.is_work());
         }
@@ -116,9 +116,9 @@ fn rest(registry: &Arc<Registry>) -> bool {
     true
 }
 
-/// A job that looked open, and whose worker's deque it was in: the newest of this worker's own (it
-/// will be wanted first), else one that came back or in from other hosts, else the oldest of another
-/// worker's (it is the largest).
+/// A job that looked open, and the worker whose deque it was in: the newest of this worker's own (it will be
+/// wanted first), else one that came from other hosts or came back, else the oldest of another worker's (it is
+/// the largest).
 fn find_job(registry: &Registry) -> Option<(Arc<Job>, Option<usize>)> {
     let of = |(job, worker)| (job, Some(worker));
     find_own()
@@ -131,7 +131,7 @@ fn find_job(registry: &Registry) -> Option<(Arc<Job>, Option<usize>)> {
         .or_else(|| registry.deques.find_others().map(of))
 }
 
-/// Begins a task, and on a worker runs it until it ends or waits.
+/// Begins a task on this worker, and runs it until it ends or waits.
 pub fn start_task(registry: &Arc<Registry>, task: Task, assignment: Assignment, instance: Permit) {
     let runnable = prepare(registry, task, assignment, instance);
     if is_worker_of(registry) {
@@ -141,7 +141,7 @@ pub fn start_task(registry: &Arc<Registry>, task: Task, assignment: Assignment, 
     }
 }
 
-/// Begins a task on whichever worker comes first, from within another.
+/// Begins a task from within another; the first free worker runs it.
 pub fn begin_task(registry: &Arc<Registry>, task: Task, assignment: Assignment, instance: Permit) {
     prepare(registry, task, assignment, instance).schedule();
 }
@@ -175,7 +175,7 @@ fn prepare(registry: &Arc<Registry>, task: Task, assignment: Assignment, instanc
     runnable
 }
 
-/// Runs a task; whenever a worker goes on with one that repeats what was lost, that is taken down.
+/// Runs a task; notes it if the task repeats lost work.
 async fn watched(registry: &Registry, repeats: &AtomicBool, task: impl Future<Output = TaskEnd>) -> TaskEnd {
     if !registry.grid.has_hosts() {
         return task.await;
@@ -207,7 +207,7 @@ impl Drop for Alive {
     fn drop(&mut self) {
         self.instance = None;
         self.registry.end_task();
-        // Somebody may have gone without for want of an instance.
+        // A worker may have found no free instance.
         self.registry.idle.wake_one();
         Grid::announce_idle(&*self.registry);
     }
@@ -227,7 +227,7 @@ fn finish_job(registry: &Registry, job: &Arc<Job>, ancestry: Option<&Ancestry>, 
             Ok(_) => Some(NoteKind::Done { work_ns }),
             Err(Stop::Failed(_)) => Some(NoteKind::Failed),
             Err(Stop::Aborted) => Some(NoteKind::Aborted),
-            // It goes on elsewhere, or the run has ended.
+            // The task continues on another worker, or the run has ended.
             Err(_) => None,
         };
         if let Some(what) = what {

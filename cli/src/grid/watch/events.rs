@@ -1,4 +1,4 @@
-//! What happens to a run: as the coordinator tells it, or read from how the run has changed.
+//! The events of a run: as the coordinator reports them, or derived from changes of the run.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,7 @@ use sateen_api::{EventKind, Run, RunEvent};
 use super::row::Tone;
 use crate::progress::counted;
 
-/// So many are kept.
+/// Maximum events kept.
 const KEPT_MAX: usize = 500;
 
 /// One thing that happened.
@@ -17,28 +17,28 @@ pub struct Event {
     pub text: String,
 }
 
-/// The newest of them, and how many there were.
+/// The newest events, and how many there were in all.
 #[derive(Debug, Default)]
 pub struct Events {
     kept: VecDeque<Event>,
     pub count: usize,
-    /// The last that the coordinator told of.
+    /// The last event that the coordinator reported.
     told: u64,
     is_told: bool,
 }
 
 impl Events {
-    /// The last so many.
+    /// The last `count` events.
     pub fn last(&self, count: usize) -> impl Iterator<Item = &Event> {
         self.kept.iter().skip(self.kept.len().saturating_sub(count))
     }
 
-    /// Those from this one on, counted from the first.
+    /// The events from this one on, counted from the first.
     pub fn since(&self, count: usize) -> impl Iterator<Item = &Event> {
         self.last(self.count.saturating_sub(count).min(self.kept.len()))
     }
 
-    /// Takes over what the coordinator tells.
+    /// Adds the events that the coordinator reports.
     pub fn take(&mut self, events: &[RunEvent]) {
         self.is_told = true;
         for event in events {
@@ -49,7 +49,7 @@ impl Events {
         }
     }
 
-    /// Reads from two looks at the run what has happened in between, unless the coordinator tells.
+    /// Derives events from two states of the run, unless the coordinator reports events.
     pub fn compare(&mut self, before: Option<&Run>, after: &Run) {
         if self.is_told {
             return;
@@ -103,7 +103,7 @@ impl Events {
         }
     }
 
-    /// One more.
+    /// Adds an event.
     pub fn add(&mut self, tone: Tone, text: String) {
         self.count += 1;
         self.kept.push_back(Event { tone, text });

@@ -15,7 +15,7 @@ use super::row::{Row, Table, Tone, table};
 use super::source::News;
 use crate::progress::counted;
 
-/// The grid, as far as is known.
+/// The grid, as far as it is known.
 #[derive(Default)]
 pub struct GridPage {
     status: Status,
@@ -87,7 +87,7 @@ impl GridPage {
     }
 }
 
-/// As many rows and columns as fit, and how many do not.
+/// As many rows and columns as fit, and the number of those that do not.
 fn some_of(
     headings: &[&str],
     cells: Vec<Vec<String>>,
@@ -117,7 +117,7 @@ impl Page for GridPage {
                 {
                     (self.status, self.runs, self.hosts) = (of_grid, all_runs, all_hosts);
                     let before = &self.raw;
-                    // Its clock alone is no news.
+                    // A change of its clock only is not news.
                     self.is_new |= before["runs"] != runs
                         || before["hosts"] != hosts
                         || ["runs", "trouble", "links"].iter().any(|of| before["status"][of] != status[of]);

@@ -1,4 +1,4 @@
-//! The watch where there is no terminal: a line for each change.
+//! The watch without a terminal: a line for each change.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::RecvTimeoutError;
@@ -51,7 +51,7 @@ pub fn print_all(
     }
 }
 
-/// What remains on the terminal when the view is gone: how it ended.
+/// The text that remains on the terminal after the view is closed: how the run ended.
 pub fn print_last(page: &mut impl Page) -> Result<(), Failure> {
     match page.new_lines().last() {
         Some(line) => print(format!("{line}\n").as_bytes()),

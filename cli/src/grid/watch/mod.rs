@@ -1,5 +1,5 @@
-//! `sateen watch`: a run, or the whole grid, as it goes. On a terminal a view that is drawn anew; otherwise
-//! lines about what has changed.
+//! `sateen watch`: a run or the whole grid, live. On a terminal, a view that is redrawn; otherwise, lines
+//! about changes.
 
 mod events;
 mod grid_page;
@@ -26,24 +26,24 @@ use run_page::RunPage;
 use screen::{Key, Screen};
 use source::{News, Source};
 
-/// A coordinator that is away may come back. Where nobody can press a key, it is not waited for longer.
+/// How long to wait for a coordinator that is away, if no user can press a key.
 const AWAY_MAX: Duration = Duration::from_secs(300);
-/// The view is drawn at least so often, for its clocks.
+/// Maximum time between two redraws of the view, because of its clocks.
 const DRAWN_EVERY: Duration = Duration::from_secs(1);
 
-/// What is watched, and what has come of it so far.
+/// The run or grid that is watched, and what is known of it so far.
 trait Page {
-    /// Takes in what the coordinator says; true when there will be nothing more.
+    /// Takes in an answer of the coordinator; returns true if there will be no more.
     fn take(&mut self, news: News) -> bool;
-    /// The view, for a terminal of so many columns and lines.
+    /// The view, for a terminal of this many columns and lines.
     fn rows(&self, width: usize, height: usize) -> Vec<Row>;
-    /// What is new since this was asked last, as lines.
+    /// The changes since the last call, as lines.
     fn new_lines(&mut self) -> Vec<String>;
-    /// What the coordinator said last, for machines; empty if nothing is new.
+    /// The coordinator's last answer, as JSON; empty if nothing is new.
     fn new_objects(&mut self) -> Vec<String>;
 }
 
-/// Ends with the run, as the run does; or when the user has seen enough.
+/// Ends with the run and its exit code, or when the user quits.
 pub fn watch(flags: &Watch) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let source = Source { client, run: flags.run, period: flags.every };
@@ -51,7 +51,7 @@ pub fn watch(flags: &Watch) -> Result<(), Failure> {
     let on_signal = Arc::clone(&stopped);
     ctrlc::set_handler(move || on_signal.store(true, Relaxed))
         .map_err(|error| Failure::usage(format!("Ctrl-C cannot be handled: {error}")))?;
-    // At first, a coordinator that does not answer is just not there, and a run that it does not know neither.
+    // If the first request fails, there is no coordinator or no such run, so do not retry.
     let first = source.look(0)?;
     match flags.run {
         Some(number) => {
@@ -105,7 +105,7 @@ fn on_terminal(source: Source, stopped: &AtomicBool, page: &mut impl Page) -> Re
     }
 }
 
-/// A bar of so many columns, filled as far as `done` is of `total`.
+/// A bar of this many columns, filled in proportion to `done` of `total`.
 fn screen_bar(done: u64, total: u64, columns: usize) -> String {
     let part = if total > 0 { (done as f64 / total as f64).clamp(0.0, 1.0) } else { 0.0 };
     let filled = (part * columns as f64) as usize;

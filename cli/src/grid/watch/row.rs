@@ -4,7 +4,7 @@ use sateen_command_line::wrap::columns;
 use sateen_logging::visible;
 use unicode_width::UnicodeWidthChar;
 
-/// How a piece of text stands out; what it says never depends on that alone.
+/// How a piece of text is highlighted; its meaning never depends on the highlighting alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     Plain,
@@ -22,19 +22,19 @@ pub struct Row {
 }
 
 impl Row {
-    /// Names come from strangers: what would steer a terminal is spelled out.
+    /// A row with one piece. Control characters are escaped, because names come from strangers.
     pub fn of(tone: Tone, text: &str) -> Self {
         Self::default().and(tone, text)
     }
 
-    /// With another piece behind.
+    /// The row with another piece at the end.
     #[must_use]
     pub fn and(mut self, tone: Tone, text: &str) -> Self {
         self.pieces.push((tone, visible(text)));
         self
     }
 
-    /// Cut to so many columns, with an ellipsis where something is missing.
+    /// The row cut to this many columns, with an ellipsis if something is missing.
     #[must_use]
     pub fn cut(mut self, width: usize) -> Self {
         let mut left = width;
@@ -69,14 +69,15 @@ impl Row {
         self
     }
 
-    /// In rows of at most `width` columns, all but the first behind `indent` blanks.
+    /// Split into rows of at most `width` columns, all except the first indented by `indent`
+    /// blanks.
     #[must_use]
     pub fn wrap(self, indent: usize, width: usize) -> Vec<Self> {
         let text = self.text();
         if columns(&text) <= width || width == 0 {
             return vec![self];
         }
-        // Wrapping changes nothing but blanks.
+        // Wrapping changes only blanks.
         let letters = self.pieces.iter().flat_map(|(tone, text)| text.chars().map(|letter| (*tone, letter)));
         let mut tones = letters.filter(|(_, letter)| !letter.is_whitespace()).map(|(tone, _)| tone);
         let mut tone = Tone::Plain;
@@ -96,7 +97,7 @@ impl Row {
         lines.collect()
     }
 
-    /// Its text alone.
+    /// The row's text without highlighting.
     pub fn text(&self) -> String {
         self.pieces.iter().map(|(_, text)| text.as_str()).collect()
     }
@@ -107,19 +108,19 @@ impl Row {
 pub struct Table {
     /// The headings, and below them the rows.
     pub rows: Vec<Row>,
-    /// If some columns do not fit: how many are shown, of how many.
+    /// If some columns do not fit: the number shown, and the number of all.
     pub shown: Option<(usize, usize)>,
 }
 
 impl Table {
-    /// What of it is not shown, for its title.
+    /// What is not shown of the table, for its title.
     pub fn left_out(&self) -> String {
         self.shown.map_or_else(String::new, |(shown, all)| format!(", {shown} of {all} columns shown"))
     }
 }
 
-/// Rows under their headings, each column as wide as its widest cell. Where they do not fit `room` columns, long cells
-/// are cut, and then the last ones are left out.
+/// Rows under their headings, each column as wide as its widest cell. If they do not fit into `room` columns, long
+/// cells are cut, and then the last columns are left out.
 pub fn table(headings: &[&str], cells: &[Vec<String>], room: usize) -> Table {
     let mut cells: Vec<Vec<String>> =
         cells.iter().map(|row| row.iter().map(|cell| visible(cell)).collect()).collect();

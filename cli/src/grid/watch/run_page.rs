@@ -17,15 +17,15 @@ use super::source::News;
 use super::{Page, screen_bar};
 use crate::progress::{counted, short};
 
-/// Figures alone are worth a line so often.
+/// Minimum time between two lines that only report new figures.
 const LINES_EVERY: Duration = Duration::from_secs(5);
-/// Lines of the log that are kept.
+/// Maximum lines of the log kept.
 const LOG_LINES_MAX: usize = 1000;
 
-/// Where figures begin, behind their names.
+/// Column at which figures begin, after their names.
 const FIGURES_INDENT: usize = 10;
 
-/// A run, as far as is known.
+/// A run, as far as it is known.
 pub struct RunPage {
     number: u64,
     run: Option<Run>,
@@ -34,14 +34,14 @@ pub struct RunPage {
     more: Option<RunDetails>,
     events: Events,
     log: VecDeque<String>,
-    /// Lines so far, and the number of the last.
+    /// The number of lines so far, and the number of the last.
     log_count: usize,
     last_line: u64,
     log_dropped: u64,
     away: Option<(Instant, String)>,
-    /// What was written as lines: events, lines of the log, and how the run went.
+    /// What was already written as lines: events, lines of the log, and the run's progress.
     written: (usize, usize, String),
-    /// How far the run was then, and when that was.
+    /// The run's progress at that time, and the time.
     written_of: Option<(String, Option<String>, Instant)>,
 }
 
@@ -101,7 +101,7 @@ impl RunPage {
             .and(Tone::Plain, &elapsed)
     }
 
-    /// How far it is, and how long it may still take, as far as that can be said.
+    /// Its progress, and the time left, if known.
     fn remaining(&self, run: &Run) -> Option<String> {
         if run.is_over() {
             return None;

@@ -1,4 +1,4 @@
-//! The terminal: drawn whole each time, and left as it was found.
+//! The terminal: completely redrawn each time, and restored at the end.
 
 use std::io::{self, Read, Write, stdin, stdout};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -11,15 +11,16 @@ use sateen_command_line::explained;
 use super::row::{Row, Tone};
 use crate::exit::Failure;
 
-/// The view reacts to a key, and to what has come, within this time.
+/// Maximum time until the view reacts to a key or to new data.
 const TURN: Duration = Duration::from_millis(50);
-/// What a terminal has that does not say.
+/// The size of a terminal that does not report it.
 const SIZE: (usize, usize) = (80, 24);
 
 const CTRL_C: u8 = 3;
 const ESCAPE: u8 = 27;
 
-// What terminals have understood since the VT100, but for the synchronized update, which others leave out.
+// Codes that terminals have understood since the VT100, except the synchronized update, which other
+// terminals ignore.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 const BEGIN: &str = "\x1b[?2026h";
@@ -28,11 +29,11 @@ const CLEAR_REST_OF_LINE: &str = "\x1b[K";
 const CLEAR_REST: &str = "\x1b[J";
 const PLAIN: &str = "\x1b[0m";
 
-/// What the user wants.
+/// What the user requests.
 pub enum Key {
-    /// No more of it.
+    /// Close the view.
     Quit,
-    /// No more of it, with Ctrl-C.
+    /// Close the view, with Ctrl-C.
     Interrupt,
     /// The terminal has another size.
     Redraw,
@@ -40,7 +41,7 @@ pub enum Key {
 
 /// The terminal, while it shows the view.
 pub struct Screen {
-    /// As it was, if keys can be read.
+    /// The terminal's earlier settings, if keys can be read.
     before: Option<Termios>,
     keys: Receiver<u8>,
     is_coloured: bool,
@@ -49,14 +50,14 @@ pub struct Screen {
 
 impl Screen {
     /// # Errors
-    /// When the terminal cannot show a view.
+    /// If the terminal cannot show a view.
     pub fn open() -> Result<Self, Failure> {
-        // Where stdin is no terminal, a signal ends the view.
+        // If stdin is not a terminal, a signal ends the view.
         let before = termios::tcgetattr(stdin()).ok();
         if let Some(before) = &before {
             let mut raw = before.clone();
             raw.make_raw();
-            // Lines of ours still end where they should.
+            // Newlines of our own output still work.
             raw.output_modes = before.output_modes;
             termios::tcsetattr(stdin(), OptionalActions::Flush, &raw)
                 .map_err(|error| failed(error.into()))?;
@@ -79,10 +80,10 @@ impl Screen {
         self.size
     }
 
-    /// Shows as much of the rows as there is room for.
+    /// Shows as many of the rows as fit.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// If the terminal is gone.
     pub fn draw(&mut self, rows: &[Row]) -> Result<(), Failure> {
         let (width, height) = self.size;
         let mut text = String::from(BEGIN);
@@ -115,7 +116,7 @@ impl Screen {
         }
     }
 
-    /// What the user wants, after waiting a little for it.
+    /// The user's request, after waiting for it a little.
     pub fn key(&mut self) -> Option<Key> {
         let now = size();
         if now != self.size {
@@ -125,7 +126,8 @@ impl Screen {
         match self.keys.recv_timeout(TURN) {
             Ok(CTRL_C) => Some(Key::Interrupt),
             Ok(b'q' | b'Q') => Some(Key::Quit),
-            // An escape alone; behind one come the codes of other keys, which mean nothing here.
+            // A single escape; the codes of other keys, which have no meaning here, begin with one
+            // as well.
             Ok(ESCAPE) => match self.keys.recv_timeout(TURN) {
                 Err(_) => Some(Key::Quit),
                 Ok(_) => {
@@ -144,7 +146,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing more.
+        // A terminal that is gone needs no restoring.
         let _ = write(LEAVE);
         if let Some(before) = &self.before {
             let _ = termios::tcsetattr(stdin(), OptionalActions::Flush, before);

@@ -1,4 +1,4 @@
-//! What the coordinator says, asked for again and again on a thread of its own.
+//! Polls the coordinator on a thread of its own.
 
 use std::sync::mpsc;
 use std::thread;
@@ -10,16 +10,16 @@ use ureq::http::StatusCode;
 use super::super::client::{Client, Refusal};
 use crate::exit::Failure;
 
-/// Runs of the overview.
+/// Maximum runs in the overview.
 const RUNS_MAX: usize = 50;
-/// A coordinator that does not answer is asked again after so long, and twice as long up to the longest.
+/// Time after which a coordinator that does not answer is asked again; it doubles up to the maximum.
 const RETRY_MIN: Duration = Duration::from_millis(250);
 /// See [`RETRY_MIN`].
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// A view has no use for what comes later.
+/// Maximum time for an answer: a view has no use for later ones.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// Whom to ask, and for what.
+/// Which coordinator to ask, and for what.
 pub struct Source {
     pub client: Client,
     /// The run, or all of the grid.
@@ -28,9 +28,10 @@ pub struct Source {
     pub period: Duration,
 }
 
-/// What has come.
+/// New data from the coordinator.
 pub enum News {
-    /// About a run: itself, how it goes if the coordinator tells, and new lines of its log.
+    /// About a run: the run itself, its overview if the coordinator has one, and new lines of its
+    /// log.
     Run { run: Value, more: Option<Value>, log: Option<Value> },
     /// About the grid: its status, its runs, its hosts.
     Grid { status: Value, runs: Value, hosts: Value },
@@ -39,10 +40,10 @@ pub enum News {
 }
 
 impl Source {
-    /// Asks once; of the log, for what comes after this line.
+    /// Asks once; of the log, only for lines after this one.
     ///
     /// # Errors
-    /// When there is nothing to be watched.
+    /// If there is nothing to watch.
     pub fn look(&self, after: u64) -> Result<News, Refusal> {
         let get = |path: &str| self.client.get_within(path, ANSWER_MAX);
         let Some(run) = self.run else {
@@ -59,7 +60,7 @@ impl Source {
         Ok(News::Run { run, more, log })
     }
 
-    /// Asks until the receiver is dropped, or there is nothing more to be watched.
+    /// Asks until the receiver is dropped, or there is nothing left to watch.
     pub fn start(self) -> mpsc::Receiver<Result<News, Failure>> {
         let (sender, receiver) = mpsc::sync_channel(1);
         thread::spawn(move || {
@@ -91,7 +92,7 @@ impl Source {
 }
 
 impl Source {
-    /// What was there at first is gone now.
+    /// It existed at first and has been deleted since.
     fn gone(&self, refusal: Refusal) -> Failure {
         let is_deleted = refusal.is_not_found() || matches!(refusal, Refusal::Answered(StatusCode::GONE, _));
         match self.run.filter(|_| is_deleted) {

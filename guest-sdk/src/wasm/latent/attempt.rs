@@ -1,4 +1,4 @@
-//! Calling a job so that its failure is a value: the host stands in between and catches the trap.
+//! Calling a job so that its failure is a value: the call goes through the host, which catches the trap.
 
 use super::stack::{abort_from, attempt_base, depth, enter, set_attempt_base, set_depth, top};
 use super::{measure, older};
@@ -6,7 +6,7 @@ use crate::shared::forget_readers;
 use crate::wasm::abi::{self, Fault};
 use crate::{Job, JobError, codec};
 
-/// What `try_sync` hands through the host.
+/// The data that `try_sync` passes through the host.
 #[repr(C)]
 struct Attempt<J: Job> {
     /// First, so that `run_attempt` finds it whatever the job.
@@ -15,8 +15,8 @@ struct Attempt<J: Job> {
     result: Option<J::Output>,
 }
 
-/// Calls the job, whose record was at `record`, at the depth `inside` with the host in between, so that its trap
-/// is an error here.
+/// Calls the job, whose record was at `record`, at the depth `inside` through the host, so that its trap is an
+/// error here.
 #[inline(never)]
 pub fn attempt<J: Job>(
     parameters: J::Parameters,

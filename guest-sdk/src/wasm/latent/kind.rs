@@ -1,4 +1,4 @@
-//! What the scheduler knows of a job kind.
+//! The scheduler's data about a job kind.
 
 use std::cell::UnsafeCell;
 use std::mem::offset_of;
@@ -10,13 +10,13 @@ use super::record::Record;
 use crate::Job;
 use crate::wasm::{abi, is_chosen};
 
-/// In each instance, so many bytes of a kind's parameters are checked, and as many of its results. Of those that come
-/// later, one in eight is.
+/// Maximum bytes of a kind's parameters that each instance checks, and of its results. Of later ones, it checks one
+/// in eight.
 const CHECKED_BYTES: usize = 1 << 20;
-/// What is shorter counts as this long: a check costs something whatever its length.
+/// Shorter values count as this long: a check has a minimum cost.
 const CHECK_BYTES_MIN: usize = CHECKED_BYTES / 4;
 
-/// How many bytes are yet to be checked.
+/// How many bytes are left to check.
 struct Allowance(UnsafeCell<usize>);
 
 impl Allowance {
@@ -24,7 +24,7 @@ impl Allowance {
         Self(UnsafeCell::new(CHECKED_BYTES))
     }
 
-    /// Takes so many bytes from what is left, if that is enough; whether it was.
+    /// Takes this many bytes from those left, and returns whether that was enough.
     fn takes(&self, length: usize) -> bool {
         let counted = length.max(CHECK_BYTES_MIN);
         // SAFETY: one thread, and no reference into the cell is kept.
@@ -36,12 +36,12 @@ impl Allowance {
     }
 }
 
-/// What the scheduler knows of a job kind. The host writes `coarse` and reads the counters, so their
-/// places are part of the ABI.
+/// The scheduler's data about a job kind. The host writes `coarse` and reads the counters, so their offsets are
+/// part of the ABI.
 #[repr(C, align(8))]
 pub struct Kind {
-    /// Not zero while every spawn of this kind is to be exposed: until the host has measured that
-    /// it is fine, and before it is registered.
+    /// Not zero while every spawn of this kind must be exposed: before it is registered, and until the host has
+    /// measured that it is fine.
     coarse: UnsafeCell<u32>,
     /// The host's number for this kind, when registered.
     number: UnsafeCell<u32>,
@@ -99,12 +99,12 @@ impl Kind {
         unsafe { *self.dropped.get() += 1 }
     }
 
-    /// Whether these encoded parameters are to be checked.
+    /// Whether to check these encoded parameters.
     pub(super) fn checks_parameters(&self, bytes: &[u8]) -> bool {
         self.parameters_to_check.takes(bytes.len()) || is_chosen(bytes)
     }
 
-    /// Whether this encoded result is to be checked, though it is long.
+    /// Whether to check this encoded result, although it is long.
     pub fn checks_result(&self, bytes: &[u8]) -> bool {
         self.results_to_check.takes(bytes.len()) || is_chosen(bytes)
     }

@@ -1,12 +1,13 @@
 //! Profiled runs: the host measures the program's work and span (`sateen run --profile`).
 //!
-//! The host has the clock, and is told what happens: spawns, calls in place and returns. That takes dozens of
-//! nanoseconds each, so it is told of what takes long only. The word `measure_below` is 0 in a run that is not
-//! profiled, and costs such a run nothing: as for lookups, while the depth is less, both fast paths are closed.
-//! For each call in place the host says whether what is spawned within takes long enough to be measured. It
-//! opens what was closed, and at a heartbeat closes what takes longer than it thought.
+//! The host has the clock, and the guest reports spawns, calls in place and returns. Each report takes dozens
+//! of nanoseconds, so only long jobs are reported. While the depth is less than the word `measure_below`, both
+//! fast paths are closed, as for lookups. The word is 0 in a run that is not profiled, and costs such a run
+//! nothing. For each call in place, the host says whether the jobs spawned within take long enough to be
+//! measured. It opens closed paths, and at a heartbeat closes those of jobs that take longer than it expected.
 //!
-//! The host is also told what is no work of the program's, and what makes its work depend on the schedule.
+//! The guest also reports what does not count as work of the program, and what makes its work depend on the
+//! schedule.
 
 use std::hash::{Hash, Hasher};
 use std::panic::Location;
@@ -63,12 +64,13 @@ pub fn taken() {
     }
 }
 
-/// What `call` leaves for `end_call`.
+/// The state that `call` leaves for `end_call`.
 pub struct Call {
     outside: Option<usize>,
 }
 
-/// A job will be called in place at the depth `inside`, which was at `record`; 0 if it had been exposed.
+/// The job whose record was at `record` (0 if it had been exposed) will be called in place at the depth
+/// `inside`.
 #[inline(always)]
 pub fn call(kind: &'static Kind, record: usize, inside: usize) -> Call {
     if !is_measured() {
@@ -80,7 +82,7 @@ pub fn call(kind: &'static Kind, record: usize, inside: usize) -> Call {
     Call { outside: Some(outside) }
 }
 
-/// It has returned, or failed. The caller sets the depth afterwards.
+/// The call has returned, or failed. The caller sets the depth afterwards.
 #[inline(always)]
 pub fn end_call(call: Call) {
     if let Some(outside) = call.outside {
@@ -89,7 +91,7 @@ pub fn end_call(call: Call) {
     }
 }
 
-/// Does what is no work of the program's: every sandbox does it for itself.
+/// Runs code that does not count as work of the program, because every sandbox runs it for itself.
 pub fn aside<R>(work: impl FnOnce() -> R) -> R {
     if !is_on() {
         return work();
@@ -100,7 +102,8 @@ pub fn aside<R>(work: impl FnOnce() -> R) -> R {
     done
 }
 
-/// Makes what every sandbox makes for itself. It is the program's work once for each `place` and `key` in a run.
+/// Makes a value that every sandbox makes for itself. It counts as the program's work once for each `place` and
+/// `key` in a run.
 pub fn make<R>(place: &Location<'static>, key: impl FnOnce() -> Vec<u8>, make: impl FnOnce() -> R) -> R {
     aside(|| {
         if is_on() {
@@ -114,8 +117,8 @@ pub fn make<R>(place: &Location<'static>, key: impl FnOnce() -> Vec<u8>, make: i
     })
 }
 
-/// How many of the updates that have come to the object with this number others have applied: the first ones, which
-/// are no work of the program's.
+/// How many of the new updates of the object with this number others have already applied: these come first, and do
+/// not count as work of the program.
 pub fn applied_before(object: u32) -> usize {
     if is_on() { abi::measure(Moment::CaughtUp, object as usize, 0, 0) as usize } else { usize::MAX }
 }
@@ -127,7 +130,7 @@ pub fn updated(name: &'static str) {
     }
 }
 
-/// So many jobs of a set are dropped.
+/// Reports that this many jobs of a set are dropped.
 pub fn dropped(kind: &'static Kind, jobs: usize) {
     if is_on() && jobs > 0 {
         abi::measure(Moment::Dropped, 0, kind.number(), jobs);

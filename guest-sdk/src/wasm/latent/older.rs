@@ -1,8 +1,8 @@
-//! Of a set's jobs, those that are not in its row: what was exposed, and what was spawned between other
-//! jobs' spawns or onto a full stack.
+//! The jobs of a set that are not in its row: those that were exposed, and those that were spawned between
+//! other jobs' spawns or onto a full stack.
 //!
-//! Exposed jobs leave the stack, so whoever clears the stack after a trap does not find them. All sets that
-//! have any are in a list, the newest first, by which they are found.
+//! Exposed jobs leave the stack, so they are not found when the stack is cleared after a trap. All sets with
+//! exposed jobs are in a list, the newest first, which leads to them.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ pub struct Older<J: Job> {
 
 /// A place in the list of all sets.
 struct Link {
-    /// Later ones have more.
+    /// Increases with each set.
     serial: u64,
     newer: *mut Link,
     older: *mut Link,
@@ -49,7 +49,7 @@ pub fn serial() -> u64 {
     LIST.serial.get()
 }
 
-/// Gives up the exposed jobs of all sets that have got any since `serial`: their owners are gone by a trap.
+/// Gives up the exposed jobs of all sets that got their first since `serial`: a trap has ended their owners.
 pub fn abandon_since(serial: u64) {
     loop {
         let newest = LIST.newest.get();
@@ -64,7 +64,7 @@ pub fn abandon_since(serial: u64) {
 }
 
 impl<J: Job> Older<J> {
-    /// What `place` points to, made if need be.
+    /// The object that `place` points to, which is made if necessary.
     pub fn of(place: &mut *mut Self) -> &mut Self {
         if place.is_null() {
             let serial = LIST.serial.replace(LIST.serial.get() + 1);
@@ -88,7 +88,7 @@ impl<J: Job> Older<J> {
         self.away.push_back((index, parameters));
     }
 
-    /// Takes an exposed job out: number, index and parameters.
+    /// Removes an exposed job: its number, index and parameters.
     pub fn remove(&mut self, place: usize) -> (u32, usize, J::Parameters) {
         let job = self.jobs.remove(place);
         match self.away.remove(place) {
@@ -116,7 +116,7 @@ impl<J: Job> Older<J> {
         }
     }
 
-    /// Aborts all that is left, the newest first.
+    /// Aborts all remaining jobs, the newest first.
     pub fn free(place: &mut *mut Self) {
         if place.is_null() {
             return;
@@ -133,7 +133,7 @@ impl<J: Job> Older<J> {
         }
     }
 
-    /// After a trap: the records on the stack are aborted by whoever clears it.
+    /// After a trap: the records on the stack are aborted when the stack is cleared.
     fn discard(link: *mut Link) {
         let mut place = link.cast::<Self>();
         Self::of(&mut place).single.retain(|(_, record)| record & KEPT != 0);

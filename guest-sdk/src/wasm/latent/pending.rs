@@ -14,12 +14,12 @@ use crate::wasm::abi::{self, Fault, Synced};
 use crate::wasm::{encode_result, undecodable};
 use crate::{Job, JobError, codec};
 
-/// Marks a handle's address, which is a multiple of 8: the stack was full, and this is where the job's
-/// parameters are.
+/// A mark in a handle's address, which is a multiple of 8: the stack was full, and this is the address of the
+/// job's parameters.
 pub const KEPT: usize = 1;
 
-/// A spawned job: the address of its record on the stack or, when that was full, of its parameters in
-/// a box of their own.
+/// A spawned job: the address of its record on the stack or, if the stack was full, of its parameters in a box
+/// of their own.
 pub struct Pending<J: Job> {
     record: usize,
     job: PhantomData<J>,
@@ -34,7 +34,7 @@ impl<J: Job> Pending<J> {
         }
     }
 
-    /// Spawns the job if nothing stands in the way: its record, else its parameters.
+    /// Spawns the job if the fast path is open, and returns its record; otherwise returns its parameters.
     #[inline(always)]
     pub fn spawn_fast(parameters: J::Parameters) -> Result<usize, J::Parameters> {
         let kind = J::kind();
@@ -56,7 +56,7 @@ impl<J: Job> Pending<J> {
         if record >= floor() && record + Record::<J>::BYTES == top() {
             forget(self);
             set_top(record);
-            // One up and one down: cheaper than to keep the depth outside across the call.
+            // Increment and decrement: cheaper than keeping the depth across the call.
             set_depth(depth() + 1);
             let result = J::call(Record::<J>::read(record));
             set_depth(depth() - 1);
@@ -66,7 +66,7 @@ impl<J: Job> Pending<J> {
         }
     }
 
-    /// The handle as a number; whoever has it makes it a handle again, once.
+    /// The handle as a number, which must be turned into a handle again exactly once.
     #[inline(always)]
     pub fn into_record(self) -> usize {
         let record = self.record;
@@ -74,7 +74,7 @@ impl<J: Job> Pending<J> {
         record
     }
 
-    /// The only handle of what `into_record` gave.
+    /// The only handle of a number from `into_record`.
     #[inline(always)]
     pub fn from_record(record: usize) -> Self {
         Self { record, job: PhantomData }
@@ -132,12 +132,12 @@ impl<J: Job> Pending<J> {
         (parameters, depth)
     }
 
-    /// Ends the record's life, whatever has become of it.
+    /// Ends the record's life, whatever its state.
     fn claim(self) -> Claimed<J> {
         let alarm = answer_alarm();
         let record = self.record;
         if alarm == Alarm::Drain {
-            // This one as well: another host goes on with it.
+            // Expose this job as well: another host continues with it.
             alarm.expose();
         }
         if record & KEPT != 0 || !is_marked(record, EXPOSED) {
@@ -157,7 +157,7 @@ impl<J: Job> Pending<J> {
     }
 }
 
-/// The parameters of a job that found the stack full; aligned so that their address has room for a mark.
+/// The parameters of a job that found the stack full, aligned so that their address has room for a mark.
 #[repr(align(8))]
 struct Kept<T> {
     parameters: T,
@@ -169,10 +169,10 @@ fn take_kept<J: Job>(record: usize) -> Kept<J::Parameters> {
     *unsafe { Box::from_raw((record & !KEPT) as *mut Kept<J::Parameters>) }
 }
 
-/// What a sync finds.
+/// The state of a job at its sync.
 pub enum Claimed<J: Job> {
-    /// Nobody had taken the job: call it at this depth, and report its result if it has a number. Where its
-    /// record was; 0 if it was exposed.
+    /// No worker had taken the job: call it at this depth, and report its result if it has a number. Also the
+    /// address of its record; 0 if it was exposed.
     Parameters(J::Parameters, usize, Option<u32>, usize),
     Result(J::Output),
     /// The length of an error to be taken.
@@ -180,11 +180,11 @@ pub enum Claimed<J: Job> {
 }
 
 impl<J: Job> Claimed<J> {
-    /// What the host says of the exposed `job`, whose parameters are still here.
+    /// The host's answer about the exposed `job`, whose parameters are still here.
     pub fn of(synced: Synced, job: u32, parameters: J::Parameters) -> Self {
         match synced {
             Synced::Reclaimed { depth, recorded } => {
-                // What runs here may be long and spawn nothing: leave something for the others.
+                // The job that runs here may be long and spawn nothing: leave some work for other workers.
                 answer_alarm().expose();
                 Self::Parameters(parameters, depth + 1, recorded.then_some(job), 0)
             }
@@ -199,7 +199,7 @@ impl<J: Job> Claimed<J> {
         }
     }
 
-    /// The job's result; a failure is this one's as well.
+    /// The job's result; if it failed, the caller fails as well.
     pub fn finish(self) -> J::Output {
         match self {
             Self::Parameters(parameters, inside, recorded, record) => {
@@ -238,7 +238,7 @@ impl<J: Job> Claimed<J> {
 }
 
 impl<J: Job> Drop for Pending<J> {
-    /// A handle dropped without a sync aborts its job.
+    /// Dropping a handle without a sync aborts its job.
     fn drop(&mut self) {
         let record = self.record;
         if record & KEPT != 0 {

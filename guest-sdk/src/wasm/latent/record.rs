@@ -16,13 +16,13 @@ const HEADER: usize = size_of::<Header>();
 
 // Marks in a header's kind pointer, whose low bits are free.
 
-/// Synced or dropped out of order: dead, and waiting to be swept.
+/// Synced or dropped out of order: dead, and to be swept later.
 pub const HOLE: usize = 1;
 /// Offered to the host, under the number in the header.
 pub const EXPOSED: usize = 2;
 const MARKS: usize = HOLE | EXPOSED;
 
-/// In front of each record's parameters.
+/// The header in front of each record's parameters.
 #[repr(C)]
 struct Header {
     /// The kind's address and the marks.
@@ -94,7 +94,8 @@ impl<J: Job> Record<J> {
         bytes
     }
 
-    /// Checks parameters in the root's instance, which is one a run. In others this would cost every steal.
+    /// Parameters are checked in the root's instance, of which there is one per run. In others, each steal
+    /// would pay for the check.
     #[cold]
     pub fn check_if_root(parameters: &J::Parameters) {
         if IS_UNCHECKED || !is_root() {

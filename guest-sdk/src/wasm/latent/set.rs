@@ -13,25 +13,25 @@ use super::stack::{
 use crate::wasm::abi;
 use crate::{Job, JobError};
 
-/// What is left of a set.
+/// The remaining jobs of a set.
 ///
-/// What is seldom done works on a copy: so the compiler can keep a set in registers.
+/// Rare operations work on a copy, so that the compiler can keep a set in registers.
 pub struct Members<J: Job> {
     row: Row<J>,
 }
 
-/// A row of records that lie one behind the other on the stack, and what is older. The oldest is called
-/// first; what is called or was exposed becomes a hole, and when the row is at its end, all of it goes.
+/// A row of adjacent records on the stack, and older jobs. The oldest is called first. Called and exposed
+/// records become holes, and when the row is finished, all of it is removed.
 struct Row<J: Job> {
-    /// Where the row began; of what is left of it, the first; and its end.
+    /// The start of the row; the first of its remaining records; and its end.
     base: usize,
     first: usize,
     end: usize,
     /// The index of `first`.
     index: usize,
-    /// Jobs so far.
+    /// Number of jobs so far.
     spawned: usize,
-    /// Null, as a rule.
+    /// Usually null.
     older: *mut Older<J>,
 }
 
@@ -81,7 +81,7 @@ impl<J: Job> Members<J> {
             } else {
                 self.row.end_slowly(first);
             }
-            // As `Pending::sync`.
+            // Like `Pending::sync`.
             set_depth(depth() + 1);
             let result = J::call(parameters);
             set_depth(depth() - 1);
@@ -131,7 +131,7 @@ impl<J: Job> Row<J> {
         self.index = self.spawned;
     }
 
-    /// With its fast path closed.
+    /// Continues when the fast path is closed.
     #[cold]
     #[inline(never)]
     fn shielded(mut self) -> Self {
@@ -139,7 +139,7 @@ impl<J: Job> Row<J> {
         self
     }
 
-    /// With a new job that finds the stack full, or that needs the host's attention.
+    /// Adds a new job that finds the stack full or needs the host's attention.
     #[cold]
     #[inline(never)]
     fn with_slowly(mut self, parameters: J::Parameters) -> Self {
@@ -155,7 +155,7 @@ impl<J: Job> Row<J> {
         self.with_apart(record)
     }
 
-    /// With a new job whose record does not follow the row's end: other spawns lie between.
+    /// Adds a new job whose record does not follow the row's end, because other spawns lie between.
     #[cold]
     #[inline(never)]
     fn with_apart(mut self, record: usize) -> Self {
@@ -173,7 +173,7 @@ impl<J: Job> Row<J> {
         self
     }
 
-    /// The row's last, at `record`, is taken.
+    /// The row's last record, at `record`, is removed.
     #[cold]
     #[inline(never)]
     fn end_slowly(self, record: usize) {
@@ -181,8 +181,8 @@ impl<J: Job> Row<J> {
         self.free_holes();
     }
 
-    /// Frees the row's holes, if there is nothing else in it and nothing above it. Only for a row whose last
-    /// has just gone: later there may be others' records in its place.
+    /// Frees the row's holes, if it has only holes and there is nothing above it. Only for a row whose last
+    /// record was just removed: later, records of others may be in its place.
     fn free_holes(&self) {
         if self.first == self.end && self.end == top() && self.base < top() {
             set_top(self.base);
@@ -199,15 +199,16 @@ impl<J: Job> Row<J> {
         (self, chosen.map(|(index, claimed)| (index, claimed.finish())))
     }
 
-    /// What has finished; or else the oldest that nobody has taken; or else what finishes first.
+    /// A job that has finished; or else the oldest that no worker has taken; or else the one that finishes
+    /// first.
     fn choose(&mut self) -> Option<(usize, Claimed<J>)> {
         let alarm = answer_alarm();
         if alarm == Alarm::Drain {
-            // These as well: other hosts go on with them.
+            // Expose these as well: other hosts continue with them.
             alarm.expose();
         }
         if is_shielded() {
-            // As many as are welcome: only what is exposed can run elsewhere.
+            // Expose as many as are welcome: only exposed jobs can run elsewhere.
             while self.latent() > 0 && expose_oldest() {}
         }
         let latent = self.latent();
@@ -253,7 +254,7 @@ impl<J: Job> Row<J> {
         Some((index, Claimed::Parameters(parameters, depth + 1, None, record)))
     }
 
-    /// How many jobs nobody but the guest knows of.
+    /// The number of jobs that only the guest knows.
     fn latent(&mut self) -> usize {
         if !self.older.is_null() {
             Older::of(&mut self.older).gather();
@@ -283,7 +284,7 @@ impl<J: Job> Row<J> {
         self.row_length() + older.map_or(0, |older| older.single.len() + older.jobs.len())
     }
 
-    /// Without all that is left, which is dropped, the newest first, as the stack has them.
+    /// Drops all remaining jobs, the newest first, in the order of the stack.
     #[cold]
     #[inline(never)]
     fn aborted(mut self) -> Self {

@@ -1,4 +1,4 @@
-//! The stack of records, and the words that the heartbeat's alarm goes through.
+//! The stack of records, and the words through which the heartbeat raises its alarm.
 
 use std::cell::UnsafeCell;
 use std::mem::offset_of;
@@ -9,7 +9,7 @@ use sateen_abi::word;
 use super::record::{EXPOSED, HOLE, depth_of, is_marked, job_of, kind_of, mark, mark_exposed};
 use crate::wasm::abi;
 
-/// Room for some ten thousand records; what does not fit is kept elsewhere and cannot be exposed.
+/// Room for some ten thousand records; jobs that do not fit are kept elsewhere and cannot be exposed.
 const STACK_BYTES: usize = 512 * 1024;
 
 #[repr(C, align(8))]
@@ -17,26 +17,26 @@ struct Stack {
     bytes: UnsafeCell<[u8; STACK_BYTES]>,
 }
 
-/// Where the stack stands. The host knows the first seven words; see `sateen_abi::word`.
+/// The state of the stack. The host knows the first seven words; see `sateen_abi::word`.
 #[repr(C)]
 struct Control {
     limit: UnsafeCell<usize>,
     floor: UnsafeCell<usize>,
     /// In-place calls of spawned jobs that the guest is inside.
     depth: UnsafeCell<usize>,
-    /// While the depth is less, the host is shown every spawn. It writes this at `attach`.
+    /// While the depth is less, every spawn is reported to the host. The host writes this word at `attach`.
     lookup_below: UnsafeCell<usize>,
-    /// Jobs of sets that are spawned from less than this depth take long, for all that the host knows:
-    /// they are not called in place without asking it.
+    /// Jobs of sets that are spawned from less than this depth are long, as far as the host knows: the guest
+    /// asks the host before it calls one in place.
     shield_below: UnsafeCell<usize>,
-    /// Another number whenever something has come to a shared object; 0 before there is one.
+    /// Another number whenever a shared object has changed; 0 before there is one.
     news: UnsafeCell<usize>,
-    /// While the depth is less, a profiling host is told of spawns, calls and returns. It writes this at
-    /// `attach` and at heartbeats, and so does the guest.
+    /// While the depth is less, the guest reports spawns, calls and returns to a profiling host. The host
+    /// writes this word at `attach` and at heartbeats, and the guest writes it as well.
     measure_below: UnsafeCell<usize>,
     top: UnsafeCell<usize>,
     real_floor: UnsafeCell<usize>,
-    /// Where the innermost attempt's records begin: what it leaves behind is removed from there on.
+    /// The address at which the innermost attempt's records begin: its leftovers are removed from there on.
     attempt_base: UnsafeCell<usize>,
     /// Spawns to let pass before a full stack is swept again.
     sweep_after: UnsafeCell<u32>,
@@ -102,23 +102,23 @@ word!(top, set_top, read, write);
 word!(real_floor, set_real_floor, read, write);
 word!(attempt_base, set_attempt_base, read, write);
 
-/// A limit that no record fits below, and which is no alarm.
+/// A limit below which no record fits, and which is not an alarm.
 const CLOSED: usize = word::CLOSED as usize;
-/// The floor of an alarm that wants all that is latent.
+/// The floor of an alarm that asks for all latent jobs.
 const DRAIN: usize = word::ALL as usize;
 
-/// What the host wants at a spawn or sync.
+/// The host's request at a spawn or sync.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Alarm {
     Silent,
-    /// Somebody is hungry: the oldest latent job.
+    /// A worker is hungry: expose the oldest latent job.
     Hungry,
-    /// This host leaves: all that is latent.
+    /// This host leaves: expose all latent jobs.
     Drain,
 }
 
 impl Alarm {
-    /// Gives the host what it wants.
+    /// Fulfils the host's request.
     pub fn expose(self) {
         match self {
             Self::Silent => {}
@@ -130,25 +130,25 @@ impl Alarm {
     }
 }
 
-/// The host's word on shared objects.
+/// The host's word about shared objects.
 #[inline(always)]
 pub fn news() -> u32 {
     // SAFETY: one thread; the host writes the word between, hence volatile.
     unsafe { read_volatile(CONTROL.news.get()) as u32 }
 }
 
-/// Whether every spawn is to be shown to the host.
+/// Whether every spawn must be reported to the host.
 pub fn is_looking_up() -> bool {
     // SAFETY: one thread; the host writes the word between, hence volatile.
     depth() < unsafe { read_volatile(CONTROL.lookup_below.get()) }
 }
 
-/// Whether both fast paths are to be closed.
+/// Whether both fast paths must be closed.
 fn is_closed() -> bool {
     is_looking_up() || depth() < measure_below()
 }
 
-/// Whether the jobs of a set that is used here are not called in place without asking the host.
+/// Whether the jobs of a set used here must not be called in place without asking the host.
 #[inline(always)]
 pub fn is_shielded() -> bool {
     // SAFETY: one thread; the host writes the word between, hence volatile.
@@ -167,7 +167,7 @@ fn set_paths() {
     move_floor(real_floor());
 }
 
-/// Goes on at another depth. A pending alarm stays pending.
+/// Sets another depth. A pending alarm stays pending.
 pub fn enter(depth: usize) {
     set_depth(depth);
     if limit() != 0 {
@@ -175,7 +175,7 @@ pub fn enter(depth: usize) {
     }
 }
 
-/// Takes notice of an alarm, if there is one.
+/// Handles an alarm, if there is one.
 pub fn answer_alarm() -> Alarm {
     if limit() != 0 {
         return Alarm::Silent;
@@ -195,8 +195,8 @@ pub fn attach() {
     enter(0);
 }
 
-/// Offers the oldest latent record to the host, which may sound the alarm again at once if more is
-/// wanted. False when there is none, or the host does not want it.
+/// Offers the oldest latent record to the host, which may raise the alarm again at once if more are wanted.
+/// False if there is none, or the host does not want it.
 #[cold]
 #[inline(never)]
 pub fn expose_oldest() -> bool {
@@ -229,8 +229,8 @@ pub fn expose_oldest() -> bool {
     true
 }
 
-/// Whether `bytes` fit on top of the stack, after sweeping if need be. A stack that stays full is not
-/// swept again for a while.
+/// Whether `bytes` fit on top of the stack, after sweeping if necessary. A stack that stays full is not swept
+/// again for a while.
 pub fn make_room(bytes: usize) -> bool {
     const SPAWNS_BETWEEN_SWEEPS: u32 = 4096;
     if top() + bytes <= end() {
@@ -265,7 +265,7 @@ fn sweep() {
     }
 }
 
-/// A record that is dead: the top comes down if it was the last, else it becomes a hole.
+/// Removes a dead record: the top moves down if it was the last, otherwise it becomes a hole.
 pub fn remove(record: usize, bytes: usize) {
     if record + bytes == top() {
         set_top(record);
@@ -277,7 +277,7 @@ pub fn remove(record: usize, bytes: usize) {
     }
 }
 
-/// Removes the records that a trapped job left behind; the handles to them are gone with its frames.
+/// Removes the records that a trapped job left behind; the handles to them are lost with its frames.
 pub fn abort_from(from: usize) {
     let mut record = from;
     while record < top() {

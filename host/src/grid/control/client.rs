@@ -14,15 +14,15 @@ use thiserror::Error;
 use super::{Answer, Request};
 use crate::grid::folder::DataFolder;
 
-/// A host that is alive says something within this time.
+/// A live host answers within this time.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Systems differ; none takes less.
 const SOCKET_PATH_BYTES_MAX: usize = 100;
 
-/// Why a host does not answer.
+/// Why there is no answer from a host.
 #[derive(Debug, Error)]
 pub enum AskError {
-    /// There is none.
+    /// There is no host.
     #[error(
         "no sateen-host runs on the data folder {}; if it runs on another one, name that with --data-dir",
         .0.display()
@@ -38,10 +38,10 @@ pub enum AskError {
     },
 }
 
-/// Asks the host that runs on `folder`, and gives each of its answers to `each`.
+/// Sends a request to the host that runs on `folder`, and passes each of its answers to `each`.
 ///
 /// # Errors
-/// When there is no host, or it does not answer.
+/// If there is no host, or it does not answer.
 pub fn ask(folder: &Path, request: &Request, mut each: impl FnMut(Answer)) -> Result<(), AskError> {
     let silent = |error: io::Error| {
         let why = match error.kind() {
@@ -65,7 +65,7 @@ pub fn ask(folder: &Path, request: &Request, mut each: impl FnMut(Answer)) -> Re
     });
     match asked {
         Ok(()) if heard => Ok(()),
-        // A host that exits closes its socket last: whoever connects at that moment finds a host that is gone.
+        // A host that exits closes its socket last: a connection at that moment finds a host that is gone.
         _ if !heard && DataFolder::await_free(folder, Duration::ZERO) => {
             Err(AskError::NotRunning(folder.to_owned()))
         }
@@ -92,8 +92,8 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(short)
 }
 
-/// A socket's path has to be short. A long one is reached by way of its folder, open as long as the file
-/// that is returned.
+/// A socket's path must be short. A long path is replaced by one through its open folder, which is valid as
+/// long as the returned file is open.
 pub fn short_path(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
     if path.as_os_str().as_bytes().len() <= SOCKET_PATH_BYTES_MAX {
         return Ok((path.to_owned(), None));

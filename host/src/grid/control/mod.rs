@@ -1,7 +1,7 @@
 //! `status`, `pause`, `resume` and `leave`: a private socket in the data folder.
 //!
-//! One connection, one request, as a line of JSON; then lines of answers until the host closes it. The
-//! folder's rights are the socket's protection.
+//! Each connection carries one request, a line of JSON, then lines of answers until the host closes it. The
+//! folder's permissions protect the socket.
 
 mod client;
 mod server;
@@ -13,33 +13,33 @@ pub use client::{AskError, ask};
 pub(super) use server::{Answers, Incoming, listen};
 pub use status::{Contributed, MayUse, PeerPath, PeerStatus, RunStatus, Status, StealStatus};
 
-/// What a user asks of the host that runs on this folder.
+/// A user's request to the host that runs on this folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// How it is.
     Status,
-    /// Give back what it has and take nothing, until told otherwise or for so long.
+    /// Give back all work and take none, for this time or until resumed.
     Pause {
-        /// How long, in seconds.
+        /// The time, in seconds.
         for_s: Option<u64>,
     },
     /// Take work again.
     Resume,
-    /// Give back what it has, and end.
+    /// Give back all work, and end.
     Leave,
 }
 
-/// What the host answers.
+/// An answer of the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// How it is.
     Status(Box<Status>),
-    /// It is done, and how it is now.
+    /// The request is done; the host's state now.
     Done(String),
-    /// It takes a while.
+    /// The request takes a while.
     Progress(String),
-    /// It was not understood.
+    /// The request failed or was not understood.
     Refused(String),
 }

@@ -15,36 +15,36 @@ use super::client::short_path;
 use super::{Answer, Request};
 
 const REQUEST_BYTES_MAX: u64 = 4 << 10;
-/// Users have this long to say what they want.
+/// Maximum time for a user's request.
 const REQUEST_MAX: Duration = Duration::from_secs(5);
-/// Requests at once.
+/// Maximum concurrent requests.
 const REQUESTS_MAX: usize = 16;
 
-/// Where the answers to one request go. Dropped, the connection is closed.
+/// The sender of the answers to one request. Dropping it closes the connection.
 pub struct Answers {
     answers: mpsc::Sender<Answer>,
 }
 
 impl Answers {
-    /// For one request, and where its answers come out.
+    /// The sender for one request, and the receiver of its answers.
     pub fn channel() -> (Self, mpsc::Receiver<Answer>) {
         let (answers, answered) = mpsc::channel(16);
         (Self { answers }, answered)
     }
 
-    /// Answers. A user that does not read misses some.
+    /// Sends an answer. A user that does not read misses some.
     pub fn send(&self, answer: Answer) {
         let _ = self.answers.try_send(answer);
     }
 }
 
-/// A request, and where its answers go.
+/// A request, and the sender of its answers.
 pub type Incoming = (Request, Answers);
 
-/// Binds the socket at `path`; one that a killed process left is replaced.
+/// Binds the socket at `path`; replaces one that a killed process has left.
 ///
 /// # Errors
-/// When it cannot be bound.
+/// If it cannot be bound.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -56,11 +56,11 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Serves the socket at `path` as long as somebody has `alive`. It is held as well while a request is answered, so
-/// that the owner of its other end knows when the last answer is written.
+/// Serves the socket at `path` as long as `alive` is held. It is also held while a request is answered, so that
+/// the owner of its other end knows when the last answer is written.
 ///
 /// # Errors
-/// When it cannot be bound.
+/// If it cannot be bound.
 pub fn listen(
     path: &Path,
     requests: impl Fn(Incoming) + Clone + Send + 'static,

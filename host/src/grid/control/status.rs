@@ -1,4 +1,4 @@
-//! What `sateen-host status` tells.
+//! The output of `sateen-host status`.
 
 use sateen_command_line::{local, time_of_day, wrap};
 use sateen_protocol::{Counts, RunId};
@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::store::StoreStatus;
 
-/// Columns of what stands before each line's text.
+/// Columns of the label before each line's text.
 const NAMES: usize = 10;
 
-/// How a host is.
+/// The status of a host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Who it is in the grid.
+    /// Its id in the grid.
     pub id: Option<String>,
     /// For people.
     pub name: String,
     /// Its site.
     pub site: String,
-    /// Of its software.
+    /// The version of its software.
     pub version: String,
     /// The process.
     pub process: u32,
-    /// Processor time that it has used, in seconds; 0 where the system does not tell.
+    /// Processor time that it has used, in seconds; 0 if the system does not report it.
     pub processor_s: f64,
     /// Threads that compute for all runs together, at most.
     pub threads: usize,
     /// The coordinator's address.
     pub coordinator: String,
-    /// For how long the link has been open, in seconds; `None` while it is not.
+    /// How long the link has been open, in seconds; `None` while it is not.
     pub connected_s: Option<f64>,
-    /// Why the coordinator cannot be reached, if so.
+    /// Why the coordinator cannot be reached, if it cannot.
     pub unreachable: Option<String>,
     /// Why the coordinator refuses this host, which tries again from time to time.
     #[serde(default)]
@@ -40,13 +40,13 @@ pub struct Status {
     /// When the pause ends by itself, in seconds since 1970.
     #[serde(default)]
     pub paused_until_s: Option<u64>,
-    /// Whether it is about to go.
+    /// Whether it is leaving.
     pub leaving: bool,
     /// Runs it works on.
     pub runs: Vec<RunStatus>,
     /// Other hosts.
     pub peers: Vec<PeerStatus>,
-    /// Where hosts of its site reach it.
+    /// The address at which hosts of its site reach it.
     pub direct: Option<String>,
     /// Jobs stolen from other hosts.
     pub steals: StealStatus,
@@ -65,13 +65,13 @@ pub struct Status {
 pub struct MayUse {
     /// Threads that compute for all runs together, at most.
     pub threads: usize,
-    /// How they stand against the machine's other threads.
+    /// The workers' priority over the machine's other threads.
     pub priority: String,
-    /// The most memory that a run may ask for an instance; if none is named, the runtime's own limits hold.
+    /// The maximum memory that a run may request for an instance; without it, the runtime's own limits hold.
     pub memory_bytes: Option<u64>,
 }
 
-/// What a host has done, restarts included.
+/// The host's contribution, including that before restarts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contributed {
     /// Since when, in seconds since 1970.
@@ -84,7 +84,7 @@ pub struct Contributed {
     pub runs: u64,
 }
 
-/// A run at a host.
+/// A run on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStatus {
     /// Which.
@@ -97,7 +97,7 @@ pub struct RunStatus {
     pub arguments: Vec<String>,
     /// Whether its app is still being fetched or compiled.
     pub loading: bool,
-    /// What became of its jobs here.
+    /// Counts of its jobs here, by outcome.
     pub counts: Counts,
 }
 
@@ -118,14 +118,14 @@ pub struct PeerStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerPath {
-    /// By a link of their own.
+    /// By a direct link.
     Direct,
-    /// By the coordinator.
+    /// Through the coordinator.
     Relayed,
 }
 
-/// Jobs stolen from other hosts, and how long the last few thousand took from request to arrival: the time for which the victim
-/// had none included, so that it is long where there is little to steal.
+/// Jobs stolen from other hosts, and how long the last few thousand took from request to arrival. This includes the
+/// time for which the victim had no job, so it is long if there is little to steal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StealStatus {
     /// Since the start.
@@ -137,7 +137,7 @@ pub struct StealStatus {
 }
 
 impl Status {
-    /// For people, on some lines; in a terminal of `width` columns, if it is one.
+    /// The status as text, for a terminal of `width` columns, if it is one.
     pub fn to_text(&self, width: Option<usize>) -> String {
         let mut lines = Vec::new();
         let id = self.id.as_deref().unwrap_or("not in the grid yet");
@@ -242,7 +242,7 @@ fn short_time(time_s: f64) -> String {
     }
 }
 
-/// A number of things.
+/// A count with its noun.
 fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
@@ -305,7 +305,7 @@ mod tests {
         let text = status.to_text(None);
         let (_, until) = text.split_once("state     paused by you until ").expect("an end");
         let until = until.lines().next().unwrap_or_default();
-        // The date, since it is another day.
+        // With the date, because it is another day.
         assert!(until.len() == 16 && until.as_bytes()[10] == b' ' && until.as_bytes()[13] == b':', "{until}");
     }
 }

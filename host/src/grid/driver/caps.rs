@@ -1,26 +1,26 @@
-//! What a host gives to one run at most, if its owner bounds that.
+//! The host's limit for one run, if its owner set one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::grid::store::StoredRun;
 
-/// Maximum runs whose use is remembered; the oldest give way.
+/// Maximum runs whose use is remembered; the oldest are forgotten first.
 const RUNS_REMEMBERED_MAX: usize = 4096;
 
-/// Processor time that runs have had here. A run that is given to the host again goes on counting.
+/// Processor time of runs on this host. If a run comes back to the host, counting continues.
 pub struct Caps {
     work_max: Option<Duration>,
     had_ns: BTreeMap<StoredRun, u64>,
 }
 
 impl Caps {
-    /// With this bound for each run.
+    /// With this limit for each run.
     pub fn new(work_max: Option<Duration>) -> Self {
         Self { work_max, had_ns: BTreeMap::new() }
     }
 
-    /// A run has had more processor time.
+    /// Adds processor time of a run.
     pub fn count(&mut self, run: StoredRun, work_ns: u64) {
         if self.work_max.is_none() || work_ns == 0 {
             return;
@@ -32,7 +32,7 @@ impl Caps {
         }
     }
 
-    /// Why a run gets nothing more here, if that is so.
+    /// Why a run gets no more processor time here, if its limit is reached.
     pub fn refusal(&self, run: StoredRun) -> Option<String> {
         let most = self.work_max?;
         let had = Duration::from_nanos(*self.had_ns.get(&run)?);

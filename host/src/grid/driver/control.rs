@@ -1,4 +1,4 @@
-//! What this machine's user asks, and signals.
+//! Requests of this machine's user, and signals.
 
 use std::net::TcpListener;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,20 +12,21 @@ use super::{Driver, Input, Stopped};
 use crate::grid::control::{Answer, Answers, PeerPath, PeerStatus, Request, RunStatus, Status, listen};
 use crate::grid::page::Page;
 
-/// The machine leaves within [`limits::LEAVE_MAX`]; where it has not after this time, the host ends without it.
+/// The state machine leaves within [`limits::LEAVE_MAX`]; if it has not after this time, the host ends without
+/// it.
 const ABANDONED_AFTER: Duration = limits::LEAVE_MAX.saturating_add(Duration::from_millis(250));
-/// Who asks for a pause is not kept waiting longer; what it has is on its way back.
+/// Maximum wait of a user who asks for a pause; current work is then still being given back.
 const PAUSING_MAX: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A host on its way out, and who waits for that.
+/// A host that is leaving, and the users who wait for that.
 pub struct Leaving {
     until: Time,
     answers: Vec<Answers>,
     told: usize,
 }
 
-/// A host that gives back what it has, and who waits for that.
+/// A host that gives back its work, and the users who wait for that.
 pub struct Pausing {
     until: Time,
     reason: String,
@@ -46,7 +47,7 @@ impl Driver {
                             }
                         });
                     }
-                    Err(error) => warn!(%error, "signals end this host without a goodbye"),
+                    Err(error) => warn!(%error, "signals end this host without notifying the coordinator"),
                 }
             }
         }
@@ -63,7 +64,7 @@ impl Driver {
         }
     }
 
-    /// Without a page the host works all the same.
+    /// The host also works without a page.
     pub(super) fn serve_page(&mut self, listener: Option<TcpListener>) {
         let Some(listener) = listener else { return };
         let inputs = self.inputs.clone();
@@ -84,7 +85,7 @@ impl Driver {
             Request::Status => answers.send(Answer::Status(Box::new(self.status()))),
             Request::Pause { for_s } => self.pause(*for_s, answers),
             Request::Resume => {
-                // A host that is still handing back is resumed when it has.
+                // A host that is still giving back work is resumed afterwards.
                 self.pause_until = Some(self.clock.now());
                 self.look_at_users(self.clock.now());
                 answers.send(Answer::Done("takes work again".to_owned()));
@@ -111,7 +112,7 @@ impl Driver {
             }
             Some(time) => {
                 let until_s = unix_s(time);
-                // The grid has hosts in several time zones: who shows this shows it in their own.
+                // The grid has hosts in several time zones: each program shows this in its user's own.
                 let until = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(until_s));
                 (format!("paused by its user until {until}"), Some(now + time))
             }
@@ -121,13 +122,13 @@ impl Driver {
         self.pause_until = until;
         self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
         let told = reason.replace("its user", "you");
-        answers.send(Answer::Progress(format!("no work is taken, and what there is is given back: {told}")));
+        answers.send(Answer::Progress(format!("no work is taken, and current work is given back: {told}")));
         self.pausing.push(Pausing { until: now + PAUSING_MAX, reason: told, answers });
         self.look_at_pauses(now);
     }
 
-    /// Those who asked for a pause hear that the host has handed back everything and the grid knows that it is
-    /// paused, as far as there is a grid.
+    /// Users who asked for a pause are notified when the host has given back everything and, if it is
+    /// connected, the grid knows that it is paused.
     fn look_at_pauses(&mut self, now: Time) {
         let is_known = self.machine.id().is_some() || self.coordinator.since().is_none();
         let is_paused = self.machine.paused().is_some() && is_known;
@@ -161,7 +162,7 @@ impl Driver {
         }
     }
 
-    /// Pauses that are over, and how far leaving is.
+    /// Ends pauses whose time is over, and reports the progress of leaving.
     pub(super) fn look_at_users(&mut self, now: Time) {
         self.look_at_pauses(now);
         if self.pause_until.is_some_and(|until| until <= now) {
@@ -190,13 +191,13 @@ impl Driver {
         }
     }
 
-    /// Those who asked it to leave hear how it went.
+    /// Notifies users who asked the host to leave of the outcome.
     pub(super) fn tell_those_who_wait(&mut self, stopped: &Stopped) {
         for answers in self.leaving.take().into_iter().flat_map(|leaving| leaving.answers) {
             answers.send(match stopped {
                 Stopped::Left => Answer::Done("it has left".to_owned()),
                 Stopped::Abandoned(why) | Stopped::Failed(why) => {
-                    Answer::Refused(format!("it ended without a goodbye: {why}"))
+                    Answer::Refused(format!("it exited without notifying the coordinator: {why}"))
                 }
                 Stopped::Interrupted => Answer::Refused("it was told to end at once".to_owned()),
             });
@@ -253,7 +254,7 @@ impl Driver {
     }
 }
 
-/// So long from now, in seconds since 1970.
+/// The time after this duration, in seconds since 1970.
 fn unix_s(later: Duration) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (now + later).as_secs()
@@ -266,7 +267,7 @@ fn processor_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Not told here.
+/// Not available on this system.
 #[cfg(not(unix))]
 fn processor_s() -> f64 {
     0.0

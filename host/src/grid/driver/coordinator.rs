@@ -15,15 +15,15 @@ use crate::grid::transport::{Closed, Link, LinkNumber, Socket, connect};
 /// The first pause after a refusal; twice as long after each further one.
 const REFUSED_REST_MIN: Duration = Duration::from_secs(1);
 const REFUSED_REST_MAX: Duration = Duration::from_secs(60);
-/// A link that breaks sooner was none.
+/// A link that breaks sooner counts as failed.
 const LASTED_MIN: Duration = Duration::from_secs(2);
-/// Time until another is tried after two such links in a row, doubled with each, and the most.
+/// Time until another is tried after two such links in a row, doubled with each, and its maximum.
 const BREAK_REST_MIN: Duration = Duration::from_millis(100);
 const BREAK_REST_MAX: Duration = Duration::from_secs(10);
-/// A host that the coordinator had for so long was not refused in a row.
+/// If a host was connected for this long, its next refusal is the first in a row again.
 const WELCOME_MIN: Duration = Duration::from_secs(60);
 
-/// A host that was stopped for a while (SIGSTOP, a lid) hears what has come in the meantime before it
+/// A host that was stopped for a while (SIGSTOP, a closed lid) reads what has arrived in the meantime before it
 /// calls the coordinator silent.
 const HEARS_AGAIN: Duration = Duration::from_millis(500);
 
@@ -33,15 +33,15 @@ pub struct CoordinatorSide {
     encoder: Encoder,
     decoder: Decoder,
     has_messages: bool,
-    /// Since when the link is open.
+    /// The time at which the link was opened.
     since: Option<Time>,
     last_heard: Time,
-    /// What had come by then, in bytes.
+    /// Bytes received by then.
     heard_bytes: u64,
     silent_since: Option<Time>,
-    /// Why it cannot be reached; said once.
+    /// Why it cannot be reached; logged once.
     pub unreachable: Option<String>,
-    /// Why it refuses this host; until it welcomes it.
+    /// Why it refuses this host; until it accepts it.
     pub refused: Option<String>,
     /// Refusals in a row.
     refusals: u32,
@@ -66,7 +66,7 @@ impl CoordinatorSide {
         self.link.take()
     }
 
-    /// Adds a message to those that go out next.
+    /// Adds a message to those that are sent next.
     pub fn push(&mut self, message: &ToCoordinator) {
         if self.link.is_none() {
             return;
@@ -74,7 +74,7 @@ impl CoordinatorSide {
         match self.encoder.push(message) {
             Ok(()) => {
                 self.has_messages = true;
-                // The first frame of a link is short: the coordinator reads no long one of a stranger.
+                // The first frame of a link is short: the coordinator does not read a long one from a stranger.
                 if matches!(message, ToCoordinator::Hello { .. }) {
                     self.send();
                 }
@@ -97,7 +97,7 @@ impl CoordinatorSide {
         }
     }
 
-    /// Sends what was added; false when the coordinator does not read.
+    /// Sends the added messages; returns false if the coordinator does not read.
     pub fn send(&mut self) -> bool {
         if !std::mem::take(&mut self.has_messages) {
             return true;
@@ -112,7 +112,7 @@ impl CoordinatorSide {
 struct Breaks(u32);
 
 impl Breaks {
-    /// A link has lasted for so long; the time until another is opened.
+    /// A link has lasted for this long; returns the time until another is opened.
     fn rest(&mut self, lasted: Duration) -> Duration {
         if lasted >= LASTED_MIN {
             self.0 = 0;
@@ -159,7 +159,7 @@ impl Driver {
             warn!(
                 coordinator = %self.options.coordinator,
                 why,
-                "cannot reach the coordinator; trying on until it answers (another is named with --coordinator)"
+                "cannot reach the coordinator; trying again until it answers (--coordinator names another)"
             );
         }
         self.coordinator.unreachable = Some(why);
@@ -167,22 +167,22 @@ impl Driver {
 
     pub(super) fn on_coordinator_closed(&mut self, closed: &Closed) {
         match closed {
-            // As it should be, once all is handed over.
+            // This is expected, once everything is handed over.
             Closed::Gone(why) if self.leaving.is_some() => info!(why, "the coordinator has ended the link"),
             Closed::Gone(why) | Closed::Broken(why) => warn!(why, "the link to the coordinator broke"),
         }
         self.drop_coordinator();
     }
 
-    /// What was pushed before still goes out.
+    /// Messages that were added before are still sent.
     pub(super) fn reconnect(&mut self) {
         self.coordinator.send();
         self.drop_coordinator();
         self.forget_all_peers();
     }
 
-    /// The coordinator does not take this host, or neither understands the other. That may change: the host
-    /// waits and tries again, ever less often.
+    /// The coordinator refuses this host, or they do not understand each other. That may change: the host waits
+    /// and tries again, at growing intervals.
     pub(super) fn on_refused(&mut self, why: String) {
         let lasted = self.coordinator.since.map_or(Duration::ZERO, |since| self.clock.now().since(since));
         if lasted >= WELCOME_MIN {
@@ -208,7 +208,7 @@ impl Driver {
         self.drop_coordinator_for(rest);
     }
 
-    /// A link that breaks once is opened again at once. Where each breaks soon, it is tried ever less often.
+    /// A link that breaks once is opened again at once. If each link breaks soon, the intervals grow.
     fn rest_after_break(&mut self) -> Duration {
         let lasted = self.coordinator.since.map_or(Duration::ZERO, |since| self.clock.now().since(since));
         self.coordinator.breaks.rest(lasted)
@@ -249,7 +249,7 @@ impl Driver {
                     }
                     self.is_after_a_crash |= match &message {
                         ToHost::Hosts { gone, .. } => gone.iter().any(|(_, how)| *how == Departure::Crashed),
-                        // Whoever did not return to the coordinator did not say goodbye.
+                        // Hosts that did not return to the coordinator have left without notifying it.
                         ToHost::Present { .. } => true,
                         _ => false,
                     };
@@ -263,8 +263,8 @@ impl Driver {
         }
     }
 
-    /// A coordinator pings; one of which nothing comes is as good as gone. A long frame over a slow link comes
-    /// byte by byte, and pings come behind it.
+    /// A coordinator sends pings; if nothing arrives from it, it counts as gone. A long frame over a slow link
+    /// arrives byte by byte, and pings follow it.
     pub(super) fn listen_for_silence(&mut self, now: Time) {
         let heard_bytes = self.coordinator.link.as_ref().map_or(0, Link::heard_bytes);
         if heard_bytes != self.coordinator.heard_bytes {

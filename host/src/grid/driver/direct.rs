@@ -1,7 +1,8 @@
-//! Direct links: made, watched, given up and made again.
+//! Direct links: opening, watching, closing and reopening them.
 //!
-//! A link that answers no more (see `probe`) is doubtful: messages go by the relay, and what may be lost is said
-//! again. If it stays so, it is closed, and the peer is dialled again after a rest that grows.
+//! A link that stops answering (see `probe`) is doubtful: messages go through the relay, and messages that may
+//! be lost are sent again. If the link stays doubtful, it is closed, and the peer is dialled again after a
+//! growing rest.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,30 +19,30 @@ use crate::grid::transport::{Closed, DirectListen, Link, LinkNumber, Socket, dia
 
 /// Direct links; all other peers are relayed.
 pub const LINKS_MAX: usize = 1024;
-/// What may wait to be written to all direct links together; beyond, the slowest is closed.
+/// Maximum bytes that wait to be written to all direct links together; above it, the slowest link is closed.
 const WAITING_BYTES_MAX: usize = 192 << 20;
-/// A link on which less waits is not worth a look at all of them.
+/// If less waits on a link, the others are not checked.
 const WAITING_BYTES_FEW: usize = 1 << 20;
-/// Links on which something is under way are looked at this often.
+/// How often links with messages in transit are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// A host that looks this much later was stopped, or its machine is overloaded.
+/// A host that checks this much later was stopped, or its machine is overloaded.
 const LATE: Duration = Duration::from_millis(100);
 /// A doubtful link is closed after this time.
 const DOUBT_MAX: Duration = Duration::from_secs(3);
 
-/// Links that are looked at, and what is owed because of them.
+/// Links that are checked, and what must be done because of them.
 #[derive(Default)]
 pub struct Watched {
     links: BTreeSet<LinkNumber>,
     next: Time,
-    /// Peers with which something may have been lost that is to be repeated.
+    /// Peers to which messages may have been lost and must be repeated.
     repeats: BTreeSet<HostId>,
-    /// Some were added just now.
+    /// Whether some were added just now.
     is_due: bool,
 }
 
 impl Watched {
-    /// When they are looked at.
+    /// When they are next checked.
     pub fn next(&self) -> Time {
         match self.is_due {
             true => Time::default(),
@@ -52,7 +53,7 @@ impl Watched {
 }
 
 impl Driver {
-    // ---- made ----
+    // ---- opening ----
 
     pub(super) fn dial(&mut self, peer: HostId) {
         let now = self.clock.now();
@@ -119,9 +120,9 @@ impl Driver {
         self.note_path(peer);
     }
 
-    // ---- watched ----
+    // ---- watching ----
 
-    /// Something was sent on a link.
+    /// A message was sent on a link.
     pub(super) fn watch_link(&mut self, link: LinkNumber) {
         if self.watched.links.is_empty() {
             self.watched.next = self.clock.now() + LOOK_EVERY;
@@ -129,7 +130,7 @@ impl Driver {
         self.watched.links.insert(link);
     }
 
-    /// A peer that has a link with this host and sends by the relay may doubt the link.
+    /// A peer that has a link with this host but sends through the relay may doubt the link.
     pub(super) fn suspect_links(&mut self, peer: HostId) {
         let Some(route) = self.peers.get_mut(&peer).filter(|route| route.is_direct()) else { return };
         let now = self.clock.now();
@@ -194,7 +195,7 @@ impl Driver {
         self.repeat_lost();
     }
 
-    /// Has what may be lost said again, to all who can be reached.
+    /// Sends messages that may be lost again, to all peers that can be reached.
     pub(super) fn repeat_lost(&mut self) {
         self.watched.is_due = false;
         let may_relay = self.may_relay();
@@ -216,14 +217,14 @@ impl Driver {
         self.machine.handle_direct(peer, is_direct);
     }
 
-    /// Closes the slowest link when too much waits on all of them; `waiting_bytes` wait on one.
+    /// Closes the slowest link if too much waits on all links; `waiting_bytes` wait on one of them.
     pub(super) fn bound_waiting(&mut self, waiting_bytes: usize) {
         if waiting_bytes >= WAITING_BYTES_FEW {
             self.bound_all_waiting();
         }
     }
 
-    /// The same, now and then.
+    /// The same check, now and then.
     pub(super) fn bound_all_waiting(&mut self) {
         let links = || self.peers.values().flat_map(|route| &route.links).map(|direct| &direct.link);
         let mut waiting_bytes: usize = links().map(Link::waiting_bytes).sum();
@@ -241,7 +242,7 @@ impl Driver {
         }
     }
 
-    // ---- closed ----
+    // ---- closing ----
 
     pub(super) fn on_direct_closed(&mut self, link: LinkNumber, closed: Closed) {
         let Some(peer) = self.peer_links.remove(&link) else { return };
@@ -264,7 +265,7 @@ impl Driver {
             Closed::Broken(why) => self.misbehaved(peer, why),
             Closed::Gone(why) => {
                 debug!(%peer, why, "the direct link to a peer broke");
-                // Later: this may be in the middle of what the machine wants done.
+                // Later: this may be in the middle of the state machine's commands.
                 self.watched.repeats.insert(peer);
                 self.watched.is_due = true;
                 let has_links = self.peers.get(&peer).is_none_or(|route| !route.links.is_empty());

@@ -1,8 +1,8 @@
-//! The loop that drives the protocol's machine: tell it one thing, do all that it wants, wait.
+//! The loop that drives the protocol's state machine: pass it one event, carry out all its commands, wait.
 //!
-//! A thief waits for its answer some tens of microseconds, most of which the system takes to wake
-//! threads. So all of this is one thread; what waits for it is taken in one go, and what it says to one
-//! receiver in that go travels in one frame.
+//! A thief waits for its answer some tens of microseconds, most of which the system takes to wake threads. So
+//! all of this is one thread. It takes all waiting events in one go, and sends all messages for one receiver in
+//! that go in one frame.
 
 mod caps;
 mod control;
@@ -45,17 +45,17 @@ use super::transport::{
     DirectListen, LinkNumber, ListenError, Listener, NetEvent, Stranger, Way, accept_all,
 };
 
-/// Frames that wait for the driver; whoever sends more waits at its socket.
+/// Maximum frames that wait for the driver; the senders of more wait at their sockets.
 const NET_EVENTS_MAX: usize = 1024;
-/// Things that are taken in one go before frames are sent.
+/// Maximum events taken in one go before frames are sent.
 const BATCH_MAX: usize = 64;
-/// What need not be exact is looked at so often.
+/// Interval of checks that need not be exact.
 const TICK: Duration = Duration::from_millis(250);
-/// At the end, what is on its way to the coordinator has so long.
+/// At the end, maximum time for messages in transit to the coordinator.
 const CLOSE_MAX: Duration = Duration::from_millis(400);
-/// And after that entries on their way to the disk.
+/// After that, maximum time for entries that are not yet on the disk.
 const END_MAX: Duration = Duration::from_millis(400);
-/// And at last answers on their way to users.
+/// Finally, maximum time for answers to users.
 const ANSWERS_MAX: Duration = Duration::from_millis(200);
 
 /// How a host takes part in a grid.
@@ -66,28 +66,28 @@ pub struct Options {
     pub name: String,
     /// Its site.
     pub site: String,
-    /// Where others of its site may reach it.
+    /// The address at which other hosts of its site reach it.
     pub direct: DirectListen,
-    /// Where it keeps things.
+    /// Its data folder.
     pub folder: DataFolder,
     /// Whether signals end the host.
     pub signals: bool,
-    /// Where its own page is.
+    /// The address of its own page.
     pub page: PageListen,
-    /// Maximum processor time that it gives to one run.
+    /// Maximum processor time for one run.
     pub run_work_max: Option<Duration>,
 }
 
-/// Why a host cannot begin.
+/// Why a host cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// Its address is taken.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// Its page's address is.
+    /// Its page's address is taken.
     #[error(transparent)]
     Page(#[from] PageError),
-    /// This machine does not give what a host needs.
+    /// This machine lacks what a host needs.
     #[error("the host cannot begin: {}", explained(.0))]
     System(#[from] io::Error),
 }
@@ -95,17 +95,17 @@ pub enum StartError {
 /// How a host ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stopped {
-    /// It was told to leave and did.
+    /// It was asked to leave and did.
     Left,
-    /// It was told to leave and could not say goodbye; why.
+    /// It was asked to leave and could not notify the coordinator; the reason.
     Abandoned(String),
-    /// It was told to end at once.
+    /// It was asked to end at once.
     Interrupted,
-    /// This machine failed it.
+    /// This machine failed.
     Failed(String),
 }
 
-/// What comes from this machine; what comes from others is a [`NetEvent`].
+/// Events of this machine; those of others are [`NetEvent`]s.
 enum Input {
     Notice { run: RunId, generation: u64, notice: Notice },
     Loaded { run: RunId, generation: u64, loaded: Result<(Box<dyn RunningPortion>, Vec<Entry>), String> },
@@ -114,14 +114,14 @@ enum Input {
     Signal,
 }
 
-/// A host that runs, on a thread of its own.
+/// A running host, on a thread of its own.
 pub struct Handle {
     inputs: mpsc::UnboundedSender<Input>,
     thread: JoinHandle<Stopped>,
 }
 
 impl Handle {
-    /// Begins to leave, as a signal does; a second time, ends at once.
+    /// Begins to leave, like a signal; a second call ends the host at once.
     pub fn leave(&self) {
         let _ = self.inputs.send(Input::Signal);
     }
@@ -137,7 +137,7 @@ impl Handle {
 /// Starts a host.
 ///
 /// # Errors
-/// When its address is taken, or this machine gives no threads.
+/// If its address is taken, or threads cannot be started.
 pub fn start(options: Options, runtime: Arc<dyn Runtime>) -> Result<Handle, StartError> {
     let listener = options.direct.bind(&options.coordinator)?;
     if listener.is_none() && options.direct != DirectListen::Off {
@@ -160,7 +160,7 @@ pub fn start(options: Options, runtime: Arc<dyn Runtime>) -> Result<Handle, Star
                 Err(error) => Stopped::Failed(explained(&error)),
             }
         });
-        // A portion that is still ending is not waited for.
+        // Do not wait for a portion that is still ending.
         tokio.shutdown_background();
         stopped
     })?;
@@ -198,24 +198,24 @@ struct Driver {
     way: Way,
     coordinator: coordinator::CoordinatorSide,
     peers: BTreeMap<HostId, routes::Route>,
-    /// Whose link it is.
+    /// The peers of the links.
     peer_links: BTreeMap<LinkNumber, HostId>,
     watched: direct::Watched,
-    /// Dialled by hosts that the coordinator has not told of yet.
+    /// Links dialled by hosts that the coordinator has not announced yet.
     strangers: Vec<(Stranger, Time)>,
-    /// Peers to which something is to be sent.
+    /// Peers to which messages must be sent.
     written: Vec<HostId>,
     next_link: u64,
     runs: BTreeMap<RunId, runs::PortionState>,
     next_generation: u64,
-    /// Commands that the machine has given and that are not done.
+    /// Commands of the state machine that are not yet carried out.
     commands: VecDeque<Command>,
-    /// Notices on their way here.
+    /// Notices in transit to the driver.
     notices: Arc<notices::Notices>,
     steals: steals::Latencies,
     /// Jobs lost since the last tick, by run: a crash may lose hundreds.
     lost: BTreeMap<RunId, usize>,
-    /// Whether a host crashed since there were last no such jobs.
+    /// Whether a host has crashed since there were last no such jobs.
     is_after_a_crash: bool,
     pause_until: Option<Time>,
     pausing: Vec<control::Pausing>,
@@ -307,7 +307,7 @@ impl Driver {
         let mut alarm = match Alarm::new(self.clock) {
             Ok(alarm) => alarm,
             Err(error) => {
-                return Stopped::Failed(format!("this system gives no timer: {}", explained(&error)));
+                return Stopped::Failed(format!("a timer cannot be created: {}", explained(&error)));
             }
         };
         let Some(mut net_events) = self.net_events.take() else {
@@ -355,7 +355,7 @@ impl Driver {
                 self.on_coordinator_frame(&frame);
             }
             NetEvent::Frame(link, frame) => self.on_direct_frame(link, &frame),
-            // Chunks are sent after everything that happens.
+            // Chunks are sent after every event.
             NetEvent::Room => {}
             NetEvent::Closed(link, closed) if self.coordinator.is_link(link) => {
                 self.on_coordinator_closed(&closed);
@@ -415,7 +415,7 @@ impl Driver {
     async fn end(mut self, stopped: Stopped) -> Stopped {
         match &stopped {
             Stopped::Left => info!("left the grid"),
-            Stopped::Abandoned(why) => warn!(why, "ends without a goodbye"),
+            Stopped::Abandoned(why) => warn!(why, "exiting without notifying the coordinator"),
             Stopped::Interrupted => warn!("ends at once"),
             Stopped::Failed(why) => error!(why, "the host ends"),
         }

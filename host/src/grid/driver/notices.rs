@@ -1,4 +1,4 @@
-//! Notices of portions on their way to the driver, which is not to be buried under them.
+//! Notices in transit from portions to the driver, which must not be flooded with them.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,28 +7,28 @@ use std::time::{Duration, Instant};
 use sateen_protocol::host::Notice;
 use sateen_protocol::message::LogLine;
 
-/// Notices on their way; beyond, those that nothing depends on are dropped.
+/// Maximum notices in transit; above it, those on which nothing depends are dropped.
 const NOTICES_MAX: usize = 100_000;
-/// Lines of a run's log in each [`PERIOD`], in bytes; beyond, further ones are left out and counted. The link to the
-/// coordinator has more to carry, and the coordinator keeps little more of a run's log.
+/// Maximum bytes of log lines of a run in each [`PERIOD`]; further lines are left out and counted. The link to the
+/// coordinator carries other data as well, and the coordinator keeps little more of a run's log.
 const LOG_BYTES_MAX: usize = 1 << 20;
 /// See [`LOG_BYTES_MAX`].
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What is on its way, of all runs.
+/// Notices in transit, of all runs.
 #[derive(Debug, Default)]
 pub struct Notices {
     count: AtomicUsize,
 }
 
 impl Notices {
-    /// The driver has taken a notice.
+    /// The driver has received a notice.
     pub fn take(&self) {
         self.count.fetch_sub(1, Relaxed);
     }
 }
 
-/// Where a run's notices are admitted. Each run has its own, so that one that says much silences no other.
+/// Admits a run's notices. Each run has its own gate, so that a run with many notices does not silence others.
 #[derive(Debug)]
 pub struct Gate {
     notices: Arc<Notices>,
@@ -38,12 +38,12 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// That of a run which begins here.
+    /// The gate of a run that begins here.
     pub fn new(notices: &Arc<Notices>) -> Self {
         Self { notices: Arc::clone(notices), period: Mutex::default(), lines_left_out: AtomicU64::default() }
     }
 
-    /// A notice that is sent to the driver from now on; `None` if it is not to be sent.
+    /// Returns a notice to send to the driver; `None` if it must not be sent.
     pub fn admit(&self, mut notice: Notice) -> Option<Notice> {
         // Updates that are missed here are sent when replicas are compared.
         let can_be_missed = matches!(
@@ -56,7 +56,7 @@ impl Gate {
                 if is_crowded || self.lines_left_out.fetch_add(1, Relaxed) > 0 {
                     return None;
                 }
-                // There may be no other line after these.
+                // There may be no further line after these.
                 "(more was said than could be sent)".clone_into(&mut line.text);
                 self.notices.count.fetch_add(1, Relaxed);
                 return Some(notice);

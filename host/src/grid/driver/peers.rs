@@ -1,4 +1,4 @@
-//! Other hosts: directly where possible, otherwise by the relay.
+//! Other hosts: reached directly if possible, otherwise through the relay.
 //!
 //! Messages may overtake one another when a direct link takes over from the relay, and are lost when a
 //! link breaks: the protocol copes with both.
@@ -14,12 +14,12 @@ use tracing::{info, warn};
 use super::Driver;
 use crate::grid::transport::{Closed, LinkNumber};
 
-/// Peers that only the relay reaches are lost when the coordinator has been away for so long. Shorter,
-/// and each restart of the coordinator would have all that is lent across sites done twice.
+/// Peers that only the relay reaches are lost after the coordinator has been away for this long. If it were
+/// shorter, each restart of the coordinator would make hosts repeat all jobs lent across sites.
 const RELAY_AWAY_MAX: Duration = Duration::from_secs(30);
 
 impl Driver {
-    // ---- out ----
+    // ---- sending ----
 
     /// Adds a message to those that go out next.
     pub(super) fn push_to_peer(&mut self, peer: HostId, message: &PeerMessage) {
@@ -34,7 +34,7 @@ impl Driver {
         }
     }
 
-    /// Sends all that was added.
+    /// Sends all added messages.
     pub(super) fn send_all(&mut self) {
         loop {
             while !self.written.is_empty() {
@@ -51,7 +51,7 @@ impl Driver {
         }
     }
 
-    /// Sends chunks of parcels where links have room.
+    /// Sends chunks of parcels if links have room.
     pub(super) fn send_bulk(&mut self) {
         let may_relay = self.may_relay();
         loop {
@@ -122,12 +122,12 @@ impl Driver {
         self.dial(peer);
     }
 
-    /// Whether the coordinator passes messages on.
+    /// Whether the coordinator relays messages.
     pub(super) fn may_relay(&self) -> bool {
         self.machine.is_connected() && self.coordinator.is_open()
     }
 
-    // ---- in ----
+    // ---- receiving ----
 
     pub(super) fn on_relayed(&mut self, from: HostId, frame: &[u8]) {
         if self.machine.peer(from).is_none() {
@@ -166,7 +166,7 @@ impl Driver {
         self.forget_peer(peer);
     }
 
-    /// What was told to it before still goes out.
+    /// Earlier messages to it are still sent.
     pub(super) fn forget_peer(&mut self, peer: HostId) {
         self.send_to(peer);
         self.machine.handle_direct(peer, false);
@@ -177,7 +177,7 @@ impl Driver {
         }
     }
 
-    /// The machine does not know it any more, so nothing more of it is read and it is not dialled.
+    /// The state machine does not know the peer any more, so its messages are not read and it is not dialled.
     pub(super) fn cut_off(&mut self, peer: HostId) {
         self.forget_peer(peer);
     }

@@ -1,37 +1,37 @@
 //! Whether a direct link still carries messages both ways.
 //!
-//! A path may die in silence: what is written waits in the system's buffers and no error comes for minutes. So
-//! a link on which something was sent is asked (a websocket ping) whether that has arrived. Where no answer
-//! comes the link is *doubtful*: messages go by the relay, until the answer comes after all or the link is
-//! given up. Idle links are not asked anything.
+//! A path may fail silently: written data waits in the system's buffers, and there is no error for minutes. So
+//! a link on which something was sent is probed with a websocket ping. If there is no answer, the link is
+//! *doubtful*: messages go through the relay, until the answer arrives or the link is given up. Idle links are
+//! not probed.
 //!
-//! Large messages delay the answer on a slow link, so patience grows with what was under way.
+//! Large messages delay the answer on a slow link, so patience grows with the bytes in transit.
 
 use std::time::Duration;
 
 use sateen_protocol::Time;
 
-/// A link that is written to is asked this often.
+/// How often a link with messages is probed.
 pub const ASK_EVERY: Duration = Duration::from_millis(200);
-/// An answer takes at most this long, beside what is on the link before it.
+/// Maximum time of an answer, in addition to the time of the data before it.
 const ANSWER_MAX: Duration = Duration::from_millis(600);
-/// The same where the peer seems to doubt the link.
+/// The same if the peer seems to doubt the link.
 const ANSWER_SOON_MAX: Duration = Duration::from_millis(250);
-/// A link that is slower than this, in bytes per second, may be doubted while it carries much.
+/// A link that is slower than this, in bytes per second, may become doubtful while it carries much data.
 const RATE_MIN: u64 = 512 << 10;
-/// The longest time until an answer, whatever is under way.
+/// The longest time until an answer, whatever is in transit.
 const PATIENCE_MAX: Duration = Duration::from_secs(5);
-/// A peer that sends by the relay doubts a link that has not proven itself for this long.
+/// If a peer sends through the relay, a link that has not answered for this long becomes doubtful.
 const STALE: Duration = Duration::from_millis(500);
 
-/// What is known of one direct link.
+/// The state of one direct link.
 #[derive(Debug, Clone)]
 pub struct Probe {
     opened: Time,
     sent_bytes: u64,
-    /// What had been sent when the last answered ping was.
+    /// Bytes sent up to the last answered ping.
     proven_bytes: u64,
-    /// When the last answered ping was seen to be answered.
+    /// When the last answer was seen.
     proven: Time,
     pings: u64,
     last_ping: Time,
@@ -47,19 +47,19 @@ struct Ping {
     answer_max: Duration,
 }
 
-/// What came of a look.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// A ping of this number is to be sent.
+    /// Send a ping with this number.
     pub ping: Option<u64>,
     /// Whether the link is doubted from now on, or no longer.
     pub change: Option<Change>,
 }
 
-/// How the opinion of a link has changed.
+/// How the state of a link has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// What was sent on it may be lost.
+    /// Messages sent on it may be lost.
     Doubted,
     /// It has answered.
     Healed,
@@ -84,23 +84,23 @@ impl Probe {
         self.opened
     }
 
-    /// Since when it is doubtful.
+    /// The time since which it is doubtful.
     pub fn doubtful_since(&self) -> Option<Time> {
         self.doubtful_since
     }
 
-    /// Frames were handed to the link.
+    /// Frames were passed to the link.
     pub fn on_sent(&mut self, bytes: usize) {
         self.sent_bytes += bytes as u64;
     }
 
-    /// Whether there is anything to look at.
+    /// Whether there is anything to check.
     pub fn is_open(&self) -> bool {
         self.waiting.is_some() || self.doubtful_since.is_some() || self.sent_bytes > self.proven_bytes
     }
 
-    /// The peer sends by the relay: maybe it doubts this link. True if that is to be believed until the link
-    /// proves itself.
+    /// The peer sends through the relay: perhaps it doubts this link. Returns true if the link counts as
+    /// doubtful until it answers.
     pub fn suspect(&mut self, now: Time) -> bool {
         if self.doubtful_since.is_some() || now.since(self.proven) < STALE {
             return false;
@@ -113,14 +113,14 @@ impl Probe {
         true
     }
 
-    /// This host itself was late: what waited for it is no peer's fault.
+    /// This host itself was late: the delay is not the peer's fault.
     pub fn excuse(&mut self, late: Duration) {
         if let Some(ping) = &mut self.waiting {
             ping.at = ping.at + late;
         }
     }
 
-    /// Looks what has come of it; `answered` is the last ping that was answered.
+    /// Checks the link; `answered` is the last ping that was answered.
     pub fn look(&mut self, now: Time, answered: u64, heard_bytes: u64) -> Seen {
         let mut seen = Seen::default();
         if let Some(ping) = self.waiting
@@ -153,7 +153,7 @@ impl Probe {
         seen
     }
 
-    /// Whether a suspicion has had its time to be cleared.
+    /// Whether a doubtful link has had enough time to answer, and did not.
     pub fn is_confirmed(&self, now: Time, heard_bytes: u64) -> bool {
         self.doubtful_since.is_some()
             && self.waiting.is_some_and(|ping| now.since(ping.at) >= self.patience(ping, heard_bytes))
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(probe.doubtful_since(), None);
     }
 
-    /// One direction is dead: what still comes the other way proves nothing.
+    /// One direction is broken: data that still arrives in the other direction proves nothing.
     #[test]
     fn small_messages_from_the_peer_do_not_hide_that_it_hears_nothing() {
         let mut probe = written(100);

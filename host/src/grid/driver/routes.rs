@@ -1,4 +1,4 @@
-//! One peer: how it is reached and what waits for it.
+//! One peer: its routes and the messages that wait for it.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::grid::transport::Link;
 
 /// Direct links of one peer: both sides may have dialled at once. A further one replaces the oldest.
 pub const LINKS_PER_PEER_MAX: usize = 2;
-/// Rest before a peer is dialled again, which doubles each time.
+/// The rest before a peer is dialled again, which doubles each time.
 const DIAL_REST_MIN: Duration = Duration::from_secs(1);
 /// The longest such rest.
 const DIAL_REST_MAX: Duration = Duration::from_secs(30);
-/// A link that worked for this long was no failure.
+/// A link that worked for this long does not count as a failure.
 const LASTING: Duration = Duration::from_secs(30);
 
-/// A direct link and how it answers.
+/// A direct link and its probe.
 pub struct DirectLink {
     pub link: Link,
     pub probe: Probe,
-    /// It is doubtful because the peer sends by the relay, and nothing was repeated for that yet.
+    /// It is doubtful because the peer sends through the relay, and no messages were repeated for that yet.
     pub is_suspected: bool,
 }
 
@@ -31,13 +31,13 @@ pub enum Dial {
     /// Not yet tried, or worth another attempt.
     #[default]
     Idle,
-    /// On its way.
+    /// Under way.
     Dialling,
     /// It failed.
     NotBefore(Time),
 }
 
-/// How a peer is reached. All links are read; the newest that works is written to.
+/// The routes to a peer. All links are read; messages are written to the newest that works.
 #[derive(Default)]
 pub struct Route {
     /// From the oldest to the newest.
@@ -46,9 +46,9 @@ pub struct Route {
     pub has_messages: bool,
     pub dial: Dial,
     dial_rest: Duration,
-    /// Since when nothing can be sent to it.
+    /// The time since which nothing can be sent to it.
     pub unreachable_since: Option<Time>,
-    /// Its direct link broke while the coordinator was away: if dialling fails, it is lost.
+    /// Its direct link broke while the coordinator was away: if dialling fails, the peer is lost.
     pub is_last_dial: bool,
 }
 
@@ -58,7 +58,7 @@ impl Route {
         self.links.iter().any(|direct| direct.probe.doubtful_since().is_none())
     }
 
-    /// The link to write to. Where nothing is relayed, a doubtful one is better than none.
+    /// The link to write to. If nothing is relayed, a doubtful one is better than none.
     pub fn link(&mut self, may_relay: bool) -> Option<&mut DirectLink> {
         let works = self.links.iter().rposition(|direct| direct.probe.doubtful_since().is_none());
         match works {
@@ -68,14 +68,14 @@ impl Route {
         }
     }
 
-    /// It is not dialled for a while, longer each time.
+    /// The peer is not dialled for a while, longer each time.
     pub fn rest_from_dialling(&mut self, now: Time) {
         let rest = self.dial_rest.max(DIAL_REST_MIN);
         self.dial = Dial::NotBefore(now + rest);
         self.dial_rest = (rest * 2).min(DIAL_REST_MAX);
     }
 
-    /// A link has ended that was opened then.
+    /// A link that was opened at this time has ended.
     pub fn note_end(&mut self, opened: Time, now: Time) {
         if now.since(opened) >= LASTING {
             self.dial_rest = DIAL_REST_MIN;

@@ -1,4 +1,4 @@
-//! Runs at this host.
+//! Runs on this host.
 
 use std::sync::{Arc, mpsc};
 
@@ -14,18 +14,18 @@ use crate::grid::cancel::Cancel;
 use crate::grid::runtime::{Notify, RunningPortion};
 use crate::grid::store::StoredRun;
 
-/// A run here. A run that stops and starts again has another generation, so that nothing that comes late
-/// is taken for the new one's.
+/// A run on this host. A run that stops and starts again has another generation, so that late notices are not
+/// attributed to the new one.
 pub struct PortionState {
     generation: u64,
     cancel: Cancel,
     portion: Option<Box<dyn RunningPortion>>,
     /// Its app, its entry point and the words of its command line.
     pub called: (String, String, Vec<String>),
-    /// What was counted of it as this machine's contribution.
+    /// The part of its counts that was added to this machine's contribution.
     pub contributed: (u64, u64),
-    /// Its workers that computed when all runs were looked at last: they go from one run to another, so that what is
-    /// seen of one run alone does not go with that.
+    /// Its workers that computed when all runs were last sampled: workers move from one run to another, so a sample
+    /// of one run alone would not be consistent with this.
     busy: u32,
 }
 
@@ -34,7 +34,7 @@ impl PortionState {
         self.portion.is_none()
     }
 
-    /// Ends it, on a thread that may wait for guests.
+    /// Ends the run, on a thread that may wait for guests.
     pub fn stop(self) {
         self.cancel.cancel();
         if let Some(portion) = self.portion {
@@ -43,7 +43,7 @@ impl PortionState {
     }
 }
 
-/// The length of the result that a notice carries.
+/// The length of the result in a notice.
 fn result_bytes(notice: &Notice) -> usize {
     match notice {
         Notice::Finished { finished, .. } => finished.outcome.bytes().len(),
@@ -86,7 +86,7 @@ impl Driver {
             });
             drop(keeper);
             let loaded = loader.load(run, spec, notify, &cancel);
-            // A store whose thread is gone has nothing.
+            // A store whose thread is gone has no entries.
             let loaded = loaded.map(|portion| (portion, restored.recv().unwrap_or_default()));
             let _ = inputs.send(Input::Loaded { run, generation, loaded });
         };
@@ -96,7 +96,7 @@ impl Driver {
         }
     }
 
-    /// What a portion calls, on any of its threads.
+    /// The function that a portion calls, on any of its threads.
     fn notify(&self, run: RunId, generation: u64) -> Notify {
         let (inputs, gate) = (self.inputs.clone(), Gate::new(&self.notices));
         let runtime = self.loader.runtime.clone();
@@ -145,8 +145,8 @@ impl Driver {
         if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
             match &notice {
                 Notice::Unable(why) => warn!(run = run.0, why, "this host cannot go on with run"),
-                // What is recorded is told no sooner than that it was done. And what comes to rest here is told before it is
-                // dropped.
+                // A recorded result is reported no earlier than its work. And guests that come to rest are reported
+                // before they are dropped.
                 Notice::Finished { .. } | Notice::Recorded { .. } | Notice::Drained => {
                     let busy = self.runs.get(&run).map_or(0, |here| here.busy);
                     let counts = self.contribute(run);
@@ -162,7 +162,7 @@ impl Driver {
         self.loader.runtime.result_has_passed(result_bytes);
     }
 
-    /// Counts the memory that guests must do without until it is delivered.
+    /// Counts the result's memory, which guests cannot use until it is delivered.
     pub(super) fn count_undelivered(&self) {
         self.loader.runtime.undelivered(self.machine.undelivered_bytes());
     }
@@ -171,14 +171,14 @@ impl Driver {
         self.runs.get_mut(&run)?.portion.as_mut()
     }
 
-    /// Does something with a run's portion, if there is one: a run that has ended wants nothing.
+    /// Calls `act` with a run's portion, if there is one: a run that has ended needs nothing.
     pub(super) fn with(&mut self, run: RunId, act: impl FnOnce(&mut dyn RunningPortion)) {
         if let Some(portion) = self.portion(run) {
             act(portion.as_mut());
         }
     }
 
-    /// Drops a run. The machine is told what was counted of it, once nothing computes any more.
+    /// Drops a run. The state machine gets its counts once no guest computes any more.
     pub(super) fn stop(&mut self, run: RunId, forget: bool) {
         self.contribute(run);
         let here = self.runs.remove(&run);
@@ -211,7 +211,7 @@ impl Driver {
         }
     }
 
-    /// Tells the machine the counts of all runs.
+    /// Reports the counts of all runs to the state machine.
     pub(super) fn count(&mut self) {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         let mut counts: Vec<Option<Counts>> = runs.iter().map(|run| self.contribute(*run)).collect();
@@ -225,7 +225,7 @@ impl Driver {
         }
     }
 
-    /// A run that has had all that this host gives to one is left to others.
+    /// A run that has used up this host's limit for one run is left to other hosts.
     fn bound(&mut self, run: RunId) {
         let Some(grid) = self.machine.grid().filter(|_| self.portion(run).is_some()) else { return };
         if let Some(why) = self.caps.refusal(StoredRun { grid, run }) {
@@ -234,7 +234,7 @@ impl Driver {
         }
     }
 
-    /// Counts what the run has done here since the last time.
+    /// Counts the work of the run on this host since the last call.
     pub(super) fn contribute(&mut self, run: RunId) -> Option<Counts> {
         let here = self.runs.get_mut(&run)?;
         let counts = here.portion.as_ref()?.counts();
@@ -245,7 +245,7 @@ impl Driver {
         Some(counts)
     }
 
-    /// Adds what a run's work (in nanoseconds) and jobs have grown by.
+    /// Adds the growth of a run's work (in nanoseconds) and jobs.
     fn contribute_more(&mut self, run: RunId, before: (u64, u64), now: (u64, u64)) {
         let more_ns = now.0.saturating_sub(before.0);
         self.contribution.count(more_ns, now.1.saturating_sub(before.1));
@@ -264,7 +264,8 @@ impl Driver {
     }
 }
 
-/// Between two looks a worker may go from one run to another, and would seem to compute for both. Then it was at the first.
+/// Between two samples, a worker may move from one run to another, and would seem to compute for both. Then it counts
+/// for the first.
 fn at_one_moment<'a>(threads: usize, counts: impl Iterator<Item = &'a mut Counts>) {
     let mut free = u32::try_from(threads).unwrap_or(u32::MAX);
     for counts in counts {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::grid::control::StealStatus;
 
-/// The last ones are kept.
+/// Number of last steals kept.
 const KEPT_MAX: usize = 4096;
 
 #[derive(Default)]

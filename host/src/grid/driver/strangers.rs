@@ -1,4 +1,4 @@
-//! Hosts that dial this one, until they have proven who they are.
+//! Hosts that dial this one, until they have proven their identity.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::Driver;
 use super::direct::LINKS_MAX;
 use crate::grid::transport::{DirectListen, Stranger};
 
-/// A host that dials may be here before the coordinator has told of it.
+/// A host may dial before the coordinator has announced it.
 const STRANGER_MAX: Duration = Duration::from_secs(3);
 const STRANGERS_MAX: usize = 64;
-/// Strangers that wait and come from one address.
+/// Maximum waiting strangers from one address.
 const STRANGERS_PER_ADDRESS_MAX: usize = 32;
 
 enum Verdict {
-    /// It has proven with this secret who it is.
+    /// The host has proven its identity with this secret.
     Peer(u64),
     NotYetKnown,
     Wrong,

@@ -1,4 +1,4 @@
-//! The contract with the machine: one thing is told, then all that it wants is done.
+//! The contract with the state machine: pass one event, then carry out all its commands.
 
 use sateen_protocol::Time;
 use sateen_protocol::host::{Command, Event, Host, Transmit};
@@ -8,17 +8,18 @@ use tracing::{debug, info, warn};
 use super::{Driver, Stopped};
 
 impl Driver {
-    /// Tells the machine one thing and does what it wants.
+    /// Passes one event to the state machine and carries out its commands.
     pub(super) fn tell(&mut self, what: impl FnOnce(&mut Host, Time)) {
         what(&mut self.machine, self.clock.now());
         self.drain();
-        // Done in their order, and what is told on the way is told on its own.
+        // Commands are carried out in their order; events that occur meanwhile are passed separately.
         while let Some(command) = self.commands.pop_front() {
             self.perform(command);
         }
     }
 
-    /// Tells the machine one thing in the middle of its commands: what it wants then comes after them.
+    /// Passes one event to the state machine in the middle of its commands: new commands come after the current
+    /// ones.
     pub(super) fn answer(&mut self, what: impl FnOnce(&mut Host, Time)) {
         what(&mut self.machine, self.clock.now());
         self.drain();

@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use sateen_protocol::BlobHash;
 use tracing::debug;
 
-/// What the folder may hold; the files unused for longest go first.
+/// Maximum bytes in the folder; the files that were not used for the longest time are deleted first.
 const CACHE_BYTES_MAX: u64 = 2 << 30;
 
-/// A folder of blobs by hash; without one, nothing is kept.
+/// A folder of blobs by hash; without one, no blobs are kept.
 pub struct BlobCache {
     folder: Option<PathBuf>,
     bytes_max: u64,
@@ -20,7 +20,7 @@ pub struct BlobCache {
 }
 
 impl BlobCache {
-    /// A cache in this folder, which is made if it is not there.
+    /// A cache in this folder, which is made if it does not exist.
     pub fn new(folder: Option<PathBuf>) -> Self {
         Self::bounded(folder, CACHE_BYTES_MAX)
     }
@@ -30,7 +30,7 @@ impl BlobCache {
         Self { folder, bytes_max, writing: Mutex::new(()) }
     }
 
-    /// The bytes with this hash, if they are there and whole.
+    /// The bytes with this hash, if the cache has them and they are intact.
     pub fn get(&self, hash: BlobHash) -> Option<Vec<u8>> {
         let path = self.folder.as_ref()?.join(hash.to_string());
         let bytes = fs::read(&path).ok()?;
@@ -44,7 +44,7 @@ impl BlobCache {
         Some(bytes)
     }
 
-    /// Keeps bytes. A failure costs only fetching them again.
+    /// Stores bytes. A failure only costs fetching them again.
     pub fn put(&self, hash: BlobHash, bytes: &[u8]) {
         let _writing = self.writing.lock();
         if let Err(error) = self.try_put(hash, bytes) {

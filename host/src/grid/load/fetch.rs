@@ -11,12 +11,12 @@ use crate::grid::address::CoordinatorAddress;
 use crate::grid::cancel::Cancel;
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Long enough for the largest blob on a slow line.
+/// Maximum time of a request, long enough for the largest blob on a slow line.
 const CALL_MAX: Duration = Duration::from_secs(300);
 const RETRY_AFTER: Duration = Duration::from_millis(500);
-/// A cancellation is noticed within this time.
+/// Maximum time until a cancellation is noticed.
 const CANCEL_WITHIN: Duration = Duration::from_millis(50);
-/// Answers that are wrong, rather than absent, are not asked for more often.
+/// Maximum attempts if answers are wrong rather than missing.
 const WRONG_ANSWERS_MAX: u32 = 3;
 
 /// Fetches blobs.
@@ -26,7 +26,7 @@ pub struct Fetcher {
 }
 
 enum Failure {
-    /// The coordinator is away, or busy: it is tried again as long as the run is wanted.
+    /// The coordinator is away or busy: the host tries again as long as the run is wanted.
     Away(String),
     /// It answered with something else.
     Wrong(String),
@@ -49,7 +49,7 @@ impl Fetcher {
     /// The bytes with this hash. While the coordinator is away, it waits.
     ///
     /// # Errors
-    /// When the coordinator does not have them, or the run is not wanted any more.
+    /// If the coordinator does not have them, or the run is not wanted any more.
     pub fn fetch(&self, hash: BlobHash, what: &str, cancel: &Cancel) -> Result<Vec<u8>, String> {
         let mut wrong_answers = 0;
         loop {

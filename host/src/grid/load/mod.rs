@@ -16,15 +16,15 @@ pub use fetch::Fetcher;
 use super::cancel::Cancel;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
 
-/// Inputs of one run, summed, in bytes.
+/// Maximum size of all inputs of one run, in bytes.
 const INPUTS_BYTES_MAX: usize = 1 << 30;
 
-/// What loading needs.
+/// The parts that loading needs.
 pub struct Loader {
     pub fetcher: Fetcher,
     pub blobs: Arc<BlobCache>,
     pub runtime: Arc<dyn Runtime>,
-    /// Where compiled modules are kept, if not where this user's are.
+    /// The folder for compiled modules, if it is not this user's.
     pub cache: Option<PathBuf>,
 }
 
@@ -32,7 +32,7 @@ impl Loader {
     /// Starts this machine's portion of a run.
     ///
     /// # Errors
-    /// When it cannot; the sentence says why.
+    /// If this machine cannot run it; the sentence says why.
     pub fn load(
         &self,
         run: RunId,

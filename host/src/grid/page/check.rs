@@ -1,4 +1,4 @@
-//! Who may ask: the page itself, and whoever opens it on this machine.
+//! Which requests are allowed: those of the page itself, and of a browser that opens it on this machine.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ fn is_this_page(host: &str, port: u16) -> bool {
         Some((name, digits)) if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) => {
             (name, digits.parse().ok())
         }
-        // A browser leaves the port of http out.
+        // A browser leaves out the default port of http.
         _ => (host, Some(80)),
     };
     let address = name.trim_start_matches('[').trim_end_matches(']');
@@ -33,7 +33,7 @@ fn is_this_page(host: &str, port: u16) -> bool {
     is_loopback && at == Some(port)
 }
 
-/// Whether two secrets are equal, in a time that does not tell where they differ.
+/// Whether two secrets are equal, in a time that does not reveal where they differ.
 pub fn is_same(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
     one.len() == other.len() && differences == 0

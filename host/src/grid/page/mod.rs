@@ -1,9 +1,10 @@
-//! The host's own page: what it does and may use, and pause, resume and leave, for whoever sits at this
-//! machine.
+//! The host's own page for users of this machine: what the host does and may use, with buttons to pause, resume
+//! and leave.
 //!
-//! It is served on a loopback address only, by a thread of its own, so that no steal waits for it. A web page
-//! from elsewhere can have a browser send requests here: those have another `Origin`, or, where a name was made
-//! to point here (DNS rebinding), another `Host`. What changes anything needs the page's token besides.
+//! It is served only on a loopback address, by a thread of its own, so that no steal waits for it. A web page
+//! from elsewhere can make a browser send requests here. Such requests have another `Origin`, or, if a domain
+//! name was made to point here (DNS rebinding), another `Host`. Requests that change anything also need the
+//! page's token.
 
 mod check;
 mod routes;
@@ -17,12 +18,12 @@ use tokio::sync::oneshot;
 
 use super::control::Incoming;
 
-/// Where the page is.
+/// The address of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageListen {
-    /// Nowhere.
+    /// There is no page.
     Off,
-    /// At a loopback address; port 0 is any free one.
+    /// On a loopback address; port 0 is any free one.
     At(SocketAddr),
 }
 
@@ -43,11 +44,11 @@ pub struct PageError {
 }
 
 impl PageListen {
-    /// Binds the address. `None` if there is to be no page, or if any port will do and this system has no
+    /// Binds the address. `None` if there should be no page, or if any port is allowed and this system has no
     /// loopback interface.
     ///
     /// # Errors
-    /// When the address is taken, or others could reach it.
+    /// If the address is taken, or others could reach it.
     pub fn bind(self) -> Result<Option<TcpListener>, PageError> {
         let Self::At(address) = self else { return Ok(None) };
         let bound = if address.ip().is_loopback() {
@@ -66,7 +67,7 @@ impl PageListen {
     }
 }
 
-/// A page that is served until this is dropped.
+/// A page, served until this is dropped.
 pub struct Page {
     /// Its address, for browsers.
     pub url: String,
@@ -74,10 +75,10 @@ pub struct Page {
 }
 
 impl Page {
-    /// Serves.
+    /// Serves the page.
     ///
     /// # Errors
-    /// When this machine gives no thread, no randomness or no socket.
+    /// If there is no thread, randomness or socket.
     pub fn serve(
         listener: TcpListener,
         requests: impl Fn(Incoming) + Clone + Send + Sync + 'static,
@@ -96,7 +97,7 @@ impl Page {
                 let served = axum::serve(listener, router);
                 tokio::select! {
                     served = served.into_future() => served,
-                    // Dropped, which is no value.
+                    // The sender was dropped without a value.
                     _ = stopped => Ok(()),
                 }
             })

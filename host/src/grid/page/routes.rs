@@ -1,4 +1,4 @@
-//! What the page answers.
+//! Responses of the page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use super::check::{is_same, refusal};
 use crate::grid::control::{Answer, Answers, Incoming, Request};
 
 const FORM_BYTES_MAX: usize = 4 << 10;
-/// The driver answers within microseconds, unless it is stuck.
+/// Maximum time for an answer of the driver, which takes microseconds unless it is stuck.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// Scripts, styles and forms of its own, and in nobody's frame.
+/// Only the page's own scripts, styles and forms, and not within a frame.
 const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 #[derive(Clone)]
@@ -48,7 +48,7 @@ pub fn router(requests: impl Fn(Incoming) + Send + Sync + 'static, token: String
         .with_state(here)
 }
 
-/// Refuses other pages, and says what browsers are to do with this one.
+/// Refuses other pages' requests, and adds headers for browsers.
 async fn guard(State(here): State<Here>, request: HttpRequest, next: Next) -> Response {
     let mut response = match refusal(request.headers(), here.port) {
         Some(why) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
@@ -94,7 +94,7 @@ async fn leave(here: State<Here>, request: HttpRequest) -> Response {
     act(here, request, |_| Ok(Request::Leave)).await
 }
 
-/// Does what a form wants.
+/// Performs the action of a form.
 async fn act(
     State(here): State<Here>,
     request: HttpRequest,
@@ -109,7 +109,7 @@ async fn act(
     if !is_same(token, &here.token) {
         return refuse(
             StatusCode::FORBIDDEN,
-            "the form is not of this host's page as it is now; load the page again",
+            "the form is from an earlier page of this host; load the page again",
         );
     }
     let wanted = match read(&form) {
@@ -139,7 +139,7 @@ fn said(as_json: bool, status: StatusCode, text: &str) -> Response {
 }
 
 impl Here {
-    /// The first answer. The others, of a host that leaves, are for the command line.
+    /// The first answer. Further answers, of a host that leaves, are for the command line.
     async fn ask(&self, request: Request) -> Result<Answer, &'static str> {
         let (answers, mut answered) = Answers::channel();
         (self.requests)((request, answers));
@@ -151,7 +151,7 @@ impl Here {
     }
 }
 
-/// For how long the form says, if it does not say until told otherwise.
+/// The time in the form; `None` means until the user resumes.
 fn pause_s(form: &[(String, String)]) -> Result<Option<u64>, String> {
     let minutes = form.iter().find(|(name, _)| name == "minutes").map_or("", |(_, value)| value.as_str());
     if minutes.is_empty() {

@@ -1,7 +1,7 @@
 //! The thread that owns the store: the driver never waits for a disk.
 //!
-//! Entries wait for one another and are written together, just before they are flushed: each time that
-//! the thread and the database's own are woken costs more than what one entry does.
+//! Entries wait for one another and are written together, just before they are flushed: waking this thread and
+//! the database's own costs more than writing one entry.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -16,27 +16,27 @@ use tracing::{info, warn};
 
 use super::{Store, StoreError, StoreStatus, StoredRun};
 
-/// What was saved is on the disk after this time, about.
+/// Saved entries are on the disk after about this time.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
-/// When so much waits to be written, it is written at once.
+/// If this much waits to be written, it is written at once.
 const EAGER_BYTES: usize = 4 << 20;
-/// Entries that wait to be written; what comes beyond is dropped and counted.
+/// Maximum bytes of entries that wait to be written; further ones are dropped and counted.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// A store that failed is opened again after this time.
 const REOPEN_AFTER: Duration = Duration::from_secs(30);
 
-/// Opens the store, and says where its predecessor is if that did not open.
+/// Opens the store, and returns the path of its predecessor if that did not open.
 pub type Opener = Box<dyn FnMut() -> Result<(Box<dyn Store>, Option<(PathBuf, String)>), StoreError> + Send>;
 
 enum Request {
-    /// Something waits to be written.
+    /// An entry waits to be written.
     Write,
     Restore(StoredRun, Box<dyn FnOnce(Vec<Entry>) + Send>),
     Forget(StoredRun),
     Flush(Sender<()>),
 }
 
-/// What waits to be written, the first first.
+/// The entries that wait to be written, in order.
 #[derive(Default)]
 struct Waiting {
     entries: Vec<(StoredRun, Entry)>,
@@ -44,7 +44,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// `false` when there is no room.
+    /// `false` if there is no room.
     fn push(&mut self, run: StoredRun, entry: Entry) -> bool {
         let bytes = self.bytes + entry_bytes(&entry);
         if bytes > WAITING_BYTES_MAX {
@@ -61,7 +61,7 @@ impl Waiting {
     }
 }
 
-/// What an entry takes in memory, about.
+/// Approximate memory of an entry.
 fn entry_bytes(entry: &Entry) -> usize {
     let result = match &entry.state {
         EntryState::Done(finished) => finished.outcome.bytes().len(),
@@ -70,7 +70,7 @@ fn entry_bytes(entry: &Entry) -> usize {
     256 + result
 }
 
-/// A handle to the store's thread. Dropped, it flushes and ends.
+/// A handle to the store's thread. When it is dropped, the thread flushes and ends.
 pub struct Keeper {
     requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
@@ -82,7 +82,7 @@ impl Keeper {
     /// Starts the thread, which opens the store first.
     ///
     /// # Errors
-    /// When this machine gives no thread.
+    /// If a thread cannot be started.
     pub fn start(opener: Opener) -> std::io::Result<Self> {
         let (requests, receiver) = channel();
         let waiting = Arc::new(Mutex::new(Waiting::default()));
@@ -112,13 +112,13 @@ impl Keeper {
             self.status.lock().dropped += 1;
             return;
         }
-        // The first sets the time, and the one with which it is enough ends it.
+        // The first entry starts the wait, and the one that fills the batch ends it.
         if before == 0 || (before < EAGER_BYTES && after >= EAGER_BYTES) {
             self.send(Request::Write);
         }
     }
 
-    /// Gives what is there of a run to `then`, on the store's thread.
+    /// Passes all entries of a run to `then`, on the store's thread.
     pub fn restore(&self, run: StoredRun, then: impl FnOnce(Vec<Entry>) + Send + 'static) {
         self.send(Request::Restore(run, Box::new(then)));
     }
@@ -129,7 +129,7 @@ impl Keeper {
         self.send(Request::Forget(run));
     }
 
-    /// Waits until all that was saved before is on the disk.
+    /// Waits until all entries saved before are on the disk.
     pub fn flush(&self) {
         let (done, flushed) = channel();
         self.send(Request::Flush(done));
@@ -223,7 +223,7 @@ impl Work {
         }
     }
 
-    /// Writes what waits.
+    /// Writes waiting entries.
     fn write(&mut self) {
         let waiting = std::mem::take(&mut *self.waiting.lock());
         for (run, entry) in waiting.entries {
@@ -242,7 +242,7 @@ impl Work {
         }
     }
 
-    /// Does something with the store, if there is one. A store that fails or panics is closed.
+    /// Calls `act` with the store, if there is one. A store that fails or panics is closed.
     fn with<T>(&mut self, act: impl FnOnce(&mut dyn Store) -> Result<T, StoreError>) -> Option<T> {
         let store = self.store.as_mut()?;
         let result = catch_unwind(AssertUnwindSafe(|| act(store.as_mut())))
@@ -282,7 +282,7 @@ impl Work {
         self.failed_at = Some(Instant::now());
         let unflushed = std::mem::take(&mut self.unflushed);
         let mut status = self.status.lock();
-        // Once: the next attempts are not worth a line each.
+        // Logged once: further attempts need no line each.
         if status.off.is_none() {
             warn!(%error, "nothing is saved on this machine from now on; the host goes on without");
         }

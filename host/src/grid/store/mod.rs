@@ -1,9 +1,8 @@
-//! What a host keeps on disk: the entries of its runs, so that even the loss of all hosts at once
-//! loses little.
+//! A host's data on disk: the entries of its runs, so that even a crash of all hosts at once loses little.
 //!
-//! Correctness never depends on it. Whatever goes wrong here (a torn write, a full disk, a store that
-//! does not open) is a miss, a warning and a line in the status; never a wrong result and never a
-//! host that does not start.
+//! Correctness never depends on it. Any failure here (an interrupted write, a full disk, a store that does not
+//! open) is a miss, a warning and a line in the status; it never leads to a wrong result or to a host that does
+//! not start.
 
 mod keeper;
 mod open;
@@ -18,10 +17,10 @@ pub use keeper::{Keeper, Opener};
 pub use open::{Opened, open};
 pub use sled_store::SledStore;
 
-/// A run, told apart from the same number's in another grid.
+/// A run, distinguished from runs with the same number in other grids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoredRun {
-    /// Of which grid.
+    /// Its grid.
     pub grid: GridId,
     /// Its number there.
     pub run: RunId,
@@ -33,23 +32,23 @@ impl StoredRun {
     }
 }
 
-/// What cannot be saved, and why.
+/// Why entries cannot be saved.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct StoreError(pub String);
 
-/// Entries on disk. It is called on a thread of its own and may block.
+/// Entries on disk. Methods are called on a thread of their own and may block.
 pub trait Store: Send {
-    /// All that is there of a run; broken entries are counted and left out.
+    /// All entries of a run; broken ones are counted and left out.
     fn restore(&mut self, run: StoredRun) -> Vec<Entry>;
 
-    /// Adds an entry, in place of an earlier one of the same job. It counts as saved after a flush.
+    /// Adds an entry, which replaces an earlier one of the same job. It counts as saved after a flush.
     ///
     /// # Errors
-    /// When it cannot be.
+    /// If this fails.
     fn save(&mut self, run: StoredRun, entry: &Entry) -> Result<(), StoreError>;
 
-    /// Brings all to the disk.
+    /// Flushes all entries to the disk.
     ///
     /// # Errors
     /// When that fails.
@@ -61,17 +60,17 @@ pub trait Store: Send {
     /// When that fails.
     fn forget(&mut self, run: StoredRun) -> Result<(), StoreError>;
 
-    /// Entries that were found broken since it was opened.
+    /// Entries found broken since the store was opened.
     fn broken(&self) -> u64;
 
-    /// How much it takes on disk.
+    /// Its size on disk.
     fn bytes(&self) -> u64;
 }
 
-/// How the store is, for people.
+/// The state of the store, for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreStatus {
-    /// Why nothing is saved, if so.
+    /// Why nothing is saved, if that is the case.
     pub off: Option<String>,
     /// Entries that are on the disk since the start.
     pub saved: u64,
@@ -79,10 +78,10 @@ pub struct StoreStatus {
     pub dropped: u64,
     /// Entries read back since the start.
     pub restored: u64,
-    /// Of the entries on disk, such as were broken.
+    /// Entries on disk that were broken.
     pub broken: u64,
-    /// What it takes on disk.
+    /// Its size on disk.
     pub bytes: u64,
-    /// A store that did not open, and where it was put.
+    /// A store that did not open, and its new path.
     pub set_aside: Option<String>,
 }

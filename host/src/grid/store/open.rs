@@ -1,7 +1,8 @@
 //! Opening a store that may be broken.
 //!
-//! sled's users report stores that a kill left unopenable: it returns an error, panics, or takes for
-//! ever. So it opens on a thread of its own, with a time limit; what does not open is set aside.
+//! sled's users report stores that cannot be opened after a kill: sled returns an error, panics, or takes for
+//! ever. So a store is opened on a thread of its own, with a time limit. A store that does not open is set
+//! aside.
 
 use std::fs;
 use std::io;
@@ -14,16 +15,16 @@ use sateen_command_line::explained;
 use super::sled_store::{is_locked, told};
 use super::{SledStore, StoreError};
 
-/// A store opens within this time or is set aside.
+/// Maximum time to open a store before it is set aside.
 const OPEN_MAX: Duration = Duration::from_secs(10);
-/// Stores that were set aside; the oldest go.
+/// Maximum stores that were set aside; the oldest are deleted.
 const ASIDE_MAX: usize = 3;
 
-/// A store, and where its predecessor is that did not open.
+/// A store, and the path of its predecessor if that did not open.
 pub struct Opened {
     /// The store.
     pub store: SledStore,
-    /// The one that was set aside, and why.
+    /// The store that was set aside, and the reason.
     pub set_aside: Option<(PathBuf, String)>,
 }
 
@@ -34,10 +35,10 @@ enum Attempt {
     Broken(String),
 }
 
-/// Opens the store in `folder`; one that does not open is renamed and begun anew.
+/// Opens the store in `folder`; if it does not open, renames it and begins a new one.
 ///
 /// # Errors
-/// When nothing can be written there.
+/// If the folder cannot be written.
 pub fn open(folder: &Path) -> Result<Opened, StoreError> {
     let why = match attempt(folder, SledStore::open) {
         Attempt::Opened(store) => return Ok(Opened { store, set_aside: None }),
@@ -94,7 +95,7 @@ fn set_aside(folder: &Path) -> io::Result<PathBuf> {
     };
     let number = (1..).find(|number| !name(*number).exists()).unwrap_or(usize::MAX);
     if number > ASIDE_MAX {
-        // Numbers stay small: the oldest goes and the others move up.
+        // Numbers stay small: the oldest is deleted, and the others move up.
         fs::remove_dir_all(name(1))?;
         for number in 2..number {
             fs::rename(name(number), name(number - 1))?;
@@ -119,7 +120,7 @@ mod tests {
         for round in 1..=ASIDE_MAX + 2 {
             fs::create_dir_all(&path).expect("made");
             let _ = fs::remove_dir_all(path.join("db"));
-            // A folder where sled has its file: an error that is not the disk's.
+            // A folder in the place of sled's file: an error that does not come from the disk.
             fs::create_dir_all(path.join("db")).expect("made");
             fs::write(path.join("conf"), "nonsense").expect("written");
             let mut opened = open(&path).expect("a new one opens");

@@ -1,7 +1,7 @@
-//! One entry as it lies on disk: a keyed hash, then the entry.
+//! One entry on disk: a keyed hash, then the entry.
 //!
-//! The hash covers the run and the job as well, so that an entry which a broken index gives for another
-//! job, or another run's, is a miss.
+//! The hash covers the run and the job as well, so that an entry that a broken index returns for another job or
+//! run is a miss.
 
 use sateen_protocol::{Entry, JobKey};
 
@@ -10,13 +10,13 @@ use super::StoredRun;
 const HASH_BYTES: usize = 32;
 const DOMAIN: &str = "sateen 2026 host store entry 1";
 
-/// The bytes of an entry, or `None` for one that cannot be written.
+/// The bytes of an entry, or `None` if it cannot be encoded.
 pub fn encode(run: StoredRun, entry: &Entry) -> Option<Vec<u8>> {
     let body = postcard::to_allocvec(entry).ok()?;
     Some([hash(run, &entry.key, &body).as_bytes(), body.as_slice()].concat())
 }
 
-/// The entry that the bytes hold, or `None` when they are not what was written for this job.
+/// The entry in the bytes, or `None` if they were not written for this job.
 pub fn decode(run: StoredRun, key: &[u8], bytes: &[u8]) -> Option<Entry> {
     let key = JobKey(key.try_into().ok()?);
     let (written, body) = bytes.split_at_checked(HASH_BYTES)?;

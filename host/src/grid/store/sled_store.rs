@@ -1,8 +1,8 @@
 //! Entries in sled.
 //!
-//! One tree a run, from job key to record. The default tree knows when each run was last used, because
-//! a run may end while this host is away and nobody tells it: beyond a number of runs the one unused
-//! for longest goes.
+//! One tree per run, from job key to record. The default tree knows when each run was last used, because a run
+//! may end while this host is away without its knowledge: above a number of runs, the one unused for the
+//! longest time is deleted.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,9 +15,9 @@ use sateen_protocol::{Entry, JobKey, Table};
 use super::record::{decode, encode};
 use super::{Store, StoreError, StoredRun};
 
-/// Runs that are kept.
+/// Maximum runs kept.
 const RUNS_MAX: usize = 32;
-/// What is kept of a run; see [`SledStore::prune`].
+/// Maximum size of a run; see [`SledStore::prune`].
 const RUN_BYTES_MAX: usize = 256 << 20;
 /// sled's own memory.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -47,7 +47,7 @@ fn failed(error: sled::Error) -> StoreError {
     StoreError(told(&error))
 }
 
-/// What is wrong and what to do, where it is the disk: sled shows its errors as programmers see them.
+/// The problem and its remedy, if it is the disk: sled's own errors are written for programmers.
 pub fn told(error: &sled::Error) -> String {
     match error {
         sled::Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => {
@@ -59,16 +59,16 @@ pub fn told(error: &sled::Error) -> String {
 }
 
 impl SledStore {
-    /// Opens the store in `folder`, which is made if it is not there.
+    /// Opens the store in `folder`, which is made if it does not exist.
     ///
     /// # Errors
-    /// sled's own. It is also known to panic and to take for ever: see [`super::open()`].
+    /// sled's own errors. sled is also known to panic and to take for ever: see [`super::open()`].
     pub fn open(folder: &Path) -> Result<Self, sled::Error> {
         Self::open_bounded(folder, RUN_BYTES_MAX)
     }
 
     fn open_bounded(folder: &Path, run_bytes_max: usize) -> Result<Self, sled::Error> {
-        // Flushes are the keeper's, so that it knows what is on the disk.
+        // The keeper flushes, so that it knows what is on the disk.
         let config = sled::Config::new().path(folder).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let unlocked_by = Instant::now() + LOCKED_MAX;
         let database = loop {
@@ -109,7 +109,7 @@ impl SledStore {
         Ok(())
     }
 
-    /// Keeps what is worth most: results that lie below others go, then those that took the least work.
+    /// Keeps the most valuable results: those below others are deleted first, then those with the least work.
     fn prune(&mut self, run: StoredRun) -> Result<(), StoreError> {
         let mut table = Table::new(self.run_bytes_max / 2);
         let mut broken = 0;

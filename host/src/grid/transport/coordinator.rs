@@ -1,4 +1,4 @@
-//! Reaching the coordinator, again and again if need be.
+//! Connecting to the coordinator, repeatedly if necessary.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use super::NetEvent;
 use super::link::{Socket, limits, set_up};
 use crate::grid::address::CoordinatorAddress;
 
-/// An attempt is given up after this time.
+/// Maximum time of an attempt.
 const ATTEMPT_MAX: Duration = Duration::from_secs(5);
 const BACK_OFF_MIN: Duration = Duration::from_millis(200);
 /// The longest pause for a host that has nothing to lose.
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
-/// The longest for one that the coordinator knew: when it starts again, it waits `RESTART_GRACE` for its
-/// hosts before it gives them up.
+/// The longest pause for a host that the coordinator knew: when the coordinator starts again, it waits
+/// `RESTART_GRACE` for its hosts before it gives them up.
 const BACK_OFF_KNOWN_MAX: Duration = Duration::from_secs(1);
 
-/// Connects after a rest, whatever the number of attempts, and tells the driver.
+/// Connects after a rest, with any number of attempts, and notifies the driver.
 pub async fn connect(
     address: CoordinatorAddress,
     rest: Duration,
@@ -61,15 +61,18 @@ async fn attempt(address: &CoordinatorAddress) -> Result<Socket, Error> {
 fn why(error: &Error) -> String {
     match error {
         Error::Http(response) => {
-            format!("it answered {} and no websocket; is this a coordinator's address?", response.status())
+            format!(
+                "it answered {} instead of opening a websocket; is this a coordinator's address?",
+                response.status()
+            )
         }
         Error::Io(error) => explained(error),
         error => error.to_string(),
     }
 }
 
-/// Between half of the time and all of it: hosts that lost their coordinator together do not come back
-/// together.
+/// A random time between half and all of it, so that hosts that lost their coordinator together do not come
+/// back together.
 fn jittered(time: Duration, random: &mut Random) -> Duration {
     let half_us = usize::try_from(time.as_micros() / 2).unwrap_or(usize::MAX).max(1);
     time / 2 + Duration::from_micros(random.below(half_us) as u64)

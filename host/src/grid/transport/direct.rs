@@ -1,7 +1,7 @@
 //! Direct links between the hosts of a site: dialling and being dialled.
 //!
-//! Both sides prove that they know the secret that the coordinator gave to these two hosts and nobody else
-//! (`sateen_protocol::message::direct`). Only then is the link used: until then messages go by the relay.
+//! Both sides prove that they know the secret that the coordinator gave only to these two hosts
+//! (`sateen_protocol::message::direct`). Only then is the link used; until then, messages are relayed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -24,36 +24,36 @@ use super::link::{Socket, limits, set_up};
 use super::listen::Listener;
 
 const PATH: &str = "/ws/peer";
-/// Dialling, the handshake and the greeting take at most this long.
+/// Maximum time of dialling, the handshake and the greeting.
 const DIAL_MAX: Duration = Duration::from_secs(5);
-/// A stranger has this long to say who it is.
+/// Maximum time until a stranger identifies itself.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
-/// Handshakes under way at once.
+/// Maximum concurrent handshakes.
 const HANDSHAKES_MAX: usize = 64;
-/// Handshakes under way at once with one address; there may be several hosts.
+/// Maximum concurrent handshakes with one address; several hosts may share it.
 const HANDSHAKES_PER_ADDRESS_MAX: usize = 32;
 
-/// A host that has dialled this one and says who it is. To be checked.
+/// A host that has dialled this one and claims an identity, which must be checked.
 pub struct Stranger {
-    /// What it was asked.
+    /// The challenge.
     pub challenge: Challenge,
-    /// What it answered.
+    /// The answer.
     pub hello: DirectHello,
-    /// Where it dialled from.
+    /// The address from which it dialled.
     pub address: IpAddr,
     /// Its link.
     pub socket: Socket,
 }
 
 impl Stranger {
-    /// Lets it in: its link, whose first frame is to be the greeting.
+    /// Accepts the host: returns its link, whose first frame must be the greeting.
     pub fn let_in(self, secret: u64) -> (Socket, Vec<u8>) {
         let greeting = direct::encode(&self.hello.greeting(secret, &self.challenge));
         (self.socket, greeting)
     }
 }
 
-/// Takes whoever dials, as long as the driver lives.
+/// Accepts connections as long as the driver lives.
 pub async fn accept_all(listener: Listener, events: mpsc::Sender<NetEvent>) {
     let Ok(listener) = TcpListener::from_std(listener.socket) else { return };
     let handshakes = Handshakes::default();
@@ -62,7 +62,7 @@ pub async fn accept_all(listener: Listener, events: mpsc::Sender<NetEvent>) {
         let (stream, address) = match listener.accept().await {
             Ok((stream, from)) => (stream, from.ip().to_canonical()),
             Err(_) => {
-                // Out of descriptors, say: it will not be better at once.
+                // For example, there are no free descriptors; waiting a little may help.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -79,7 +79,7 @@ pub async fn accept_all(listener: Listener, events: mpsc::Sender<NetEvent>) {
     }
 }
 
-/// Handshakes under way, by the address that they come from: one machine leaves room for others.
+/// Handshakes under way, by address, so that one machine leaves room for others.
 #[derive(Clone, Default)]
 struct Handshakes(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
@@ -133,7 +133,7 @@ fn nonce() -> Result<Nonce, String> {
     Ok(nonce)
 }
 
-/// Dials a peer, with which this host shares a secret, and tells the driver how it went.
+/// Dials a peer with which this host shares a secret, and reports the outcome to the driver.
 pub async fn dial(address: SocketAddr, caller: Caller, secret: u64, events: mpsc::Sender<NetEvent>) {
     let peer = caller.to;
     let event = match timeout(DIAL_MAX, try_dial(address, caller, secret)).await {

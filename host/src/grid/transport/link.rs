@@ -21,21 +21,21 @@ use super::stream::{Heard, Stream};
 /// A websocket whose handshake is done.
 pub type Socket = WebSocketStream<Stream>;
 
-/// What may wait to be written to a link besides chunks of parcels.
+/// Maximum bytes that wait to be written to a link, without chunks of parcels.
 const WAITING_BYTES_MAX: usize = MESSAGE_BYTES_MAX + (8 << 20);
-/// What a waiting frame takes besides its bytes.
+/// Memory of a waiting frame in addition to its bytes.
 const FRAME_OVERHEAD_BYTES: usize = 64;
-/// Chunks of parcels are taken from the machine while less than this waits to be written.
+/// Chunks of parcels are taken from the state machine while fewer bytes than this wait to be written.
 const BULK_BYTES_MIN: usize = 2 * CHUNK_BYTES_MAX;
-/// Frames that are written are collected up to here before the system is called.
+/// Frames are collected up to this size before the system is called.
 const WRITE_BUFFER_BYTES: usize = 32 << 10;
-/// What the system may keep of what was written. What it has, nothing overtakes: at 1 MiB/s, a ping waits for
-/// half a second.
+/// Maximum written bytes that the system may buffer. Nothing overtakes them: at 1 MiB/s, a ping waits for half
+/// a second.
 const SEND_BUFFER_BYTES: usize = 256 << 10;
 /// Most messages are some hundred bytes.
 const READ_BUFFER_BYTES: usize = 16 << 10;
 
-/// The sizes that this host allows a peer.
+/// The sizes that this host accepts from a peer.
 pub fn limits() -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
@@ -45,14 +45,14 @@ pub fn limits() -> WebSocketConfig {
         .max_frame_size(Some(FRAME_BYTES_MAX))
 }
 
-/// Sets up the stream below a websocket: small messages go out at once, little is out of reach, and what comes is
-/// counted.
+/// Sets up the stream below a websocket: small messages are sent at once, the system buffers little, and received
+/// bytes are counted.
 ///
 /// # Errors
-/// When the stream is closed.
+/// If the stream is closed.
 pub fn set_up(stream: TcpStream) -> io::Result<Stream> {
     stream.set_nodelay(true)?;
-    // Where that cannot be set, pings wait for longer.
+    // If this cannot be set, pings wait longer.
     let _ = socket2::SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES);
     Ok(Stream::new(stream))
 }
@@ -66,7 +66,7 @@ pub struct LinkNumber(pub u64);
 pub enum Closed {
     /// The other side closed it, or the network did.
     Gone(String),
-    /// What came is no frame: the other side breaks the rules.
+    /// The other side sent an invalid frame.
     Broken(String),
 }
 
@@ -77,18 +77,19 @@ struct Waiting {
     bulk: AtomicUsize,
 }
 
-/// A handle to an open websocket. Dropped, what was sent before still goes out, and nothing more is read.
+/// A handle to an open websocket. When it is dropped, earlier messages are still sent, and nothing more is
+/// read.
 pub struct Link {
     /// Which.
     pub number: LinkNumber,
     frames: mpsc::UnboundedSender<Vec<u8>>,
-    /// What all other frames overtake.
+    /// Chunks, which all other frames overtake.
     bulk: mpsc::UnboundedSender<Vec<u8>>,
     waiting: Arc<Waiting>,
     pings: watch::Sender<u64>,
     heard: Heard,
-    /// The last ping that was answered. Read without waiting for the driver's turn, so that a flood of frames delays
-    /// no answer.
+    /// The last ping that was answered. It is read without waiting for the driver's turn, so that a flood of frames
+    /// does not delay answers.
     pong: Arc<AtomicU64>,
     reader: JoinHandle<()>,
     writer: Option<JoinHandle<()>>,
@@ -120,7 +121,7 @@ impl Link {
         self.pong.load(Relaxed)
     }
 
-    /// Bytes that have come, of frames that are not whole yet as well.
+    /// Bytes received, including those of incomplete frames.
     pub fn heard_bytes(&self) -> u64 {
         self.heard.bytes()
     }
@@ -130,15 +131,15 @@ impl Link {
         self.waiting.control.load(Relaxed) + self.waiting.bulk.load(Relaxed)
     }
 
-    /// Ends the link at once; what waits is dropped.
+    /// Ends the link at once; waiting frames are dropped.
     pub fn abandon(mut self) {
         if let Some(writer) = self.writer.take() {
             writer.abort();
         }
     }
 
-    /// Sends frames, at once; false when the other side does not read what was sent before, or the
-    /// link is closed: it is to be dropped then.
+    /// Sends frames at once. Returns false if the other side does not read earlier frames, or the link is
+    /// closed; the link must be dropped then.
     pub fn send(&self, frames: Vec<Vec<u8>>) -> bool {
         for frame in frames {
             let bytes = frame.len() + FRAME_OVERHEAD_BYTES;
@@ -156,14 +157,14 @@ impl Link {
         self.waiting.bulk.load(Relaxed) < BULK_BYTES_MIN
     }
 
-    /// Sends a chunk of a parcel when nothing else waits.
+    /// Sends a chunk of a parcel as soon as nothing else waits.
     pub fn send_bulk(&self, frame: Vec<u8>) {
         self.waiting.bulk.fetch_add(frame.len(), Relaxed);
-        // A link that is closed says so itself.
+        // A closed link reports that itself.
         let _ = self.bulk.send(frame);
     }
 
-    /// Sends what is waiting and closes, within `patience`.
+    /// Sends waiting frames and closes, within `patience`.
     pub async fn close(mut self, patience: Duration) {
         let writer = self.writer.take();
         drop(self);
@@ -214,7 +215,7 @@ async fn read(
     let _ = events.send(NetEvent::Closed(number, closed)).await;
 }
 
-/// What is to be written to a link.
+/// Data to write to a link.
 struct Outgoing {
     frames: mpsc::UnboundedReceiver<Vec<u8>>,
     bulk: mpsc::UnboundedReceiver<Vec<u8>>,
@@ -229,8 +230,8 @@ enum Next {
 }
 
 impl Outgoing {
-    /// What goes first; `None` once the link is dropped and all frames are written: what is left of parcels
-    /// is sent on another.
+    /// The next data; `None` once the link is dropped and all frames are written: the remaining chunks of
+    /// parcels are sent on another link.
     async fn next(&mut self) -> Option<Next> {
         tokio::select! {
             biased;
@@ -242,12 +243,12 @@ impl Outgoing {
 }
 
 impl Waiting {
-    /// So many bytes of frames are written.
+    /// Notes that this many bytes of frames are written.
     fn wrote(&self, bytes: usize) {
         self.control.fetch_sub(bytes, Relaxed);
     }
 
-    /// So many bytes of chunks are written; whether there is room again.
+    /// Notes that this many bytes of chunks are written; returns whether there is room again.
     fn wrote_bulk(&self, bytes: usize) -> bool {
         let before = self.bulk.fetch_sub(bytes, Relaxed);
         before >= BULK_BYTES_MIN && before - bytes < BULK_BYTES_MIN
@@ -273,7 +274,7 @@ async fn write(
                 (Message::binary(frame), 0, bytes)
             }
         };
-        // The time limit is for each message: it bounds the time without progress.
+        // The limit is for each message: it limits the time without progress.
         let written = tokio::time::timeout(SILENCE_MAX, async {
             sink.feed(message).await?;
             if outgoing.frames.is_empty() { sink.flush().await } else { Ok(()) }
@@ -282,7 +283,7 @@ async fn write(
             Ok(Ok(())) => {
                 waiting.wrote(bytes);
                 if bulk_bytes > 0 && waiting.wrote_bulk(bulk_bytes) {
-                    // If its inbox is full, the driver will look anyway.
+                    // If its inbox is full, the driver will check anyway.
                     let _ = events.try_send(NetEvent::Room);
                 }
                 continue;

@@ -1,4 +1,4 @@
-//! Where this host listens for others of its site, and which addresses it dials.
+//! The address on which this host listens for others of its site, and the addresses that it dials.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener, ToSocketAddrs, UdpSocket};
@@ -14,33 +14,33 @@ const PORT_MIN: u16 = 1024;
 /// Where hosts of the same site may reach this one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DirectListen {
-    /// At the interface by which it reaches the coordinator, at any port.
+    /// On the interface towards the coordinator, on any port.
     #[default]
     Auto,
-    /// There.
+    /// On this address.
     At(SocketAddr),
-    /// At one address, which others reach by another: a port is forwarded.
+    /// On one address, which others reach by another: a port is forwarded.
     Forwarded {
-        /// Where this host listens.
+        /// The address on which this host listens.
         listen: SocketAddr,
-        /// Where others dial.
+        /// The address that others dial.
         advertised: SocketAddr,
     },
-    /// Nowhere: all goes by the relay.
+    /// Does not listen: all messages are relayed.
     Off,
 }
 
-/// An address that this host cannot listen at.
+/// An address on which this host cannot listen.
 #[derive(Debug, Error)]
 #[error(
-    "this host cannot listen at {address} ({}); name another address with --direct ADDRESS:PORT, or --direct off", explained(.why)
+    "this host cannot listen on {address} ({}); name another address with --direct ADDRESS:PORT, or --direct off", explained(.why)
 )]
 pub struct ListenError {
     address: SocketAddr,
     why: io::Error,
 }
 
-/// A bound socket, and the address to tell others.
+/// A bound socket, and the address to report to others.
 pub struct Listener {
     pub(super) socket: StdListener,
     /// `address:port`.
@@ -48,10 +48,10 @@ pub struct Listener {
 }
 
 impl DirectListen {
-    /// Binds the socket, if there is to be one.
+    /// Binds the socket, if there should be one.
     ///
     /// # Errors
-    /// When the address that was asked for cannot be had.
+    /// If the requested address cannot be bound.
     pub fn bind(self, coordinator: &CoordinatorAddress) -> Result<Option<Listener>, ListenError> {
         let address = match self {
             Self::Off => return Ok(None),
@@ -74,7 +74,7 @@ impl DirectListen {
             })
             .map_err(|why| ListenError { address, why });
         match bound {
-            // Nobody asked for it; the relay does as well.
+            // It was not requested explicitly; the relay is sufficient.
             Err(_) if self == Self::Auto => Ok(None),
             bound => bound,
         }
@@ -91,21 +91,21 @@ fn interface_towards(coordinator: &CoordinatorAddress) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// How this host goes to its coordinator, which decides what peers can have it dial.
+/// How this host reaches its coordinator, which decides which addresses of peers it dials.
 #[derive(Debug, Clone, Copy)]
 pub struct Way(Option<IpAddr>);
 
 impl Way {
-    /// Asks this machine.
+    /// Determines it from this machine's interfaces.
     pub fn to(coordinator: &CoordinatorAddress) -> Self {
         Self(interface_towards(coordinator))
     }
 
-    /// The address that a peer reports, if a host may listen there. The coordinator passes on only addresses of
-    /// the machine that the peer comes from. A peer beside the coordinator comes from its loopback address, which is
-    /// this machine's own here, where services listen that trust all that is local.
+    /// The address that a peer reports, if a host may listen there. The coordinator passes on only addresses of the
+    /// machine from which the peer connects. A peer on the coordinator's machine connects from a loopback address,
+    /// which would mean this machine here, where services may listen that trust all local clients.
     pub fn to_peer(self, reported: &str) -> Option<SocketAddr> {
-        // An address and no name: a stranger's report starts no look-up.
+        // An address and not a name: a stranger's report must not cause a name lookup.
         let address: SocketAddr = reported.parse().ok()?;
         let ip = address.ip().to_canonical();
         let is_broadcast = ip == IpAddr::V4(Ipv4Addr::BROADCAST);

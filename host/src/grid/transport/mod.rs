@@ -1,7 +1,7 @@
 //! Sockets: the link to the coordinator, and direct links between the hosts of a site.
 //!
-//! Nothing here understands a message of the protocol, and nothing here waits for the driver for longer
-//! than a full inbox takes. Tasks of the driver's own thread read and write; they tell it by [`NetEvent`].
+//! This code does not decode messages of the protocol, and waits for the driver only while its inbox is full.
+//! Tasks on the driver's own thread read and write, and send it [`NetEvent`]s.
 
 mod coordinator;
 mod direct;
@@ -17,13 +17,13 @@ pub use listen::{DirectListen, ListenError, Listener, Way};
 use sateen_protocol::HostId;
 use tokio_tungstenite::tungstenite::Bytes;
 
-/// What sockets tell the driver.
+/// An event of a socket for the driver.
 pub enum NetEvent {
     /// The coordinator was reached.
     CoordinatorOpened(Socket),
     /// It could not be reached; another attempt follows.
     CoordinatorUnreachable(String),
-    /// A frame came.
+    /// A frame arrived.
     Frame(LinkNumber, Bytes),
     /// A link has room for chunks of parcels again.
     Room,
@@ -31,8 +31,8 @@ pub enum NetEvent {
     Closed(LinkNumber, Closed),
     /// A host has dialled this one.
     Hello(Stranger),
-    /// This host dialled a peer and was let in.
+    /// This host dialled a peer and was accepted.
     Dialled(HostId, Socket),
-    /// It was not.
+    /// It was not accepted.
     DialFailed(HostId, String),
 }

@@ -1,5 +1,4 @@
-//! The stream below a websocket, which counts what comes: a frame that takes its time is a sign of life with each of
-//! its bytes.
+//! The stream below a websocket, which counts received bytes: each byte of a slow frame is a sign of life.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,18 +9,18 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Bytes that have come on a stream, of frames that are not whole yet as well.
+/// Bytes received on a stream, including those of incomplete frames.
 #[derive(Debug, Clone, Default)]
 pub struct Heard(Arc<AtomicU64>);
 
 impl Heard {
-    /// How many they are.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// A stream that counts what is read of it.
+/// A stream that counts the bytes read from it.
 #[derive(Debug)]
 pub struct Stream {
     socket: TcpStream,
@@ -29,12 +28,12 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Counts from now on.
+    /// Starts to count.
     pub fn new(socket: TcpStream) -> Self {
         Self { socket, heard: Heard::default() }
     }
 
-    /// Its count.
+    /// The stream's count.
     pub fn heard(&self) -> Heard {
         self.heard.clone()
     }
@@ -98,7 +97,7 @@ mod tests {
         let heard = stream.heard();
         assert_eq!(heard.bytes(), 0);
         let mut into = [0; 64];
-        // The head of a frame of 256 KiB, and some of it.
+        // The header of a frame of 256 KiB, and some of its bytes.
         for (part, so_far) in [(10, 10), (1, 11), (50, 61)] {
             peer.write_all(&vec![0; part]).await.expect("written");
             assert_eq!(stream.read(&mut into).await.expect("it came"), part);

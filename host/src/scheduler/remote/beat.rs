@@ -1,5 +1,5 @@
-//! What a portion's heartbeat and its driver are told of its workers: whether they compute, sleep, or have come to rest
-//! before their host leaves.
+//! The state of a portion's workers, for its heartbeat and its driver: whether they compute, sleep, or have come to
+//! rest before their host leaves.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Whether guests compute, so that the heartbeat may sleep when none does.
+/// Whether guests compute; if none does, the heartbeat may sleep.
 #[derive(Default)]
 pub struct Beat {
     computing: AtomicUsize,
@@ -24,7 +24,7 @@ impl Beat {
         }
     }
 
-    /// True when nobody computes any more.
+    /// True if no worker computes any more.
     pub fn end_computing(&self) -> bool {
         self.computing.fetch_sub(1, SeqCst) == 1
     }
@@ -83,13 +83,13 @@ impl Drain {
         self.is_done.store(false, SeqCst);
     }
 
-    /// Whether guests have not come to rest, of a host that leaves.
+    /// Whether this host leaves and its guests have not come to rest.
     pub fn is_under_way(&self) -> bool {
         self.is_on() && !self.is_done.load(SeqCst)
     }
 }
 
-/// Workers that sleep, and the number that was announced of those that could do with a job.
+/// Workers that sleep, and the last announced number of workers that need a job.
 #[derive(Default)]
 pub struct Resting {
     workers: AtomicUsize,
@@ -106,7 +106,7 @@ impl Resting {
         self.workers.fetch_sub(1, SeqCst);
     }
 
-    /// Has the number announced, if that has changed: of all that sleep, or none unless `is_willing`.
+    /// Announces the number if it has changed: that of all sleeping workers, or 0 unless `is_willing`.
     pub fn announce(&self, is_willing: impl FnOnce() -> bool, announce: impl FnOnce(usize)) {
         let mut announced = self.announced.lock();
         let level = if is_willing() { self.workers.load(SeqCst) } else { 0 };

@@ -1,4 +1,4 @@
-//! Whether guests of a portion compute, and how many of its workers could do with a job.
+//! Whether guests of a portion compute, and how many of its workers need a job.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Remote {
         self.drain.duration()
     }
 
-    /// Whether guests have not come to rest, of a host that leaves.
+    /// Whether this host leaves and its guests have not come to rest.
     pub fn is_to_rest(&self) -> bool {
         self.drain.is_under_way()
     }
@@ -52,7 +52,7 @@ impl Remote {
         self.look_for_rest(registry);
     }
 
-    /// Whoever waits for others does not for ever.
+    /// A wait for others is limited.
     pub fn look_for_rest(&self, registry: &Registry) {
         if self.is_to_rest() && !self.is_computing() {
             self.announce_drained(registry);
@@ -78,12 +78,12 @@ impl Remote {
         }
     }
 
-    /// What this worker does from now on; what it did before.
+    /// Sets this worker's activity; returns the previous one.
     pub fn begin_doing(&self, doing: Doing) -> Doing {
         self.activity.begin(own_index().unwrap_or(usize::MAX), doing)
     }
 
-    /// Takes down why this worker has nothing to do.
+    /// Notes why this worker has nothing to do.
     pub(super) fn note_rest(&self, registry: &Registry) {
         self.begin_doing(if registry.is_paused() {
             Doing::Nothing
@@ -106,7 +106,7 @@ impl Remote {
         self.announce_idle(registry);
     }
 
-    /// Tells the driver how many workers could do with a job, if that has changed.
+    /// Notifies the driver how many workers need a job, if that has changed.
     pub(super) fn announce_idle(&self, registry: &Registry) {
         let is_willing = || {
             !self.is_draining()

@@ -1,4 +1,4 @@
-//! For how long jobs of other hosts have found no room in this host's memory.
+//! How long jobs of other hosts have found no room in this host's memory.
 
 use std::time::Instant;
 
@@ -9,12 +9,12 @@ use crate::limits::{HANDED_BACK_AFTER, TURNED_AWAY_DOUBLINGS_MAX};
 /// Jobs of other hosts that find no room.
 #[derive(Default)]
 pub struct Crowding {
-    /// Since when they wait for memory.
+    /// The time since which they wait for memory.
     since: Mutex<Option<Instant>>,
     turned_away: Mutex<TurnedAway>,
 }
 
-/// A time for which nothing is stolen because what was stolen found no room: its owner would wait for it in vain.
+/// A time during which nothing is stolen because a stolen job found no room: its owner would wait in vain.
 #[derive(Default)]
 struct TurnedAway {
     until: Option<Instant>,
@@ -23,8 +23,8 @@ struct TurnedAway {
 }
 
 impl Crowding {
-    /// Whether there has been no room for so long that jobs which wait for some go back; that is said once. There is
-    /// some now if `has_room`.
+    /// Whether there has been no room for so long that waiting jobs go back; returns true once. There is room now if
+    /// `has_room`.
     pub fn is_over(&self, has_room: bool) -> bool {
         let mut since = self.since.lock();
         if has_room {
@@ -51,7 +51,7 @@ impl Crowding {
         self.turned_away.lock().times = 0;
     }
 
-    /// Whether nothing is to be stolen for now.
+    /// Whether this host must not steal for now.
     pub fn turns_away(&self) -> bool {
         self.turned_away.lock().until.is_some_and(|until| Instant::now() < until)
     }

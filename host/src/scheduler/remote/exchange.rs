@@ -1,4 +1,4 @@
-//! How jobs go to other hosts and come from them, and how their results do.
+//! Exchange of jobs and results with other hosts.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
@@ -18,10 +18,10 @@ use crate::scheduler::keys::LazyKey;
 use crate::scheduler::objects::Object;
 use crate::scheduler::place::{Ancestry, Parent, Place};
 
-/// Results of less than so many times what recording them costs are not recorded.
+/// A result is recorded only if its work is at least this many times the cost of recording it.
 const RECORDED_WORK_A_COST: u32 = 100;
 
-/// What portions do, called from their driver's thread.
+/// Methods of portions, called from their driver's thread.
 impl Remote {
     pub fn inject(&self, registry: &Registry, held: JobNumber, spec: JobSpec) {
         let kind = if spec.kind == ROOT_KIND { ROOT } else { spec.kind as usize };
@@ -55,7 +55,7 @@ impl Remote {
         self.open(registry, &job, &self.open.injected);
     }
 
-    /// Makes a job that is open, visible to all. Called from anywhere.
+    /// Makes an open job visible to all. Called from any thread.
     fn open(&self, registry: &Registry, job: &Arc<Job>, queue: &Injector<Arc<Job>>) {
         registry.count_open();
         self.list_open(job);
@@ -64,7 +64,7 @@ impl Remote {
         self.announce_exposed();
     }
 
-    /// Tells the driver that a thief elsewhere can be given something.
+    /// Notifies the driver that there is a job for a thief elsewhere.
     pub(super) fn announce_exposed(&self) {
         if self.thieves() > 0 {
             self.notify(Notice::Exposed);
@@ -92,7 +92,7 @@ impl Remote {
         }
     }
 
-    /// Sends a job that a redone task has exposed to be looked up.
+    /// Looks up a job that a redone task has exposed.
     pub fn look_up(&self, registry: &Registry, job: Job) -> Arc<Job> {
         registry.counters.exposed.fetch_add(1, Release);
         let job = Arc::new(job.looked_up());
@@ -105,8 +105,8 @@ impl Remote {
         job
     }
 
-    /// Sends an open redone job to be looked up before anybody begins it, if something may have come to be known of
-    /// it since it became open: its thief was away for a moment, say, and runs it still.
+    /// Looks up an open redone job before it begins, if a result may have become known since it became open: for
+    /// example, its thief was away for a moment, and still runs it.
     pub(super) fn ask_first(&self, registry: &Registry, job: &Arc<Job>) -> bool {
         let Some(place) = &job.place else { return false };
         let may_ask = place.redone.load(SeqCst)
@@ -137,7 +137,7 @@ impl Remote {
         if thieves > before && registry.is_hungry() {
             registry.move_epoch();
         }
-        // What was exposed before anybody wanted it was not announced.
+        // Jobs exposed before a thief wanted them were not announced.
         if thieves > 0 && !self.open.listed.lock().is_empty() {
             self.notify(Notice::Exposed);
         }
@@ -203,14 +203,14 @@ impl Remote {
             self.finish_held(registry, held, outcome);
             return None;
         }
-        // Its key is known, and its parameters are the driver's already.
+        // Its key is known, and the driver already has its parameters.
         if let Some(ancestry) = ancestry.filter(|_| self.is_worth_recording(outcome.work, Duration::ZERO)) {
             self.record(&outcome, || (ancestry.key, ancestry.lineage.clone(), ancestry.depth));
         }
         Some(outcome)
     }
 
-    /// The outcome of another host's job goes there, if anybody wants it still.
+    /// The outcome of another host's job goes there, if it is still wanted.
     fn finish_held(&self, registry: &Registry, held: JobNumber, outcome: Outcome) {
         if self.held.lock().remove(&held).is_none() {
             return;
@@ -218,11 +218,11 @@ impl Remote {
         self.crowding.forget_turned_away();
         let (finished, objects) = given(outcome);
         self.notify(Notice::Finished { held, finished });
-        // Whoever has the result fetches them when it opens them.
+        // The receiver of the result fetches the objects when it opens them.
         registry.objects.keep(objects);
     }
 
-    /// Something may have come to be known of an open job since it became open.
+    /// A result of an open job may have become known since it became open.
     fn is_known_since(&self, job: &Job, place: &Place) -> bool {
         self.lookups.is_known_since(place, || {
             let (key, _) = place.identity(|| self.key(job.kind, &job.parameters(), &job.objects));
@@ -235,19 +235,19 @@ impl Remote {
         self.record_every.is_some_and(|every| work >= RunSpec::recorded_work_min(every).max(least))
     }
 
-    /// A guard waits: what others have of these objects is to be fetched.
+    /// A guard waits: fetch other hosts' replicas of these objects.
     pub fn refetch_objects(&self, held: JobNumber, objects: &[ObjectId]) {
         objects.iter().for_each(|object| self.notify(Notice::Refetch { object: *object, held }));
     }
 }
 
 impl Registry {
-    /// Whether the result of so much work is recorded, which takes about `cost`.
+    /// Whether a result of this much work is recorded, which takes about `cost`.
     pub fn is_worth_recording(&self, work: Duration, cost: Duration) -> bool {
         self.grid.as_ref().is_some_and(|remote| remote.is_worth_recording(work, cost))
     }
 
-    /// A job that its owner has called in place has come to its end, and is worth recording.
+    /// A job that its owner has called in place has finished, and is worth recording.
     pub fn record_in_place(&self, job: &Job, key: &LazyKey, outcome: &Outcome) {
         if let (Some(remote), Some(place)) = (&self.grid, &job.place) {
             remote.record(outcome, || {
@@ -267,7 +267,7 @@ impl Remote {
         }
     }
 
-    /// All there is to know of a job that nobody has begun.
+    /// Everything about a job that has not begun.
     fn spec(&self, job: &Job, place: &Place, parameters: Vec<u8>) -> JobSpec {
         let (key, lineage) = place.identity(|| self.key(job.kind, &parameters, &job.objects));
         JobSpec {
@@ -286,18 +286,18 @@ impl Remote {
     }
 }
 
-/// A copy of an outcome as it travels.
+/// A copy of an outcome as it is sent.
 fn sent(outcome: &Outcome) -> Finished {
     given(Outcome { objects: Vec::new(), ..outcome.clone() }).0
 }
 
-/// An outcome as it travels, and the objects that its result mentions.
+/// An outcome as it is sent, and the objects that its result mentions.
 fn given(outcome: Outcome) -> (Finished, Vec<Arc<Object>>) {
     let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let finished = Finished {
         outcome: match outcome.result {
             Ok(result) => Sent::Done(result),
-            // Strings and lists of them always encode.
+            // Strings and lists of strings can always be encoded.
             Err(failure) => Sent::Failed(postcard::to_allocvec(&failure).unwrap_or_default()),
         },
         work_ns: ns(outcome.work),
@@ -306,13 +306,13 @@ fn given(outcome: Outcome) -> (Finished, Vec<Arc<Object>>) {
     (finished, outcome.objects)
 }
 
-/// An outcome that has travelled. What another host sends never panics here.
+/// An outcome that was received. Data from another host never causes a panic here.
 fn received(finished: Finished) -> Outcome {
     let result = match finished.outcome {
         Sent::Done(result) => Ok(result),
         Sent::Failed(bytes) => Err(postcard::from_bytes(&bytes).unwrap_or_else(|error| JobFailure {
             job: "unknown".to_owned(),
-            message: format!("how it failed on another host cannot be read: {error}"),
+            message: format!("its error on another host cannot be decoded: {error}"),
             backtrace: Vec::new(),
         })),
     };

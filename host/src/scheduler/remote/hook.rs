@@ -1,4 +1,4 @@
-//! What local scheduling sees of other hosts: nothing, in a run on this host alone.
+//! The interface of local scheduling to other hosts; it does nothing in a run on this host alone.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -191,7 +191,7 @@ impl Grid for Option<Remote> {
         }
     }
 
-    /// The run goes on elsewhere, or is ended by its driver.
+    /// The run continues elsewhere, or its driver ends it.
     fn hand_over(&self, stop: Stop) -> Option<Stop> {
         let Some(remote) = self else { return Some(stop) };
         match stop {

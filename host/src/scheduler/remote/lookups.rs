@@ -1,4 +1,4 @@
-//! Which redone jobs are looked up: those of which others may know the result.
+//! Which redone jobs are looked up: those whose result others may know.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -8,24 +8,24 @@ use sateen_protocol::JobTag;
 
 use crate::scheduler::place::Place;
 
-/// After so many redone jobs in a row of which nothing is known, no more are looked up: they cost some
-/// microseconds each.
+/// After this many redone jobs in a row without a known result, no more are looked up: each lookup costs some
+/// microseconds.
 const MISSES_MAX: usize = 100_000;
 
 /// What lookups may find.
 pub struct Lookups {
     /// A lookup may find something.
     is_on: AtomicBool,
-    /// What: these jobs, or something below them. `None`: anything.
+    /// Results of these jobs, or of jobs below them. `None`: of any job.
     sought: RwLock<Option<HashSet<JobTag>>>,
-    /// How often that was told.
+    /// How often the driver has reported this.
     told: AtomicU64,
-    /// Jobs since the last one that was sought.
+    /// Jobs since the last one that lookups may find.
     misses: AtomicUsize,
 }
 
 impl Lookups {
-    /// They may find anything, as nothing was told.
+    /// Lookups may find any job, because the driver has reported nothing.
     pub fn new() -> Self {
         Self {
             is_on: AtomicBool::new(true),
@@ -35,7 +35,7 @@ impl Lookups {
         }
     }
 
-    /// What lookups may find beside what they might before; nothing at all if that is empty.
+    /// Adds jobs that lookups may find; if `jobs` is empty, lookups find nothing.
     pub fn set(&self, jobs: &[JobTag]) {
         let mut sought = self.sought.write();
         let known = sought.get_or_insert_default();
@@ -53,8 +53,8 @@ impl Lookups {
         self.is_on.load(SeqCst)
     }
 
-    /// Whether to ask for a redone job: a question costs ten times as much as to look here. When nothing
-    /// was found for long, something in the tree is not as it was, and nothing will be.
+    /// Whether to look a redone job up: a lookup costs ten times as much as this check. If nothing was found
+    /// for a long time, the tree has changed, and nothing will be found.
     pub fn may_find(&self, job: JobTag) -> bool {
         let is_sought = self.sought.read().as_ref().is_none_or(|sought| sought.contains(&job));
         if is_sought {
@@ -65,18 +65,18 @@ impl Lookups {
         is_sought
     }
 
-    /// Whether something was recorded of a job, or below it, as far as was told.
+    /// Whether a result of a job, or of one below it, was recorded, as far as the driver has reported.
     pub fn is_recorded(&self, job: impl FnOnce() -> JobTag) -> bool {
         self.sought.read().as_ref().is_some_and(|sought| !sought.is_empty() && sought.contains(&job()))
     }
 
-    /// The job at `place` becomes open, and nothing is known of it now.
+    /// Notes that the job at `place` becomes open, and that nothing is known about it now.
     pub fn note_asked(&self, place: &Place) {
         place.asked.store(self.told.load(SeqCst), SeqCst);
     }
 
-    /// Whether something may have come to be known of an open job since that, as far as lookups have been told; each
-    /// time is looked at once.
+    /// Whether the driver has reported since then that a result of an open job may be known; each report is
+    /// considered once.
     pub fn is_known_since(&self, place: &Place, job: impl FnOnce() -> JobTag) -> bool {
         let told = self.told.load(SeqCst);
         if place.asked.swap(told, SeqCst) == told {

@@ -1,4 +1,4 @@
-//! What a portion tells its driver.
+//! The notices of a portion to its driver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sateen_protocol::host::Notice;
 
-/// So long a recorded result waits for others at most: each time that the driver and the store are woken costs as
-/// much as some dozen records.
+/// How long a recorded result waits for others at most: waking the driver and the store costs as much as some
+/// dozen records.
 const RECORDED_DELAY: Duration = Duration::from_millis(200);
 
 /// The way to a portion's driver.
@@ -17,32 +17,32 @@ pub struct Notices {
     /// How long a recorded result waits for others at most.
     delay: Duration,
     is_closed: AtomicBool,
-    /// Notices of recorded results that wait for company, and since when the first does.
+    /// Notices of recorded results that wait for others, and the time since which the first waits.
     recorded: Mutex<(Option<Instant>, Vec<Notice>)>,
 }
 
 impl Notices {
-    /// To this driver; finished work is recorded so often.
+    /// Notices to this driver; finished work is recorded at this interval.
     pub fn new(notify: Arc<dyn Fn(Notice) + Send + Sync>, record_every: Option<Duration>) -> Self {
-        // A crash loses what waits: not much more than one interval of recording.
+        // A crash loses waiting notices: not much more than one interval of recording.
         let delay = record_every.map_or(RECORDED_DELAY, |every| every.min(RECORDED_DELAY));
         Self { notify, delay, is_closed: AtomicBool::new(false), recorded: Mutex::default() }
     }
 
-    /// Tells the driver, after what was recorded before.
+    /// Notifies the driver, after earlier recorded results.
     pub fn notify(&self, notice: Notice) {
         self.tell(&mut self.recorded.lock(), Some(notice));
     }
 
-    /// Tells the driver soon.
+    /// Notifies the driver soon.
     pub fn notify_recorded(&self, notice: Notice) {
         let mut recorded = self.recorded.lock();
         recorded.0.get_or_insert_with(Instant::now);
         recorded.1.push(notice);
     }
 
-    /// Tells the driver what was recorded, if that has waited for long enough, or nobody computes who would
-    /// record more.
+    /// Sends recorded results to the driver if they have waited for long enough, or if no worker computes that
+    /// would record more.
     pub fn send_recorded(&self, is_last: bool) {
         let mut recorded = self.recorded.lock();
         if recorded.0.is_some_and(|since| is_last || since.elapsed() >= self.delay) {
@@ -50,7 +50,7 @@ impl Notices {
         }
     }
 
-    /// Under their lock, so that nothing overtakes them.
+    /// Under the lock of the recorded results, so that no notice overtakes them.
     fn tell(&self, (since, recorded): &mut (Option<Instant>, Vec<Notice>), more: Option<Notice>) {
         *since = None;
         let all = recorded.drain(..).chain(more);
@@ -59,7 +59,7 @@ impl Notices {
         }
     }
 
-    /// Whoever stops a portion does not want to hear what becomes of its jobs.
+    /// A portion that is being stopped need not report outcomes of its jobs.
     pub fn close(&self) {
         self.is_closed.store(true, SeqCst);
     }

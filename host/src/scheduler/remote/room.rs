@@ -1,4 +1,4 @@
-//! What a portion does when the host's memory is used up; see `crate::memory`.
+//! Reactions of a portion when the host's memory is used up; see `crate::memory`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +13,7 @@ use crate::scheduler::place::{Ancestry, Place};
 use crate::scheduler::tasks::TaskId;
 
 impl Remote {
-    /// Whether a job of another host would find room here, as far as can be told.
+    /// Whether a job of another host would probably find room here.
     pub(super) fn has_room_for_others(&self, registry: &Registry) -> bool {
         let Some(memory) = registry.room.memory() else { return true };
         let is_turned_away = self.crowding.turns_away();
@@ -29,7 +29,7 @@ impl Remote {
             self.note(job, ancestry, NoteKind::GivenBack, None);
         }
         if job.kind == ROOT {
-            // It counts when it is begun again.
+            // It counts when it begins again.
             self.figures.roots.fetch_sub(1, Relaxed);
         }
         // Counted before it is open: whoever claims it counts it out.
@@ -41,7 +41,7 @@ impl Remote {
         }
         self.list_open(job);
         if job.place.as_ref().is_some_and(|place| place.held().is_some()) {
-            // Begun here once more, it may be evicted again and again, while its owner waits for it.
+            // If it began here once more, it could be evicted again and again while its owner waits for it.
             if job.kind != ROOT {
                 self.crowding.turn_away();
                 return self.hand_back(registry, job);
@@ -61,7 +61,8 @@ impl Remote {
         if registry.room.may_begin() {
             registry.idle.wake_all();
         }
-        // Not where one may begin because all stand still: it is evicted soon, and the others wait on.
+        // Not if it could begin only because all stand still: it would be evicted soon, and the others would
+        // still wait.
         if self.crowding.is_over(registry.room.is_left()) {
             self.hand_all_back(registry);
         }
@@ -76,7 +77,7 @@ impl Remote {
         roots.into_iter().for_each(|root| self.open.injected.push(root));
     }
 
-    /// An open job of another host goes back to its owner, unless somebody has claimed it.
+    /// An open job of another host goes back to its owner, unless it was claimed.
     fn hand_back(&self, registry: &Registry, job: &Job) {
         let Some(held) = job.place.as_ref().and_then(Place::held) else { return };
         if job.withdraw().is_none() {
@@ -84,7 +85,7 @@ impl Remote {
         }
         registry.count_closed();
         self.unlist(job);
-        // Whether its owner still wanted it: an abort may have come first.
+        // Its owner may not want it any more, if an abort came first.
         if self.held.lock().remove(&held).is_some() {
             self.figures.held.fetch_sub(1, Relaxed);
             self.notify(Notice::HandedBack { held });

@@ -1,6 +1,6 @@
 // Made from the types of the API; see api/src.
 /**
- * Something that somebody should look at.
+ * A problem that needs attention.
  */
 export type Alert = { 
 /**
@@ -16,7 +16,7 @@ text: string,
  */
 since: string, 
 /**
- * Of which run.
+ * The run that it is about.
  */
 run: number | null, 
 /**

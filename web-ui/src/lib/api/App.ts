@@ -20,11 +20,11 @@ bytes: number,
  */
 published_at: string, 
 /**
- * Who did that, as they call themselves; none if they do not. Nobody has checked it.
+ * The publisher's own name for themselves, which is not checked; none if they gave none.
  */
 published_by: string | null, 
 /**
- * The address that they did it from; none of apps that an older version took in.
+ * The publisher's address; none for apps that an older version accepted.
  */
 published_from: string | null, 
 /**
@@ -40,14 +40,14 @@ entry_points: Array<string>,
  */
 jobs: Array<string>, 
 /**
- * The version of the ABI that it is made for.
+ * The version of the ABI for which it is made.
  */
 abi: number, 
 /**
- * What its module says of its memory, in words. All else is limited by the run, or by its hosts.
+ * The memory limits of its module, in words. All other limits are those of the run or of its hosts.
  */
 limits: Array<string>, 
 /**
- * What its entry point `main`, or its only one, takes; none if the module does not tell.
+ * The parameters of its entry point `main`, or of its only one; none if the module does not describe them.
  */
 arguments: string | null, };

@@ -12,10 +12,10 @@ job: string,
  */
 function: string, 
 /**
- * As of a [`Node`].
+ * Its state, as in a [`Node`].
  */
 state: string, 
 /**
- * Processor time, descendants included, once it is done.
+ * Processor time, including its descendants, once it is done.
  */
 work_s: number | null, };

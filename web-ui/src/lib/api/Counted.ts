@@ -1,5 +1,5 @@
 // Made from the types of the API; see api/src.
 /**
- * Whether a run's numbers are all.
+ * Whether a run's numbers are complete.
  */
 export type Counted = "so_far" | "final" | "partial";

@@ -12,7 +12,7 @@ job: string,
  */
 function: string, 
 /**
- * Processor time, descendants included, once it is done.
+ * Processor time, including its descendants, once it is done.
  */
 work_s: number | null, 
 /**

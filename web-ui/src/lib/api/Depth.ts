@@ -4,18 +4,18 @@
  */
 export type Depth = { 
 /**
- * Spawns below the root. The last one stands for those below it, too, when there are very many.
+ * Spawns below the root. If there are very many depths, the last one includes those below it.
  */
 depth: number, 
 /**
- * They run.
+ * Jobs that run.
  */
 running: number, 
 /**
- * They have a result.
+ * Jobs with a result.
  */
 done: number, 
 /**
- * They failed, were aborted or are lost.
+ * Jobs that failed, were aborted or are lost.
  */
 other: number, };

@@ -5,7 +5,8 @@ import type { Run } from "./Run";
 import type { Status } from "./Status";
 
 /**
- * The topic `grid`, and `/api/v1/overview`. In a delta, `runs` and `hosts` are those that have changed.
+ * The topic `grid`, and `/api/v1/overview`. In a delta, `runs` and `hosts` contain only those that have
+ * changed.
  */
 export type Grid = { 
 /**
@@ -13,22 +14,22 @@ export type Grid = {
  */
 status: Status, 
 /**
- * The newest, and all that are not over; without what each host did.
+ * The newest runs, and all unfinished ones; without the figures of each host.
  */
 runs: Array<Run>, 
 /**
- * Those that are there.
+ * The hosts in the grid.
  */
 hosts: Array<Host>, 
 /**
- * Ids of hosts that are there no more.
+ * Ids of hosts that are gone.
  */
 hosts_gone?: Array<string>, 
 /**
- * Runs that are listed no more.
+ * Runs that are no longer listed.
  */
 runs_gone?: Array<number>, 
 /**
- * What somebody should look at. Always all.
+ * Problems that need attention. Always all of them.
  */
 alerts: Array<Alert>, };

@@ -1,5 +1,5 @@
 // Made from the types of the API; see api/src.
 /**
- * Kinds of what holds a run up.
+ * Reasons that hold a run up.
  */
 export type HoldUpKind = "nothing" | "waiting" | "starved" | "sharing" | "recovery" | "straggler" | "parameters" | "parallelism";

@@ -22,7 +22,7 @@ site: string,
  */
 threads: number, 
 /**
- * Of its software.
+ * The version of its software.
  */
 version: string, 
 /**
@@ -34,7 +34,7 @@ connected: boolean,
  */
 paused: string | null, 
 /**
- * When it joined. That it lost its link since, or that the coordinator was started again, changes nothing.
+ * When it joined. This does not change if it loses its link or the coordinator is restarted.
  */
 since: string, 
 /**
@@ -42,8 +42,8 @@ since: string,
  */
 runs: Array<number>, 
 /**
- * What became of jobs there, in runs that are under way and in those that have ended while it was there and
- * this coordinator ran.
+ * Counts of jobs there, in runs under way and in runs that have ended while it was in the grid and this
+ * coordinator ran.
  */
 jobs: JobCounts, 
 /**
@@ -51,9 +51,9 @@ jobs: JobCounts,
  */
 busy: number, 
 /**
- * `working`: workers compute. `idle`: none does. `paused`: it takes no work. `away`: its link is broken, and it is given up
- * unless it is back in a moment. One that was given up or has left is gone: it is in no list, and in a run `there` is
- * false.
+ * `working`: workers compute. `idle`: no worker computes. `paused`: it takes no work. `away`: its link is broken,
+ * and it is given up unless it is back in a moment. A host that was given up or has left is gone: it is in no
+ * list, and `there` is false in runs.
  */
 state: string, 
 /**
@@ -69,12 +69,12 @@ steals_in: number,
  */
 steals_out: number, 
 /**
- * To the coordinator and back.
+ * The round-trip time to the coordinator.
  */
 rtt_ms: number | null, 
 /**
- * Jobs that it runs in a second of processor time, over the median of the hosts that work on the same run; of
- * several runs, the mean weighted by its work. None until it has worked for a second and run a hundred
- * jobs of a run of which another host has, too.
+ * Jobs that it runs in a second of processor time, divided by the median of the hosts that work on the same
+ * run; for several runs, the mean weighted by its work. None until it has worked for a second and run a
+ * hundred jobs of a run, and another host has done so as well.
  */
 speed: number | null, };

@@ -10,7 +10,7 @@ export type HostOfRun = {
  */
 host: string, 
 /**
- * Its name; empty when that is not known any more.
+ * Its name; empty if it is not known any more.
  */
 name: string, 
 /**
@@ -18,7 +18,7 @@ name: string,
  */
 site: string, 
 /**
- * Whether it is still there. One that is not has left or was given up: pages and commands call it gone.
+ * Whether it is still there. If not, it has left or was given up: pages and commands call it gone.
  */
 there: boolean, 
 /**
@@ -30,11 +30,11 @@ jobs: JobCounts,
  */
 work_s: number, 
 /**
- * For how long its workers computed, together, in seconds of the clock; see `computed_s` of the run.
+ * How long all its workers together computed, in seconds of wall-clock time; see `computed_s` of the run.
  */
 computed_s: number, 
 /**
- * Of `work_s`, what had been done before; see `redone_work_s` of the run.
+ * The part of `work_s` that repeats earlier work; see `redone_work_s` of the run.
  */
 redone_work_s: number, 
 /**
@@ -42,7 +42,7 @@ redone_work_s: number,
  */
 updates: number, 
 /**
- * What its replicas of shared objects take, in bytes.
+ * Size of its replicas of shared objects, in bytes.
  */
 shared_bytes: number, 
 /**

@@ -8,11 +8,11 @@ export type IdleWhy = {
  */
 from_ms: number, 
 /**
- * The same; none while it lasts.
+ * The end, in the same unit; none while it lasts.
  */
 to_ms: number | null, 
 /**
- * The host, if it is one host that did nothing.
+ * The host, if only one host did nothing.
  */
 host: string | null, 
 /**

@@ -3,7 +3,7 @@ import type { AppOfRun } from "./AppOfRun";
 import type { RunLimits } from "./RunLimits";
 
 /**
- * `/api/v1/jobs/{key}`: all that is needed to run one job again.
+ * `/api/v1/jobs/{key}`: everything needed to run one job again.
  */
 export type Job = { 
 /**
@@ -11,7 +11,7 @@ export type Job = {
  */
 job: string, 
 /**
- * Its name; of the root, that of the run's entry point.
+ * Its name; for the root, the name of the run's entry point.
  */
 function: string, 
 /**
@@ -23,7 +23,7 @@ is_root: boolean,
  */
 depth: number, 
 /**
- * Its encoded parameters, as hexadecimal digits; of the root, none.
+ * Its encoded parameters, as hexadecimal digits; none for the root.
  */
 parameters: string | null, 
 /**
@@ -47,10 +47,10 @@ arguments: Array<string>,
  */
 inputs: { [key in string]: string }, 
 /**
- * What that run's guests may use.
+ * The limits of that run's guests.
  */
 limits: RunLimits, 
 /**
- * NaNs are canonicalised by the engine.
+ * Whether the engine makes NaNs canonical.
  */
 strict_nan: boolean, };

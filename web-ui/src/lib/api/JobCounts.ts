@@ -1,50 +1,51 @@
 // Made from the types of the API; see api/src.
 /**
- * What became of jobs, by what hosts count and by what the tree knows.
+ * Counts of jobs, by outcome: from the counts of hosts and from the tree.
  */
 export type JobCounts = { 
 /**
- * Spawned.
+ * Jobs spawned.
  */
 spawned: number, 
 /**
- * Made visible to the scheduler.
+ * Jobs made visible to the scheduler.
  */
 exposed: number, 
 /**
- * Run, in place or separately.
+ * Jobs run, in place or separately.
  */
 executed: number, 
 /**
- * Taken by another worker of the same host.
+ * Jobs taken by another worker of the same host.
  */
 stolen_local: number, 
 /**
- * Stolen from other hosts.
+ * Jobs stolen from other hosts.
  */
 stolen: number, 
 /**
- * Of these, from other sites.
+ * Jobs stolen from other sites; included in `stolen`.
  */
 stolen_wide: number, 
 /**
- * Stolen, and lost with a thief that crashed, as the hosts that had lent them count: those that the thief had not begun are
- * included. Lost root jobs are not, but in `root_losses` of the run.
+ * Stolen jobs lost with a thief that crashed, as counted by the hosts that had lent them. Jobs that the thief had
+ * not begun are included. Lost root jobs are not included; `root_losses` of the run counts them.
  */
 lost: number, 
 /**
- * Stolen, begun, and given back by a thief that left or paused, or had no room. Root jobs are included, and count at the
- * host that gave them back.
+ * Stolen jobs that a thief began and gave back because it left, paused, or had no room. Root jobs are included,
+ * and count at the host that gave them back.
  */
 given_back: number, 
 /**
- * Lost and begun again, each once, however often it was lost. It may be more than `lost`, since the root job, jobs below a
- * lost one, and orphans of jobs that were given back are included, and less, since results are reused and adopted instead.
- * Jobs that a host gave back when it left, and those of a run that was suspended, are not lost.
+ * Jobs lost and begun again; each counts once, however often it was lost. This may be more than `lost`, because
+ * the root job, jobs below a lost one, and orphans of jobs that were given back are included. It may be less,
+ * because results are reused and adopted instead. Jobs that a host gave back when it left, and jobs of a suspended
+ * run, are not lost.
  */
 redone: number, 
 /**
- * Not run because the result table had their results.
+ * Jobs not run because the result table had their results.
  */
 reused: number, 
 /**
@@ -52,10 +53,10 @@ reused: number,
  */
 adopted: number, 
 /**
- * Results recorded for the case of a crash.
+ * Results recorded in case of a crash.
  */
 recorded: number, 
 /**
- * Stopped because nobody wanted them any more.
+ * Jobs stopped because they were not wanted any more.
  */
 aborted: number, };

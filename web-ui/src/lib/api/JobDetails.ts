@@ -10,7 +10,7 @@ export type JobDetails = {
  */
 job: string, 
 /**
- * Its name; of the root, that of the run's entry point.
+ * Its name; for the root, the name of the run's entry point.
  */
 function: string, 
 /**
@@ -26,8 +26,8 @@ depth: number,
  */
 parameters: string | null, 
 /**
- * The same for people: the root's are the run's arguments; others' a call as Rust would write it, if the module says
- * how they are encoded, or what they are if they are text.
+ * The parameters for people: the run's arguments for the root; for other jobs, a call as Rust would write it, if
+ * the module describes the encoding, or the text if they are text.
  */
 parameters_text: string | null, 
 /**
@@ -35,7 +35,7 @@ parameters_text: string | null,
  */
 parameters_why: string | null, 
 /**
- * Where it is, or was last.
+ * The host that has it, or had it last.
  */
 host: string, 
 /**
@@ -43,7 +43,7 @@ host: string,
  */
 host_name: string, 
 /**
- * Which of the host's workers took it.
+ * The number of the host's worker that took it.
  */
 worker: number | null, 
 /**
@@ -51,7 +51,7 @@ worker: number | null,
  */
 state: string, 
 /**
- * It was lost with a host, and begun again.
+ * Whether it was lost with a host, and begun again.
  */
 redone: boolean, 
 /**
@@ -63,7 +63,7 @@ begun_ms: number,
  */
 ended_ms: number | null, 
 /**
- * Processor time, descendants included, once it is done.
+ * Processor time, including its descendants, once it is done.
  */
 work_s: number | null, 
 /**
@@ -71,11 +71,11 @@ work_s: number | null,
  */
 parent: string | null, 
 /**
- * Jobs below it that have an instance of their own; those that took longest first.
+ * Jobs below it that have an instance of their own, the longest first.
  */
 children: Array<ChildJob>, 
 /**
- * How many more there are.
+ * The number of further such jobs.
  */
 children_left_out: number, 
 /**

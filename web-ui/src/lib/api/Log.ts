@@ -6,10 +6,10 @@ import type { LogLine } from "./LogLine";
  */
 export type Log = { 
 /**
- * The newest that are kept, in order.
+ * The newest lines that are kept, in order.
  */
 lines: Array<LogLine>, 
 /**
- * Lines after the asked one that are not kept any more.
+ * The number of lines after the requested one that are not kept any more.
  */
 dropped: number, };

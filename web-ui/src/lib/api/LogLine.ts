@@ -8,7 +8,7 @@ export type LogLine = {
  */
 number: number, 
 /**
- * Where it was written.
+ * The host on which it was written.
  */
 host: string, 
 /**
@@ -16,10 +16,10 @@ host: string,
  */
 job: string, 
 /**
- * The beginning of that job's key, by which the run's tree has it; none if its host did not tell.
+ * The beginning of that job's key, as in the run's tree; none if its host did not report it.
  */
 tag: string | null, 
 /**
- * The line.
+ * The text of the line.
  */
 text: string, };

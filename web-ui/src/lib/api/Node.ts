@@ -16,8 +16,8 @@ parent: string | null,
  */
 function: string, 
 /**
- * The same with its parameters as Rust would write them, cut where they are long; if they are known, and the module
- * says how they are encoded.
+ * Its name with its parameters as Rust would write them, shortened if they are long; if they are known and the
+ * module describes their encoding.
  */
 call: string | null, 
 /**
@@ -25,7 +25,7 @@ call: string | null,
  */
 depth: number, 
 /**
- * Where it is, or was last.
+ * The host that has it, or had it last.
  */
 host: string, 
 /**
@@ -37,11 +37,11 @@ host_name: string,
  */
 state: string, 
 /**
- * It was lost with a host, and begun again.
+ * Whether it was lost with a host, and begun again.
  */
 redone: boolean, 
 /**
- * Processor time, descendants included, once it is done.
+ * Processor time, including its descendants, once it is done.
  */
 work_s: number | null, 
 /**
@@ -53,10 +53,11 @@ begun_ms: number,
  */
 ended_ms: number | null, 
 /**
- * Which of the host's workers took it.
+ * The number of the host's worker that took it.
  */
 worker: number | null, 
 /**
- * Jobs below it that the tree does not show: it had no room for them, or they have made room for others.
+ * The number of jobs below it that the tree does not show, because it had no room for them or they have
+ * made room for others.
  */
 rolled: number, };

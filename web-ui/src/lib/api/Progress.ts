@@ -1,6 +1,6 @@
 // Made from the types of the API; see api/src.
 /**
- * What the root job reports.
+ * The progress that the root job reports.
  */
 export type Progress = { 
 /**
@@ -8,6 +8,6 @@ export type Progress = {
  */
 done: number, 
 /**
- * Of how much; 0 if that is not known.
+ * The total; 0 if it is not known.
  */
 total: number, };

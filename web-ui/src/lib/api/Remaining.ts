@@ -1,17 +1,18 @@
 // Made from the types of the API; see api/src.
 /**
- * How long a run may still take: a band, and what is likely within it. Past bands of nine moments in ten held.
+ * How long a run may still take: a range, and the likely time within it. At nine of ten past moments, the
+ * range was right.
  */
 export type Remaining = { 
 /**
- * At least so long, in seconds.
+ * The least time, in seconds.
  */
 low_s: number, 
 /**
- * At the mean pace so far.
+ * The time at the mean pace so far.
  */
 likely_s: number, 
 /**
- * At most.
+ * The most time.
  */
 high_s: number, };

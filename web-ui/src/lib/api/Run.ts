@@ -50,8 +50,8 @@ started_at: string | null,
  */
 ended_at: string | null, 
 /**
- * From its start to its end, or until now, in seconds. The time for which it was suspended is included; a `--time-limit`
- * does not count that.
+ * Time from its start to its end, or until now, in seconds. This includes the time for which it was suspended; a
+ * `--time-limit` does not.
  */
 elapsed_s: number, 
 /**
@@ -63,22 +63,22 @@ queued_s?: number,
  */
 inputs?: { [key in string]: string }, 
 /**
- * What keeps the run from being faster, or kept it; absent in lists, and where too little is known.
+ * What keeps the run, or kept it, from being faster; absent in lists, and if too little is known.
  */
 held_up_by?: HoldUp, 
 /**
- * Whether these numbers are all. `so_far`: hosts still count, until a moment after the end. `final`: all hosts that were
- * there at the end have reported their last counts. `partial`: not all have, and what was done in the last second or so
- * may be missing.
+ * Whether these numbers are complete. `so_far`: hosts still count, until a moment after the end. `final`: all
+ * hosts that were in the grid at the end have reported their last counts. `partial`: not all have, and the work of
+ * about the last second may be missing.
  */
 counted: Counted, 
 /**
- * Hosts that have computed something of it, each host process once: one that found nothing to do does not count, and one
- * that was started again counts as another.
+ * Hosts that have computed part of it, each host process once: a host that found no work does not count, and one
+ * that was restarted counts as another.
  */
 hosts: number, 
 /**
- * Workers of these hosts, of those that are gone as well.
+ * Workers of these hosts, including those that are gone.
  */
 threads: number, 
 /**
@@ -90,47 +90,47 @@ jobs: JobCounts,
  */
 steals: Steals, 
 /**
- * Processor time in guests, of all hosts, in seconds. What a host did in the last half second or so before a crash is not
- * known.
+ * Processor time in guests, of all hosts, in seconds. The work of a host in about the last half second before a
+ * crash is not known.
  */
 work_s: number, 
 /**
- * For how long workers computed, together, in seconds of the clock: `work_s` of it is what they got of their processors.
- * The rest had other programs of their machines.
+ * How long all workers together computed, in seconds of wall-clock time. For `work_s` of it they had a processor;
+ * for the rest, other programs of their machines had it.
  */
 computed_s: number, 
 /**
- * Of `work_s`, what is behind the result, each job once; null until the run is over. Where results were used again so often
- * that more is behind the answer than was ever computed, this and `lost_work_s` are null.
+ * The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
+ * so often that the result stands for more work than was ever computed, this and `lost_work_s` are null.
  */
 answer_work_s: number | null, 
 /**
- * Of `work_s`, what nobody used: lost with a host, done twice, or of jobs that were aborted; of a run without a result, all.
- * Null until the run is over.
+ * The part of `work_s` that was not used: work lost with a host, done twice, or of aborted jobs; for a run without
+ * a result, all of it. Null until the run is over.
  */
 lost_work_s: number | null, 
 /**
- * Of `work_s`, what had been done before: work between results that are found again where a host crashed, left, paused,
- * suspended the run or could not go on with it, and behind the last of them for an interval of recording if it crashed,
- * since nobody knows how far it was.
+ * The part of `work_s` that repeats earlier work, after a host crashed, left, paused, suspended the run or could
+ * not continue it: work between results that are found again. After a crash, it also includes one interval of
+ * recording after the last of these results, because it is not known how far the host was.
  */
 redone_work_s: number, 
 /**
- * Processor time behind results that were reused or adopted, in seconds, counted each time that one was: without them it
- * would have been computed again.
+ * Processor time of results that were reused or adopted, in seconds, counted each time: without these results, the
+ * work would have been done again.
  */
 saved_work_s: number, 
 /**
- * The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and bounds nothing. Null
- * until the run is over, and where `answer_work_s` is.
+ * The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and is not a
+ * bound. Null until the run is over, and if `answer_work_s` is null.
  */
 span_s: number | null, 
 /**
- * What the root job reports; null if nothing.
+ * The progress that the root job reports; null if none.
  */
 progress: Progress | null, 
 /**
- * Why there is no result; null if there is one, or may be.
+ * Why there is no result; null if there is one, or may be one later.
  */
 error: RunFailure | null, 
 /**
@@ -146,6 +146,7 @@ root_losses: number,
  */
 table: TableSize, 
 /**
- * Each host that took part, also of one that found nothing to do; of very many that are gone, the first to go are one.
+ * Each host that took part, including hosts that found no work. If very many are gone, the first of these are
+ * combined into one.
  */
 by_host: Array<HostOfRun>, };

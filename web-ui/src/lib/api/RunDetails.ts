@@ -15,7 +15,7 @@ export type RunDetails = {
  */
 run: Run, 
 /**
- * Jobs that ran separately, by depth, also those that the tree has no room for.
+ * Jobs that ran separately, by depth, including those for which the tree has no room.
  */
 depths: Array<Depth>, 
 /**
@@ -23,23 +23,24 @@ depths: Array<Depth>,
  */
 remaining: Remaining | null, 
 /**
- * Why that cannot be said.
+ * Why the time left is not known.
  */
 remaining_why: string | null, 
 /**
- * How many workers computed, on average: their time by the run's. None where what workers did is no longer kept.
+ * The average number of workers that computed: their time divided by the run's. None if the workers' times are
+ * no longer kept.
  */
 mean_busy: number | null, 
 /**
- * From the root down: of each job's children, that which ended last.
+ * The chain from the root down: of each job's children, the one that ended last.
  */
 critical_path: Array<CriticalJob>, 
 /**
- * How it went.
+ * Its progress over time.
  */
 series: SeriesOfRun, 
 /**
- * What happened; the newest.
+ * The newest events.
  */
 events: Array<RunEvent>, 
 /**
@@ -47,6 +48,6 @@ events: Array<RunEvent>,
  */
 kinds: Array<string>, 
 /**
- * Whether its tree, timeline, series, events and log are kept. Of old runs they are not.
+ * Whether its tree, timeline, series, events and log are kept. For old runs they are not.
  */
 is_kept: boolean, };

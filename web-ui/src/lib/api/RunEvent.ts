@@ -2,7 +2,7 @@
 import type { EventKind } from "./EventKind";
 
 /**
- * What happened to a run.
+ * An event of a run.
  */
 export type RunEvent = { 
 /**

@@ -4,8 +4,8 @@
  */
 export type RunFailure = { 
 /**
- * `job`: one panicked or trapped; `app`: the app returned an error; `input`: it refused its arguments or inputs; `limit`: a
- * limit was exceeded; `unable`: no host could run it.
+ * `job`: a job panicked or trapped; `app`: the app returned an error; `input`: the app refused its arguments or
+ * inputs; `limit`: a limit was exceeded; `unable`: no host could run it.
  */
 kind: string, 
 /**

@@ -1,6 +1,6 @@
 // Made from the types of the API; see api/src.
 /**
- * What is not said is the host's default.
+ * For limits that are not set, the host's default holds.
  */
 export type RunLimits = { 
 /**
@@ -16,7 +16,7 @@ stack_bytes: number | null,
  */
 output_bytes: number | null, 
 /**
- * The replicas of the run's shared objects at one host, together.
+ * All replicas of the run's shared objects on one host.
  */
 shared_bytes: number | null, 
 /**
@@ -24,10 +24,11 @@ shared_bytes: number | null,
  */
 guard_wait_ms: number | null, 
 /**
- * For how long the run may be under way, in milliseconds: its root job is at a host.
+ * How long the run may be under way, in milliseconds: the time during which a host has its root
+ * job.
  */
 time_ms: number | null, 
 /**
- * Processor time of its jobs at all hosts together, in milliseconds.
+ * Processor time of its jobs on all hosts together, in milliseconds.
  */
 cpu_ms: number | null, };

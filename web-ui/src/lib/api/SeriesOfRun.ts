@@ -1,6 +1,6 @@
 // Made from the types of the API; see api/src.
 /**
- * How a run went: points in time, and values at each.
+ * A run over time: points in time, and values at each.
  */
 export type SeriesOfRun = { 
 /**
@@ -8,7 +8,7 @@ export type SeriesOfRun = {
  */
 t_ms: Array<number>, 
 /**
- * Workers that computed; null, as all that follows, while the coordinator was away.
+ * Workers that computed; null, like all following values, while the coordinator was away.
  */
 busy: Array<number | null>, 
 /**

@@ -8,15 +8,15 @@ export type Status = {
  */
 grid: string, 
 /**
- * Of the software.
+ * The version of the software.
  */
 version: string, 
 /**
- * Since this process began.
+ * Time since this process started.
  */
 uptime_s: number, 
 /**
- * Hosts that are there.
+ * Hosts in the grid.
  */
 hosts: number, 
 /**
@@ -32,11 +32,11 @@ runs: { [key in string]: number },
  */
 links: number, 
 /**
- * Messages for the coordinator itself since this process began.
+ * Messages for the coordinator itself since this process started.
  */
 messages_in: number, 
 /**
- * Frames passed on from host to host.
+ * Frames relayed from host to host.
  */
 relayed_frames: number, 
 /**
@@ -48,7 +48,7 @@ relayed_bytes: number,
  */
 misbehaviours: number, 
 /**
- * Why nothing can be saved.
+ * Why nothing can be saved, if that is the case.
  */
 trouble: string | null, 
 /**
@@ -56,8 +56,8 @@ trouble: string | null,
  */
 jobs_per_s: number, 
 /**
- * Of the work that hosts have reported since this coordinator was started, what was done again after a crash, from 0
- * to 1.
+ * The share, from 0 to 1, of work done again after a crash, in the work that hosts have reported since this
+ * coordinator started.
  */
 redone_share: number, 
 /**

@@ -4,6 +4,6 @@
  */
 export type Steals = { 
 /**
- * Requests for jobs that hosts sent one another, those that gave none as well.
+ * Requests for jobs that hosts sent one another, including those without success.
  */
 requests: number, };

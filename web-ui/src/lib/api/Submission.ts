@@ -22,7 +22,7 @@ arguments: Array<string>,
  */
 inputs: { [key in string]: string }, 
 /**
- * What guests may use.
+ * The limits of guests.
  */
 limits: SubmittedLimits, 
 /**
@@ -30,14 +30,14 @@ limits: SubmittedLimits,
  */
 stealing: string, 
 /**
- * What survives a crash.
+ * Which work survives a crash.
  */
 fault_tolerance: string, 
 /**
- * Finished work is recorded so often.
+ * How often finished work is recorded.
  */
 record_every_ms: number | null, 
 /**
- * NaNs are canonicalised by the engine.
+ * Whether the engine makes NaNs canonical.
  */
 strict_nan: boolean, };

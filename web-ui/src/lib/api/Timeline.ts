@@ -7,11 +7,11 @@ import type { TimelineRow } from "./TimelineRow";
  */
 export type Timeline = { 
 /**
- * The length of a stretch.
+ * The length of an interval.
  */
 bucket_ms: number, 
 /**
- * When the first begins, in milliseconds since the run was submitted.
+ * When the first interval begins, in milliseconds since the run was submitted.
  */
 from_ms: number, 
 /**

@@ -1,6 +1,6 @@
 // Made from the types of the API; see api/src.
 /**
- * What a worker did, by stretches: shares of each from 0 to 1, or null where it was not there.
+ * A worker's activities in each interval: shares from 0 to 1, or null if the host was not in the grid.
  */
 export type TimelineRow = { 
 /**
@@ -16,7 +16,7 @@ host_name: string,
  */
 site: string, 
 /**
- * Its number there.
+ * Its number on the host.
  */
 worker: number, 
 /**
@@ -24,7 +24,7 @@ worker: number,
  */
 work: Array<number | null>, 
 /**
- * It computed what had been lost.
+ * It repeated lost work.
  */
 recover: Array<number | null>, 
 /**
@@ -32,6 +32,6 @@ recover: Array<number | null>,
  */
 steal: Array<number | null>, 
 /**
- * Jobs of its host waited for results, and there was nothing else to do.
+ * Jobs of its host waited for results, and there was no other work.
  */
 wait: Array<number | null>, };

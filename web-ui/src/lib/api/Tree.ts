@@ -6,11 +6,11 @@ import type { Node } from "./Node";
  */
 export type Tree = { 
 /**
- * Jobs that had an instance of their own: in the order in which they became known, until there is no room
- * for more; from then on, new ones take the places of some that have ended.
+ * Jobs that had an instance of their own, in the order in which they became known, until there is no room
+ * for more; from then on, new jobs replace some that have ended.
  */
 nodes: Array<Node>, 
 /**
- * How many jobs it does not show.
+ * The number of jobs that it does not show.
  */
 left_out: number, };

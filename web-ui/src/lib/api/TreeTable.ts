@@ -2,15 +2,15 @@
 import type { TreeHost } from "./TreeHost";
 
 /**
- * What stands before the records in a frame of the topic `tree/N`.
+ * The data before the records in a frame of the topic `tree/N`.
  */
 export type TreeTable = { 
 /**
- * Hosts, by the numbers that records have; absent if they are as before.
+ * Hosts, by the numbers in records; absent if they have not changed.
  */
 hosts?: Array<TreeHost>, 
 /**
- * Names of jobs by kind; absent if they are as before.
+ * Names of jobs by kind; absent if they have not changed.
  */
 kinds?: Array<string>, 
 /**
@@ -22,7 +22,7 @@ shown: number,
  */
 total: number, 
 /**
- * What is not shown, as far as that is known.
+ * What is not shown, as far as is known.
  */
 left_out: number, 
 /**

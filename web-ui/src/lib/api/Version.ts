@@ -4,15 +4,15 @@
  */
 export type Version = { 
 /**
- * Of the program.
+ * The program's version.
  */
 name: string, 
 /**
- * Of its software.
+ * The version of its software.
  */
 version: string, 
 /**
- * Of frames and messages.
+ * The version of frames and messages.
  */
 protocol: number, 
 /**

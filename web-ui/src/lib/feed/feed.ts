@@ -237,7 +237,7 @@ export class Feed {
 function problemOf(problem: Problem | undefined): Problem {
   return {
     title: String(problem?.title ?? 'Not found'),
-    detail: String(problem?.detail ?? 'There is no such thing.'),
+    detail: String(problem?.detail ?? 'Not found.'),
     status: Number(problem?.status ?? 404),
   };
 }

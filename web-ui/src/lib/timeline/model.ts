@@ -127,15 +127,15 @@ export function said(what: Shares): string {
 /** What may be misunderstood of them. */
 export function explained(what: Shares): string {
   if (what.recover < SAID_MIN) return '';
-  return ' To recover is to compute a job that was begun before: what was recorded below it is taken over, the rest is computed.';
+  return ' Recovering repeats a job that was begun before: recorded results are reused, the rest is computed again.';
 }
 
 /** From this share on, it wants to be explained why a worker did not work. */
 const EXPLAINED_MIN = 0.2;
 const REASONS = {
   steal: 'it looked for work, and no host had any to give',
-  wait: 'jobs of its host waited for results of others, and there was nothing else to do',
-  idle: 'of the rest nothing is known: its machine may have had other things to do',
+  wait: 'jobs of its host waited for results, and there was no other work',
+  idle: 'the reason is not known: its machine may have been busy',
 };
 
 /** Why this host's worker did not work at this time: what is told of it, or else what it did instead. */

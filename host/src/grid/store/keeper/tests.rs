@@ -1,7 +1,7 @@
 use super::super::record::tests::{RUN, entry};
 use super::*;
 
-/// Has room for so many entries.
+/// Has room for this many entries.
 struct SmallDisk(usize, Vec<Entry>);
 
 impl Store for SmallDisk {
