@@ -40,7 +40,7 @@ pub const LINES: [Exception; 24] = [
     exception("protocol/src/coordinator/news.rs", 433, TO_SPLIT),
     exception("protocol/src/coordinator/tests.rs", 551, TESTS),
     exception("protocol/src/host/corners.rs", 502, TESTS),
-    exception("protocol/src/host/mod.rs", 622, TO_SPLIT),
+    exception("protocol/src/host/mod.rs", 626, TO_SPLIT),
     exception("protocol/src/host/tests.rs", 456, TESTS),
     exception("protocol/src/parcel/tests.rs", 465, TESTS),
     exception("tests/simulator/src/drive.rs", 431, TO_SPLIT),
