@@ -3,9 +3,13 @@
 //! `stealing` chooses victims and serves thieves; `loans` follows what is lent and held until the result
 //! has arrived, and `reconciling` notices what was lost on the way; `recovery` is what happens when somebody
 //! goes; `records` is this host's part of the result table; `sharing` keeps the replicas of shared objects alike;
-//! `departure` is leaving, pausing and suspending; `ended` is what was counted last of runs that are dropped; `membership` is the link to the coordinator and who else is
-//! there; `parcels` carries what is too large for one message; `repeats` says when what was not answered is sent
-//! again.
+//! `departure` is leaving, pausing and suspending; `ended` is what was counted last of runs that are dropped;
+//! `membership` is the link to the coordinator and who else is there; `parcels` carries what is too large for one
+//! message; `repeats` says when what was not answered is sent again.
+//!
+//! `run` is what a host knows of one run, piece by piece: `held` and `lent` are jobs of others and jobs that others
+//! have, `thief` and `victim` what is asked for, `lost` and `lookups` what is to be done after hosts are gone,
+//! `outbox` and `reporting` what is to be sent.
 
 #[cfg(test)]
 mod admission;
