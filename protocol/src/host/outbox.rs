@@ -17,7 +17,13 @@ pub struct Outbox {
     for_owners: BTreeMap<HostId, Vec<Entry>>,
     /// Since when the first thing waits.
     since: Option<Time>,
+    /// What waits no more, and is freed a part at a time: thousands of entries take a millisecond.
+    discarded: VecDeque<Entry>,
 }
+
+/// Entries that are freed when one is added, and when what waits is sent.
+const FREED_PER_PUSH: usize = 4;
+const FREED_PER_FLUSH: usize = 256;
 
 impl Outbox {
     /// How many wait for the coordinator.
@@ -50,6 +56,7 @@ impl Outbox {
 
     /// Adds an entry for the coordinator that takes nothing's place.
     pub fn push(&mut self, entry: Entry) {
+        self.free(FREED_PER_PUSH);
         self.entries.push_back(entry);
     }
 
@@ -71,6 +78,7 @@ impl Outbox {
     /// What waits is to be sent: that for owners. Of what was finished within the same moment, only the largest is of use,
     /// so what the table does not have any more is left out.
     pub fn begin_flush(&mut self, table: &Table) -> BTreeMap<HostId, Vec<Entry>> {
+        self.free(FREED_PER_FLUSH);
         let mut for_owners = std::mem::take(&mut self.for_owners);
         for entries in for_owners.values_mut() {
             entries.retain(|entry| table.get(&entry.key).is_some());
@@ -87,7 +95,17 @@ impl Outbox {
 
     /// Nothing waits for the coordinator any more.
     pub fn clear(&mut self) {
-        self.entries.clear();
+        let waiting = std::mem::take(&mut self.entries);
+        if self.discarded.is_empty() {
+            self.discarded = waiting;
+        } else {
+            self.discarded.extend(waiting);
+        }
+        self.free(FREED_PER_FLUSH);
+    }
+
+    fn free(&mut self, most: usize) {
+        self.discarded.drain(..self.discarded.len().min(most));
     }
 
     /// Nothing waits for owners any more.
@@ -155,5 +173,19 @@ mod tests {
         assert_eq!(outbox.entries()[OUTBOX_MAX - 1].key, running(1).key);
         outbox.push(running(2));
         assert_eq!(outbox.len(), OUTBOX_MAX + 1);
+    }
+
+    #[test]
+    fn what_waits_no_more_is_freed_by_and_by() {
+        let mut outbox = Outbox::default();
+        (0..=255).for_each(|number| outbox.push_bounded(running(number)));
+        (0..=255).for_each(|number| outbox.push_bounded(running(number)));
+        outbox.clear();
+        assert!(outbox.is_empty());
+        assert_eq!(outbox.discarded.len(), 512 - FREED_PER_FLUSH);
+        outbox.push(running(1));
+        assert_eq!((outbox.len(), outbox.discarded.len()), (1, 512 - FREED_PER_FLUSH - FREED_PER_PUSH));
+        outbox.begin_flush(&Table::new(1 << 20));
+        assert!(outbox.discarded.is_empty());
     }
 }

@@ -27,7 +27,7 @@ const fn exception(name: &'static str, most: usize, why: &'static str) -> Except
 pub const LINES: [Exception; 19] = [
     exception("coordinator/src/chronicle/tests.rs", 411, TESTS),
     exception("coordinator/tests/service/doors.rs", 511, TESTS),
-    exception("guest-sdk/assemblyscript/sateen.ts", 434, ONE_FILE),
+    exception("guest-sdk/assemblyscript/sateen.ts", 462, ONE_FILE),
     exception("guest-sdk/src/codec/canonical.rs", 413, TO_SPLIT),
     exception("host/src/grid/driver/mod.rs", 447, TO_SPLIT),
     exception("protocol/src/coordinator/corners.rs", 420, TESTS),
@@ -52,7 +52,7 @@ pub const FIELDS: [Exception; 20] = [
     exception("api/src/job.rs: JobDetails", 19, RECORD),
     exception("api/src/run.rs: Figures", 18, RECORD),
     exception("cli/src/flags/grid.rs: Submit", 16, RECORD),
-    exception("coordinator/src/metrics/mod.rs: Counters", 19, RECORD),
+    exception("coordinator/src/metrics/mod.rs: Counters", 20, RECORD),
     exception("host/src/grid/control/status.rs: Status", 22, RECORD),
     exception("host/src/grid/driver/mod.rs: Driver", 36, TO_SPLIT),
     exception("module/src/inspect.rs: Inspection", 19, RECORD),
@@ -71,16 +71,14 @@ pub const FIELDS: [Exception; 20] = [
 ];
 
 /// Files that use one another in a circle, and still do.
-pub const CIRCLES: [&[&str]; 1] = [
-    &[
-        "guest::any",
-        "guest::failing",
-        "guest::guards",
-        "guest::heartbeat",
-        "guest::imports",
-        "guest::jobs",
-        "guest::objects",
-        "guest::profile",
-        "guest::task",
-    ],
-];
+pub const CIRCLES: [&[&str]; 1] = [&[
+    "guest::any",
+    "guest::failing",
+    "guest::guards",
+    "guest::heartbeat",
+    "guest::imports",
+    "guest::jobs",
+    "guest::objects",
+    "guest::profile",
+    "guest::task",
+]];
