@@ -22,7 +22,7 @@ pub struct Outbox {
 }
 
 /// Entries that are freed when one is added, and when what waits is sent.
-const FREED_PER_PUSH: usize = 4;
+const FREED_PER_PUSH: usize = 1;
 const FREED_PER_FLUSH: usize = 256;
 
 impl Outbox {
