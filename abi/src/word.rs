@@ -1,34 +1,34 @@
-//! The control words in the guest's memory, by which its host makes it look up and tells it what it does not ask for. Each
-//! has four bytes, and its place is counted from the first.
+//! The control words in the guest's memory. Through them, a host interrupts a guest and tells it what it did not ask for.
+//! Each word has four bytes; its place is counted in bytes from the first word.
 
-/// The stack of latent records ends there, for the guest's fast path; 0 is an alarm. Hosts write it.
+/// Where the stack of latent records ends, for the fast path of a spawn; 0 is an alarm. Hosts write it.
 pub const LIMIT: usize = 0;
-/// The oldest latent record, for the guest's fast path; in an alarm, what is wanted. Hosts write it.
+/// The oldest latent record, for the fast path of a sync; in an alarm, what the host wants. Hosts write it.
 pub const FLOOR: usize = 4;
 /// In how many calls in place the guest is. Hosts read it.
 pub const DEPTH: usize = 8;
-/// While the depth is less, the host is shown each spawn. Hosts write it.
+/// At depths below this value, the guest shows each spawn to the host. Hosts write it.
 pub const LOOKUP_BELOW: usize = 12;
-/// The length of the words that a guest has at least.
+/// The length of the words that every guest has.
 pub const BYTES_MIN: usize = 16;
-/// Jobs of sets that are spawned from less than this depth are not called in place without asking. Hosts write it, in a
-/// guest that imports `sync_any`.
+/// At depths below this value, the guest asks its host before it calls a job of a set in place. Hosts write it, if the guest
+/// imports `sync_any`.
 pub const SHIELD_BELOW: usize = 16;
-/// Another number whenever something has come to a shared object. Hosts write it, in a guest that has objects.
+/// Changes whenever an update of a shared object has arrived. Hosts write it, if the guest has objects.
 pub const NEWS: usize = 20;
-/// While the depth is less, a host that profiles is told of spawns, calls and returns. Hosts write it, in a guest that
-/// imports `measure`.
+/// At depths below this value, the guest reports spawns, calls and returns to a host that profiles. Hosts write it, if the
+/// guest imports `measure`.
 pub const MEASURE_BELOW: usize = 24;
-/// The length of all.
+/// The length of all words.
 pub const BYTES: usize = 28;
 
 /// `limit`: an alarm. `floor` says what is wanted.
 pub const ALARM: u32 = 0;
 /// `limit`: the fast paths are closed, and it is no alarm.
 pub const CLOSED: u32 = 1;
-/// `floor` in an alarm: the oldest latent job. Otherwise: no record is that old, and the fast path of a sync is closed.
+/// `floor` in an alarm: the host wants the oldest latent job. Without an alarm: the fast path of a sync is closed.
 pub const OLDEST: u32 = u32::MAX;
-/// `floor` in an alarm: all that is latent.
+/// `floor` in an alarm: the host wants all latent jobs.
 pub const ALL: u32 = u32::MAX - 1;
-/// `measure_below`: all is told.
+/// `measure_below`: the guest reports everything.
 pub const MEASURE_ALL: u32 = u32::MAX;

@@ -62,7 +62,7 @@ impl Clock {
     }
 }
 
-/// The time since a moment that is over. It goes on evenly, also when the calendar is set meanwhile.
+/// The time since a past moment. It advances evenly even if the system's calendar is set meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub struct Since {
     passed_ms: u64,
@@ -70,12 +70,12 @@ pub struct Since {
 }
 
 impl Since {
-    /// The moment was then, in milliseconds since 1970.
+    /// Since this moment, in milliseconds since 1970.
     pub fn unix_ms(moment_ms: u64) -> Self {
         Self { passed_ms: unix_ms().saturating_sub(moment_ms), made_ns: boot_ns() }
     }
 
-    /// The same, but no less than so many milliseconds ago.
+    /// The same moment, or `ms` milliseconds ago if that is earlier.
     pub fn at_least(self, ms: u64) -> Self {
         Self { passed_ms: self.passed_ms.max(ms), ..self }
     }

@@ -45,7 +45,7 @@ pub use module::{App, ModuleCache, inspect};
 pub use module::{COMPILE_COMMAND, Compiler, compile_module};
 pub use portion::{Notice, Portion, PortionOptions};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
-pub use sateen_abi::{SHAPE_PREFIX, VERSION as ABI_VERSION};
+pub use sateen_abi::SHAPE_PREFIX;
 pub use sateen_module::{
     Determinism, Export, Import, Inspection, JobShape, Pitfall, SHAPES_SECTION, mentions,
 };

@@ -30,7 +30,7 @@ pub struct Saved {
 
 /// After a restart, hosts that come back have done so by then, and have told what they count.
 const SETTLED_MS: u32 = (RESTART_GRACE.as_millis() + 2 * COUNTS.as_millis()) as u32;
-/// One batch in so many has the charts, unless they are to be saved at once.
+/// Charts are saved with one batch in this many, or with the next one if that is asked for.
 const CHARTS_EVERY: u32 = 4;
 
 /// What there is of a chronicle beside its jobs, lines and charts.

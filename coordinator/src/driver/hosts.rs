@@ -145,8 +145,7 @@ impl Hosts {
 
     /// From where a host comes, or came last.
     pub fn address_of(&self, host: HostId) -> String {
-        let address = self.profiles.names.address_of(host);
-        address.map_or_else(|| "unknown".to_owned(), |address| address.to_string())
+        shown_address(self.profiles.names.address_of(host))
     }
 
     /// A ping is on its way.
@@ -163,6 +162,11 @@ impl Hosts {
     pub fn rtt(&self, link: LinkId) -> Option<Duration> {
         self.pings.rtt(link)
     }
+}
+
+/// An address in a log line.
+pub fn shown_address(address: Option<IpAddr>) -> String {
+    address.map_or_else(|| "unknown".to_owned(), |address| address.to_string())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use sateen_protocol::coordinator::{Command, LinkId};
 use sateen_protocol::message::ToHost;
 
 use super::Driver;
+use super::hosts::shown_address;
 use super::saver::{Change, Written};
 use crate::clock::unix_ms;
 
@@ -37,8 +38,7 @@ impl Driver {
             }
             if let ToHost::Refused { reason } = &message {
                 self.links.counters.misbehaviours.fetch_add(1, Relaxed);
-                let address = self.links.get(link).map(|link| link.address);
-                let address = address.map_or_else(|| "unknown".to_owned(), |address| address.to_string());
+                let address = shown_address(self.links.get(link).map(|link| link.address));
                 tracing::warn!(link = link.0, host = %self.who(link), address, reason, "a host broke the protocol");
             }
             if let Some((link, message)) = self.saver.hold(link, message) {

@@ -26,17 +26,20 @@ pub struct Standings {
 }
 
 impl Standings {
-    /// Adds what is older than all that is here.
-    pub fn add_older(&mut self, older: Self) {
-        for (run, standing) in older.of_runs {
-            self.of_runs.entry(run).or_insert(standing);
-        }
-        for (host, row) in older.rows {
-            self.rows.entry(host).or_insert(row);
-        }
-        for (host, saved) in older.hosts {
-            self.hosts.entry(host).or_insert(saved);
-        }
+    /// Adds what is newer than all that is here.
+    fn add_newer(&mut self, newer: Self) {
+        self.of_runs.extend(newer.of_runs);
+        self.rows.extend(newer.rows);
+        self.hosts.extend(newer.hosts);
+    }
+
+    /// Could not be saved: goes with the next batch. Others wait no longer than it takes to add what they added meanwhile.
+    fn put_back(mut self, next: &Mutex<Self>) {
+        let newer = std::mem::take(&mut *locked(next));
+        self.add_newer(newer);
+        let mut next = locked(next);
+        self.add_newer(std::mem::take(&mut *next));
+        *next = self;
     }
 }
 
@@ -90,15 +93,25 @@ pub fn save_all(
     let saved = chronicle::save(connection, &batch);
     if saved.is_err() {
         chronicles.save_again(&batch.chronicles, batch.dropped);
-        let unsaved = Standings { of_runs: batch.standings, rows: batch.rows, hosts: batch.hosts };
-        locked(next).add_older(unsaved);
+        Standings { of_runs: batch.standings, rows: batch.rows, hosts: batch.hosts }.put_back(next);
     }
     saved
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    #[test]
+    fn what_could_not_be_saved_comes_again_but_for_what_is_newer() {
+        let of = |host, since_ms| (HostId(host), Some(SavedHost { name: Arc::default(), since_ms }));
+        let hosts = |hosts: Vec<_>| Standings { hosts: hosts.into_iter().collect(), ..Standings::default() };
+        let next = Mutex::new(hosts(vec![of(2, 5), (HostId(3), None)]));
+        hosts(vec![of(1, 4), of(2, 4), of(3, 4)]).put_back(&next);
+        assert_eq!(locked(&next).hosts, hosts(vec![of(1, 4), of(2, 5), (HostId(3), None)]).hosts);
+    }
 
     #[test]
     fn what_is_wanted_while_a_batch_is_under_way_follows_it() {

@@ -60,7 +60,7 @@ impl SinceStart {
         self.ended.counts.jobs.executed
     }
 
-    /// All runs together have run so many jobs by now.
+    /// Notes how many jobs all runs together have executed by now.
     pub fn sample(&mut self, now: Time, executed: u64) {
         self.rate.add(now, executed);
     }

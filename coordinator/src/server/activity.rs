@@ -35,7 +35,7 @@ impl Activity {
         self.peer
     }
 
-    /// So many more bytes were read or written.
+    /// Counts `bytes` that were read or written.
     pub fn was_moved(&self, bytes: usize) {
         self.moved_bytes.fetch_add(bytes as u64, Relaxed);
     }

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use sateen_abi::{JOB_PREFIX, SHAPE_PREFIX};
 use syn::ext::IdentExt;
 use syn::parse::Parser;
 use syn::spanned::Spanned;
@@ -20,9 +21,9 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let own_names = signature.own_names();
     let tuple = signature.tuple();
 
-    let export = format!("sateen_job_{name}");
+    let export = format!("{JOB_PREFIX}{name}");
     let entry = format_ident!("__sateen_job_{}", ident.unraw());
-    let shape_export = format!("sateen_shape_{name}");
+    let shape_export = format!("{SHAPE_PREFIX}{name}");
     let shape_entry = format_ident!("__sateen_shape_{}", ident.unraw());
     let manifest = manifest_entry("job", &name, &signature);
     let function_name = (ident.unraw() != name).then(|| function_entry(&name, &ident.unraw()));

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
+use sateen_abi::MAIN_PREFIX;
 use syn::ext::IdentExt;
 use syn::{Error, ItemFn, Result};
 
@@ -25,7 +26,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     let arguments = Ident::new("arguments", Span::mixed_site());
     let labels: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
 
-    let export = format!("sateen_main_{name}");
+    let export = format!("{MAIN_PREFIX}{name}");
     let entry = format_ident!("__sateen_main_{name}");
     let usage = signature.parameters();
     let manifest = manifest_entry("main", &name, &signature);

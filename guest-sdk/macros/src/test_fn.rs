@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
+use sateen_abi::MAIN_PREFIX;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -68,7 +69,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
 
 /// An entry point of the module that holds the tests.
 fn entry(name: &str, ident: &Ident, output: &TokenStream) -> TokenStream {
-    let export = format!("sateen_main_{name}");
+    let export = format!("{MAIN_PREFIX}{name}");
     let arguments = Ident::new("arguments", Span::mixed_site());
     quote! {
         #[cfg(all(test, target_family = "wasm"))]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sateen_abi::{JOB_PREFIX, MAIN_PREFIX};
+use sateen_abi::{ATTEMPT, JOB_PREFIX, MAIN_PREFIX};
 use sateen_module::{Determinism, Inspection};
 use sateen_protocol::{BlobHash, JobKey, KeyMaker};
 use wasmtime::{InstancePre, Module, ModuleExport};
@@ -76,7 +76,7 @@ impl App {
         let jobs = (inspection.jobs.iter())
             .filter_map(|name| Some((name.clone(), export(&format!("{JOB_PREFIX}{name}"))?)))
             .collect();
-        let attempt = export("sateen_attempt");
+        let attempt = export(ATTEMPT);
         let stack_pointer = export("__stack_pointer");
         let measures = module.imports().any(|import| import.name() == "measure");
         let has_sets = module.imports().any(|import| import.name() == "sync_any");

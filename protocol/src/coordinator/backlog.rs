@@ -79,7 +79,7 @@ impl Coordinator {
             runs: self.runs.len(),
             missing: self.missing.overdue_len(now),
             late: self.late.iter().filter(|(until, _)| now >= *until).count(),
-            pings: !self.hosts.is_empty() && now >= self.next_ping,
+            pings: !self.hosts.is_empty() && now >= self.chores.next_ping,
             searches: self.searches.len(),
             answers: self.answers.left(&self.runs),
             checks: self.silence.due_len(now),

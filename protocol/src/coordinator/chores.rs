@@ -6,8 +6,8 @@ use crate::Time;
 use super::Coordinator;
 
 /// What there is to do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Chore {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Chore {
     /// What was begun and is done in slices.
     Slices,
     /// Hosts are pinged, and circles renewed.
@@ -15,8 +15,24 @@ pub enum Chore {
     /// Hosts that are silent, or whose link is down, are given up.
     Silence,
     /// Hosts are told who came and who went.
-    #[default]
     News,
+}
+
+/// How far the coordinator is with its chores.
+pub struct Chores {
+    /// The one that was done last.
+    last: Chore,
+    /// When hosts are pinged next.
+    pub next_ping: Time,
+    /// The number of the last ping.
+    pub ping: u64,
+}
+
+impl Chores {
+    /// Hosts are pinged then for the first time.
+    pub fn new(next_ping: Time) -> Self {
+        Self { last: Chore::News, next_ping, ping: 0 }
+    }
 }
 
 impl Chore {
@@ -34,10 +50,14 @@ impl Chore {
 impl Coordinator {
     /// Does the chore whose turn it is of those that are due; the others follow in events of their own.
     pub(super) fn do_a_chore(&mut self, now: Time) {
-        let last = self.slices.last_chore;
-        let turns = std::iter::successors(Some(last.next()), |chore| (*chore != last).then(|| chore.next()));
-        let Some(chore) = turns.take(4).find(|chore| self.is_due(now, *chore)) else { return };
-        self.slices.last_chore = chore;
+        let mut chore = self.chores.last.next();
+        while !self.is_due(now, chore) {
+            if chore == self.chores.last {
+                return;
+            }
+            chore = chore.next();
+        }
+        self.chores.last = chore;
         match chore {
             Chore::Slices => self.do_next_slice(now),
             Chore::Pings => self.ping_all(now),
@@ -52,7 +72,7 @@ impl Coordinator {
     fn is_due(&self, now: Time, chore: Chore) -> bool {
         let due = match chore {
             Chore::Slices => self.slices.next(),
-            Chore::Pings => Some(self.next_ping),
+            Chore::Pings => Some(self.chores.next_ping),
             Chore::Silence => self.silence.next_check().into_iter().chain(self.next_down()).min(),
             Chore::News => self.newsroom.next(),
         };
@@ -66,7 +86,7 @@ mod tests {
 
     #[test]
     fn each_has_its_turn() {
-        let mut chore = Chore::default();
+        let mut chore = Chore::News;
         let turns: Vec<Chore> = std::iter::repeat_with(|| {
             chore = chore.next();
             chore

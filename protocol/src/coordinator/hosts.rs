@@ -340,13 +340,13 @@ impl Coordinator {
     }
 
     pub(super) fn ping_all(&mut self, now: Time) {
-        if now < self.next_ping {
+        if now < self.chores.next_ping {
             return;
         }
-        self.next_ping = now + PING;
+        self.chores.next_ping = now + PING;
         self.renew_circles(now);
-        self.ping += 1;
-        let message = ToHost::Ping { ping: self.ping };
+        self.chores.ping += 1;
+        let message = ToHost::Ping { ping: self.chores.ping };
         self.in_slices(now, Slice::Broadcast { after: None, is_for_paused: true, message });
     }
 

@@ -66,6 +66,7 @@ use crate::table::Total;
 use crate::{HostId, Random, RunEnd, RunId, RunState, Table, Time};
 use answers::Answers;
 pub use backlog::Backlog;
+use chores::Chores;
 use circles::Circles;
 use hosts::HostState;
 use missing::Missing;
@@ -130,10 +131,10 @@ pub struct Coordinator {
     answers: Answers,
     slices: Slices,
     incoming: Incoming<HostId>,
-    next_ping: Time,
+    /// What it does by and by.
+    chores: Chores,
     /// Runs that have limits on their time were looked at.
     metered_at: Time,
-    ping: u64,
     transmits: VecDeque<(LinkId, ToHost)>,
     commands: VecDeque<Command>,
     events: VecDeque<Event>,
@@ -174,9 +175,8 @@ impl Coordinator {
             answers: Answers::default(),
             slices: Slices::default(),
             incoming: Incoming::default(),
-            next_ping: now + PING,
+            chores: Chores::new(now + PING),
             metered_at: now,
-            ping: 0,
             transmits: VecDeque::new(),
             commands: VecDeque::new(),
             events: VecDeque::new(),
@@ -396,7 +396,7 @@ impl Coordinator {
     pub fn poll_timeout(&self) -> Option<(Time, &'static str)> {
         let down = self.next_down().map(|time| (time, "a host has not come back"));
         let waits = self.waits_until.map(|time| (time, "hosts from before the restart have had their time"));
-        let ping = (!self.hosts.is_empty()).then_some((self.next_ping, "hosts are pinged"));
+        let ping = (!self.hosts.is_empty()).then_some((self.chores.next_ping, "hosts are pinged"));
         let slices = self.slices.next().map(|time| (time, "more is to be done of what was begun"));
         let news = self.newsroom.next().map(|time| (time, "hosts are told who came and who went"));
         let owed = self.newsroom.next_expiry(self.silence.deaf_until);

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sateen_abi::outcome;
+
 use crate::limits::SETTLE_MAX;
 use crate::message::{Departure, RootClaim, ToHost};
 use crate::{EntryState, Finished, HostId, JobNumber, Outcome, RunEnd, RunId, RunState, Time};
@@ -273,8 +275,8 @@ impl Coordinator {
 }
 
 /// Whether an entry point's outcome is a result and not an error; see [`MainOutcome`](crate::MainOutcome).
-fn is_result(outcome: &[u8]) -> bool {
-    matches!(outcome.first(), Some(0 | 1))
+fn is_result(encoded: &[u8]) -> bool {
+    encoded.first().is_some_and(|kind| [outcome::TEXT, outcome::BYTES].contains(&u32::from(*kind)))
 }
 
 #[cfg(test)]

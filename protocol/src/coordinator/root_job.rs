@@ -2,13 +2,11 @@
 
 use crate::{JobSpec, KeyMaker, Lineage, ROOT_KIND, RunSpec};
 
-/// Version of the ABI that a root's key names.
-const ABI_VERSION: u32 = 1;
-
 /// The root job of a run; its inputs are part of its identity.
 pub fn root_job(spec: &RunSpec) -> JobSpec {
     let function = format!("main {}", spec.function);
-    let maker = KeyMaker::new(ABI_VERSION, u8::from(spec.strict_nan), spec.app, &function, &spec.salt());
+    let maker =
+        KeyMaker::new(sateen_abi::VERSION, u8::from(spec.strict_nan), spec.app, &function, &spec.salt());
     // Words encode without fail: see the codec.
     let parameters = postcard::to_allocvec(&spec.arguments).unwrap_or_default();
     JobSpec {

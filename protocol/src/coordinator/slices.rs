@@ -16,7 +16,6 @@ use crate::message::{Departure, ToHost};
 use crate::{HostId, RunId, Time};
 
 use super::Coordinator;
-use super::chores::Chore;
 use super::ready::Readiness;
 use super::run::CoordinatorRun;
 
@@ -79,8 +78,6 @@ pub struct Slices {
     waiting: LinkedList<Slice>,
     /// When the first of them was put there.
     since: Time,
-    /// What was done last of what takes turns with them.
-    pub last_chore: Chore,
 }
 
 impl Slices {

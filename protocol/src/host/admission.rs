@@ -3,10 +3,13 @@
 use super::bonds::{entry, hold_orphan, job};
 use super::tests::{PEER, RUN, host, said};
 use super::*;
-use crate::limits::{HELD_JOBS_MAX, LOG_LINES_WAITING_MAX, OBJECTS_PER_JOB_MAX, TEXT_BYTES_MAX};
-use crate::message::LogLine;
+use crate::limits::{
+    ENTRIES_PER_MESSAGE_MAX, HELD_JOBS_MAX, LOG_LINES_WAITING_MAX, OBJECTS_PER_JOB_MAX,
+    SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX,
+};
+use crate::message::{LogLine, PeerMessage};
 use crate::shared::{Digest, Replica, Versions};
-use crate::{EntryState, Mention, StealId};
+use crate::{EntryState, JobNumber, JobSpec, Mention, StealId};
 
 const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);

@@ -3,10 +3,10 @@
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;
-use crate::message::ToHost;
-use crate::parcel::{ParcelId, ParcelMessage};
+use crate::message::{PeerMessage, ToCoordinator, ToHost};
+use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::Writer;
-use crate::{JobKey, StealId};
+use crate::{JobKey, JobNumber, JobSpec, StealId};
 
 const NOW: Time = Time(0);
 const OTHER: HostId = HostId(30);

@@ -2,6 +2,15 @@
 
 use std::time::Duration;
 
+use crate::coordinator::root_job;
+use crate::limits::{
+    HELD_JOBS_MAX, IDENTITY_KEPT, SHARED_HEIRS, STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX,
+};
+use crate::message::{JobNote, NoteKind, PeerMessage, ToCoordinator, ToHost};
+use crate::parcel::{Contents, ParcelId, ParcelMessage};
+use crate::shared::{ObjectId, Replica};
+use crate::{Entry, EntryState, JobKey, JobNumber, JobSpec, Lineage, Mention, Scope, StealId, Stealing};
+
 use super::held::{Held, Owner};
 use super::lent::{Loan, LoanState};
 use super::stage::Stage;
@@ -9,14 +18,6 @@ use super::tests::{PEER, RUN, host, info, said, spec};
 use super::thief::Request;
 use super::victim::Parked;
 use super::*;
-use crate::coordinator::root_job;
-use crate::limits::{
-    HELD_JOBS_MAX, IDENTITY_KEPT, SHARED_HEIRS, STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX,
-};
-use crate::message::{NoteKind, ToHost};
-use crate::parcel::{Contents, ParcelId, ParcelMessage};
-use crate::shared::{ObjectId, Replica};
-use crate::{EntryState, JobKey, Lineage, Mention, Scope, StealId, Stealing};
 
 type SetUp = fn(&mut Host);
 

@@ -4,10 +4,11 @@ use super::tests::{PEER, RUN, host, said};
 use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{
-    EXPECTED_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, PARCEL_BYTES_MAX, PARKED_STEALS_PER_THIEF_MAX, REDOING_MAX,
+    CUT_OFF_HOSTS_MAX, EXPECTED_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, PARCEL_BYTES_MAX,
+    PARKED_STEALS_PER_THIEF_MAX, REDOING_MAX,
 };
-use crate::message::ToHost;
-use crate::{EntryState, Finished, JobKey, Lineage, Outcome, StealId};
+use crate::message::{PeerMessage, ToCoordinator, ToHost};
+use crate::{Entry, EntryState, Finished, JobKey, JobNumber, JobSpec, Lineage, Outcome, StealId};
 
 fn key(job: u64) -> JobKey {
     let mut bytes = [1; 32];

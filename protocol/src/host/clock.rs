@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::tests::{PEER, RUN, host, info, said, spec};
-use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{
-    COUNTS, DRAIN_MAX, FIND_TIMEOUT, FLUSH, LEAVE_MAX, PARCEL_PATIENCE_MIN, PARCEL_UNWANTED_MAX, PARK,
-    PARK_WIDE, RECONCILE, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH, STEAL_TIMEOUT,
+    COUNTS, DRAIN_MAX, FIND_TIMEOUT, FLUSH, LEAVE_MAX, PARCEL_BYTES_MIN, PARCEL_PATIENCE_MIN,
+    PARCEL_UNWANTED_MAX, PARK, PARK_WIDE, RECONCILE, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH,
+    STEAL_TIMEOUT,
 };
-use crate::message::{Departure, LogLine, ToHost};
-use crate::parcel::{ParcelId, ParcelMessage};
+use crate::message::{Departure, LogLine, PeerMessage, ToCoordinator, ToHost};
+use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::{Replica, Versions};
-use crate::{Again, Bytes, Finished, JobKey, Lineage, Outcome, StealId};
+use crate::{Again, Bytes, Finished, JobKey, JobNumber, Lineage, Outcome, StealId};
+
+use super::tests::{PEER, RUN, host, info, said, spec};
+use super::*;
 
 const START: Time = Time(0);
 const OTHER: HostId = HostId(30);

@@ -2,8 +2,9 @@
 
 use super::tests::{PEER, RUN, host};
 use super::*;
-use crate::limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
-use crate::{EntryState, Finished, JobKey, JobTag, Lineage, Outcome, StealId};
+use crate::limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, LISTED_JOBS_MAX};
+use crate::message::PeerMessage;
+use crate::{Entry, EntryState, Finished, JobKey, JobNumber, JobSpec, JobTag, Lineage, Outcome, StealId};
 
 fn is_misbehaviour(message: PeerMessage) -> bool {
     let mut host = host();

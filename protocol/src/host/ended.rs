@@ -144,7 +144,7 @@ impl Host {
     fn tell_last(&mut self, run: RunId, notes: Vec<JobNote>, notes_dropped: u64) {
         let Some(ended) = self.ended.of(run) else { return };
         let is_over = ended.is_over;
-        let messages = super::in_parts(notes, super::note_bytes);
+        let messages = super::outputs::in_parts(notes, super::notes::note_bytes);
         let messages: Vec<ToCoordinator> = (messages.into_iter().enumerate())
             .map(|(place, notes)| {
                 ended.figures.last_message(run, notes, if place == 0 { notes_dropped } else { 0 })

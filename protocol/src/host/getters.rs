@@ -3,10 +3,10 @@
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::coordinator::root_job;
-use crate::message::ToHost;
-use crate::parcel::{ParcelId, ParcelMessage};
+use crate::message::{PeerMessage, ToHost};
+use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::Replica;
-use crate::{Finished, Lineage, Outcome, StealId};
+use crate::{Finished, JobNumber, Lineage, Outcome, StealId};
 
 const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);

@@ -50,6 +50,14 @@ impl Notes {
     }
 }
 
+/// About what a note takes besides its parameters.
+const NOTE_BYTES: usize = 64;
+
+/// About how long a note is in a message.
+pub fn note_bytes(note: &JobNote) -> usize {
+    NOTE_BYTES + note.parameters.as_ref().map_or(0, Vec::len)
+}
+
 impl Host {
     /// Something happened to a job: it is counted, and noted.
     pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {

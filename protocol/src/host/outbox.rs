@@ -9,6 +9,10 @@ use crate::{Entry, HostId, Table, Time};
 /// announced again to a coordinator that may have lost them.
 pub const OUTBOX_MAX: usize = 16 * 1024;
 
+/// Entries that are freed when one is added, and when what waits is sent.
+const FREED_PER_PUSH: usize = 1;
+const FREED_PER_FLUSH: usize = 256;
+
 /// Entries of one run that wait to be sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
@@ -20,10 +24,6 @@ pub struct Outbox {
     /// What waits no more, and is freed a part at a time: thousands of entries take a millisecond.
     discarded: VecDeque<Entry>,
 }
-
-/// Entries that are freed when one is added, and when what waits is sent.
-const FREED_PER_PUSH: usize = 1;
-const FREED_PER_FLUSH: usize = 256;
 
 impl Outbox {
     /// How many wait for the coordinator.

@@ -5,8 +5,9 @@ use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
 use crate::wide::counted_since;
 use crate::{Counts, Finished, RunId, Time};
 
-use super::notes::Notes;
-use super::{Host, in_parts, note_bytes};
+use super::Host;
+use super::notes::{Notes, note_bytes};
+use super::outputs::in_parts;
 
 /// What the coordinator was told of a run.
 #[derive(Debug, Clone, Default)]

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use crate::limits::{COUNTS, FLUSH, LINEAGE_LENGTH_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED};
+use crate::message::{JobNote, LogLine, PeerMessage, ToCoordinator, ToHost, WorkerTimes};
+use crate::shared::Replica;
+use crate::{EntryState, Finished, JobKey, JobNumber, Lineage, Outcome, StealId};
+
 use super::bonds::{entry, job, note};
 use super::tests::{PEER, RUN, hello, host, said, welcome};
 use super::*;
-use crate::limits::{COUNTS, FLUSH, LINEAGE_LENGTH_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED};
-use crate::message::{LogLine, ToHost, WorkerTimes};
-use crate::shared::Replica;
-use crate::{EntryState, Finished, JobKey, Lineage, Outcome, StealId};
 
 const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);

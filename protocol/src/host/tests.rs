@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
-use crate::message::{Departure, HostReport, ToHost};
+use crate::message::{Departure, HostReport, PeerMessage, ToCoordinator, ToHost};
 use crate::shared::Versions;
-use crate::{BlobHash, FaultTolerance, JobNumber, RunLimits, RunSpec, Stealing};
+use crate::{BlobHash, Entry, FaultTolerance, JobNumber, RunLimits, RunSpec, Stealing};
+
+use super::*;
 
 pub const RUN: RunId = RunId(1);
 pub const ME: HostId = HostId(10);
@@ -374,21 +375,6 @@ fn a_thief_finds_its_victim_among_peers_that_never_answer() {
         let late = asked.iter().filter(|(now, _)| *now > Time(15_000_000_000));
         assert!(late.count() > 50, "steals go on as if nobody else were there");
     }
-}
-
-#[test]
-fn a_list_in_parts_is_whole_and_each_part_fits() {
-    let third = MESSAGE_PART_BYTES / 3;
-    for count in [0, 1, 3, 4, 7] {
-        let parts = in_parts((0..count).collect(), |_: &usize| third);
-        let lengths: Vec<usize> = parts.iter().map(Vec::len).collect();
-        assert_eq!(parts.concat(), (0..count).collect::<Vec<_>>());
-        assert_eq!(lengths.len(), count.div_ceil(3).max(1), "{lengths:?}");
-        assert!(lengths.iter().all(|length| *length <= 3), "{lengths:?}");
-    }
-    // What is too large for any part is a part of its own.
-    let parts = in_parts(vec![1, 2 * MESSAGE_PART_BYTES, 1], |bytes| *bytes);
-    assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1]);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub enum Said {
     Gone {
         /// Why, as problem+json.
         problem: Arc<str>,
-        /// There is no feed of it any more.
+        /// The feed has ended and will say no more.
         for_good: bool,
     },
     /// A message, and its room if it is long.

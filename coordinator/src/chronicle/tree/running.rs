@@ -77,7 +77,7 @@ impl Running {
         self.ending.extend(hosts.into_iter().map(|host| (host, ending, t_ms)));
     }
 
-    /// The first that are to be ended, at most so many, of one host.
+    /// At most `most` jobs that are to be ended next. All ran at the same host.
     pub fn next_ended(&self, most: usize) -> Option<Ended> {
         let (host, ending, t_ms) = self.ending.front().copied()?;
         let running = self.at.get(&host).into_iter().flatten();

@@ -1,0 +1,228 @@
+//! What happens to a host: what peers, its own runtime and the driver say, and that time passes.
+
+use crate::limits::{
+    ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LISTED_JOBS_MAX, SHARERS_PER_MESSAGE_MAX,
+};
+use crate::message::{PeerMessage, ToCoordinator};
+use crate::{Entry, HostId, JobNumber, JobSpec, RunId, Time};
+
+use super::stage::Stage;
+use super::{Command, Event, Host, Misbehaviour, Notice, Receiver};
+
+impl Host {
+    /// A peer said something.
+    pub fn handle_from_peer(&mut self, now: Time, from: HostId, message: PeerMessage) {
+        self.latest = now;
+        self.room_to_forget = FORGOTTEN_AT_ONCE_MAX;
+        if self.cut_off.contains_key(&from) || Some(from) == self.id() {
+            return;
+        }
+        self.silent.remove(&from);
+        if let Err(misbehaviour) = self.peer_message(now, from, message) {
+            self.events.push_back(Event::Misbehaved(from, misbehaviour.clone()));
+            self.cut_off(now, from, misbehaviour.to_string());
+        }
+    }
+
+    pub(super) fn peer_message(
+        &mut self,
+        now: Time,
+        from: HostId,
+        message: PeerMessage,
+    ) -> Result<(), Misbehaviour> {
+        if message.has_long_text() {
+            return Err(Misbehaviour::TooMuch);
+        }
+        match message {
+            PeerMessage::Steal { run, steal, holding } => self.on_steal(now, from, run, steal, holding),
+            PeerMessage::Job { run, steal, number, spec } => {
+                self.on_job(now, from, run, steal, number, spec)?;
+            }
+            PeerMessage::Nothing { run, steal } => self.on_nothing(now, from, run, steal)?,
+            PeerMessage::Result { run, number, finished } => self.on_result(from, run, number, finished)?,
+            PeerMessage::Received { run, number } => self.on_received(from, run, number),
+            PeerMessage::Abort { run, number } => self.on_abort(from, run, number),
+            PeerMessage::Returned { run, number, begun } => self.on_returned(now, from, run, number, begun),
+            PeerMessage::Adopt { run, number, key } => self.on_adopt(now, from, run, number, key),
+            PeerMessage::Adopted { run, number, holding } => {
+                self.on_adopted(now, from, run, number, holding)?;
+            }
+            PeerMessage::NotHeld { run, number } => self.on_not_held(now, from, run, number),
+            PeerMessage::Holding { run, holding, next_steal, held, pending } => {
+                if held.len() > LISTED_JOBS_MAX || pending.len() > LISTED_JOBS_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_holding(now, from, run, (holding, next_steal), &held, &pending);
+            }
+            // What one that was given up has lent is an orphan here, for it to adopt when it is back.
+            PeerMessage::Lending { .. } if self.is_given_up(now, from) => {}
+            PeerMessage::Lending { run } => self.send_holding(run, from),
+            PeerMessage::Unknown { run, numbers } => {
+                if numbers.len() > LISTED_JOBS_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_unknown(from, run, &numbers);
+            }
+            PeerMessage::Entries { run, entries } => {
+                if entries.len() > ENTRIES_PER_MESSAGE_MAX || entries.iter().any(Entry::is_too_large) {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_entries(run, entries);
+            }
+            PeerMessage::Want { run, key } => self.on_want(from, run, key),
+            PeerMessage::Have { run, key, finished } => self.on_have(now, from, run, key, finished),
+            PeerMessage::Orphaned { run, number } => self.on_orphaned(now, from, run, number),
+            PeerMessage::Updates { run, object, writer, first, updates } => {
+                self.on_updates(now, from, (run, object), (writer, first), &updates);
+            }
+            PeerMessage::Versions { run, object, versions, digest, sharers, is_question } => {
+                if !versions.is_sound() || sharers.len() > SHARERS_PER_MESSAGE_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_versions(now, from, (run, object), (&versions, digest), &sharers, is_question);
+            }
+            PeerMessage::FetchReplica { run, object } => self.on_fetch(now, from, run, object),
+            PeerMessage::Replica { run, object, snapshot, sharers } => {
+                if !snapshot.is_sound() || sharers.len() > SHARERS_PER_MESSAGE_MAX {
+                    return Err(Misbehaviour::TooMuch);
+                }
+                self.on_replica(now, from, (run, object), snapshot, &sharers);
+            }
+            PeerMessage::NotShared { run, object } => self.on_not_shared(now, from, run, object),
+            PeerMessage::Refused { reason } => self.on_refused(now, from, reason),
+            PeerMessage::Parcel(message) => self.on_parcel(now, from, message)?,
+        }
+        Ok(())
+    }
+
+    /// The driver's decoder refused a peer's frames.
+    pub fn handle_misbehaviour(&mut self, now: Time, peer: HostId, reason: String) {
+        self.cut_off(now, peer, reason);
+    }
+
+    /// A link of their own to a peer works, or none does any more. For what is counted, and for how long answers
+    /// take; what was on its way may be lost only if [`handle_route_lost`](Self::handle_route_lost) says so.
+    pub fn handle_direct(&mut self, peer: HostId, is_direct: bool) {
+        if is_direct {
+            self.direct.insert(peer);
+        } else {
+            self.direct.remove(&peer);
+        }
+        self.repeats.measure_anew(Receiver::Peer(peer));
+    }
+
+    /// The run's app is ready to run here, or why it is not.
+    pub fn handle_loaded(&mut self, now: Time, run: RunId, result: Result<(), String>) {
+        self.latest = now;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if part.stage != Stage::Loading {
+            return;
+        }
+        match result {
+            Ok(()) => {
+                part.stage = Stage::Ready;
+                part.thief.rest_until(false, now);
+                let is_more_to_tell = !part.outbox.is_empty();
+                let tokens: Vec<JobNumber> = part.held.tokens().collect();
+                self.events.push_back(Event::RunStarted(run));
+                self.identify(run);
+                self.tell_coordinator(ToCoordinator::Ready { run });
+                // What a former process saved.
+                if is_more_to_tell {
+                    self.flush(now, run);
+                }
+                for token in tokens {
+                    self.inject(run, token);
+                }
+                self.seek(now, run);
+            }
+            Err(reason) => self.become_unable(run, reason),
+        }
+    }
+
+    /// The runtime has something to tell.
+    pub fn handle_notice(&mut self, now: Time, run: RunId, notice: Notice) {
+        self.latest = now;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        match notice {
+            Notice::Idle(idle) => {
+                part.thief.note_idle(idle);
+                if idle >= self.config.report.threads as usize {
+                    self.refuse_parked(run, true, now);
+                }
+                self.seek(now, run);
+            }
+            Notice::Exposed => {
+                if !part.victim.is_empty() {
+                    self.commands.push_back(Command::Offer { run });
+                }
+            }
+            Notice::Begun { held, worker } => self.on_begun(now, run, held, worker),
+            Notice::Finished { held, finished } => self.on_finished(now, run, held, finished),
+            Notice::Abandoned { number } => self.on_abandoned(run, number),
+            Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
+            Notice::Recorded { key, depth, lineage, finished } => {
+                part.reporting.own_mut().jobs.recorded += 1;
+                if part.recovery.lookups.redoes(&key.tag()) {
+                    // It is not to be looked up any more: it was redone.
+                    part.recovery.lookups.forget(&key);
+                }
+                self.record(now, run, key, depth, lineage, finished);
+            }
+            Notice::Shared { object, replica } => self.on_shared(now, run, object, replica),
+            Notice::Updated { object, writer, seq, bytes } => {
+                self.on_updated(now, (run, object), (writer, seq), bytes);
+            }
+            Notice::Opened { object, replica } => self.on_opened(now, run, object, replica),
+            Notice::Refetch { object, held } => self.on_refetch(run, object, held),
+            Notice::Log(line) => {
+                part.outbox.wait(now);
+                part.reporting.take_line(line);
+            }
+            Notice::Progress(done, total) => part.reporting.take_progress(done, total),
+            Notice::Limit(reason) => self.judge(now, run, ToCoordinator::Limit { run, reason }),
+            Notice::Failed(failure) => {
+                self.judge(now, run, ToCoordinator::Failed { run, failure: failure.shortened() });
+            }
+            Notice::Unable(reason) => self.become_unable(run, reason),
+            Notice::HandedBack { held } => self.hand_back_one(now, run, held),
+            Notice::Drained => self.on_drained(now, run),
+            Notice::Counts(counts) => part.reporting.take_counts(*counts),
+            Notice::Activity { workers, jobs, jobs_dropped } => {
+                part.reporting.take_activity(now, workers, jobs, jobs_dropped);
+            }
+        }
+    }
+
+    /// Time has come to what `poll_timeout` named, or has just passed.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.latest = now;
+        self.room_to_forget = FORGOTTEN_AT_ONCE_MAX;
+        self.time_out_parcels(now);
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.time_out_steals(now, run);
+            self.reconcile(now, run);
+            self.time_out_recovery(now, run);
+            self.tidy(now, run);
+            self.flush_if_due(now, run);
+            self.time_out_sharing(now, run);
+            self.report(now, run);
+            self.time_out_drain(now, run);
+            self.seek(now, run);
+        }
+        self.time_out_departure(now);
+    }
+
+    /// What the store had of a run.
+    pub fn handle_restored(&mut self, now: Time, run: RunId, entries: Vec<Entry>) {
+        self.latest = now;
+        self.merge_restored(now, run, entries);
+    }
+
+    /// A job that the runtime gave up for a thief, or `None` if there is none.
+    pub fn handle_offered(&mut self, now: Time, run: RunId, job: Option<(JobNumber, JobSpec)>) {
+        self.latest = now;
+        self.on_offered(now, run, job);
+    }
+}
