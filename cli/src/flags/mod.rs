@@ -34,8 +34,7 @@ pub enum Command {
     New(New),
     /// Compile the app in this folder to NAME.wasm
     Build(Build),
-    /// Run the app's tests on this machine and in sandboxes, and compare the values that they
-    /// return
+    /// Run the app's tests on this machine and in sandboxes, and compare what they return
     ///
     /// Begins with `cargo test`, which encodes and decodes every parameter and result of a job. Then runs each test
     /// marked `#[sateen::test]` in sandboxes: on 1, 2 and 4 workers, and on 1 and 4 workers with every job in an

@@ -96,8 +96,10 @@ fn wanted(help: &str) -> Vec<String> {
 
 pub fn commands(help: &str) -> Vec<String> {
     let (_, list) = help.split_once("Commands:\n").unwrap_or(("", ""));
-    let names = list.lines().take_while(|line| !line.trim().is_empty());
-    let names = names.filter_map(|line| line.split_whitespace().next().map(str::to_owned));
+    let rows = list.lines().take_while(|line| !line.trim().is_empty());
+    // What goes on with an explanation has more before it than a command's name.
+    let rows = rows.filter(|row| row.starts_with("  ") && !row.starts_with("   "));
+    let names = rows.filter_map(|row| row.split_whitespace().next().map(str::to_owned));
     names.filter(|name| name != "help").collect()
 }
 
