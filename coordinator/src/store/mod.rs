@@ -17,6 +17,8 @@ mod error;
 mod lane;
 mod ledger;
 pub mod listing;
+#[cfg(test)]
+mod pinned;
 mod private;
 mod results;
 mod schema;
