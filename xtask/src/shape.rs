@@ -1,5 +1,6 @@
 //! The shape of the house: no file of more than 400 lines, no struct of more than 15 fields, and no circle of files of a
-//! crate that use one another. A module and those within it are one room, so what is between them is no circle.
+//! crate that use one another. A module and those within it are one room, so what is between them is no circle. Some names are
+//! for one folder of a crate.
 
 mod exceptions;
 mod uses;
@@ -21,6 +22,9 @@ const WRITTEN: [&str; 3] = ["rs", "ts", "svelte"];
 /// Crates whose files do not use one another in a circle.
 const CRATES: [&str; 3] = ["protocol", "host", "coordinator"];
 
+/// Names that in a folder only files of a folder within it say, so that nothing else there depends on what they name.
+const RESERVED: [(&str, &str, &str); 1] = [("sateen_api", "coordinator/src/", "coordinator/src/api/")];
+
 /// Whether all files and structs are as small as they are to be, and no files use one another in a circle.
 pub fn check() -> Result<()> {
     let root = root();
@@ -29,15 +33,17 @@ pub fn check() -> Result<()> {
     ensure!(files.len() > 500, "only {} files were found", files.len());
     let mut lines = Vec::new();
     let mut fields = Vec::new();
+    let mut wrong = Vec::new();
     for file in &files {
         let text = fs::read_to_string(root.join(file)).with_context(|| file.clone())?;
         lines.push((file.clone(), text.lines().count()));
+        wrong.extend(reserved(file, &text));
         if file.ends_with(".rs") && file.contains("/src/") {
             let parsed = syn::parse_file(&text).with_context(|| file.clone())?;
             add_structs(&parsed.items, file, &mut fields);
         }
     }
-    let mut wrong = too_large(&lines, LINES_MAX, "lines", &LINES);
+    wrong.extend(too_large(&lines, LINES_MAX, "lines", &LINES));
     wrong.extend(too_large(&fields, FIELDS_MAX, "fields", &FIELDS));
     let mut circles = Vec::new();
     for name in CRATES {
@@ -57,6 +63,17 @@ fn add_structs(items: &[syn::Item], file: &str, found: &mut Vec<(String, usize)>
             _ => {}
         }
     }
+}
+
+/// Names that a file says and that are not for it.
+fn reserved(file: &str, text: &str) -> Vec<String> {
+    let is_wrong = |(name, folder, within): &&(&str, &str, &str)| {
+        file.starts_with(folder) && !file.starts_with(within) && text.contains(name)
+    };
+    let wrong = RESERVED.iter().filter(is_wrong);
+    wrong
+        .map(|(name, _, within)| format!("{file} names {name}, which is for {within}: convert there"))
+        .collect()
 }
 
 /// What is larger than it may be and no exception, and exceptions that are none any more.
@@ -127,6 +144,17 @@ mod tests {
         assert_eq!(other_circles(&circles, &[&["a", "b"]]), Vec::<String>::new());
         assert_eq!(other_circles(&circles, &[]), ["these files use one another: a, b"]);
         assert_eq!(other_circles(&[], &[&["a", "b"]]), ["these are an exception and no circle: a, b"]);
+    }
+
+    #[test]
+    fn a_name_that_is_for_another_folder_is_found() {
+        let says = |file| reserved(file, "use sateen_api::Run;").len();
+        assert_eq!(says("coordinator/src/store/sql.rs"), 1);
+        assert_eq!([says("coordinator/src/api/mod.rs"), says("cli/src/main.rs")], [0, 0]);
+        assert_eq!(
+            reserved("coordinator/src/store/sql.rs", "use sateen_protocol::RunId;"),
+            Vec::<String>::new()
+        );
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use sateen_api::{Counted, EventKind, Figures};
 use sateen_protocol::coordinator::{Account, AtWork};
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::{
@@ -18,10 +17,10 @@ use sateen_protocol::{
 use super::chronicle::{Batch, Chronicled, chronicle, save};
 use super::schema::migrate;
 use super::sql::{encode, run, set_figures};
-use crate::chronicle::{Chronicle, Chronicles, Sample, Source, hex};
+use crate::chronicle::{Chronicle, Chronicles, EventKind, Sample, Source};
 use crate::clock::Simulation;
 use crate::figures::end::{close, judge};
-use crate::figures::{host_of_run, of_account};
+use crate::figures::{Counted, Figures, host_of_run, of_account};
 use crate::host_name::HostName;
 
 const RUN: RunId = RunId(1);
@@ -55,6 +54,10 @@ fn database() -> Connection {
          VALUES (1, x'00', 'app', ?1, 'running', ?2)";
     connection.execute(run, values).expect("a run");
     connection
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The values of a column, in the order in which they were first saved.
