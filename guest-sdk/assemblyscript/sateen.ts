@@ -36,29 +36,29 @@ export function sateen_abi_1(): void {}
 // Faults, for `fail`.
 const FAULT_CHILD: u32 = 1;
 const FAULT_ENCODING: u32 = 2;
-// What `sync` answers, in its upper half.
+// The upper half of an answer of `sync`.
 const SYNC_DONE: u32 = 0;
 const SYNC_RECLAIMED: u32 = 1;
 const SYNC_FAILED: u32 = 2;
 const SYNC_RECLAIMED_RECORD: u32 = 3;
-// Where the control words are, and where those begin that are the guest's own.
+// Places of the control words, and the length of those that every guest has.
 const WORD_LIMIT: usize = 0;
 const WORD_FLOOR: usize = 4;
 const WORD_DEPTH: usize = 8;
 const WORD_LOOKUP_BELOW: usize = 12;
 const WORD_BYTES_MIN: usize = 16;
-// What `limit` and `floor` may be.
+// Special values of `limit` and `floor`.
 const LIMIT_ALARM: u32 = 0;
 const LIMIT_CLOSED: u32 = 1;
 const FLOOR_OLDEST: u32 = 4294967295;
 const FLOOR_ALL: u32 = 4294967294;
-// Where the words of a job kind are, and how many bytes of it the host knows.
+// Places of a job kind's words, and the length of the part that the host knows.
 const KIND_COARSE: usize = 0;
 const KIND_NUMBER: usize = 4;
 const KIND_SPAWNED: usize = 8;
 const KIND_DROPPED: usize = 16;
 const KIND_BYTES: usize = 24;
-// What an entry point returns.
+// An entry point's outcome.
 const OUTCOME_TEXT: u32 = 0;
 const OUTCOME_BYTES: u32 = 1;
 const OUTCOME_FAILED: u32 = 2;

@@ -60,29 +60,29 @@ SATEEN_IMPORT(input) uint64_t sateen_abi_input(const char *name, uint32_t length
 /* Faults, for `fail`. */
 #define SATEEN_FAULT_CHILD 1u
 #define SATEEN_FAULT_ENCODING 2u
-/* What `sync` answers, in its upper half. */
+/* The upper half of an answer of `sync`. */
 #define SATEEN_SYNC_DONE 0u
 #define SATEEN_SYNC_RECLAIMED 1u
 #define SATEEN_SYNC_FAILED 2u
 #define SATEEN_SYNC_RECLAIMED_RECORD 3u
-/* Where the control words are, and where those begin that are the guest's own. */
+/* Places of the control words, and the length of those that every guest has. */
 #define SATEEN_WORD_LIMIT 0u
 #define SATEEN_WORD_FLOOR 4u
 #define SATEEN_WORD_DEPTH 8u
 #define SATEEN_WORD_LOOKUP_BELOW 12u
 #define SATEEN_WORD_BYTES_MIN 16u
-/* What `limit` and `floor` may be. */
+/* Special values of `limit` and `floor`. */
 #define SATEEN_LIMIT_ALARM 0u
 #define SATEEN_LIMIT_CLOSED 1u
 #define SATEEN_FLOOR_OLDEST 4294967295u
 #define SATEEN_FLOOR_ALL 4294967294u
-/* Where the words of a job kind are, and how many bytes of it the host knows. */
+/* Places of a job kind's words, and the length of the part that the host knows. */
 #define SATEEN_KIND_COARSE 0u
 #define SATEEN_KIND_NUMBER 4u
 #define SATEEN_KIND_SPAWNED 8u
 #define SATEEN_KIND_DROPPED 16u
 #define SATEEN_KIND_BYTES 24u
-/* What an entry point returns. */
+/* An entry point's outcome. */
 #define SATEEN_OUTCOME_TEXT 0u
 #define SATEEN_OUTCOME_BYTES 1u
 #define SATEEN_OUTCOME_FAILED 2u
