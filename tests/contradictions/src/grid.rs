@@ -64,12 +64,7 @@ fn check_hosts(told: &Told, found: &mut Found) {
     found.at_most(of, ("busy workers in /metrics", busy), ("workers", threads));
     let came = told.metric("sateen_hosts_joined_total", "");
     let went = told.metric("sateen_hosts_gone_total", "");
-    found.same(
-        of,
-        "the number of hosts",
-        ("the list", count),
-        ("joined less gone in /metrics", came - went),
-    );
+    found.same(of, "the number of hosts", ("the list", count), ("joined less gone in /metrics", came - went));
     for host in &told.hosts {
         let name = format!("host {}", host["name"]);
         found.at_most(&name, ("busy", number(host, "busy")), ("its threads", number(host, "threads")));
