@@ -155,7 +155,7 @@ impl Inspection {
                 "made for version {version} of the ABI, and this build supports version {VERSION}; update Sateen"
             )),
             Some(version) if version < VERSION => self.refuse(format!(
-                "made for version {version} of the ABI, and this build supports version {VERSION}; rebuild it"
+                "made for version {version} of the ABI, and this build supports version {VERSION}; build it again"
             )),
             Some(_) => {}
         }
@@ -164,7 +164,7 @@ impl Inspection {
         }
         if self.memory_bytes > limits.memory_bytes_max as u64 {
             self.refuse(format!(
-                "it needs {} of initial memory and the limit is {}; raise the limit with --memory",
+                "it needs {} of initial memory and the limit is {}; raise it with --memory",
                 size(self.memory_bytes),
                 size(limits.memory_bytes_max as u64)
             ));
