@@ -14,10 +14,10 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them.
+    /// Every fault.
     pub const ALL: [Self; 4] = [Self::Child, Self::Encoding, Self::Update, Self::Replica];
 
-    /// The one with this number.
+    /// The fault with this number.
     pub fn of(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|fault| *fault as u32 == number)
     }

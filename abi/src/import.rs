@@ -1,6 +1,6 @@
-//! All that a guest can ask of its host.
+//! The imports: everything that a guest can ask of its host.
 
-/// The module that all imports name.
+/// The module name of all imports.
 pub const MODULE: &str = "sateen";
 
 /// A type of a parameter or a result.

@@ -1,4 +1,4 @@
-//! The record of a job kind in the guest's memory, as far as the host knows it: where each word of it is.
+//! The record of a job kind in the guest's memory: the places of the words that the host knows.
 
 /// Four bytes; not zero while each spawn of the kind is to be exposed. The host writes it.
 pub const COARSE: usize = 0;
@@ -6,7 +6,7 @@ pub const COARSE: usize = 0;
 pub const NUMBER: usize = 4;
 /// Eight bytes: spawns so far in this instance.
 pub const SPAWNED: usize = 8;
-/// Eight bytes: of these, latent jobs that were dropped without a sync.
+/// Eight bytes: the latent jobs among these that were dropped without a sync.
 pub const DROPPED: usize = 16;
-/// The length of what the host knows.
+/// The length of the part that the host knows.
 pub const BYTES: usize = 24;

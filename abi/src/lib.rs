@@ -1,6 +1,6 @@
-//! What a guest and its host must agree on: names, numbers, and places in the guest's memory. `docs/abi.md` tells what they
-//! mean. The SDK, hosts and those who check modules take them from here; so do the SDKs for C and AssemblyScript, into which
-//! `cargo xtask abi` writes them.
+//! Names, numbers and places in guest memory that a guest and its host must agree on. `docs/abi.md` explains them. The
+//! SDK, hosts and the inspection of modules use them from here; `cargo xtask abi` writes them into the SDKs for C and
+//! AssemblyScript.
 #![no_std]
 
 pub mod answer;
@@ -15,15 +15,15 @@ pub mod word;
 pub use fault::Fault;
 pub use moment::Moment;
 
-/// The version that this release speaks.
+/// The version that this release supports.
 pub const VERSION: u32 = 1;
-/// What the export that tells the version begins with, before the version.
+/// Prefix of the export that states the version, which follows the prefix.
 pub const VERSION_PREFIX: &str = "sateen_abi_";
-/// What a job's export begins with, before its name.
+/// Prefix of a job's export, before the job's name.
 pub const JOB_PREFIX: &str = "sateen_job_";
-/// What an entry point's export begins with, before its name.
+/// Prefix of an entry point's export, before its name.
 pub const MAIN_PREFIX: &str = "sateen_main_";
-/// What the export that tells the shapes of a job begins with, before its name.
+/// Prefix of the export that returns a job's shapes, before the job's name.
 pub const SHAPE_PREFIX: &str = "sateen_shape_";
 /// The export that the import `attempt` calls.
 pub const ATTEMPT: &str = "sateen_attempt";

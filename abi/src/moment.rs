@@ -1,4 +1,4 @@
-/// What comes next in a guest that is profiled, for the import `measure`.
+/// The next step of a guest that is being profiled, for the import `measure`.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
@@ -10,29 +10,30 @@ pub enum Moment {
     Spawned = 2,
     /// A job will be called in place.
     Call = 3,
-    /// The job that was called in place last, and has not returned, returns.
+    /// The last job called in place that has not returned yet returns.
     Return = 4,
     /// The parameters of a job will be encoded and exposed.
     Expose = 5,
     /// The result of a job that ran elsewhere is decoded.
     Taken = 6,
-    /// What follows every sandbox does for itself.
+    /// Every sandbox does the following work for itself.
     Making = 7,
-    /// What is being made, as a digest in `kind` and `depth`: the first to make it in this run does the program's work.
+    /// A digest of the value being made, in `kind` and `depth`: the first sandbox to make it in this run does the
+    /// program's work.
     Key = 8,
-    /// What was begun last with `Making` is made.
+    /// The value announced last with `Making` is made.
     Made = 9,
     /// A shared object is updated: the address and, as `depth`, the length of its type's name.
     Updated = 10,
-    /// Jobs of a set are dropped: `kind` is theirs, and `depth` is their number.
+    /// Jobs of a set are dropped: `kind` is their kind, and `depth` their number.
     Dropped = 11,
-    /// The updates that came with `catch_up` last will be applied to the object with the number `record`. Answered with how
-    /// many others have applied: these come first, and are no work of the program's.
+    /// The updates from the last `catch_up` will be applied to the object with the number `record`. The answer is the
+    /// number of updates that others have applied: these come first, and are not the program's work.
     CaughtUp = 12,
 }
 
 impl Moment {
-    /// All of them, in the order of their numbers.
+    /// Every moment, in the order of their numbers.
     pub const ALL: [Self; 13] = [
         Self::Begin,
         Self::End,
@@ -49,7 +50,7 @@ impl Moment {
         Self::CaughtUp,
     ];
 
-    /// The one with this number.
+    /// The moment with this number.
     pub fn of(number: u32) -> Option<Self> {
         Self::ALL.get(number as usize).copied()
     }
@@ -61,7 +62,7 @@ mod tests {
     use crate::Fault;
 
     #[test]
-    fn numbers_are_those_of_their_places() {
+    fn every_number_is_its_index() {
         for (number, moment) in (0_u32..).zip(Moment::ALL) {
             assert_eq!((moment as u32, Moment::of(number)), (number, Some(moment)));
         }

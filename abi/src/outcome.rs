@@ -1,4 +1,4 @@
-//! What an entry point returns: one of these numbers, and bytes with their length before them, as postcard has them.
+//! An entry point's outcome: one of these numbers, then bytes preceded by their length, as in postcard.
 
 /// Text for people.
 pub const TEXT: u32 = 0;
@@ -6,5 +6,5 @@ pub const TEXT: u32 = 0;
 pub const BYTES: u32 = 1;
 /// The app returned an error.
 pub const FAILED: u32 = 2;
-/// The user gave something that the app cannot use.
+/// The user's input is not usable by the app.
 pub const BAD_INPUT: u32 = 3;

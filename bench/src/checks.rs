@@ -1,4 +1,4 @@
-//! What it costs that parameters and results are checked on their way: apps as they are against the same apps built with
+//! The cost of checking encoded parameters and results: apps as they are against the same apps built with
 //! `--cfg sateen_unchecked`, in the same rounds.
 
 use anyhow::{Result, ensure};
@@ -9,9 +9,9 @@ use crate::sandbox::Sandbox;
 use crate::workloads::{Workload, Workloads};
 
 const BENCH: &str = "checks";
-/// For each figure.
+/// Time for each figure.
 const BUDGET_S: f64 = 24.0;
-/// All of fib(36), which hands jobs over more often than any program that is of use.
+/// All of fib(36), which hands jobs over more often than any useful program.
 const FIB: u64 = 36;
 const FIB_IS: &str = "14930352";
 

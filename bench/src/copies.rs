@@ -1,7 +1,7 @@
-//! Copies of a native program that run at once: what the machine itself gains from a second core.
+//! Runs copies of a native program at once, to measure the machine's own gain from a second core.
 //!
-//! Each copy is a process of its own, started from this same binary, so that they share nothing that
-//! two programs would not share.
+//! Each copy is a process of its own, started from this same binary, so that copies share only what
+//! any two programs share.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::measure::time;
 use crate::workloads;
 
-/// The hidden command that makes this binary such a copy: `native NAME ARGUMENT`.
+/// The hidden command that runs this binary as such a copy: `native NAME ARGUMENT`.
 pub const COMMAND: &str = "native";
 
 /// The body of a copy: runs the workload `name`, once.
@@ -19,9 +19,9 @@ pub fn run_here(name: &str, argument: &str) -> Result<()> {
     Ok(())
 }
 
-/// The seconds that so many copies take, all started at once, until the last has ended.
+/// Starts `count` copies at once, and returns the seconds until the last has ended.
 pub fn run(count: usize, name: &str, argument: &str) -> Result<f64> {
-    let program = std::env::current_exe().context("this program does not know where it is")?;
+    let program = std::env::current_exe().context("the path of this program is unknown")?;
     let copy = || {
         let mut command = Command::new(&program);
         command.args([COMMAND, name, argument]).stdin(Stdio::null()).stdout(Stdio::null());

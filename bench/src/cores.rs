@@ -1,4 +1,4 @@
-//! Which cores a process has: hosts stand for other people's machines.
+//! Assigns cores to processes: hosts represent other people's machines.
 
 use anyhow::{Result, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -10,10 +10,10 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// From now on this thread, and all processes that it starts, have the second half.
+    /// Restricts this thread, and all processes that it starts from now on, to the second half.
     ///
     /// # Errors
-    /// When there is but one core.
+    /// When there is only one core.
     pub fn divide() -> Result<Self> {
         let cores = all()?;
         ensure!(cores.len() >= 2, "the hosts need a core of their own, and this machine has only one");
@@ -23,7 +23,7 @@ impl Cores {
         Ok(cores)
     }
 
-    /// Has `start` start processes that have the first half.
+    /// Runs `start`, whose processes get the first half.
     ///
     /// # Errors
     /// When the system forbids it.
@@ -35,15 +35,15 @@ impl Cores {
     }
 }
 
-/// Each core of this machine alone.
+/// A set for each core of this machine.
 ///
 /// # Errors
-/// When the system does not tell.
+/// When the system does not report them.
 pub fn each() -> Result<Vec<CpuSet>> {
     Ok(all()?.into_iter().map(|core| set_of(&[core])).collect())
 }
 
-/// Has this thread, and what it starts meanwhile, run on `cores`.
+/// Runs `act` with this thread, and the processes that it starts meanwhile, on `cores`.
 ///
 /// # Errors
 /// When the system forbids it.

@@ -1,4 +1,4 @@
-//! Many dashboards that look at one run.
+//! Many dashboards that watch one run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -9,19 +9,19 @@ use anyhow::{Result, ensure};
 use sateen_tests::cluster::Cluster;
 use sateen_tests::watcher::Watcher;
 
-/// How many dashboards are a crowd.
+/// Dashboards in a crowd.
 pub const WATCHERS: usize = 50;
 
-/// Dashboards that are open.
+/// Open dashboards.
 pub struct Crowd {
     is_over: Arc<AtomicBool>,
-    /// What each was told.
+    /// Bytes that each has received.
     bytes: Vec<Arc<AtomicUsize>>,
     pages: Vec<JoinHandle<()>>,
 }
 
 impl Crowd {
-    /// As many as are a crowd, each with the grid, the run and its tree.
+    /// Opens a crowd of dashboards, each with the grid, the run and its tree.
     pub fn open(grid: &Cluster, run: u64) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let bytes: Vec<_> = (0..WATCHERS).map(|_| Arc::new(AtomicUsize::new(0))).collect();
@@ -40,17 +40,17 @@ impl Crowd {
         Self { is_over, bytes, pages }
     }
 
-    /// Waits until each was told so many bytes.
+    /// Waits until each has received `least` bytes.
     pub fn await_bytes(&self, least: usize, patience: Duration) -> Result<()> {
         let started = Instant::now();
         while self.bytes.iter().any(|bytes| bytes.load(Relaxed) < least) {
-            ensure!(started.elapsed() < patience, "not all dashboards were told {least} bytes");
+            ensure!(started.elapsed() < patience, "not all dashboards received {least} bytes");
             thread::sleep(Duration::from_millis(50));
         }
         Ok(())
     }
 
-    /// Closes them, and gives how many bytes all were told.
+    /// Closes them, and returns the number of bytes that all received together.
     pub fn close(self) -> Result<usize> {
         self.is_over.store(true, Relaxed);
         for page in self.pages {

@@ -1,4 +1,4 @@
-//! How long single events of the protocol's machines, and of what drives the coordinator's, take in the largest grids.
+//! How long single events of the protocol's machines, and of the coordinator's driver, take in the largest grids.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use sateen_simulator::experiments::machine::{self, Row, Scale};
 
 use crate::figure::Figure;
 
-/// This thread's processor time: what else runs makes no event longer.
+/// This thread's processor time, which other load does not increase.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -19,15 +19,15 @@ pub fn bench() -> Result<Vec<Figure>> {
     let scale = Scale::default();
     let Scale { hosts, entries, repetitions, .. } = scale;
     eprintln!(
-        "machine: {repetitions} times a coordinator of {hosts} hosts with {entries} entries, and a host"
+        "machine: {repetitions} times a coordinator with {hosts} hosts and {entries} entries, and a host"
     );
     let mut rows = machine::measure(now_ns, scale);
     rows.extend(driver(hosts, repetitions)?);
     Ok(rows.into_iter().map(figure).collect())
 }
 
-/// What the coordinator's driver does beside the machine. Of repetitions, the least time of each event counts, as
-/// what else runs disturbs it.
+/// The coordinator driver's work in addition to the machine's. Of repetitions, the shortest time of each event counts,
+/// as other load disturbs it.
 fn driver(hosts: u64, repetitions: usize) -> Result<Vec<Row>> {
     eprintln!("machine: {repetitions} times the coordinator's driver with {hosts} hosts");
     let mut least: BTreeMap<&'static str, Vec<u64>> = BTreeMap::new();

@@ -1,25 +1,25 @@
-//! A figure: what was measured, against what, and what it must reach.
+//! A figure: a measurement, its baseline, and the goal that it must reach.
 
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Samples;
 
-/// Which way is good.
+/// The direction of improvement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// The less the better.
+    /// Lower is better.
     Lower,
-    /// The more the better.
+    /// Higher is better.
     Higher,
 }
 
-/// What a figure must reach, and what it should.
+/// The bar that a figure must reach, and the aim that it should reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
     /// Worse than this is a failure.
     pub bar: f64,
-    /// What to strive for.
+    /// The value to strive for.
     pub aim: f64,
 }
 
@@ -28,22 +28,22 @@ pub struct Goal {
 pub struct Figure {
     /// The benchmark that it comes from.
     pub bench: &'static str,
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// Round by round.
+    /// Values, round by round.
     pub samples: Samples,
-    /// `ratio`, or what the values are measured in.
+    /// `ratio`, or the unit of the values.
     pub unit: &'static str,
-    /// What it is set against, measured in the same rounds.
+    /// The baseline, measured in the same rounds.
     pub baseline: String,
     /// Absent where a figure is only reported.
     pub goal: Option<Goal>,
-    /// Which way is good.
+    /// The direction of improvement.
     pub better: Better,
 }
 
 impl Figure {
-    /// A relation of which less is better.
+    /// A ratio; lower is better.
     pub fn ratio(bench: &'static str, name: impl Into<String>, samples: Samples) -> Self {
         Self {
             bench,
@@ -56,25 +56,25 @@ impl Figure {
         }
     }
 
-    /// In another unit.
+    /// Sets another unit.
     pub fn unit(mut self, unit: &'static str) -> Self {
         self.unit = unit;
         self
     }
 
-    /// Of which more is better.
+    /// Makes higher values better.
     pub fn higher(mut self) -> Self {
         self.better = Better::Higher;
         self
     }
 
-    /// Set against this.
+    /// Names the baseline.
     pub fn against(mut self, baseline: impl Into<String>) -> Self {
         self.baseline = baseline.into();
         self
     }
 
-    /// With something to reach.
+    /// Sets the bar and the aim.
     pub fn goal(mut self, bar: f64, aim: f64) -> Self {
         self.goal = Some(Goal { bar, aim });
         self
@@ -86,7 +86,7 @@ impl Figure {
     }
 }
 
-/// Three significant digits, or all before the point.
+/// Formats with three significant digits, or all digits before the point.
 pub fn shown(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 99.95 => 0,

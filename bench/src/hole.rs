@@ -1,4 +1,4 @@
-//! A direct path that dies alone: two hosts that both reach the coordinator and no longer each other.
+//! A direct path that dies alone: two hosts that still reach the coordinator but no longer each other.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,9 +20,9 @@ const TURNS: &str = "1000000";
 /// One job for each of two workers, of a second or two.
 const LONG_JOBS: &str = "2";
 const LONG_TURNS: &str = "500000000";
-/// The path dies when so much was stolen.
+/// Steals before the path dies.
 const STOLEN_FIRST: u64 = 50;
-/// Steals are watched for this long after.
+/// Time for which steals are watched afterwards.
 const WATCHED: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -68,7 +68,7 @@ fn rests() -> Result<(f64, f64)> {
     let mut watch = Watch { cluster: &cluster, thief, stolen: 0, last: Instant::now() };
     let since = Instant::now();
     while watch.stolen < STOLEN_FIRST {
-        ensure!(since.elapsed() < PATIENCE, "host {thief} steals too little");
+        ensure!(since.elapsed() < PATIENCE, "host {thief} steals too few jobs");
         watch.look();
     }
     ensure!(path(&cluster, thief) == "direct", "the hosts do not reach each other directly");
@@ -83,7 +83,7 @@ fn rests() -> Result<(f64, f64)> {
     Ok((before, after))
 }
 
-/// Sees what a thief has stolen.
+/// Watches a thief's steals.
 struct Watch<'a> {
     cluster: &'a Cluster,
     thief: &'a str,
@@ -102,7 +102,7 @@ impl Watch<'_> {
         })
     }
 
-    /// The longest time between two steals that is seen meanwhile, in seconds.
+    /// The longest time between two steals during `meanwhile`, in seconds.
     fn longest(&mut self, meanwhile: Duration) -> f64 {
         let since = Instant::now();
         self.last = since;
@@ -128,7 +128,7 @@ fn long_jobs(has_hole: bool) -> Result<f64> {
         ensure!(since.elapsed() < PATIENCE, "host {thief} steals nothing");
     }
     if has_hole {
-        // The answer to the steal has been acknowledged, and nothing is under way.
+        // The answer to the steal has been acknowledged, and no message is in transit.
         thread::sleep(Duration::from_millis(100));
         proxies.iter().for_each(Proxy::partition);
     }

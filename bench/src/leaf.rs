@@ -8,7 +8,7 @@ use crate::sandbox::Sandbox;
 use crate::workloads::{Workload, Workloads, native};
 
 const BENCH: &str = "leaf";
-/// For each app.
+/// Time for each app.
 const BUDGET_S: f64 = 12.0;
 
 /// Runs the benchmark.

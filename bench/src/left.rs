@@ -1,7 +1,7 @@
-//! The time that a run may still take, as the HTTP API tells it at 25, 50 and 75 % of the run: whether the true end was
+//! A run's remaining time as estimated by the HTTP API at 25, 50 and 75 % of the run: checks whether the true end was
 //! within the band. Real processes; with and without the loss of a host.
 //!
-//! Where nothing is known the API says so, and that is no fault; a band that does not hold is one.
+//! If no estimate is known, the API says so, which is not an error; a band that does not hold is an error.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::grid;
 use crate::workloads::{Workload, Workloads};
 
 const BENCH: &str = "left";
-/// Runs of each app, in which nothing happens and in which a host is killed.
+/// Runs of each app, both undisturbed and with a host killed.
 const ROUNDS: usize = 3;
-/// Parts of a run after which is looked what it said.
+/// Parts of a run at which the estimates are compared.
 const MOMENTS: [f64; 3] = [0.25, 0.5, 0.75];
-/// How often the API is asked.
+/// Interval between requests to the API.
 const PERIOD: Duration = Duration::from_millis(50);
-/// Times are told in tenths of a second.
+/// Resolution of the API's times.
 const TENTH_S: f64 = 0.1;
 const HOSTS: [&str; 3] = ["a", "b", "c"];
-/// A host is killed after this part of a run that is left alone.
+/// The part of an undisturbed run's time after which a host is killed.
 const KILLED_AT: f64 = 0.4;
 
-/// Those that report their progress take longer than in other benchmarks: what is foretold must be some seconds away.
+/// Apps that report their progress take longer than in other benchmarks: the end must be some seconds away.
 static LONGER: [Workload; 5] = [
     Workload { name: "nqueens", arguments: "16", inputs: &[] },
     Workload { name: "barneshut", arguments: "10000 150", inputs: &[] },
@@ -35,7 +35,7 @@ static LONGER: [Workload; 5] = [
     Workload { name: "fib", arguments: "45", inputs: &[] },
 ];
 
-/// What was said of some runs.
+/// Counts of the estimates for some runs.
 #[derive(Default)]
 struct Said {
     moments: usize,
@@ -50,11 +50,11 @@ pub fn bench(workloads: &Workloads) -> Result<Vec<Figure>> {
     for workload in workloads.iter() {
         let workload = LONGER.iter().find(|longer| longer.name == workload.name).unwrap_or(workload);
         let (mut of_calm, mut of_crashed) = (Said::default(), Said::default());
-        // In turn, so that the root's host is among those that are killed.
+        // Rotating, so that the root's host is among those killed.
         for name in HOSTS.iter().cycle().take(ROUNDS) {
             let mut grid = Cluster::start_to_measure(&HOSTS.map(|name| (name, "here")));
             let words = words(&grid, workload)?;
-            // It is fetched and compiled.
+            // Hosts fetch and compile the app.
             grid::wait(&grid, submit(&grid, workload, &words)?, None)?;
             let took_s = watch(&mut grid, workload, &words, None, &mut of_calm)?;
             watch(&mut grid, workload, &words, Some((took_s * KILLED_AT, *name)), &mut of_crashed)?;
@@ -106,8 +106,8 @@ fn submit(grid: &Cluster, workload: &Workload, words: &[String]) -> Result<u64> 
     grid::submit(grid, &format!("apps/{}.wasm", workload.name), &words)
 }
 
-/// Takes down what is said of a run until it is over; `kill` has the seconds after which a host is killed, and its name.
-/// Gives how long the run took, in seconds.
+/// Records the estimates for a run until it is over; `kill` has the seconds after which a host is killed, and its name.
+/// Returns the run's time in seconds.
 fn watch(
     grid: &mut Cluster,
     workload: &Workload,
@@ -135,7 +135,7 @@ fn watch(
     }
 }
 
-/// How long a run may still take, in seconds.
+/// A band for a run's remaining time, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Band {
     low_s: f64,
@@ -143,14 +143,14 @@ struct Band {
 }
 
 impl Band {
-    /// `None` where none is told.
+    /// `None` if there is no estimate.
     fn of(details: &Value) -> Option<Self> {
         let of = |name: &str| details["remaining"][name].as_f64();
         Some(Self { low_s: of("low_s")?, high_s: of("high_s")? })
     }
 }
 
-/// Counts what was told at the moments of a run that took so long.
+/// Counts the estimates at the moments of a run that took `took_s` seconds.
 fn count(told: &[(f64, Option<Band>)], took_s: f64, said: &mut Said) {
     for moment in MOMENTS {
         let far = |(at_s, _): &(f64, Option<Band>)| (at_s - moment * took_s).abs();
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_told_nearest_to_each_moment_counts() {
+    fn the_estimate_nearest_to_each_moment_counts() {
         let band = |low_s, high_s| Some(Band { low_s, high_s });
         let told = [(0.1, band(0.0, 1.0)), (2.4, None), (5.0, band(4.0, 6.0)), (7.4, band(1.0, 2.0))];
         let mut said = Said::default();

@@ -1,19 +1,19 @@
-//! What else the machine did while it measured.
+//! Other load on the machine during a measurement.
 
 use std::fmt;
 use std::fs;
 
-/// Processor time since the system's start, in its ticks.
+/// Processor time since the system's start, in the system's ticks.
 pub struct Usage {
     total: u64,
     idle: u64,
     /// Withheld by a hypervisor.
     stolen: u64,
-    /// This process's own, and that of its children that have ended.
+    /// Used by this process and its ended children.
     own: u64,
 }
 
-/// Shares of all processor time between two looks, 0 to 1.
+/// Shares of all processor time between two readings, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interference {
     /// Used by others.
@@ -23,7 +23,7 @@ pub struct Interference {
 }
 
 impl Usage {
-    /// As of now, where the system tells (Linux).
+    /// The present usage, where the system reports it (Linux).
     pub fn now() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?, &fs::read_to_string("/proc/self/stat").ok()?)
     }
@@ -35,15 +35,15 @@ impl Usage {
             .map_while(|word| word.parse().ok())
             .collect();
         let [_, _, _, idle, waiting, _, _, stolen] = *all.as_slice() else { return None };
-        // The command's name, in parentheses, may hold anything.
+        // The command's name, in parentheses, may contain any characters.
         let (_, fields) = process.rsplit_once(')')?;
         let own =
             (fields.split_ascii_whitespace().skip(11).take(4)).filter_map(|word| word.parse::<u64>().ok());
         Some(Self { total: all.iter().sum(), idle: idle + waiting, stolen, own: own.sum() })
     }
 
-    /// Whether others took so much since then that a measurement suffers. What was too short for the
-    /// system's ticks to tell was not.
+    /// Whether other processes have used enough since then to disturb a measurement. Intervals too short for the
+    /// system's ticks count as undisturbed.
     pub fn is_disturbed_since(&self) -> bool {
         const TICKS_MIN: u64 = 50;
         const SHARE_MAX: f64 = 0.05;
@@ -53,7 +53,7 @@ impl Usage {
         })
     }
 
-    /// What others took since `earlier`.
+    /// Other processes' use since `earlier`.
     pub fn since(&self, earlier: &Self) -> Interference {
         let total = (self.total - earlier.total).max(1) as f64;
         let spent = |usage: &Self| usage.idle + usage.stolen + usage.own;
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_neither_idle_nor_own_is_others() {
+    fn time_that_is_neither_idle_nor_own_is_others() {
         let usage = |system: &str, own: u64| {
             let process = format!("7 (a) b) R 1 1 1 0 -1 0 0 0 0 0 {own} 0 0 0 20 0");
             Usage::parse(&format!("cpu {system}\ncpu0 0\n"), &process).expect("it is well formed")

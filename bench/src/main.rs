@@ -1,7 +1,7 @@
-//! `cargo xtask bench NAME [--json] [--save]`: what Sateen promises, measured.
+//! `cargo xtask bench NAME [--json] [--save]`: measures Sateen's goals.
 //!
-//! Figures go to stdout, as a table or one JSON object a line; what is going on, to stderr. With `--save`
-//! they also go to `bench/results.csv` and `bench/README.md`.
+//! Figures go to stdout, as a table or one JSON object a line; progress goes to stderr. With `--save`,
+//! figures also go to `bench/results.csv` and `bench/README.md`.
 
 mod apps;
 mod checks;
@@ -50,41 +50,41 @@ use workloads::Workloads;
 
 const USAGE: &str = "\
 cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
-  spawn   what a spawn and its sync cost
-  checks  what it costs that parameters and results are checked on their way
+  spawn   the cost of a spawn and its sync
+  checks  the cost of checking encoded parameters and results
   leaf    how fast plain code is in the sandbox
-  scale   what spawns cost an app, and what two workers gain
-  model   what sets of jobs, inlets and aborts cost
-  apps    what shared objects and aborts are worth on grids, and how soon an update is everywhere
-  profile what `sateen run --profile` costs, and whether its figures follow the number of workers
-  left    whether runs end when they say that they will, with and without the loss of a host
+  scale   the cost of spawns to an app, and the gain from two workers
+  model   the cost of sets of jobs, inlets and aborts
+  apps    the gain from shared objects and aborts on grids, and how soon an update reaches all hosts
+  profile the cost of `sateen run --profile`, and whether its figures depend on the number of workers
+  left    whether runs end at the estimated time, with and without the loss of a host
   start   how long `sateen run` takes to start, and its memory
-  steal   what a steal between hosts takes, directly and relayed
-  hole    how soon steals continue by the relay when a direct path dies
-  slow    how long large results take over slow links, over what they take on the wire, and whom that costs the grid
-  doors   what a thousand hostile peers cost a grid, in time and memory
-  spread  how far the times of searches with a shared bound spread while processors are taken away
-  faults  what fault tolerance costs, and what crashes cost; real processes, and in virtual time
-  watch   what open dashboards cost a grid
-  tree    what a tree of a million jobs costs the coordinator, and what dashboards that look at it do
+  steal   the time of a steal between hosts, directly and relayed
+  hole    how soon steals continue over the relay when a direct path dies
+  slow    how long large results take over slow links, compared with the wire, and whether that costs the grid hosts
+  doors   the cost of a thousand hostile peers to a grid, in time and memory
+  spread  how much the times of searches with a shared bound differ while processors are taken away
+  faults  the cost of fault tolerance and of crashes, with real processes and in virtual time
+  watch   the cost of open dashboards to a grid
+  tree    the cost to the coordinator of a tree of a million jobs, and of dashboards that watch it
   machine how long single events of the machines take, with 100,000 hosts and a million entries
   wide    efficiency of hundreds of hosts at five sites, in virtual time
   sim     how fast the simulator is
   all     all of them
---json prints one JSON object a line; --save puts the figures into bench/results.csv and bench/README.md;
---app measures only these apps: the figures that checks, leaf, scale, profile, left and faults have of each
+--json prints one JSON object a line; --save writes the figures to bench/results.csv and bench/README.md;
+--app measures only these apps, in the benchmarks checks, leaf, scale, profile, left and faults
 ";
 
-/// How a benchmark is run.
+/// A benchmark's function.
 enum Bench {
     Whole(fn() -> Result<Vec<Figure>>),
-    /// One that has figures of each app. Given all apps, it measures what else it has, too.
+    /// A benchmark with figures for each app. With all apps chosen, it also measures its other figures.
     Apps(fn(&Workloads) -> Result<Vec<Figure>>),
 }
 use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
-/// is small only before the others have run.
+/// is small only before the other benchmarks have run.
 const BENCHES: [(&str, Bench); 20] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs benchmarks, one after another; what is measured is shown, and saved, before the next begins.
+/// Runs benchmarks, one after another; the figures of each are shown, and saved, before the next begins.
 fn run(
     benches: &[&(&'static str, Bench)],
     workloads: &Workloads,
@@ -177,7 +177,7 @@ fn run(
     Ok(())
 }
 
-/// Puts what the benchmark `name` has measured among what the others have.
+/// Saves the records of the benchmark `name` among those of the others.
 fn save(name: &str, records: Vec<Record>) -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = folder.join("results.csv");

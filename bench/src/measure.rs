@@ -1,11 +1,11 @@
-//! Taking samples so that noise hits both sides alike.
+//! Takes samples so that noise affects both sides alike.
 //!
-//! What is compared is measured in turns, A B A B …, and set in relation round by round: a machine
-//! that is slow for some seconds is slow for both. A figure is the median of its rounds; the least
-//! and the greatest round are shown beside it.
+//! The two sides alternate, A B A B …, and ratios are computed round by round: a machine
+//! that is slow for some seconds is slow for both. A figure is the median of its rounds; the lowest
+//! and the highest round are shown beside it.
 //!
-//! Where one thread computes on both sides, its processor time is compared, so that what else runs
-//! on the machine counts less. Where several do, it is the time on the wall.
+//! Where one thread computes on both sides, its processor time is compared, so that other load
+//! matters less. Where several threads compute, wall-clock time is compared.
 
 use std::hint::black_box;
 use std::io::{IsTerminal, stderr};
@@ -16,7 +16,7 @@ use anyhow::Result;
 
 use crate::machine::Usage;
 
-/// One quantity, a value for each round.
+/// One quantity, with a value for each round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples(Vec<f64>);
 
@@ -56,7 +56,7 @@ impl Samples {
         Self(self.0.iter().map(|value| value * factor).collect())
     }
 
-    /// The geometric means over `all` of their least values, of their medians, and of their greatest.
+    /// The geometric means over `all` of their least values, of their medians, and of their greatest values.
     pub fn geometric_mean(all: &[Self]) -> Self {
         let mean = |value: fn(&Self) -> f64| {
             let logarithms: f64 = all.iter().map(|samples| value(samples).ln()).sum();
@@ -76,15 +76,15 @@ impl FromIterator<f64> for Samples {
     }
 }
 
-/// How many rounds there are at least, and at most, whatever the time that they take.
+/// Minimum and maximum number of rounds, whatever time they take.
 const ROUNDS: RangeInclusive<usize> = 5..=51;
-/// With fewer rounds in which nothing else ran, the others count as well.
+/// With fewer undisturbed rounds, the disturbed rounds count as well.
 const QUIET_ROUNDS_MIN: usize = 2;
 
 /// Calls `round` once to warm up and then again for about `budget_s` seconds; each call measures
-/// every side once, in turn, and gives the `N` values in that order.
+/// every side once, in turn, and returns the `N` values in that order.
 ///
-/// A round in which other processes ran is repeated, within half as much time again, and counts only if
+/// A round in which other processes ran is repeated, with at most half as many rounds again, and counts only if
 /// there are too few others.
 pub fn interleave<const N: usize>(
     about: &str,
@@ -115,13 +115,13 @@ pub fn interleave<const N: usize>(
 /// How long something took, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Took {
-    /// On the wall.
+    /// Wall-clock time.
     pub wall: f64,
-    /// Of all this process's threads together.
+    /// Processor time of all this process's threads together.
     pub processor: f64,
 }
 
-/// How long `call` takes, and its result, which nobody need use.
+/// Times `call`, and returns its result, which need not be used.
 pub fn time<T>(call: impl FnOnce() -> T) -> (Took, T) {
     let (started, processor) = (Instant::now(), processor_s());
     let result = black_box(call());
@@ -135,7 +135,7 @@ fn processor_s() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
-/// Elsewhere, the time on the wall stands in for it.
+/// On other systems, wall-clock time replaces it.
 #[cfg(not(unix))]
 fn processor_s() -> f64 {
     use std::sync::OnceLock;
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn relations_are_taken_round_by_round() {
+    fn ratios_are_computed_round_by_round() {
         let (slow, fast) = (samples(&[2.0, 8.0]), samples(&[1.0, 2.0]));
         assert_eq!(slow.over(&fast), samples(&[2.0, 4.0]));
         assert_eq!(slow.less(&fast), samples(&[1.0, 6.0]));
     }
 
     #[test]
-    fn means_are_of_like_and_like() {
+    fn means_combine_least_medians_and_greatest() {
         let mean = Samples::geometric_mean(&[samples(&[1.0]), samples(&[2.0, 16.0, 4.0])]);
         let close = |value: f64, expected: f64| (value - expected).abs() < 1e-12;
         assert!(close(mean.min(), 2.0_f64.sqrt()) && close(mean.median(), 2.0) && close(mean.max(), 4.0));

@@ -1,4 +1,4 @@
-//! The native baselines of a spawn: `fib` as one writes it with rayon and with chili.
+//! The native baselines of a spawn: `fib` written with rayon and with chili.
 
 use std::num::NonZero;
 
@@ -39,7 +39,7 @@ impl Wide {
     }
 }
 
-/// `n`, if the other words are what [`Wide::new`] made of it, so that none can be left out.
+/// Returns `n`, checked against the words that [`Wide::new`] derived from it, so that none can be optimised away.
 fn checked_word(n: u64, rest: [u64; 7]) -> u64 {
     if rest.iter().fold(0, |sum, word| sum ^ word) == n { n } else { u64::MAX }
 }
@@ -67,12 +67,12 @@ pub fn plain_wide_fib(wide: Wide) -> u64 {
     left + right
 }
 
-/// A rayon pool of so many threads.
+/// A rayon pool of `threads` threads.
 pub fn rayon_pool(threads: usize) -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("rayon gets no threads")
 }
 
-/// A chili pool of so many threads, its caller's among them.
+/// A chili pool of `threads` threads, including its caller's.
 pub fn chili_pool(threads: NonZero<usize>) -> chili::ThreadPool {
     chili::ThreadPool::with_config(chili::Config { thread_count: Some(threads), ..chili::Config::default() })
 }

@@ -1,4 +1,4 @@
-//! Where a process spends its processor time, sampled by Linux's `perf`.
+//! Samples where a process spends its processor time, with Linux's `perf`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,30 +7,30 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use sateen_tests::cluster::Process;
 
-/// Samples a second. No multiple of the heartbeat's, which would meet it always at the same point.
+/// Samples a second. Not a multiple of the heartbeat's rate, which would always hit the same point.
 const RATE: &str = "2999";
-/// Until it has begun, and to its end.
+/// Maximum wait for its start and for its end.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// From its first event to its last.
+/// Time from its first event to its last.
 const SETTLES: Duration = Duration::from_millis(200);
-/// What `perf` calls code that no file has.
+/// The name that `perf` gives to code without a file.
 const MADE_AT_RUNTIME: &str = "[JIT]";
 
-/// Whether `perf` is there and may sample.
+/// Whether `perf` is installed and may sample.
 pub fn is_possible() -> bool {
     let mut command = Command::new("perf");
     command.args(["record", "-q", "-e", "cpu-clock", "-o", "/dev/null", "--", "true"]);
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// Samples of a process that are being taken.
+/// An ongoing sampling of a process.
 pub struct Profile {
     perf: Process,
     file: PathBuf,
 }
 
 impl Profile {
-    /// Begins to sample the process numbered `process`, all of its threads. Files go to `folder`.
+    /// Begins to sample all threads of the process with the id `process`. Files go to `folder`.
     pub fn begin(process: u32, folder: &Path) -> Result<Self> {
         let file = folder.join("perf.data");
         let _ = std::fs::remove_file(&file);
@@ -40,14 +40,14 @@ impl Profile {
         let perf = Process::start("perf", command, folder);
         let began = Instant::now();
         while !is_watching(perf.id()) {
-            ensure!(began.elapsed() < PATIENCE, "perf does not begin: {}", perf.log());
+            ensure!(began.elapsed() < PATIENCE, "perf does not start: {}", perf.log());
             std::thread::sleep(Duration::from_millis(10));
         }
         std::thread::sleep(SETTLES);
         Ok(Self { perf, file })
     }
 
-    /// Ends it. Gives the share of the samples that were in code made at runtime, which is the guests'.
+    /// Ends it, and returns the share of samples in code generated at runtime, which is the guests'.
     pub fn share_of_guests(mut self) -> Result<f64> {
         self.perf.signal("INT");
         self.perf.ended(PATIENCE);
@@ -63,7 +63,7 @@ impl Profile {
     }
 }
 
-/// Whether the `perf` of this number has opened events.
+/// Whether the `perf` process with this id has opened events.
 fn is_watching(perf: u32) -> bool {
     let files = std::fs::read_dir(format!("/proc/{perf}/fd")).into_iter().flatten().flatten();
     let mut opened = files.filter_map(|file| std::fs::read_link(file.path()).ok());

@@ -1,4 +1,4 @@
-//! What is kept of figures: a line each of `results.csv`, which later runs of other benchmarks leave as it is.
+//! Records of figures: a line each of `results.csv`, which later runs of other benchmarks keep.
 
 use std::fs;
 use std::path::Path;
@@ -14,23 +14,23 @@ use crate::machine::Interference;
 pub struct Record {
     /// The benchmark that it comes from.
     pub bench: String,
-    /// What it is.
+    /// Its name.
     pub figure: String,
     /// The median of its rounds.
     pub value: f64,
-    /// Of the least round.
+    /// The value of the least round.
     pub min: f64,
-    /// Of the greatest round.
+    /// The value of the greatest round.
     pub max: f64,
-    /// `ratio`, or what the values are measured in.
+    /// `ratio`, or the unit of the values.
     pub unit: String,
-    /// What it is set against.
+    /// Its baseline.
     pub baseline: String,
-    /// What it must reach, if anything.
+    /// The bar that it must reach, if any.
     pub bar: Option<f64>,
-    /// What it should reach.
+    /// The aim that it should reach.
     pub aim: Option<f64>,
-    /// Which way is good.
+    /// The direction of improvement.
     pub better: Better,
     /// Whether it reaches the bar.
     pub met: Option<bool>,
@@ -41,7 +41,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// What is kept of `figure`, whose benchmark was disturbed so much.
+    /// The record of `figure`, with the interference during its benchmark.
     pub fn of(figure: &Figure, interference: Option<Interference>) -> Self {
         let mut record = Self {
             bench: figure.bench.to_owned(),
@@ -70,7 +70,7 @@ impl Record {
         }
     }
 
-    /// A limit of this figure for people: `≤ 0.6`.
+    /// A limit of this figure as text: `≤ 0.6`.
     pub fn limit(&self, limit: f64) -> String {
         let sign = match self.better {
             Better::Lower => '≤',
@@ -102,8 +102,8 @@ pub fn write(file: &Path, records: &[Record]) -> Result<()> {
     fs::write(file, writer.into_inner()?).with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// `kept`, with those of `bench` replaced by `new`: the benchmarks in the order of `order`, what is not among
-/// them left out.
+/// `kept`, with the records of `bench` replaced by `new`. Benchmarks are in the order of `order`; others are
+/// left out.
 pub fn replaced(kept: Vec<Record>, bench: &str, new: Vec<Record>, order: &[&str]) -> Vec<Record> {
     let mut records: Vec<Record> = kept.into_iter().filter(|record| record.bench != bench).collect();
     records.extend(new);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_records_are_read_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("results.csv");
         assert_eq!(read(&file).expect("nothing is there"), []);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_benchmarks_records_take_the_place_of_its_older_ones() {
+    fn a_benchmarks_records_replace_its_older_ones() {
         let of = |bench, value| Record::of(&figure(bench, &[value]), None);
         let kept = vec![of("scale", 1.0), of("gone", 2.0), of("spawn", 3.0), of("spawn", 4.0)];
         let records = replaced(kept, "spawn", vec![of("spawn", 5.0)], &["spawn", "scale"]);

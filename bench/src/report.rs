@@ -52,7 +52,7 @@ fn row(record: &Record) -> [String; 7] {
     ]
 }
 
-/// What stands behind a value.
+/// The text after a value.
 fn unit(record: &Record) -> String {
     if record.unit == "ratio" { String::new() } else { format!(" {}", record.unit) }
 }
@@ -94,7 +94,7 @@ fn noise(records: &[Record]) -> String {
     for benchmark in records.chunk_by(|one, other| one.bench == other.bench) {
         let [Record { bench, others, withheld, .. }, ..] = benchmark else { continue };
         let noise = others.zip(*withheld).map_or_else(
-            || "how much else ran is not known".to_owned(),
+            || "the other load is not known".to_owned(),
             |(others, withheld)| Interference { others, withheld }.to_string(),
         );
         let _ = writeln!(text, "- {bench}: {noise}.");
@@ -102,7 +102,7 @@ fn noise(records: &[Record]) -> String {
     text
 }
 
-/// What came of each bar, those not met first.
+/// The outcome for each bar, those not met first.
 fn findings(records: &[Record]) -> String {
     let mut goals: Vec<_> =
         records.iter().filter_map(|record| Some((record, record.bar?, record.aim?))).collect();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_fields_that_were_promised() {
+    fn json_has_the_documented_fields() {
         let lines: Vec<String> = records().iter().map(|record| json(record).expect("is JSON")).collect();
         assert_eq!(
             lines[0],
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_begin_with_what_is_missed() {
+    fn findings_begin_with_missed_bars() {
         let text = findings(&records());
         assert!(text.starts_with("Of 2 bars 1 are met, and 0 aims are reached."));
         let first = text.lines().nth(2).expect("there is a finding");

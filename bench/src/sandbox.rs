@@ -8,7 +8,7 @@ use sateen_host::{App, Engine, Limits, Output, ProgramProfile, Run, RunOptions};
 use crate::measure::{Took, time};
 use crate::workloads::{Workload, fingerprint};
 
-/// Where `cargo xtask` puts what it builds.
+/// The folder in which `cargo xtask` puts built files.
 pub fn dist() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist")
 }
@@ -18,13 +18,13 @@ pub struct Sandbox {
     app: App,
 }
 
-/// A run that came to its end.
+/// A finished run.
 pub struct Timed {
     /// From start to end, instantiation and threads included.
     pub took: Took,
-    /// Jobs that were spawned, the root aside.
+    /// Spawned jobs, without the root.
     pub spawns: u64,
-    /// What the app returned, or what tells its bytes from others.
+    /// The app's text, or a text that identifies its bytes.
     pub text: String,
     /// Work and span, if the run was profiled.
     pub profile: Option<ProgramProfile>,
@@ -36,7 +36,7 @@ impl Sandbox {
         Self::load(&dist().join("apps").join(format!("{name}.wasm")))
     }
 
-    /// The sample app `name`, whose parameters and results are not checked on their way.
+    /// The sample app `name`, built without the checks of parameters and results.
     pub fn unchecked(name: &str) -> Result<Self> {
         Self::load(&dist().join("bench/unchecked").join(format!("{name}.wasm")))
     }
@@ -53,12 +53,12 @@ impl Sandbox {
         Ok(Self { app: App::load(&engine, &bytes, None)? })
     }
 
-    /// Calls the entry point `function` on so many workers, without inputs.
+    /// Calls the entry point `function` on `threads` workers, without inputs.
     pub fn run(&self, function: &str, arguments: &[impl ToString], threads: usize) -> Result<Timed> {
         self.run_with(function, arguments, &[], threads, false)
     }
 
-    /// Calls the entry point `function` with the words and inputs of `workload` on so many workers.
+    /// Calls the entry point `function` with the words and inputs of `workload` on `threads` workers.
     pub fn run_workload(&self, function: &str, workload: &Workload, threads: usize) -> Result<Timed> {
         self.run_with(function, &workload.words(), workload.inputs, threads, false)
     }
@@ -95,7 +95,7 @@ impl Sandbox {
             Output::Text(text) => text,
             Output::Bytes(bytes) => fingerprint(&bytes),
         };
-        // The root is counted with the jobs, and nobody spawned it.
+        // The root is counted among the jobs, but it was not spawned.
         let spawns = finished.jobs.spawned - 1;
         Ok(Timed { took, spawns, text, profile: finished.profile })
     }

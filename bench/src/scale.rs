@@ -1,8 +1,8 @@
-//! What spawns cost an app on one worker, and what a second worker gains.
+//! The cost of spawns on one worker, and the gain from a second worker.
 //!
-//! A second core seldom doubles a machine: cores share caches, memory, heat and, on rented machines,
-//! a host. So a speed-up is set against what the machine gains with two copies of a native program
-//! that have nothing to do with each other, measured in the same rounds.
+//! A second core rarely doubles a machine's speed: cores share caches, memory, heat and, on rented machines,
+//! a host. So a speed-up is compared with the machine's gain with two independent copies of a native program,
+//! measured in the same rounds.
 
 use anyhow::{Result, ensure};
 
@@ -16,17 +16,17 @@ use crate::sandbox::Sandbox;
 use crate::workloads::{Workload, Workloads};
 
 const BENCH: &str = "scale";
-/// For each app.
+/// Time for each app.
 const BUDGET_S: f64 = 40.0;
 
-/// Rounds of the grid.
+/// Rounds with a grid.
 const HOST_ROUNDS: usize = 16;
 
 /// The flat bag of coarse jobs.
 const JOBS: u64 = 64;
 const JOB_S: f64 = 0.2;
 const JOBS_BUDGET_S: f64 = 50.0;
-/// Jobs in a row that are timed for the length of one, before and after each bag.
+/// Jobs in a row that are timed to get the length of one, before and after each bag.
 const SINGLES: u64 = 5;
 
 /// Runs the benchmark.
@@ -51,7 +51,7 @@ fn of_two_hosts() -> Result<Figure> {
         eprintln!("scale: two hosts, round {round} of {HOST_ROUNDS}");
         let alone = || grid::run_alone("apps/nqueens.wasm", &[queens], 2);
         let on_grid = || grid::run(&cluster, "apps/nqueens.wasm", &[queens], Some(answer));
-        // What drifts hits both alike.
+        // Drift affects both alike.
         let (one, two) = if round % 2 == 0 {
             let one = alone()?;
             (one, on_grid()?)
@@ -59,7 +59,7 @@ fn of_two_hosts() -> Result<Figure> {
             let two = on_grid()?;
             (alone()?, two)
         };
-        // The first fetches and compiles.
+        // The first run fetches and compiles.
         if round > 0 {
             hosts.push(two);
             process.push(one);
@@ -94,7 +94,7 @@ fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let spawning = Figure::ratio(BENCH, format!("{name} with spawns, 1 worker"), one_alone.over(&plain))
         .against(format!("plain {name} in the sandbox, {} s", shown(plain.median())));
-    // The spawns of fib are all that it does; their cost is a figure of its own.
+    // fib does nothing but spawn; the cost of its spawns is a figure of its own.
     figures.push(if *name == "fib" { spawning } else { spawning.goal(1.10, 1.03) });
     figures.push(
         Figure::ratio(
@@ -144,7 +144,7 @@ fn of_coarse_jobs() -> Result<Vec<Figure>> {
     ])
 }
 
-/// How many turns a job must take to last so long.
+/// The number of turns of a job that lasts `seconds`.
 fn turns_of(app: &Sandbox, seconds: f64) -> Result<u64> {
     let mut turns = 1_000_000;
     loop {

@@ -13,16 +13,16 @@ use crate::figure::{Figure, shown};
 const BENCH: &str = "slow";
 /// Seeds of the simulation.
 const SEEDS: u64 = 5;
-/// Real hosts, each behind a link of its own.
+/// Real hosts, each behind its own link.
 const HOSTS: [&str; 3] = ["ada", "bob", "cy"];
-/// Of each link, each way.
+/// Bandwidth of each link, each way.
 const BYTES_PER_SECOND: usize = 1 << 20;
-/// Jobs that give so much: 42 MB.
+/// Jobs with results of 42 MB.
 const JOBS: &str = "2";
 const MEBIBYTES: u64 = 40;
-/// A run that takes so long has failed.
+/// A run that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(900);
-/// What hosts write to their logs when others want no more of them.
+/// Texts in a host's log when others reject it.
 const REFUSALS: [&str; 3] = ["refused", "given this host up", "was cut off"];
 
 /// Runs the benchmark.
@@ -60,7 +60,7 @@ fn simulated_figure(rows: &[Row], is_direct: bool) -> Figure {
         .goal(1.3, 1.1)
 }
 
-/// Jobs that others take while the root's host is busy; their results pass one link to it.
+/// Jobs that other hosts take while the root's host is busy; their results share one link to it.
 fn real() -> Result<Vec<Figure>> {
     eprintln!("slow: {} hosts behind 1 MiB/s, results of {MEBIBYTES} MiB", HOSTS.len());
     let mut cluster = Cluster::start_to_measure(&[]);

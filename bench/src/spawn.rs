@@ -1,7 +1,7 @@
-//! What a spawn and its sync cost, against rayon's join.
+//! The cost of a spawn and its sync, compared with rayon's join.
 //!
-//! The cost is what `fib(38)` takes longer with spawns than without, over the number of spawns; so
-//! what fib itself does is not counted, on either side.
+//! The cost is the extra time of `fib(38)` with spawns, compared to without, over the number of spawns; so
+//! fib's own work is not counted, on either side.
 
 use std::hint::black_box;
 use std::num::NonZero;
@@ -21,7 +21,7 @@ const N: u64 = 38;
 const ANSWER: u64 = 39_088_169;
 /// Additions of fib(38), each a spawn or a join: one less than fib(39).
 const SPAWNS: u64 = 63_245_985;
-/// For each of the three comparisons.
+/// Time for each of the three comparisons.
 const BUDGET_S: f64 = 25.0;
 
 /// Runs the benchmark.

@@ -1,5 +1,5 @@
-//! How much the times of equal searches with a shared bound differ while processors are taken away at random. The worst
-//! ones are those in which the host with the most promising part gets no processor, and all others search in vain.
+//! How much the times of equal searches with a shared bound differ while processors are taken away at random. In the
+//! worst cases, the host with the most promising part gets no processor time, and all others search in vain.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,16 +19,16 @@ use crate::measure::Samples;
 const BENCH: &str = "spread";
 const HOSTS: [(&str, &str); 4] = [("a", "one"), ("b", "one"), ("c", "two"), ("d", "two")];
 const RUNS: u32 = 100;
-/// How long a core is taken away at a time, and how long it is free between, at most.
+/// Maximum time for which a core is taken away, and for which it is free in between.
 const TAKEN_MAX_MS: usize = 400;
 const FREE_MAX_MS: usize = 400;
-/// Another of these repeats other dice.
+/// Seed of the random choices.
 const SEED: u64 = 1;
 
 /// A search with a shared bound.
 struct Search {
     app: &'static str,
-    /// How many cities or places, and which instance of these.
+    /// The number of cities or places, and the seed of the instance.
     instance: [&'static str; 2],
     /// The same search, begun with a poor solution.
     poor: &'static str,
@@ -44,7 +44,7 @@ pub fn bench() -> Result<Vec<Figure>> {
     let cores = cores::each()?;
     let mut grid = Cluster::start_to_measure(&[]);
     let url = format!("http://{}", grid.address());
-    // Each on one core, so that some have theirs while others have none.
+    // Each on one core, so that some have a core while others have none.
     for ((name, site), core) in HOSTS.iter().zip(cores.iter().cycle()) {
         cores::on(core, || grid.start_host_with(name, site, &url, &["--priority", "idle"]))?;
     }
@@ -59,7 +59,7 @@ impl Search {
     fn figures(&self, grid: &Cluster) -> Result<Vec<Figure>> {
         let Self { app, instance, poor } = self;
         let module = format!("apps/{app}.wasm");
-        // They are fetched and compiled.
+        // Hosts fetch and compile the apps.
         grid::run(grid, &module, instance, None)?;
         let words = [&["--function", poor][..], instance].concat();
         let (mut times, mut poor_times) = (Vec::new(), Vec::new());
@@ -84,7 +84,7 @@ impl Search {
     }
 }
 
-/// Threads of normal priority, one a core, which take it away from hosts now and then.
+/// Threads of normal priority, one per core, which take the core away from hosts now and then.
 struct Takers {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Result<()>>>,

@@ -1,4 +1,4 @@
-//! How long `sateen run` takes from its start to its end when there is nothing to do, and its memory.
+//! The time from start to end of `sateen run` with nothing to do, and its memory.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,13 +11,13 @@ use crate::measure::{interleave, time};
 use crate::sandbox::dist;
 
 const BENCH: &str = "start";
-/// For warm and for cold starts each.
+/// Time for warm and for cold starts each.
 const BUDGET_S: f64 = 2.0;
 const MIB: f64 = (1 << 20) as f64;
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
-    // A cache of its own, so that the first start is one.
+    // An empty cache, so that the first start is cold.
     let cache = tempfile::tempdir()?;
     let [cold, _] = interleave("start: cold", BUDGET_S, || {
         let empty = tempfile::tempdir_in(&cache)?;
@@ -52,7 +52,7 @@ fn sateen(cache: &Path) -> Command {
     command
 }
 
-/// What no process can do without.
+/// A process that does nothing.
 fn bare() -> Command {
     Command::new("true")
 }

@@ -1,4 +1,4 @@
-//! What a steal between hosts takes: from the request to the stolen job's first instruction.
+//! The time of a steal between hosts, from the request to the stolen job's first instruction.
 
 use anyhow::{Context, Result, ensure};
 use sateen_tests::cluster::Cluster;
@@ -10,7 +10,7 @@ use crate::measure::Samples;
 const BENCH: &str = "steal";
 const ROUNDS: usize = 7;
 /// Jobs of a few milliseconds: every steal is a request of an idle host to a busy one, which mostly has a job
-/// exposed; where it has none, it must come to its next spawn or sync first, and that is in the tail.
+/// exposed; if it has none, it must first reach its next spawn or sync, which is in the tail.
 const JOBS: &str = "1000";
 const TURNS: &str = "2000000";
 
@@ -63,7 +63,7 @@ fn steals(flags: &[&str]) -> Result<[f64; 2]> {
             all.push((count, [median * 1e6, tail * 1e6]));
         }
     }
-    // The host that had the root steals next to nothing.
+    // The host that had the root steals almost nothing.
     all.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     let (count, latencies) = all.pop().context("no host stole anything")?;
     ensure!(count >= 50.0, "only {count} steals: too few to say anything");

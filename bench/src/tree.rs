@@ -1,4 +1,4 @@
-//! A coordinator with a tree of a million jobs: what it takes, and what dashboards that look at it cost.
+//! A coordinator with a tree of a million jobs: its cost, and that of dashboards that watch it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -18,23 +18,23 @@ use crate::grid;
 use crate::measure::Samples;
 
 const BENCH: &str = "tree";
-/// The tree is full, and jobs make room for others.
+/// More jobs than the full tree holds, so that some make room for others.
 const JOBS: u64 = 1_010_000;
-/// That it says that it has.
+/// Jobs that the tree reports.
 const SHOWN: usize = 1_000_000;
-/// Jobs below one, and one more.
+/// Size of a block: a job and those below it.
 const BLOCK: u64 = 64;
-/// So many jobs of the tree run at any time.
+/// Jobs of the tree that run at any time.
 const ALIVE: u64 = 10_000;
-/// While it is looked at, so many begin and end in a second,
+/// Jobs that begin and end in a second while the tree is watched.
 const CHANGES_PER_S: u64 = 500;
-/// so many at once.
+/// Jobs that begin or end at once while the tree is watched.
 const CHANGES_AT_ONCE: u64 = 50;
-/// Before that, so many.
+/// Jobs that are reported at once before that.
 const TOLD_AT_ONCE: u64 = 500;
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(5);
-/// A coordinator that saves a million jobs does so for a minute.
+/// Maximum wait for a coordinator that saves a million jobs, which takes it a minute.
 const SAVED_MAX: Duration = Duration::from_secs(240);
 
 /// Runs the benchmark.
@@ -64,7 +64,7 @@ pub fn bench() -> Result<Vec<Figure>> {
     }
     let told_s = grid::process_s(process)? - processor;
 
-    // Jobs begin and end from now on, whoever looks: few at first, as a host that is silent is given up.
+    // Jobs begin and end from now on, watched or not: few at first, as a silent host is given up.
     let (is_over, at_once) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(1)));
     let worker = {
         let (is_over, at_once) = (Arc::clone(&is_over), Arc::clone(&at_once));
@@ -110,25 +110,25 @@ pub fn bench() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Notes of jobs, of which the last `ALIVE` run.
+/// Notes of jobs; the last `ALIVE` jobs are running.
 struct Jobs {
     begun: u64,
 }
 
 impl Jobs {
-    /// So many begin, and as many end.
+    /// Notes that `count` jobs begin, and as many end.
     fn next(&mut self, count: u64) -> Vec<JobNote> {
         let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
         let first = self.begun;
         self.begun += count;
         let begin = (first..self.begun).map(|job| note(job, begun));
-        // The root, and who is right below it, runs on.
+        // The root and the job right below it continue.
         let ended = (first..self.begun).filter_map(|job| job.checked_sub(ALIVE)).filter(|job| *job >= BLOCK);
         begin.chain(ended.map(|job| note(job, NoteKind::Done { work_ns: 1_000_000 }))).collect()
     }
 }
 
-/// The tree's shape: blocks, each of which is below its first job, and that below one of the first block.
+/// The tree's shape: blocks, each below its first job, which is below a job of the first block.
 fn note(job: u64, what: NoteKind) -> JobNote {
     // Tags are digits of hashes.
     let tag = |job: u64| JobTag((job + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -159,7 +159,7 @@ fn spent(process: u32) -> Result<f64> {
     Ok(grid::process_s(process)? - before)
 }
 
-/// Waits until all is saved: the process does next to nothing.
+/// Waits until everything is saved: the process is nearly idle.
 fn await_rest(process: u32) -> Result<()> {
     let started = Instant::now();
     loop {
@@ -168,7 +168,7 @@ fn await_rest(process: u32) -> Result<()> {
         if grid::process_s(process)? - before < 0.1 {
             return Ok(());
         }
-        ensure!(started.elapsed() < SAVED_MAX, "the coordinator does not come to rest");
+        ensure!(started.elapsed() < SAVED_MAX, "the coordinator does not become idle");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Grids that no machine here could be: hundreds and thousands of hosts, in virtual time.
+//! Grids that are too large for any machine here: hundreds and thousands of hosts, in virtual time.
 
 use anyhow::{Result, ensure};
 use sateen_simulator::experiments::{throughput, wide};

@@ -1,8 +1,8 @@
-//! What open dashboards cost a grid: the same run with fifty of them and without.
+//! The cost of open dashboards to a grid: the same run with fifty of them and without.
 //!
-//! Hosts tell the coordinator the same whether anybody looks or not, so the cost is the coordinator's processor time.
-//! The dashboards themselves would be on other machines; here they take time from the grid's two cores, and how
-//! long the run takes says more of that.
+//! Hosts report the same to the coordinator whether it is watched or not, so the cost is the coordinator's processor
+//! time. The dashboards themselves would be on other machines; here they take time from the grid's two cores, which
+//! mainly shows in the run's time.
 
 use anyhow::Result;
 use sateen_tests::cluster::Cluster;
@@ -26,7 +26,7 @@ pub fn bench() -> Result<Vec<Figure>> {
     // The first round fetches and compiles.
     for round in 0..=ROUNDS {
         eprintln!("watch: round {round} of {ROUNDS}");
-        // Which comes first changes from round to round.
+        // The order alternates from round to round.
         let is_watched_first = round % 2 == 0;
         let first = Taken::by_a_run(&mut grid, is_watched_first)?;
         let second = Taken::by_a_run(&mut grid, !is_watched_first)?;
@@ -49,13 +49,13 @@ pub fn bench() -> Result<Vec<Figure>> {
     ])
 }
 
-/// What a run takes.
+/// The cost of a run.
 struct Taken {
     elapsed_s: f64,
-    /// Processor time, of the coordinator and of all of the grid.
+    /// Processor time of the coordinator and of the whole grid.
     coordinator_s: f64,
     grid_s: f64,
-    /// To dashboards.
+    /// Bytes sent to dashboards.
     told_bytes: usize,
 }
 

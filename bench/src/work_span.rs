@@ -1,8 +1,8 @@
-//! `sateen run --profile`: what it costs, and whether work and span are the program's, whatever the number of
+//! `sateen run --profile`: its cost, and whether work and span depend only on the program, not on the number of
 //! workers.
 //!
-//! With many more workers than cores most of them wait for a turn, and many steal: nothing of that is the program's. Where
-//! the work itself depends on the schedule, the profile must say so, and its figures have no bar.
+//! With many more workers than cores, most of them wait for a core, and many steal: the profile must not count that as
+//! the program's. If the work itself depends on the schedule, the profile must say so, and its figures have no bar.
 
 use anyhow::{Context, Result, ensure};
 use sateen_host::ProgramProfile;
@@ -13,14 +13,14 @@ use crate::sandbox::{Sandbox, Timed};
 use crate::workloads::{Workload, Workloads};
 
 const BENCH: &str = "profile";
-/// For each app and each comparison.
+/// Time for each app and each comparison.
 const BUDGET_S: f64 = 12.0;
-/// Set against one worker.
+/// Numbers of workers that are compared with one worker.
 const WORKERS: [usize; 4] = [2, 4, 8, 16];
-/// What a figure may differ by from that of one worker, in either direction.
+/// Maximum factor between a figure and that of one worker, in either direction.
 const DIFFERENCE: f64 = 1.10;
 
-/// Other uses of apps, and a flat bag: one iterates with a shared object, the others search with one and with sets.
+/// Other uses of apps, and a flat bag: one app iterates with a shared object, the others search with one and with sets.
 static OTHERS: [Workload; 4] = [
     Workload { name: "coarse", arguments: "64 8000000", inputs: &[] },
     Workload { name: "barneshut", arguments: "10000 12 --shared", inputs: &[] },
@@ -85,8 +85,8 @@ fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// How far a figure is off on any number of workers, at most. One sample for each of these: each round's relation has the
-/// noise of both its runs, so what is usual is set against what is usual.
+/// A figure's largest deviation over all numbers of workers, with one sample for each of these: the ratio of a single
+/// round has the noise of both its runs, so medians are compared with medians.
 fn worst(label: &str, what: &str, unit: &str, factor: f64, samples: &[Samples], depends: bool) -> Figure {
     let one = samples[0].median();
     let ratios: Vec<f64> = samples[1..].iter().map(|samples| samples.median() / one).collect();

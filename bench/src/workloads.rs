@@ -10,18 +10,18 @@ use std::str::{FromStr, SplitAsciiWhitespace};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// An app and what it is to do.
+/// An app and its task.
 pub struct Workload {
     /// The app's name.
     pub name: &'static str,
-    /// The words of its command line, with blanks between. Some seconds at most.
+    /// The words of its command line, separated by blanks. It runs for some seconds at most.
     pub arguments: &'static str,
     /// Its inputs, by name.
     pub inputs: &'static [(&'static str, &'static [u8])],
 }
 
 impl Workload {
-    /// What a figure calls it: its name and its words, if these are short.
+    /// Its label in figures: its name and its words, if these are short.
     pub fn label(&self) -> String {
         const LENGTH_MAX: usize = 40;
         match self.arguments {
@@ -37,14 +37,14 @@ impl Workload {
     }
 }
 
-/// What chooses apps: this, and their names with commas between.
+/// The flag that chooses apps, followed by their names, separated by commas.
 pub const FLAG: &str = "--app=";
 
 /// The apps that are measured.
 pub struct Workloads(Vec<&'static Workload>);
 
 impl Workloads {
-    /// Those that flags name; all if there are none.
+    /// The workloads that flags name; all if there are no flags.
     ///
     /// # Errors
     /// When an app has no workload.
@@ -59,12 +59,12 @@ impl Workloads {
         Ok(Self(if flags.is_empty() { WORKLOADS.iter().collect() } else { found }))
     }
 
-    /// One after another.
+    /// Iterates over the workloads.
     pub fn iter(&self) -> impl Iterator<Item = &'static Workload> {
         self.0.iter().copied()
     }
 
-    /// Whether they are all.
+    /// Whether all workloads are chosen.
     pub fn are_all(&self) -> bool {
         self.0.len() == WORKLOADS.len()
     }
@@ -75,9 +75,9 @@ static WORKLOADS: [Workload; 13] = [
     Workload { name: "fib", arguments: "38", inputs: &[] },
     Workload { name: "nqueens", arguments: "14", inputs: &[] },
     Workload { name: "knapsack", arguments: "400 2", inputs: &[] },
-    // Unsatisfiable, so that whoever searches which part first makes no difference to the work.
+    // Unsatisfiable, so that the order of the search makes no difference to the work.
     Workload { name: "sat", arguments: "random 220 2", inputs: &[] },
-    // Products of two primes of 64 bits, the hardest that fit; several, so that luck evens out.
+    // Products of two primes of 64 bits, the hardest that fit; several, to average out luck.
     Workload {
         name: "primefactors",
         arguments: "129954873914954697635902902568054845317 287149908563213202332163910011056395939 \
@@ -89,7 +89,7 @@ static WORKLOADS: [Workload; 13] = [
         arguments: "DNA 10 1",
         inputs: &[
             ("queries", include_bytes!("../../sample-apps/align/data/dengue1.fasta")),
-            // Two pairs: of a single one, only the blocks of one antidiagonal can be done at once.
+            // Two pairs: in a single pair, only the blocks of one antidiagonal can be done at once.
             (
                 "subjects",
                 concat!(
@@ -110,7 +110,7 @@ static WORKLOADS: [Workload; 13] = [
         arguments: "3 6",
         inputs: &[("train", include_bytes!("../../sample-apps/grammar/data/abbadingo_1.txt"))],
     },
-    // From the best tour, so that who searches which part first makes no difference to the work.
+    // Begins with the best tour, so that the order of the search makes no difference to the work.
     Workload {
         name: "tsp",
         arguments: "52 7",

@@ -2,11 +2,11 @@
 //
 //     import { Kind, Words, text, badWord } from "…/guest-sdk/assemblyscript/sateen";
 //
-//     @unmanaged class Of { n: u64 = 0; }              // parameters: numbers only, and no padding between them
+//     @unmanaged class Of { n: u64 = 0; }              // parameters: numbers only, without padding between them
 //     const fib = new Kind<Of, u64>("fib");
 //     fib.define((of: Of): u64 => {
 //       if (of.n < 2) return of.n;
-//       const left = fib.spawn(of1(of.n - 1));         // latent until somebody wants it
+//       const left = fib.spawn(of1(of.n - 1));         // latent until a worker wants it
 //       const right = fib.call(of1(of.n - 2));
 //       return fib.sync(left) + right;
 //     });
@@ -14,7 +14,7 @@
 //     export function sateen_main_main(length: u32): u64 { const words = new Words(length); … return text(…); }
 //
 // A job is a function of its parameters and the run's inputs, and of nothing else. Spawned jobs are latent
-// records on a stack in this module's memory, as docs/abi.md tells. Every spawned job is synced or dropped.
+// records on a stack in this module's memory (see docs/abi.md). Every spawned job must be synced or dropped.
 
 // ---- the ABI, version 1 ----
 
@@ -36,29 +36,29 @@ export function sateen_abi_1(): void {}
 // Faults, for `fail`.
 const FAULT_CHILD: u32 = 1;
 const FAULT_ENCODING: u32 = 2;
-// What `sync` answers, in its upper half.
+// The upper half of an answer of `sync`.
 const SYNC_DONE: u32 = 0;
 const SYNC_RECLAIMED: u32 = 1;
 const SYNC_FAILED: u32 = 2;
 const SYNC_RECLAIMED_RECORD: u32 = 3;
-// Where the control words are, and where those begin that are the guest's own.
+// Places of the control words, and the length of those that every guest has.
 const WORD_LIMIT: usize = 0;
 const WORD_FLOOR: usize = 4;
 const WORD_DEPTH: usize = 8;
 const WORD_LOOKUP_BELOW: usize = 12;
 const WORD_BYTES_MIN: usize = 16;
-// What `limit` and `floor` may be.
+// Special values of `limit` and `floor`.
 const LIMIT_ALARM: u32 = 0;
 const LIMIT_CLOSED: u32 = 1;
 const FLOOR_OLDEST: u32 = 4294967295;
 const FLOOR_ALL: u32 = 4294967294;
-// Where the words of a job kind are, and how many bytes of it the host knows.
+// Places of a job kind's words, and the length of the part that the host knows.
 const KIND_COARSE: usize = 0;
 const KIND_NUMBER: usize = 4;
 const KIND_SPAWNED: usize = 8;
 const KIND_DROPPED: usize = 16;
 const KIND_BYTES: usize = 24;
-// What an entry point returns.
+// An entry point's outcome.
 const OUTCOME_TEXT: u32 = 0;
 const OUTCOME_BYTES: u32 = 1;
 const OUTCOME_FAILED: u32 = 2;
@@ -72,7 +72,7 @@ const HEADER: usize = 8;
 const HOLE: u32 = 1;
 const EXPOSED: u32 = 2;
 const MARKS: u32 = 3;
-// Called in place: dead for the scheduler, but its parameters are still read.
+// Called in place: the scheduler ignores the record, but its parameters are still read.
 const RUNNING: u32 = 3;
 const STACK_BYTES: i32 = 524288;
 
@@ -107,7 +107,7 @@ function setPaths(): void {
   moveFloor(realFloor());
 }
 
-// Goes on at another depth; a pending alarm stays pending.
+// Continues at another depth; a pending alarm stays pending.
 function enter(to: u32): void {
   store<u32>(control, to, WORD_DEPTH);
   if (limit() != LIMIT_ALARM) setPaths();
@@ -150,7 +150,7 @@ function numberOf(kind: usize): u32 {
   return load<u32>(kind, KIND_NUMBER);
 }
 
-// Offers the oldest latent job to the host, which may sound the alarm again within the call.
+// Offers the oldest latent job to the host, which may raise the alarm again within the call.
 function exposeOldest(): bool {
   let record = realFloor();
   while (record < top() && isMarked(record, HOLE)) record += load<u32>(kindOf(record), RECORD_BYTES);
@@ -179,7 +179,7 @@ function expose(alarm: i32): void {
   if (alarm == DRAIN) while (exposeOldest()) {}
 }
 
-// A record that is dead: the top comes down if it was the last, else it becomes a hole.
+// Removes a dead record: the top moves down if it was the last; otherwise it becomes a hole.
 function remove(record: u32, bytes: u32): void {
   if (record + bytes != top()) {
     store<u32>(record, (load<u32>(record) & ~MARKS) | HOLE);
@@ -189,7 +189,7 @@ function remove(record: u32, bytes: u32): void {
   if (realFloor() > record) moveFloor(record);
 }
 
-// Whether so many bytes fit on top of the stack, after freeing the holes at its end if need be. A stack that
+// Whether a record of this size fits on top of the stack, after freeing the holes at its end if needed. A stack that
 // stays full is not swept again for a while.
 let sweepAfter = 0;
 function makeRoom(bytes: u32): bool {
@@ -235,14 +235,14 @@ export class Kind<P, R> {
     store<u32>(this.kind, this.name.byteLength, NAME_LENGTH);
   }
 
-  // Says what the job does: once, at the module's top level.
+  // Sets the job's function: once, at the module's top level.
   define(body: (parameters: P) => R): void { this.body = body; }
 
   // Calls the job here and now.
   // @ts-ignore: decorator
   @inline call(parameters: P): R { return this.body(parameters); }
 
-  // Spawns the job: it runs at its sync, unless somebody who is idle takes it. Gives its handle.
+  // Spawns the job and returns its handle. The job runs at its sync, unless an idle worker takes it.
   spawn(parameters: P): u32 {
     const kind = this.kind;
     store<u64>(kind, load<u64>(kind, KIND_SPAWNED) + 1, KIND_SPAWNED);
@@ -255,7 +255,7 @@ export class Kind<P, R> {
     const alarm = answerAlarm();
     numberOf(kind);
     if (!makeRoom(bytes)) {
-      // The stack is full: the parameters are kept apart, and the handle is odd. Older jobs are there to be exposed.
+      // The stack is full: the parameters are kept apart, and the handle is odd. Older jobs can still be exposed.
       const kept = <u32>heap.alloc(bytes);
       store<u32>(kept, depth(), 4);
       memory.copy(<usize>kept + HEADER, changetype<usize>(parameters), offsetof<P>());
@@ -276,7 +276,7 @@ export class Kind<P, R> {
     setTop(record + bytes);
   }
 
-  // The job's result: computed here if nobody has taken the job, waited for otherwise.
+  // The job's result: computed here if no other worker has taken the job, otherwise waited for.
   sync(handle: u32): R {
     const outside = depth();
     if ((handle & 1) != 0) {
@@ -289,7 +289,7 @@ export class Kind<P, R> {
     const record = handle;
     const bytes = load<u32>(this.kind, RECORD_BYTES);
     if (record >= floor() && record + bytes == top()) {
-      // The record stays below what the call spawns: its parameters are read where they are.
+      // The record stays below the call's own spawns, as its parameters are read in place.
       mark(record, RUNNING);
       store<u32>(control, outside + 1, WORD_DEPTH);
       const result = this.body(changetype<P>(<usize>record + HEADER));
@@ -298,7 +298,7 @@ export class Kind<P, R> {
       return result;
     }
     const alarm = answerAlarm();
-    if (alarm == DRAIN) expose(alarm); // this one as well: another host goes on with it
+    if (alarm == DRAIN) expose(alarm); // this job as well: another host continues it
     if (!isMarked(record, EXPOSED)) {
       const at = load<u32>(record, 4);
       mark(record, RUNNING);
@@ -314,7 +314,7 @@ export class Kind<P, R> {
     mark(record, RUNNING);
     switch (<u32>(answer >> 32)) {
       case SYNC_DONE: {
-        if (low != sizeof<R>()) fail("a result breaks the ABI: it has another size");
+        if (low != sizeof<R>()) fail("a result breaks the ABI: it has the wrong size");
         const place = memory.data(16, 8);
         abiTake(place);
         remove(record, bytes);
@@ -346,7 +346,7 @@ export class Kind<P, R> {
     return result;
   }
 
-  // Aborts a job that nobody will sync.
+  // Aborts a job that will not be synced.
   drop(handle: u32): void {
     if ((handle & 1) == 0 && isMarked(handle, EXPOSED)) abiAbandon(load<u32>(handle, 4));
     else store<u64>(this.kind, load<u64>(this.kind, KIND_DROPPED) + 1, KIND_DROPPED);
@@ -357,7 +357,7 @@ export class Kind<P, R> {
   // The body of the job's export.
   run(length: u32): u64 {
     attach();
-    if (length != offsetof<P>()) fail("its parameters break the ABI: they have another size");
+    if (length != offsetof<P>()) fail("its parameters break the ABI: they have the wrong size");
     const parameters = heap.alloc(length);
     abiTake(parameters);
     const result = this.body(changetype<P>(parameters));
@@ -427,12 +427,12 @@ function outputOf(kind: u32, text: string): u64 {
   return (<u64>place << 32) | (at - place + bytes.byteLength);
 }
 
-// A run's output, or why there is none; what an entry point returns.
+// A run's output, or the reason why there is none: the return value of an entry point.
 export function text(output: string): u64 { return outputOf(OUTCOME_TEXT, output); }
 export function failed(why: string): u64 { return outputOf(OUTCOME_FAILED, why); }
 export function badInput(why: string): u64 { return outputOf(OUTCOME_BAD_INPUT, why); }
 
-// Bad input because of one of the words, a flag that the app does not know, say; of which the user is told.
+// Reports a word as bad input to the user, for example an unknown flag.
 export function badWord(words: Words, index: i32, why: string): u64 {
   return badInput(index < words.all.length ? "`" + words.all[index] + "` is not understood: " + why : why);
 }
@@ -453,10 +453,10 @@ export function log(line: string): void {
   abiLog(changetype<usize>(bytes), bytes.byteLength);
 }
 
-// How far the root job is.
+// Reports the root job's progress.
 export function progress(done: u64, total: u64): void { abiProgress(done, total); }
 
-// What the language's own runtime calls when something must not go on (`--use abort=…`).
+// The language's runtime calls this to end the program (`--use abort=…`).
 export function abort(message: string | null, file: string | null, line: u32, column: u32): void {
   fail((message ? message : "the app gave up") + ", at " + (file ? file : "?") + ":" + line.toString());
 }

@@ -8,12 +8,12 @@
  *     uint64_t fib(fib_of of) {
  *         if (of.n < 2) return of.n;
  *         fib_job left;
- *         fib_spawn(&left, (fib_of){of.n - 1});    // latent until somebody wants it
+ *         fib_spawn(&left, (fib_of){of.n - 1});    // latent until a worker wants it
  *         uint64_t right = fib((fib_of){of.n - 2});
  *         return fib_sync(&left) + right;
  *     }
  *
- *     SATEEN_MAIN(main) {                          // what `sateen run` calls; words from the command line
+ *     SATEEN_MAIN(main) {                          // called by `sateen run`; words from the command line
  *         uint64_t n;
  *         if (!sateen_number(words, 0, &n)) return sateen_bad_word(words, 0, "one number is expected");
  *         if (words->count > 1) return sateen_bad_word(words, 1, "one number is expected");
@@ -23,9 +23,9 @@
  *     clang --target=wasm32 -O3 -mbulk-memory -nostdlib -Wl,--no-entry -Wl,--export=__stack_pointer -I… app.c -o app.wasm
  *
  * A job is a function of its parameters and the run's inputs, and of nothing else: statics hold only what can
- * be computed again. Spawned jobs are latent records on a stack in this module's memory, as docs/abi.md tells;
- * a spawn and its sync cost nanoseconds when nobody wants the job. A job that fails (sateen_fail, a trap) fails
- * whoever syncs it. Every spawned job is synced or dropped, by its spawner, before that returns.
+ * be computed again. Spawned jobs are latent records on a stack in this module's memory (see docs/abi.md);
+ * a spawn and its sync cost nanoseconds when no other worker wants the job. If a job fails (sateen_fail, a trap), so
+ * does the job that syncs it. A spawner must sync or drop every spawned job before it returns.
  */
 #ifndef SATEEN_H
 #define SATEEN_H
@@ -60,29 +60,29 @@ SATEEN_IMPORT(input) uint64_t sateen_abi_input(const char *name, uint32_t length
 /* Faults, for `fail`. */
 #define SATEEN_FAULT_CHILD 1u
 #define SATEEN_FAULT_ENCODING 2u
-/* What `sync` answers, in its upper half. */
+/* The upper half of an answer of `sync`. */
 #define SATEEN_SYNC_DONE 0u
 #define SATEEN_SYNC_RECLAIMED 1u
 #define SATEEN_SYNC_FAILED 2u
 #define SATEEN_SYNC_RECLAIMED_RECORD 3u
-/* Where the control words are, and where those begin that are the guest's own. */
+/* Places of the control words, and the length of those that every guest has. */
 #define SATEEN_WORD_LIMIT 0u
 #define SATEEN_WORD_FLOOR 4u
 #define SATEEN_WORD_DEPTH 8u
 #define SATEEN_WORD_LOOKUP_BELOW 12u
 #define SATEEN_WORD_BYTES_MIN 16u
-/* What `limit` and `floor` may be. */
+/* Special values of `limit` and `floor`. */
 #define SATEEN_LIMIT_ALARM 0u
 #define SATEEN_LIMIT_CLOSED 1u
 #define SATEEN_FLOOR_OLDEST 4294967295u
 #define SATEEN_FLOOR_ALL 4294967294u
-/* Where the words of a job kind are, and how many bytes of it the host knows. */
+/* Places of a job kind's words, and the length of the part that the host knows. */
 #define SATEEN_KIND_COARSE 0u
 #define SATEEN_KIND_NUMBER 4u
 #define SATEEN_KIND_SPAWNED 8u
 #define SATEEN_KIND_DROPPED 16u
 #define SATEEN_KIND_BYTES 24u
-/* What an entry point returns. */
+/* An entry point's outcome. */
 #define SATEEN_OUTCOME_TEXT 0u
 #define SATEEN_OUTCOME_BYTES 1u
 #define SATEEN_OUTCOME_FAILED 2u
@@ -101,7 +101,7 @@ static inline size_t sateen_length(const char *text) {
     return length;
 }
 
-/* Fresh memory, aligned to 16 and zero, until the instance ends: a job's instance is thrown away after it. */
+/* Fresh memory, aligned to 16 and zeroed, until the instance ends: each job has an instance of its own. */
 static __attribute__((unused)) void *sateen_allocate(size_t bytes) {
     static uintptr_t next;
     if (!next) next = ((uintptr_t)&__heap_base + 15) & ~(uintptr_t)15;
@@ -118,7 +118,7 @@ static __attribute__((unused)) void *sateen_allocate(size_t bytes) {
 
 /* ---- the stack of latent jobs ---- */
 
-/* What the scheduler knows of a job kind; the host knows the first SATEEN_KIND_BYTES bytes. */
+/* The scheduler's record of a job kind; the host knows the first SATEEN_KIND_BYTES bytes. */
 typedef struct {
     _Alignas(8) volatile uint32_t coarse; /* while not zero, every spawn is exposed */
     uint32_t number;
@@ -172,7 +172,7 @@ SATEEN_INLINE void sateen_set_paths(void) {
     sateen_move_floor(sateen_control.real_floor);
 }
 
-/* Goes on at another depth; a pending alarm stays pending. */
+/* Continues at another depth; a pending alarm stays pending. */
 SATEEN_INLINE void sateen_enter(uint32_t depth) {
     sateen_control.depth = depth;
     if (sateen_control.limit != SATEEN_LIMIT_ALARM) sateen_set_paths();
@@ -201,7 +201,7 @@ SATEEN_INLINE uint32_t sateen_number_of(sateen_kind *kind) {
     return kind->number;
 }
 
-/* Offers the oldest latent job to the host, which may sound the alarm again within the call. */
+/* Offers the oldest latent job to the host, which may raise the alarm again within the call. */
 SATEEN_COLD int sateen_expose_oldest(void) {
     uint32_t record = sateen_control.real_floor;
     while (record < sateen_control.top && (SATEEN_AT(record)->kind & SATEEN_HOLE))
@@ -269,7 +269,7 @@ SATEEN_COLD void sateen_pushed(sateen_kind *kind, int alarm) {
     else sateen_expose(alarm);
 }
 
-/* What the slow path of a sync finds: parameters to be called with at a depth, or a result of some bytes. */
+/* The outcome of a sync's slow path: either the depth of a call in place, or the length of a result. */
 typedef struct {
     int is_done;
     uint32_t depth, length, record_as;
@@ -278,7 +278,7 @@ typedef struct {
 /* The record stays until the caller has copied its parameters and calls sateen_remove. */
 SATEEN_COLD sateen_claimed sateen_claim(uint32_t record) {
     int alarm = sateen_answer_alarm();
-    if (alarm == SATEEN_DRAIN) sateen_expose(alarm); /* this one as well: another host goes on with it */
+    if (alarm == SATEEN_DRAIN) sateen_expose(alarm); /* this job as well: another host continues it */
     if (!(SATEEN_AT(record)->kind & SATEEN_EXPOSED))
         return (sateen_claimed){0, SATEEN_AT(record)->job, 0, 0};
     if (alarm == SATEEN_HUNGRY) sateen_expose(alarm);
@@ -299,7 +299,7 @@ SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
 
 /* ---- jobs ---- */
 
-/* A struct that travels: its bytes are its encoding, so it may have no padding, and no pointers. */
+/* A parameter struct: its bytes are its encoding, so it may have no padding, and no pointers. */
 #define SATEEN_STRUCT(name, ...)                                                                             \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wpadded\"")                          \
     typedef struct { __VA_ARGS__ } name;                                                                     \
@@ -361,7 +361,7 @@ SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
         RESULT result;                                                                                       \
         if (claimed.is_done) {                                                                               \
             if (claimed.length != sizeof result)                                                             \
-                sateen_fail("the result of `" #NAME "` breaks the ABI: it has another size");                \
+                sateen_fail("the result of `" #NAME "` breaks the ABI: it has the wrong size");              \
             sateen_abi_take(&result);                                                                        \
             return result;                                                                                   \
         }                                                                                                    \
@@ -396,7 +396,7 @@ SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
         static RESULT result;                                                                                \
         sateen_attach();                                                                                     \
         if (length != sizeof parameters)                                                                     \
-            sateen_fail("its parameters break the ABI: they have another size");                             \
+            sateen_fail("its parameters break the ABI: they have the wrong size");                           \
         sateen_abi_take(&parameters);                                                                        \
         result = NAME(parameters);                                                                           \
         return (uint64_t)(uintptr_t)&result << 32 | sizeof result;                                           \
@@ -449,7 +449,7 @@ static __attribute__((unused)) sateen_words sateen_read_words(uint32_t length) {
     return words;
 }
 
-/* A whole number among the words; 0 if it is missing or none. */
+/* Reads a word as a whole number; returns 0 if it is missing or not a number. */
 SATEEN_INLINE int sateen_number(const sateen_words *words, uint32_t index, uint64_t *number) {
     if (index >= words->count || !words->word[index].length) return 0;
     uint64_t value = 0;
@@ -473,7 +473,7 @@ static __attribute__((unused)) sateen_output sateen_output_of(unsigned kind, con
     return output;
 }
 
-/* A run's output: text, a number as text, bytes as they are; or why there is none. */
+/* A run's output: text, a number as text, bytes; or the reason why there is none. */
 SATEEN_INLINE sateen_output sateen_text(const char *text) {
     return sateen_output_of(SATEEN_OUTCOME_TEXT, text, (uint32_t)sateen_length(text));
 }
@@ -483,7 +483,7 @@ SATEEN_INLINE sateen_output sateen_bytes(const void *bytes, uint32_t length) {
 SATEEN_INLINE sateen_output sateen_bad_input(const char *why) {
     return sateen_output_of(SATEEN_OUTCOME_BAD_INPUT, why, (uint32_t)sateen_length(why));
 }
-/* Bad input because of one of the words, a flag that the app does not know, say; of which the user is told. */
+/* Reports a word as bad input to the user, for example an unknown flag. */
 static __attribute__((unused)) sateen_output sateen_bad_word(const sateen_words *words, uint32_t index, const char *why) {
     if (index >= words->count) return sateen_bad_input(why);
     const char *parts[] = {"`", words->word[index].text, "` is not understood: ", why};
@@ -519,7 +519,7 @@ static __attribute__((unused)) const unsigned char *sateen_input(const char *nam
 
 /* A line of the run's log. */
 SATEEN_INLINE void sateen_log(const char *line) { sateen_abi_log(line, (uint32_t)sateen_length(line)); }
-/* How far the root job is. */
+/* Reports the root job's progress. */
 SATEEN_INLINE void sateen_progress(uint64_t done, uint64_t total) { sateen_abi_progress(done, total); }
 
 #endif

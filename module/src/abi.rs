@@ -1,4 +1,4 @@
-//! What a module may be made of.
+//! The imports and wasm features that a module may use.
 
 use sateen_abi::import::{self, Type};
 use wasmparser::{ValType, WasmFeatures};
@@ -17,8 +17,8 @@ fn value_type(of: Type) -> ValType {
     }
 }
 
-/// What a module may use: the features that give the same bits on every machine, and that Rust and
-/// C compilers emit. Threads, relaxed SIMD, 64-bit and multiple memories, GC and exceptions are out.
+/// Wasm features that a module may use: those with the same bits on every machine that Rust and
+/// C compilers emit. Threads, relaxed SIMD, 64-bit and multiple memories, GC and exceptions are excluded.
 pub const FEATURES: WasmFeatures = WasmFeatures::MVP
     .union(WasmFeatures::MUTABLE_GLOBAL)
     .union(WasmFeatures::SATURATING_FLOAT_TO_INT)

@@ -1,4 +1,4 @@
-//! What a module is, read from its bytes without running any of them, and why it would be refused.
+//! Properties of a module, read from its bytes without running them, and reasons to refuse it.
 
 use sateen_abi::{VERSION, VERSION_PREFIX};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::shape::JobShape;
 pub enum Determinism {
     /// No float operations: the same bits everywhere.
     Integer,
-    /// Float operations: the same bits everywhere but for those of a NaN, unless run strictly.
+    /// Float operations: the same bits everywhere except those of a NaN, unless run strictly.
     Float,
 }
 
@@ -25,33 +25,33 @@ impl fmt::Display for Determinism {
         f.write_str(match self {
             Self::Integer => "integer (no float operations: the same bits on every machine)",
             Self::Float => {
-                "float (the same on every machine but for the bits of a NaN; --strict-nan fixes those)"
+                "float (the same on every machine except for the bits of a NaN; --strict-nan fixes those)"
             }
         })
     }
 }
 
-/// Something that a module wants from outside.
+/// An import of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Import {
-    /// The module it names.
+    /// The imported module's name.
     pub module: String,
-    /// The item it names.
+    /// The imported item's name.
     pub name: String,
-    /// What it should be.
+    /// Its type.
     pub ty: String,
 }
 
-/// Something that a module offers.
+/// An export of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub kind: &'static str,
 }
 
-/// What is known of a module.
+/// Everything known about a module.
 #[derive(Debug, Clone, Default)]
 pub struct Inspection {
     /// blake3 of its bytes.
@@ -66,13 +66,13 @@ pub struct Inspection {
     pub jobs: Vec<String>,
     /// Names of its entry points, sorted.
     pub mains: Vec<String>,
-    /// Signatures of jobs and entry points as the SDK wrote them.
+    /// Signatures of jobs and entry points as written by the SDK.
     pub manifest: Vec<String>,
-    /// Whole paths of the functions of jobs that have another name than their function.
+    /// Full paths of the functions of jobs whose name differs from the function's.
     pub functions_of_renamed_jobs: BTreeMap<String, String>,
-    /// What the SDK says of how jobs' parameters and results are encoded, by the jobs' names.
+    /// The encoding of jobs' parameters and results according to the SDK, by the jobs' names.
     pub shapes: BTreeMap<String, String>,
-    /// How far its results can depend on the machine; `None` when it could not be read.
+    /// How far its results can depend on the machine; `None` if the module could not be read.
     pub determinism: Option<Determinism>,
     /// Bytes in all.
     pub module_bytes: u64,
@@ -84,17 +84,17 @@ pub struct Inspection {
     pub functions: u64,
     /// Bytes of memory at the start.
     pub memory_bytes: u64,
-    /// Bytes beyond which the module itself lets no memory grow, if it says so.
+    /// The module's own limit on its memory, in bytes, if it has one.
     pub memory_bytes_max: Option<u64>,
     /// Table elements at the start.
     pub table_elements: u64,
-    /// What would not do what its author expects; such a module runs nevertheless.
+    /// Code that would not do what its author expects; such a module runs nevertheless.
     pub pitfalls: Vec<Pitfall>,
-    /// Why it would be refused; empty when it would not.
+    /// Reasons to refuse it; empty if there are none.
     pub refusals: Vec<String>,
 }
 
-/// Inspects the module `bytes` as if it were to run under `limits`.
+/// Inspects the module `bytes` against `limits`.
 pub fn inspect(bytes: &[u8], limits: &ModuleLimits) -> Inspection {
     let mut inspection = Inspection {
         hash: blake3::hash(bytes).to_hex().to_string(),
@@ -152,10 +152,10 @@ impl Inspection {
                 "not a Sateen app: it has no export {VERSION_PREFIX}{VERSION}; was it built with `sateen build`?"
             )),
             Some(version) if version > VERSION => self.refuse(format!(
-                "made for version {version} of the ABI, and this build speaks version {VERSION}; update Sateen"
+                "made for version {version} of the ABI, and this build supports version {VERSION}; update Sateen"
             )),
             Some(version) if version < VERSION => self.refuse(format!(
-                "made for version {version} of the ABI, and this build speaks version {VERSION}; build it again"
+                "made for version {version} of the ABI, and this build supports version {VERSION}; build it again"
             )),
             Some(_) => {}
         }
@@ -164,14 +164,14 @@ impl Inspection {
         }
         if self.memory_bytes > limits.memory_bytes_max as u64 {
             self.refuse(format!(
-                "it wants {} of memory to begin with and the limit is {}; raise it with --memory",
+                "it needs {} of initial memory and the limit is {}; raise it with --memory",
                 size(self.memory_bytes),
                 size(limits.memory_bytes_max as u64)
             ));
         }
         if self.table_elements > limits.table_elements_max as u64 {
             self.refuse(format!(
-                "it wants a table of {} elements and the limit is {}",
+                "it needs a table of {} elements and the limit is {}",
                 self.table_elements, limits.table_elements_max
             ));
         }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_do_what_it_says_is_found_by_its_name() {
+    fn pitfalls_are_found_by_their_names() {
         let app = of(r#"(module
             (func $_ZN3std2io5stdio6_print17h0123456789abcdefE)
             (func $_RNvNtNtNtCs1_3std3sys6random11unsupported19hashmap_random_keys)
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_module_is_refused_in_one_sentence() {
+    fn other_files_are_refused_in_one_sentence() {
         let limits = ModuleLimits::default();
         let text = inspect(b"hello", &limits);
         assert!(text.refusal().is_some_and(|why| why.starts_with("not a wasm module")));
@@ -273,7 +273,7 @@ mod tests {
         assert!(refusal(&format!("(module {})", imports.repeat(2000))).contains("2000 imports"));
         let refused = refusal(&format!("(module {})", imports.repeat(1000)));
         assert!(refused.contains("and 992 more"), "{refused}");
-        // What the SDK and other languages write.
+        // Written by the SDK and other languages.
         let fine = of(r#"(module (memory (export "memory") 1) (func (export "sateen_abi_1"))
             (func (export "sateen_job_größe::<u8>")))"#);
         assert_eq!(fine.refusal(), None);

@@ -1,5 +1,5 @@
-//! What an app's module is, read from its bytes without running any of them: what hosts run and what
-//! coordinators publish. Both ask here, so that what is published can be run.
+//! Inspects an app's module, reading its bytes without running them. Coordinators inspect modules before they publish
+//! them, and hosts before they run them: both use this crate, so that every published module can be run.
 #![forbid(unsafe_code)]
 
 mod abi;

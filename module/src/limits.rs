@@ -1,4 +1,4 @@
-//! What a module may want before any of it runs.
+//! Limits on a module, checked before any of it runs.
 
 /// Maximum imports; the ABI has 24.
 pub const IMPORTS_MAX: usize = 1024;
@@ -6,15 +6,15 @@ pub const IMPORTS_MAX: usize = 1024;
 pub const FOREIGN_SHOWN_MAX: usize = 8;
 /// Maximum exports.
 pub const EXPORTS_MAX: usize = 16 * 1024;
-/// Maximum functions that it defines. Large apps have some thousands.
+/// Maximum functions defined. Large apps have some thousands.
 pub const FUNCTIONS_MAX: usize = 100_000;
 /// Maximum globals: each instance has all of them.
 pub const GLOBALS_MAX: usize = 10_000;
-/// Maximum tables: instances lie in pools, which have room for one of each.
+/// Maximum tables: instances come from pools with room for one table each.
 pub const TABLES_MAX: usize = 1;
 /// Maximum length of an export's name.
 pub const NAME_BYTES_MAX: usize = 256;
-/// Maximum length of the names of all exports: they are kept, and stand in answers, as long as the app is known.
+/// Maximum total length of all exports' names: they are kept, and appear in answers, as long as the app is known.
 pub const NAMES_BYTES_MAX: usize = 128 << 10;
 /// Maximum length of the manifest: the signatures of jobs and entry points.
 pub const MANIFEST_BYTES_MAX: usize = 256 << 10;
@@ -26,7 +26,7 @@ pub const MANIFEST_LINES_MAX: usize = 8 * 1024;
 pub struct ModuleLimits {
     /// Its size, in bytes.
     pub module_bytes_max: usize,
-    /// The linear memory that it begins with, in bytes.
+    /// The initial linear memory, in bytes.
     pub memory_bytes_max: usize,
     /// Elements of a table.
     pub table_elements_max: usize,
@@ -39,7 +39,7 @@ impl Default for ModuleLimits {
     }
 }
 
-/// `bytes` for people, in binary units.
+/// Formats `bytes` for people, in binary units.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_for_people() {
+    fn sizes_are_readable() {
         assert_eq!(size(0), "0 B");
         assert_eq!(size(1023), "1023 B");
         assert_eq!(size(1 << 30), "1 GiB");

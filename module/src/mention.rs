@@ -1,9 +1,9 @@
-//! What a module's own data say of a text.
+//! Searches a module's data for a text.
 
 use wasmparser::{Parser, Payload};
 
-/// Whether `text` occurs in the module's data, in UTF-8 or, as AssemblyScript has it, in UTF-16. True of what is not a
-/// module: nothing is known of it.
+/// Whether `text` occurs in the module's data, in UTF-8 or, as in AssemblyScript, in UTF-16. True if the bytes are not
+/// a module, as nothing is known about them.
 pub fn mentions(module: &[u8], text: &str) -> bool {
     let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let occurs = |data: &[u8]| contains(data, text.as_bytes()) || contains(data, &wide);
@@ -42,7 +42,7 @@ mod tests {
         assert!(mentions(&words, "data") && mentions(&words, "train") && !mentions(&words, "dato"));
         assert!(mentions(&module(b"d\0a\0t\0a\0"), "data"));
         let custom = [b"\0asm\x01\0\0\0".as_slice(), &[0, 5, 4], b"data"].concat();
-        assert!(!mentions(&custom, "data"), "a section of its own is none of the app's");
+        assert!(!mentions(&custom, "data"), "custom sections are not the app's data");
         assert!(mentions(b"no module", "data"));
     }
 }

@@ -1,14 +1,14 @@
-//! What an app contains that does not do in a sandbox what its author expects, found by the names that the
+//! Code that behaves differently in a sandbox than its author expects, found by the names that the
 //! compiler leaves in the module.
 
 use wasmparser::{Name, NameSectionReader};
 
-/// Something that works otherwise in a sandbox.
+/// A feature that works differently in a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pitfall {
     /// The standard library's hash map or set with its default hasher.
     RandomState,
-    /// The address of something, shown.
+    /// A printed address.
     Address,
     /// `println!`, `eprintln!` or `dbg!`.
     Print,
@@ -21,7 +21,7 @@ pub enum Pitfall {
 }
 
 impl Pitfall {
-    /// Parts of mangled names, in Rust's two ways of mangling, of functions of the standard library.
+    /// Parts of the mangled names of standard library functions, in Rust's two mangling schemes.
     const MARKS: [(Self, &[&str]); 6] = [
         (Self::RandomState, &["19hashmap_random_keys"]),
         (Self::Address, &["17pointer_fmt_inner"]),
@@ -31,31 +31,31 @@ impl Pitfall {
         (Self::File, &["3sys2fs11unsupported"]),
     ];
 
-    /// What is found, what it does in a sandbox, and what to use instead.
+    /// Names the feature, its behaviour in a sandbox, and a replacement.
     pub fn advice(self) -> &'static str {
         match self {
             Self::RandomState => {
-                "std's HashMap or HashSet: each sandbox iterates over them in another order; use sateen::HashMap and \
+                "std's HashMap or HashSet: each sandbox iterates over them in a different order; use sateen::HashMap and \
                  sateen::HashSet, or BTreeMap and BTreeSet"
             }
             Self::Address => {
-                "an address that is shown ({:p}, or {:?} of a pointer): it is another in each sandbox; leave it out of results"
+                "a printed address ({:p}, or {:?} of a pointer): it differs between sandboxes; leave it out of results"
             }
             Self::Print => "println!, eprintln! or dbg!: in a sandbox they print nothing; use sateen::log!",
             Self::Clock => {
-                "a clock (Instant::now, SystemTime::now): there is none, the call panics; pass times as arguments"
+                "a clock (Instant::now, SystemTime::now): a sandbox has none, and the call panics; pass times as arguments"
             }
             Self::Thread => {
-                "threads (std::thread): a sandbox has one, spawning another fails; use #[job] functions"
+                "threads (std::thread): a sandbox has only one, and spawning another fails; use #[job] functions"
             }
             Self::File => {
-                "files (std::fs): a sandbox has none, opening one fails; use sateen::input and the result"
+                "files (std::fs): a sandbox has none, and opening one fails; use sateen::input and the result"
             }
         }
     }
 }
 
-/// The pitfalls among the names of a name section; none when it cannot be read, since names decide nothing.
+/// The pitfalls among the names of a name section. If it cannot be read, none are reported, as names are not essential.
 pub fn find(section: &NameSectionReader) -> Vec<Pitfall> {
     let mut found = Vec::new();
     for names in section.clone().map_while(Result::ok) {

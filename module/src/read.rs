@@ -1,4 +1,4 @@
-//! Reading a module's sections, and validating it on the way.
+//! Reads a module's sections, and validates it at the same time.
 
 use sateen_abi::{JOB_PREFIX, MAIN_PREFIX, VERSION_PREFIX, import};
 use wasmparser::{
@@ -18,7 +18,7 @@ use crate::shape::SHAPES_SECTION;
 const PAGE_BYTES: u64 = 64 << 10;
 const MANIFEST_SECTION: &str = "sateen.manifest";
 
-/// Reads, and on the way validates, the whole module.
+/// Reads and validates the whole module.
 pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReaderError> {
     let mut validator = Validator::new_with_features(FEATURES.union(WasmFeatures::GC_TYPES));
     let mut types: Vec<Option<FuncType>> = Vec::new();
@@ -108,7 +108,7 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
                 }
             }
             Payload::CustomSection(section) if section.name() == SHAPES_SECTION => {
-                // They decide nothing: what is too long is not known.
+                // Shapes are not essential: those that are too long are ignored.
                 let text = String::from_utf8_lossy(section.data());
                 if section.data().len() <= MANIFEST_BYTES_MAX {
                     let lines = text.lines().take(MANIFEST_LINES_MAX);
@@ -169,7 +169,7 @@ pub fn read(bytes: &[u8], inspection: &mut Inspection) -> Result<(), BinaryReade
     Ok(())
 }
 
-/// Refuses a module of which a section is too long; whether it is.
+/// Refuses a module if a section is too long, and returns whether it is.
 fn refuse_too_many(inspection: &mut Inspection, what: &str, count: u32, most: usize) -> bool {
     let is_too_long = count as usize > most;
     if is_too_long {
@@ -179,7 +179,7 @@ fn refuse_too_many(inspection: &mut Inspection, what: &str, count: u32, most: us
     is_too_long
 }
 
-/// Names of jobs and entry points stand in answers, trees and logs: they are short, and show all that is in them.
+/// Names of jobs and entry points appear in answers, trees and logs: they must be short, with visible characters only.
 fn check_name(name: &str, names_bytes: usize) -> Result<(), String> {
     if name.len() > NAME_BYTES_MAX || names_bytes > NAMES_BYTES_MAX {
         return Err(format!(
@@ -197,7 +197,7 @@ fn check_name(name: &str, names_bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// What an import is, and whether it is one of the ABI's.
+/// An import's type, and whether the ABI has it.
 fn judge_import(module: &str, name: &str, ty: TypeRef, types: &[Option<FuncType>]) -> (String, bool) {
     let TypeRef::Func(index) = ty else {
         let kind = match ty {
@@ -242,7 +242,7 @@ fn note_export(inspection: &mut Inspection, name: &str, kind: ExternalKind) {
     inspection.exports.push(Export { name: name.to_owned(), kind });
 }
 
-/// Whether `operator` can give a NaN whose bits depend on the machine. Constants, moves, compares,
+/// Whether `operator` can produce a NaN whose bits depend on the machine. Constants, moves, compares,
 /// sign operations and conversions to or from whole numbers cannot.
 fn makes_float(operator: &Operator<'_>) -> bool {
     use Operator::*;

@@ -1,4 +1,4 @@
-//! The command `sateen` as a user runs it: a real process, and what it left behind.
+//! The command `sateen` as a user runs it: a real process, and its output.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::root;
 
-/// Nothing that a test runs may take longer: it hangs, then.
+/// Time after which a process is considered to hang.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The built command.
@@ -40,14 +40,14 @@ pub fn command<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Comma
     command
 }
 
-/// What a process left behind.
+/// The output of an ended process.
 #[derive(Debug)]
 pub struct Ended {
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// All that it wrote to stdout.
+    /// Its stdout.
     pub stdout: Vec<u8>,
-    /// All that it wrote to stderr.
+    /// Its stderr.
     pub stderr: String,
     /// From its start to its end.
     pub took: Duration,
@@ -59,7 +59,7 @@ impl Ended {
         std::str::from_utf8(&self.stdout).expect("stdout is text")
     }
 
-    /// stdout of a process that succeeded and had nothing to say on stderr.
+    /// stdout of a process that succeeded with an empty stderr.
     #[track_caller]
     pub fn result(&self) -> &str {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
@@ -74,8 +74,8 @@ impl Ended {
         serde_json::from_str(text).expect("stdout is JSON")
     }
 
-    /// Asserts a clean failure: the exit code `code`, nothing on stdout, and exactly one line on
-    /// stderr that begins with `sateen: ` and contains each of `words`. No panic of ours.
+    /// Asserts a clean failure: the exit code `code`, an empty stdout, and exactly one line on
+    /// stderr that begins with `sateen: ` and contains each of `words`, without a panic of our own.
     #[track_caller]
     pub fn fails_with(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "exit code of {self:?}");
@@ -121,7 +121,7 @@ pub fn run<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Ended {
     ended(command(arguments))
 }
 
-/// `run APP --function FUNCTION ARG…` of the probe app, to its end.
+/// Runs `run APP --function FUNCTION ARG…` of the probe app to its end.
 pub fn run_probe(function: &str, more: &[&str]) -> Ended {
     ended(probe_command(function, more))
 }
@@ -150,7 +150,7 @@ pub fn signal(child: &Child, name: &str) {
     assert!(sent.expect("kill can be started").success(), "the process is gone already");
 }
 
-/// Kills a process that hangs, so that its test fails rather than hangs as well.
+/// Kills a process that hangs, so that its test fails instead of hanging as well.
 struct Watched(std::sync::mpsc::Sender<()>);
 
 impl Watched {

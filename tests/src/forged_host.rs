@@ -1,5 +1,5 @@
-//! A host as the coordinator sees it: a websocket, and somebody who knows the protocol, computes nothing and
-//! says whatever it is told to.
+//! A host as the coordinator sees it: a websocket with a peer that knows the protocol, computes nothing and
+//! sends any messages that a test wants.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Write};
@@ -21,11 +21,11 @@ pub struct ForgedHost {
     received: VecDeque<ToHost>,
 }
 
-/// What a host learns at its welcome.
+/// The identity that a host receives at its welcome.
 pub type Identity = (HostId, u64, GridId);
 
 impl ForgedHost {
-    /// Opens a link and says nothing yet.
+    /// Opens a link without sending anything yet.
     ///
     /// # Panics
     /// When no coordinator listens at `address`.
@@ -40,15 +40,15 @@ impl ForgedHost {
     /// Opens a link and joins the grid.
     ///
     /// # Panics
-    /// When it is not let in.
+    /// When it is refused.
     pub fn join(address: &str, name: &str) -> (Self, Identity) {
         Self::join_as(address, name, None, Vec::new())
     }
 
-    /// The same for a host that was there before, with the root jobs that it has.
+    /// The same for a host that was connected before, with its root jobs.
     ///
     /// # Panics
-    /// When it is not let in.
+    /// When it is refused.
     pub fn join_as(
         address: &str,
         name: &str,
@@ -78,7 +78,7 @@ impl ForgedHost {
         }
     }
 
-    /// Sends a frame, whatever is in it.
+    /// Sends a frame with any contents.
     ///
     /// # Panics
     /// When the link is closed.
@@ -86,17 +86,17 @@ impl ForgedHost {
         self.socket.send(Message::Binary(frame.into())).expect("an open link");
     }
 
-    /// Whether the link took the message.
+    /// Sends a message; returns whether the link accepted it.
     pub fn try_send(&mut self, message: Message) -> bool {
         self.socket.send(message).is_ok()
     }
 
-    /// Whether the socket took these bytes, which need not be a websocket's.
+    /// Sends bytes, which need not be a websocket frame; returns whether the socket accepted them.
     pub fn try_send_raw(&mut self, bytes: &[u8]) -> bool {
         self.socket.get_mut().write_all(bytes).is_ok()
     }
 
-    /// The first message that `pick` likes; pings are answered on the way.
+    /// The first message that `pick` accepts; pings are answered meanwhile.
     ///
     /// # Panics
     /// When the link is closed, or the message does not come.
@@ -112,13 +112,13 @@ impl ForgedHost {
         panic!("the awaited message did not come");
     }
 
-    /// The next message, or why the link is closed.
+    /// The next message, or the reason why the link is closed.
     ///
     /// # Errors
     /// The reason that the coordinator gave.
     ///
     /// # Panics
-    /// When what comes is not of the protocol.
+    /// When it does not follow the protocol.
     pub fn next_message(&mut self) -> Result<ToHost, String> {
         loop {
             if let Some(message) = self.received.pop_front() {
@@ -135,14 +135,14 @@ impl ForgedHost {
                 Ok(Message::Close(Some(close))) => return Err(close.reason.to_string()),
                 Ok(Message::Close(None)) => return Err(String::new()),
                 Ok(_) => {}
-                // A read with a time limit ends so when this process was stopped and goes on.
+                // A read with a time limit ends in this way when this process was stopped and continued.
                 Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(format!("{error}")),
             }
         }
     }
 
-    /// Answers a ping. A link that was closed meanwhile has still told why.
+    /// Answers a ping. If the link was closed meanwhile, the reason can still be read.
     fn answer(&mut self, ping: u64) {
         let mut encoder = Encoder::default();
         encoder.push(&ToCoordinator::Pong { ping }).expect("short enough");
@@ -151,7 +151,7 @@ impl ForgedHost {
         }
     }
 
-    /// The refusal and the close frame's reason, after whatever came before.
+    /// The refusal and the close frame's reason; earlier messages are skipped.
     pub fn cut_off(&mut self) -> (Option<String>, String) {
         let mut refused = None;
         loop {
@@ -163,7 +163,7 @@ impl ForgedHost {
         }
     }
 
-    /// Takes part in the next run as far as having its root job.
+    /// Joins the next run and receives its root job.
     ///
     /// # Panics
     /// When there is no such run.
@@ -172,7 +172,7 @@ impl ForgedHost {
         (run, number)
     }
 
-    /// The same, with what proves it.
+    /// The same, with the proof.
     ///
     /// # Panics
     /// When there is no such run.
@@ -190,7 +190,7 @@ impl ForgedHost {
         })
     }
 
-    /// Says that the root job has ended so.
+    /// Reports the outcome of the root job.
     ///
     /// # Panics
     /// When the link is closed.
@@ -199,10 +199,10 @@ impl ForgedHost {
         self.send(&[ToCoordinator::RootFinished { run, number, finished }]);
     }
 
-    /// Waits until the coordinator has the run's result.
+    /// Waits until the coordinator acknowledges the run's result.
     ///
     /// # Panics
-    /// When it never says so.
+    /// When it never does.
     pub fn await_acknowledgement(&mut self, run: RunId) {
         self.until(|message| {
             matches!(message, ToHost::Acknowledged { run: of, .. } if *of == run).then_some(())
@@ -228,7 +228,7 @@ impl ForgedHost {
     }
 }
 
-/// What a host says first.
+/// A host's first message.
 pub fn hello(name: &str, was: Option<Identity>, roots: Vec<RootClaim>) -> ToCoordinator {
     let report = HostReport {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! A host as another host sees it: a direct link, and somebody who says on it whatever a test wants.
+//! A host as another host sees it: a direct link with a peer that sends any messages that a test wants.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ use crate::cluster::PATIENCE;
 pub struct ForgedPeer(WebSocket<TcpStream>);
 
 impl ForgedPeer {
-    /// Dials a host, as `caller` says, with a secret; `None` when it does not let the caller in.
+    /// Dials a host as `caller`, with a secret; `None` if the host refuses the caller.
     ///
     /// # Panics
     /// When no host listens there.
@@ -43,10 +43,10 @@ impl ForgedPeer {
         }
     }
 
-    /// Whether the host has closed the link, which shows within `patience`.
+    /// Whether the host closes the link within `patience`.
     ///
     /// # Panics
-    /// When the socket is none.
+    /// When the socket fails.
     pub fn is_closed(&mut self, patience: Duration) -> bool {
         self.0.get_ref().set_read_timeout(Some(patience)).expect("a socket");
         loop {
@@ -63,10 +63,10 @@ impl ForgedPeer {
         }
     }
 
-    /// Sends messages and reads nothing; false when the link is closed, or the host takes none for `patience`.
+    /// Sends messages without reading; false when the link is closed, or the host accepts none for `patience`.
     ///
     /// # Panics
-    /// When a message is too long, or the socket is none.
+    /// When a message is too long, or the socket fails.
     pub fn send(&mut self, messages: &[PeerMessage], patience: Duration) -> bool {
         self.0.get_ref().set_write_timeout(Some(patience)).expect("a socket");
         let mut encoder = Encoder::default();

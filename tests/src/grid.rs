@@ -1,4 +1,4 @@
-//! Runs within this process, on the host's library.
+//! Runs within this process, with the host's library.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use sateen_host::{App, Engine, Finished, Limits, LogLine, ModuleCache, Output, R
 
 use crate::{kept, probe};
 
-/// Nothing that a test runs may take longer: it hangs, then.
+/// Time after which a run is considered to hang.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How jobs are spread.
+/// The distribution of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// Workers.
     pub threads: usize,
-    /// Every job in an instance of its own.
+    /// Every job has its own instance.
     pub pristine: bool,
-    /// Work and span are measured.
+    /// Whether work and span are measured.
     pub profile: bool,
 }
 
-/// Every setting in which the same program must give the same result.
+/// All settings in which the same program must have the same result.
 pub const SETTINGS: [Setting; 8] =
     [shared(1), shared(2), shared(4), shared(8), pristine(1), pristine(4), profiled(1), profiled(4)];
 
@@ -30,7 +30,7 @@ pub const fn shared(threads: usize) -> Setting {
     Setting { threads, pristine: false, profile: false }
 }
 
-/// Every job in an instance of its own.
+/// Every job has its own instance.
 pub const fn pristine(threads: usize) -> Setting {
     Setting { threads, pristine: true, profile: false }
 }
@@ -45,7 +45,7 @@ pub fn usual() -> App {
     limited(&Limits::default())
 }
 
-/// The probe app under `limits`, on an engine of its own: tests that run at once share no instances.
+/// The probe app under `limits`, on its own engine: tests that run at once share no instances.
 pub fn limited(limits: &Limits) -> App {
     load(limits, probe::module())
 }
@@ -62,7 +62,7 @@ fn load(limits: &Limits, module: &[u8]) -> App {
     App::load(&engine, module, Some(&cache)).expect("the tests' apps are good apps")
 }
 
-/// A run that hangs fails its test, rather than hang it.
+/// Waits for a run. A run that hangs fails its test instead of hanging it.
 pub fn finish(run: Run) -> Result<Finished, RunError> {
     assert!(run.wait_for(PATIENCE), "the run hangs: {:?}", run.snapshot());
     run.wait()
@@ -105,13 +105,13 @@ pub fn text(function: &str, arguments: &[&str], setting: Setting) -> String {
     }
 }
 
-/// Asserts that `function` gives `expected` in every setting.
+/// Asserts that `function` returns `expected` in every setting.
 #[track_caller]
 pub fn gives_everywhere(function: &str, arguments: &[&str], expected: impl ToString) {
     gives(function, arguments, expected, &SETTINGS);
 }
 
-/// Asserts that `function` gives `expected` in each of `settings`.
+/// Asserts that `function` returns `expected` in each of `settings`.
 #[track_caller]
 pub fn gives(function: &str, arguments: &[&str], expected: impl ToString, settings: &[Setting]) {
     let expected = expected.to_string();

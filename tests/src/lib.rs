@@ -1,8 +1,8 @@
-//! What the tests of this crate share: the probe app, the built command, clusters of real processes,
-//! hostile modules, and numbers that follow from a seed.
+//! Code shared by this crate's tests: the probe app, the built command, clusters of real processes,
+//! hostile modules, and numbers derived from a seed.
 //!
-//! The probe app (`tests/apps/probe`) and the one with awkward types (`tests/apps/awkward`) are built once a process by
-//! `dist/sateen build`, as a user would build them, and are linked natively as well: run without a grid, they give
+//! The probe app (`tests/apps/probe`) and the app with awkward types (`tests/apps/awkward`) are built once per process
+//! by `dist/sateen build`, as a user would build them, and are linked natively as well: run without a grid, they return
 //! the expected answers.
 
 #[cfg(unix)]
@@ -29,7 +29,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is in a folder of the repo")
 }
 
-/// A folder for what tests build and keep from one run of theirs to the next.
+/// A folder for files that tests build and keep for their next run.
 pub fn kept() -> PathBuf {
     let folder = root().join("target/tests");
     std::fs::create_dir_all(&folder).expect("target/ can be written");

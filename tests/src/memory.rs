@@ -1,9 +1,9 @@
-//! How much memory processes have taken.
+//! The memory use of processes.
 
-/// The most that a process that lives has ever had in memory, in KiB (proc(5), `VmHWM`).
+/// The peak memory of a running process, in KiB (proc(5), `VmHWM`).
 ///
 /// # Panics
-/// When there is no such process, or the system does not say.
+/// When there is no such process, or the system does not report it.
 #[must_use]
 pub fn peak_kib(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it lives");

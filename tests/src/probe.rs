@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 use crate::command::sateen;
 use crate::{kept, root};
 
-/// Where the probe app's module is; built by the first that asks.
+/// The path of the probe app's module, which the first call builds.
 pub fn module_path() -> &'static Path {
     static PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
     PATH.get_or_init(|| built("probe")).as_ref().expect("the probe app can be built")
 }
 
-/// Where the module of the app with awkward types is; built by the first that asks.
+/// The path of the module of the app with awkward types, which the first call builds.
 pub fn awkward_path() -> &'static Path {
     static PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
     PATH.get_or_init(|| built("awkward")).as_ref().expect("the app with awkward types can be built")
@@ -27,7 +27,7 @@ fn built(name: &str) -> Option<PathBuf> {
         .arg(root().join("tests/apps").join(name).join("Cargo.toml"))
         .arg("--output")
         .arg(&module)
-        // A folder of its own: whoever runs these tests may hold the usual one's lock.
+        // A separate folder, as the process that runs these tests may hold the usual folder's lock.
         .env("CARGO_TARGET_DIR", kept().join("apps"))
         .stdout(Stdio::null())
         .status();

@@ -1,4 +1,4 @@
-//! A TCP proxy that delays what it passes on, passes it on slowly, or passes nothing on.
+//! A TCP proxy that delays, slows down or blocks the bytes that it forwards.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,14 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is read at once.
+/// Maximum bytes that are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Pieces on their way through a proxy.
+/// Maximum pieces in transit through a proxy.
 const PIECES_MAX: usize = 1 << 20;
-/// Pieces on their way through a proxy that is slow: so little that those who send notice.
+/// Maximum pieces in transit through a slow proxy: few enough that senders notice.
 const PIECES_WAITING_MAX: usize = 2;
 
-/// Listens on loopback and passes all on to another address, both ways, until it is dropped.
+/// Listens on loopback and forwards everything to another address, both ways, until it is dropped.
 pub struct Proxy {
     address: SocketAddr,
     link: Arc<Link>,
@@ -28,24 +28,24 @@ struct Link {
 
 struct State {
     delay: Duration,
-    /// Of each connection, each way; 0 is unlimited.
+    /// Bandwidth of each connection, each way; 0 is unlimited.
     bytes_per_second: usize,
-    /// Bytes and new connections wait; nothing is lost, as where TCP repeats what a network drops.
+    /// While blocked, bytes and new connections wait; nothing is lost, as when TCP repeats lost packets.
     held: Option<Held>,
     closed: bool,
     streams: Vec<TcpStream>,
 }
 
-/// What does not pass.
+/// The blocked directions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
     Everything,
-    /// Only what goes to the target.
+    /// Only bytes to the target.
     ToTarget,
 }
 
 impl Proxy {
-    /// Passes on to `target`, each way `delay` later.
+    /// Forwards to `target`, each way with a delay.
     pub fn start(target: SocketAddr, delay: Duration) -> Self {
         Self::start_at(Ipv4Addr::LOCALHOST, target, delay)
     }
@@ -53,7 +53,7 @@ impl Proxy {
     /// As `start`, at another address of this machine.
     ///
     /// # Panics
-    /// When the address is none of this machine's.
+    /// When the address is not one of this machine.
     pub fn start_at(address: Ipv4Addr, target: SocketAddr, delay: Duration) -> Self {
         let listener = TcpListener::bind((address, 0)).expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
@@ -73,37 +73,37 @@ impl Proxy {
         Self { address, link }
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it listens, for who wants to reach a coordinator.
+    /// Its URL, for clients of a coordinator.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// From now on so many bytes a second pass on each connection, each way; of new connections.
+    /// Limits the bandwidth of each new connection, each way.
     pub fn limit(&self, bytes_per_second: usize) {
         self.link.change(|state| state.bytes_per_second = bytes_per_second);
     }
 
-    /// From now on nothing passes, and nobody is told.
+    /// Blocks everything from now on, without closing connections.
     pub fn partition(&self) {
         self.link.change(|state| state.held = Some(Held::Everything));
     }
 
-    /// From now on nothing passes to the target, and all that it sends still does.
+    /// Blocks bytes to the target from now on, but not those that it sends.
     pub fn partition_to_target(&self) {
         self.link.change(|state| state.held = Some(Held::ToTarget));
     }
 
-    /// What has waited passes.
+    /// Forwards waiting bytes.
     pub fn heal(&self) {
         self.link.change(|state| state.held = None);
     }
 
-    /// Ends all connections; new ones are welcome.
+    /// Ends all connections; new ones are accepted.
     pub fn cut(&self) {
         self.link.change(State::cut);
     }
@@ -115,7 +115,7 @@ impl Drop for Proxy {
             state.closed = true;
             state.cut();
         });
-        // Wakes the listener, which then sees that it is over.
+        // Wakes the listener, which then notices the end.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -138,7 +138,7 @@ impl Link {
         self.changed.notify_all();
     }
 
-    /// Returns when bytes may pass, with the delay; `None` when all is over.
+    /// Returns when bytes may pass, with the delay; `None` at the end.
     fn await_passage(&self, to_target: bool) -> Option<Duration> {
         let state = self.lock();
         let waits = |state: &mut State| {
@@ -164,7 +164,7 @@ impl Link {
                 return;
             };
             self.lock().streams.push(kept);
-            // A slow network takes no more than it has room for.
+            // A slow network accepts only as many bytes as it has room for.
             let is_slow = self.lock().bytes_per_second > 0;
             let (sender, receiver) = sync_channel(if is_slow { PIECES_WAITING_MAX } else { PIECES_MAX });
             let link = self.clone();
@@ -203,7 +203,7 @@ fn read_all(mut from: TcpStream, pieces: &SyncSender<(Instant, Vec<u8>)>) {
 mod tests {
     use super::*;
 
-    /// A server that sends back what it gets.
+    /// An echo server.
     fn echo() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_pass_both_ways_and_late() {
+    fn bytes_pass_both_ways_with_a_delay() {
         let proxy = Proxy::start(echo(), Duration::from_millis(30));
         let mut stream = TcpStream::connect(proxy.address()).expect("it listens");
         let started = Instant::now();

@@ -1,8 +1,8 @@
-//! Variety that follows from a printed seed.
+//! Random numbers derived from a printed seed.
 
 use probe::mix;
 
-/// A stream of numbers that follow from a seed.
+/// A stream of numbers derived from a seed.
 pub struct Random(u64);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// The seed that `SATEEN_SEED` names, so that a failure can be seen again, else `usual`. Printed.
+/// The seed in `SATEEN_SEED`, to reproduce a failure, or else `usual`. It is printed.
 pub fn seed(usual: u64) -> u64 {
     let seed = match std::env::var("SATEEN_SEED") {
         Ok(text) => text.parse().expect("SATEEN_SEED is a number"),

@@ -1,4 +1,4 @@
-//! Modules written as text: good ones, and hostile ones that speak the ABI by hand.
+//! Modules written as text: good ones, and hostile ones that call the ABI directly.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub const IMPORTS: &str = r#"
     (import "sateen" "hold" (func $hold (param i32 i32)))
     (import "sateen" "measure" (func $measure (param i32 i32 i32 i32) (result i32)))"#;
 
-/// What every app has besides: the marker of the ABI, a page of memory, and in it the name `j` of a job
+/// The rest of every app: the marker of the ABI, a page of memory, and in it the name `j` of a job
 /// at 16 and the outcome `42` at 64, four bytes long.
 pub const FRAME: &str = r#"
     (memory (export "memory") 1)
@@ -45,10 +45,10 @@ pub const FRAME: &str = r#"
 /// The place of the outcome `42`, as an entry point returns it.
 pub const GOOD: &str = "(i64.const 0x4000000004)";
 
-/// A job named `j` that gives nothing.
+/// A job named `j` with an empty result.
 pub const JOB: &str = r#"(func (export "sateen_job_j") (param i32) (result i64) (i64.const 0))"#;
 
-/// An app whose entry point does `body` and then returns 42. It has a job `j`.
+/// An app whose entry point runs `body` and then returns 42. It has a job `j`.
 pub fn app(body: &str) -> String {
     app_with(JOB, body)
 }
@@ -117,14 +117,14 @@ pub fn run(engine: &Engine, module: &[u8]) -> Result<Finished, RunError> {
     finish(Run::start(&app, RunOptions { threads: 2, ..RunOptions::default() })?)
 }
 
-/// What a hostile module should come to.
+/// The expected end of a hostile module.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
-    /// It harms nobody and returns 42.
+    /// It does no harm and returns 42.
     Fine,
-    /// Refused before anything of it runs.
+    /// It is refused before any of it runs.
     Refused(&'static str),
-    /// It breaks the ABI, which is its own failure.
+    /// It breaks the ABI, which counts as its failure.
     Broken(&'static str),
     /// It traps.
     Trap(&'static str),
@@ -134,7 +134,7 @@ pub enum End {
     Limit(&'static str),
 }
 
-/// Runs the module in text and asserts how it ends; afterwards a good app runs on the same engine.
+/// Runs the module in text and asserts its end; afterwards a good app must run on the same engine.
 #[track_caller]
 pub fn ends(name: &str, text: &str, end: End) {
     ends_under(&tight(), name, &bytes(text), end);
@@ -163,7 +163,7 @@ pub fn ends_under(limits: &Limits, name: &str, module: &[u8], end: End) {
     goes_on(&engine, name);
 }
 
-/// Asserts that a good app runs on `engine`, whatever ran before.
+/// Asserts that a good app runs on `engine`, after any other module.
 #[track_caller]
 pub fn goes_on(engine: &Engine, after: &str) {
     let good = run(engine, &bytes(&app("(call $take (i32.const 1024))")));

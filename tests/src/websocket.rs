@@ -1,10 +1,10 @@
-//! A websocket client that breaks the rules: it says whatever bytes it is given.
+//! A websocket client that breaks the rules: it sends any bytes that it is given.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Whoever is cut off learns it within that.
+/// Maximum time until a client notices that it is cut off.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection after the handshake.
@@ -14,7 +14,7 @@ impl WebSocket {
     /// Connects and shakes hands.
     ///
     /// # Panics
-    /// When the server does not want it.
+    /// When the server refuses it.
     #[track_caller]
     pub fn connect(address: SocketAddr, path: &str) -> Self {
         let mut stream = TcpStream::connect(address).expect("somebody listens");
@@ -35,7 +35,7 @@ impl WebSocket {
         Self(stream)
     }
 
-    /// Sends a binary message. One that is not read to its end was cut off already: that is no error.
+    /// Sends a binary message. If it cannot be sent completely, the client was cut off, which is not an error.
     pub fn send(&mut self, message: &[u8]) {
         let mut frame = vec![0x82];
         // The mask bit is set and the mask is zero.
@@ -60,7 +60,7 @@ impl WebSocket {
         let _ = self.0.write_all(bytes);
     }
 
-    /// All that comes until the other side ends the connection.
+    /// All bytes received until the other side ends the connection.
     ///
     /// # Panics
     /// When it does not.
@@ -70,7 +70,7 @@ impl WebSocket {
     }
 }
 
-/// Says `bytes` to whoever listens, without any handshake; gives what comes until it ends the
+/// Sends `bytes` to a server, without any handshake; returns all bytes received until the server ends the
 /// connection.
 ///
 /// # Panics

@@ -1,6 +1,6 @@
-//! Apps in other languages than Rust keep the same promises, and give the same answers.
+//! Apps in languages other than Rust obey the same rules, and give the same answers.
 //!
-//! `cargo xtask test` builds them, and installs what that needs where it can.
+//! `cargo xtask test` builds them, and installs the compilers if possible.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -76,7 +76,7 @@ fn wrong_words_are_bad_input_in_every_language() {
 }
 
 #[test]
-fn words_that_no_app_understands_are_named_in_every_language() {
+fn unknown_words_are_named_in_every_language() {
     for app in QUEENS {
         for words in
             [&["--frobnicate"][..], &["8", "--frobnicate"], &["--frobnicate", "8"], &["--frobnicate=8"]]
@@ -112,14 +112,14 @@ fn dropped_jobs_are_aborted() {
 }
 
 #[test]
-fn a_failed_job_fails_who_syncs_it() {
+fn a_failed_job_fails_its_parent() {
     for threads in ["1", "4"] {
         refuses(C, &["--function", "fails", "--threads", threads], 1, &["sulk", "seven will not do"]);
     }
 }
 
 #[test]
-fn inputs_and_the_log_are_there() {
+fn inputs_and_the_log_work() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), b"\x00bytes\xff").expect("written");
     let input = format!("some={}", file.path().display());

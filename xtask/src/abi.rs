@@ -1,4 +1,4 @@
-//! The constants of the ABI in the SDKs for C and AssemblyScript, taken from the crate `abi`.
+//! Writes the ABI's constants, from the crate `abi`, into the SDKs for C and AssemblyScript.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,11 +8,11 @@ use sateen_abi::{Fault, answer, kind, outcome, word};
 
 use crate::shell::root;
 
-/// Where the constants begin and end in a file; what is between is written.
+/// Marks around the constants in a file; the text between them is generated.
 const BEGIN: &str = "[constants: `cargo xtask abi` writes what follows]";
 const END: &str = "[end of constants]";
 
-/// A constant, and the type that AssemblyScript wants it to have: an address or a number.
+/// A constant, and its type in AssemblyScript: an address or a number.
 struct Constant {
     name: &'static str,
     value: u32,
@@ -27,14 +27,14 @@ const fn place(name: &'static str, value: usize) -> Constant {
     Constant { name, value: value as u32, is_place: true }
 }
 
-/// What these SDKs use, by what it is.
+/// The constants that these SDKs use, in groups.
 const CONSTANTS: [(&str, &[Constant]); 6] = [
     (
         "Faults, for `fail`.",
         &[number("FAULT_CHILD", Fault::Child as u32), number("FAULT_ENCODING", Fault::Encoding as u32)],
     ),
     (
-        "What `sync` answers, in its upper half.",
+        "The upper half of an answer of `sync`.",
         &[
             number("SYNC_DONE", answer::DONE),
             number("SYNC_RECLAIMED", answer::RECLAIMED),
@@ -43,7 +43,7 @@ const CONSTANTS: [(&str, &[Constant]); 6] = [
         ],
     ),
     (
-        "Where the control words are, and where those begin that are the guest's own.",
+        "Places of the control words, and the length of those that every guest has.",
         &[
             place("WORD_LIMIT", word::LIMIT),
             place("WORD_FLOOR", word::FLOOR),
@@ -53,7 +53,7 @@ const CONSTANTS: [(&str, &[Constant]); 6] = [
         ],
     ),
     (
-        "What `limit` and `floor` may be.",
+        "Special values of `limit` and `floor`.",
         &[
             number("LIMIT_ALARM", word::ALARM),
             number("LIMIT_CLOSED", word::CLOSED),
@@ -62,7 +62,7 @@ const CONSTANTS: [(&str, &[Constant]); 6] = [
         ],
     ),
     (
-        "Where the words of a job kind are, and how many bytes of it the host knows.",
+        "Places of a job kind's words, and the length of the part that the host knows.",
         &[
             place("KIND_COARSE", kind::COARSE),
             place("KIND_NUMBER", kind::NUMBER),
@@ -72,7 +72,7 @@ const CONSTANTS: [(&str, &[Constant]); 6] = [
         ],
     ),
     (
-        "What an entry point returns.",
+        "An entry point's outcome.",
         &[
             number("OUTCOME_TEXT", outcome::TEXT),
             number("OUTCOME_BYTES", outcome::BYTES),
@@ -82,10 +82,10 @@ const CONSTANTS: [(&str, &[Constant]); 6] = [
     ),
 ];
 
-/// How a language writes them.
+/// Writes a group of constants in a language.
 type Written = fn(about: &str, constants: &[Constant]) -> String;
 
-/// The files, and how they write them.
+/// The files, and how each writes constants.
 const FILES: [(&str, Written); 2] =
     [("guest-sdk/c/sateen.h", in_c), ("guest-sdk/assemblyscript/sateen.ts", in_assemblyscript)];
 
@@ -106,12 +106,12 @@ fn in_assemblyscript(about: &str, constants: &[Constant]) -> String {
     text
 }
 
-/// The file's text with the constants as they are.
+/// The file's text with up-to-date constants.
 fn with_constants(text: &str, written: Written) -> Result<String> {
-    let (before, rest) = text.split_once(BEGIN).context("there is no mark where constants begin")?;
+    let (before, rest) = text.split_once(BEGIN).context("the mark before the constants is missing")?;
     let (head, rest) = rest.split_once('\n').context("nothing follows the mark")?;
-    let (old, after) = rest.split_once(END).context("there is no mark where constants end")?;
-    // The mark's line begins with what makes it a comment.
+    let (old, after) = rest.split_once(END).context("the mark after the constants is missing")?;
+    // The mark's line begins with the comment sign.
     let comment = old.rsplit('\n').next().unwrap_or_default();
     let constants: String = CONSTANTS.iter().map(|(about, constants)| written(about, constants)).collect();
     Ok(format!("{before}{BEGIN}{head}\n{constants}{comment}{END}{after}"))
@@ -136,7 +136,7 @@ mod tests {
         for (path, written) in FILES {
             let text = fs::read_to_string(root().join(path)).expect("a file");
             let is = with_constants(&text, written).expect("marks");
-            assert!(is == text, "{path}: `cargo xtask abi` brings its constants up to date");
+            assert!(is == text, "{path}: its constants are outdated; run `cargo xtask abi`");
         }
     }
 }

@@ -14,7 +14,7 @@ const BINARIES: [&str; 4] = ["sateen", "cargo-sateen", "sateen-host", "sateen-co
 /// The packages of these programs.
 pub const PROGRAMS: [&str; 3] = ["sateen-cli", "sateen-host", "sateen-coordinator"];
 
-/// Where a built binary is.
+/// The path of a built binary.
 pub fn dist(name: &str) -> PathBuf {
     root().join("dist").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
@@ -25,41 +25,40 @@ pub fn build() -> Result<()> {
     build_apps("sample-apps", "apps", false)
 }
 
-/// As `build`, with everything else that tests need; compilers that only some apps need are installed where that can be
-/// done.
+/// As `build`, with everything else that tests need; compilers that only some apps need are installed if possible.
 pub fn build_with_tests() -> Result<()> {
     build_programs(&["--workspace", "--all-targets"])?;
     build_apps("sample-apps", "apps", true)?;
-    // The tests' own app in Rust is built by them, as a user would.
+    // Tests build their own Rust app themselves, as a user would.
     fs::create_dir_all(root().join("dist/tests"))?;
     build_app(&root().join("tests/apps/conformance-c"), &root().join("dist/tests/conformance-c.wasm"), true)
 }
 
-/// Builds the dashboard and the programs with one app, for the integration test `test`. With a test among the targets, cargo
-/// settles on the features that it has for all tests, so nothing is built twice.
+/// Builds the dashboard and the programs with one app, for the integration test `test`. With a test among the targets,
+/// cargo selects the same features as for all tests, so nothing is built twice.
 pub fn build_for_test(test: &str, app: &str) -> Result<()> {
     build_programs(&["--workspace", "--bins", "--test", test])?;
     build_rust_app("sample-apps", "apps", app)
 }
 
-/// Builds the dashboard, the programs and one app, and nothing of tests and benches. A test sees to it that the features
-/// are those of the whole workspace, so that the engine is not built again for it.
+/// Builds the dashboard, the programs and one app, without tests and benches. A test checks that the features
+/// are those of the whole workspace, so that the engine is not built twice.
 pub fn build_to_show(app: &str) -> Result<()> {
     let packages: Vec<&str> = PROGRAMS.iter().flat_map(|package| ["--package", package]).collect();
     build_programs(&[&packages[..], &["--bins"]].concat())?;
     build_rust_app("sample-apps", "apps", app)
 }
 
-/// Builds the dashboard and what `words` tell cargo to, then copies the programs to `dist/`.
+/// Builds the dashboard and runs cargo with `words`, then copies the programs to `dist/`.
 fn build_programs(words: &[&str]) -> Result<()> {
     wasm_target()?;
-    // First, for the coordinator has it in itself.
+    // First, as the coordinator embeds it.
     web_ui::build()?;
     aside(cargo(["build", "--release", "--locked"].iter().chain(words)))?;
     fs::create_dir_all(root().join("dist"))?;
     for binary in BINARIES {
         let from = built(binary)?;
-        // Not over a file that may be running: a new one in its place.
+        // The old file may be running: it is replaced by a new file, not overwritten.
         let _ = fs::remove_file(dist(binary));
         fs::copy(&from, dist(binary)).with_context(|| format!("{} cannot be copied", from.display()))?;
     }
@@ -67,7 +66,7 @@ fn build_programs(words: &[&str]) -> Result<()> {
 }
 
 /// Builds every app in `folder` to `dist/OUTPUT/NAME.wasm`. With `install`, compilers that only some apps need are
-/// installed where that can be done.
+/// installed if possible.
 fn build_apps(folder: &str, output: &str, install: bool) -> Result<()> {
     for app in apps(folder)? {
         if root().join(folder).join(&app).join("Cargo.toml").is_file() {
@@ -86,14 +85,14 @@ fn build_rust_app(folder: &str, output: &str, app: &str) -> Result<()> {
     aside(build)
 }
 
-/// The file of an app's module, in a folder that exists.
+/// The path of an app's module; its folder is created.
 fn module(output: &str, app: &str) -> Result<PathBuf> {
     let folder = root().join("dist").join(output);
     fs::create_dir_all(&folder)?;
     Ok(folder.join(format!("{app}.wasm")))
 }
 
-/// Builds the sample apps in Rust once more, without the checks of what travels.
+/// Builds the Rust sample apps again, without the checks of parameters and results.
 fn build_unchecked() -> Result<()> {
     let folder = root().join("dist/bench/unchecked");
     fs::create_dir_all(&folder)?;
@@ -121,7 +120,7 @@ fn apps(folder: &str) -> Result<Vec<String>> {
     Ok(apps)
 }
 
-/// Where cargo puts what it builds, which this user's settings may have moved.
+/// Cargo's target folder, which the user's settings may have moved.
 pub fn target_folder() -> Result<PathBuf> {
     let output = cargo(["metadata", "--no-deps", "--format-version=1"]).output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
@@ -129,12 +128,12 @@ pub fn target_folder() -> Result<PathBuf> {
     Ok(PathBuf::from(folder))
 }
 
-/// Where cargo has put a program of the workspace.
+/// The path of a workspace program built by cargo.
 fn built(program: &str) -> Result<PathBuf> {
     Ok(target_folder()?.join("release").join(format!("{program}{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// `cargo xtask bench …`: builds, then hands over to the crate `bench`, whose stdout is this one's.
+/// `cargo xtask bench …`: builds, then runs the crate `bench` with this process's stdout.
 pub fn bench(arguments: &[&str]) -> Result<()> {
     build()?;
     build_apps("bench/apps", "bench", false)?;
@@ -142,7 +141,7 @@ pub fn bench(arguments: &[&str]) -> Result<()> {
         build_unchecked()?;
     }
     run(command(built("bench")?, arguments))?;
-    // What was saved is on the bench's own page; the README has some of it.
+    // Saved figures are on the bench's own page; the README shows some of them.
     figures::write()
 }
 
@@ -152,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// The packages that cargo builds for `words`, each with its features behind a bar.
+    /// The packages that cargo builds for `words`, each followed by a bar and its features.
     fn packages(words: &[&str]) -> BTreeSet<String> {
         let mut tree = cargo(["tree", "--locked", "--edges", "normal,build", "--prefix", "none"]);
         tree.args(["--format", "{p}|{f}"]).args(words);
@@ -162,9 +161,9 @@ mod tests {
         text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
     }
 
-    /// Otherwise `demo` and the tests each build an engine of their own.
+    /// With other features, `demo` and the tests would each build their own engine.
     #[test]
-    fn what_is_shown_has_the_features_of_the_workspace() {
+    fn the_demo_has_the_features_of_the_workspace() {
         let words: Vec<&str> = PROGRAMS.iter().flat_map(|package| ["--package", package]).collect();
         let (shown, all) = (packages(&words), packages(&["--workspace"]));
         let other: Vec<_> = shown.difference(&all).collect();

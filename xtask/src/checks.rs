@@ -1,4 +1,4 @@
-//! `cargo xtask check`: what CI looks at before it tests.
+//! `cargo xtask check`: CI's checks before the tests.
 
 use anyhow::Result;
 
@@ -7,7 +7,7 @@ use crate::setup::{cargo_tool, wasm_target};
 use crate::shell::{cargo, run};
 use crate::{docs, figures, prose, shape};
 
-/// The SDK and an app that uses all of it, as wasm.
+/// The SDK and an app, checked as wasm.
 const WASM_PACKAGES: [&str; 4] = ["--package", "sateen", "--package", "fib"];
 
 /// Formatting, lints for both targets, documentation, pages, the protocol's purity, licences and advisories.
@@ -29,13 +29,13 @@ pub fn check() -> Result<()> {
     deny()
 }
 
-/// Licences, sources and banned crates must pass. Advisories come from a database that is fetched;
-/// where it cannot be, that is said and the rest still counts.
+/// Checks licences, sources and banned crates, which must pass, and advisories. If their database cannot be
+/// fetched, a warning is printed and the other checks still count.
 fn deny() -> Result<()> {
     cargo_tool("cargo-deny", "0.20.2")?;
     run(cargo(["deny", "--locked", "check", "licenses", "bans", "sources"]))?;
     if run(cargo(["deny", "--locked", "fetch", "db"])).is_err() {
-        eprintln!("WARNING: the advisory database cannot be fetched from here; advisories were NOT checked");
+        eprintln!("WARNING: the advisory database cannot be fetched; advisories were NOT checked");
         return Ok(());
     }
     run(cargo(["deny", "--locked", "check", "advisories"]))

@@ -15,7 +15,7 @@ pub fn archive() -> PathBuf {
     root().join("tests/fuzz/corpus.tar.gz")
 }
 
-/// Unpacks `archive` to `folder`, in place of what is there.
+/// Unpacks `archive` to `folder`, replacing the folder's contents.
 pub fn unpack(archive: &Path, folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -27,7 +27,7 @@ pub fn unpack(archive: &Path, folder: &Path) -> Result<()> {
         .with_context(|| format!("{} cannot be unpacked", archive.display()))
 }
 
-/// Packs the files in the folders below `folder`. The same files give the same bytes, whoever packs them and whenever.
+/// Packs the files in the folders below `folder`. The archive's bytes depend only on the files, not on user or time.
 pub fn pack(folder: &Path, archive: &Path) -> Result<()> {
     let file = File::create(archive).with_context(|| archive.display().to_string())?;
     let mut builder = Builder::new(GzBuilder::new().write(file, Compression::best()));
@@ -44,21 +44,21 @@ pub fn pack(folder: &Path, archive: &Path) -> Result<()> {
     builder.into_inner()?.finish()?.sync_all().with_context(|| archive.display().to_string())
 }
 
-/// Puts `file` into the corpus of the target whose name it begins with, as those that break a target do. What is unpacked
-/// at `folder` is the corpus before.
+/// Adds `file` to the corpus of the target whose name begins the file's name, as in names of inputs that broke a
+/// target. The corpus so far is unpacked at `folder`.
 pub fn add(file: &Path, targets: &[&str], folder: &Path) -> Result<()> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let target = targets.iter().find(|target| name.starts_with(&format!("{target}-")));
     let target = target.with_context(|| {
-        format!("the name of {} does not begin with that of a target: {}", file.display(), targets.join(", "))
+        format!("the name of {} does not begin with a target's name: {}", file.display(), targets.join(", "))
     })?;
     let place = folder.join(target).join(&name);
-    ensure!(!place.exists(), "the corpus of {target} has a file {name} already");
+    ensure!(!place.exists(), "the corpus of {target} already has a file {name}");
     fs::copy(file, place).with_context(|| file.display().to_string())?;
     Ok(())
 }
 
-/// What is in a folder, sorted.
+/// The entries of a folder, sorted.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -70,7 +70,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    /// A folder of this test's own, empty.
+    /// An empty folder for one test.
     fn scratch(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("sateen-corpus-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_archive_is_what_packing_its_files_gives() {
+    fn packing_the_archives_files_again_gives_the_same_bytes() {
         let folder = scratch("again");
         unpack(&archive(), &folder.join("files")).expect("it is whole");
         let again = folder.join("again.tar.gz");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_broke_a_target_goes_to_its_corpus() {
+    fn an_input_that_broke_a_target_is_added_to_its_corpus() {
         let folder = scratch("add");
         for target in ["host", "frames"] {
             fs::create_dir_all(folder.join("corpus").join(target)).expect("a folder can be made");

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: a grid on this machine, a real problem, a host that dies half way, the answer.
+//! `cargo xtask demo`: a grid on this machine, a real problem, a host that dies halfway, the answer.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -18,18 +18,18 @@ use crate::shell::{command, root};
 const QUEENS: &str = "17";
 /// OEIS A000170.
 const ANSWER: &str = "95815104";
-/// Half of the work, in seconds of one core, on a machine of 2026. It need not be exact.
+/// Half of the work, in seconds of one core, on a machine of 2026. A rough figure suffices.
 const HALF_S: f64 = 30.0;
 /// Names and sites. One of the last site is killed.
 const HOSTS: [(&str, &str); 3] = [("ada", "amsterdam"), ("bob", "amsterdam"), ("cyd", "delft")];
-/// Nothing here takes longer.
+/// Maximum duration of each step.
 const PATIENCE: Duration = Duration::from_secs(600);
 const PERIOD: Duration = Duration::from_millis(200);
-/// Where the dashboard usually is.
+/// The dashboard's usual port.
 const USUAL_PORT: u16 = 7700;
 
 /// Builds what is needed, starts a coordinator and three hosts, counts the ways to place 17 queens, and
-/// kills a host half way. Nothing is left running, unless it is told to `stay`.
+/// kills a host halfway. Nothing is left running, except with `stay`.
 pub fn demo(stay: bool) -> Result<()> {
     build_to_show("nqueens")?;
     eprintln!();
@@ -57,13 +57,13 @@ pub fn demo(stay: bool) -> Result<()> {
     eprint!("{}", table(&about, victim));
     eprintln!("Write your own: dist/sateen new queens --template search");
     if stay {
-        eprintln!("The grid goes on at {} until Ctrl-C.", grid.url);
+        eprintln!("The grid keeps running at {} until Ctrl-C.", grid.url);
         grid.stay()?;
     }
     Ok(())
 }
 
-/// A host of the last site that does not have the root job, so that the table tells of jobs and not of
+/// A host of the last site that does not have the root job, so that the table shows the recovery of jobs and not of
 /// the root.
 fn victim(about: &Value) -> &'static str {
     let hosts = about["by_host"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -72,7 +72,7 @@ fn victim(about: &Value) -> &'static str {
     HOSTS.iter().rev().map(|(name, _)| *name).find(|name| !has_root(name)).unwrap_or(HOSTS[0].0)
 }
 
-/// What was saved, and what it cost.
+/// A table of the recovered work and its cost.
 fn table(about: &Value, victim: &str) -> String {
     let count = |name: &str| about["jobs"][name].as_u64().unwrap_or(0).to_string();
     let figure = |value: &Value| value.as_f64().unwrap_or_default();
@@ -81,20 +81,20 @@ fn table(about: &Value, victim: &str) -> String {
     let lost_s = figure(&about["lost_work_s"]);
     let seconds = |seconds: f64| format!("{seconds:.1} s");
     let rows = [
-        ("stolen", count("stolen"), "jobs that went from host to host"),
-        ("recorded", count("recorded"), "results that were put down in case of a crash"),
-        ("redone", count("redone"), "jobs that the dead host had not finished, and that others began again;"),
+        ("stolen", count("stolen"), "jobs that moved from host to host"),
+        ("recorded", count("recorded"), "results that were recorded in case of a crash"),
+        ("redone", count("redone"), "jobs that the dead host had not finished, begun again by others;"),
         ("reused", count("reused"), "recorded results below them did not have to be computed again,"),
-        ("adopted", count("adopted"), "jobs below them went on where they ran"),
+        ("adopted", count("adopted"), "jobs below them that continued where they ran"),
         ("all work", seconds(figure(&about["work_s"])), "of processor time, all hosts together:"),
-        ("answer", seconds(figure(&about["answer_work_s"])), "of it are in the answer,"),
-        ("lost", seconds(lost_s), "of it were done twice"),
-        ("dead host", seconds(dead_s), "of it were the dead host's until it was killed:"),
-        ("kept", seconds((dead_s - lost_s).max(0.0)), "of that are in the answer,"),
+        ("answer", seconds(figure(&about["answer_work_s"])), "of it is in the answer,"),
+        ("lost", seconds(lost_s), "of it was done twice"),
+        ("dead host", seconds(dead_s), "of it was the dead host's until it was killed:"),
+        ("kept", seconds((dead_s - lost_s).max(0.0)), "of that is in the answer,"),
         (
             "saved",
             seconds(figure(&about["saved_work_s"])),
-            "are behind the results that were reused or adopted",
+            "went into the results that were reused or adopted",
         ),
     ];
     let mut text = String::new();
@@ -104,7 +104,7 @@ fn table(about: &Value, victim: &str) -> String {
     text
 }
 
-/// Real processes on loopback, with data that is thrown away with them.
+/// Real processes on loopback, with temporary data folders.
 struct Grid {
     coordinator: Child,
     hosts: Vec<(&'static str, Child)>,
@@ -136,7 +136,7 @@ impl Grid {
         Ok(grid)
     }
 
-    /// What `dist/sateen WORDS…` prints.
+    /// The output of `dist/sateen WORDS…`.
     fn sateen(&self, words: &[&str]) -> Result<String> {
         let output = command(dist("sateen"), words).env("SATEEN_COORDINATOR", &self.url).output()?;
         if !output.status.success() {
@@ -149,7 +149,7 @@ impl Grid {
     fn await_hosts(&self, count: usize) -> Result<()> {
         let started = Instant::now();
         loop {
-            // Until it listens, the command fails.
+            // Until the coordinator listens, the command fails.
             if let Ok(text) = self.sateen(&["hosts", "--json"])
                 && let Ok(Value::Array(hosts)) = serde_json::from_str(&text)
                 && hosts.iter().filter(|host| host["connected"] == true).count() == count
@@ -157,13 +157,13 @@ impl Grid {
                 return Ok(());
             }
             if started.elapsed() > Duration::from_secs(30) {
-                bail!("the grid does not start; what its processes say:\n{}", self.logs());
+                bail!("the grid does not start; the logs of its processes:\n{}", self.logs());
             }
             thread::sleep(PERIOD);
         }
     }
 
-    /// Waits until the run is over, or as `wanted`.
+    /// Waits until the run is over or meets the condition `wanted`.
     fn await_run(&self, run: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         let started = Instant::now();
         loop {
@@ -183,13 +183,13 @@ impl Grid {
 
     fn kill(&mut self, name: &str) {
         for (_, host) in self.hosts.iter_mut().filter(|(of, _)| *of == name) {
-            // One that is gone already is as dead as it can be.
+            // A process that has already exited needs no kill.
             let _ = host.kill();
             let _ = host.wait();
         }
     }
 
-    /// Until the coordinator ends, which Ctrl-C tells it to.
+    /// Waits until the coordinator exits, as it does on Ctrl-C.
     fn stay(&mut self) -> Result<()> {
         self.coordinator.wait()?;
         Ok(())
@@ -213,7 +213,7 @@ impl Drop for Grid {
     }
 }
 
-/// Starts a process with a data folder and a log of its own in `folder`.
+/// Starts a process with its own data folder and log in `folder`.
 fn start(mut command: Command, name: &str, folder: &Path) -> Result<Child> {
     let log = File::create(folder.join(format!("{name}.log")))?;
     command.arg("--data-dir").arg(folder.join(name));

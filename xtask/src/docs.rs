@@ -1,7 +1,7 @@
-//! `cargo xtask docs`: the book under docs/, whose code is that of files that CI compiles.
+//! `cargo xtask docs`: the book under docs/, whose code comes from files that CI compiles.
 //!
-//! Pages are read as files, too, so the code stands in them, between `<!-- from FILE:ANCHOR -->` and `<!-- end -->`.
-//! `cargo xtask docs` writes it anew, and a test holds it against the files.
+//! People also read pages as plain files, so pages contain the code, between `<!-- from FILE:ANCHOR -->` and
+//! `<!-- end -->`. `cargo xtask docs` updates it, and a test compares it with the files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn docs() -> Result<()> {
             .with_context(|| format!("the code of {}", page.display()))?;
         if fresh != text {
             fs::write(&page, fresh).with_context(|| page.display().to_string())?;
-            eprintln!("{}: its code was written anew", page.display());
+            eprintln!("{}: its code was updated", page.display());
         }
     }
     check()?;
@@ -33,7 +33,7 @@ pub fn docs() -> Result<()> {
     Ok(())
 }
 
-/// Whether every page is in the book's summary, and every page and file that is named is there.
+/// Checks that every page is in the book's summary, and that every linked page and file exists.
 pub fn check() -> Result<()> {
     let folder = root().join("docs");
     let pages = pages(&folder)?;
@@ -58,14 +58,14 @@ pub fn check() -> Result<()> {
         let fresh = with_code(&text, beside).with_context(|| format!("the code of {}", page.display()))?;
         ensure!(
             fresh == text,
-            "code in {} is not that of the file it is from; `cargo xtask docs` writes it anew",
+            "code in {} differs from its source file; run `cargo xtask docs`",
             page.display()
         );
     }
     Ok(())
 }
 
-/// A page in the folder `beside`, with the code that its comments name.
+/// The text of a page in the folder `beside`, with up-to-date code from the files that its comments name.
 fn with_code(text: &str, beside: &Path) -> Result<String> {
     const BEGIN: &str = "<!-- from ";
     const END: &str = "<!-- end -->";
@@ -73,12 +73,12 @@ fn with_code(text: &str, beside: &Path) -> Result<String> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(BEGIN) {
         let (name, after) =
-            after.split_once(" -->\n").context("`<!-- from FILE -->` has a line of its own")?;
+            after.split_once(" -->\n").context("`<!-- from FILE -->` must have a line of its own")?;
         let (_, after) = after.split_once(END).with_context(|| format!("no `{END}` after {name}"))?;
         let (path, anchor) = name.split_once(':').unwrap_or((name, ""));
         let source = fs::read_to_string(beside.join(path)).with_context(|| name.to_owned())?;
         let code = part(&source, anchor).with_context(|| name.to_owned())?;
-        // The line of a closing anchor begins before it.
+        // The closing anchor's line is not part of the code.
         let code =
             if anchor.is_empty() { code } else { code.rsplit_once('\n').map_or(code, |(code, _)| code) };
         let code: Vec<&str> = code.lines().filter(|line| !line.contains("ANCHOR")).collect();
@@ -88,7 +88,7 @@ fn with_code(text: &str, beside: &Path) -> Result<String> {
             Some("ts") => "typescript",
             other => other.unwrap_or_default(),
         };
-        ensure!(!code.contains("```"), "{name} has a fence in it");
+        ensure!(!code.contains("```"), "{name} contains a code fence");
         fresh.push_str(&format!(
             "{before}{BEGIN}{name} -->\n```{language}\n{}\n```\n{END}",
             code.trim_matches('\n')
@@ -98,11 +98,11 @@ fn with_code(text: &str, beside: &Path) -> Result<String> {
     Ok(fresh + rest)
 }
 
-/// Whether the files are there that `page` links to. In the book, links of what a page includes are
-/// from that page.
+/// Checks that the files exist that `page` links to. In the book, links in included text are relative to
+/// the including page.
 fn all_there<'a>(page: &Path, mut links: impl Iterator<Item = &'a str>) -> Result<()> {
     let missing = links.find(|link| !page.with_file_name(link).is_file());
-    ensure!(missing.is_none(), "{} links to {}, which is not there", page.display(), missing.unwrap_or(""));
+    ensure!(missing.is_none(), "{} links to {}, which does not exist", page.display(), missing.unwrap_or(""));
     Ok(())
 }
 
@@ -121,23 +121,23 @@ fn pages(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-/// The files that `{{#include …}}` names, and the anchor in each, empty for all of it.
+/// The files that `{{#include …}}` names, each with its anchor, empty for the whole file.
 fn includes(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let found = text.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}"));
     found.map(|(name, _)| name.trim().split_once(':').unwrap_or((name.trim(), "")))
 }
 
-/// What of a file lies between the comments of `anchor`.
+/// The part of a file between the comments of `anchor`.
 fn part<'a>(text: &'a str, anchor: &str) -> Result<&'a str> {
     if anchor.is_empty() {
         return Ok(text);
     }
     let between = |start: &str, end: &str| Some(text.split_once(start)?.1.split_once(end)?.0);
     between(&format!("ANCHOR: {anchor}"), &format!("ANCHOR_END: {anchor}"))
-        .with_context(|| format!("`ANCHOR: {anchor}` and `ANCHOR_END: {anchor}` are not in it"))
+        .with_context(|| format!("`ANCHOR: {anchor}` and `ANCHOR_END: {anchor}` are missing"))
 }
 
-/// The files that `](…)` links to, without places within; not those of the web.
+/// The files that `](…)` links to, without their fragments; web links are left out.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let found = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
     found
@@ -150,14 +150,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_page_names_is_found() {
+    fn links_and_includes_are_found() {
         let text = "[a](a.md#part) {{#include ../b.rs:part}} [web](https://c.d) ![e](e.png)\n[f](#here)";
         assert_eq!(links(text).collect::<Vec<_>>(), ["a.md", "e.png"]);
         assert_eq!(includes(text).collect::<Vec<_>>(), [("../b.rs", "part")]);
     }
 
     #[test]
-    fn code_is_that_of_its_file() {
+    fn code_comes_from_its_file() {
         let folder = root().join("docs");
         let page = "a\n<!-- from ../cli/templates/fib.rs -->\nold\n<!-- end -->\nb\n";
         let fresh = with_code(page, &folder).expect("it is there");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_an_anchor_is_not_in_the_book() {
+    fn text_outside_an_anchor_is_not_in_the_book() {
         let text = "[a](a.md)\n<!-- ANCHOR: p -->\n[b](b.md)\n<!-- ANCHOR_END: p -->\n[c](c.md)";
         assert_eq!(part(text, "p").map(|part| links(part).collect()).ok(), Some(vec!["b.md"]));
         assert_eq!(part(text, "").ok(), Some(text));
@@ -182,15 +182,13 @@ mod tests {
         let page = root().join("docs/SUMMARY.md");
         all_there(&page, ["introduction.md"].into_iter()).expect("it is there");
         let found = all_there(&page, ["introduction.md", "scenes/none.png"].into_iter());
-        assert!(
-            found.is_err_and(|error| error
-                .to_string()
-                .ends_with("links to scenes/none.png, which is not there"))
-        );
+        assert!(found.is_err_and(|error| {
+            error.to_string().ends_with("links to scenes/none.png, which does not exist")
+        }));
     }
 
     #[test]
-    fn the_book_is_whole() {
+    fn the_book_is_complete() {
         check().expect("nothing is missing");
     }
 }

@@ -1,6 +1,6 @@
-//! The figures in `README.md` are those of `bench/README.md`, where `cargo xtask bench NAME --save` writes them.
+//! Copies figures to `README.md` from `bench/README.md`, where `cargo xtask bench NAME --save` writes them.
 //!
-//! A row between `<!-- figures -->` and `<!-- end -->` names a bench and a figure; its other cells are written from there.
+//! A row between `<!-- figures -->` and `<!-- end -->` names a bench and a figure; its other cells are copied.
 
 use std::fs;
 
@@ -11,24 +11,21 @@ use crate::shell::root;
 const BEGIN: &str = "<!-- figures -->\n";
 const END: &str = "<!-- end -->";
 
-/// Writes the figures anew, and says so if they were others.
+/// Updates the figures, and reports if any changed.
 pub fn write() -> Result<()> {
     let path = root().join("README.md");
     let (text, fresh) = both()?;
     if fresh != text {
         fs::write(&path, fresh).with_context(|| path.display().to_string())?;
-        eprintln!("README.md: its figures were written anew");
+        eprintln!("README.md: its figures were updated");
     }
     Ok(())
 }
 
-/// Whether the figures are those that were measured last.
+/// Checks that the figures are the latest measurements.
 pub fn check() -> Result<()> {
     let (text, fresh) = both()?;
-    ensure!(
-        text == fresh,
-        "figures in README.md are not those of bench/README.md; `cargo xtask docs` writes them anew"
-    );
+    ensure!(text == fresh, "figures in README.md differ from bench/README.md; run `cargo xtask docs`");
     Ok(())
 }
 
@@ -40,7 +37,7 @@ fn both() -> Result<(String, String)> {
     Ok((text, fresh))
 }
 
-/// The text, with the cells of its figures from the page of what was measured.
+/// The text, with the cells of its figures from the page of measurements.
 fn with_figures(text: &str, measured: &str) -> Result<String> {
     let (before, rest) = text.split_once(BEGIN).with_context(|| format!("there is no {BEGIN}"))?;
     let (table, after) = rest.split_once(END).with_context(|| format!("there is no {END}"))?;
@@ -74,7 +71,7 @@ mod tests {
     const MEASURED: &str = "| start | a | 2 ms | 1 … 3 | nothing, 1 ms | ≤ 3 | yes |\n";
 
     #[test]
-    fn cells_are_those_that_were_measured() {
+    fn cells_are_copied_from_the_measurements() {
         let text = "x\n<!-- figures -->\n| h |\n| --- |\n| start | a | | |\n<!-- end -->\ny";
         let fresh = with_figures(text, MEASURED).expect("it is there");
         assert!(fresh.contains("| start | a | 2 ms | nothing, 1 ms |\n<!-- end -->\ny"), "{fresh}");

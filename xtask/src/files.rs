@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Folders with nothing of ours in them.
+/// Folders without files of this project.
 pub const NOT_OURS: [&str; 5] = [".git", "target", "dist", "node_modules", "shots"];
 
-/// Paths of files and folders below `top`, with `/`; those of folders end with one.
+/// Relative paths of files and folders below `top`, separated by `/`; those of folders end with `/`.
 pub fn below(top: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut open = vec![String::new()];

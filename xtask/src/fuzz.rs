@@ -11,16 +11,16 @@ use crate::corpus;
 use crate::shell::{cargo, command, root, run};
 
 const TARGETS: [&str; 3] = ["frames", "host", "coordinator"];
-/// What cargo-fuzz passes, without a sanitizer, which would need nightly.
+/// The flags that cargo-fuzz passes, without a sanitizer, which would need nightly.
 const INSTRUMENTATION: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
 const INPUT_BYTES_MAX: usize = 16 << 10;
-/// A module with fewer counters was built without instrumentation.
+/// A target with fewer counters was built without instrumentation.
 const COUNTERS_MIN: usize = 1000;
 
-/// Runs each target, or those that are named, for so many seconds, all at once; `--seeds` makes the corpus anew, and
-/// `--add` puts a file into it.
+/// Runs each target, or the named ones, for a number of seconds, all at once; `--seeds` rebuilds the corpus, and
+/// `--add` adds a file to it.
 pub fn fuzz(arguments: &[&str]) -> Result<()> {
     let mut seconds = 60;
     let mut named = Vec::new();
@@ -29,10 +29,10 @@ pub fn fuzz(arguments: &[&str]) -> Result<()> {
     while let Some(word) = rest.next() {
         match *word {
             "--seeds" => makes_seeds = true,
-            "--add" => return add(Path::new(rest.next().context("--add is followed by a file")?)),
+            "--add" => return add(Path::new(rest.next().context("--add needs a file")?)),
             "--seconds" => {
                 let number = rest.next().and_then(|word| word.parse().ok());
-                seconds = number.context("--seconds is followed by a number")?;
+                seconds = number.context("--seconds needs a number")?;
             }
             target if TARGETS.contains(&target) => named.push(target),
             other => bail!("there is no fuzz target `{other}`; there are {}", TARGETS.join(", ")),
@@ -44,7 +44,7 @@ pub fn fuzz(arguments: &[&str]) -> Result<()> {
         return make_seeds(&targets);
     }
     corpus::unpack(&corpus::archive(), &unpacked())?;
-    // All at once, one thread each; the results of all of them are told.
+    // All at once, one thread each; all results are reported.
     let failures: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> =
             targets.iter().map(|target| scope.spawn(move || run_target(target, seconds))).collect();
@@ -60,14 +60,14 @@ pub fn fuzz(arguments: &[&str]) -> Result<()> {
     failures.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Everything that is not committed.
+/// The folder of uncommitted files.
 fn folder() -> PathBuf {
     root().join("target/fuzz")
 }
 
 fn build() -> Result<()> {
     let mut build = cargo(["build", "--release", "--locked", "--manifest-path", "tests/fuzz/Cargo.toml"]);
-    // With a target named, build scripts are not instrumented.
+    // With an explicit target triple, build scripts are not instrumented.
     build.args(["--target", &triple()?]).arg("--target-dir").arg(folder());
     build.env("RUSTFLAGS", INSTRUMENTATION);
     run(build)
@@ -77,14 +77,14 @@ fn triple() -> Result<String> {
     let output = command("rustc", ["-vV"]).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let triple = text.lines().find_map(|line| line.strip_prefix("host: "));
-    triple.map(str::to_owned).context("rustc does not say for which machine it is")
+    triple.map(str::to_owned).context("rustc does not name its host machine")
 }
 
 fn binary(target: &str) -> Result<PathBuf> {
     Ok(folder().join(triple()?).join("release").join(target))
 }
 
-/// Where the corpus is unpacked.
+/// The folder with the unpacked corpus.
 fn unpacked() -> PathBuf {
     folder().join("unpacked")
 }
@@ -112,7 +112,7 @@ fn run_target(target: &str, seconds: u64) -> Result<()> {
         if let Some((before, _)) = line.split_once(" inline 8-bit counters") {
             counters = before.rsplit('(').next().and_then(|number| number.parse().ok()).unwrap_or(0);
         }
-        // One line for every new path would bury the rest.
+        // libFuzzer prints a line for every new path, which would bury the rest.
         if !line.contains("\tNEW ") && !line.contains("\tREDUCE ") {
             eprintln!("{target}: {line}");
         }
@@ -121,13 +121,15 @@ fn run_target(target: &str, seconds: u64) -> Result<()> {
         bail!("{target} found an input that breaks it; see {}", artifacts.display());
     }
     if counters < COUNTERS_MIN {
-        bail!("{target} ran blindly: {counters} counters of coverage, so rustc did not instrument it");
+        bail!(
+            "{target} ran without coverage: {counters} counters of coverage, so rustc did not instrument it"
+        );
     }
     Ok(())
 }
 
-/// The corpus: of all that stories tell their machines, what reaches something that the rest does not,
-/// and what is in it already.
+/// Builds the corpus: those of the stories' inputs that reach code that the rest does not,
+/// and the inputs that it already has.
 fn make_seeds(targets: &[&str]) -> Result<()> {
     let seeds = folder().join("seeds");
     let mut stories = cargo(["test", "--locked", "--package", "sateen-protocol", "--test", "stories"]);
@@ -144,7 +146,7 @@ fn make_seeds(targets: &[&str]) -> Result<()> {
     corpus::pack(&unpacked(), &corpus::archive())
 }
 
-/// Puts what broke a target into the corpus.
+/// Adds an input that broke a target to the corpus.
 fn add(file: &Path) -> Result<()> {
     corpus::unpack(&corpus::archive(), &unpacked())?;
     corpus::add(file, &TARGETS, &unpacked())?;

@@ -1,14 +1,15 @@
-//! `cargo xtask bench seeds|histories|planted|mutants`: whether the tests of the protocol can fail. They need no engine.
+//! `cargo xtask bench seeds|histories|planted|mutants`: long runs of the protocol's tests, and whether they find bugs.
+//! They need no engine.
 
 use anyhow::Result;
 
 use crate::shell::{cargo, run};
 
-/// One of the programs that run the simulator, with all that follows.
+/// Runs a program that uses the simulator, with its arguments.
 pub fn simulator(program: &str, arguments: &[&str]) -> Result<()> {
     let package = if program == "histories" { "sateen-histories" } else { "sateen-simulator" };
     let mut command = cargo(["run", "--locked", "-p", package, "--bin", program]);
-    // What plants bugs builds all that computes itself.
+    // `planted` builds everything that computes itself.
     if program != "planted" {
         command.arg("--release");
     }
@@ -16,10 +17,10 @@ pub fn simulator(program: &str, arguments: &[&str]) -> Result<()> {
     run(command)
 }
 
-/// A random sample of what cargo-mutants would change of the protocol (`--sample N`; 0 is all of it), and the share that
-/// unit tests, then stories, then seeds catch.
+/// Tests a random sample of cargo-mutants' mutants of the protocol (`--sample N`; 0 for all), and reports the share
+/// that unit tests, then stories, then seeds catch.
 pub fn mutants(arguments: &[&str]) -> Result<()> {
-    /// Enough to know the share to about three in a hundred.
+    /// Enough to determine the share to about three percent.
     const SAMPLE: &str = "400";
     let mut words = vec!["--until-caught"];
     match arguments.iter().position(|word| *word == "--sample") {

@@ -1,4 +1,4 @@
-//! Apps in other languages than Rust: C, with the distribution's clang and lld, and AssemblyScript, with Node.
+//! Builds apps in languages other than Rust: C, with the distribution's clang and lld, and AssemblyScript, with Node.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 use crate::setup::has;
 use crate::shell::{aside, command, root};
 
-/// Where the C header is.
+/// The folder of the C header.
 const C: &str = "guest-sdk/c";
-/// Where the AssemblyScript module is, with what compiles it.
+/// The folder of the AssemblyScript module and its compiler.
 const ASSEMBLY_SCRIPT: &str = "guest-sdk/assemblyscript";
 
-/// Builds `folder`'s app, to `module`, if it is one of these languages and its compiler is here. Says what is
-/// missing otherwise; with `install`, it is installed first where that can be done.
+/// Builds the app in `folder` to `module`, if it is in one of these languages and its compiler is installed. Otherwise
+/// reports what is missing; with `install`, first tries to install the compiler.
 pub fn build_app(folder: &Path, module: &Path, install: bool) -> Result<()> {
     let source = |extension: &str| {
         let entries =
@@ -42,16 +42,16 @@ fn say_missing(folder: &Path, what: &str) {
 fn has_c(install: bool) -> bool {
     let is_here = || has("clang") && has("wasm-ld");
     if !is_here() && install && has("apt-get") {
-        eprintln!("xtask: clang and lld are not here: installing them");
+        eprintln!("xtask: clang and lld are missing: installing them");
         let packages = ["install", "--yes", "--no-install-recommends", "clang", "lld"];
-        // Without the right to install, what follows says what is missing.
+        // Without permission to install, the next check reports what is missing.
         let _ = aside(command("apt-get", ["update", "--quiet"]));
         let _ = aside(command("apt-get", packages));
     }
     is_here()
 }
 
-/// One C file with the header `sateen.h`.
+/// Compiles one C file with the header `sateen.h`.
 pub fn c(source: &Path, module: &Path) -> Result<()> {
     let flags = [
         "--target=wasm32",
@@ -80,7 +80,7 @@ fn has_assembly_script() -> bool {
     if !compiler.exists() && has("npm") {
         let mut install = command("npm", ["ci", "--no-fund", "--no-audit"]);
         install.current_dir(root().join(ASSEMBLY_SCRIPT));
-        // Without a network, what follows says what is missing.
+        // Without a network, the next check reports what is missing.
         let _ = aside(install);
     }
     compiler.exists() && has("node")

@@ -1,4 +1,4 @@
-//! The tasks of this repo; `cargo xtask` lists them. Each does all set-up that it needs.
+//! The tasks of this repo; `cargo xtask` lists them. Each task does its own set-up.
 
 mod abi;
 mod build;
@@ -25,19 +25,19 @@ const USAGE: &str = "\
 cargo xtask TASK
   build               the dashboard, the binaries and the apps, under dist/
   demo                a grid, a real problem, a host that is killed halfway, the answer; --stay keeps the grid
-  test                every test, those of the pages in Node and Chromium; --without-pages leaves these out
+  test                every test, with the pages' in Node and Chromium; --without-pages leaves these out
   test --quick        unit tests, stories, golden bytes, some fixed seeds and one small cluster: some minutes
   check               formatting, lints, documentation, licences (what CI does before the tests)
-  purity              whether the protocol's machines need nothing from the world (check does this as well)
-  fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds makes their corpus anew; --add FILE puts
-                      a file that broke a target into it
+  purity              whether the protocol's machines need nothing from outside (check does this as well)
+  fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds rebuilds their corpus; --add FILE adds
+                      a file that broke a target to it
   types               the dashboard's types and the book's tables of fields, from the types of the API
   abi                 the constants of the SDKs for C and AssemblyScript, from the crate `abi`
-  docs                the book under docs/, built to target/book, with the code and figures that pages show written anew
-  bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, what there is; --json for machines, --save for the page,
+  docs                the book under docs/, built to target/book, with up-to-date code and figures in the pages
+  bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, the list; --json for machines, --save for the page,
                       --app=APP for one of the apps
   bench seeds         many schedules of faults of all families: --seeds N, --first SEED, --faults FAMILIES, --json
-  bench histories     many simulated histories as people see them: --seeds N, --first SEED, --faults FAMILIES, --json
+  bench histories     many simulated histories as users see them: --seeds N, --first SEED, --faults FAMILIES, --json
   bench planted       whether planted bugs are caught: --seeds N, --until-caught, --resume, --table, --json, NAME…
   bench mutants       the share of the protocol's mutants that tests and 1,000 seeds catch: --sample N, --draw SEED,
                       --seeds N, --resume, --json

@@ -1,7 +1,7 @@
-//! What prose says of the code: files, functions and flags that pages name are there.
+//! Checks that the files, functions and flags that pages name exist.
 //!
-//! A page names something if it stands in backquotes outside of code blocks. A file may be named by the end of its path
-//! (`scheduler/idle.rs`), as is clear where the page says of what it speaks.
+//! A page names something in backquotes outside of code blocks. A file may be named by the end of its path
+//! (`scheduler/idle.rs`), where the context makes it clear.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,12 +12,12 @@ use anyhow::{Context, Result, ensure};
 use crate::files;
 use crate::shell::root;
 
-/// Ends of names of files, where a word without a slash is one.
+/// Extensions by which a word without a slash is recognised as a file.
 const FILES: [&str; 14] =
     ["rs", "ts", "js", "svelte", "md", "toml", "txt", "csv", "json", "yml", "service", "c", "h", "wat"];
-/// A history names what was there then.
+/// Histories name things that existed then.
 const HISTORIES: [&str; 1] = ["CHANGELOG.md"];
-/// What pages name rightly although it is not in the repository.
+/// Names that are correct although they are not in the repository.
 const ELSEWHERE: [&str; 8] = [
     "blobs/",           // in a coordinator's data folder
     "e2e/shots/",       // tests of the dashboard write it
@@ -31,22 +31,22 @@ const ELSEWHERE: [&str; 8] = [
 
 /// Everything in the repository that a page may name.
 struct Repository {
-    /// Paths from the top folder, with `/`, of folders as well.
+    /// Paths of files and folders from the top folder, separated by `/`.
     paths: BTreeSet<String>,
-    /// Words of all sources, `_` being a letter.
+    /// Words of all sources, with `_` as a letter.
     words: BTreeSet<String>,
     pages: Vec<String>,
 }
 
-/// Whether all that pages name is there.
+/// Checks that everything that pages name exists.
 pub fn check() -> Result<()> {
     let repository = Repository::read(&root())?;
-    ensure!(repository.pages.len() > 20, "only {} pages were found", repository.pages.len());
+    ensure!(repository.pages.len() > 20, "found only {} pages", repository.pages.len());
     let mut wrong = Vec::new();
     for page in &repository.pages {
         let text = fs::read_to_string(root().join(page)).with_context(|| page.clone())?;
         let missing = named(&text).into_iter().filter(|name| !repository.has(name));
-        wrong.extend(missing.map(|name| format!("{page} names `{name}`, which is not there")));
+        wrong.extend(missing.map(|name| format!("{page} names `{name}`, which does not exist")));
     }
     wrong.extend(repository.manifests()?);
     wrong.extend(imports()?);
@@ -54,7 +54,7 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with the list of imports in the page about the ABI.
+/// Differences between the host's imports and those listed in the page about the ABI.
 fn imports() -> Result<Option<String>> {
     let read = |path: &str| fs::read_to_string(root().join(path)).with_context(|| path.to_owned());
     let host = read("host/src/guest/imports.rs")? + &read("host/src/guest/objects.rs")?;
@@ -94,7 +94,7 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Packages that do not say what they are, and under which licence.
+    /// Packages without a description or a licence.
     fn manifests(&self) -> Result<Vec<String>> {
         let mut wrong = Vec::new();
         for path in self.paths.iter().filter(|path| path.ends_with("Cargo.toml")) {
@@ -115,12 +115,12 @@ impl Repository {
             let end = format!("/{name}");
             return self.paths.iter().any(|path| path == name || path.ends_with(&end));
         }
-        // A flag is a field of its program, or spelled out.
+        // In a program's source, a flag is a field or spelled out.
         self.words.contains(name) || self.words.contains(&name.trim_start_matches('-').replace('-', "_"))
     }
 }
 
-/// What a page names: files, identifiers of several words, and flags of several words.
+/// The names in a page: files, identifiers of several words, and flags of several words.
 fn named(text: &str) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for (number, block) in text.split("```").enumerate() {
@@ -136,8 +136,8 @@ fn named(text: &str) -> BTreeSet<&str> {
     found
 }
 
-/// A path within the repository; what is built, and paths of the API and of systems, are elsewhere, and `NAME` stands for
-/// any name.
+/// Whether the word is a path within the repository. Built files and paths of the API and of systems are not, and
+/// `NAME` stands for any name.
 fn is_path(word: &str) -> bool {
     let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
     let is_file = word.rsplit_once('.').is_some_and(|(name, end)| !name.is_empty() && FILES.contains(&end));
@@ -149,13 +149,13 @@ fn is_path(word: &str) -> bool {
         && (is_file || word.ends_with('/'))
 }
 
-/// An identifier of several words, as they are written in Rust.
+/// Whether the word is an identifier of several words, as written in Rust.
 fn is_name(word: &str) -> bool {
     let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     is_plain && word.trim_matches('_').contains('_') && word.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// A flag of several words; those of one word are too easily another's.
+/// Whether the word is a flag of several words; flags of one word may easily be another program's.
 fn is_flag(word: &str) -> bool {
     let name = word.strip_prefix("--").unwrap_or_default();
     name.contains('-')
@@ -169,12 +169,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_this_repositorys_pages_name_is_there() {
+    fn names_in_this_repositorys_pages_exist() {
         check().unwrap_or_else(|wrong| panic!("{wrong}"));
     }
 
     #[test]
-    fn what_a_page_names_is_found() {
+    fn names_in_a_page_are_found() {
         let text = "`a/b.rs` and `host/`, `no_alarm`; `x.rs y.rs`, `--two-words=N`, `--one`, `/api/v1/runs/`\n\
             ```\n`c.rs`\n```\n`target/x.json` `v1.2` `snake` `GET /d.json` `e.md`";
         let expected = ["--two-words", "a/b.rs", "e.md", "host/", "no_alarm"];
@@ -182,12 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_found() {
+    fn missing_names_are_found() {
         let repository = Repository::read(&root()).expect("it can be read");
-        for name in ["prose.rs", "xtask/src/prose.rs", "xtask/", "what_a_page_names_is_found", "--data-dir"] {
+        for name in ["prose.rs", "xtask/src/prose.rs", "xtask/", "names_in_a_page_are_found", "--data-dir"] {
             assert!(repository.has(name), "{name}");
         }
-        // In pieces, for this file is one of the sources.
+        // In pieces, as this file is one of the sources.
         let gone = [concat!("gone", "_for_ever"), concat!("--gone", "-for-ever")];
         for name in ["ose.rs", "src/xtask/prose.rs", "latent.rs", gone[0], gone[1]] {
             assert!(!repository.has(name), "{name}");

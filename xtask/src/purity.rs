@@ -1,6 +1,6 @@
-//! `cargo xtask purity`: the protocol's machines need nothing from the world they run in.
+//! `cargo xtask purity`: checks that the protocol's machines need nothing from outside.
 //!
-//! Linked as a wasm module for no system at all, with everything that the machines can be told, they
+//! Linked as a wasm module for no operating system, with all inputs of the machines, they
 //! import nothing: no clock, no randomness, no files, no sockets, no threads.
 
 use anyhow::{Context, Result, bail};
@@ -10,12 +10,12 @@ use crate::build::target_folder;
 use crate::setup::wasm_target;
 use crate::shell::{cargo, run};
 
-/// Less than this, and the linker has thrown the machines out.
+/// In a smaller module, the linker has removed the machines.
 const MODULE_BYTES_MIN: usize = 100 << 10;
-/// What the module does.
+/// The module's export.
 const EXPORT: &str = "drive";
 
-/// Builds `tests/protocol-harness` as a module, and looks at it.
+/// Builds `tests/protocol-harness` as a module, and checks it.
 pub fn purity() -> Result<()> {
     wasm_target()?;
     let wasm = ["rustc", "--release", "--locked", "--target", "wasm32-unknown-unknown"];
@@ -46,10 +46,7 @@ fn check(module: &[u8]) -> Result<()> {
         }
     }
     if !imports.is_empty() {
-        bail!(
-            "it imports {}; find what brought that in with `cargo tree -p sateen-protocol`",
-            imports.join(", ")
-        );
+        bail!("it imports {}; find the cause with `cargo tree -p sateen-protocol`", imports.join(", "));
     }
     if !drives || module.len() < MODULE_BYTES_MIN {
         bail!("the module of {} bytes does not contain the machines", module.len());

@@ -1,4 +1,4 @@
-//! What a fresh machine with rustup needs besides.
+//! Installs the tools that a fresh machine with rustup still lacks.
 
 use std::process::{Command, Stdio};
 
@@ -29,13 +29,13 @@ pub fn has(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// A cargo subcommand, installed from its crate if it is missing. Not optimised: that would take longer than all
-/// that it will ever do.
+/// Installs a cargo subcommand from its crate if it is missing. It is not optimised: optimising would take longer than
+/// all of its future work.
 pub fn cargo_tool(name: &str, version: &str) -> Result<()> {
     if has(name) {
         return Ok(());
     }
-    eprintln!("{name} is not here: installing version {version}");
+    eprintln!("{name} is missing: installing version {version}");
     let mut install = crate::shell::cargo(["install", "--debug", "--locked", name, "--version", version]);
     install.env("CARGO_PROFILE_DEV_DEBUG", "0");
     if run(install).is_err() {

@@ -1,6 +1,6 @@
-//! The shape of the house: no file of more than 400 lines, no struct of more than 15 fields, and no circle of files of a
-//! crate that use one another. A module and those within it are one room, so what is between them is no circle. Some names are
-//! for one folder of a crate.
+//! Checks the shape of the code: no file of more than 400 lines, no struct of more than 15 fields, and no circle of
+//! files of a crate that use one another. A module and its submodules may use one another. Some names may be used in
+//! one folder of a crate only.
 
 mod exceptions;
 mod uses;
@@ -13,24 +13,25 @@ use crate::files;
 use crate::shell::root;
 use exceptions::{CIRCLES, Exception, FIELDS, LINES};
 
-/// Lines of a file.
+/// Maximum lines of a file.
 const LINES_MAX: usize = 400;
-/// Fields of a struct.
+/// Maximum fields of a struct.
 const FIELDS_MAX: usize = 15;
-/// Ends of names of files that people write.
+/// Extensions of files that people write.
 const WRITTEN: [&str; 3] = ["rs", "ts", "svelte"];
-/// Crates whose files do not use one another in a circle.
+/// Crates that are checked for circles.
 const CRATES: [&str; 3] = ["protocol", "host", "coordinator"];
 
-/// Names that in a folder only files of a folder within it say, so that nothing else there depends on what they name.
+/// Names that only one folder within a folder may use: `(name, folder, the one within)`.
 const RESERVED: [(&str, &str, &str); 1] = [("sateen_api", "coordinator/src/", "coordinator/src/api/")];
 
-/// Whether all files and structs are as small as they are to be, and no files use one another in a circle.
+/// Checks that all files and structs are small enough, that no files use one another in a circle, and that no name is used
+/// outside its folder.
 pub fn check() -> Result<()> {
     let root = root();
     let is_written = |path: &String| path.rsplit_once('.').is_some_and(|(_, end)| WRITTEN.contains(&end));
     let files: Vec<String> = files::below(&root)?.into_iter().filter(is_written).collect();
-    ensure!(files.len() > 500, "only {} files were found", files.len());
+    ensure!(files.len() > 500, "found only {} files", files.len());
     let mut lines = Vec::new();
     let mut fields = Vec::new();
     let mut wrong = Vec::new();
@@ -54,7 +55,7 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// Adds the structs among items and in modules within them, and how many fields each has.
+/// Adds the structs among the items and their inner modules, each with its number of fields.
 fn add_structs(items: &[syn::Item], file: &str, found: &mut Vec<(String, usize)>) {
     for item in items {
         match item {
@@ -65,46 +66,47 @@ fn add_structs(items: &[syn::Item], file: &str, found: &mut Vec<(String, usize)>
     }
 }
 
-/// Names that a file says and that are not for it.
+/// Reports names that a file uses and that are reserved for another folder.
 fn reserved(file: &str, text: &str) -> Vec<String> {
     let is_wrong = |(name, folder, within): &&(&str, &str, &str)| {
         file.starts_with(folder) && !file.starts_with(within) && text.contains(name)
     };
     let wrong = RESERVED.iter().filter(is_wrong);
     wrong
-        .map(|(name, _, within)| format!("{file} names {name}, which is for {within}: convert there"))
+        .map(|(name, _, within)| format!("{file} uses {name}, which is reserved for {within}: convert there"))
         .collect()
 }
 
-/// What is larger than it may be and no exception, and exceptions that are none any more.
+/// Reports items that are too large and not excepted, and exceptions that are not needed any more.
 fn too_large(found: &[(String, usize)], most: usize, unit: &str, exceptions: &[Exception]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, count) in found {
         let exception = exceptions.iter().find(|exception| exception.name == name);
         match exception {
             None if *count > most => {
-                wrong.push(format!("{name} has {count} {unit}, and {most} is the most: split it"));
+                wrong.push(format!("{name} has {count} {unit}, and at most {most} are allowed: split it"));
             }
-            Some(Exception { most, why, .. }) if count > most => wrong.push(format!(
-                "{name} has {count} {unit}; as an exception ({why}) it may have {most}: split it"
-            )),
+            Some(Exception { most, why, .. }) if count > most => wrong
+                .push(format!("{name} has {count} {unit}; its exception ({why}) allows {most}: split it")),
             Some(_) if *count <= most => {
-                wrong.push(format!("{name} has {count} {unit}: take it off the list of exceptions"));
+                wrong.push(format!("{name} has {count} {unit}: remove its exception"));
             }
             _ => {}
         }
     }
     let gone = exceptions.iter().filter(|exception| !found.iter().any(|(name, _)| name == exception.name));
-    wrong.extend(gone.map(|exception| format!("{} is an exception and not there", exception.name)));
+    wrong.extend(gone.map(|exception| format!("{} has an exception but does not exist", exception.name)));
     wrong
 }
 
-/// Circles that are no exceptions, and exceptions that are no circles any more.
+/// Reports circles that are not excepted, and exceptions that are not circles any more.
 fn other_circles(circles: &[Vec<String>], exceptions: &[&[&str]]) -> Vec<String> {
     let new = circles.iter().filter(|circle| !exceptions.iter().any(|exception| circle == exception));
     let gone = exceptions.iter().filter(|exception| !circles.iter().any(|circle| circle == *exception));
     (new.map(|circle| format!("these files use one another: {}", circle.join(", "))))
-        .chain(gone.map(|circle| format!("these are an exception and no circle: {}", circle.join(", "))))
+        .chain(
+            gone.map(|circle| format!("these have an exception but are not a circle: {}", circle.join(", "))),
+        )
         .collect()
 }
 
@@ -126,24 +128,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_named_and_so_is_an_exception_that_is_none() {
+    fn large_items_and_needless_exceptions_are_reported() {
         assert_eq!(wrong(&[("a", 10), ("b", 12)]), Vec::<String>::new());
-        assert_eq!(wrong(&[("a", 11), ("b", 12)]), ["a has 11 lines, and 10 is the most: split it"]);
+        assert_eq!(wrong(&[("a", 11), ("b", 12)]), ["a has 11 lines, and at most 10 are allowed: split it"]);
         assert_eq!(
             wrong(&[("b", 13)]),
-            ["b has 13 lines; as an exception (it is a table) it may have 12: split it"]
+            ["b has 13 lines; its exception (it is a table) allows 12: split it"]
         );
-        assert_eq!(wrong(&[("b", 10)]), ["b has 10 lines: take it off the list of exceptions"]);
-        assert_eq!(wrong(&[("a", 1)]), ["b is an exception and not there"]);
+        assert_eq!(wrong(&[("b", 10)]), ["b has 10 lines: remove its exception"]);
+        assert_eq!(wrong(&[("a", 1)]), ["b has an exception but does not exist"]);
     }
 
     #[test]
-    fn a_circle_that_is_no_exception_is_named_and_so_is_an_exception_that_is_no_circle() {
+    fn circles_and_needless_exceptions_are_reported() {
         let circle = vec!["a".to_owned(), "b".to_owned()];
         let circles = [circle];
         assert_eq!(other_circles(&circles, &[&["a", "b"]]), Vec::<String>::new());
         assert_eq!(other_circles(&circles, &[]), ["these files use one another: a, b"]);
-        assert_eq!(other_circles(&[], &[&["a", "b"]]), ["these are an exception and no circle: a, b"]);
+        assert_eq!(
+            other_circles(&[], &[&["a", "b"]]),
+            ["these have an exception but are not a circle: a, b"]
+        );
     }
 
     #[test]
@@ -158,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_counted_in_modules_within_files_too() {
+    fn fields_are_counted_in_inner_modules_too() {
         let file =
             syn::parse_file("struct A { a: u8, b: u8 } mod m { pub struct B(u8); struct C; }").expect("Rust");
         let mut found = Vec::new();

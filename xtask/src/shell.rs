@@ -1,4 +1,4 @@
-//! Running commands, with what they are told on stderr.
+//! Runs commands, and prints them on stderr.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub fn cargo<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), arguments)
 }
 
-/// Runs `command`, and fails if it does.
+/// Runs `command`, and returns an error if it fails.
 pub fn run(mut command: Command) -> Result<()> {
     eprintln!("+ {}", shown(&command));
     let status = command.status().with_context(|| format!("{} cannot be started", shown(&command)))?;
@@ -36,13 +36,13 @@ pub fn run(mut command: Command) -> Result<()> {
     Ok(())
 }
 
-/// As `run`, with the command's stdout on stderr.
+/// As `run`, with the command's stdout redirected to stderr.
 pub fn aside(mut command: Command) -> Result<()> {
     command.stdout(std::io::stderr());
     run(command)
 }
 
-/// The command as one would type it.
+/// The command as typed in a shell.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(command.get_program()).to_string_lossy().into_owned();

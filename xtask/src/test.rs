@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test, or with `--quick` those that take little time and find most.
+//! `cargo xtask test`: every test, or with `--quick` those that find most in little time.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,24 +9,24 @@ use crate::build::{build_for_test, build_with_tests};
 use crate::shell::{cargo, run};
 use crate::web_ui;
 
-/// Schedules of faults that are simulated, the same each time.
+/// Fixed schedules of faults that are simulated each time.
 const SEEDS: u32 = 1000;
-/// Drawn schedules begin at this seed or later.
+/// The smallest first seed of drawn schedules.
 const DRAWN_FROM: u64 = 1_000_000;
-/// Schedules of a drawn block. One of some thousand breaks a law that `tests/README.md` names, so not more of them yet.
+/// Schedules of a drawn block. One in some thousands breaks a law named in `tests/README.md`, so there are no more yet.
 const DRAWN_SEEDS: u32 = 300;
-/// Beside them, schedules with slow links and large results, of which each takes about three times as long.
+/// Additional schedules with slow links and large results, each of which takes about three times as long.
 const DRAWN_NARROW_SEEDS: u32 = 60;
-/// And is one of so many blocks.
+/// Number of blocks to draw from.
 const BLOCKS: u64 = 1_000_000;
-/// A test of one thread that takes minutes: it runs beside others.
+/// A test of one thread that takes minutes: it runs in parallel with others.
 const LONG: (&str, &str) = ("thousand", "a_thousand_hosts_work_for_an_hour");
 
-/// Schedules of faults that a quick test simulates, the first of the fixed ones.
+/// Schedules that a quick test simulates: the first of the fixed ones.
 const QUICK_SEEDS: u32 = 200;
-/// The app and the test of a quick test's cluster: three hosts, of which one is killed.
+/// The app and the test of a quick test's cluster: three hosts, one of which is killed.
 const QUICK_CLUSTER: (&str, &str) = ("nqueens", "crash::the_host_of_the_root_job_is_killed");
-/// The test of seeds.
+/// The test that runs seeds.
 const SEEDS_TEST: &str = "all_laws_hold_under_random_faults";
 
 /// `cargo xtask test` with these flags.
@@ -35,11 +35,11 @@ pub fn test(flags: &[&str]) -> Result<()> {
         [] => test_all(true),
         ["--without-pages"] => test_all(false),
         ["--quick"] => test_quickly(),
-        _ => bail!("flags of `test` are --quick or --without-pages, not `{}`", flags.join(" ")),
+        _ => bail!("unknown flags of `test`: `{}`; expected --quick or --without-pages", flags.join(" ")),
     }
 }
 
-/// Unit tests, stories, golden bytes, some seeds and one small cluster. Nothing is built that only other tests need.
+/// Runs unit tests, stories, golden bytes, some seeds and one small cluster, and builds only what they need.
 fn test_quickly() -> Result<()> {
     let (app, cluster) = QUICK_CLUSTER;
     build_for_test("cluster", app)?;
@@ -55,16 +55,16 @@ fn test_quickly() -> Result<()> {
     run(tests(&["--test", "cluster", "--", "--exact", cluster]))
 }
 
-/// Builds the apps, which tests run, then tests everything; the pages last, if they are to be tested.
+/// Builds the apps, which tests need, then tests everything; the pages last, if requested.
 fn test_all(with_pages: bool) -> Result<()> {
     if with_pages {
-        // Before all else: whoever lacks something should not learn it in half an hour.
+        // First of all, so that missing tools are not reported only after half an hour.
         web_ui::check_tools()?;
     }
     build_with_tests()?;
     // The apps and the SDK for this machine, and the runtime: optimised, for the engine's compiler
     // would otherwise take minutes over each module.
-    // All that fails is to be seen at once.
+    // Report all failures at once.
     let mut tests =
         cargo(["test", "--release", "--locked", "--workspace", "--all-targets", "--no-fail-fast"]);
     tests.args(["--", "--skip", LONG.1]);
@@ -80,17 +80,17 @@ fn test_all(with_pages: bool) -> Result<()> {
     if with_pages {
         return web_ui::test();
     }
-    eprintln!("xtask: the pages were NOT tested, as --without-pages says");
+    eprintln!("xtask: the pages were NOT tested (--without-pages)");
     Ok(())
 }
 
-/// A test of the simulator, as all tests of the workspace are built: cargo would settle on other features for this crate
-/// alone, and build the protocol once more.
+/// A test of the simulator, built with all tests of the workspace: for this crate alone, cargo would select other
+/// features and build the protocol again.
 fn simulator_test(name: &str) -> Command {
     cargo(["test", "--release", "--locked", "--workspace", "--test", name])
 }
 
-/// A block of seeds that nobody has seen before. `SATEEN_FIRST_SEED` runs one again.
+/// Runs a fresh block of seeds. `SATEEN_FIRST_SEED` repeats one.
 fn drawn_seeds() -> Result<()> {
     const NAME: &str = "SATEEN_FIRST_SEED";
     let drawn = || {
@@ -115,9 +115,9 @@ mod tests {
     use super::*;
     use crate::shell::root;
 
-    /// A test that was renamed would not run, and nothing would fail.
+    /// Without this check, a renamed test would silently not run.
     #[test]
-    fn tests_that_are_named_are_there() {
+    fn named_tests_exist() {
         let (module, cluster) = QUICK_CLUSTER.1.split_once("::").expect("a module and a test");
         for (file, name) in [
             (format!("tests/tests/cluster/{module}.rs"), cluster),

@@ -11,7 +11,7 @@ use crate::setup::has;
 use crate::shell::{aside, cargo, command, root, run};
 
 const UI: &str = "web-ui";
-/// What the dashboard is made of.
+/// The dashboard's sources.
 const SOURCES: [&str; 8] = [
     "src",
     "public",
@@ -22,10 +22,10 @@ const SOURCES: [&str; 8] = [
     "tsconfig.json",
     "vite.config.ts",
 ];
-/// Names that distributions give to Chromium.
+/// Names of Chromium's executable in distributions.
 const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// Builds `web-ui/dist`, which the coordinator then has in itself. Without Node it says what is missing, and the
+/// Builds `web-ui/dist`, which the coordinator embeds. Without Node it reports what is missing, and the
 /// coordinator serves a page that says the same.
 pub fn build() -> Result<()> {
     if !is_ready()? || is_built() {
@@ -34,7 +34,7 @@ pub fn build() -> Result<()> {
     aside(npm(["run", "--silent", "build"]))
 }
 
-/// Fails if something is missing that tests of the pages need.
+/// Fails if a tool is missing that the pages' tests need.
 pub fn check_tools() -> Result<()> {
     let leave_out = "or leave the pages out: cargo xtask test --without-pages";
     if !is_ready()? {
@@ -49,7 +49,7 @@ pub fn check_tools() -> Result<()> {
     Ok(())
 }
 
-/// Types, lints and unit tests; then the built dashboard in a browser, on the grid that is under `dist/`.
+/// Runs type checks, lints and unit tests; then tests the built dashboard in a browser, on the programs under `dist/`.
 pub fn test() -> Result<()> {
     run(npm(["run", "--silent", "check"]))?;
     run(npm(["test", "--silent"]))?;
@@ -58,7 +58,7 @@ pub fn test() -> Result<()> {
     run(browser)
 }
 
-/// Writes the dashboard's types and the tables of fields in docs/api.md anew, from the types of the API.
+/// Regenerates the dashboard's types and the tables of fields in docs/api.md from the types of the API.
 pub fn types() -> Result<()> {
     let test = ["test", "--release", "--locked", "--package", "sateen-api", "--lib", "the_pages_types"];
     let mut test = cargo(test);
@@ -76,20 +76,20 @@ fn npm<const N: usize>(words: [&str; N]) -> Command {
     npm
 }
 
-/// Whether Node is here, with the packages that the lock file names.
+/// Whether Node is installed, with the packages of the lock file.
 fn is_ready() -> Result<bool> {
     if !has("node") || !has("npm") {
-        eprintln!("xtask: the dashboard is left out: it needs Node, 20 or later, with npm");
+        eprintln!("xtask: the dashboard is not built: it needs Node, 20 or later, with npm");
         return Ok(false);
     }
     if !is_installed() && aside(npm(["ci", "--no-fund", "--no-audit"])).is_err() {
-        eprintln!("xtask: the dashboard is left out: its packages cannot be fetched");
+        eprintln!("xtask: the dashboard is not built: its packages cannot be fetched");
         return Ok(false);
     }
     Ok(true)
 }
 
-/// Whether what is installed is as new as the lock file.
+/// Whether the installed packages are as new as the lock file.
 fn is_installed() -> bool {
     let of = |name: &str| modified(&folder().join(name));
     match (of("node_modules/.package-lock.json"), of("package-lock.json")) {
@@ -98,14 +98,14 @@ fn is_installed() -> bool {
     }
 }
 
-/// Whether what is built is newer than all that it is made of: the coordinator need not be compiled anew then.
+/// Whether the built dashboard is newer than its sources: then the coordinator need not be compiled again.
 fn is_built() -> bool {
     let built = modified(&folder().join("dist/index.html"));
     let sources = SOURCES.iter().map(|name| newest(&folder().join(name))).max().flatten();
     sources.zip(built).is_some_and(|(sources, built)| sources < built)
 }
 
-/// When a file, or something in a folder, was changed last.
+/// The last change of a file, or of anything in a folder.
 fn newest(path: &Path) -> Option<SystemTime> {
     let entries = path.read_dir().into_iter().flatten().flatten();
     entries.filter_map(|entry| newest(&entry.path())).chain(modified(path)).max()
@@ -118,8 +118,8 @@ fn modified(path: &Path) -> Option<SystemTime> {
 fn has_chromium() -> bool {
     let is_here = || CHROMIUM.iter().any(|name| has(name));
     if !is_here() && has("apt-get") {
-        eprintln!("xtask: Chromium is not here: installing it");
-        // Without the right to install, what follows says what is missing.
+        eprintln!("xtask: Chromium is missing: installing it");
+        // Without permission to install, the next check reports what is missing.
         let _ = aside(command("apt-get", ["update", "--quiet"]));
         let _ = aside(command("apt-get", ["install", "--yes", "--no-install-recommends", "chromium"]));
     }

@@ -1,4 +1,4 @@
-//! What shared objects and aborts are worth to the apps that have them, on grids of real processes.
+//! The gain from shared objects and aborts in the apps that use them, on grids of real processes.
 
 mod update;
 
@@ -14,7 +14,7 @@ const ROUNDS: usize = 3;
 const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
 /// Bodies and steps.
 const BODIES: [&str; 2] = ["40000", "20"];
-/// Workers of each of the hosts that they are on.
+/// Workers of each host of that benchmark.
 const WORKERS: &str = "3";
 const MOVES_AHEAD: &str = "14";
 
@@ -29,7 +29,7 @@ pub fn bench() -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Four hosts that say all by way of the coordinator, which counts it.
+/// Four hosts that send everything through the coordinator, which counts the bytes.
 fn relayed() -> Cluster {
     let mut cluster = Cluster::start_to_measure(&[]);
     let url = format!("http://{}", cluster.address());
@@ -40,7 +40,7 @@ fn relayed() -> Cluster {
     cluster
 }
 
-/// What Barnes-Hut sends with its bodies shared, over what it sends with the bodies in each job.
+/// Bytes that Barnes-Hut sends with its bodies shared, over those that it sends with the bodies in each job.
 fn sent() -> Result<Figure> {
     let cluster = relayed();
     let bytes = |flags: &[&str]| -> Result<(f64, String)> {
@@ -54,7 +54,7 @@ fn sent() -> Result<Figure> {
     for round in 0..=ROUNDS {
         eprintln!("apps: Barnes-Hut, round {round} of {ROUNDS}");
         let (with, without) = (bytes(&["--", "--shared"])?, bytes(&[])?);
-        ensure!(with.1 == without.1, "the bodies are elsewhere: {} {}", with.1, without.1);
+        ensure!(with.1 == without.1, "the bodies' positions differ: {} {}", with.1, without.1);
         if round > 0 {
             shared.push(with.0);
             carried.push(without.0);
@@ -87,17 +87,17 @@ fn result_of(cluster: &Cluster, module: &str, words: &[&str]) -> Result<(u64, St
 /// A search with a shared bound, and without.
 struct Search {
     app: &'static str,
-    /// How many cities or places, and which instance of these.
+    /// The number of cities or places, and the seed of the instance.
     instance: [&'static str; 2],
-    /// What is counted.
+    /// The unit that is counted.
     what: &'static str,
-    /// The function that does without, and what it does instead.
+    /// The function that does not share the bound, and what it does instead.
     without: [&'static str; 2],
 }
 
-/// Jobs that are spawned at once with what is known then.
+/// Jobs that are spawned at once with the knowledge of that moment.
 const AT_ONCE: [&str; 2] = ["unshared", "jobs that know what was known when they were spawned"];
-/// Jobs of which the most promising one goes before the others, which so know more and wait for it.
+/// The most promising job runs before the others, which know more but have to wait for it.
 const IN_TURN: [&str; 2] = ["in_turn", "jobs that know that, and what the most promising of them has found"];
 
 const SEARCHES: [Search; 4] = [
@@ -108,7 +108,7 @@ const SEARCHES: [Search; 4] = [
 ];
 
 impl Search {
-    /// How much it visits with a shared bound, over what it visits without.
+    /// The amount visited with a shared bound, over the amount without.
     fn figure(&self) -> Result<Figure> {
         let Self { app, instance, what, without: [function, way] } = self;
         let cluster = direct();
@@ -128,12 +128,12 @@ impl Search {
         let name = format!("{app} {}, {what} with a shared bound", instance.join(" "));
         let figure =
             Figure::ratio(BENCH, name, with.over(&without)).against(format!("{way}: {}", without.median()));
-        // The other way loses what could be done at once.
+        // The other way reduces parallelism.
         Ok(if self.without == AT_ONCE { figure.goal(0.6, 0.6) } else { figure })
     }
 }
 
-/// What Othello visits, and how long it computes, with aborts over without.
+/// Othello's visited positions and computing time, with aborts over without.
 fn aborts() -> Result<Vec<Figure>> {
     let cluster = direct();
     let search = |flags: &[&str]| -> Result<(f64, f64, String)> {

@@ -1,8 +1,8 @@
-//! How soon an update of a shared object is at all other hosts.
+//! Measures how soon an update of a shared object reaches all other hosts.
 //!
 //! Eight hosts in this process, with the drivers, links and replicas of real ones, and a coordinator of its
 //! own. In place of guests there is a stopwatch: from an update to the moment when the last of the others
-//! would wake the guests that wait for it. A guest that computes meanwhile hears at its next heartbeat.
+//! would wake the guests that wait for it. A guest that is computing notices the update at its next heartbeat.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -32,13 +32,13 @@ use crate::measure::Samples;
 const HOSTS: usize = 8;
 const WARM_UPS: u64 = 50;
 const UPDATES: u64 = 300;
-/// Between two updates, so that each travels alone.
+/// Pause between two updates, so that each is sent alone.
 const REST: Duration = Duration::from_millis(5);
-/// Nothing that is awaited takes longer.
+/// Maximum duration of any wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 const OBJECT: ObjectId = ObjectId([7; 16]);
 
-/// A host has so many of the updates.
+/// A host now has this number of updates.
 struct Arrival {
     host: usize,
     count: u64,
@@ -54,10 +54,10 @@ struct Origin {
     name: Arc<AtomicU64>,
 }
 
-/// What all hosts know.
+/// State shared by all hosts.
 struct Board {
     origin: Mutex<Option<Origin>>,
-    /// Jobs that were stolen, with whoever is to be told of their ends.
+    /// Stolen jobs, each with the receiver of its result.
     stolen: Mutex<Vec<(Notify, JobNumber)>>,
     arrivals: Sender<Arrival>,
 }
@@ -238,7 +238,7 @@ fn join(cluster: &Cluster, folder: &TempDir, runtime: Scripted) -> Result<Handle
     Ok(start(options, Arc::new(runtime))?)
 }
 
-/// Each update's time to the last of the others, in milliseconds.
+/// Each update's time until the last other host has it, in milliseconds.
 fn measure(board: &Board, arrived: &Receiver<Arrival>) -> Result<Vec<f64>> {
     all_have(0, arrived)?;
     let mut latencies = Vec::new();
@@ -262,12 +262,13 @@ fn measure(board: &Board, arrived: &Receiver<Arrival>) -> Result<Vec<f64>> {
     Ok(latencies)
 }
 
-/// When the last of the other hosts had so many updates.
+/// The moment at which the last of the other hosts had `count` updates.
 fn all_have(count: u64, arrived: &Receiver<Arrival>) -> Result<Instant> {
     let mut there = BTreeMap::new();
     while there.len() + 1 < HOSTS {
         let arrival = arrived.recv_timeout(PATIENCE);
-        let arrival = arrival.with_context(|| format!("update {count} is at {} hosts", there.len()))?;
+        let arrival =
+            arrival.with_context(|| format!("update {count} has reached only {} hosts", there.len()))?;
         if arrival.count >= count {
             there.entry(arrival.host).or_insert(arrival.at);
         }

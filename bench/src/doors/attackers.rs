@@ -1,4 +1,4 @@
-//! The process of the forged peers: one thread, which is nice to the others.
+//! The process of the forged peers: one thread, with a lower priority than the others.
 
 use std::io::{Error, ErrorKind, Result as IoResult};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// The hidden command that makes this binary the attackers.
+/// The hidden command that runs this binary as the attackers.
 pub const COMMAND: &str = "attackers";
-/// How many they are.
+/// Number of forged peers.
 pub const PEERS: usize = 1000;
-/// They have machines of their own elsewhere; here they share the hosts' cores, and stand back.
+/// Real attackers have machines of their own; here they share the hosts' cores, with a lower priority.
 const NICE: i32 = 10;
-/// A peer that has finished an attack rests for at most this long.
+/// Maximum pause of a peer after an attack.
 const REST_MAX_MS: usize = 2000;
-/// No attack is made for longer.
+/// Maximum duration of an attack.
 const ATTACK_MAX: Duration = Duration::from_secs(20);
 
-/// An attack, and how often it is made among all of them.
+/// An attack, and its relative frequency.
 const ATTACKS: [(Attack, usize); 35] = [
     (Attack::FloodHellos, 4),
     (Attack::SayNoHello, 4),
@@ -102,35 +102,35 @@ enum Attack {
     WatchRuns,
 }
 
-/// What there is to attack.
+/// The attack's targets and settings.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orders {
     /// The coordinator.
     pub coordinator: SocketAddr,
-    /// Where its hosts listen for one another.
+    /// The direct addresses of its hosts.
     pub hosts: Vec<SocketAddr>,
-    /// A blob that it has.
+    /// A blob that the coordinator has.
     pub blob: String,
-    /// From which all peers' dice follow.
+    /// The seed of all peers' random choices.
     pub seed: u64,
-    /// For how long.
+    /// Duration of the attacks.
     pub seconds: u64,
 }
 
-/// What became of the attacks of one kind.
+/// Outcomes of the attacks of one kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Made {
     /// The kind.
     pub attack: String,
     /// Number of attacks begun.
     pub begun: u64,
-    /// Of those the peer was cut off or refused.
+    /// Number of them in which the peer was cut off or refused.
     pub cut_off: u64,
-    /// Number of them that were let in: none should have been.
+    /// Number of them that were let in, which should be zero.
     pub let_in: u64,
 }
 
-/// The process.
+/// The attackers' process.
 pub struct Attackers(Child);
 
 impl Attackers {
@@ -143,12 +143,12 @@ impl Attackers {
         Ok(Self(command.spawn().context("the attackers cannot be started")?))
     }
 
-    /// The number of their process.
+    /// The id of their process.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// Whether they still attack.
+    /// Whether they are still attacking.
     pub fn are_there(&mut self) -> Result<bool> {
         Ok(self.0.try_wait()?.is_none())
     }
@@ -164,7 +164,7 @@ impl Attackers {
 /// One of the forged peers.
 pub struct Peer {
     pub coordinator: SocketAddr,
-    /// Where it comes from: a loopback address.
+    /// Its source address: a loopback address.
     pub address: Ipv4Addr,
     /// A module that takes minutes to compile.
     pub bomb: Rc<[u8]>,
@@ -184,12 +184,12 @@ impl std::fmt::Display for LetIn {
 
 impl std::error::Error for LetIn {}
 
-/// An attack was answered as if it were none.
+/// The error of an attack that was answered like an honest request.
 pub fn let_in(status: u16) -> Error {
     Error::other(LetIn(status))
 }
 
-/// The body of the process: attacks, and says on stdout what came of it.
+/// The body of the process: attacks, and reports the outcomes on stdout.
 pub fn run_here(orders: &str) -> Result<()> {
     let orders: Orders = serde_json::from_str(orders)?;
     nice(NICE)?;
@@ -201,7 +201,7 @@ pub fn run_here(orders: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where a peer comes from. A quarter of them are behind the address of the honest users, and the others have one each.
+/// A peer's source address. A quarter of the peers share the honest users' address, and the others have one each.
 fn address(number: usize) -> Ipv4Addr {
     match number % 4 {
         0 => Ipv4Addr::LOCALHOST,

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::attackers::Peer;
 use super::wire::{Socket, connect, dial, frames};
 
-/// More than a host has use for.
+/// More links than a host can use.
 const LINKS: usize = 12;
 
 impl Peer {
@@ -21,14 +21,14 @@ impl Peer {
         self.hosts[self.random.below(self.hosts.len())]
     }
 
-    /// Dials as itself, many times, and reads nothing of what it asks for.
+    /// Dials as itself, many times, and does not read the answers.
     pub async fn opens_many_direct_links(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let known = member.hosts.iter().find_map(|info| {
             let address = info.report.direct.as_ref()?.parse().ok()?;
             self.hosts.contains(&address).then_some((info.id, info.direct_secret, address))
         });
-        // Not everybody knows everybody.
+        // Hosts do not know all others.
         let Some((to, secret, address)) = known else { return self.idle(&mut member, 5).await };
         let caller = Caller { grid: member.grid, from: member.id, to };
         let mut links = Vec::new();
@@ -47,7 +47,7 @@ impl Peer {
         self.idle(&mut member, 3).await
     }
 
-    /// Dials as another, or as itself, with a secret that it has with somebody else, or with none.
+    /// Dials as another host, or as itself, with a secret that it shares with another, or with none.
     pub async fn forges_proofs(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let known: Vec<_> = member.hosts.iter().map(|info| (info.id, info.direct_secret)).collect();
@@ -67,7 +67,7 @@ impl Peer {
         self.idle(&mut member, 1).await
     }
 
-    /// Dials and says nothing, or nothing of sense.
+    /// Dials and sends nothing, or nonsense.
     pub async fn holds_handshakes(&mut self) -> Result<()> {
         let address = self.host();
         if self.random.below(2) == 0 {

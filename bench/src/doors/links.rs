@@ -1,4 +1,4 @@
-//! Attacks by the websockets of hosts: before a hello, and after one.
+//! Attacks on the websockets for hosts: before a hello, and after it.
 
 use std::io::Result;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use tokio::time::sleep;
 use super::attackers::Peer;
 use super::wire::{Member, Socket, frame_header};
 
-/// A fragment, of which more follow.
+/// Opcode of a fragment that is not the last.
 const FRAGMENT: u8 = 1;
 const LAST_FRAGMENT: u8 = 2;
-/// The payload of a frame that is as long as may be.
+/// The payload of the longest allowed frame.
 const FRAGMENT_BYTES: usize = FRAME_BYTES_MAX - 2;
-/// Fragments that a message may not quite have.
+/// Fragments that together stay just below the limit of a message.
 const FRAGMENTS: usize = (8 << 20) / FRAGMENT_BYTES;
 
-/// What makes names disturb terminals, logs and pages.
+/// Characters that disturb terminals, logs and pages.
 const CONTROLS: &str = "\u{1}\u{1b}[2J\u{202e}\r\n";
 
 impl Peer {
-    /// What it says of itself. Half of the peers are of the honest hosts' site.
+    /// Its report of itself. Half of the peers claim the honest hosts' site.
     fn report(&mut self, name: &str) -> HostReport {
         let site = if self.random.below(2) == 0 { "here" } else { "elsewhere" };
         HostReport {
@@ -43,7 +43,7 @@ impl Peer {
         Member::join(self.coordinator, self.address, report).await
     }
 
-    /// A run's number, which is not hard to guess.
+    /// A run's number, which is easy to guess.
     pub fn run(&mut self) -> RunId {
         RunId(1 + self.random.below(8) as u64)
     }
@@ -54,7 +54,7 @@ impl Peer {
         JobKey(key)
     }
 
-    /// Comes and goes, and each time all its acquaintances hear of it.
+    /// Joins and leaves, and each time all its acquaintances are notified.
     pub async fn floods_hellos(&mut self) -> Result<()> {
         for _ in 0..10 {
             self.join().await?;
@@ -62,13 +62,13 @@ impl Peer {
         Ok(())
     }
 
-    /// Opens a link and says nothing.
+    /// Opens a link and sends nothing.
     pub async fn says_no_hello(&mut self) -> Result<()> {
         let mut socket = Socket::open(self.coordinator, self.address, "/ws/host").await?;
         socket.next().await.map(drop)
     }
 
-    /// Has a host of control characters, and listens where nobody should dial.
+    /// Joins under a name of control characters, with a direct address that must not be dialled.
     pub async fn has_a_hostile_name(&mut self) -> Result<()> {
         let mut report = self.report(&CONTROLS.repeat(20));
         report.version = CONTROLS.to_owned();
@@ -104,7 +104,7 @@ impl Peer {
         for _ in 0..FRAGMENTS {
             member.socket.send(&fragment).await?;
         }
-        // Nothing else may be said in between, so it is silent for longer than it may be.
+        // Nothing else may be sent in between, so the peer is silent for longer than allowed.
         sleep(Duration::from_secs(20)).await;
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Asks for jobs that nobody has, each question being 34 bytes.
+    /// Asks for jobs that no host has, with 34 bytes per question.
     pub async fn asks_for_jobs(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let run = self.live_run(&mut member).await?;
@@ -135,7 +135,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Is sent all that a host is sent, and more by another of its kind, and reads nothing of it.
+    /// Receives all of a host's messages, and more from another forged peer, and reads none of them.
     pub async fn reads_nothing(&mut self) -> Result<()> {
         let deaf = self.join().await?;
         let mut other = self.join().await?;
@@ -148,7 +148,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Ends runs whose root jobs it was never given, as who it is and as one that was here before.
+    /// Ends runs whose root jobs it was never assigned, as itself and as a host that was here before.
     pub async fn forges_roots(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let (run, number) = (self.live_run(&mut member).await?, JobNumber(1 + self.random.below(3) as u64));
@@ -187,7 +187,7 @@ impl Peer {
         self.idle(&mut member, 2).await
     }
 
-    /// Accuses all that it knows, at length.
+    /// Accuses all hosts that it knows, at length.
     pub async fn accuses(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let reason = CONTROLS.repeat(REASON_BYTES_MAX / CONTROLS.len());
@@ -224,7 +224,7 @@ impl Peer {
         self.idle(&mut member, 2).await
     }
 
-    /// Sends its acquaintances frames that are none, and such as their protocol does not have.
+    /// Sends its acquaintances invalid frames, and frames that their protocol does not have.
     pub async fn relays_rubbish(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let rubbish = vec![self.random.below(256) as u8; 1 << self.random.below(16)];
@@ -235,13 +235,13 @@ impl Peer {
         self.idle(&mut member, 2).await
     }
 
-    /// Waits as an honest member does; for up to so many seconds.
+    /// Waits as an honest member does, for up to `seconds_max` seconds.
     pub async fn idle(&mut self, member: &mut Member, seconds_max: u64) -> Result<()> {
         member.idle(self.seconds(seconds_max)).await
     }
 }
 
-/// A job's failure with so many frames in its backtrace, each of which is nothing.
+/// A job's failure with `count` empty frames in its backtrace.
 fn empty_strings(count: usize) -> Vec<u8> {
     let failure = JobFailure { job: String::new(), message: String::new(), backtrace: Vec::new() };
     let frames = encode(&ToCoordinator::Failed { run: RunId(1), failure }).unwrap_or_default();

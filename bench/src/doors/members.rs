@@ -1,4 +1,4 @@
-//! Attacks by members of the grid on the run that is under way, and on the hosts that compute it. None claims to take
+//! Attacks by members of the grid on the current run, and on the hosts that compute it. None claims to take
 //! part in it.
 
 use std::io::Result;
@@ -16,14 +16,14 @@ use super::attackers::Peer;
 use super::wire::{Member, frames};
 
 impl Peer {
-    /// The run that is under way, as the coordinator has told it; a guess if it has told of none.
+    /// The current run according to the coordinator; a guess if it has announced none.
     pub async fn live_run(&mut self, member: &mut Member) -> Result<RunId> {
         member.idle(Duration::from_millis(500)).await?;
         let known = member.runs.last().copied();
         Ok(known.unwrap_or_else(|| self.run()))
     }
 
-    /// Some that it knows, honest ones first: these listen for others of their site.
+    /// Some hosts that it knows, honest ones first: these listen for others of their site.
     fn acquaintances(member: &Member) -> Vec<HostId> {
         let mut known: Vec<_> =
             member.hosts.iter().map(|info| (info.report.direct.is_none(), info.id)).collect();
@@ -31,7 +31,7 @@ impl Peer {
         known.into_iter().map(|(_, id)| id).take(20).collect()
     }
 
-    /// Says that the app has a lot to say.
+    /// Sends many log lines in the app's name.
     pub async fn floods_logs(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let run = self.live_run(&mut member).await?;
@@ -53,7 +53,7 @@ impl Peer {
         self.idle(&mut member, 3).await
     }
 
-    /// Says that jobs have ended, and with what.
+    /// Sends results of jobs that it never ran.
     pub async fn forges_entries(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let run = self.live_run(&mut member).await?;
@@ -68,7 +68,7 @@ impl Peer {
         self.idle(&mut member, 2).await
     }
 
-    /// Counts what nobody did, and tells of jobs that nobody spawned.
+    /// Reports counts of work that was not done, and jobs that were not spawned.
     pub async fn forges_counts(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let run = self.live_run(&mut member).await?;
@@ -103,7 +103,7 @@ impl Peer {
         self.idle(&mut member, 2).await
     }
 
-    /// Has the coordinator pass tens of thousands of small frames on to hosts that have work.
+    /// Makes the coordinator relay tens of thousands of small frames to hosts that have work.
     pub async fn floods_hosts(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let run = self.live_run(&mut member).await?;
@@ -116,7 +116,7 @@ impl Peer {
         self.idle(&mut member, 2).await
     }
 
-    /// Asks hosts for results that they do not have, and others for what they have.
+    /// Asks hosts for results that they do not have, and others for results that they have.
     pub async fn floods_wants(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let run = self.live_run(&mut member).await?;
@@ -128,7 +128,7 @@ impl Peer {
         self.idle(&mut member, 2).await
     }
 
-    /// Sends hosts replicas that they did not ask for, and asks for such as there are not.
+    /// Sends hosts unrequested replicas, and requests replicas that do not exist.
     pub async fn floods_replicas(&mut self) -> Result<()> {
         let mut member = self.join().await?;
         let run = self.live_run(&mut member).await?;

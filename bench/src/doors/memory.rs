@@ -1,4 +1,4 @@
-//! The memory of the coordinator and of the hosts.
+//! Measures the memory of the coordinator and of the hosts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// How often it is looked at.
+/// Interval between measurements.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// A look at processes, again and again, until it is ended.
+/// Repeated measurements of processes, until it is ended.
 pub struct Watch {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<(f64, Vec<f64>)>,
 }
 
 impl Watch {
-    /// Looks at these processes and at their children.
+    /// Begins to measure these processes and their children.
     pub fn begin(processes: Vec<u32>) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&is_over);
@@ -29,7 +29,7 @@ impl Watch {
                 of_each.iter_mut().zip(now).for_each(|(most, now)| *most = most.max(now));
                 thread::sleep(PERIOD);
             }
-            // What was between two looks.
+            // Peaks between two measurements.
             for (most, process) in of_each.iter_mut().zip(&processes) {
                 *most = most.max(peak_mib(*process).unwrap_or(0.0));
             }
@@ -38,14 +38,14 @@ impl Watch {
         Self { is_over, thread }
     }
 
-    /// The most that all of them had at one time, and that each had, in MiB.
+    /// The peak of all processes together, and of each, in MiB.
     pub fn end(self) -> Result<(f64, Vec<f64>)> {
         self.is_over.store(true, Relaxed);
         self.thread.join().map_err(|_| anyhow::anyhow!("the watch over memory panicked"))
     }
 }
 
-/// What a process and its children have now. One that has ended has none; that it has is noticed elsewhere.
+/// Current memory of a process and its children. A process that has ended counts as zero; its end is noticed elsewhere.
 fn with_children_mib(process: u32) -> f64 {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let lines = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -56,12 +56,12 @@ fn with_children_mib(process: u32) -> f64 {
     mib(process, "VmRSS").unwrap_or(0.0) + of_children
 }
 
-/// The most that a process ever had, in MiB.
+/// The peak memory of a process, in MiB.
 pub fn peak_mib(process: u32) -> Result<f64> {
     mib(process, "VmHWM")
 }
 
-/// proc(5), in MiB.
+/// A field of proc(5), in MiB.
 fn mib(process: u32, field: &str) -> Result<f64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let line =

@@ -1,15 +1,15 @@
-//! A grid under attack: a thousand forged peers do for a minute what they should not, and honest users beside them
+//! A grid under attack: a thousand forged peers misbehave for a minute, while honest users
 //! publish an app, submit it and wait for its result.
 //!
-//! *What the figures include.* All is on one machine. Hosts, which stand for volunteers' machines, have the first
-//! half of its cores to themselves, alone and attacked. The other half has the coordinator and
-//! the attackers, who are nice to it. A quarter of the attackers come from the honest users' address, as if behind one
-//! NAT; each of the others has a loopback address of its own, so that what all may have together is attacked as well.
-//! Memory is that of a process and of its children: hosts have a child compile. A run's time is from the begin of `sateen submit`, which publishes a module
-//! that no host has, to its result.
+//! *What the figures include.* Everything runs on one machine. Hosts, which represent volunteers' machines, have the
+//! first half of its cores to themselves, with and without the attack. The coordinator and the attackers, which have a
+//! lower priority, share the other half. A quarter of the attackers use the honest users' address, as if behind one
+//! NAT; each of the others has its own loopback address, so that limits on all addresses together are attacked as well.
+//! Memory is that of a process and of its children: hosts compile in a child. A run's time is from the start of `sateen
+//! submit`, which publishes a module that no host has, to its result.
 //!
-//! *What forged peers do not do.* None takes part in a run: what hosts do to a run that say that they have its app
-//! loaded (`Ready`, and then wrong results or `Failed`) is a matter of trust policies and not of doors.
+//! *What forged peers do not do.* None takes part in a run: attacks by hosts that claim to have loaded its app
+//! (`Ready`, and then wrong results or `Failed`) are a matter of trust policies and not of admission.
 
 mod attackers;
 mod direct;
@@ -43,17 +43,17 @@ const BENCH: &str = "doors";
 const HOSTS: [&str; 2] = ["a", "b"];
 /// Some ten seconds on two hosts.
 const QUEENS: (&str, &str) = ("16", "14772512");
-/// Runs that are left alone.
+/// Runs without attack.
 const ALONE: usize = 3;
-/// How long the attacks last, at least: on a slow machine, until some honest runs have ended.
+/// Minimum duration of the attacks: on a slow machine, they last until some honest runs have ended.
 const ATTACK: Duration = Duration::from_secs(60);
-/// So many of them, if they take no longer than alone.
+/// Number of honest runs that must end, if they take no longer than without attack.
 const ATTACKED: u32 = 3;
-/// Hosts that never say what they counted are waited for no longer.
+/// Maximum wait for hosts that never report their last counts.
 const FIGURES_WITHIN: Duration = Duration::from_secs(120);
-/// Before the first honest run, so that all attackers are there.
+/// Pause before the first honest run, so that all attackers are active.
 const BEFORE: Duration = Duration::from_secs(8);
-/// Another of these repeats other dice.
+/// Environment variable with the seed of the attackers' random choices.
 const SEED: &str = "SATEEN_SEED";
 
 /// Runs the benchmark.
@@ -75,8 +75,8 @@ pub fn bench() -> Result<Vec<Figure>> {
     let mut alone = Vec::new();
     for round in 0..=ALONE {
         let took = honest(&grid, &format!("alone {round}"))?;
-        eprintln!("doors: a run alone takes {} s", shown(took));
-        // The first also finds the coordinator's folder, and all its pages, cold.
+        eprintln!("doors: a run without attack takes {} s", shown(took));
+        // The first also reads the coordinator's folder, and all its pages, for the first time.
         if round > 0 {
             alone.push(took);
         }
@@ -87,7 +87,7 @@ pub fn bench() -> Result<Vec<Figure>> {
     let duration = ATTACK.max(BEFORE + Duration::from_secs_f64(alone.median()) * ATTACKED);
     let (attacked, made, (peak, peaks)) = under_attack(&grid, &hosts, &processes, duration)?;
     for Made { attack, begun, cut_off, .. } in &made {
-        eprintln!("doors: {attack}: {begun} times, of which {cut_off} were cut off or refused");
+        eprintln!("doors: {attack}: {begun} times, {cut_off} of them cut off or refused");
     }
     let let_in: Vec<&Made> = made.iter().filter(|made| made.let_in > 0).collect();
     ensure!(let_in.is_empty(), "attacks were let in: {let_in:?}");
@@ -118,11 +118,11 @@ pub fn bench() -> Result<Vec<Figure>> {
     ])
 }
 
-/// The most memory that all had at one time, and that each had, in MiB.
+/// The peak memory of all processes together, and of each, in MiB.
 type Peaks = (f64, Vec<f64>);
 
-/// Attacks for so long, and one honest run after the other. The runs' times, what came of the attacks, and the most
-/// memory that all processes had at one time.
+/// Runs the attacks, and one honest run after the other. Returns the runs' times, the outcomes of the attacks, and the
+/// peak memory of all processes.
 fn under_attack(
     grid: &Cluster,
     hosts: &[SocketAddr],
@@ -154,7 +154,7 @@ fn under_attack(
         eprintln!(
             "doors: an honest run takes {} s{}",
             shown(took),
-            if is_attacked { "" } else { ", and the attack was over before" }
+            if is_attacked { "" } else { ", and the attack ended before" }
         );
         ensure!(is_attacked || !attacked.is_empty(), "the first run took longer than the attack");
         if is_attacked {
@@ -173,14 +173,14 @@ fn under_attack(
     Ok((attacked, attackers.end()?, watch.end()?))
 }
 
-/// Publishes an app that nobody knows, submits it, and waits for its result, which must be right: the time of all
+/// Publishes an unknown app, submits it, and waits for its result, which must be right. Returns the time of all
 /// that, in seconds.
 fn honest(grid: &Cluster, name: &str) -> Result<f64> {
     let module = fresh_module(grid, name)?.display().to_string();
     let since = Instant::now();
     let run = grid::submit(grid, &module, &[QUEENS.0])?;
     let submitted = since.elapsed().as_secs_f64();
-    // Hostile hosts never say what they counted, and nobody who wants the result waits for that.
+    // Hostile hosts never report their last counts, and the result does not wait for them.
     let took = grid::wait_for_answer(grid, run, Some(QUEENS.1))?;
     let all = since.elapsed().as_secs_f64();
     grid.api().run_over(run, FIGURES_WITHIN);
@@ -204,7 +204,7 @@ fn fresh_module(grid: &Cluster, name: &str) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Uploads a blob; its hash.
+/// Uploads a blob, and returns its hash.
 fn upload(address: SocketAddr) -> Result<String> {
     let content: Vec<u8> = (0..requests::BLOB_BYTES as u32 / 4).flat_map(u32::to_le_bytes).collect();
     let hash = sateen_protocol::BlobHash::of(&content).to_string();
@@ -217,6 +217,6 @@ fn upload(address: SocketAddr) -> Result<String> {
     stream.write_all(&content)?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    ensure!(answer.starts_with("HTTP/1.1 201"), "the blob was not taken: {answer}");
+    ensure!(answer.starts_with("HTTP/1.1 201"), "the blob was not accepted: {answer}");
     Ok(hash)
 }

@@ -1,4 +1,4 @@
-//! Attacks by HTTP.
+//! Attacks over HTTP.
 
 use std::io::Result;
 use std::net::Ipv4Addr;
@@ -16,7 +16,7 @@ use super::wire::{connect, status, text_frame, upgrade};
 const REBOUND: &str = "evil.example:80";
 /// The name of an app that another has published.
 pub const STOLEN_NAME: &str = "nqueens";
-/// Of a blob that nobody reads to its end.
+/// Size of a blob that no attacker reads to its end.
 pub const BLOB_BYTES: usize = 32 << 20;
 
 /// A module of the ABI with a job's name, and another section.
@@ -67,7 +67,7 @@ impl Peer {
         connect(self.coordinator, self.address).await
     }
 
-    /// Another address of this machine than that of all others: names belong to addresses.
+    /// Connects from an address of this machine that no other peer uses: names belong to addresses.
     async fn open_from_elsewhere(&mut self) -> Result<TcpStream> {
         let from = Ipv4Addr::new(127, 67, 0, 1 + self.random.below(200) as u8);
         connect(self.coordinator, from).await
@@ -79,7 +79,7 @@ impl Peer {
         status(&mut stream).await
     }
 
-    /// Headers without end, or with nothing behind them.
+    /// Sends endless headers, or headers without anything after them.
     pub async fn sends_endless_headers(&mut self) -> Result<()> {
         let mut stream = self.open().await?;
         stream.write_all(b"GET / HTTP/1.1\r\nX-Long: ").await?;
@@ -92,7 +92,7 @@ impl Peer {
         read_to_end(&mut stream).await
     }
 
-    /// Nearly all of a request's body.
+    /// Sends nearly all of a request's body.
     pub async fn sends_endless_bodies(&mut self) -> Result<()> {
         let mut stream = self.open().await?;
         stream.write_all(&self.head("POST /api/v1/runs", 1 << 20)).await?;
@@ -100,7 +100,7 @@ impl Peer {
         read_to_end(&mut stream).await
     }
 
-    /// An upload that goes on for ever, by a byte a second.
+    /// Sends an endless upload, one byte a second.
     pub async fn uploads_by_bytes(&mut self) -> Result<()> {
         let mut stream = self.open().await?;
         let path = format!("PUT /api/v1/blobs/{}", "0".repeat(64));
@@ -112,7 +112,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Asks for a blob and reads nothing of it.
+    /// Requests a blob and does not read it.
     pub async fn reads_no_blob(&mut self, blob: BlobHash) -> Result<()> {
         let mut stream = self.open().await?;
         stream.write_all(&self.head(&format!("GET /api/v1/blobs/{blob}"), 0)).await?;
@@ -135,7 +135,8 @@ impl Peer {
         refused(self.publish(stream, "names", &module).await?)
     }
 
-    /// Publishes its own module under the name of another's, and under what looks like another's hash.
+    /// Publishes its own module under the name of another user's module, and under a name that looks like another's
+    /// hash.
     pub async fn steals_names(&mut self) -> Result<()> {
         let module = module("sateen_job_a", b"x", b"mine");
         let stream = self.open_from_elsewhere().await?;
@@ -144,7 +145,7 @@ impl Peer {
         refused(self.publish(stream, &"0123456789abcdef".repeat(4), &module).await?)
     }
 
-    /// Comes as a page would by a name that was made to point here.
+    /// Sends a request as a page would that uses a name made to point here.
     pub async fn rebinds_names(&mut self) -> Result<()> {
         for path in ["/ws/host", "/ws/watch"] {
             let mut stream = self.open().await?;
@@ -158,7 +159,7 @@ impl Peer {
         refused(status(&mut stream).await?)
     }
 
-    /// Asks for all that a page may watch, of runs that there are, and reads nothing of it.
+    /// Subscribes to everything that a page may watch, of existing runs, and reads none of it.
     pub async fn watches_blindly(&mut self) -> Result<()> {
         let mut stream = self.watch().await?;
         let run = self.run();
@@ -168,7 +169,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Asks for what nobody has, eight topics at a time, and again.
+    /// Subscribes to topics that do not exist, eight at a time, repeatedly.
     pub async fn watches_what_is_not(&mut self) -> Result<()> {
         let mut stream = self.watch().await?;
         for _ in 0..10 {
@@ -187,7 +188,7 @@ impl Peer {
     }
 }
 
-/// An attack that gets in is reported by its name.
+/// Checks that an attack was refused; one that was let in is reported by its name.
 fn refused(status: u16) -> Result<()> {
     if status < 400 { Err(super::attackers::let_in(status)) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Attacks by what users may do as well: submit, wait, upload.
+//! Attacks with requests that honest users make, too: submit, wait, upload.
 
 use std::io::{Error, Result};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::attackers::Peer;
 use super::requests::module;
 use super::wire::status;
 
-/// Of one argument.
+/// Length of one argument.
 const ARGUMENT_BYTES: usize = 200 << 10;
 
-/// An app that returns nothing that it should, and an app that takes its compiler for ever.
+/// An app that returns nothing useful, and an app whose compilation takes for ever.
 const EMPTY: &str = "attacker-empty";
 const BOMB: &str = "attacker-bomb";
 
@@ -31,7 +31,7 @@ impl Peer {
         Ok((status, answer))
     }
 
-    /// Submits; the run's number if it is taken.
+    /// Submits a run, and returns its number if it is accepted.
     async fn submits(&mut self, app: &str, argument: &str) -> Result<Option<u64>> {
         let body = serde_json::json!({"app": app, "arguments": [argument]}).to_string();
         let (status, answer) = self.post("/api/v1/runs", body.as_bytes()).await?;
@@ -39,10 +39,10 @@ impl Peer {
         Ok(run.filter(|_| status == 201))
     }
 
-    /// Submits runs with long arguments, which then rest for a while.
+    /// Submits runs with long arguments, then rests for a while.
     pub async fn queues_long_arguments(&mut self) -> Result<()> {
         let stream = self.open().await?;
-        // Whoever published it first has the name, and all may run it.
+        // The first publisher has the name, and every peer may run the app.
         let _ = self.publish(stream, EMPTY, &module("sateen_job_a", b"x", b"empty")).await;
         let argument = "x".repeat(ARGUMENT_BYTES);
         let mut runs = Vec::new();
@@ -58,7 +58,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Submits an app that takes minutes and gigabytes to compile, and lets go of it after a while.
+    /// Submits an app that takes minutes and gigabytes to compile, and cancels it after a while.
     pub async fn bombs_compilers(&mut self) -> Result<()> {
         let stream = self.open().await?;
         let _ = self.publish(stream, BOMB, &self.bomb.clone()).await;
@@ -81,7 +81,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Is no attack: an upload that takes seconds and must be taken.
+    /// Not an attack: an upload that takes seconds and must be accepted.
     pub async fn uploads_slowly(&mut self) -> Result<()> {
         let content: Vec<u8> = (0..100_000).flat_map(|_| self.random.next_u64().to_le_bytes()).collect();
         let path = format!("PUT /api/v1/blobs/{}", BlobHash::of(&content));

@@ -1,4 +1,4 @@
-//! What a forged peer says, byte by byte: HTTP, and websockets whose frames nobody masks.
+//! The bytes that a forged peer sends: HTTP, and websockets without masked frames.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,13 +17,13 @@ use tokio::time::{Instant, timeout_at};
 const TEXT: u8 = 1;
 const BINARY: u8 = 2;
 const CLOSE: u8 = 8;
-/// More than any frame of the coordinator's.
+/// Longer than any frame from the coordinator.
 const FRAME_BYTES_MAX: u64 = 1 << 20;
 
-/// Connects, from an address of this machine. Only within this machine: forged peers attack nobody else.
+/// Connects from an address of this machine. Both ends must be on this machine: forged peers attack no other.
 pub async fn connect(to: SocketAddr, from: Ipv4Addr) -> Result<TcpStream> {
     if !to.ip().is_loopback() || !from.is_loopback() {
-        return Err(Error::other(format!("{from} and {to} are not both of this machine")));
+        return Err(Error::other(format!("{from} and {to} are not both addresses of this machine")));
     }
     let socket = TcpSocket::new_v4()?;
     socket.bind(SocketAddr::new(from.into(), 0))?;
@@ -32,7 +32,7 @@ pub async fn connect(to: SocketAddr, from: Ipv4Addr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// The status of an answer, whose body is not read.
+/// Reads an answer's status but not its body.
 pub async fn status(stream: &mut TcpStream) -> Result<u16> {
     let head = head(stream).await?;
     let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
@@ -48,7 +48,7 @@ async fn head(stream: &mut TcpStream) -> Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// A text message of a client's websocket, short.
+/// A short text message of a client's websocket.
 pub fn text_frame(text: &str) -> Vec<u8> {
     let mut frame = frame_header(text.len());
     frame[0] = 0x80 | TEXT;
@@ -56,7 +56,7 @@ pub fn text_frame(text: &str) -> Vec<u8> {
     frame
 }
 
-/// Asks for a websocket as a client of `host` would.
+/// Requests a websocket as a client of `host` would.
 pub async fn upgrade(stream: &mut TcpStream, path: &str, host: &str) -> Result<()> {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
@@ -134,9 +134,9 @@ pub struct Member {
     decoder: Decoder,
     pub id: HostId,
     pub grid: GridId,
-    /// Its acquaintances.
+    /// The hosts that it knows.
     pub hosts: Vec<HostInfo>,
-    /// Runs that it was told to take part in, the newest last.
+    /// Runs that it was asked to take part in, the newest last.
     pub runs: Vec<RunId>,
 }
 
@@ -174,14 +174,14 @@ impl Member {
         Ok(())
     }
 
-    /// Has the coordinator pass messages on to another.
+    /// Sends messages to another host through the coordinator.
     pub async fn relay(&mut self, to: HostId, messages: &[PeerMessage]) -> Result<()> {
         let relayed: Vec<ToCoordinator> =
             frames(messages).into_iter().map(|frame| ToCoordinator::Relay { to, frame }).collect();
         self.say(&relayed).await
     }
 
-    /// Does as an honest host does that has no work, for a while: it reads, and answers pings.
+    /// Behaves as an honest host without work, for a while: it reads, and answers pings.
     pub async fn idle(&mut self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         while let Ok(frame) = timeout_at(until, self.socket.next()).await {
@@ -200,11 +200,11 @@ impl Member {
     }
 }
 
-/// Dials a host, as `caller` says, with a secret; an error when it does not let the caller in.
+/// Dials a host as `caller`, with a secret; an error if the host refuses the caller.
 pub async fn dial(to: SocketAddr, from: Ipv4Addr, caller: Caller, secret: u64) -> Result<Socket> {
     let mut socket = Socket::open(to, from, "/ws/peer").await?;
-    let challenge =
-        decode_challenge(&socket.next().await?).ok_or_else(|| Error::other("it is not a challenge"))?;
+    let challenge = decode_challenge(&socket.next().await?)
+        .ok_or_else(|| Error::other("the answer is not a challenge"))?;
     socket.send(&encode(&challenge.answer(caller, secret, [7; 16]))).await?;
     socket.next().await?;
     Ok(socket)
@@ -214,7 +214,7 @@ pub async fn dial(to: SocketAddr, from: Ipv4Addr, caller: Caller, secret: u64) -
 pub fn frames<M: Serialize>(messages: &[M]) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::default();
     for message in messages {
-        // What is too long for any number of frames is left out.
+        // Messages that are too long for any number of frames are left out.
         let _ = encoder.push(message);
     }
     encoder.finish()

@@ -1,4 +1,4 @@
-//! What fault tolerance costs, and what faults cost: real processes, then the experiments of the papers in
+//! The cost of fault tolerance, and of faults: with real processes, then the papers' experiments in
 //! virtual time.
 
 mod tolerance;
@@ -39,8 +39,8 @@ fn hosts(names: &[&'static str]) -> Cluster {
     Cluster::start_to_measure(&hosts)
 }
 
-/// Four hosts on this machine, of which two are killed at half time. The machine's cores are as many before as
-/// after, so nothing lost is no time lost.
+/// Four hosts on this machine, two of which are killed at half time. The machine has as many cores after as
+/// before, so if no work is lost, no time is lost.
 fn two_of_four() -> Result<Figure> {
     let (mut killed, mut whole) = (Vec::new(), Vec::new());
     let (queens, answer) = QUEENS;
@@ -51,7 +51,7 @@ fn two_of_four() -> Result<Figure> {
         let undisturbed = grid::run(&cluster, "apps/nqueens.wasm", &[queens], Some(answer))?;
         let run = grid::submit(&cluster, "apps/nqueens.wasm", &[queens])?;
         std::thread::sleep(Duration::from_secs_f64(undisturbed / 2.0));
-        // In turn, so that the root's host is among them half of the time.
+        // Rotating, so that the root's host is among them half of the time.
         for name in [names[round % 4], names[(round + 1) % 4]] {
             cluster.kill_host(name);
         }
@@ -87,7 +87,7 @@ fn coordinator() -> Result<Figure> {
     Ok(disturbed("coordinator killed and restarted 5 times", killed, whole).goal(1.02, 1.0))
 }
 
-/// Runs with something killed over runs left alone, round by round.
+/// Disturbed runs over undisturbed runs, round by round.
 fn disturbed(name: &str, killed: Vec<f64>, whole: Vec<f64>) -> Figure {
     let whole: Samples = whole.into_iter().collect();
     let ratio = killed.into_iter().collect::<Samples>().over(&whole);

@@ -1,10 +1,10 @@
-//! Fault tolerance on over off, nobody crashes: what it takes of a host that is alone, which then does the same
+//! Fault tolerance on over off, without crashes: its cost on a single host, which then does the same
 //! work each time.
 //!
-//! A run takes some percent more or less processor time than the same run a second later, and what is looked for
-//! is less than one percent. So what counts is where the time goes: fault tolerance is nothing but code of the
-//! host's, and the guests' code is the same with it and without. The share of the guests in all samples, off over
-//! on, is how much longer the same work takes, however fast the machine is just then.
+//! A run's processor time differs by some percent from that of the same run a second later, and the cost
+//! is less than one percent. So the benchmark samples where the time goes: fault tolerance is only code of the
+//! host, and the guests' code is the same with it and without. The ratio of the guests' shares of all samples, off over
+//! on, is how much longer the same work takes, whatever the machine's momentary speed.
 
 use anyhow::{Context, Result};
 use sateen_tests::cluster::Cluster;
@@ -17,7 +17,7 @@ use crate::profile::{self, Profile};
 use crate::workloads::{Workload, Workloads};
 
 const ROUNDS: usize = 5;
-/// An app runs so long, again and again, before it is the other one's turn, in seconds.
+/// Time for which an app runs, repeatedly, before the setting is switched, in seconds.
 const TURN_S: f64 = 2.5;
 const HOST: &str = "a";
 
@@ -66,15 +66,15 @@ pub fn figures(workloads: &Workloads) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// What fault tolerance takes of one app: on over off, a value each round.
+/// The cost of fault tolerance for one app: on over off, a value per round.
 struct Rounds {
     by_time: Samples,
     by_share: Option<Samples>,
-    /// Processor time of a run without it.
+    /// Processor time of a run without fault tolerance.
     off_s: f64,
 }
 
-/// What one turn took.
+/// The measurements of one turn.
 struct Turn {
     /// Processor time of a run.
     run_s: f64,
@@ -97,12 +97,12 @@ fn rounds(cluster: &Cluster, workload: &Workload, is_sampled: bool) -> Result<Ro
         let run_s = (grid::processor_seconds(cluster, HOST)? - before) / runs as f64;
         Ok(Turn { run_s, share: profile.map(Profile::share_of_guests).transpose()? })
     };
-    // The first run fetches and compiles, the second says how many there are to be.
+    // The first run fetches and compiles, the second determines the number of runs.
     turn("full", 1)?;
     let runs = ((TURN_S / turn("off", 1)?.run_s).ceil() as usize).max(1);
     let (mut by_time, mut by_share, mut off_s) = (Vec::new(), Vec::new(), Vec::new());
     for nth in 0..ROUNDS {
-        // On and off, then off and on: what drifts hits both alike.
+        // On and off, then off and on, so that drift affects both alike.
         let (on, off) = if nth % 2 == 0 {
             let on = turn("full", runs)?;
             (on, turn("off", runs)?)

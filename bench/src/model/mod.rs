@@ -1,4 +1,4 @@
-//! What the programming model costs beyond a plain spawn and sync.
+//! The cost of the programming model beyond a plain spawn and sync.
 
 mod reach;
 
@@ -11,7 +11,7 @@ use crate::sandbox::Sandbox;
 const BENCH: &str = "model";
 /// Children of each comparison.
 const COUNT: u64 = 40_000_000;
-/// Children that are outstanding when they are aborted, and how often.
+/// Outstanding children that are aborted at once.
 const OUTSTANDING: u64 = 10_000;
 const ROUNDS: u64 = 300;
 const BUDGET_S: f64 = 15.0;

@@ -1,4 +1,4 @@
-//! How far an abort is from its aborter: a host whose messages take 100 ms each way.
+//! An abort on a distant host, whose messages take 100 ms each way.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::measure::Samples;
 const LATENCY: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 3;
 const OTHERS: &str = "8";
-/// Some seconds: the far host comes meanwhile.
+/// Some seconds, in which the distant host joins.
 const TURNS: &str = "2000000000";
-/// A tenth of a second: what the aborter does afterwards.
+/// A tenth of a second: the aborter's work afterwards.
 const MORE_TURNS: &str = "35000000";
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// From the abort to the run's result, and until the far host rests.
+/// Times from the abort to the run's result, and until the distant host is idle.
 struct Reach {
     rest_s: f64,
     stopped_s: f64,
@@ -71,7 +71,7 @@ fn await_count(cluster: &Cluster, host: &str, field: &str, is_enough: impl Fn(u6
     let since = Instant::now();
     while since.elapsed() < PATIENCE {
         let ended = cluster.tell_host(host, &["status", "--json"]);
-        // A host that begins does not answer at once.
+        // A host that has just started does not answer at once.
         let Ok(status) = serde_json::from_slice::<Value>(&ended.stdout) else { continue };
         let count: u64 = (status["runs"].as_array().into_iter().flatten())
             .filter_map(|run| run["counts"].pointer(field)?.as_u64())

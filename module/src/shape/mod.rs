@@ -1,14 +1,14 @@
-//! The shapes of parameters and results, and values as Rust would write them.
+//! The shapes of parameters and results, and values in Rust's notation.
 //!
-//! An app's SDK says in the section `sateen.shapes` what its jobs' bytes are (`docs/abi.md`). Both that and the bytes come
-//! from strangers: a value is written up to a length, and what does not fit its shape is not shown.
+//! An app's SDK describes its jobs' bytes in the section `sateen.shapes` (`docs/abi.md`). Both that section and the
+//! bytes are untrusted: a value is written up to a maximum length, and bytes that do not fit their shape are not shown.
 
 mod reader;
 mod writer;
 
 /// The section's name. A line for each job: `NAME PARAMETERS -> RESULT`.
 pub const SHAPES_SECTION: &str = "sateen.shapes";
-/// Shapes within one another.
+/// Maximum nesting of shapes.
 const DEPTH_MAX: usize = 64;
 
 /// How a value is encoded.
@@ -30,7 +30,7 @@ pub enum Shape {
     Struct(String, Fields),
     /// `Name<Variant,Variant(X),Variant{field:X}>`
     Enum(String, Vec<(String, Fields)>),
-    /// `@N`: the type with a name that is so many such types outside of this.
+    /// `@N`: a named type that encloses this place, counted in named types outwards.
     Outer(usize),
 }
 
@@ -45,24 +45,24 @@ pub enum Fields {
     Named(Vec<(String, Shape)>),
 }
 
-/// What has no parts.
+/// A shape without parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plain {
     /// A byte, 0 or 1.
     Bool,
     /// A string of one letter.
     Char,
-    /// UTF-8 behind its length.
+    /// A length, then UTF-8.
     Str,
-    /// Bytes behind their number.
+    /// A length, then bytes.
     Bytes,
     /// A byte.
     U8,
-    /// A byte with a sign.
+    /// A signed byte.
     I8,
-    /// A whole number of so many bits, as a varint.
+    /// An integer with this number of bits, as a varint.
     Unsigned(u32),
-    /// The same with a sign, zigzag.
+    /// The same, signed, in zigzag encoding.
     Signed(u32),
     /// Four bytes.
     F32,
@@ -94,27 +94,27 @@ impl Plain {
 /// The shapes of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobShape {
-    /// Of its parameters, a tuple; if they have one.
+    /// Shape of its parameters, a tuple; if known.
     pub parameters: Option<Shape>,
-    /// Of its result.
+    /// Shape of its result.
     pub result: Option<Shape>,
 }
 
 impl JobShape {
-    /// Reads what follows the job's name in the section: `PARAMETERS -> RESULT`. `_` stands for one that is not known.
+    /// Reads the text after the job's name in the section: `PARAMETERS -> RESULT`. `_` stands for an unknown shape.
     pub fn parse(text: &str) -> Option<Self> {
         let (parameters, result) = text.split_once(" -> ")?;
         Some(Self { parameters: Shape::parse(parameters), result: Shape::parse(result) })
     }
 
-    /// A call of the job `name` with these encoded parameters, as Rust would write it, if they are what the
-    /// shape says; no longer than about `length` bytes.
+    /// A call of the job `name` with these encoded parameters, in Rust's notation, if they fit the
+    /// shape; at most about `length` bytes long.
     pub fn call(&self, name: &str, parameters: &[u8], length: usize) -> Option<String> {
         let shape = self.parameters.as_ref().filter(|shape| matches!(shape, Shape::Tuple(_)))?;
         Some(format!("{name}{}", shape.show(parameters, length)?))
     }
 
-    /// An encoded result, as Rust would write it.
+    /// An encoded result, in Rust's notation.
     pub fn result(&self, result: &[u8], length: usize) -> Option<String> {
         self.result.as_ref()?.show(result, length)
     }
@@ -126,8 +126,8 @@ impl Shape {
         reader::read(text)
     }
 
-    /// The value that `bytes` stand for, as Rust would write it. From about `length` bytes of text on, `…` stands for the
-    /// rest. `None` if they are no such value.
+    /// The value encoded in `bytes`, in Rust's notation. After about `length` bytes of text, `…` stands for the
+    /// rest. `None` if the bytes do not fit the shape.
     pub fn show(&self, bytes: &[u8], length: usize) -> Option<String> {
         writer::write(self, bytes, length)
     }

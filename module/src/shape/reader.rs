@@ -1,11 +1,11 @@
-//! Reads the text of a shape, which comes from strangers.
+//! Reads the text of a shape, which is untrusted.
 
 use super::{DEPTH_MAX, Fields, Plain, Shape};
 
-/// Longer shapes are not read.
+/// Maximum length of a shape's text.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// The shape that `text` stands for.
+/// Parses `text` as a shape.
 pub fn read(text: &str) -> Option<Shape> {
     if text.len() > TEXT_BYTES_MAX {
         return None;
@@ -42,7 +42,7 @@ impl TextReader<'_> {
         (!word.is_empty()).then(|| word.to_owned())
     }
 
-    /// A shape, within so many others, of which so many have names.
+    /// Reads a shape inside `depth` others, `named` of which have names.
     fn shape(&mut self, depth: usize, named: usize) -> Option<Shape> {
         if depth > DEPTH_MAX {
             return None;

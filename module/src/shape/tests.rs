@@ -35,7 +35,7 @@ fn values_are_written_as_rust_would() {
 }
 
 #[test]
-fn what_does_not_fit_its_shape_is_not_shown() {
+fn bytes_that_do_not_fit_their_shape_are_not_shown() {
     for (shape, bytes) in [
         ("u8", &[][..]),
         ("u8", &[1, 2]),
@@ -67,7 +67,7 @@ fn long_values_are_cut_and_endless_ones_end() {
 }
 
 #[test]
-fn texts_that_are_no_shape_are_none() {
+fn invalid_shapes_are_refused() {
     for text in ["", "u7", "(u8", "[u8;x]", "@0", "A{b}", "A{b:@1}", "u8 ", "A<,>", "{u8}", "?"] {
         assert_eq!(Shape::parse(text), None, "{text}");
     }

@@ -1,10 +1,10 @@
-//! Writes encoded values as Rust would, by their shapes. The bytes come from strangers.
+//! Writes encoded values in Rust's notation, by their shapes. The bytes are untrusted.
 
 use std::fmt::Write;
 
 use super::{DEPTH_MAX, Fields, Plain, Shape};
 
-/// Parts of a value that are looked at: some take no bytes.
+/// Maximum parts of a value that are visited: some take no bytes.
 const PARTS_MAX: usize = 100_000;
 
 /// See [`Shape::show`].
@@ -20,9 +20,9 @@ struct ValueWriter<'a> {
     text: String,
     length: usize,
     parts: usize,
-    /// Types with names around what is written, the innermost last.
+    /// Named types around the current place, the innermost last.
     outer: Vec<&'a Shape>,
-    /// Some of the value is left out.
+    /// Whether some of the value is left out.
     is_cut: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'a> ValueWriter<'a> {
         usize::try_from(self.varint(32)?).ok()
     }
 
-    /// Whether there is room for more. If not, it says so, once.
+    /// Whether there is room for more text. If not, it appends `…`, once.
     fn has_room(&mut self) -> bool {
         self.parts += 1;
         if !self.is_cut && (self.text.len() > self.length || self.parts > PARTS_MAX) {
@@ -135,7 +135,7 @@ impl<'a> ValueWriter<'a> {
         }
     }
 
-    /// What is written after the value was cut is not wanted.
+    /// Appends `text`, unless the value was cut already.
     fn push(&mut self, text: &str) -> Option<()> {
         if !self.is_cut {
             self.text.push_str(text);

@@ -2,11 +2,11 @@
 //!
 //! A cell (i, j) has the best score H of an alignment that ends with letter i of the query and letter j
 //! of the subject, the best E of those that end in a gap of the query, and the best F of those that end
-//! in a gap of the subject. A block needs those next to its upper and left edges, and gives those along
-//! its lower and right ones: so blocks can be computed anywhere, in linear space.
+//! in a gap of the subject. A block needs the scores next to its upper and left edges, and returns those along
+//! its lower and right edges: so blocks can be computed anywhere, in linear space.
 //!
-//! Four rows are computed at once, each a column behind the one above it, so that all that a row needs
-//! of the others was computed in the step before: as many additions at once as a vector has lanes.
+//! Four rows are computed at once, each one column behind the row above it, so that every value that a row needs
+//! from the others was computed in the step before: as many additions at once as a vector has lanes.
 
 use serde::{Deserialize, Serialize};
 use wide::i32x4;
@@ -14,7 +14,7 @@ use wide::i32x4;
 /// Rows that are computed at once.
 const LANES: usize = 4;
 
-/// A score that no alignment has, far enough from overflow.
+/// A score below that of any alignment, far enough from overflow.
 pub const NEVER: i32 = -(1 << 30);
 
 /// The greatest score, and the greatest cost of gaps along both whole sequences.
@@ -55,10 +55,10 @@ impl Best {
     }
 }
 
-/// What the cells of a block score.
+/// Scores for the cells of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Scores<'a> {
-    /// By letter of the query, then of the subject: `size` of them a row.
+    /// By letter of the query, then of the subject, in rows of `size`.
     pub table: &'a [i32],
     pub size: usize,
     pub open: i32,
@@ -67,8 +67,8 @@ pub struct Scores<'a> {
     pub floor: i32,
 }
 
-/// Computes the block of all rows of `query` and all columns of `subject`: makes `edges`, which lie
-/// above and to the left of it, those along its lower and right sides. Gives its best cell.
+/// Computes the block of all rows of `query` and all columns of `subject`. Replaces the scores in `edges` above
+/// and to the left of it by those along its lower and right sides. Returns its best cell.
 pub fn compute(scores: &Scores, query: &[u8], subject: &[u8], edges: &mut Edges) -> Best {
     let mut best = Best::NONE;
     let mut corner = edges.corner;
@@ -93,16 +93,16 @@ fn each(lanes: impl Fn(usize) -> i32) -> Lanes {
     Lanes::new(std::array::from_fn(lanes))
 }
 
-/// What a strip carries from one step to the next. In lane k, of row k.
+/// A strip's state between two steps. Lane k belongs to row k.
 #[derive(Clone, Copy)]
 struct State {
     h: Lanes,
     e: Lanes,
     f: Lanes,
-    /// H of the cell above and to the left of the next one.
+    /// H of the cell above and to the left of the next cell.
     diagonal: Lanes,
     best: Lanes,
-    /// The step at which the best was met.
+    /// The step at which the best was found.
     met: Lanes,
 }
 
@@ -116,7 +116,7 @@ struct Row<'a> {
 #[inline(never)]
 fn strip(scores: &Scores, rows: &[u8], subject: &[u8], edges: &mut Edges, from: usize, corner: i32) -> Best {
     let columns = subject.len();
-    // By letter of the subject: what each row's letter scores with it.
+    // By letter of the subject: the score of each row's letter with it.
     let profile: Vec<Lanes> = (0..scores.size)
         .map(|letter| each(|lane| scores.table[usize::from(rows[lane]) * scores.size + letter]))
         .collect();
@@ -130,7 +130,7 @@ fn strip(scores: &Scores, rows: &[u8], subject: &[u8], edges: &mut Edges, from: 
         met: Lanes::ZERO,
     };
     let mut row = Row { h: &mut edges.row_h[..columns], f: &mut edges.row_f[..columns] };
-    // First not all rows have begun, at last not all go on: those that do not keep what they have.
+    // At first not all rows have begun, and at last not all continue: idle rows keep their values.
     for step in 0..LANES - 1 {
         partly(scores, &mut state, &profile, subject, &mut row, step);
     }
@@ -184,8 +184,8 @@ fn partly(scores: &Scores, state: &mut State, profile: &[Lanes], subject: &[u8],
 fn wholly(scores: &Scores, state: &mut State, profile: &[Lanes], subject: &[u8], row: &mut Row) {
     let costs = Costs::of(scores);
     let at = |letter: u8| profile[usize::from(letter)];
-    // Lane k wants the profile of k columns before: the upper two lanes are two columns late, then the
-    // odd ones another one.
+    // Lane k needs the profile of k columns before: the upper two lanes lag by two columns, and the
+    // odd lanes by one more.
     let twos = |now: Lanes, late: Lanes| {
         let ([a, b, ..], [.., c, d]) = (now.to_array(), late.to_array());
         Lanes::new([a, b, c, d])
@@ -225,7 +225,7 @@ impl Costs {
 }
 
 /// One step of a strip: each row's next cell, whose letters score `pairs`. `above_h` and `above_f` are
-/// those of the cell above the first row's.
+/// the scores of the cell above the first row's cell.
 #[inline(always)]
 fn advance(costs: &Costs, before: State, pairs: Lanes, above_h: i32, above_f: i32, step: usize) -> State {
     let down = |above: i32, lanes: Lanes| {

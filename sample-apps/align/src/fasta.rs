@@ -4,7 +4,7 @@ use sateen::BadInput;
 
 use crate::scoring::Matrix;
 
-/// The longest sequence, and the most letters of all sequences of a file together.
+/// Maximum letters of a sequence, and of all sequences of a file together.
 const LETTERS_MAX: usize = 100_000_000;
 
 /// A named sequence.
@@ -20,7 +20,7 @@ pub struct Sequence {
 /// read as capital ones.
 ///
 /// # Errors
-/// When `text` is no FASTA file, or a letter is not in the matrix; the message names the line.
+/// When `text` is not a FASTA file, or a letter is not in the matrix; the message names the line.
 pub fn parse(input: &str, text: &[u8], matrix: &Matrix) -> Result<Vec<Sequence>, BadInput> {
     let wrong = |line: usize, what: &str| BadInput::at_line(input, line, what);
     let mut sequences: Vec<Sequence> = Vec::new();
@@ -60,7 +60,10 @@ pub fn parse(input: &str, text: &[u8], matrix: &Matrix) -> Result<Vec<Sequence>,
             let Some(code) = matrix.code(*byte) else {
                 let letter = char::from(*byte).escape_default();
                 let (name, known) = (matrix.name, matrix.letters());
-                return Err(wrong(number, &format!("`{letter}` is no letter of {name}, which has {known}")));
+                return Err(wrong(
+                    number,
+                    &format!("`{letter}` is not a letter of {name}, which has {known}"),
+                ));
             };
             sequence.codes.push(code);
         }
@@ -101,8 +104,8 @@ mod tests {
             (">a\nACGT\n>\nA", "line 3: a name is expected after `>`"),
             (">a\n>b\nA", "line 1: the sequence `a` has no letters"),
             (">a\nA\n>b\n\n", "line 3: the sequence `b` has no letters"),
-            (">a\nAC\nA-C\n", "line 3: `-` is no letter of EDNAFULL, which has ATGCSWRYKMBVHDNU"),
-            (">a\nA\u{7}\n", "line 2: `\\u{7}` is no letter"),
+            (">a\nAC\nA-C\n", "line 3: `-` is not a letter of EDNAFULL, which has ATGCSWRYKMBVHDNU"),
+            (">a\nA\u{7}\n", "line 2: `\\u{7}` is not a letter"),
         ] {
             let error = dna(text).expect_err(text);
             assert!(error.0.starts_with(&format!("input `queries`, {expected}")), "{text:?}: {error}");
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         let matrix = Matrix::named("EDNAFULL").expect("it is known");
         let read = || parse("queries", &sateen::input("queries")?, &matrix);
         sateen::testing::damage_input("queries", ">one of two\r\nACGT\n\nga\n>two\nA\n", read);

@@ -3,7 +3,7 @@
 //!
 //! `fasta` reads sequences, `scoring` has the matrices and gap costs, `block` computes a part of the
 //! matrix of alignments, and `pair` puts parts together. The pairs are a range that is halved down to
-//! single ones; the matrix of a long pair is a wave of blocks.
+//! single pairs; the matrix of a long pair is a wave of blocks.
 
 mod block;
 mod fasta;
@@ -28,11 +28,11 @@ const PLAIN_CELLS: usize = if cfg!(test) { 100 } else { 20_000 };
 /// `sateen run align.wasm --input queries=FILE --input subjects=FILE [MATRIX [OPEN [EXTEND]]]`
 ///
 /// A table with a line for each pair of a query and a subject: their names, the score of their best
-/// local alignment, and the first and last letter of each that takes part. The matrix is BLOSUM62
-/// unless given; a gap costs OPEN (10) for its first letter and EXTEND (0.5) for each further one.
+/// local alignment, and the first and last aligned letter of each. The default matrix is BLOSUM62;
+/// a gap costs OPEN (10) for its first letter and EXTEND (0.5) for each further letter.
 ///
 /// # Errors
-/// When an input is missing or no FASTA file, or an argument is none of these.
+/// When an input is missing or not a FASTA file, or an argument is invalid.
 #[main]
 pub fn main(
     matrix: Option<String>,
@@ -45,7 +45,7 @@ pub fn main(
     Ok(problem.table(&settings, &alignments))
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As [`main()`].
@@ -92,12 +92,12 @@ fn align_block(settings: Settings, pair: usize, pass: Pass, place: Place, edges:
     (best, edges)
 }
 
-/// What the user asks for.
+/// The user's request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Settings {
     matrix: String,
     gaps: Gaps,
-    /// Of both inputs; tells one content from another, for what is kept of it.
+    /// Of both inputs; identifies its content, for the value kept in the sandbox.
     digest: u64,
 }
 
@@ -128,12 +128,12 @@ impl Settings {
 
     /// The problem, read once in each sandbox from inputs that all of them have.
     fn problem(&self) -> Rc<Problem> {
-        // The root job has read the same inputs, and has returned if it could not.
+        // The root job has read the same inputs, and returned if that failed.
         self.read().expect("the inputs were read before")
     }
 }
 
-/// All sequences, and what their letters score.
+/// All sequences, and the scores of their letters.
 struct Problem {
     queries: Vec<Sequence>,
     subjects: Vec<Sequence>,
@@ -190,7 +190,7 @@ impl Problem {
     /// Aligns a pair; spawns a job for each block if it is long.
     fn align(&self, settings: &Settings, pair: usize) -> Alignment {
         let blocks = |pass: Pass, mut ready: Vec<Ready>| {
-            // The first one is spawned last: it is on top when it is synced, and its call is cheapest.
+            // The first job is spawned last: it is on top of the stack when it is synced, and its call is cheapest.
             ready.reverse();
             let spawn = |(place, edges)| align_block::spawn(settings.clone(), pair, pass, place, edges);
             let mut done = ready.into_iter().map(spawn).collect::<Vec<_>>().sync_all();
@@ -218,7 +218,7 @@ impl Problem {
 
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a, 64 bits, gone on with from `basis`.
+/// FNV-1a, 64 bits, continued from `basis`.
 fn digest(basis: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(basis, |digest, &byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,8 +1,8 @@
-//! The best local alignment of two sequences: what it scores, where it ends, and where it begins.
+//! The best local alignment of two sequences: its score, its end and its start.
 //!
 //! A first pass finds the best score and the first cell that has it. A second pass goes backwards from
-//! there, with alignments that begin at that cell only; where it meets the same score, the alignment
-//! begins. Both keep only a row and a column of scores.
+//! there, with alignments that begin at that cell only; where it reaches the same score, the alignment
+//! begins. Both passes keep only a row and a column of scores.
 
 use std::borrow::Cow;
 
@@ -17,15 +17,15 @@ pub const BLOCK: usize = if cfg!(test) { 16 } else { 1024 };
 /// Pairs with fewer cells than this are not divided.
 const DIVIDED_MIN: usize = BLOCK * BLOCK * 8;
 
-/// The best local alignment of a pair. Letters are counted from 1; nothing scores more than 0 if
-/// `score` is 0, and then all places are 0.
+/// The best local alignment of a pair. Letters are counted from 1. If `score` is 0, nothing scores more than 0,
+/// and all places are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Alignment {
     /// In the units of the gap costs.
     pub score: i32,
-    /// The first and the last letter of the query that takes part.
+    /// The first and the last aligned letter of the query.
     pub query: (u32, u32),
-    /// The first and the last letter of the subject that takes part.
+    /// The first and the last aligned letter of the subject.
     pub subject: (u32, u32),
 }
 
@@ -34,7 +34,7 @@ pub struct Alignment {
 pub enum Pass {
     /// Over the whole matrix, from the first letters on.
     Forward,
-    /// Over the letters up to some of the query and some of the subject, from these backwards.
+    /// Backwards from a letter of the query and a letter of the subject.
     Backward(u32, u32),
 }
 
@@ -55,7 +55,7 @@ impl Pass {
     }
 }
 
-/// A block that can be computed: which, and the scores next to it.
+/// A block that can be computed: its place, and the scores next to it.
 pub type Ready = (Place, Edges);
 
 /// A block's place in the matrix of a pass, counted in blocks.
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-/// Computes blocks that do not depend on one another, and gives their best cells, counted from the
+/// Computes blocks that do not depend on one another, and returns their best cells, counted from the
 /// blocks' own corners, and their edges, in order.
 pub type ComputeBlocks<'a> = &'a dyn Fn(Pass, Vec<Ready>) -> Vec<(Best, Edges)>;
 
@@ -101,7 +101,7 @@ pub fn align(scores: Scores, query: &[u8], subject: &[u8], blocks: Option<Comput
     }
 }
 
-/// Rows of [`whole`] that are computed before the best score is looked at.
+/// Rows that [`whole`] computes between two checks of the best score.
 const ROWS_AT_ONCE: usize = 64;
 
 /// The best cell of a pass, computed in one go, down to the rows that have the score `goal`.
@@ -145,8 +145,8 @@ fn moved(best: Best, rows: usize, columns: usize) -> Best {
     Best { row: best.row + number(rows), column: best.column + number(columns), ..best }
 }
 
-/// The best cell of a pass over so many `rows` and `columns`, block by block: all blocks of an
-/// antidiagonal at once. Blocks below the first in which the score `goal` is met are left out.
+/// The best cell of a pass, block by block: all blocks of an
+/// antidiagonal at once. Blocks below the first in which the score `goal` is reached are left out.
 fn in_blocks(
     scores: Scores,
     pass: Pass,
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::scoring::Matrix;
 
-    /// As Gotoh wrote it down, with whole matrices: the greatest score and all cells that have it.
+    /// Gotoh's original method, with whole matrices: the greatest score and all cells that have it.
     fn slowly(scores: &Scores, query: &[u8], subject: &[u8]) -> (i32, Vec<(u32, u32)>) {
         let width = subject.len() + 1;
         let mut h = vec![0; width * (query.len() + 1)];
@@ -250,7 +250,7 @@ mod tests {
             };
             let (query, mut subject) = (letters(120), letters(120));
             if round % 2 == 0 {
-                // A relative: a part of the query with some letters less and some other ones.
+                // A relative: a part of the query with some letters removed and some changed.
                 subject
                     .extend(query.iter().enumerate().filter(|(nth, _)| nth % 19 != 7).map(|(_, code)| *code));
             }
@@ -273,7 +273,7 @@ mod tests {
                 continue;
             }
             assert_eq!((found.query.1, found.subject.1), ends[0], "round {round}");
-            // Between its ends, and with no letter less, it scores what it should.
+            // Between its ends, and with no letter fewer, it has the right score.
             let [q, s] = [(&query, found.query), (&subject, found.subject)]
                 .map(|(letters, (from, to))| &letters[from as usize - 1..to as usize]);
             assert_eq!(slowly(&scores, q, s).0, best, "round {round}");

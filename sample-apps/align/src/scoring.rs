@@ -1,4 +1,4 @@
-//! What a match, a mismatch and a gap score.
+//! Scores of matches, mismatches and gaps.
 
 use sateen::BadInput;
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 const MATRICES: [(&str, &str); 2] =
     [("BLOSUM62", include_str!("../matrices/BLOSUM62")), ("EDNAFULL", include_str!("../matrices/EDNAFULL"))];
 
-/// Gap costs have two places after the point at most.
+/// Maximum decimals of gap costs.
 const DECIMALS_MAX: usize = 2;
 
 /// The greatest cost of a gap's letter.
 const COST_MAX: i32 = 1_000;
 
-/// What each pair of letters scores.
+/// The score of each pair of letters.
 #[derive(Debug, Clone)]
 pub struct Matrix {
-    /// What users call it.
+    /// Its name for users.
     pub name: &'static str,
     letters: Vec<u8>,
     /// By the codes of both letters: row by row.
@@ -45,7 +45,7 @@ impl Matrix {
         Ok(matrix)
     }
 
-    /// How many letters it has.
+    /// Its number of letters.
     pub fn size(&self) -> usize {
         self.letters.len()
     }
@@ -61,12 +61,12 @@ impl Matrix {
         self.letters.iter().position(|known| *known == upper).and_then(|code| u8::try_from(code).ok())
     }
 
-    /// What all pairs of letters score, row by row, in units of which there are `scale` to a point.
+    /// The scores of all pairs of letters, row by row, in units of 1/`scale` point.
     pub fn table(&self, scale: i32) -> Vec<i32> {
         self.scores.iter().map(|score| score * scale).collect()
     }
 
-    /// What the letters of two codes score.
+    /// The score of the letters with two codes.
     #[cfg(test)]
     pub fn score(&self, left: u8, right: u8) -> i32 {
         self.scores[usize::from(left) * self.size() + usize::from(right)]
@@ -129,7 +129,7 @@ fn decimals(word: &str) -> usize {
     word.split_once('.').map_or(0, |(_, digits)| digits.len())
 }
 
-/// The number that `word` is, times 10 to the power of `decimals`.
+/// The number in `word`, times 10 to the power of `decimals`.
 fn scaled(word: &str, decimals: usize) -> Option<i32> {
     let (whole, digits) = word.split_once('.').unwrap_or((word, ""));
     let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn matrices_are_symmetric_and_hold_what_is_published() {
+    fn matrices_are_symmetric_and_match_the_published_ones() {
         for (name, size) in [("BLOSUM62", 24), ("EDNAFULL", 16)] {
             let matrix = Matrix::named(name).expect("it is known");
             assert_eq!((matrix.size(), matrix.scores.len()), (size, size * size));

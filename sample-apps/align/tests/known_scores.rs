@@ -17,7 +17,7 @@ const HEAD: &str = "query\tsubject\tscore\tquery_from\tquery_to\tsubject_from\ts
 fn both(arguments: [Option<&str>; 3]) -> Result<String, BadInput> {
     let [matrix, open, extend] = arguments.map(|word| word.map(str::to_owned));
     let found = main(matrix.clone(), open.clone(), extend.clone());
-    assert_eq!(plain(matrix, open, extend), found, "the plain version gives the same");
+    assert_eq!(plain(matrix, open, extend), found, "the plain version finds the same");
     found
 }
 
@@ -56,7 +56,7 @@ fn bad_input_is_refused() {
     assert!(refused([None, Some("ten"), None]).contains("to open a gap costs `ten`"));
     assert!(
         refused([Some("DNA"), None, None])
-            .starts_with("input `queries`, line 2: `L` is no letter of EDNAFULL")
+            .starts_with("input `queries`, line 2: `L` is not a letter of EDNAFULL")
     );
 }
 
@@ -87,7 +87,7 @@ fn the_open_data_set_is_aligned() {
         PathBuf::from,
     );
     if !data.join("dna").is_dir() {
-        eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", data.display());
+        eprintln!("skipped: {} does not exist; set SATEEN_DATA to the data set's folder", data.display());
         return;
     }
     for (query, subject, score) in

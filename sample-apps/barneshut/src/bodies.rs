@@ -1,4 +1,4 @@
-//! Bodies, the law that moves them, and where they come from when there is no file.
+//! Bodies, the law that moves them, and a model of a star cluster for runs without a file.
 
 use sateen::SplitMix64;
 use serde::{Deserialize, Serialize};
@@ -9,19 +9,19 @@ use crate::tree::greater;
 /// Three coordinates.
 pub type Vector = [f64; 3];
 
-/// A place, and how heavy the body is that is there.
+/// A position, and the mass of the body there.
 pub type Point = [f64; 4];
 
-/// What is the same for all bodies and all of the time.
+/// Constants of all bodies and all steps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Law {
-    /// The constant of gravity.
+    /// The gravitational constant.
     pub gravity: f64,
-    /// The square of the distance below which the pull no longer grows as it would.
+    /// The square of the softening distance, below which the force stops growing.
     pub softening2: f64,
-    /// How small a cell must look for its bodies to count as one: its edge over its distance. With 0
-    /// none does, and pulls are as exact as their sums. Otherwise they are some thousandths off, and are
-    /// rounded to a thousandth at most, of which a fifth as much needs to be sent.
+    /// How small a cell must look for its bodies to count as one: its edge over its distance. With 0,
+    /// no cell does, and forces are as exact as their sums. Otherwise they are accurate to some thousandths, and
+    /// rounded to a thousandth at most, so that only a fifth of the bytes need to be sent.
     pub opening: f64,
     /// The time between two states.
     pub step: f64,
@@ -32,30 +32,30 @@ pub struct Law {
 pub struct Bodies {
     /// How they move.
     pub law: Law,
-    /// How heavy each is.
+    /// Each body's mass.
     #[serde(with = "packed")]
     pub masses: Vec<f64>,
-    /// Where each is.
+    /// Each body's position.
     #[serde(with = "packed")]
     pub places: Vec<Vector>,
-    /// How fast each moves, and where to.
+    /// Each body's velocity.
     #[serde(with = "packed")]
     pub speeds: Vec<Vector>,
 }
 
 impl Bodies {
-    /// How many there are.
+    /// The number of bodies.
     pub fn count(&self) -> usize {
         self.places.len()
     }
 
-    /// All places and masses.
+    /// All positions and masses.
     pub fn points(&self) -> Vec<Point> {
         self.places.iter().zip(&self.masses).map(|([x, y, z], mass)| [*x, *y, *z, *mass]).collect()
     }
 
-    /// The speeds half a step later, and the places a whole step later: the first part of a leapfrog
-    /// step. `changes` are those of the speeds at the places where the bodies are.
+    /// Sets the velocities half a step later, and the positions a whole step later: the first part of a leapfrog
+    /// step. `changes` are the changes of the velocities at the bodies' positions.
     pub fn kick_and_drift(&mut self, changes: &[Vector]) {
         self.kick(changes);
         for (place, speed) in self.places.iter_mut().zip(&self.speeds) {
@@ -65,7 +65,7 @@ impl Bodies {
         }
     }
 
-    /// The speeds half a step later: the other part of it, with the changes at the new places.
+    /// Sets the velocities half a step later: the other part, with the changes at the new positions.
     pub fn kick(&mut self, changes: &[Vector]) {
         for (speed, change) in self.speeds.iter_mut().zip(changes) {
             for (speed, change) in speed.iter_mut().zip(change) {
@@ -74,18 +74,18 @@ impl Bodies {
         }
     }
 
-    /// The energy of their movement and of their places, which have these potentials.
+    /// Their kinetic energy, and their potential energy with these potentials.
     pub fn energy(&self, potentials: &[f64]) -> f64 {
         let mut twice = 0.0;
         for ((mass, speed), potential) in self.masses.iter().zip(&self.speeds).zip(potentials) {
             twice += mass * (speed[0] * speed[0] + speed[1] * speed[1] + speed[2] * speed[2]);
-            // Each pair is met twice.
+            // Each pair is counted twice.
             twice += mass * potential;
         }
         twice * 0.5
     }
 
-    /// The bits of all places and speeds, in one number (FNV-1a).
+    /// A hash of the bits of all positions and velocities (FNV-1a).
     pub fn hash(&self) -> u64 {
         let numbers = self.places.iter().zip(&self.speeds).flat_map(|(place, speed)| [*place, *speed]);
         let bytes = numbers.flatten().flat_map(|number| number.to_bits().to_le_bytes());
@@ -93,8 +93,8 @@ impl Bodies {
             .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
-    /// So many bodies of Plummer's model of a star cluster, always the same, as Aarseth, Hénon and
-    /// Wielen make it (1974): in units in which the constant of gravity and all mass are 1 and the
+    /// `count` bodies of Plummer's model of a star cluster, always the same, generated as by Aarseth, Hénon and
+    /// Wielen (1974): in units in which the gravitational constant and the total mass are 1 and the
     /// energy is −¼.
     pub fn plummer(count: usize) -> Self {
         let mut numbers = Numbers(SplitMix64(1911));
@@ -103,8 +103,8 @@ impl Bodies {
         let length = 3.0 * std::f64::consts::PI / 16.0;
         let speed_unit = (1.0 / length).sqrt();
         for _ in 0..count {
-            // The cube root of how much mass is within its radius: the greatest of three has as many below it. Not
-            // the outermost thousandth of the mass, which is endlessly far away.
+            // The cube root of the mass within its radius is distributed like the greatest of three numbers. The
+            // outermost thousandth of the mass, which is infinitely far away, is left out.
             let [a, b, c] = [(); 3].map(|()| numbers.below_one());
             let root = greater(greater(a, b), c) * 0.999_666_6;
             let radius = 1.0 / (1.0 / (root * root) - 1.0).sqrt();
@@ -130,7 +130,7 @@ fn times(vector: Vector, factor: f64) -> Vector {
     vector.map(|part| part * factor)
 }
 
-/// Takes the mean away from all.
+/// Subtracts the mean from all vectors.
 fn at_rest(vectors: &mut [Vector]) {
     for axis in 0..3 {
         let mean = vectors.iter().map(|vector| vector[axis]).sum::<f64>() / vectors.len() as f64;
@@ -140,7 +140,7 @@ fn at_rest(vectors: &mut [Vector]) {
     }
 }
 
-/// The generator that a model is drawn from.
+/// The random generator for a model.
 struct Numbers(SplitMix64);
 
 impl Numbers {

@@ -1,31 +1,31 @@
-//! How bodies are pulled, told to those who know how they were pulled a step before: hardly otherwise, mostly.
+//! Encodes the forces on bodies as differences from the step before, which are mostly small.
 
 use serde::{Deserialize, Serialize};
 
 use crate::packed;
 use crate::pull::{Units, Vectors};
 
-/// Vectors, by what they were before.
+/// Vectors, encoded relative to earlier ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Changed {
-    /// For each vector, by how much more of the same unit its parts are, a byte each; see [`FAR`] and [`ANEW`].
+    /// For each vector, the differences of its components in the same unit, a byte each; see [`FAR`] and [`ANEW`].
     By(#[serde(with = "packed")] Vec<u8>),
-    /// Those that are not as many as before, or have too many bits.
+    /// Vectors whose number differs from before, or that have too many bits.
     All(Vectors),
 }
 
-/// A part that differs by more than a byte says: two more bytes follow, the least significant first.
+/// The component differs by more than a byte can express: two more bytes follow, the least significant first.
 const FAR: i8 = i8::MIN;
-/// Instead of a first part: the exponent of another unit follows in a byte, and the parts themselves in two each.
+/// Instead of a first component: the exponent of another unit follows in a byte, then the components in two bytes each.
 const ANEW: i8 = i8::MIN + 1;
 
 impl Changed {
-    /// What `now` is, for those who have `before`.
+    /// Encodes `now` for receivers that have `before`.
     pub fn since(before: &Vectors, now: &Vectors) -> Self {
         differences(before, now).map_or_else(|| Self::All(now.clone()), Self::By)
     }
 
-    /// What it is now, where it was `before`; `None` if it was something else.
+    /// Decodes the vectors, given those of `before`; `None` if the encoding is relative to others.
     pub fn after(self, before: &Vectors) -> Option<Vectors> {
         match self {
             Self::All(now) => Some(now),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_hardly_changed_takes_three_bytes() {
+    fn small_changes_take_three_bytes() {
         let before: Vec<_> = (0..1000).map(|nth| [1.0, -0.001 * f64::from(nth), 0.5]).collect();
         let now: Vec<_> = before.iter().map(|[x, y, z]| [x * 1.01, y * 1.01 + 0.002, z * 0.99]).collect();
         let length = told(&vectors(&before), &vectors(&now));
@@ -122,20 +122,20 @@ mod tests {
             some.iter().flat_map(|a| some.iter().flat_map(move |b| some.map(|c| [*a, *b, c]))).collect();
         let shifted: Vec<_> = all.iter().cycle().skip(7).take(all.len()).copied().collect();
         told(&vectors(&all), &vectors(&shifted));
-        // Neither rounded nor as many.
+        // Not rounded, and a different number.
         told(&Vectors(all.clone()), &Vectors(shifted));
         told(&Vectors::default(), &vectors(&all));
     }
 
     #[test]
-    fn bytes_that_are_no_change_are_refused() {
+    fn invalid_bytes_are_refused() {
         let before = vectors(&[[1.0, 2.0, 3.0]; 2]);
         let changed = |bytes: &[u8]| Changed::By(bytes.to_vec()).after(&before);
         assert_eq!(changed(&[0; 6]), Some(before.clone()));
         for wrong in [&[0; 5][..], &[0; 7], &[0x80, 1], &[0x81, 1, 2, 3]] {
             assert_eq!(changed(wrong), None, "{wrong:?}");
         }
-        // Whatever they say, it is a number.
+        // Whatever the bytes are, the result is a number.
         for byte in 0..=255 {
             changed(&[byte; 16]);
         }

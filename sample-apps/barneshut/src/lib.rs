@@ -1,13 +1,13 @@
-//! How bodies move under one another's gravity, with Barnes and Hut's tree.
+//! Simulates how bodies move under one another's gravity, with Barnes and Hut's tree.
 //!
-//! `bodies` moves them in leapfrog steps; `tree` finds what pulls at each, `list` sums it up. A job is a run of
-//! bodies in the tree's order, so neighbours in space, as long as others (`zones`); it spawns the second half and does
-//! the first itself.
+//! `bodies` moves them in leapfrog steps; `tree` finds the masses that attract each, `list` sums them up. A job is a
+//! range of bodies in the tree's order, so neighbours in space, that costs as much as others (`zones`); it spawns the
+//! second half and does the first itself.
 //!
-//! There are two versions. In the pure one, what travels with a job is all bodies. With `--shared` they are
-//! a shared object, `world`: every host has them, the root job sends how their speeds change once a step,
-//! and a job is two numbers; a guard keeps it waiting until the step has arrived. Whoever runs a job
-//! builds the tree where it has none yet. On one machine nothing travels, since a job that is called in
+//! There are two versions. In the pure version, a job's parameters contain all bodies. With `--shared`, the bodies are
+//! a shared object, `world`: every host has them, the root job sends the changes of their velocities once a step,
+//! and a job is two numbers; a guard keeps it waiting until the step has arrived. A sandbox that runs a job
+//! builds the tree if it has none yet. On one machine nothing is sent, since a job that is called in
 //! place shares its parent's tree.
 
 mod bodies;
@@ -33,21 +33,21 @@ pub use tree::Tree;
 use world::{World, has_step};
 use zones::Zones;
 
-/// The most steps.
+/// Maximum steps.
 const STEPS_MAX: u64 = 1_000_000;
 
 /// The energy of `bodies` before and after `steps` steps, and on the second line a hash of them.
-/// `bodies` is how many of a star cluster there are, or `file` for those of the input `bodies`. The
+/// `bodies` is the number of stars in a cluster, or `file` for those of the input `bodies`. The
 /// only flag is `--shared`.
 ///
 /// # Errors
-/// When there are too few or too many of something, or the input is missing or is not right.
+/// When a number is too small or too large, or the input is missing or invalid.
 #[main]
 pub fn main(bodies: String, steps: u64, flags: Vec<String>) -> Result<String, BadInput> {
     let bodies = opening(&bodies, steps)?;
     let course = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => simulate(bodies, steps, |bodies, moment, zones, _| {
-            // The tree waits for the first pulls, so that others who are to make it too begin as soon as this one.
+            // The tree is made with the first pulls, so that others that need it begin as soon as this sandbox.
             let sky = Rc::new(Sky::of(bodies, zones.clone(), moment.needs_energy));
             let found = pulls(Rc::clone(&sky), 0, zones.count());
             sky.tree().unsorted(found)
@@ -60,7 +60,7 @@ pub fn main(bodies: String, steps: u64, flags: Vec<String>) -> Result<String, Ba
     Ok(course.to_string())
 }
 
-/// The same without spawns: what the spawning versions are measured against.
+/// The same without spawns: the baseline of the spawning versions.
 ///
 /// # Errors
 /// As [`main()`].
@@ -69,7 +69,7 @@ pub fn plain(bodies: String, steps: u64) -> Result<String, BadInput> {
     Ok(simulate_plain(opening(&bodies, steps)?, steps).to_string())
 }
 
-/// What a simulation comes to.
+/// The outcome of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     /// The energy at the start.
@@ -86,7 +86,7 @@ impl std::fmt::Display for Course {
     }
 }
 
-/// So many steps, without spawns.
+/// Simulates `steps` steps without spawns.
 pub fn simulate_plain(bodies: Bodies, steps: u64) -> Course {
     simulate(bodies, steps, |bodies, moment, _, _| {
         let tree = Tree::new(&bodies.points(), bodies.law.opening);
@@ -94,7 +94,7 @@ pub fn simulate_plain(bodies: Bodies, steps: u64) -> Course {
     })
 }
 
-/// So many steps of bodies that all hosts have.
+/// Simulates `steps` steps of bodies that all hosts have.
 fn simulate_shared(bodies: Bodies, steps: u64) -> Course {
     let world = Shared::new(World::new(bodies.clone()));
     simulate(bodies, steps, |_, moment, zones, changes| {
@@ -112,8 +112,8 @@ fn simulate_shared(bodies: Bodies, steps: u64) -> Course {
     })
 }
 
-/// So many steps. `find` finds what pulls at the bodies after a step, given how their speeds changed in
-/// it; at first, after none.
+/// Simulates `steps` steps. `find` computes the forces on the bodies after a step, given the changes of their
+/// velocities in it; at first, without a step.
 fn simulate(
     mut bodies: Bodies,
     steps: u64,
@@ -134,16 +134,16 @@ fn simulate(
     Course { before, after: bodies.energy(&pulls.potentials), bodies }
 }
 
-/// When pulls are to be found.
+/// The moment for which pulls are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Moment {
-    /// After so many steps.
+    /// The number of steps before it.
     step: u64,
     /// Whether potentials are wanted, too.
     needs_energy: bool,
 }
 
-/// What pulls at the bodies of zones `first` to before `end`.
+/// The pulls on the bodies of zones `first` to before `end`.
 #[job]
 fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Pulls {
     if end - first <= 1 {
@@ -157,8 +157,8 @@ fn pulls(sky: Rc<Sky>, first: usize, end: usize) -> Pulls {
 }
 
 // ANCHOR: guarded
-/// The same of bodies that every host has, after so many steps. Fewer where the bodies have moved on
-/// meanwhile: they wait for the first one to do a job, and a host that was cut off may come back with it.
+/// The same for bodies that every host has, after a number of steps. Incomplete if the bodies have moved on
+/// meanwhile: the root waits only for the first host that does a job, and a host that was cut off may return with it.
 #[job(guard = has_step)]
 fn pulls_in(world: Shared<World>, moment: Moment, first: usize, end: usize) -> Pulls {
     if end - first <= 1 {
@@ -176,7 +176,7 @@ fn pulls_in(world: Shared<World>, moment: Moment, first: usize, end: usize) -> P
 }
 // ANCHOR_END: guarded
 
-/// All that pulls at one moment.
+/// All masses at one moment.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sky {
     law: Law,
@@ -185,12 +185,12 @@ struct Sky {
     points: Vec<Point>,
     /// Whether potentials are wanted, too.
     needs_energy: bool,
-    /// Made where it is needed: it is larger than what it is made from.
+    /// Made where it is needed: it is larger than its input.
     #[serde(skip)]
     tree: OnceCell<Tree>,
 }
 
-/// The tree is no part of it: it follows from the rest.
+/// The tree is not part of it, as it follows from the rest.
 impl PartialEq for Sky {
     fn eq(&self, other: &Self) -> bool {
         self.law == other.law
@@ -214,7 +214,7 @@ impl Sky {
 
 fn opening(bodies: &str, steps: u64) -> Result<Bodies, BadInput> {
     if steps > STEPS_MAX {
-        return Err(BadInput(format!("{steps} steps are too many; {STEPS_MAX} is the most")));
+        return Err(BadInput(format!("{steps} steps are too many; at most {STEPS_MAX} are allowed")));
     }
     if bodies == "file" {
         return parse(&sateen::input_text("bodies")?);
@@ -222,7 +222,7 @@ fn opening(bodies: &str, steps: u64) -> Result<Bodies, BadInput> {
     match bodies.parse() {
         Ok(count @ 2..=COUNT_MAX) => Ok(Bodies::plummer(count)),
         _ => Err(BadInput(format!(
-            "argument `bodies` is `{bodies}`, but how many is expected, 2 to {COUNT_MAX}, or `file`"
+            "argument `bodies` is `{bodies}`, but a number is expected, 2 to {COUNT_MAX}, or `file`"
         ))),
     }
 }

@@ -1,23 +1,23 @@
-//! What pulls at bodies that are near one another, gathered once for all of them (Barnes, "A modified tree
+//! The masses that attract a group of close bodies, gathered once for the whole group (Barnes, "A modified tree
 //! code: don't laugh; it runs", 1990), and summed up several at a time.
 
 use wide::f64x4;
 
 use crate::bodies::Vector;
 
-/// So many are summed up at a time.
+/// Masses that are summed up at a time.
 const LANES: usize = 4;
 
-/// Masses in places.
+/// Masses and their positions.
 #[derive(Debug, Default)]
 pub struct List {
     blocks: Vec<Block>,
-    /// How many there are in the last block.
+    /// The number of masses in the last block.
     in_last: usize,
 }
 
-/// Some masses; those that are missing have none, and are in the place of another.
-/// Whole lines of the cache.
+/// Some masses; missing ones are zero, at the position of another.
+/// Whole cache lines.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Block {
@@ -27,12 +27,12 @@ struct Block {
     mass: [f64; LANES],
 }
 
-/// Sums of what pulls at a body.
+/// The total pull on a body.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pull {
-    /// By how much its speed changes, but for the constant of gravity.
+    /// The change of its velocity, without the gravitational constant.
     pub change: Vector,
-    /// How deep it is, but for that.
+    /// Its potential, without that constant.
     pub depth: f64,
 }
 
@@ -43,12 +43,12 @@ impl List {
         self.in_last = LANES;
     }
 
-    /// How many masses it has.
+    /// The number of masses.
     pub fn count(&self) -> usize {
         self.blocks.len() * LANES + self.in_last - LANES
     }
 
-    /// Adds a mass in a place.
+    /// Adds a mass at a position.
     #[inline(always)]
     pub fn push(&mut self, [x, y, z]: Vector, mass: f64) {
         if let Some(last) = self.blocks.last_mut()
@@ -65,7 +65,7 @@ impl List {
         self.in_last = 1;
     }
 
-    /// What pulls at a body in this place, in which nothing of the list is.
+    /// The pull on a body at this position, at which the list has no mass.
     pub fn pull(&self, [x, y, z]: Vector, softening2: f64) -> Pull {
         let [x, y, z, softening2] = [x, y, z, softening2].map(f64x4::splat);
         let [mut to_x, mut to_y, mut to_z, mut depth] = [f64x4::ZERO; 4];

@@ -1,5 +1,5 @@
-//! Lists of numbers that are sent as they are in memory, all at once: there are tens of thousands in a job, which
-//! take longer one after another. For Serde's `with`. Sandboxes have the least significant byte first everywhere.
+//! Encodes lists of numbers as they are in memory, all at once: a job has tens of thousands of them, and encoding them
+//! one by one takes longer. For Serde's `with`. Sandboxes are little-endian everywhere.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use serde::de::Error;

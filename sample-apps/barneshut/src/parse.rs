@@ -1,21 +1,21 @@
-//! Files of bodies as Princeton's course COS 126 has them: how many; the radius of the universe; then a
-//! line for each with x, y, two speeds and the mass in metres, seconds and kilograms. What else is on a
-//! body's line, a colour or a picture's name, is passed over, and so is what comes after the last body.
+//! Files of bodies in the format of Princeton's course COS 126: their number; the radius of the universe; then a
+//! line for each with x, y, two speeds and the mass in metres, seconds and kilograms. Anything else on a
+//! body's line, a colour or a picture's name, is ignored, and so is all text after the last body.
 
 use sateen::BadInput;
 
 use crate::bodies::{Bodies, Law};
 
-/// The most bodies.
+/// Maximum bodies.
 pub const COUNT_MAX: usize = 1_000_000;
 
-/// Larger than any universe.
+/// Maximum of any number, larger than any universe.
 const NUMBER_MAX: f64 = 1e60;
 
-/// Reads bodies. They lie in a plane, and a step is 25,000 s, as that course has it.
+/// Reads bodies. They lie in a plane, and a step is 25,000 s, as in that course.
 ///
 /// # Errors
-/// When the text is no such file; the message names the line and what was expected there.
+/// When the text is not such a file; the message names the line and what was expected there.
 pub fn parse(text: &str) -> Result<Bodies, BadInput> {
     let mut lines = text
         .lines()
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         let read = || parse(&sateen::input_text("bodies")?);
         let whole = "2\n2.50e+11\n1.4e+11 0.0 0.0 2.9e+04 5.9e+24 earth.gif\n-1 0 0 -2 0.5 255 0 0\n";
         sateen::testing::damage_input("bodies", whole, read);

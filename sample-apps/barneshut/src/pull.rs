@@ -1,4 +1,4 @@
-//! What pulls at bodies, and how it travels.
+//! Pulls on bodies, and their encoding.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -6,32 +6,32 @@ use crate::bodies::Vector;
 use crate::packed;
 use crate::tree::greater;
 
-/// What pulls at some bodies, one after another.
+/// The pulls on some bodies, one after another.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pulls {
-    /// How the speed of each changes.
+    /// The change of each body's velocity.
     pub changes: Vectors,
-    /// The potential of each; none unless they were asked for, as only energies need them.
+    /// The potential of each; empty unless requested, as only energies need them.
     pub potentials: Vec<f64>,
-    /// What they cost, in sums of a pull: of all, or of one run of bodies after another.
+    /// Their cost, in sums of a pull: of all, or of consecutive ranges of bodies.
     pub costs: Vec<u64>,
 }
 
 impl Pulls {
-    /// Those of more bodies, after these.
+    /// Appends the pulls on more bodies.
     pub fn append(&mut self, mut more: Self) {
         self.changes.0.append(&mut more.changes.0);
         self.potentials.append(&mut more.potentials);
         self.costs.append(&mut more.costs);
     }
 
-    /// Of how many bodies they are.
+    /// The number of bodies.
     pub fn count(&self) -> usize {
         self.changes.0.len()
     }
 }
 
-/// Vectors that are sent in five bytes each where that is all they have: what arrives has the same bits.
+/// Vectors that are encoded in five bytes each if they have no more bits: they are decoded to the same bits.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vectors(pub Vec<Vector>);
 
@@ -58,15 +58,15 @@ impl<'a> Deserialize<'a> for Vectors {
     }
 }
 
-/// A vector whose parts are multiples of a common unit, a power of two. 40 bits: an exponent of seven, and the
-/// parts of eleven each.
+/// A vector whose components are multiples of a common unit, a power of two. 40 bits: an exponent of seven bits, and
+/// components of eleven bits each.
 type Short = [u8; 5];
 
 const EXPONENT_BITS: u32 = 7;
 const PART_BITS: u32 = 11;
-/// The most units in a part.
+/// Maximum units in a component.
 const PART_MAX: f64 = 1023.0;
-/// Units are from 2 to the power of minus so many up to as many.
+/// Maximum absolute exponent of a unit, as a power of 2.
 const UNIT_EXPONENT_MAX: i64 = (1 << (EXPONENT_BITS - 1)) - 1;
 
 /// `None` if the vector has more bits than that.
@@ -107,14 +107,14 @@ impl Units {
 fn whole([a, b, c, d, e]: &Short) -> Vector {
     let word = i64::from_le_bytes([0, 0, 0, *a, *b, *c, *d, *e]);
     let unit = power_of_two(word >> (i64::BITS - EXPONENT_BITS));
-    // Each part is shifted to the top, and down again with its sign.
+    // Each component is shifted to the top, and down again with its sign.
     [0, 1, 2].map(|place| {
         let top = word << (EXPONENT_BITS + PART_BITS * place);
         (top >> (i64::BITS - PART_BITS)) as f64 * unit
     })
 }
 
-/// Of a unit of which the largest part of the vector has ten bits. `None` if that is too small or too large.
+/// The exponent of the unit in which the largest component of the vector has ten bits. `None` if it is out of range.
 fn unit_exponent(vector: &Vector) -> Option<i64> {
     let largest = vector.iter().fold(0.0, |largest, part| greater(largest, part.abs()));
     if largest == 0.0 {
@@ -128,14 +128,14 @@ fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits((exponent + 1023).cast_unsigned() << 52)
 }
 
-/// `vector`, its parts with as many bits as are sent of them, at most a thousandth of the largest off; the same
-/// if that is too large or too small.
+/// `vector`, with its components rounded to the encoded bits, an error of at most a thousandth of the largest
+/// component; unchanged if it is too large or too small.
 pub fn rounded(vector: Vector) -> Vector {
     let Some(exponent) = unit_exponent(&vector) else { return vector };
     let to = |unit: f64| vector.map(|part| (part / unit).round_ties_even() * unit + 0.0);
     let unit = power_of_two(exponent);
     let rounded = to(unit);
-    // The largest may have become a bit longer.
+    // The largest component may have become a bit longer.
     if unit_exponent(&rounded) == Some(exponent) { rounded } else { to(2.0 * unit) }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rounded_takes_a_fifth() {
+    fn rounded_vectors_take_a_fifth_of_the_bytes() {
         let some = [0.1, -0.2, 0.0, 1.0, 1023.5, -2047.9, 1e-15, -3e20];
         for vector in some.iter().flat_map(|a| some.iter().flat_map(move |b| some.map(|c| [*a, *b, c]))) {
             let vector = rounded(vector);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_moves_no_part_by_more_than_a_thousandth() {
+    fn rounding_moves_no_component_by_more_than_a_thousandth() {
         for turn in 0..1000 {
             let (sin, cos) = (f64::from(turn).sin(), f64::from(turn).cos());
             let vector = [sin * 1e9, cos * 1e9, sin * cos * 1e8];
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_rounded_is_sent_whole() {
+    fn other_vectors_are_encoded_in_full() {
         let beyond = rounded([1e-300, 1.0, -1e300]);
         for vector in [[0.1, 0.0, 0.0], beyond, [1.0, f64::from_bits(1), 0.0], [1.0, -0.0, 0.0]] {
             let (length, back) = sent(vec![vector; 100]);

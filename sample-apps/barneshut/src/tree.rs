@@ -1,4 +1,4 @@
-//! Cells in cells, and the pull of all bodies on one (Barnes and Hut, "A hierarchical O(N log N)
+//! Nested cells, and the pull of all bodies on one body (Barnes and Hut, "A hierarchical O(N log N)
 //! force-calculation algorithm", 1986).
 //!
 //! Only sums, products, quotients and roots are used: their bits are the same everywhere.
@@ -9,16 +9,16 @@ use crate::bodies::{Law, Point, Vector};
 use crate::list::{List, Pull};
 use crate::pull::{Pulls, Vectors, rounded};
 
-/// Bodies that a cell may hold without being divided.
+/// Maximum bodies in an undivided cell.
 const LEAF_BODIES: usize = 8;
 
-/// Bodies that are done together, at most: with more, more cells are opened that are far from most of them.
+/// Maximum bodies that are computed together: with more, more cells are opened that are far from most of them.
 const GROUP_BODIES: u32 = 32;
 
-/// To list what pulls takes as long as so many sums of a pull.
+/// The cost of listing a mass, in sums of a pull.
 const LISTING_COST: usize = 4;
 
-/// Cells within one another: what is still together then is as good as in one place.
+/// Maximum nesting of cells: bodies that are still together then are practically in one place.
 const DEPTH_MAX: u32 = 60;
 
 /// All cells, depth first, and the bodies in the order in which the cells have them.
@@ -27,20 +27,20 @@ pub struct Tree {
     cells: Vec<Cell>,
     /// x, y, z and mass of each body.
     points: Vec<Point>,
-    /// Each body's number before it was put into order.
+    /// Each body's number before sorting.
     order: Vec<u32>,
-    /// Where each group begins: bodies of one cell that are done together.
+    /// Where each group begins: bodies of one cell that are computed together.
     groups: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    /// The middle of its mass.
+    /// Its centre of mass.
     middle: Vector,
     mass: f64,
     /// The square of the distance beyond which it counts as one body.
     reach2: f64,
-    /// The next cell that is not within this one.
+    /// The next cell outside of this one.
     next: u32,
     /// The bodies in it.
     first: u32,
@@ -48,7 +48,7 @@ struct Cell {
 }
 
 impl Tree {
-    /// The tree of bodies with these places and masses.
+    /// The tree of bodies with these positions and masses.
     pub fn new(points: &[Point], opening: f64) -> Self {
         let (low, high) = bounds(points);
         let edge = (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, greater);
@@ -57,7 +57,7 @@ impl Tree {
         let mut all = Sum::default();
         points.iter().for_each(|point| all.add(point));
         let mut builder = Builder {
-            // There are fewer, mostly.
+            // Mostly, there are fewer.
             cells: Vec::with_capacity(count / 2),
             opening,
             octants: vec![0; count],
@@ -70,13 +70,13 @@ impl Tree {
         Self { groups: groups(&cells), cells, points, order }
     }
 
-    /// How many bodies there are.
+    /// The number of bodies.
     pub fn count(&self) -> usize {
         self.points.len()
     }
 
-    /// What pulls at the bodies of the groups that begin in a range of bodies, in the tree's order; with their
-    /// potentials if these are wanted.
+    /// The pulls on the bodies of the groups that begin in a range of bodies, in the tree's order; with their
+    /// potentials if requested.
     pub fn pulls(&self, law: &Law, bodies: Range<usize>, with_potentials: bool) -> Pulls {
         let mut pulls = Pulls::default();
         let mut list = List::default();
@@ -99,8 +99,8 @@ impl Tree {
         pulls
     }
 
-    /// Lists what pulls at the bodies of a group from outside; says whether some of it is several bodies that
-    /// count as one.
+    /// Lists the masses outside of a group that attract its bodies; returns whether some of them are several bodies
+    /// that count as one.
     fn gather(&self, group: &Range<usize>, list: &mut List) -> bool {
         list.clear();
         let (low, high) = bounds(&self.points[group.clone()]);
@@ -113,7 +113,7 @@ impl Tree {
                 place = cell.next as usize;
                 continue;
             }
-            // To the nearest place that one of the group may be in.
+            // To the nearest position that a body of the group may have.
             let away = |axis: usize| {
                 let middle = cell.middle[axis];
                 greater(greater(low[axis] - middle, middle - high[axis]), 0.0)
@@ -133,7 +133,7 @@ impl Tree {
         is_near
     }
 
-    /// What was found in the tree's order, in the order of the bodies.
+    /// Converts pulls from the tree's order to the order of the bodies.
     pub fn unsorted(&self, pulls: Pulls) -> Pulls {
         let Pulls { changes: Vectors(changes), potentials, costs } = pulls;
         Pulls { changes: Vectors(self.unsort(&changes)), potentials: self.unsort(&potentials), costs }
@@ -147,7 +147,7 @@ impl Tree {
         unsorted
     }
 
-    /// How the speed of a body changes, and its potential, under those of its group and what is listed.
+    /// The change of a body's velocity, and its potential, from its group and the listed masses.
     fn pull(&self, law: &Law, nth: usize, group: &Range<usize>, list: &List) -> (Vector, f64) {
         let [x, y, z, _] = self.points[nth];
         let Pull { change: [mut to_x, mut to_y, mut to_z], mut depth } = list.pull([x, y, z], law.softening2);
@@ -193,7 +193,7 @@ fn bounds(points: &[Point]) -> (Vector, Vector) {
     })
 }
 
-/// Of two numbers that are none but numbers. `f64::min` is a call in WebAssembly.
+/// The lesser of two numbers, neither of which is a NaN. `f64::min` is a call in WebAssembly.
 #[inline(always)]
 fn lesser(a: f64, b: f64) -> f64 {
     if b < a { b } else { a }
@@ -205,10 +205,10 @@ pub fn greater(a: f64, b: f64) -> f64 {
     if b > a { b } else { a }
 }
 
-/// Bodies of a cell taken together.
+/// Sums over the bodies of a cell.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
-    /// Of places times masses.
+    /// Sum of positions times masses.
     moment: Vector,
     mass: f64,
 }
@@ -220,36 +220,36 @@ impl Sum {
         self.mass += mass;
     }
 
-    /// The middle of their mass; `center` if they have none.
+    /// Their centre of mass; `center` if they have no mass.
     fn middle(&self, center: Vector) -> Vector {
         if self.mass > 0.0 { self.moment.map(|part| part / self.mass) } else { center }
     }
 }
 
-/// The bodies themselves are sorted, and summed up on the way: memory is read in its order.
+/// Sorts the bodies themselves, and sums them up at the same time, so that memory is read in order.
 struct Builder {
     cells: Vec<Cell>,
     opening: f64,
     /// The octant of each in the cell that is being divided.
     octants: Vec<u8>,
-    /// Those of cells at even depths are on the first side, and are sorted over to the other. What is in order at
-    /// last is on the first.
+    /// Bodies of cells at even depths are on the first side, and are sorted over to the other. The final order is
+    /// on the first.
     sides: [Side; 2],
 }
 
 /// Bodies in the order so far.
 struct Side {
     points: Vec<Point>,
-    /// Which ones they are.
+    /// Their numbers.
     order: Vec<u32>,
 }
 
 impl Builder {
-    /// Adds the cell of `bodies`, whose sum is `sum`, and those in it. Puts the bodies in order.
+    /// Adds the cell of `bodies`, whose sum is `sum`, and its inner cells. Sorts the bodies.
     fn add(&mut self, bodies: Range<usize>, sum: &Sum, center: Vector, edge: f64, depth: u32) {
         let middle = sum.middle(center);
         let [dx, dy, dz] = [0, 1, 2].map(|axis| middle[axis] - center[axis]);
-        // As Barnes has it since 1994: so a heavy corner is not taken for the middle.
+        // Barnes' criterion since 1994: so a heavy corner is not mistaken for the centre.
         let reach = if self.opening > 0.0 {
             edge / self.opening + (dx * dx + dy * dy + dz * dz).sqrt()
         } else {
@@ -283,8 +283,7 @@ impl Builder {
         self.cells[place].next = self.cells.len() as u32;
     }
 
-    /// Sorts the bodies of a cell at this depth by octant, each octant's in their order; returns where each octant
-    /// ends, and its sum.
+    /// Sorts the bodies of a cell at this depth by octant, stably; returns where each octant ends, and its sum.
     fn sort(&mut self, bodies: Range<usize>, center: Vector, depth: u32) -> ([usize; 8], [Sum; 8]) {
         let [first, second] = &mut self.sides;
         let (from, to) = if depth.is_multiple_of(2) { (first, second) } else { (second, first) };

@@ -12,16 +12,16 @@ use crate::pull::Vectors;
 use crate::tree::Tree;
 use crate::zones::Zones;
 
-/// The bodies after so many steps.
+/// The bodies after a number of steps.
 #[derive(Debug)]
 pub struct World {
-    /// With the speeds of half a step before, from the first step on.
+    /// From the first step on, with the velocities of half a step before.
     pub bodies: Bodies,
-    /// How many steps were made.
+    /// The number of steps made.
     pub step: u64,
-    /// How they are divided among jobs.
+    /// Their division among jobs.
     pub zones: Zones,
-    /// How speeds changed in the last step; nothing at first.
+    /// The changes of the velocities in the last step; empty at first.
     pub changes: Vectors,
     /// Made where it is needed.
     tree: OnceCell<Tree>,
@@ -43,15 +43,15 @@ impl World {
     }
 }
 
-/// Bodies as they are sent.
+/// Encoded bodies.
 #[derive(Serialize)]
 enum Sent<'a> {
-    /// So many of the model, at the start.
+    /// This number of the model's bodies, at the start.
     Plummer(usize),
     All(&'a Bodies),
 }
 
-/// The same, as they arrive.
+/// Decoded bodies.
 #[derive(Deserialize)]
 enum Received {
     Plummer(usize),
@@ -81,19 +81,19 @@ impl<'a> Deserialize<'a> for World {
 
 #[shared]
 impl World {
-    /// Makes the step numbered `step`, from 1. `changes` are those of the speeds at the places before it, since those
-    /// of the last step; `zones` those of the bodies after it.
+    /// Makes the step numbered `step`, from 1. `changes` are the changes of the velocities before it, relative to those
+    /// of the last step; `zones` are the zones of the bodies after it.
     ///
     /// # Panics
-    /// If they are since something else.
+    /// If they are relative to other changes.
     #[update]
     pub fn make_step(&mut self, step: u64, changes: Changed, zones: Zones) {
-        // A root job that is done again makes the steps again.
+        // A redone root job makes the steps again.
         if step != self.step + 1 {
             return;
         }
         let Some(changes) = changes.after(&self.changes) else {
-            panic!("what pulls in step {step} is told by what did not pull in the one before");
+            panic!("the changes of step {step} are not relative to those of the step before");
         };
         if self.step > 0 {
             self.bodies.kick(&changes.0);
@@ -107,7 +107,7 @@ impl World {
 }
 
 // ANCHOR: guard
-/// Whether a replica has come to a step.
+/// Whether a replica has reached a step.
 pub fn has_step(world: &Shared<World>, moment: &Moment, _first: &usize, _end: &usize) -> bool {
     world.read().step >= moment.step
 }

@@ -1,4 +1,4 @@
-//! How bodies are divided among jobs: into runs of them, in the tree's order, that cost alike (the costzones of
+//! Divides bodies among jobs: into ranges, in the tree's order, of about equal cost (the costzones of
 //! Singh, Holt, Totsuka, Gupta and Hennessy, "Load balancing and data locality in adaptive hierarchical N-body
 //! methods", 1995).
 
@@ -6,14 +6,14 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The most zones: whoever steals less than one takes longer to build the tree of all than to use it. They are odd, for
-/// one more to be kept where they are divided.
+/// Maximum zones: for smaller jobs, a thief would take longer to build the tree than to use it. The number is odd, as
+/// one more zone is kept where they are divided.
 const ZONES_MAX: usize = 65;
-/// The fewest bodies in a zone, as many as are done together.
+/// Minimum bodies in a zone: those that are computed together.
 const BODIES_MIN: usize = 32;
 
-/// Where zones `first` to before `end` are divided, of which the first part is kept, and is larger if they are odd: to
-/// get the bodies takes a thief about as long as a zone.
+/// Where to divide the zones `first` to before `end`. The first part is kept, and is larger if their number is odd:
+/// receiving the bodies takes a thief about as long as a zone.
 pub fn middle(first: usize, end: usize) -> usize {
     first + (end - first).div_ceil(2)
 }
@@ -23,14 +23,14 @@ pub fn middle(first: usize, end: usize) -> usize {
 pub struct Zones(Vec<u32>);
 
 impl Zones {
-    /// Zones of equally many of `bodies`: what each costs is not known yet.
+    /// Zones with equal numbers of `bodies`, while their costs are unknown.
     pub fn even(bodies: usize) -> Self {
         let count = (bodies / BODIES_MIN).clamp(1, ZONES_MAX);
         Self((0..=count).map(|nth| (bodies * nth / count) as u32).collect())
     }
 
-    /// As many zones that cost alike, if these cost so much, each body of one as much as any other of it. The same
-    /// if it is not known what each costs.
+    /// The same number of zones with equal costs, given the present zones' `costs`, assuming equal costs within a zone.
+    /// Unchanged if the costs are unknown.
     pub fn balanced(self, costs: &[u64]) -> Self {
         let (begins, count, all) = (&self.0, self.count(), costs.iter().sum::<u64>());
         if costs.len() != count || all == 0 {
@@ -40,7 +40,7 @@ impl Zones {
         let mut balanced: Vec<u32> = (0..count)
             .map(|nth| {
                 let goal = u128::from(all) * nth as u128 / count as u128;
-                // The zone in which so much has been spent.
+                // The zone in which this cost is reached.
                 while u128::from(before + costs[zone]) < goal {
                     before += costs[zone];
                     zone += 1;
@@ -50,12 +50,12 @@ impl Zones {
                 begins[zone] + within as u32
             })
             .collect();
-        // The last ones may cost nothing.
+        // The last zones may cost nothing.
         balanced.push(begins[count]);
         Self(balanced)
     }
 
-    /// How many there are.
+    /// The number of zones.
     pub fn count(&self) -> usize {
         self.0.len() - 1
     }
@@ -71,8 +71,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zones_come_to_cost_alike() {
-        // A body costs as much as its place.
+    fn zones_become_equal_in_cost() {
+        // A body's cost is its index.
         let cost = |bodies: Range<usize>| bodies.map(|body| body as u64).sum::<u64>();
         let mut zones = Zones::even(10_000);
         for _ in 0..5 {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_zones_of_any_bodies_at_any_costs() {
+    fn any_bodies_and_costs_can_be_divided() {
         for bodies in [0, 1, 31, 63, 64, 100, 5000] {
             let zones = Zones::even(bodies);
             assert_eq!(zones.bodies(0..zones.count()), 0..bodies);

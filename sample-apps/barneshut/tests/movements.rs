@@ -1,4 +1,4 @@
-//! What is known of how bodies move.
+//! Known movements of bodies.
 
 use std::path::PathBuf;
 
@@ -6,19 +6,19 @@ use barneshut::{Bodies, Law, Tree, main, parse, plain, simulate_plain};
 use sateen::BadInput;
 use sateen::testing::set_input;
 
-/// How far two bodies' places are apart.
+/// The distance of two positions.
 fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// The pulls on all bodies, each cell opened that `opening` says.
+/// The pulls on all bodies, with cells opened according to `opening`.
 fn pulls(bodies: &Bodies, opening: f64) -> barneshut::Pulls {
     let tree = Tree::new(&bodies.points(), opening);
     let law = Law { opening, ..bodies.law };
     tree.unsorted(tree.pulls(&law, 0..tree.count(), true))
 }
 
-/// The data set's folder, if it is there.
+/// A file of the data set, if it exists.
 fn data(name: &str) -> Option<String> {
     let folder = std::env::var_os("SATEEN_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
@@ -27,14 +27,14 @@ fn data(name: &str) -> Option<String> {
     let path = folder.join("nbody").join(name);
     let text = std::fs::read_to_string(&path).ok();
     if text.is_none() {
-        eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+        eprintln!("skipped: {} does not exist; set SATEEN_DATA to the data set's folder", path.display());
     }
     text
 }
 
 #[test]
 fn two_bodies_circle_each_other() {
-    // Half a mass each, 1 apart: the speed of each is a half, and a turn takes 2π.
+    // Half a mass each, 1 apart: the speed of each is a half, and an orbit takes 2π.
     let steps = 4000;
     let law =
         Law { gravity: 1.0, softening2: 0.0, opening: 0.5, step: 2.0 * std::f64::consts::PI / steps as f64 };
@@ -48,7 +48,7 @@ fn two_bodies_circle_each_other() {
     assert!(distance(half.bodies.places[0], bodies.places[1]) < 1e-5);
     let whole = simulate_plain(bodies.clone(), steps);
     assert!(distance(whole.bodies.places[0], bodies.places[0]) < 1e-5);
-    // Movement ¼ · ½, places −½ · ½ / 1.
+    // Kinetic energy ¼ · ½, potential energy −½ · ½ / 1.
     assert!((whole.before + 0.125).abs() < 1e-12 && (whole.after + 0.125).abs() < 1e-6);
 }
 
@@ -60,7 +60,7 @@ fn the_tree_pulls_as_all_bodies_do() {
     let size = mean(exact.iter().map(|change| distance(*change, [0.0; 3])).collect());
     let error = mean(exact.iter().zip(&near).map(|(a, b)| distance(*a, *b)).collect());
     assert!(error > 0.0 && error < 0.01 * size, "{error} of {size}");
-    // Against sums over all pairs, in whatever order.
+    // Compared with sums over all pairs, in any order.
     for (nth, found) in exact.iter().enumerate().step_by(97) {
         let mut change = [0.0; 3];
         for (other, mass) in bodies.places.iter().zip(&bodies.masses) {
@@ -84,7 +84,7 @@ fn a_star_cluster_keeps_its_energy() {
 #[test]
 fn all_versions_give_the_same_bits() {
     for (count, steps) in [(2, 3), (16, 2), (17, 2), (100, 4), (1500, 2)] {
-        let answer = plain(count.to_string(), steps).expect("so many bodies can be made");
+        let answer = plain(count.to_string(), steps).expect("the number of bodies is allowed");
         for flags in [vec![], vec!["--shared".to_owned()]] {
             let found = main(count.to_string(), steps, flags.clone());
             assert_eq!(found.as_ref(), Ok(&answer), "{count} bodies, {flags:?}");
@@ -93,7 +93,7 @@ fn all_versions_give_the_same_bits() {
 }
 
 #[test]
-fn bodies_in_one_place_are_no_endless_tree() {
+fn bodies_in_one_place_do_not_make_an_endless_tree() {
     let mut bodies = Bodies::plummer(50);
     for place in &mut bodies.places[10..40] {
         *place = [0.1, 0.2, 0.3];
@@ -102,8 +102,8 @@ fn bodies_in_one_place_are_no_endless_tree() {
     assert!(course.after.is_finite());
 }
 
-/// Šuvakov and Dmitrašinović's orbits (Physical Review Letters, 2013): after a time the bodies are back.
-/// Only those that forgive the rounding of their five published digits.
+/// Šuvakov and Dmitrašinović's orbits (Physical Review Letters, 2013): after a period the bodies are back.
+/// Only those that tolerate the rounding of their five published digits.
 #[test]
 fn three_bodies_come_back() {
     let Some(table) = data("3body.tab") else { return };
@@ -151,9 +151,9 @@ fn bad_input_is_refused() {
     let refused = |bodies: &str, steps| main(bodies.to_owned(), steps, vec![]).expect_err("it is wrong").0;
     assert_eq!(
         refused("one", 1),
-        "argument `bodies` is `one`, but how many is expected, 2 to 1000000, or `file`"
+        "argument `bodies` is `one`, but a number is expected, 2 to 1000000, or `file`"
     );
-    assert_eq!(refused("2", 1_000_001), "1000001 steps are too many; 1000000 is the most");
+    assert_eq!(refused("2", 1_000_001), "1000001 steps are too many; at most 1000000 are allowed");
     assert_eq!(refused("file", 1), "the app needs the input `bodies`; give it with --input bodies=FILE");
     let flag = main("2".to_owned(), 1, vec!["--share".to_owned()]);
     assert_eq!(flag, Err(BadInput("`--share` where --shared, or nothing more, is expected".to_owned())));

@@ -1,4 +1,4 @@
-//! Fibonacci numbers the slow way: nothing but spawns, so it measures what a spawn costs.
+//! Fibonacci numbers the slow way: nothing but spawns, so it measures the cost of a spawn.
 
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub fn fib_plain(n: u64) -> u64 {
     left + right
 }
 
-/// Eight words, of which the first is `n`: a job with parameters of 64 bytes.
+/// Eight words, the first of which is `n`: a parameter of 64 bytes.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Wide {
     n: u64,
@@ -36,13 +36,13 @@ pub struct Wide {
 }
 
 impl Wide {
-    /// All words derived from `n`, so that none can be left out.
+    /// Derives all words from `n`, so that none can be left out.
     fn new(n: u64) -> Self {
         Self { n, rest: [n ^ 1, n ^ 2, n ^ 3, n ^ 4, n ^ 5, n ^ 6, n ^ 7] }
     }
 }
 
-/// `n`, if the other words are what [`Wide::new`] made of it.
+/// Returns `n` if the other words are those that [`Wide::new`] derives from it.
 fn checked_word(n: u64, rest: [u64; 7]) -> u64 {
     // 1 ^ 2 ^ … ^ 7 is 0, and seven times n is n.
     if rest.iter().fold(0, |sum, word| sum ^ word) == n { n } else { u64::MAX }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn numbers_that_do_not_fit_are_refused() {
         assert!(main(94).is_err_and(|error| error.0.contains("at most 93")));
     }
 }

@@ -1,4 +1,4 @@
-//! An automaton that is being learned: a tree of all prefixes, some of whose states have been merged.
+//! The automaton being learned: a tree of all prefixes, some of whose states have been merged.
 
 use sateen::BadInput;
 
@@ -7,13 +7,13 @@ use crate::sample::Sample;
 /// A state.
 pub type State = u32;
 
-/// In place of a state: there is none.
+/// Stands for a missing state.
 const NONE: State = State::MAX;
 
-/// More would not fit a sandbox.
+/// Maximum transitions that fit a sandbox.
 const TRANSITIONS_MAX: usize = 1 << 28;
 
-/// What is known of a state: nothing, or that it accepts or rejects.
+/// The label of a state: unknown, accepting or rejecting.
 const UNKNOWN: u8 = 0;
 const ACCEPTS: u8 = 1;
 const REJECTS: u8 = 2;
@@ -36,22 +36,22 @@ pub struct Automaton {
     /// By state and symbol.
     next: Vec<State>,
     labels: Vec<u8>,
-    /// What merging changed, to be undone.
+    /// The changes of a merge, to be undone.
     log: Vec<Change>,
-    /// Pairs of states that are yet to be merged.
+    /// Pairs of states still to be merged.
     pairs: Vec<(State, State)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Change {
-    /// The transition at this place; there was none.
+    /// The transition at this place was added.
     Next(u32),
-    /// The label of this state; it was unknown.
+    /// The label of this state was added.
     Label(State),
 }
 
 impl Automaton {
-    /// The tree that accepts and rejects the strings of `sample`, and knows of nothing else.
+    /// The tree that accepts and rejects exactly the strings of `sample`.
     ///
     /// # Errors
     /// When the same string is accepted on one line and rejected on another.
@@ -98,7 +98,7 @@ impl Automaton {
         Ok(tree)
     }
 
-    /// How many states the tree had.
+    /// The number of states of the tree.
     pub fn states(&self) -> usize {
         self.labels.len()
     }
@@ -110,7 +110,7 @@ impl Automaton {
         next.enumerate().filter(|(_, next)| *next != NONE)
     }
 
-    /// Whether the string is accepted; what nothing is known of is rejected.
+    /// Whether the string is accepted; unknown strings are rejected.
     pub fn accepts(&self, symbols: &[u16]) -> bool {
         let mut state = 0;
         for symbol in symbols {
@@ -126,8 +126,8 @@ impl Automaton {
         self.labels[state as usize] == ACCEPTS
     }
 
-    /// What speaks for `merge`: how many states that are known to accept would meet such states, and
-    /// how many that reject such ones. `None` if some would meet their opposites.
+    /// The evidence for `merge`: the number of accepting states that would be merged with accepting ones, and
+    /// of rejecting with rejecting ones. `None` if it would merge an accepting with a rejecting state.
     pub fn evidence(&mut self, merge: Merge) -> Option<u32> {
         let evidence = self.apply(merge);
         while let Some(change) = self.log.pop() {
@@ -140,7 +140,7 @@ impl Automaton {
         evidence
     }
 
-    /// Merges. There must be no state that meets its opposite.
+    /// Merges. No accepting state may be merged with a rejecting one.
     pub fn merge(&mut self, merge: Merge) {
         let evidence = self.apply(merge);
         debug_assert!(evidence.is_some());
@@ -170,7 +170,7 @@ impl Automaton {
                 }
             }
             let (into_row, from_row) = (into as usize * self.stride, from as usize * self.stride);
-            // Two symbols in a turn: a guest can be stopped at each turn, and checks for it.
+            // Two symbols per turn, as a guest checks at each turn whether to stop.
             for symbol in (0..self.stride).step_by(2) {
                 self.fold_symbol(into_row + symbol, from_row + symbol);
                 self.fold_symbol(into_row + symbol + 1, from_row + symbol + 1);

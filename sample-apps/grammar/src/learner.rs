@@ -1,24 +1,24 @@
-//! One way to an automaton: evidence-driven state merging with a blue fringe (Lang, Pearlmutter and
+//! Learns one automaton by evidence-driven state merging with a blue fringe (Lang, Pearlmutter and
 //! Price, "Results of the Abbadingo One DFA learning competition and a new evidence-driven state merging
 //! algorithm", ICGI 1998).
 //!
-//! *Red* states belong to the automaton and differ from one another. The states that follow on them are
-//! *blue*, roots of what is still a tree. A blue state that can be merged with no red one becomes red;
-//! if there is none, the pair of a red and a blue state that the most evidence speaks for is merged.
+//! *Red* states belong to the automaton and differ from one another. Their successors are
+//! *blue*, roots of subtrees. A blue state that cannot be merged with any red state becomes red;
+//! if there is none, the pair of a red and a blue state with the most evidence is merged.
 
 use std::cmp::Reverse;
 
 use crate::automaton::{Automaton, Merge, State};
 
-/// An automaton on its way.
+/// The state of learning.
 #[derive(Debug, Clone)]
 pub struct Learner {
     pub automaton: Automaton,
-    /// In the order in which they became red.
+    /// Red states, in the order in which they became red.
     red: Vec<State>,
     is_red: Vec<bool>,
     /// By blue state: the red states that it cannot be merged with, as bits by their order. Merging
-    /// takes no contradiction away.
+    /// never removes a contradiction.
     refused: Vec<Vec<u64>>,
 }
 
@@ -31,9 +31,9 @@ impl Learner {
         Self { automaton: tree.clone(), red: vec![0], is_red, refused: vec![Vec::new(); states] }
     }
 
-    /// Merges until only red states are left, and gives their number. The first merges are those that
-    /// `choices` say: 0 the one with the most evidence, 1 the next, and so on; all others are the first.
-    /// `None` if there are not so many to choose from, or more than `most` states.
+    /// Merges until only red states are left, and returns their number. `choices` selects the first merges:
+    /// 0 the one with the most evidence, 1 the next, and so on; all later merges have the most evidence.
+    /// `None` if there are fewer merges to choose from, or more than `most` states.
     pub fn learn(&mut self, choices: &[u32], most: usize) -> Option<usize> {
         let mut choices = choices.iter();
         loop {
@@ -45,7 +45,7 @@ impl Learner {
                 Step::Finished => return choices.next().is_none().then_some(self.red.len()),
                 Step::Merges(mut merges) => {
                     let choice = choices.next().copied().unwrap_or(0) as usize;
-                    // The states' numbers settle ties.
+                    // The states' numbers break ties.
                     let rank = |(evidence, merge): &(u32, Merge)| (Reverse(*evidence), merge.blue, merge.red);
                     if choice >= merges.len() {
                         return None;
@@ -57,7 +57,7 @@ impl Learner {
         }
     }
 
-    /// What can be merged; or makes the first blue state red that cannot be.
+    /// Lists the possible merges, or makes the first blue state red that cannot be merged.
     fn merges(&mut self) -> Step {
         let mut merges = Vec::new();
         for nth in 0..self.red.len() {
@@ -94,6 +94,6 @@ enum Step {
     Promoted,
     /// No blue state is left.
     Finished,
-    /// What can be merged, with the evidence for it.
+    /// Possible merges, with their evidence.
     Merges(Vec<(u32, Merge)>),
 }

@@ -1,10 +1,10 @@
 //! Grammar induction: a small finite automaton that accepts and rejects the strings of a sample.
 //!
 //! `sample` reads strings, `automaton` holds and merges states, `learner` follows one line of merges to
-//! its end. Which merge is made first matters most and is known least, so the search tries others than
+//! its end. The first merges matter most and have the least evidence, so the search also tries others than
 //! the likeliest: by iterative deepening, in Satin's manner, for the first merge, for the first two, and
 //! so on. Each level is a tree of choices whose leaves are whole lines; a line ends early when it has
-//! more states than the best automaton of the levels before.
+//! more states than the best automaton of the earlier levels.
 
 mod automaton;
 mod learner;
@@ -19,18 +19,18 @@ pub use sample::{Labelled, Sample, parse};
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Merges that are chosen, unless the user says otherwise.
+/// Default number of merges for which alternatives are tried.
 const DEPTH: u32 = 2;
 const DEPTH_MAX: u32 = 12;
-/// Merges that are tried in place of one.
+/// Default number of alternatives for each of them.
 const BREADTH: u32 = 4;
 const BREADTH_MAX: u32 = 1_000;
 
 /// `sateen run grammar.wasm --input train=FILE [--input test=FILE] [DEPTH [BREADTH]]`
 ///
 /// The number of states of the smallest automaton found, and on a second line the share of the strings
-/// in `test`, or in `train` if there is no other, on which it is right. The likeliest BREADTH merges (4)
-/// are tried for each of the first DEPTH ones (2).
+/// in `test`, or in `train` if there is no test, that it labels correctly. The likeliest BREADTH merges (4)
+/// are tried for each of the first DEPTH merges (2).
 ///
 /// # Errors
 /// When an input is missing or not in the Abbadingo format, or an argument is out of range.
@@ -42,7 +42,7 @@ pub fn main(depth: Option<u32>, breadth: Option<u32>) -> Result<String, BadInput
     request.answer(&tree, &best)
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As [`main()`].
@@ -55,9 +55,9 @@ pub fn plain(depth: Option<u32>, breadth: Option<u32>) -> Result<String, BadInpu
     request.answer(&tree, &best)
 }
 
-/// The best line of all levels. `try_level` tries a level, for no more than so many states.
+/// The best line of all levels. `try_level` tries a level, with a maximum number of states.
 fn deepen(request: &Request, try_level: impl Fn(u32, u32) -> Option<Line>) -> Line {
-    // The first level is the likeliest line, which has as many states as it wants.
+    // The first level is the likeliest line, with any number of states.
     let mut best = try_level(0, u32::MAX).unwrap_or_default();
     for level in 1..=request.depth {
         sateen::progress(u64::from(level), u64::from(request.depth) + 1);
@@ -71,23 +71,23 @@ fn deepen(request: &Request, try_level: impl Fn(u32, u32) -> Option<Line>) -> Li
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Line {
     states: u32,
-    /// Which merges were made first, by their rank.
+    /// The first merges, by their rank.
     choices: Vec<u32>,
 }
 
-/// The one with fewer states; of two with as many, the one with likelier choices.
+/// The line with fewer states; of two with equally many, the one with likelier choices.
 fn better(left: Option<Line>, right: Option<Line>) -> Option<Line> {
     left.into_iter().chain(right).min()
 }
 
-/// The best line with at most `most` states that begins with `choices` and then makes so many `more`.
-/// The last choice is not the likeliest: that line is one of the level before.
+/// The best line with at most `most` states that begins with `choices` and then makes `more` choices.
+/// The last choice is not the likeliest, as that line belongs to the level before.
 #[job]
 fn try_lines(request: Request, choices: Vec<u32>, more: u32, most: u32) -> Option<Line> {
     if more == 0 {
         return follow(&request.tree(), choices, most);
     }
-    // The likeliest is spawned last, so it is synced first.
+    // The likeliest choice is spawned last, so it is synced first.
     let with = |choice| [choices.as_slice(), &[choice]].concat();
     let ranks = u32::from(more == 1)..request.breadth;
     let handles: Vec<_> =
@@ -111,12 +111,12 @@ fn follow(tree: &Automaton, choices: Vec<u32>, most: u32) -> Option<Line> {
     Some(Line { states: u32::try_from(states).unwrap_or(u32::MAX), choices })
 }
 
-/// What is asked for.
+/// The user's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Request {
     depth: u32,
     breadth: u32,
-    /// Of the input `train`; tells one content from another, for what is kept of it.
+    /// Of the input `train`; identifies its content, for the value kept in the sandbox.
     digest: u64,
 }
 
@@ -154,11 +154,11 @@ impl Request {
     }
 
     fn tree(&self) -> Rc<Automaton> {
-        // The root job has read the same input, and has returned if it could not.
+        // The root job has read the same input, and returned if that failed.
         self.read().expect("the input was read before")
     }
 
-    /// The states of the best line, and how it does on strings.
+    /// The states of the best line, and its accuracy.
     fn answer(&self, tree: &Automaton, best: &Line) -> Result<String, BadInput> {
         let mut learner = Learner::new(tree);
         learner.learn(&best.choices, usize::MAX);

@@ -35,7 +35,7 @@ pub struct Labelled {
 /// Reads the sample in the input `input`.
 ///
 /// # Errors
-/// When `text` is no such file; the message names the line.
+/// When `text` is not such a file; the message names the line.
 pub fn parse(input: &str, text: &str) -> Result<Sample, BadInput> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim_ascii().is_empty());
     let Some((number, head)) = lines.next() else {
@@ -84,7 +84,7 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// `what` is put into words only for an error: each stolen job reads the input anew.
+    /// `what` is formatted only for an error, as each stolen job reads the input anew.
     fn number(&mut self, what: impl Display, max: usize) -> Result<usize, BadInput> {
         let Some(word) = self.words.next() else {
             return Err(self.wrong(&format!("the line ends where {what} is expected")));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         let read = || parse("train", &sateen::input_text("train")?);
         sateen::testing::damage_input("train", "3 12\n1 3 0 1 11\n\n0 0\n0 1 1\n", read);
     }

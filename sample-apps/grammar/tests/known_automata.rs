@@ -1,4 +1,4 @@
-//! Automata that are known, and strings that they label.
+//! Known automata, and strings that they label.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use sateen::testing::set_input;
 
 fn both(depth: Option<u32>, breadth: Option<u32>) -> Result<String, BadInput> {
     let found = main(depth, breadth);
-    assert_eq!(plain(depth, breadth), found, "the plain version gives the same");
+    assert_eq!(plain(depth, breadth), found, "the plain version finds the same");
     found
 }
 
-/// The smallest automaton that is right about all strings has five states, as DFA-Inductor proved.
+/// The smallest automaton that labels all strings correctly has five states, as DFA-Inductor proved.
 #[test]
 fn five_states_suffice() {
     set_input("train", *include_bytes!("../data/dfa_300_2_5.txt"));
@@ -50,13 +50,13 @@ fn labelled(states: i64, count: u64, seed: u64) -> String {
 }
 
 #[test]
-fn languages_are_learned_from_strings_and_known_on_others() {
+fn languages_learned_from_strings_are_right_on_others() {
     for states in 2..9 {
         set_input("train", labelled(states, 600, 1));
         set_input("test", labelled(states, 500, 2));
         assert_eq!(both(None, None), Ok(format!("{states}\n1.0000")));
     }
-    // On strings of another language it is not right; the empty string is in both.
+    // On strings of another language it is wrong, except the empty string.
     set_input("test", "3 2\n1 0\n1 1 0\n0 1 1\n");
     assert_eq!(both(None, None).as_deref(), Ok("8\n0.6666"));
 }
@@ -67,7 +67,7 @@ fn odd_samples_are_learned() {
         ("0 2\n", "1\n1.0000"),
         ("1 0\n1 0\n", "1\n1.0000"),
         ("2 2\n1 0\n0 1 1\n", "2\n1.0000"),
-        // More symbols, of which most are not met.
+        // More symbols, most of which do not occur.
         ("3 9\n1 1 8\n0 0\n0 2 8 8\n", "2\n1.0000"),
     ] {
         set_input("train", train);
@@ -93,7 +93,7 @@ fn bad_input_is_refused() {
     assert_eq!(refused(None, Some(0)), "the breadth is 0, but 1 to 1000 is expected");
 }
 
-/// Every line of merges ends with an automaton that is right about what it has learned from.
+/// Every line of merges ends with an automaton that labels its training strings correctly.
 #[test]
 fn the_open_data_set_is_learned() {
     let folder = std::env::var_os("SATEEN_DATA").map_or_else(
@@ -102,7 +102,7 @@ fn the_open_data_set_is_learned() {
     );
     let path = folder.join("dfa/abbadingo_train.7");
     let Ok(train) = std::fs::read(&path) else {
-        eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+        eprintln!("skipped: {} does not exist; set SATEEN_DATA to the data set's folder", path.display());
         return;
     };
     set_input("train", train);

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::items::{Item, Items};
 
-/// How many divisors are tried.
+/// Maximum divisors that are tried.
 const DIVISORS_MAX: i64 = 256;
 
-/// How many items may be sorted over and over in the search for a price, all sorts added up.
+/// Maximum items sorted in the search for a price, all sorts added up.
 const ITEMS_SORTED_MAX: usize = 2_000_000;
 
 /// An inequality that every packing keeps, `Σ units(item) ≤ limit`, and its price a unit.
@@ -28,12 +28,12 @@ pub struct Cut {
     price: i64,
 }
 
-/// What an item counts for.
+/// An item's units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Unit {
     /// Each counts one; the limit is the number of lightest items that fit.
     Item,
-    /// As often as this weight goes into the item's, rounded down; so is the limit.
+    /// The item's weight divided by this, rounded down; so is the limit.
     Weight(i64),
 }
 
@@ -48,7 +48,7 @@ impl Cut {
             .map(|cut| (plain.units(items, cut) - cut.limit, cut))
             .filter(|(excess, _)| *excess > 0)
             .collect();
-        // Where not all can be priced, those that the relaxation breaks by the greatest share.
+        // If not all can be priced, those that the relaxation violates by the greatest share.
         violated.sort_by_key(|(excess, cut)| Reverse(excess * 1000 / cut.limit.max(1)));
         let profit_max = items.items.iter().map(|item| item.profit).max().unwrap_or(0);
         let sorts = profit_max.checked_ilog2().unwrap_or(0) as usize + 3;
@@ -69,7 +69,7 @@ impl Cut {
         item.profit - self.price * self.units(item)
     }
 
-    /// What any packing may be worth on top of its values.
+    /// The maximum worth of any packing on top of its values.
     pub fn allowance(self) -> i64 {
         self.price * self.limit
     }
@@ -122,13 +122,13 @@ fn candidates(items: &Items) -> impl Iterator<Item = Cut> {
     std::iter::once(most_items).chain(divisors)
 }
 
-/// The linear relaxation at some price: the best values a weight, and a part of the last item.
+/// The linear relaxation at some price: the items with the best values per weight, and a part of the last item.
 struct Relaxation {
     /// No packing is worth more.
     bound: i64,
     /// Positions of the items that are packed whole.
     whole: Vec<usize>,
-    /// The item of which a part is packed, and the room that there is for it.
+    /// The item of which a part is packed, and the room left for it.
     part: Option<(usize, i64)>,
 }
 
@@ -166,7 +166,7 @@ impl Relaxation {
     }
 }
 
-/// Orders `(value, weight)` by falling value a weight.
+/// Orders `(value, weight)` by falling value per weight.
 pub fn by_efficiency(a: (i64, i64), b: (i64, i64)) -> std::cmp::Ordering {
     let product = |value: i64, weight: i64| i128::from(value) * i128::from(weight);
     product(b.0, a.1).cmp(&product(a.0, b.1))

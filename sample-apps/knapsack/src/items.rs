@@ -1,4 +1,4 @@
-//! What there is to pack, and what was packed.
+//! Items, and a packing of them.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// The largest profit and weight: products of two of them, and twice that, fit 64 bits.
 pub const NUMBER_MAX: i64 = 1_000_000_000;
 
-/// One thing that may be packed, once.
+/// An item that may be packed once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
-    /// What it is worth, 0 to [`NUMBER_MAX`].
+    /// Its profit, 0 to [`NUMBER_MAX`].
     pub profit: i64,
-    /// What it takes of the capacity, 0 to [`NUMBER_MAX`].
+    /// Its weight, 0 to [`NUMBER_MAX`].
     pub weight: i64,
 }
 

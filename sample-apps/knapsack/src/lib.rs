@@ -4,12 +4,12 @@
 //! `problem` sorts the items and drops those that are decided already; `opening` finds a packing to
 //! begin with; `search` proves that it is the best, or finds a better one.
 //!
-//! A job searches a part of the tree for a while. If that was not enough, it divides what is left
-//! into as many parts as there are open nodes between the root of its part and where it stopped, and
-//! spawns them. So there are few jobs, none is small unless it ends the work, and it does not matter
-//! that nobody knows beforehand how large a part is.
+//! A job searches a part of the tree for a while. If that was not enough, it divides the rest
+//! into as many parts as there are open nodes between the root of its part and the point where it stopped, and
+//! spawns them. So there are few jobs, none is small unless it ends the work, and the unknown
+//! sizes of parts do not matter.
 //!
-//! Jobs do not share the best profit found: each is given the best that is known when it is spawned.
+//! Jobs do not share the best profit found: each receives the best that is known when it is spawned.
 //! When a part finds a better packing, the parts after it are aborted and spawned again with the
 //! better bound. So every part is searched with the bound that it would have without spawns, and
 //! the result, and with one worker every visited node, is the same. Because of the good opening this
@@ -37,19 +37,19 @@ use opening::Packing;
 use problem::Problem;
 use search::{Part, Search};
 
-/// Steps that a job searches before it spawns what is left: half a millisecond of work, less than
-/// the time after which an idle worker is fed, and a thousand times what dividing costs. In unit
-/// tests so few that small instances are divided all over.
+/// Steps that a job searches before it spawns the rest: half a millisecond of work, less than
+/// the time after which an idle worker gets a job, and a thousand times the cost of dividing. In unit
+/// tests so few that small instances are divided many times.
 const PLAIN_STEPS: u64 = if cfg!(test) { 40 } else { 60_000 };
 
-/// The most items that are generated.
+/// Maximum items that are generated.
 const GENERATED_MAX: u64 = 100_000;
 
 /// The optimum and the items that reach it, of the input `items`, or of `generated` items made from
 /// `seed`, 1 unless given.
 ///
 /// # Errors
-/// When the input is missing or is no knapsack instance, or too many items are asked for.
+/// When the input is missing or is not a knapsack instance, or too many items are requested.
 #[main]
 pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
     let source = Source::new(generated, seed)?;
@@ -61,7 +61,7 @@ pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInpu
     Ok(better.unwrap_or(opening.solution).to_string())
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As [`main()`].
@@ -91,7 +91,7 @@ fn best_in(plan: Plan, part: Part, floor: i64) -> Option<Solution> {
     let mut parts = search.into_parts();
     drop(problem);
 
-    // The largest part waits longest; the next in depth-first order is synced first.
+    // The largest part waits longest; the next part in depth-first order is synced first.
     let spawn = |parts: &[Part], floor| -> Vec<Spawned<_>> {
         parts.iter().map(|part| best_in::spawn(plan, part.clone(), floor)).collect()
     };
@@ -110,7 +110,7 @@ fn best_in(plan: Plan, part: Part, floor: i64) -> Option<Solution> {
 /// Where the items come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Source {
-    /// The input `items`. The digest tells one content from another, for what is kept of it.
+    /// The input `items`. The digest identifies its content, for the value kept in the sandbox.
     Input { digest: u64 },
     /// See [`generate()`].
     Generated { count: usize, seed: u64 },
@@ -125,9 +125,9 @@ impl Source {
             Ok(items) if count <= GENERATED_MAX => {
                 Ok(Self::Generated { count: items, seed: seed.unwrap_or(1) })
             }
-            _ => {
-                Err(BadInput(format!("{count} items are too many to generate; {GENERATED_MAX} is the most")))
-            }
+            _ => Err(BadInput(format!(
+                "{count} items are too many to generate; at most {GENERATED_MAX} are allowed"
+            ))),
         }
     }
 
@@ -139,17 +139,17 @@ impl Source {
     }
 }
 
-/// All that a job must know to have the same problem before it as every other job.
+/// Everything that a job needs to reconstruct the same problem as every other job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Plan {
     source: Source,
     cut: Cut,
-    /// The profit of the opening. Items that no better packing can hold, or do without, are left out.
+    /// The profit of the opening. Items that every better packing must contain, or cannot contain, are left out.
     floor: i64,
 }
 
 impl Plan {
-    /// The problem: made once in each sandbox, from the input that all of them can read.
+    /// The problem: made once in each sandbox, from the input, which every sandbox can read.
     fn problem(self) -> Rc<Problem> {
         thread_local! {
             static LAST: RefCell<Option<(Plan, Rc<Problem>)>> = const { RefCell::new(None) };
@@ -158,7 +158,7 @@ impl Plan {
             Some((plan, problem)) if *plan == self => Rc::clone(problem),
             _ => {
                 let problem = Rc::new(sateen::per_sandbox(&self, || {
-                    // The root job has read the same input, and has returned if it could not.
+                    // The root job has read the same input, and returned if that failed.
                     let items = self.source.items().expect("the input was read before");
                     Problem::new(&items, self.cut).reduced(self.floor)
                 }));
@@ -169,7 +169,7 @@ impl Plan {
     }
 }
 
-/// What is found out before the search.
+/// The preparation of a search.
 struct Opening {
     cut: Cut,
     solution: Solution,
@@ -205,7 +205,7 @@ mod tests {
         for seed in 0..20 {
             let source = Source::Generated { count: 30, seed };
             let items = source.items().expect("30 items can be generated");
-            // Without a good opening, better packings are found again and again on the way.
+            // Without a good opening, the search finds better packings repeatedly.
             let plan = Plan { source, cut: Cut::best_for(&items), floor: 0 };
             let problem = plan.problem();
             let broken = broken_step(&problem.steps, problem.room, 0);

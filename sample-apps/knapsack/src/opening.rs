@@ -2,18 +2,18 @@
 
 use crate::problem::{Problem, broken_step};
 
-/// States kept a stage. More find better packings, and nobody helps meanwhile: with these numbers
-/// the opening takes a few milliseconds.
+/// States kept per stage. More states find better packings, but the opening runs on one worker: with these numbers
+/// it takes a few milliseconds.
 const STATES_MAX: usize = 512;
 
-/// Items decided, those around the one that the relaxation breaks. The others are left as the
-/// relaxation has them.
+/// Items decided: those around the item that the relaxation breaks. The others stay as in the
+/// relaxation.
 const STAGES_MAX: usize = 256;
 
 /// A packing, as the first `prefix` items of a problem, except that those in `turned` are decided
 /// the other way.
 pub struct Packing {
-    /// What it is worth.
+    /// Its profit.
     pub profit: i64,
     /// The first items, which are packed unless turned.
     pub prefix: usize,
@@ -62,7 +62,7 @@ pub fn open(problem: &Problem) -> Packing {
     Packing { profit: best.profit, prefix: broken, turned: turns.back_from(best.turn) }
 }
 
-/// Some items decided.
+/// A state with some items decided.
 #[derive(Clone, Copy)]
 struct State {
     weight: i64,
@@ -99,7 +99,7 @@ impl Turns {
     }
 }
 
-/// The states with the item `nth` decided the other way: taken in, or left out.
+/// The states with the item `nth` decided the other way: added, or left out.
 fn turned(states: &[State], problem: &Problem, nth: usize, takes_in: bool, turns: &mut Turns) -> Vec<State> {
     let item = problem.items[nth];
     let sign = if takes_in { 1 } else { -1 };
@@ -112,7 +112,7 @@ fn turned(states: &[State], problem: &Problem, nth: usize, takes_in: bool, turns
     states.iter().map(turn).collect()
 }
 
-/// Both lists as one, by rising weight, without states that a lighter one is worth as much as.
+/// Merges both lists by rising weight, without states for which a lighter one is worth as much.
 fn merged(a: &[State], b: &[State]) -> Vec<State> {
     let mut merged: Vec<State> = Vec::with_capacity(a.len() + b.len());
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
@@ -128,9 +128,9 @@ fn merged(a: &[State], b: &[State]) -> Vec<State> {
     }
 }
 
-/// Keeps the states that promise more than `floor`, and of those the ones that promise most.
+/// Keeps the states with bounds above `floor`, and of those the ones with the highest bounds.
 fn keep_the_best(states: &mut Vec<State>, problem: &Problem, low: usize, high: usize, floor: i64) {
-    // What is packed beyond the decided items, and what may be taken out before them.
+    // Items that are packed beyond the decided ones, and items that may be removed before them.
     let end = problem.steps[high.min(problem.worthwhile())];
     let above = (end.value, end.weight);
     let below = match low.checked_sub(1) {

@@ -1,4 +1,4 @@
-//! Reads the two layouts in which knapsack instances are passed around.
+//! Reads the two common layouts of knapsack instances.
 
 use std::str::SplitAsciiWhitespace;
 
@@ -9,7 +9,7 @@ use crate::items::{Item, Items, NUMBER_MAX};
 /// The largest capacity: no sum of weights that is compared with it overflows.
 const CAPACITY_MAX: i64 = 1_000_000_000_000_000_000;
 
-/// The most items: their profits and weights add up to 10¹⁵ at most.
+/// Maximum items: their profits and weights add up to 10¹⁵ at most.
 const ITEMS_MAX: i64 = 1_000_000;
 
 /// Reads an instance in either layout, told apart by the first line that is not blank:
@@ -82,7 +82,7 @@ fn expect_solution_or_end(mut lines: Lines, count: i64) -> Result<(), BadInput> 
 /// The lines that are not blank.
 struct Lines<'text> {
     lines: std::iter::Enumerate<std::str::Lines<'text>>,
-    /// The number of the last one.
+    /// The number of the last line read.
     last: usize,
 }
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_and_a_solution_are_passed_over() {
+    fn blank_lines_and_a_solution_are_ignored() {
         assert_eq!(parse("\n 2  5 \r\n\r\n7\t3\r\n8 4\r\n0 1\t\r\n\r\n"), Ok(two_items()));
         assert_eq!(parse("0 5"), Ok(Items { capacity: 5, items: vec![] }));
     }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         for whole in ["2 51\n7 3\n\n8 4\n0 1\n", "2\n1 7 3\n2 8 4\n51\n"] {
             sateen::testing::damage_input("items", whole, || parse(&sateen::input_text("items")?));
         }

@@ -1,17 +1,17 @@
-//! An instance made ready for the search: items in order of efficiency, with running sums.
+//! An instance prepared for the search: items in order of efficiency, with running sums.
 
 use crate::cut::{Cut, by_efficiency};
 use crate::items::{Item, Items};
 
-/// The items that are yet to be decided, the most valuable for their weight first.
+/// The items that are still to be decided, the most valuable for their weight first.
 ///
-/// All that the search asks is in the sums over the first items: taking them in this order until one
+/// The sums over the first items answer all questions of the search: taking them in this order until one
 /// does not fit is the linear relaxation's solution, and leaving one of them out is the same as having
-/// its weight as further room and its value as debt.
+/// its weight as additional room and its value as debt.
 pub struct Problem {
-    /// By falling value a weight.
+    /// By falling value per weight.
     pub items: Vec<Candidate>,
-    /// One for each of the items whose value is above nothing, which are the *worthwhile* ones: the
+    /// One for each item with a positive value, the *worthwhile* items: the
     /// relaxation packs no others. A last step, of an item without value that never fits, ends them.
     pub steps: Vec<Step>,
     /// The room that the decided items leave.
@@ -24,20 +24,20 @@ pub struct Problem {
     packed: Vec<usize>,
 }
 
-/// An item that is yet to be decided.
+/// An item that is still to be decided.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
-    /// What it takes of the room.
+    /// Its weight.
     pub weight: i64,
-    /// Its profit less the price of the cut; what bounds are made of.
+    /// Its profit less the price of the cut; bounds are computed from values.
     pub value: i64,
-    /// What it is worth.
+    /// Its profit.
     pub profit: i64,
-    /// Where it is in the file.
+    /// Its position in the file.
     position: usize,
 }
 
-/// A worthwhile item as the search meets it, in one line of a cache.
+/// A worthwhile item as used by the search, in one cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub struct Step {
@@ -58,7 +58,7 @@ pub struct Step {
 }
 
 impl Problem {
-    /// All items that fit on their own; those without weight are packed.
+    /// A problem of all items that fit on their own; those without weight are packed.
     pub fn new(items: &Items, cut: Cut) -> Self {
         let candidate = |(position, &item): (usize, &Item)| Candidate {
             weight: item.weight,
@@ -69,7 +69,7 @@ impl Problem {
         let fitting = (items.items.iter().enumerate()).filter(|(_, item)| item.weight <= items.capacity);
         let (weightless, mut candidates): (Vec<_>, Vec<_>) =
             fitting.map(candidate).partition(|item| item.weight == 0);
-        // Positions last, so that the order, and with it the search, is one and the same everywhere.
+        // Positions break ties, so that the order, and with it the search, is the same everywhere.
         candidates.sort_unstable_by(|a, b| {
             let efficiency = by_efficiency((a.value, a.weight), (b.value, b.weight));
             efficiency.then(a.position.cmp(&b.position))
@@ -80,7 +80,7 @@ impl Problem {
         Self::over(candidates, items.capacity, value, profit, packed)
     }
 
-    /// Without the items that a packing worth more than `floor` must hold, or cannot hold.
+    /// Removes the items that a packing worth more than `floor` must contain, or cannot contain.
     pub fn reduced(self, floor: i64) -> Self {
         let broken = broken_step(&self.steps, self.room, 0);
         let Step { weight, value, weight_before, value_before, .. } = self.steps[broken];
@@ -89,7 +89,7 @@ impl Problem {
         let mut kept = Vec::new();
         let (mut room, mut base, mut profit, mut packed) = (self.room, self.value, self.profit, self.packed);
         for (nth, item) in self.items.into_iter().enumerate() {
-            // The bound with this item's decision turned round, its weight filled or freed at the
+            // The bound with this item's decision reversed, its weight filled or freed at the
             // efficiency of the item that the relaxation breaks.
             let taken_in = nth < broken;
             let (turned, room_turned) = if taken_in {
@@ -110,7 +110,7 @@ impl Problem {
         Self::over(kept, room, base, profit, packed)
     }
 
-    /// How many items are worthwhile.
+    /// The number of worthwhile items.
     #[inline(always)]
     pub fn worthwhile(&self) -> usize {
         self.steps.len() - 1
@@ -159,12 +159,12 @@ impl Problem {
     }
 }
 
-/// The step at which the relaxation ends when `room` is filled in order: the first whose item
+/// The step at which the relaxation ends when `room` is filled in order: the first step whose item
 /// does not fit whole. The search goes up from `from`, which must not be beyond it.
 #[inline(always)]
 pub fn broken_step(steps: &[Step], room: i64, from: usize) -> usize {
     let mut broken = from;
-    // Nearly always one of the first two: a turn of a loop is dearer than a test.
+    // Nearly always one of the first two: a turn of a loop costs more than a test.
     loop {
         if steps[broken].weight_through > room {
             return broken;

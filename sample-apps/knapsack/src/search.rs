@@ -1,4 +1,4 @@
-//! Depth-first branch and bound, which can stop anywhere and hand over what is left.
+//! Depth-first branch and bound, which can stop anywhere and hand over the rest.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,35 +9,35 @@ use crate::problem::{Problem, Step, broken_step};
 ///
 /// A node stands for the packings that have a given decision on the items before `first`. Leaving
 /// out an item that the relaxation packs gives its weight back as room, so the node's relaxation
-/// packs the first `broken` items of *all*, into `room`. The node's children are told apart by the
-/// first item, from `first` on, that is left out though the relaxation packs it or a part of it.
+/// packs the first `broken` items of *all*, into `room`. The node's children differ in the
+/// first item, from `first` on, that is left out although the relaxation packs it or a part of it.
 ///
-/// Once all worthwhile items are decided, what is left are those whose value is negative: their
-/// profits may be worth it nevertheless. Such a node, in the *tail*, has children that are told
-/// apart by the next item that is packed.
+/// Once all worthwhile items are decided, those with a negative value remain: their
+/// profits may be worth it nevertheless. Such a node, in the *tail*, has children that differ
+/// in the next item that is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     /// The room for the first `broken` items, decided ones included.
     room: i64,
-    /// What the packings are worth by value, less the values of the first `broken` items.
+    /// The value of the packings, less the values of the first `broken` items.
     value: i64,
-    /// The first item that is not decided, or the lowest of those whose child is not another part's.
+    /// The first undecided item, or the lowest item whose child does not belong to another part.
     first: u32,
     /// The item that the relaxation breaks.
     broken: u32,
-    /// The children yet to be visited are those of the items from `first` to before `next`. In the
-    /// tail, those of the items from `next - 1` on: so there, and only there, `next` is above the
+    /// The children still to be visited are those of the items from `first` to before `next`. In the
+    /// tail, they are those of the items from `next - 1` on: so only there, `next` is above the
     /// number of worthwhile items.
     next: u32,
-    /// How many items are decided otherwise than in the root's relaxation.
+    /// The number of items decided differently from the root's relaxation.
     depth: u32,
 }
 
-/// A part of the search: what is left to visit below one node.
+/// A part of the search: the unvisited nodes below one node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     node: Node,
-    /// The items that are decided otherwise than in the root's relaxation.
+    /// The items decided differently from the root's relaxation.
     turned: Vec<u32>,
 }
 
@@ -58,35 +58,35 @@ impl Part {
     }
 }
 
-/// A search under way.
+/// A running search.
 pub struct Search<'problem> {
     problem: &'problem Problem,
     /// Only packings worth more are looked for.
     floor: i64,
     best: Option<Packing>,
-    /// The items that are decided otherwise on the way to the node that is visited; beyond its depth
-    /// stand items of nodes visited before.
+    /// The items decided differently on the path to the visited node; beyond its depth
+    /// are items of nodes visited before.
     turned: Vec<u32>,
     /// Nodes with children left, each below the one before.
     stack: Vec<Node>,
 }
 
 impl<'problem> Search<'problem> {
-    /// The search of `part` for packings worth more than `floor`. The packing that the relaxation of
-    /// the part's own node holds whole is known already.
+    /// The search of `part` for packings worth more than `floor`. The packing of the whole items in the relaxation of
+    /// the part's own node is known already.
     pub fn new(problem: &'problem Problem, part: Part, floor: i64) -> Self {
         let mut turned = part.turned;
         turned.resize(problem.items.len() + 1, 0);
         Self { problem, floor, best: None, turned, stack: vec![part.node] }
     }
 
-    /// Takes up to about `steps_max` steps, to a child or back to a parent each. The tree is the same
+    /// Takes up to about `steps_max` steps, each to a child or back to a parent. The tree is the same
     /// wherever and however often the search is stopped.
     pub fn run(&mut self, steps_max: u64) {
         let steps = self.problem.steps.as_slice();
         let Some(mut node) = self.stack.pop() else { return };
-        // A guest can be stopped at each turn of a loop, and checks for it. That takes as long as a
-        // good part of a step, so there are several steps to a turn.
+        // A guest checks at each turn of a loop whether to stop. That takes a considerable part of a step's
+        // time, so there are several steps per turn.
         for _ in 0..steps_max.div_ceil(4) {
             let goes_on = self.step(steps, &mut node)
                 && self.step(steps, &mut node)
@@ -109,16 +109,16 @@ impl<'problem> Search<'problem> {
         self.floor
     }
 
-    /// What is left to visit: two parts for each node of the stack, or one where there is nothing to
-    /// halve. The parts next to the root come first, and are likely the largest; the depth-first
+    /// The unvisited parts: two for each node of the stack, or one if it cannot be
+    /// halved. The parts next to the root come first, and are likely the largest; the depth-first
     /// order is the other way round.
     pub fn into_parts(self) -> Vec<Part> {
         let mut parts = Vec::with_capacity(2 * self.stack.len());
         for node in &self.stack {
             let turned = self.turned[..node.depth as usize].to_vec();
             let middle = node.first.midpoint(node.next);
-            // Halved, since a job that is called in place goes on inside the one that left it over: so
-            // nested, a node with a thousand children is ten calls deep and not a thousand.
+            // Halved, since a job that is called in place runs inside the job that spawned it: nested this
+            // way, a node with a thousand children is ten calls deep instead of a thousand.
             if middle > node.first && (node.next as usize) < self.problem.steps.len() {
                 parts.push(Part { node: Node { next: middle, ..*node }, turned: turned.clone() });
                 parts.push(Part { node: Node { first: middle, ..*node }, turned });
@@ -129,12 +129,12 @@ impl<'problem> Search<'problem> {
         parts
     }
 
-    /// Makes `node` its next child that may hold a better packing, or, when there is none, the node
-    /// on top of the stack. A node with further children goes there. Says whether there was one.
+    /// Replaces `node` by its next child that may contain a better packing, or, if there is none, by the node
+    /// on top of the stack. A node with further children is pushed there. Returns whether there was such a node.
     #[inline(always)]
     fn step(&mut self, steps: &[Step], node: &mut Node) -> bool {
-        // The node in variables: what is copied as a whole lives in memory, and a guest's compiler
-        // leaves it there.
+        // The node in variables: a guest's compiler leaves structs that are copied as a whole in
+        // memory.
         let Node { room, value, first, broken, mut next, depth } = *node;
         if next as usize >= steps.len() {
             let Some(next) = self.step_tail(*node) else { return false };
@@ -149,7 +149,7 @@ impl<'problem> Search<'problem> {
             let child_broken = broken_step(steps, child_room, broken.max(next + 1) as usize);
             let end = &steps[child_broken];
             let rest = child_room - end.weight_before;
-            // What the part of the broken item that fits must be worth for the child to count.
+            // The minimum worth of the fitting part of the broken item for the child to count.
             let debt = needed + item.value - end.value_before;
             if debt > 0 && (debt > end.value || rest * end.value < debt * end.weight) {
                 continue;
@@ -174,7 +174,7 @@ impl<'problem> Search<'problem> {
         self.step_back(node)
     }
 
-    /// Makes `node` the one on top of the stack, if there is one.
+    /// Replaces `node` by the node on top of the stack, if there is one.
     #[inline(always)]
     fn step_back(&mut self, node: &mut Node) -> bool {
         match self.stack.pop() {
@@ -192,7 +192,7 @@ impl<'problem> Search<'problem> {
         let problem = self.problem;
         let worthwhile = index(problem.worthwhile());
         if node.first < worthwhile {
-            // All that is worthwhile fits. That it be packed is one child, and the others follow.
+            // All worthwhile items fit. Packing all of them is one child, and the others follow.
             self.stack.push(Node { next: worthwhile, ..node });
             return Some(Node { first: worthwhile, ..node });
         }
@@ -213,7 +213,7 @@ impl<'problem> Search<'problem> {
         Some(node)
     }
 
-    /// Takes note of the whole items in the relaxation of a node at `depth`, if they are worth more
+    /// Records the whole items in the relaxation of a node at `depth`, if they are worth more
     /// than the floor.
     #[cold]
     #[inline(never)]

@@ -1,4 +1,4 @@
-//! Optima that others have found, or that dynamic programming finds here by another route.
+//! Optima that others have found, or that dynamic programming finds here.
 
 use std::path::PathBuf;
 
@@ -27,10 +27,10 @@ fn odd_instances_are_solved() {
     let optimum = |text: &str| checked(&parse(text).expect("the text is an instance")).profit;
     assert_eq!(optimum("0 10"), 0);
     assert_eq!(optimum("1 0\n5 1"), 0);
-    assert_eq!(optimum("3 0\n5 1\n7 0\n0 0"), 7, "what weighs nothing always fits");
+    assert_eq!(optimum("3 0\n5 1\n7 0\n0 0"), 7, "items without weight always fit");
     assert_eq!(optimum("2 3\n5 4\n1 3"), 1, "an item may be too heavy on its own");
     assert_eq!(optimum("3 100\n5 4\n1 3\n0 2"), 6, "all fit");
-    assert_eq!(optimum("3 5\n0 1\n0 2\n0 3"), 0, "nothing is worth anything");
+    assert_eq!(optimum("3 5\n0 1\n0 2\n0 3"), 0, "no item is worth anything");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn the_open_data_set_is_solved() {
     for (name, optimum) in SHARED {
         let path = folder.join("knapsack").join(name);
         let Ok(text) = std::fs::read_to_string(&path) else {
-            eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+            eprintln!("skipped: {} does not exist; set SATEEN_DATA to the data set's folder", path.display());
             continue;
         };
         let items = parse(&text).expect("the file is an instance");
@@ -100,7 +100,7 @@ fn bad_input_is_refused() {
     assert!(main(Some(1_000_000_000), None).is_err());
 }
 
-/// The solution found by the plain version, which keeps the capacity and is worth what it says.
+/// The plain version's solution, checked against the capacity and its own profit.
 fn checked(items: &Items) -> Solution {
     let solution = solve_plain(items);
     let sum = |of: fn(&Item) -> i64| {

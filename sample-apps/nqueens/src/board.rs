@@ -1,10 +1,10 @@
-//! The board as bit masks: one bit a column.
+//! The board as bit masks, with one bit per column.
 
 use serde::{Deserialize, Serialize};
 
 /// A board whose first rows hold one queen each, none attacking another.
 ///
-/// All that the empty rows need to know is which columns of the *next* row are attacked: straight
+/// The empty rows only need to know which columns of the *next* row are attacked: straight
 /// from above, and along the diagonals. Each row shifts the diagonals by one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Board {
@@ -51,12 +51,12 @@ impl Board {
         }
     }
 
-    /// How many solutions have a queen on one of `columns` in the next row.
+    /// The number of solutions with a queen on one of `columns` in the next row.
     ///
-    /// Depth first with a stack of its own: a guest's code is stoppable, which costs a check at
-    /// each call and each turn of a loop, and here a placed queen is one turn and no call.
+    /// Depth first with an explicit stack: a guest checks at each call and each turn of a loop
+    /// whether to stop, and here a placed queen is one turn and no call.
     pub fn solutions(self, columns: u32) -> u64 {
-        // Rows to come back to. A board has at most 31, and the masked index tells the compiler.
+        // Rows to return to. A board has at most 31, and the masked index shows that to the compiler.
         let mut waiting = [(self, 0); 32];
         let mut depth = 0;
         let (mut board, mut columns) = (self, columns);

@@ -1,18 +1,18 @@
 //! N queens: in how many ways can n queens stand on an n × n board so that none attacks another?
 //!
 //! The board is filled row by row. A job is a board and the columns that it may still try in the
-//! next row: it spawns all columns but the first and goes into the first itself. So what waits
-//! longest is the largest part of the work, and that is what an idle worker is given. The last
-//! `PLAIN_ROWS` rows are counted by plain code.
+//! next row: it spawns all columns except the first and follows the first itself. So the job that waits
+//! longest is the largest part of the work, and an idle worker gets that job. Plain code counts the last
+//! `PLAIN_ROWS` rows.
 
 mod board;
 
 pub use board::Board;
 use sateen::prelude::*;
 
-/// Boards with no more empty rows than this are counted without spawning: about 3 µs of work for
-/// the boards of 14 queens, a thousandth of the millisecond after which an idle worker is fed, and
-/// hundreds of times what a spawn costs.
+/// Boards with at most this many empty rows are counted without spawning: about 3 µs of work for
+/// the boards of 14 queens, a thousandth of the millisecond after which an idle worker gets a job, and
+/// hundreds of times the cost of a spawn.
 pub const PLAIN_ROWS: u32 = 9;
 
 /// The largest board: nobody has counted more than 27 queens (OEIS A000170).
@@ -25,7 +25,7 @@ const SIZE_MAX: u64 = 27;
 #[main]
 pub fn main(n: u64) -> Result<u64, BadInput> {
     let board = empty_board(n)?;
-    // The first row column by column, so that the progress can be told.
+    // The first row column by column, to report the progress.
     let mut handles: Vec<_> = board.each_free_column().map(|column| count::spawn(board, column)).collect();
     let total = handles.len() as u64;
     let mut solutions = 0;

@@ -1,4 +1,4 @@
-//! Counts that others have found, and what is refused.
+//! Counts that others have found, and refused arguments.
 
 use nqueens::{main, plain};
 use sateen::BadInput;

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Columns B to G: a disc that is turned along a row or a diagonal is never at its end.
+/// Columns B to G: a disc turned along a row or a diagonal is never at its end.
 const INNER: u64 = 0x7e7e_7e7e_7e7e_7e7e;
 
-/// The discs of who is to move, and of the opponent.
+/// The discs of the side to move, and of the opponent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// The discs of who is to move.
+    /// The discs of the side to move.
     pub own: u64,
     /// The discs of the opponent.
     pub other: u64,
@@ -24,7 +24,7 @@ impl Position {
         (!(self.own | self.other)).count_ones()
     }
 
-    /// The squares that who is to move may play on.
+    /// The squares that the side to move may play on.
     #[inline(always)]
     pub fn moves(self) -> u64 {
         let Self { own, other } = self;
@@ -71,7 +71,7 @@ impl Position {
         difference + difference.signum() * self.empties() as i32
     }
 
-    /// A number that differs from those of most other positions.
+    /// A hash of the position.
     #[inline(always)]
     pub fn hash(self) -> usize {
         let own = self.own.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -105,7 +105,7 @@ impl Position {
     }
 }
 
-/// The discs of `turned` that stand in unbroken runs right after `from`, `SHIFT` squares from each to
+/// The discs of `turned` in unbroken runs right after `from`, with `SHIFT` squares from each to
 /// the next.
 #[inline(always)]
 fn ahead<const SHIFT: u32>(from: u64, turned: u64) -> u64 {
@@ -116,7 +116,7 @@ fn ahead<const SHIFT: u32>(from: u64, turned: u64) -> u64 {
     run | (pairs & (run << (2 * SHIFT)))
 }
 
-/// As [`ahead`], the other way.
+/// As [`ahead`], in the other direction.
 #[inline(always)]
 fn behind<const SHIFT: u32>(from: u64, turned: u64) -> u64 {
     let mut run = turned & (from >> SHIFT);
@@ -126,7 +126,7 @@ fn behind<const SHIFT: u32>(from: u64, turned: u64) -> u64 {
     run | (pairs & (run >> (2 * SHIFT)))
 }
 
-/// What a square is called: a letter for the column, a digit for the row.
+/// The name of a square: a letter for the column, a digit for the row.
 pub fn name(square: u32) -> String {
     format!("{}{}", char::from(b'A' + (square % 8) as u8), square / 8 + 1)
 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_move_as_discs_do() {
+    fn masks_follow_the_rules_of_moves() {
         let mut state = 1_u64;
         for _ in 0..400 {
             let mut position = Position::START;

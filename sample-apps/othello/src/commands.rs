@@ -4,27 +4,27 @@ use sateen::BadInput;
 
 use crate::board::Position;
 
-/// The deepest count or search: more is longer than anyone waits.
+/// The deepest count or search: deeper ones would take far too long.
 const DEPTH_MAX: u32 = 60;
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Count the games of so many moves.
+    /// Count the games of this number of moves.
     Perft(u32),
     /// Find the exact score.
     Solve(Position),
-    /// Find the value and the best move, looking so many moves ahead.
+    /// Find the value and the best move, looking this number of moves ahead.
     Search(Position, u32),
 }
 
-/// A task and how to go about it.
+/// A task and its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
     pub task: Task,
     /// Whether jobs that have become useless are aborted.
     pub aborts: bool,
-    /// Whether to tell how many positions were visited.
+    /// Whether to report the number of visited positions.
     pub stats: bool,
 }
 
@@ -69,8 +69,8 @@ fn depth(word: &str) -> Result<u32, BadInput> {
     })
 }
 
-/// The position of a line of the input `positions`: 64 squares, a blank, the side to move. What follows
-/// a semicolon is passed over; the files of known scores have them there.
+/// The position of a line of the input `positions`: 64 squares, a blank, the side to move. Text after
+/// a semicolon is ignored; files of known scores have the scores there.
 fn position_of_line(number: &str) -> Result<Position, BadInput> {
     let Some(number) = number.parse::<usize>().ok().filter(|number| *number > 0) else {
         return Err(BadInput(format!(
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         let whole = format!("{}OX X; A1:+2\n{}XO O\n", "-".repeat(62), "-".repeat(62));
         sateen::testing::damage_input("positions", whole, || position_of_line("2"));
     }

@@ -1,4 +1,4 @@
-//! What a position is worth, in hundredths of a disc, to who is to move.
+//! The value of a position for the side to move, in hundredths of a disc.
 
 use crate::board::Position;
 
@@ -8,16 +8,16 @@ const BESIDE_CORNERS: u64 = 0x0042_0000_0000_4200;
 /// The squares of the edge beside corners.
 const NEXT_TO_CORNERS: u64 = 0x4281_0000_0000_8142;
 
-/// The largest value of a position whose game goes on: less than a win of all discs.
+/// The largest value of an unfinished game: less than a win of all discs.
 const OPEN_MAX: i32 = 6_000;
 
-/// What the end of a game is worth.
+/// The value of a finished game.
 pub fn end(position: Position) -> i32 {
     100 * position.difference()
 }
 
-/// What a position is worth as it stands: how many moves there are and might be, and who has, or may
-/// get, the corners.
+/// Estimates a position from the numbers of present and potential moves, and from the corners that
+/// each side has or may get.
 pub fn evaluate(position: Position) -> i32 {
     let Position { own, other } = position;
     let empty = !(own | other);
@@ -49,8 +49,8 @@ pub fn around(squares: u64) -> u64 {
     row | row << 8 | row >> 8
 }
 
-/// How promising it is to have moved to `square`, which led to `after`: the fewer moves the opponent has
-/// and might have, the better, and corners are worth several.
+/// How promising the move to `square` is, which led to `after`: the fewer moves the opponent has
+/// and might have, the better, and a corner counts as several moves.
 #[inline(always)]
 pub fn promise(square: u32, after: Position) -> i32 {
     let disc = 1_u64 << square;
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_good_for_one_is_bad_for_the_other() {
+    fn a_position_is_as_bad_for_one_side_as_good_for_the_other() {
         let mut position = Position::START;
         for turn in 0.. {
             let moves: Vec<u32> = crate::board::each(position.moves()).collect();

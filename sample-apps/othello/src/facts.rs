@@ -1,4 +1,4 @@
-//! What all hosts are told of what was found out: the part of the tables that is worth its way.
+//! The part of the transposition tables that is worth sending to all hosts.
 
 use std::cell::RefCell;
 
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::search::Question;
 use crate::table::Fact;
 
-/// How many facts every host keeps.
+/// Facts that every host keeps.
 const FACTS: usize = 4096;
 
-/// How many facts are told at once.
+/// Facts that are sent at once.
 const TOLD: usize = 16;
 
-/// Only of questions so much deeper than those that are answered without spawning are facts told.
+/// Facts are sent only for questions that are this much deeper than those answered without spawning.
 const DEEPER: u32 = 2;
 
-/// Facts about the deeper questions: each has one place, and of two that fall together the deeper stays.
+/// Facts about the deeper questions: each has one place, and if two share a place, the deeper one stays.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Facts {
     places: Vec<Option<Fact>>,
@@ -29,7 +29,7 @@ impl Facts {
         Self { places: vec![None; FACTS] }
     }
 
-    /// What is known.
+    /// The known facts.
     fn get(&self, question: Question) -> Option<Fact> {
         let fact = self.places[question.position.hash() % FACTS]?;
         fact.is_about(question.position, question.depth).then_some(fact)
@@ -38,7 +38,7 @@ impl Facts {
 
 #[shared]
 impl Facts {
-    /// These are true, too. However often and in whatever order facts come, what is kept is true.
+    /// Adds facts. However often and in whatever order facts arrive, the kept facts are true.
     #[update]
     pub fn learn(&mut self, facts: Vec<Fact>) {
         for fact in facts {
@@ -72,10 +72,10 @@ pub fn known(facts: &Shared<Facts>, question: Question, plain: u32) -> Option<bo
     }
 }
 
-/// Tells all hosts of an answer: not of each at once, but of some together.
+/// Sends an answer to all hosts, together with others.
 pub fn tell(facts: &Shared<Facts>, question: Question, refutation: Option<u32>, plain: u32) {
     thread_local! {
-        /// What was found out here and is yet to be told. What is never told is not missed.
+        /// Local facts that are still to be sent. Losing them does no harm.
         static UNTOLD: RefCell<Vec<Fact>> = const { RefCell::new(Vec::new()) };
     }
     if !is_worth_telling(question, plain) {
@@ -97,7 +97,7 @@ mod tests {
     use crate::board::Position;
 
     #[test]
-    fn facts_that_come_twice_or_late_lose_nothing() {
+    fn repeated_or_late_facts_lose_nothing() {
         let question = |depth, beta| Question { position: Position::START, depth, beta };
         let facts = Shared::new(Facts::new());
         let low = Fact::of(Position::START, 8, 100, Some(19));

@@ -1,13 +1,13 @@
 //! Othello: counts games, solves endgames, searches ahead.
 //!
-//! `board` moves discs; `evaluate` judges positions; `search` answers whether a position is worth so
-//! much, with what `table` remembers; the deeper of it are told to all hosts, by way of the shared object
-//! `facts`. A job is such a question. It asks the most promising move first;
+//! `board` moves discs; `evaluate` estimates positions; `search` answers whether a position has at least a given
+//! value, using `table`, which remembers facts; the shared object `facts` sends the deeper ones to all hosts.
+//! A job is such a question. It tries the most promising move first;
 //! if that does not refute the opponent, all other moves are spawned at once (Feldmann's young brothers
-//! wait), and whatever refutes first makes the rest useless.
+//! wait), and the first refutation makes the rest useless.
 //!
-//! An answer is yes or no and follows from its question alone, though tables differ from worker to
-//! worker. So value and move are the same on any number of hosts; how many positions are visited is not.
+//! An answer is yes or no and depends only on its question, although tables differ from worker to
+//! worker. So value and move are the same on any number of hosts; the number of visited positions is not.
 
 mod board;
 mod commands;
@@ -27,20 +27,20 @@ use search::{Opening, Question, Search, value_by_asking};
 use serde::{Deserialize, Serialize};
 use table::Table;
 
-/// Counts of so few moves do not spawn: some dozen microseconds of work.
+/// Maximum moves of a count that does not spawn: some dozen microseconds of work.
 const PLAIN_PERFT: u32 = 5;
 
-/// Questions of so little depth are answered without spawning, when positions are judged at their end:
+/// Maximum depth of questions that are answered without spawning, when leaves are estimated:
 /// some dozen microseconds of work.
 const PLAIN_DEPTH: u32 = 4;
 
 /// The same when games are played to the end.
 const PLAIN_EMPTIES: u32 = 8;
 
-/// How far ahead a position is judged for a first guess at its score.
+/// The depth of the search for a first guess at a score.
 const GUESS_DEPTH: u32 = 6;
 
-/// Counts, solves or searches; the README has the words.
+/// Counts, solves or searches; the README explains the words.
 ///
 /// # Errors
 /// When the words or the positions are wrong; the message says what was expected.
@@ -54,7 +54,7 @@ pub fn main(words: Vec<String>) -> Result<String, BadInput> {
     Ok(if stats { report.with_stats() } else { report.text })
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As [`main()`].
@@ -69,7 +69,7 @@ pub fn plain(words: Vec<String>) -> Result<String, BadInput> {
     Ok(if stats { report.with_stats() } else { report.text })
 }
 
-/// What a task came to.
+/// The outcome of a task.
 struct Report {
     text: String,
     nodes: u64,
@@ -121,13 +121,13 @@ fn perform(task: Task, perft: impl Fn(u32) -> u64, answer: impl Fn(Question) -> 
     Report { text, nodes }
 }
 
-/// How jobs go about a question.
+/// How jobs answer questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Options {
     /// Whether jobs that have become useless are aborted.
     aborts: bool,
-    /// Whether positions are counted. Counts depend on what tables hold, so answers without them are
-    /// the same everywhere, and answers with them are not.
+    /// Whether positions are counted. Counts depend on the contents of tables, so answers without counts are
+    /// the same everywhere, and answers with counts are not.
     counts: bool,
 }
 
@@ -135,7 +135,7 @@ struct Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Answer {
     is_yes: bool,
-    /// Positions that were visited, if they are counted.
+    /// Visited positions, if they are counted.
     nodes: u64,
 }
 
@@ -145,7 +145,7 @@ impl Answer {
     }
 }
 
-/// Is a position worth so much?
+/// Does a position have at least a given value?
 #[job]
 fn answer(question: Question, options: Options, facts: Shared<Facts>) -> Answer {
     let is_endgame = question.depth >= question.position.empties();
@@ -190,7 +190,7 @@ fn answer(question: Question, options: Options, facts: Shared<Facts>) -> Answer 
 }
 
 // ANCHOR: first
-/// Which of the brothers refutes first, and how many positions were visited.
+/// The first of the sibling moves that refutes, and the number of visited positions.
 fn first_refutation(mut brothers: JobSet<answer>, aborts: bool) -> (Option<usize>, u64) {
     let (mut refutation, mut nodes) = (None, 0);
     while let Some((nth, reply)) = brothers.next() {
@@ -198,7 +198,7 @@ fn first_refutation(mut brothers: JobSet<answer>, aborts: bool) -> (Option<usize
         if !reply.is_yes && refutation.is_none() {
             refutation = Some(nth);
             if aborts {
-                break; // Those that are left are dropped with their set, which aborts them.
+                break; // The others are dropped with their set, which aborts them.
             }
         }
     }
@@ -206,7 +206,7 @@ fn first_refutation(mut brothers: JobSet<answer>, aborts: bool) -> (Option<usize
 }
 // ANCHOR_END: first
 
-/// Does something with a search over this sandbox's table; returns the visited positions as well.
+/// Runs `work` with a search over this sandbox's table; also returns the number of visited positions.
 fn with_search<T>(work: impl FnOnce(&mut Search) -> T) -> (T, u64) {
     thread_local! {
         static TABLE: RefCell<Option<Table>> = const { RefCell::new(None) };
@@ -225,7 +225,7 @@ fn in_search(work: impl FnOnce(&mut Search) -> bool) -> Answer {
     Answer { is_yes, nodes }
 }
 
-/// How many games of `depth` moves go on from a position. Passing is a move; a game that ends before
+/// The number of games of `depth` moves from a position. Passing is a move; a game that ends earlier
 /// counts once.
 #[job]
 fn perft(position: Position, depth: u32) -> u64 {

@@ -1,6 +1,6 @@
-//! Alpha-beta with null windows, as MTD(f) asks for: is a position worth so much?
+//! Alpha-beta with null windows, for the questions of MTD(f): does a position have at least a given value?
 //!
-//! An answer is yes or no, never a bound: it follows from the question alone, whatever the table holds.
+//! An answer is yes or no, never a bound: it depends only on the question, whatever the table contains.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,14 @@ use crate::board::{Position, each};
 use crate::evaluate::{end, evaluate, promise};
 use crate::table::{NO_SQUARE, Table};
 
-/// Below this depth moves are tried in the order of the squares, and nothing is kept.
+/// Below this depth, moves are tried in the order of the squares, and no facts are kept.
 const SHALLOW: u32 = 3;
 
-/// The most moves that any position has, and more.
+/// Above the maximum number of moves in any position.
 const MOVES_MAX: usize = 40;
 
-/// Is the position, searched so deep, worth at least `beta` hundredths of a disc to who is to move? As
-/// deep as there are empty squares, the value is exact.
+/// Is the position, searched to `depth`, worth at least `beta` hundredths of a disc to the side to move? If
+/// the depth is the number of empty squares, the value is exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     pub position: Position,
@@ -24,29 +24,29 @@ pub struct Question {
 }
 
 impl Question {
-    /// The question to the opponent after a move. It is *not* worth so much to the opponent if the
-    /// position is worth `beta`.
+    /// The question for the opponent after a move. The position is worth `beta` if the opponent's answer
+    /// is *no*.
     pub fn after(self, square: u32) -> Self {
         Self { position: self.position.after(square), depth: self.depth - 1, beta: 1 - self.beta }
     }
 
-    /// The question to the opponent after passing.
+    /// The question for the opponent after passing.
     pub fn passed(self) -> Self {
         Self { position: self.position.passed(), depth: self.depth, beta: 1 - self.beta }
     }
 }
 
-/// What can be said of a question before any move is tried.
+/// The state of a question before any move is tried.
 pub enum Opening {
     /// The answer.
     Answered(bool),
-    /// There is no move: the answer is the opposite of this one's.
+    /// There is no move: the answer is the opposite of this question's answer.
     Pass(Question),
     /// The moves, the most promising first.
     Moves(Moves),
 }
 
-/// Moves in the order in which to try them.
+/// Moves, in the order in which they are tried.
 pub struct Moves {
     squares: [u8; MOVES_MAX],
     count: usize,
@@ -76,7 +76,7 @@ impl Moves {
     }
 }
 
-/// A search and what it found out.
+/// A search and its facts.
 pub struct Search<'a> {
     pub table: &'a mut Table,
     /// Positions that were visited.
@@ -84,7 +84,7 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks at a question whose depth is not 0.
+    /// Begins a question whose depth is not 0.
     pub fn open(&mut self, question: Question) -> Opening {
         let Question { position, depth, beta } = question;
         self.nodes += 1;
@@ -153,8 +153,8 @@ impl Search<'_> {
     }
 }
 
-/// The value of a position, found by asking whether it is worth so much, first for `guess`: MTD(f)
-/// (Plaat, Schaeffer, Pijls and de Bruin, 1996), with steps that double, since an answer is no bound.
+/// The value of a position, found by asking whether it reaches a value, beginning with `guess`: MTD(f)
+/// (Plaat, Schaeffer, Pijls and de Bruin, 1996), with steps that double, since an answer is not a bound.
 /// Values are multiples of `unit`, from -6400 to 6400.
 pub fn value_by_asking(guess: i32, unit: i32, mut is_worth: impl FnMut(i32) -> bool) -> i32 {
     const MOST: i32 = 6_400;
@@ -170,7 +170,7 @@ pub fn value_by_asking(guess: i32, unit: i32, mut is_worth: impl FnMut(i32) -> b
             high = beta - unit;
         }
         let ahead = if is_above { low + step } else { high - step + unit };
-        // Once both sides are known, halves are shorter than doubled steps.
+        // Once both bounds are known, bisection takes fewer steps than doubling.
         beta = if low > -MOST && high < MOST {
             low + (high - low + unit).div_euclid(2 * unit) * unit
         } else {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_of_trying_all_moves() {
+    fn values_agree_with_exhaustive_search() {
         let mut state = 3_u64;
         for game in 0..30 {
             let mut position = Position::START;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_finds_every_value_from_every_guess() {
+    fn questions_find_every_value_from_every_guess() {
         for unit in [1, 200] {
             for value in [-6400, -6200, -400, 0, 200, 3400, 6200, 6400] {
                 for guess in [-9000, -6400, -333, 0, 199, 200, 6400, 7000] {

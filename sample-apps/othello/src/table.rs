@@ -1,22 +1,22 @@
-//! What was found out about positions (a transposition table): true wherever it is read, so it may be
-//! lost, or kept, without any answer changing.
+//! Facts about positions (a transposition table): they are true everywhere, so they may be
+//! lost, or kept, without changing any answer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::board::Position;
 
-/// How many facts are kept.
+/// Facts that are kept.
 const FACTS: usize = 1 << 16;
 
 /// No move is known to be good.
 pub const NO_SQUARE: u8 = 64;
 
-/// Between what the value of a position is, when it is searched so deep.
+/// Bounds on the value of a position, searched to a given depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
     pub position: Position,
     pub depth: u8,
-    /// The last move that was found to refute, or [`NO_SQUARE`].
+    /// The last move found to refute, or [`NO_SQUARE`].
     pub square: u8,
     /// The value is at least this.
     pub low: i16,
@@ -33,7 +33,7 @@ impl Fact {
         high: i16::MAX,
     };
 
-    /// A position, searched so deep, is worth at least `beta` if a move refutes, and less if none does.
+    /// A position, searched to `depth`, is worth at least `beta` if a move refutes, and less if none does.
     pub fn of(position: Position, depth: u32, beta: i32, refutation: Option<u32>) -> Self {
         // Values are within 6400.
         let bounds = match refutation {
@@ -44,13 +44,13 @@ impl Fact {
         Self { position, depth: depth as u8, square, low: bounds.0, high: bounds.1 }
     }
 
-    /// Whether this is about a position that is searched so deep.
+    /// Whether this is about a position searched to this depth.
     #[inline(always)]
     pub fn is_about(&self, position: Position, depth: u32) -> bool {
         self.position == position && u32::from(self.depth) == depth
     }
 
-    /// The same, with what another fact says of the same.
+    /// Adds the bounds of another fact about the same.
     pub fn add(&mut self, other: Self) {
         self.low = self.low.max(other.low);
         self.high = self.high.min(other.high);
@@ -60,7 +60,7 @@ impl Fact {
     }
 }
 
-/// Facts by position. Of two that fall together the deeper one is kept, and the newer one beside it.
+/// Facts by position. If two share a place, the deeper one is kept, and the newer one beside it.
 pub struct Table {
     facts: Vec<Fact>,
 }
@@ -70,11 +70,11 @@ impl Table {
         Self { facts: vec![Fact::NOTHING; FACTS] }
     }
 
-    /// What is known.
+    /// The known facts.
     #[inline(always)]
     pub fn get(&self, position: Position, depth: u32) -> Fact {
         let place = position.hash() & !1;
-        // The mask shows that both are there.
+        // The mask shows the compiler that both places exist.
         for place in [place, place ^ 1] {
             let fact = &self.facts[place % FACTS];
             if fact.is_about(position, depth) {

@@ -9,14 +9,14 @@ fn words(line: &str) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-/// The answer, the same of both versions.
+/// The answer, which must be the same from both versions.
 fn answer(line: &str) -> String {
     let answer = plain(words(line)).expect("the words are right");
     assert_eq!(main(words(line)).as_ref(), Ok(&answer), "{line}");
     answer
 }
 
-/// Aart Bik's counts, which others have found as well.
+/// Aart Bik's counts, confirmed by others.
 #[test]
 fn games_are_counted() {
     let counts = [1_u64, 4, 12, 56, 244, 1396, 8200, 55_092, 390_216, 3_005_288, 24_571_284];
@@ -35,7 +35,7 @@ fn endgames_have_their_published_scores() {
     for file in ["fforum-1-19-odd.obf", "fforum-20-39-odd.obf"] {
         let path = folder.join("othello").join(file);
         let Ok(text) = std::fs::read_to_string(&path) else {
-            eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+            eprintln!("skipped: {} does not exist; set SATEEN_DATA to the data set's folder", path.display());
             continue;
         };
         for (nth, line) in text.lines().enumerate() {
@@ -54,7 +54,7 @@ fn endgames_have_their_published_scores() {
 fn both_versions_find_the_same_value_and_move() {
     for depth in 1..=8 {
         let found = answer(&format!("search {depth}"));
-        // All four first moves are the same but for the side from which one looks.
+        // All four first moves are equivalent by symmetry.
         assert!(found.ends_with("\nD3"), "{found}");
     }
     let midgame = "--------------------O-----XXOX---OXXXX---OOXX----O-X--------------";

@@ -14,16 +14,16 @@ struct Point<R> {
     z: R,
 }
 
-/// A curve by² = x³ + ax² + x, as far as it is needed: (a + 2)/4 as a fraction.
+/// The needed part of a curve by² = x³ + ax² + x: (a + 2)/4 as a fraction.
 struct Curve<'modulus, M: Modulus> {
     modulus: &'modulus M,
-    /// Numerator times 1, denominator times 4, so that nothing is divided.
+    /// Numerator times 1, denominator times 4, which avoids a division.
     numerator: M::Residue,
     denominator: M::Residue,
 }
 
 /// Looks for a factor of `modulus` on the curve number `index`. Finds a prime factor p if the order of
-/// that curve modulo p has no prime factor above `bound`, but for one up to `reach` times as large.
+/// that curve modulo p has no prime factor above `bound`, except one up to `reach` times as large.
 ///
 /// Returns a proper factor, not always prime, or `None`.
 pub fn factor_by_curve<M: Modulus>(modulus: &M, index: u32, bound: u32, reach: u32) -> Option<M::Value> {
@@ -109,11 +109,11 @@ impl<'modulus, M: Modulus> Curve<'modulus, M> {
     /// A product that is 0 modulo each prime p modulo which `point` times some prime between both bounds
     /// is the neutral element.
     ///
-    /// Each such prime is a multiple of the stride plus or minus one of a few steps; the points of those
-    /// two differ only in the sign of y when their sum or difference is neutral.
+    /// Each such prime is a multiple of the stride plus or minus one of a few steps; the points of the multiple and the
+    /// step differ only in the sign of y when their sum or difference is neutral.
     fn second_stage(&self, point: Point<M::Residue>, primes: &Primes) -> M::Residue {
         let n = self.modulus;
-        // `point` × 1, × 3, × 5, …, of which the steps are kept, each with its product.
+        // `point` × 1, × 3, × 5, …; the steps among them are kept, each with its product.
         let twice = self.doubled(point);
         let (mut before, mut odd) = (point, self.sum(twice, point, point));
         let mut steps = vec![(point, n.multiply(point.x, point.z))];

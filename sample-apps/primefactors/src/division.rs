@@ -1,4 +1,4 @@
-//! A number is divided until only primes are left: by small numbers, by roots, by curves.
+//! Divides a number until only primes are left: by small numbers, by roots, by curves.
 
 use ruint::aliases::U512;
 use serde::{Deserialize, Serialize};
@@ -11,15 +11,15 @@ use crate::primes::sieve;
 /// Divisors below this are tried one by one.
 const TRIED_MAX: u32 = 1 << 16;
 
-/// How far the first stage of a curve goes, and how many such curves are tried before the next round.
-/// The last round is repeated for as long as it takes, which for factors of 64 bits is seldom.
+/// The bound of a curve's first stage, and the number of such curves before the next round.
+/// The last round is repeated for as long as it takes, which is rare for factors of 64 bits.
 const ROUNDS: [(u32, u32); 6] = [(150, 8), (500, 16), (2_000, 32), (5_000, 64), (11_000, 128), (25_000, 256)];
 
 /// The second stage goes this many times as far as the first.
 pub const REACH: u32 = 50;
 
 /// The same for numbers of more than 128 bits, whose factors may be larger. From the third round on, each
-/// is meant for factors of five digits more, from 15 to 50 (P. Zimmermann's table of GMP-ECM).
+/// is meant for factors with five more digits, from 15 to 50 (P. Zimmermann's table of GMP-ECM).
 const WIDE_ROUNDS: [(u32, u32); 10] = [
     (150, 8),
     (500, 16),
@@ -39,10 +39,10 @@ pub const WIDE_REACH: u32 = 100;
 /// Rounds with lower bounds are too short to be worth a line of the log.
 const LOGGED_BOUND_MIN: u32 = 50_000;
 
-/// Rounds that look for factors only to prove that a number is prime: a second of one worker, or three.
+/// Rounds that look for factors only to prove that a number is prime: one to three seconds of one worker.
 const PROOF_ROUNDS: usize = 3;
 
-/// One more for numbers of up to this many bits, whose curves are fast.
+/// One more round for numbers of up to this many bits, whose curves are fast.
 const LONG_PROOF_BITS_MAX: u32 = 256;
 
 /// A prime factor.
@@ -50,14 +50,14 @@ const LONG_PROOF_BITS_MAX: u32 = 256;
 pub struct Prime {
     /// The factor.
     pub value: Number,
-    /// Whether it has been proved. If not, no composite number is known that passes the same tests.
+    /// Whether it is proved to be prime. If not, no composite number is known that passes the same tests.
     pub is_proved: bool,
 }
 
-/// A way to try a range of curves: of what, how far, from which on, how many.
+/// Tries a range of curves: the number, the bound, the first curve, the count.
 pub type TryCurves<'a> = &'a dyn Fn(u128, u32, u32, u32) -> Option<u128>;
 
-/// Ways to try a range of curves.
+/// Functions that try a range of curves.
 pub struct Curves<'a> {
     /// For numbers of up to 128 bits.
     pub narrow: TryCurves<'a>,
@@ -169,7 +169,7 @@ fn wide_divide(n: U512, curves: &Curves, factors: &mut Vec<Prime>) {
     wide_divide(n / factor, curves, factors);
 }
 
-/// What the first lucky round finds. `try_curves` is told how far, from which curve on, and how many.
+/// The factor found by the first successful round. `try_curves` receives the bound, the first curve, and the count.
 fn tried_rounds<V>(
     rounds: impl Iterator<Item = (u32, u32)>,
     try_curves: impl Fn(u32, u32, u32) -> Option<V>,
@@ -189,7 +189,7 @@ fn proved(prime: u128) -> Prime {
     Prime { value: prime.into(), is_proved: true }
 }
 
-/// The prime factors below [`TRIED_MAX`], and what is left of `n`; 0 is left as 1.
+/// The prime factors below [`TRIED_MAX`], and the remaining cofactor of `n`; for 0, it is 1.
 fn tried(mut n: u128) -> (Vec<u128>, u128) {
     let mut factors = Vec::new();
     if n == 0 {
@@ -207,7 +207,7 @@ fn tried(mut n: u128) -> (Vec<u128>, u128) {
     (factors, n)
 }
 
-/// The same for numbers of up to 512 bits. What is left may be a prime below [`TRIED_MAX`].
+/// The same for numbers of up to 512 bits. The cofactor may be a prime below [`TRIED_MAX`].
 fn wide_tried(mut n: U512) -> (Vec<u32>, U512) {
     if n.is_zero() {
         return (Vec::new(), U512::ONE);

@@ -1,14 +1,14 @@
 //! The prime factors of numbers of up to 512 bits.
 //!
 //! Satin's application divides the range of the trial divisors among its jobs. Here only divisors of up
-//! to 16 bits are tried; what is left is divided by elliptic curves, whose time depends on the size of
-//! the factor and which have nothing to do with one another. The curves of a round are a range of
-//! numbers, which is halved down to single curves: `division` has the rounds, `modulus` computes, `curve`
-//! is one of them, and `primality` says when a factor is prime.
+//! to 16 bits are tried; the rest is divided by elliptic curves, whose time depends on the size of
+//! the factor and which are independent of one another. The curves of a round are a range of
+//! numbers, which is halved down to single curves: `division` has the rounds, `modulus` does the arithmetic, `curve`
+//! is a single curve, and `primality` decides whether a factor is prime.
 //!
-//! What fits 128 bits is a `u128`, has jobs of its own and is proved; what does not is a `Number`.
+//! Numbers that fit 128 bits are `u128`, have jobs of their own, and their primes are proved; larger ones are `Number`.
 //!
-//! A number has one factorisation, so it does not matter which curve is lucky first.
+//! A number has one factorisation, so it does not matter which curve succeeds first.
 
 mod curve;
 mod division;
@@ -42,7 +42,7 @@ pub fn main(numbers: Vec<String>) -> Result<String, BadInput> {
     Ok(lines(&numbers, &factors))
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As [`main()`].
@@ -86,7 +86,7 @@ pub fn wide_factors_plain(n: Number) -> Vec<Prime> {
 }
 
 /// A proper factor of `composite` by the `count` curves from `first` on, whose first stages go to
-/// `bound`. What the upper half finds is not waited for when the lower half has found one.
+/// `bound`. When the lower half has found a factor, the upper half is not waited for.
 #[job]
 fn try_curves(composite: u128, bound: u32, first: u32, count: u32) -> Option<u128> {
     if count == 1 {
@@ -117,7 +117,7 @@ fn in_turn(composite: u128, bound: u32, first: u32, count: u32) -> Option<u128> 
     (first..first + count).find_map(|index| factor_by_curve(&modulus, index, bound, REACH))
 }
 
-/// As [`in_turn`], for whatever modulus.
+/// As [`in_turn`], for any modulus.
 struct InTurn {
     bound: u32,
     first: u32,

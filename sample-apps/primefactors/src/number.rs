@@ -1,4 +1,4 @@
-//! Numbers of up to 512 bits: how they are read, printed and sent. Arithmetic is ruint's.
+//! Numbers of up to 512 bits: reading, printing and encoding. Arithmetic is ruint's.
 
 use std::fmt;
 use std::ops::{Shr, Sub};
@@ -7,12 +7,12 @@ use ruint::aliases::U512;
 use sateen::BadInput;
 use serde::{Deserialize, Serialize};
 
-/// What both sizes of numbers have, and curves and tests of primality need.
+/// Operations of both sizes of numbers that curves and tests of primality need.
 pub trait Whole: Copy + Eq + Sub<Output = Self> + Shr<usize, Output = Self> {
     /// One.
     const ONE: Self;
 
-    /// That number.
+    /// Converts a small number.
     fn small(number: u32) -> Self;
 
     /// Its bits, without leading zeros.
@@ -21,7 +21,7 @@ pub trait Whole: Copy + Eq + Sub<Output = Self> + Shr<usize, Output = Self> {
     /// Whether the bit of value 2^`nth` is set.
     fn has_bit(self, nth: u32) -> bool;
 
-    /// How often it can be halved; it is not 0.
+    /// Its number of trailing zero bits; it must not be 0.
     fn twos(self) -> u32;
 }
 
@@ -83,7 +83,7 @@ impl From<u128> for Number {
     }
 }
 
-/// What is not a number's text is 0: `sateen build` has each type decode an example, which may be any text.
+/// Text that is not a number decodes to 0: `sateen build` has each type decode an example, which may be any text.
 impl From<String> for Number {
     fn from(text: String) -> Self {
         Self(parsed(&text).unwrap_or_default())
@@ -102,7 +102,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// The numbers that the words are.
+/// Reads the words as numbers.
 ///
 /// # Errors
 /// When there is none, or one is not a whole number of at most 512 bits.
@@ -125,7 +125,7 @@ pub fn remainder(n: U512, divisor: u32) -> u32 {
     halves.fold(0, |remainder, half| ((remainder << 32) | half) % divisor) as u32
 }
 
-/// Decimal digits, maybe after a plus. (ruint also takes prefixes of other radices, and underscores.)
+/// Reads decimal digits, maybe after a plus. (ruint also accepts prefixes of other radices, and underscores.)
 fn parsed(word: &str) -> Option<U512> {
     let digits = word.strip_prefix('+').unwrap_or(word);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_travel_as_their_digits() {
+    fn numbers_are_encoded_as_their_digits() {
         for number in [U512::ZERO, U512::from(u128::MAX), U512::MAX] {
             assert_eq!(Number::from(String::from(Number(number))), Number(number));
         }

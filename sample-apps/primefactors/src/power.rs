@@ -1,13 +1,13 @@
-//! Perfect powers. Curves find a factor of p² no sooner than one of p × q, and a root is at hand.
+//! Perfect powers. Curves find a factor of p² no sooner than one of p × q, while a root is quickly found.
 
 use ruint::aliases::U512;
 
 use crate::number::Whole;
 
-/// Of a number of 512 bits without factors of up to 16 bits.
+/// Possible exponents for a number of 512 bits without factors of up to 16 bits.
 const EXPONENTS: [u32; 11] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31];
 
-/// A root of `n`, which has no factor of up to 16 bits, and the prime exponent that it is to be raised to;
+/// A root of `n`, which has no factor of up to 16 bits, and the prime exponent of the power;
 /// `None` if `n` is not a perfect power.
 pub fn root_and_exponent(n: U512) -> Option<(U512, u32)> {
     EXPONENTS.into_iter().find_map(|exponent| {

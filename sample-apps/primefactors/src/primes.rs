@@ -1,4 +1,4 @@
-//! The primes up to some limit, as both stages of a curve want them.
+//! The primes up to some limit, in the form that both stages of a curve need.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 /// The stride of the second stage: a multiple of 2, 3, 5 and 7.
 const STRIDE: u32 = 210;
 
-/// The same from [`FAR`] on: a multiple of 11, too. More steps, which are computed once, and fewer strides.
+/// The stride from [`FAR`] on: a multiple of 11, too. It has more steps, which are computed once, and fewer strides.
 const LONG_STRIDE: u32 = 2_310;
 const FAR: u64 = 2_000_000;
 
@@ -21,13 +21,13 @@ pub struct Primes {
     stride: u32,
     /// Numbers below half the stride that have no divisor in common with it.
     steps: Vec<u32>,
-    /// For each multiple of the stride from the first on, a set of bits: the steps that are, added or
-    /// subtracted, a prime's distance from it.
+    /// For each multiple of the stride from the first on, a set of bits: the steps that lead to a prime when added or
+    /// subtracted.
     around: Vec<u64>,
 }
 
 impl Primes {
-    /// Those up to `bound` for the first stage, from there to `limit` for the second. Made once in each
+    /// The primes up to `bound` for the first stage, from there to `limit` for the second. Made once in each
     /// sandbox for each limit.
     pub fn up_to(bound: u32, limit: u64) -> Rc<Self> {
         thread_local! {
@@ -68,12 +68,12 @@ impl Primes {
         primes
     }
 
-    /// Those up to the bound of the first stage.
+    /// The primes up to the bound of the first stage.
     pub fn small(&self) -> &[u32] {
         &self.small
     }
 
-    /// What the multiples of the second stage are multiples of.
+    /// The stride of the second stage.
     pub fn stride(&self) -> u32 {
         self.stride
     }
@@ -83,7 +83,7 @@ impl Primes {
         &self.steps
     }
 
-    /// Which multiple of the stride is the first of [`around`](Self::around).
+    /// The index of the first multiple of [`around`](Self::around).
     pub fn first_multiple(&self) -> u32 {
         (self.bound / self.stride).max(1)
     }
@@ -116,7 +116,7 @@ pub fn sieve(limit: u32) -> Vec<bool> {
 fn for_each_odd_prime(limit: u64, mut visit: impl FnMut(u64)) {
     let divisors = sieve(limit.isqrt() as u32 + 1);
     let divisors = (3..divisors.len()).step_by(2).filter(|number| divisors[*number]);
-    // A divisor, and how far the next of its multiples is; the place of an odd number is half of it.
+    // A divisor, and the distance to its next multiple; an odd number's place is half of it.
     let square = |divisor: usize| (divisor as u64 * divisor as u64 / 2) as usize;
     let mut multiples: Vec<_> = divisors.map(|divisor| (divisor, square(divisor))).collect();
     let segment = SEGMENT.min((limit / 2 + 1) as usize);
@@ -172,7 +172,7 @@ mod tests {
                 }
             }
             let is_prime = sieve(limit as u32);
-            // The last ones may be nearer to the multiple that comes after the limit.
+            // The last primes may be nearer to the multiple after the limit.
             let last = limit as usize - primes.stride as usize;
             assert!((bound as usize + 1..last).all(|number| !is_prime[number] || found[number]));
             assert!(primes.small.iter().all(|prime| is_prime[*prime as usize] && *prime <= bound));

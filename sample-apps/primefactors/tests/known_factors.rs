@@ -17,7 +17,7 @@ fn what_is_printed() {
 }
 
 #[test]
-fn what_is_no_number_is_refused() {
+fn other_words_are_refused() {
     let above = format!("1{}", "0".repeat(180)); // 598 bits
     let words = ["", "+", "-1", "x", "1.5", "0x10", "1_000", &above];
     for word in words {
@@ -29,7 +29,7 @@ fn what_is_no_number_is_refused() {
 }
 
 #[test]
-fn signs_and_leading_zeros_are_taken() {
+fn signs_and_leading_zeros_are_accepted() {
     let zeros = format!("{}12", "0".repeat(600));
     for (word, expected) in [("+12", "12: 2 2 3"), ("0012", "12: 2 2 3"), (&zeros, "12: 2 2 3"), ("00", "0:")]
     {
@@ -61,7 +61,7 @@ fn published_factorisations() {
     }
 }
 
-/// What the entry points print of numbers above 128 bits: 2^n − 1, 2^n + 1 and others, from the same tables.
+/// The entry points' output for numbers above 128 bits: 2^n − 1, 2^n + 1 and others, from the same tables.
 const PRINTED: [(&str, &str); 9] = [
     // 2^128 + 1
     ("340282366920938463463374607431768211457", "59649589127497217 5704689200685129054721"),
@@ -126,7 +126,7 @@ fn the_open_data_set_is_factorised() {
     );
     let path = folder.join("primes/factors.txt");
     let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+        eprintln!("skipped: {} does not exist; set SATEEN_DATA to the data set's folder", path.display());
         return;
     };
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -164,7 +164,7 @@ fn primes_above_128_bits_are_proved_or_said_to_be_probable() {
         assert_eq!(values(&primes), [Number::from(n.to_owned())], "{n}");
         primes[0].is_proved
     };
-    // The large factor of 2^256 + 1, and 2^512 − 569, of whose predecessor too few factors are found.
+    // The large factor of 2^256 + 1, and 2^512 − 569, for whose predecessor too few factors are found.
     assert!(is_proved("93461639715357977769163558199606896584051237541638188580280321"));
     assert!(!is_proved(&Number(U512::MAX - U512::from(568)).to_string()));
 }
@@ -215,6 +215,6 @@ fn compare_with_factor(numbers: &[String]) {
         assert_eq!(main(numbers.to_vec()).expect("numbers") + "\n", expected);
         assert_eq!(plain(numbers.to_vec()).expect("numbers") + "\n", expected);
     } else {
-        eprintln!("skipped: this machine's `factor` takes no numbers above 64 bits");
+        eprintln!("skipped: this machine's `factor` does not accept numbers above 64 bits");
     }
 }

@@ -1,8 +1,8 @@
 //! The bound of Gilmore (1962) and Lawler (1963): no assignment of the open facilities is cheaper than the
-//! cheapest matching of them with open locations, if whatever flows most between them goes the shortest way,
-//! for each pair by itself.
+//! cheapest matching of them with open locations, where for each pair on its own the largest flows take the shortest
+//! distances.
 //!
-//! What it costs to locate one facility somewhere is a sum of flows times ways. So all of these costs are one
+//! The cost of a facility at a location is a sum of flows times distances. So all of these costs are one
 //! product of matrices, computed several columns at a time. Numbers are whole and below 2^53: floats are exact.
 
 use std::cell::RefCell;
@@ -13,14 +13,14 @@ use crate::instance::{Instance, SIZE_MAX};
 use crate::matching::{Costs, LANES, Row, reduce};
 use crate::search::OPEN;
 
-/// The most terms of such a sum: to and from each located facility, or to each open one, and to itself. A
+/// Maximum terms of such a sum: to and from each located facility, or to each open one, and to itself. A
 /// multiple of [`TERMS_AT_ONCE`].
 const TERMS_MAX: usize = 2 * SIZE_MAX + TERMS_AT_ONCE;
 
-/// Terms in a turn of a loop. A guest can be stopped at each turn, and checks for it.
+/// Terms per turn of a loop. A guest checks at each turn whether to stop.
 const TERMS_AT_ONCE: usize = 4;
 
-/// An instance, and what all bounds of it need.
+/// An instance, with data for its bounds.
 pub struct Problem {
     /// The instance.
     pub instance: Instance,
@@ -35,30 +35,30 @@ struct Matrix {
     /// Its rows, filled up with zeros.
     rows: Vec<Row>,
     columns: Vec<Row>,
-    /// The entries of each row but that in the diagonal, in order, with their columns.
+    /// The entries of each row except the diagonal, in order, with their columns.
     sorted: Vec<Vec<(u8, f64)>>,
 }
 
-/// Where a bound is computed: by open facility its flows, by flow the ways to each open location.
+/// Workspace for a bound: the flows by open facility, and for each flow the distances to each open location.
 struct Room {
     flows: [[f64; TERMS_MAX]; SIZE_MAX],
     ways: [Row; TERMS_MAX],
 }
 
-/// The lower bound of a partial assignment, and what it is made of.
+/// The lower bound of a partial assignment, with its parts.
 pub struct Bound {
     /// No assignment is cheaper.
     pub least: i64,
-    /// The facilities that have no location yet.
+    /// The facilities without a location.
     pub facilities: Vec<u8>,
-    /// The locations that have no facility yet.
+    /// The locations without a facility.
     pub locations: Vec<u8>,
-    /// How much dearer than `least` it is to locate a facility there, at least.
+    /// The minimum extra cost over `least` of a facility at each location.
     pub dearer: Costs,
 }
 
 impl Problem {
-    /// What bounds of `instance` need.
+    /// Prepares `instance` for bounds.
     pub fn new(instance: Instance) -> Self {
         let Instance { size, first, second } = &instance;
         let first = Matrix::new(first, *size, |a, b| b.total_cmp(a));
@@ -99,12 +99,12 @@ impl Problem {
                 *costs = product(&flows[..terms], &room.ways, block);
             }
         }
-        // Rounded only when all that is dearer has been added.
+        // Rounded only after all extra costs have been added.
         let least = fixed + reduce(&mut dearer, open);
         Bound { least: least as i64, facilities, locations, dearer }
     }
 
-    /// Puts the terms into their room, and gives how many they are.
+    /// Writes the terms into the workspace, and returns their number.
     fn fill(
         &self,
         Room { flows, ways }: &mut Room,
@@ -114,7 +114,7 @@ impl Problem {
     ) -> usize {
         let others = facilities.len().saturating_sub(1);
         for (own, flows) in facilities.iter().zip(&mut *flows) {
-            // Written whether it counts or not, and written over if not: nothing to be guessed wrongly.
+            // Written whether it counts or not, and overwritten if not: no branch to mispredict.
             let mut count = 0;
             for (other, flow) in &self.first.sorted[index(*own)] {
                 flows[count] = *flow;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::instance::Assignment;
 use crate::search::Known;
 
-/// The best assignment so far. The assignment itself and not only its cost: whoever found it may be gone,
-/// and done again it is not found where its own cost closes the search.
+/// The best assignment so far. It is the assignment itself and not only its cost: the host that found it may be gone,
+/// and its job, done again, would not find it, as its own cost prunes it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Incumbent {
     best: Assignment,
@@ -22,7 +22,7 @@ impl Incumbent {
 
 #[shared]
 impl Incumbent {
-    /// There is this assignment; of two the better one stays, whichever comes first and however often.
+    /// Adds an assignment; of two, the better one stays, in any order and however often they arrive.
     #[update]
     pub fn improve(&mut self, assignment: Assignment) {
         if assignment < self.best {
@@ -31,7 +31,7 @@ impl Incumbent {
     }
 }
 
-/// An assignment that all hosts hear of.
+/// An assignment that is shared with all hosts.
 impl Known for Shared<Incumbent> {
     #[inline(always)]
     fn cost(&self) -> i64 {

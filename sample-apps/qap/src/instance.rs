@@ -1,23 +1,23 @@
-//! Facilities, locations, and an assignment of the one to the other.
+//! Facilities, locations, and assignments of facilities to locations.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The most facilities: a set of them is one word.
+/// Maximum facilities: a set of them is one word.
 pub const SIZE_MAX: usize = 32;
 
 /// The largest entry of a matrix.
 pub const ENTRY_MAX: i64 = 1_000_000;
 
-/// As many locations as facilities; two square matrices, as QAPLIB has them.
+/// An instance with as many locations as facilities: two square matrices, as in QAPLIB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// How many there are, 1 to [`SIZE_MAX`].
+    /// The number of facilities, 1 to [`SIZE_MAX`].
     pub size: usize,
-    /// The matrix A, row by row: between each two facilities, what flows (or how far it is).
+    /// The matrix A, row by row: the flow (or distance) between each two facilities.
     pub first: Vec<i64>,
-    /// The matrix B, row by row: between each two locations, how far it is (or what flows).
+    /// The matrix B, row by row: the distance (or flow) between each two locations.
     pub second: Vec<i64>,
 }
 
@@ -34,7 +34,7 @@ impl Instance {
         cost
     }
 
-    /// Whether both matrices are the same in both directions and nothing stays where it is: then each
+    /// Whether both matrices are symmetric with zero diagonals: then each
     /// pair counts twice, and every cost is even.
     pub fn is_even(&self) -> bool {
         [&self.first, &self.second].into_iter().all(|matrix| {
@@ -46,11 +46,11 @@ impl Instance {
     }
 }
 
-/// An assignment of all facilities. Of two, the lesser is the better one: the cheaper, or the first in
+/// An assignment of all facilities. The lesser of two is the better one: the cheaper, or the first in
 /// lexicographic order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Assignment {
-    /// What it costs.
+    /// Its cost.
     pub cost: i64,
     /// The location of each facility, from 0.
     pub places: Vec<u8>,

@@ -1,13 +1,13 @@
-//! The quadratic assignment problem by branch and bound: which facility goes where, so that what flows
-//! between each two costs least in all?
+//! The quadratic assignment problem by branch and bound: at which location should each facility be, so that
+//! the flows between them cost least?
 //!
 //! `parse` and `generate` give an [`Instance`]; `bound` bounds partial assignments, for which `matching` solves
 //! linear assignment problems; `search` branches. A job is an assignment of some facilities. It spawns all ways to
 //! locate one more and syncs the most promising first. `incumbent` is the best assignment so far, a shared
-//! object: what one job finds makes all others give up more.
+//! object: an assignment found by one job lets all others prune more.
 //!
-//! Of equally cheap assignments the first in lexicographic order is the answer, so it is the same bytes
-//! whoever finds which one when.
+//! Of equally cheap assignments, the first in lexicographic order is the answer, so its bytes are the same
+//! whichever host finds which assignment when.
 
 mod bound;
 mod generate;
@@ -33,20 +33,20 @@ pub use instance::{Assignment, ENTRY_MAX, Instance, SIZE_MAX};
 pub use parse::parse;
 use search::{Child, Known, OPEN, Partial, Search};
 
-/// With so few facilities open the search does not spawn: what is left of it is some bounds, of microseconds each.
+/// With at most this many open facilities, the search does not spawn: only some bounds are left, of microseconds each.
 const PLAIN_OPEN: usize = 9;
 
-/// The cheapest assignment for the input `dat`, or for `generated` facilities made from `seed`, 1 unless
-/// given.
+/// The cheapest assignment for the input `dat`, or for `generated` facilities made from `seed`, 1 by
+/// default.
 ///
 /// # Errors
-/// When the input is missing or is no QAPLIB instance, or too many facilities are asked for.
+/// When the input is missing or is not a QAPLIB instance, or too many facilities are requested.
 #[main]
 pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
     Ok(search(Source::new(generated, seed)?, Opening::Improved)?.best.to_string())
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As [`main()`].
@@ -55,7 +55,7 @@ pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInp
     Ok(solve(&*Source::new(generated, seed)?.problem()?).to_string())
 }
 
-/// How many bounds are computed with the best assignment shared. This search and those that it is set against begin
+/// The number of bounds computed with the best assignment shared. This search and the two below begin
 /// with a poor assignment, so that there is something to share.
 ///
 /// # Errors
@@ -65,8 +65,8 @@ pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput>
     Ok(search(Source::new(generated, seed)?, Opening::SameNumbers)?.nodes)
 }
 
-/// How many bounds are computed by jobs that know the best assignment when they are spawned, all at once, and
-/// hear of none found since: what sharing it is measured against.
+/// The number of bounds computed by jobs that are all spawned at once and know only the best assignment of that
+/// moment: the baseline for sharing.
 ///
 /// # Errors
 /// As [`main()`].
@@ -78,8 +78,8 @@ pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInp
     Ok(below_alone(source, vec![OPEN; problem.instance.size], poor, false).nodes)
 }
 
-/// The same where the most promising job is done before the others are spawned, which so know what it has
-/// found: less is searched, and less at once.
+/// The same, with the most promising job done before the others are spawned, so that they know its
+/// result: less is searched, with less parallelism.
 ///
 /// # Errors
 /// As [`main()`].
@@ -109,12 +109,12 @@ fn solve(problem: &Problem) -> Assignment {
     search.known
 }
 
-/// How good the assignment is that a search begins with.
+/// The assignment that a search begins with.
 #[derive(Debug, Clone, Copy)]
 enum Opening {
-    /// Each facility where it has the same number.
+    /// Facility i at location i.
     SameNumbers,
-    /// The best that can be had in a moment.
+    /// The best assignment that is quickly found.
     Improved,
 }
 
@@ -126,16 +126,16 @@ impl Opening {
     }
 }
 
-/// What a job found out.
+/// A job's result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Found {
     /// The best assignment that the job knows of.
     best: Assignment,
-    /// Bounds that were computed.
+    /// The number of bounds computed.
     nodes: u64,
 }
 
-/// The best of all that `partial` can become, and of those that were known until it was found.
+/// The best of all completions of `partial`, and of the assignments known until it was found.
 #[job]
 fn below(source: Source, partial: Partial, incumbent: Shared<Incumbent>) -> Found {
     divide(source, partial, incumbent, false, |partial, incumbent| {
@@ -151,10 +151,10 @@ fn below_alone(source: Source, partial: Partial, best: Assignment, in_turn: bool
     })
 }
 
-/// Spawns jobs for all ways to locate one more facility and takes together what they find.
+/// Spawns jobs for all ways to locate one more facility and combines their results.
 ///
-/// What is returned is at least as good as whatever has closed the search anywhere: then nothing is lost
-/// when the only host that knew of an assignment is, and the update that told others with it.
+/// The result is at least as good as any assignment that has pruned a branch: so nothing is lost
+/// if the only host that knew an assignment is lost together with the update that announced it.
 fn divide<K: Known, J: Job<Output = Found>>(
     source: Source,
     mut partial: Partial,
@@ -162,7 +162,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
     in_turn: bool,
     spawn: impl Fn(Partial, &K) -> Spawned<J>,
 ) -> Found {
-    // The root job has read the same input, and has returned if it could not.
+    // The root job has read the same input, and returned if that failed.
     let problem = source.problem().expect("the input was read before");
     let mut search = Search::new(&problem, known);
     if partial.iter().filter(|place| **place == OPEN).count() <= PLAIN_OPEN {
@@ -171,13 +171,13 @@ fn divide<K: Known, J: Job<Output = Found>>(
     }
     let mut children = VecDeque::from(search.children(&partial));
     if in_turn && let Some(first) = children.pop_front() {
-        // The others are to know at least what the most promising one has found.
+        // The others should know at least the result of the most promising job.
         let found = spawn(with(&partial, &first), &search.known).sync();
         search.nodes += found.nodes;
         search.known.offer(found.best);
         children.retain(|child| search.is_open(child.0, &with(&partial, child)));
     }
-    // The most promising one goes first here, and others take the next: thieves begin with the oldest.
+    // The most promising job runs here first, and thieves take the next ones: they begin with the oldest.
     let waiting: Vec<_> =
         children.into_iter().map(|child| (child, spawn(with(&partial, &child), &search.known))).collect();
     for ((bound, facility, location), job) in waiting {
@@ -204,7 +204,7 @@ fn with(partial: &[u8], (_, facility, location): &Child) -> Partial {
 /// Where the matrices come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Source {
-    /// The input `dat`. The digest tells one content from another, for what is kept of it.
+    /// The input `dat`. The digest identifies its content, for the value kept in the sandbox.
     Input { digest: u64 },
     /// See [`generate()`].
     Generated { size: usize, seed: u64 },

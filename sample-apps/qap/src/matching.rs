@@ -1,24 +1,24 @@
-//! The cheapest way to give each row a column of its own (Kuhn's Hungarian method, with shortest
-//! augmenting paths as Jonker and Volgenant have them, 1987).
+//! The cheapest assignment of a separate column to each row (Kuhn's Hungarian method, with the shortest
+//! augmenting paths of Jonker and Volgenant, 1987).
 
 use wide::f64x4;
 
 use crate::instance::SIZE_MAX;
 
-/// So many columns are looked at at a time.
+/// Columns that are processed at a time.
 pub const LANES: usize = 4;
 
-/// A row of a matrix, of which what is beyond its size may be anything finite.
+/// A row of a matrix; entries beyond the matrix's size may be any finite number.
 pub type Row = [f64; SIZE_MAX];
 
-/// A square matrix of costs, of which the first `size` rows and columns count.
+/// A square matrix of costs; only the first `size` rows and columns count.
 pub type Costs = [Row; SIZE_MAX];
 
 /// No row, or no column.
 const NONE: usize = SIZE_MAX;
 
-/// The least sum of entries in different rows and columns. What is left of `costs` is by how much an
-/// entry is dearer than its row's and column's share of that sum, at least 0. Exact for whole numbers whose
+/// The least sum of entries in different rows and columns. Replaces `costs` by the reduced costs, the excess of an
+/// entry over its row's and column's share of that sum, at least 0. Exact for whole numbers whose
 /// sums are below 2^53.
 pub fn reduce(costs: &mut Costs, size: usize) -> f64 {
     let mut matching = Matching {
@@ -40,7 +40,7 @@ pub fn reduce(costs: &mut Costs, size: usize) -> f64 {
 }
 
 struct Matching {
-    /// The prices, at which what is matched costs nothing and nothing costs less.
+    /// Prices at which matched entries cost nothing and no entry costs less.
     of_row: Row,
     of_column: Row,
     /// By column.
@@ -49,18 +49,18 @@ struct Matching {
     blocks: usize,
 }
 
-/// The ways from a new row to the columns.
+/// The paths from a new row to the columns.
 struct Ways {
-    /// How long.
+    /// Their lengths.
     lengths: Row,
     /// The last column before, as a number.
     from: Row,
-    /// Nothing for a column whose shortest way is not known yet; infinite for others.
+    /// Zero for a column whose shortest path is not known yet; infinite for others.
     gone: Row,
 }
 
 impl Matching {
-    /// Gives a new row a column, and others other ones if need be.
+    /// Assigns a column to a new row, and reassigns others if needed.
     fn add(&mut self, costs: &Costs, size: usize, new: usize) {
         let mut ways = Ways {
             lengths: [f64::INFINITY; SIZE_MAX],
@@ -90,7 +90,7 @@ impl Matching {
             self.of_column[column % SIZE_MAX] -= change;
             self.of_row[self.row_at[column % SIZE_MAX] % SIZE_MAX] += change;
         }
-        // Each row on the way takes the column that it was reached by.
+        // Each row on the path takes the column through which it was reached.
         loop {
             let before = ways.from[column % SIZE_MAX] as usize;
             if before == NONE {
@@ -102,7 +102,7 @@ impl Matching {
         }
     }
 
-    /// Goes on from a row; gives the length of the shortest way that is not known yet.
+    /// Continues from a row; returns the length of the shortest path that is not known yet.
     fn go_on(&self, costs: &Row, so_far: f64, before: usize, ways: &mut Ways) -> f64 {
         let (so_far, before) = (f64x4::splat(so_far), f64x4::splat(before as f64));
         let mut least = f64x4::splat(f64::INFINITY);
@@ -124,7 +124,7 @@ impl Matching {
 }
 
 impl Ways {
-    /// The first column to which a way of this length is the shortest that is not known yet.
+    /// The first column to which a path of this length is the shortest that is not known yet.
     fn nearest(&self, length: f64, blocks: usize) -> usize {
         let (lengths, gone) = (self.lengths.as_chunks::<LANES>().0, self.gone.as_chunks::<LANES>().0);
         for (block, (lengths, gone)) in lengths.iter().zip(gone).enumerate().take(blocks) {
@@ -146,7 +146,7 @@ fn lesser(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The least sum, by trying all orders of columns.
+    /// The least sum, by exhaustive search.
     fn by_trying(costs: &Costs, size: usize, row: usize, taken: u32) -> f64 {
         if row == size {
             return 0.0;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn random_matrices_are_matched_as_by_trying_everything() {
+    fn random_matrices_are_matched_as_by_exhaustive_search() {
         let mut state = 1_u64;
         for size in (1..=7).cycle().take(200) {
             let mut costs = [[0.0; SIZE_MAX]; SIZE_MAX];
@@ -170,7 +170,11 @@ mod tests {
             let mut reduced = costs;
             assert_eq!(reduce(&mut reduced, size), expected);
             assert!(reduced.iter().take(size).all(|row| row[..size].iter().all(|cost| *cost >= 0.0)));
-            assert_eq!(by_trying(&reduced, size, 0, 0), 0.0, "a cheapest matching is free in what is left");
+            assert_eq!(
+                by_trying(&reduced, size, 0, 0),
+                0.0,
+                "a cheapest matching costs nothing at reduced costs"
+            );
         }
     }
 }

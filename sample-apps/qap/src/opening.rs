@@ -1,14 +1,14 @@
-//! Assignments to begin with.
+//! Initial assignments.
 
 use crate::instance::{Assignment, Instance};
 
-/// Each facility where it has the same number.
+/// Facility i at location i.
 pub fn same_numbers(instance: &Instance) -> Assignment {
     shifted(instance, 0)
 }
 
-/// The best of what all rotations of [`same_numbers`] come to, by exchanging the locations of two facilities for as long
-/// as that makes an assignment cheaper.
+/// The best assignment reached from all rotations of [`same_numbers`] by exchanging the locations of two facilities for
+/// as long as that makes it cheaper.
 pub fn improved(instance: &Instance) -> Option<Assignment> {
     (0..instance.size)
         .map(|shift| {
@@ -24,7 +24,7 @@ fn shifted(instance: &Instance, shift: usize) -> Assignment {
     Assignment::of(instance, places.collect())
 }
 
-/// Exchanges the locations of the two facilities for which that saves most, if it saves anything.
+/// Exchanges the locations of the two facilities that save most, if any exchange saves something.
 fn exchange_two(instance: &Instance, places: &mut [u8]) -> bool {
     let pairs = (0..instance.size).flat_map(|one| (0..one).map(move |other| (one, other)));
     let best = pairs.map(|(one, other)| (saved(instance, places, one, other), one, other)).max();
@@ -37,7 +37,7 @@ fn exchange_two(instance: &Instance, places: &mut [u8]) -> bool {
     }
 }
 
-/// How much cheaper an assignment becomes when two facilities exchange their locations.
+/// The saving when two facilities exchange their locations.
 fn saved(instance: &Instance, places: &[u8], one: usize, other: usize) -> i64 {
     let flow = |from: usize, to: usize| instance.first[from * instance.size + to];
     let way = |from: usize, to: usize| instance.second[from * instance.size + to];
@@ -58,8 +58,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_exchange_saves_is_the_difference_of_the_costs() {
-        // Neither the same in both directions, nor nothing on the diagonals.
+    fn an_exchange_saves_the_difference_of_the_costs() {
+        // Not symmetric, and with non-zero diagonals.
         let numbers = |seed: i64| (0..36).map(|nth| (nth * nth * seed + 7 * nth) % 23).collect::<Vec<i64>>();
         let instance = Instance { size: 6, first: numbers(3), second: numbers(5) };
         let places = shifted(&instance, 2).places;
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn no_exchange_makes_what_was_improved_cheaper() {
+    fn no_exchange_improves_an_improved_assignment() {
         let instance = crate::generate(12, 1);
         let found = improved(&instance).expect("there are twelve");
         assert!(found.cost < same_numbers(&instance).cost);

@@ -10,7 +10,7 @@ use crate::instance::{ENTRY_MAX, Instance, SIZE_MAX};
 /// Reads an instance.
 ///
 /// # Errors
-/// When `text` is none; the message names the line and what was expected there.
+/// When `text` is not an instance; the message names the line and what was expected there.
 pub fn parse(text: &str) -> Result<Instance, BadInput> {
     let lines = text.lines().enumerate();
     let words =
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         let read = || parse(&sateen::input_text("dat")?);
         sateen::testing::damage_input("dat", "2\n\n0 1\n2 0\n\n0 3\n4 51\n", read);
     }

@@ -3,22 +3,22 @@
 use crate::bound::{Bound, Problem};
 use crate::instance::Assignment;
 
-/// No location yet.
+/// Marks a facility without a location.
 pub const OPEN: u8 = u8::MAX;
 
-/// The best assignment that is known: where a search reads it, and what it tells of better ones.
+/// The best known assignment: a search reads it and offers better ones.
 pub trait Known {
-    /// What it costs.
+    /// Its cost.
     fn cost(&self) -> i64;
     /// The assignment.
     fn assignment(&self) -> Assignment;
-    /// Whether other places are before it in lexicographic order.
+    /// Whether `places` is before it in lexicographic order.
     fn is_after(&self, places: &[u8]) -> bool;
-    /// Tells of an assignment that may be better.
+    /// Offers an assignment that may be better.
     fn offer(&mut self, assignment: Assignment);
 }
 
-/// An assignment that nobody else sees.
+/// An assignment that is not shared.
 impl Known for Assignment {
     #[inline(always)]
     fn cost(&self) -> i64 {
@@ -40,38 +40,38 @@ impl Known for Assignment {
     }
 }
 
-/// An assignment of some facilities: what is not located yet is [`OPEN`].
+/// An assignment of some facilities; the others are [`OPEN`].
 pub type Partial = Vec<u8>;
 
-/// One more located facility: what no assignment with it is cheaper than, the facility, the location.
+/// One more located facility: the lower bound of assignments with it, the facility, the location.
 pub type Child = (i64, u8, u8);
 
 /// A search below a partial assignment.
 pub struct Search<'a, K> {
     problem: &'a Problem,
-    /// What costs are multiples of.
+    /// The unit of which all costs are multiples.
     pub unit: i64,
     pub known: K,
-    /// Bounds that were computed.
+    /// The number of bounds computed.
     pub nodes: u64,
 }
 
 impl<'a, K: Known> Search<'a, K> {
-    /// A search that knows of `known`.
+    /// A search that begins with `known`.
     pub fn new(problem: &'a Problem, known: K) -> Self {
         Self { problem, unit: if problem.is_even { 2 } else { 1 }, known, nodes: 0 }
     }
 
-    /// Whether an assignment better than the known one may be among those of `partial`, when none of
-    /// them is cheaper than `bound`.
+    /// Whether `partial`, with the lower bound `bound`, may lead to a better assignment than the known
+    /// one.
     pub fn is_open(&self, bound: i64, partial: &[u8]) -> bool {
         let known = self.known.cost();
-        // Only the assignment that comes first of equally cheap ones will do: so it is the same one
-        // whoever finds it when.
+        // Of equally cheap assignments, only the first counts: so it is the same whichever host
+        // finds it when.
         bound < known || bound == known && self.known.is_after(&first_of(partial))
     }
 
-    /// The ways to locate one more facility, the most promising first. What has two facilities open is
+    /// The ways to locate one more facility, the most promising first. Partial assignments with two open facilities are
     /// completed right away.
     pub fn children(&mut self, partial: &[u8]) -> Vec<Child> {
         self.nodes += 1;
@@ -83,7 +83,7 @@ impl<'a, K: Known> Search<'a, K> {
         }
         let sum_of_row = |row: usize| dearer[row][..size].iter().sum::<f64>() as i64;
         let sum_of_column = |column: usize| dearer[..size].iter().map(|row| row[column]).sum::<f64>() as i64;
-        // Where most is known to be dear, few children stay open.
+        // Where the costs are highest, few children stay open.
         let row = (0..size).max_by_key(|row| (sum_of_row(*row), usize::MAX - row)).unwrap_or(0);
         let column =
             (0..size).max_by_key(|column| (sum_of_column(*column), usize::MAX - column)).unwrap_or(0);
@@ -104,7 +104,7 @@ impl<'a, K: Known> Search<'a, K> {
         children
     }
 
-    /// Searches all below `partial`.
+    /// Searches everything below `partial`.
     pub fn run(&mut self, partial: &mut [u8]) {
         for (bound, facility, location) in self.children(partial) {
             let place = usize::from(facility);
@@ -135,7 +135,7 @@ impl<'a, K: Known> Search<'a, K> {
     }
 }
 
-/// The first in lexicographic order of all that `partial` can become.
+/// The first completion of `partial` in lexicographic order.
 fn first_of(partial: &[u8]) -> Vec<u8> {
     let taken = partial.iter().filter(|place| **place != OPEN).fold(0_u64, |set, place| set | 1 << place);
     let mut free = !taken;
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_a_partial_assignment_fills_what_is_open_in_order() {
+    fn the_first_completion_fills_open_places_in_order() {
         assert_eq!(first_of(&[OPEN, 0, OPEN, 3, OPEN]), [1, 0, 2, 3, 4]);
         assert_eq!(first_of(&[2, 1, 0]), [2, 1, 0]);
     }

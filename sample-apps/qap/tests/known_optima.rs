@@ -1,4 +1,4 @@
-//! Optima that others have found, and assignments that trying everything finds here.
+//! Optima that others have found, and assignments found here by exhaustive search.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use sateen::testing::set_input;
 /// QAPLIB's optima. (nug16a takes half a minute; nug22, hours.)
 const SHARED: [(&str, i64); 4] = [("chr12a", 9552), ("nug12", 578), ("nug14", 1014), ("tai12a", 224_416)];
 
-/// The best assignment of all, found by trying all.
+/// The best assignment of all, found by exhaustive search.
 fn by_trying(instance: &Instance) -> Assignment {
     fn extend(instance: &Instance, places: &mut Vec<u8>, best: &mut Option<Assignment>) {
         if places.len() == instance.size {
@@ -32,11 +32,11 @@ fn by_trying(instance: &Instance) -> Assignment {
 }
 
 #[test]
-fn small_instances_are_solved_as_by_trying_everything() {
+fn small_instances_agree_with_exhaustive_search() {
     for seed in 0..30 {
         for size in 1..=7 {
             let even = generate(size, seed);
-            // Not the same in both directions, and something stays where it is.
+            // Not symmetric, and with non-zero diagonals.
             let mut odd = even.clone();
             for (nth, entry) in odd.first.iter_mut().enumerate() {
                 *entry = (*entry + nth as i64 * 7919 + seed as i64) % 5;
@@ -54,7 +54,7 @@ fn small_instances_are_solved_as_by_trying_everything() {
 fn both_versions_find_the_same_assignment() {
     for seed in 0..8 {
         for size in [1, 2, 5, 8, 10, 11, 12] {
-            let answer = plain(Some(size), Some(seed)).expect("so many facilities can be generated");
+            let answer = plain(Some(size), Some(seed)).expect("the number of facilities is allowed");
             assert_eq!(main(Some(size), Some(seed)), Ok(answer), "size {size}, seed {seed}");
         }
     }
@@ -69,7 +69,7 @@ fn the_open_data_set_is_solved() {
     for (name, optimum) in SHARED {
         let path = folder.join("qap").join(format!("{name}.dat"));
         let Ok(text) = std::fs::read_to_string(&path) else {
-            eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+            eprintln!("skipped: {} does not exist; set SATEEN_DATA to the data set's folder", path.display());
             continue;
         };
         let instance = parse(&text).expect("the file is an instance");
@@ -80,7 +80,7 @@ fn the_open_data_set_is_solved() {
                 published.split_ascii_whitespace().map(|word| word.parse().expect("a number")).collect();
             assert_eq!(numbers[1], optimum, "{name}");
             let places = numbers[2..].iter().map(|place| *place as u8 - 1).collect();
-            assert!(solution <= Assignment::of(&instance, places), "{name}: the published one is no better");
+            assert!(solution <= Assignment::of(&instance, places), "{name}: the published one is not better");
         }
         set_input("dat", text);
         assert_eq!(main(None, None), Ok(solution.to_string()), "{name}");
@@ -90,15 +90,15 @@ fn the_open_data_set_is_solved() {
 #[test]
 fn the_assignment_is_printed() {
     set_input("dat", "3\n0 5 1\n5 0 0\n1 0 0\n0 9 2\n9 0 1\n2 1 0\n");
-    // The pair with the flow of 5 goes where it is 1 from place to place; the first of them to the end
-    // that is nearer to what is left.
+    // The pair with the flow of 5 gets locations at distance 1; the first of the two gets the end
+    // that is nearer to the remaining location.
     assert_eq!(main(None, None), Ok("14\n3 2 1".to_owned()));
 }
 
 #[test]
 fn a_shared_assignment_saves_bounds() {
     let [shared, in_turn, unshared] = [nodes, in_turn, unshared]
-        .map(|count| count(Some(10), Some(1)).expect("so many facilities can be made"));
+        .map(|count| count(Some(10), Some(1)).expect("the number of facilities is allowed"));
     assert!(shared > 0 && shared < in_turn && in_turn < unshared, "{shared} {in_turn} {unshared}");
 }
 

@@ -1,9 +1,9 @@
-//! Boxes in boxes (a bounding volume hierarchy), so that a ray looks at few solids.
+//! Nested boxes (a bounding volume hierarchy), so that a ray is tested against few solids.
 
 use crate::scene::Solid;
 use crate::vector::{Vector, greater, lesser};
 
-/// Solids that are looked at one by one.
+/// Maximum solids of an undivided box.
 const LEAF_SOLIDS: usize = 4;
 
 /// Boxes in depth-first order.
@@ -17,15 +17,15 @@ pub struct Boxes {
 struct Bounds {
     low: Vector,
     high: Vector,
-    /// Where to go on when the ray misses this box.
+    /// The next box if the ray misses this one.
     next: u32,
-    /// The solids right in it, which are those of no box within it.
+    /// The solids directly in it, not in an inner box.
     first: u32,
     end: u32,
 }
 
 impl Boxes {
-    /// Puts `solids` into boxes, and into the order in which the boxes have them.
+    /// Puts `solids` into boxes, and sorts them in the order of the boxes.
     pub fn around(solids: &mut [Solid]) -> Self {
         let mut boxes = Self::default();
         if !solids.is_empty() {
@@ -64,7 +64,7 @@ impl Boxes {
         self.all[place].next = self.all.len() as u32;
     }
 
-    /// Calls `visit` with the solids of every box that the ray passes nearer than what `visit` last
+    /// Calls `visit` with the solids of every box that the ray enters nearer than the distance that `visit` last
     /// returned; at first, nearer than `farthest`.
     #[inline(always)]
     pub fn visit(
@@ -95,8 +95,8 @@ impl Boxes {
     }
 }
 
-/// How far a ray goes while it moves by 1 along an axis: at most 10³⁰, which times any distance is still
-/// a number.
+/// The length of a ray that moves by 1 along an axis: at most 10³⁰, whose product with any distance is still
+/// finite.
 #[inline(always)]
 fn slowness(speed: f64) -> f64 {
     if speed.abs() > 1e-30 { 1.0 / speed } else { 1e30 }

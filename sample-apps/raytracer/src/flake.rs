@@ -5,7 +5,7 @@ use crate::boxes::Boxes;
 use crate::scene::{Light, Material, Plane, Scene, Shape, Solid, View};
 use crate::vector::Vector;
 
-/// What a sphere's radius is to its parent's.
+/// The ratio of a sphere's radius to its parent's.
 const SHRINKING: f64 = 1.0 / 3.0;
 
 const HALF_ROOT_3: f64 = 0.866_025_403_784_438_6;
@@ -52,13 +52,13 @@ pub fn flake(depth: u32) -> Scene {
     }
 }
 
-/// Adds a sphere that has grown in the direction `up`, and those on it.
+/// Adds a sphere that grows in the direction `up`, and those on it.
 fn add(solids: &mut Vec<Solid>, center: Vector, radius: f64, up: Vector, depth: u32) {
     solids.push(Solid { shape: Shape::Sphere { center, radius }, material: 1 });
     if depth == 0 {
         return;
     }
-    // Two directions across: the axis that `up` is farthest from spans them.
+    // Two perpendicular directions, spanned by the axis that `up` is farthest from.
     let axis = if up.x.abs() < 0.6 {
         Vector::new(1.0, 0.0, 0.0)
     } else if up.y.abs() < 0.6 {

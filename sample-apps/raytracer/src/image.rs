@@ -2,14 +2,14 @@
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 
-/// How hard to compress, 0 to 10.
+/// Compression level, 0 to 10.
 const EFFORT: u8 = 6;
 
-/// A picture of so many columns, from red, green and blue of each pixel, row by row.
+/// A picture with `width` columns, from red, green and blue of each pixel, row by row.
 pub fn png(width: u32, pixels: &[u8]) -> Vec<u8> {
     let row_bytes = width as usize * 3;
     let height = (pixels.len() / row_bytes) as u32;
-    // Each row as differences from the one above, except the first: neighbours are much alike.
+    // Each row as differences from the row above, except the first: neighbours are similar.
     let mut rows = Vec::with_capacity(pixels.len() + height as usize);
     let mut above = vec![0; row_bytes];
     for row in pixels.chunks_exact(row_bytes) {

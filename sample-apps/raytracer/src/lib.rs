@@ -1,8 +1,8 @@
 //! A ray tracer: a picture of spheres, planes and triangles with shadows, mirrors and glass.
 //!
-//! `parse` and `flake` give a `Scene`; `trace` follows the rays; `image` writes the file. A job is a
-//! run of pixels, row by row. It spawns the second half and does the first itself, so what waits
-//! longest is the largest part of the picture. The scene travels in no job: each sandbox reads the same
+//! `parse` and `flake` make a `Scene`; `trace` follows the rays; `image` writes the file. A job is a
+//! range of pixels, row by row. It spawns the second half and does the first itself, so the job that waits
+//! longest is the largest part of the picture. Jobs do not contain the scene: each sandbox reads the same
 //! input.
 
 mod boxes;
@@ -22,17 +22,17 @@ use serde::{Deserialize, Serialize};
 use scene::Scene;
 use trace::Camera;
 
-/// Pixels that are drawn without spawning: some dozen microseconds of work, thousands of times what a
-/// spawn costs.
+/// Pixels that are drawn without spawning: some dozen microseconds of work, thousands of times the cost of
+/// a spawn.
 const PLAIN_PIXELS: u32 = 16;
 
 /// The deepest flake: 66,430 spheres.
 const FLAKE_MAX: u32 = 5;
 
-/// The picture of the input `scene`, or of a sphereflake so many levels deep, as a PNG file.
+/// The picture of the input `scene`, or of a sphereflake with this number of levels, as a PNG file.
 ///
 /// # Errors
-/// When the input is missing or is no scene; the message names the line. When the flake is too deep.
+/// When the input is missing or is not a scene; the message names the line. When the flake is too deep.
 #[main]
 pub fn main(flake: Option<u32>) -> Result<Vec<u8>, BadInput> {
     let source = Source::new(flake)?;
@@ -41,7 +41,7 @@ pub fn main(flake: Option<u32>) -> Result<Vec<u8>, BadInput> {
     Ok(image::png(width, &pixels(source, 0, width * height)))
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As [`main()`].
@@ -56,7 +56,7 @@ pub fn plain(flake: Option<u32>) -> Result<Vec<u8>, BadInput> {
 #[job]
 fn pixels(source: Source, first: u32, end: u32) -> Vec<u8> {
     if end - first <= PLAIN_PIXELS {
-        // The root job has read the same input, and has returned if it could not.
+        // The root job has read the same input, and returned if that failed.
         let scene = source.scene().expect("the scene was read before");
         return draw(&scene, first, end);
     }
@@ -75,7 +75,7 @@ fn draw(scene: &Scene, first: u32, end: u32) -> Vec<u8> {
 /// Where the scene comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Source {
-    /// The input `scene`. The digest tells one content from another, for what is kept of it.
+    /// The input `scene`. The digest identifies its content, for the value kept in the sandbox.
     Input { digest: u64 },
     /// See `flake`.
     Flake { depth: u32 },
@@ -87,7 +87,7 @@ impl Source {
             None => Ok(Self::Input { digest: digest(&sateen::input("scene")?) }),
             Some(depth) if depth <= FLAKE_MAX => Ok(Self::Flake { depth }),
             Some(depth) => {
-                Err(BadInput(format!("a flake {depth} deep is too deep; {FLAKE_MAX} is the most")))
+                Err(BadInput(format!("a flake {depth} deep is too deep; at most {FLAKE_MAX} is allowed")))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The text that describes a scene; the app's README tells what each line may say.
+//! The text that describes a scene; the app's README explains the lines.
 
 use std::collections::BTreeMap;
 use std::str::SplitAsciiWhitespace;
@@ -13,14 +13,14 @@ use crate::vector::Vector;
 const FAR: f64 = 1e6;
 /// The largest side of a picture.
 const SIDE_MAX: u32 = 8192;
-/// The most pixels: their colours fit what a run may put out.
+/// Maximum pixels: their colours fit a run's output.
 const PIXELS_MAX: u32 = 16 << 20;
 const SOLIDS_MAX: usize = 1_000_000;
 
 /// Reads a scene.
 ///
 /// # Errors
-/// When the text is no scene; the message names the line and what was expected there.
+/// When the text is not a scene; the message names the line and what was expected there.
 pub fn parse(text: &str) -> Result<Scene, BadInput> {
     let mut reader = Reader {
         view: View {
@@ -257,7 +257,7 @@ impl<'text> Line<'text> {
 mod tests {
     use super::*;
 
-    /// All that a line may say.
+    /// Every kind of line.
     const ALL: &str = "size 40 30 # small\nantialias 1\nbounces 0\ncamera 0 0 9  0 0 0  45\n\
             background 0 0 1\nambient 0 0 0\nlight 1 2 3  1 1 1\n\n\
             material red color 1 0 0 diffuse 0.5 specular 1 20 mirror 0.1 glass 0.2 1.5 checker 0 0 0 2\n\
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_a_line_may_say_is_read() {
+    fn every_kind_of_line_is_read() {
         let scene = parse(ALL).expect("the text is a scene");
         assert_eq!((scene.view.width, scene.view.height, scene.view.bounces), (40, 30, 0));
         assert_eq!(scene.planes[0].normal, Vector::new(0.0, 1.0, 0.0));
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         sateen::testing::damage_input("scene", ALL, || parse(&sateen::input_text("scene")?));
     }
 }

@@ -1,4 +1,4 @@
-//! What there is to see.
+//! The contents of a scene.
 
 use crate::boxes::Boxes;
 use crate::vector::Vector;
@@ -7,37 +7,37 @@ use crate::vector::Vector;
 #[derive(Debug, Clone)]
 pub struct Scene {
     pub view: View,
-    /// The colour of what no thing hides.
+    /// The colour where there is nothing.
     pub background: Vector,
     /// Light from everywhere.
     pub ambient: Vector,
     pub lights: Vec<Light>,
     pub materials: Vec<Material>,
     pub planes: Vec<Plane>,
-    /// What has an extent, in the order of `boxes`.
+    /// Solids, in the order of `boxes`.
     pub solids: Vec<Solid>,
     pub boxes: Boxes,
 }
 
-/// From where the picture is seen, and how fine it is.
+/// The viewpoint and the resolution of the picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
     /// In pixels.
     pub width: u32,
     /// In pixels.
     pub height: u32,
-    /// Each pixel is the mean of so many times so many rays.
+    /// Each pixel is the mean of this number of rays, squared.
     pub antialias: u32,
-    /// How often a ray may be mirrored or refracted.
+    /// Maximum number of times that a ray is mirrored or refracted.
     pub bounces: u32,
     pub eye: Vector,
-    /// What is in the middle of the picture.
+    /// The point in the middle of the picture.
     pub target: Vector,
     /// The angle between the left and the right edge, in degrees.
     pub angle: f64,
 }
 
-/// A point that shines.
+/// A point that emits light.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Light {
     pub at: Vector,
@@ -48,19 +48,19 @@ pub struct Light {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Material {
     pub color: Vector,
-    /// A second colour, in cubes whose edges have the given length.
+    /// A second colour, in cubes with the given edge length.
     pub checker: Option<(Vector, f64)>,
     /// The part of the light that is scattered, 0 to 1.
     pub diffuse: f64,
     /// The brightness of highlights.
     pub specular: f64,
-    /// How small highlights are.
+    /// The exponent of highlights: the higher, the smaller they are.
     pub exponent: f64,
     /// The part of the light that is mirrored, 0 to 1.
     pub mirror: f64,
     /// The part of the light that passes, 0 to 1.
     pub glass: f64,
-    /// How much slower light is within.
+    /// The index of refraction.
     pub index: f64,
 }
 
@@ -79,14 +79,14 @@ impl Material {
     /// The colour of the surface at a point.
     pub fn color_at(&self, point: Vector) -> Vector {
         let Some((other, edge)) = self.checker else { return self.color };
-        // A surface that lies between two cubes belongs to one of them, however the point is rounded.
+        // A surface between two cubes belongs to one of them, however the point is rounded.
         let cube = |coordinate: f64| ((coordinate + 1e-6) / edge).floor();
         let parity = (cube(point.x) + cube(point.y) + cube(point.z)) * 0.5;
         if parity == parity.floor() { self.color } else { other }
     }
 }
 
-/// A surface without end.
+/// An infinite plane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plane {
     pub through: Vector,
@@ -96,7 +96,7 @@ pub struct Plane {
     pub material: usize,
 }
 
-/// A thing that has an extent.
+/// A thing with an extent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Solid {
     pub shape: Shape,
@@ -111,7 +111,7 @@ pub enum Shape {
         center: Vector,
         radius: f64,
     },
-    /// A corner, the ways to the other two, and the normal of length 1.
+    /// A corner, the vectors to the other two, and the normal of length 1.
     Triangle {
         corner: Vector,
         first: Vector,
@@ -143,7 +143,7 @@ impl Shape {
         }
     }
 
-    /// How far along `direction`, of length 1, it is from `from` to the surface, beyond `least`.
+    /// The distance from `from` along `direction`, of length 1, to the surface, beyond `least`.
     #[inline(always)]
     pub fn distance(&self, from: Vector, direction: Vector, least: f64) -> Option<f64> {
         match *self {
@@ -182,7 +182,7 @@ impl Shape {
         }
     }
 
-    /// The direction that stands on the surface at `point`.
+    /// The normal of the surface at `point`.
     pub fn normal(&self, point: Vector) -> Vector {
         match *self {
             Self::Sphere { center, radius } => (point - center) * (1.0 / radius),

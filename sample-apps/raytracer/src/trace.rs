@@ -7,17 +7,17 @@
 use crate::scene::{Light, Material, Plane, Scene};
 use crate::vector::Vector;
 
-/// What is nearer than this to where a ray begins is where it begins.
+/// Hits nearer than this to a ray's origin are ignored.
 const LEAST: f64 = 1e-6;
 
-/// What adds less than this to a picture is not followed.
+/// Rays that add less than this to a picture are not followed.
 const WEIGHT_MIN: f64 = 1.0 / 1024.0;
 
-/// A view, made ready for rays.
+/// A view, prepared for rays.
 pub struct Camera<'scene> {
     scene: &'scene Scene,
     forward: Vector,
-    /// From pixel to pixel.
+    /// Steps from pixel to pixel.
     right: Vector,
     down: Vector,
 }
@@ -26,7 +26,7 @@ impl<'scene> Camera<'scene> {
     pub fn new(scene: &'scene Scene) -> Self {
         let view = &scene.view;
         let forward = (view.target - view.eye).unit();
-        // y is up, unless that is where the viewer looks.
+        // y is up, unless the viewer looks along y.
         let up =
             if forward.y.abs() < 0.999 { Vector::new(0.0, 1.0, 0.0) } else { Vector::new(0.0, 0.0, 1.0) };
         let right = forward.cross(up).unit();
@@ -51,20 +51,20 @@ impl<'scene> Camera<'scene> {
             }
         }
         let mean = sum * (step * step);
-        // Screens show about the square of what they are told.
+        // The brightness of screens is about the square of the pixel value.
         [mean.x, mean.y, mean.z].map(|part| (part.clamp(0.0, 1.0).sqrt() * 255.0 + 0.5) as u8)
     }
 }
 
-/// Where a ray meets a thing first.
+/// The first point at which a ray meets a thing.
 struct Hit<'scene> {
     point: Vector,
-    /// Away from the thing, of length 1.
+    /// The normal, away from the thing, of length 1.
     normal: Vector,
     material: &'scene Material,
 }
 
-/// The colour that is seen from a point in a direction of length 1. `weight` is what it counts for.
+/// The colour seen from a point in a direction of length 1. `weight` is its share of the pixel.
 fn color(scene: &Scene, from: Vector, direction: Vector, bounces: u32, weight: f64) -> Vector {
     let Some(Hit { point, normal, material }) = nearest(scene, from, direction) else {
         return scene.background;
@@ -110,7 +110,7 @@ fn color(scene: &Scene, from: Vector, direction: Vector, bounces: u32, weight: f
     sum
 }
 
-/// What a light adds to the colour of a point.
+/// The contribution of a light to the colour of a point.
 fn lit(
     scene: &Scene,
     light: &Light,
@@ -138,7 +138,7 @@ fn lit(
     sum
 }
 
-/// The part of a light's shine that comes through.
+/// The part of a light that is not blocked.
 fn unhidden(scene: &Scene, from: Vector, direction: Vector, distance: f64) -> f64 {
     let mut part = 1.0;
     for plane in &scene.planes {
@@ -153,7 +153,7 @@ fn unhidden(scene: &Scene, from: Vector, direction: Vector, distance: f64) -> f6
         if solid.shape.distance(from, direction, LEAST).is_some_and(|at| at < distance) {
             part *= scene.materials[solid.material].glass;
         }
-        // Nothing more is looked at in the dark.
+        // In full shadow, the rest need not be tested.
         if part == 0.0 { -1.0 } else { farthest }
     });
     part

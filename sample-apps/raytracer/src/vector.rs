@@ -10,7 +10,7 @@ pub struct Vector {
     pub z: f64,
 }
 
-/// The lesser of two numbers. `f64::min`, which also knows what to do with what is none, is a call in WebAssembly;
+/// The lesser of two numbers. `f64::min`, which also handles NaNs, is a call in WebAssembly;
 /// this is one instruction.
 #[inline(always)]
 pub fn lesser(a: f64, b: f64) -> f64 {
@@ -47,7 +47,7 @@ impl Vector {
         self.dot(self).sqrt()
     }
 
-    /// The same direction with length 1. It must have a length.
+    /// The same direction with length 1. It must not be zero.
     #[inline(always)]
     pub fn unit(self) -> Self {
         self * (1.0 / self.length())
@@ -71,7 +71,7 @@ impl Vector {
         Self { x: greater(self.x, other.x), y: greater(self.y, other.y), z: greater(self.z, other.z) }
     }
 
-    /// Mirrored at a surface that `normal`, of length 1, stands on.
+    /// Mirrors it at a surface with the normal `normal`, of length 1.
     #[inline(always)]
     pub fn mirrored(self, normal: Self) -> Self {
         self - normal * (2.0 * self.dot(normal))

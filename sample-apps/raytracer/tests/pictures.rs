@@ -1,4 +1,4 @@
-//! What pictures must show, read back by another's decoder.
+//! Expected contents of pictures, read back by an independent decoder.
 
 use std::io::Cursor;
 
@@ -29,7 +29,7 @@ impl Picture {
     }
 }
 
-/// The picture of the camera and `things`, which both versions draw alike.
+/// The picture of the camera and `things`, which both versions must draw alike.
 fn picture(things: &str) -> Picture {
     set_input("scene", format!("{CAMERA}{things}"));
     let file = main(None).expect("a scene");
@@ -50,7 +50,8 @@ fn a_lit_sphere_is_as_bright_as_lambert_says() {
     let ball = picture("light 0 0 100  0.36 0.36 0.36\nmaterial m color 1 1 0\nsphere m 0 0 0 2\n");
     assert_eq!(ball.at(15, 10), [153, 153, 0]);
     assert_eq!(ball.at(0, 0), [0, 0, 255]);
-    // 2 of 10 away, seen at a slant of asin(2/10) from the middle: 8.5 pixels of 31 to each side.
+    // A radius of 2 at a distance of 10 is seen at an angle of asin(2/10) from the middle: 8.5 of 31 pixels to each
+    // side.
     let row: Vec<bool> = (0..31).map(|column| ball.at(column, 10) != [0, 0, 255]).collect();
     let first = row.iter().position(|hit| *hit);
     let half = 15.5 * (2.0_f64 / 10.0).asin().tan() / 20_f64.to_radians().tan();
@@ -58,11 +59,11 @@ fn a_lit_sphere_is_as_bright_as_lambert_says() {
 }
 
 #[test]
-fn what_stands_in_the_light_throws_a_shadow() {
+fn a_thing_in_the_light_throws_a_shadow() {
     let wall = "light 0 0 9  1 1 1\nmaterial wall color 1 1 1\nmaterial dark color 0 0 0\nplane wall 0 0 -1  0 0 1\n";
     let free = picture(wall);
     assert!(free.at(13, 10)[0] > 250);
-    // A small ball right before the light hides all of the wall; it is too small to be seen.
+    // A small ball right in front of the light shades the whole wall; it is too small to be seen.
     let shadowed = picture(&format!("{wall}sphere dark 0.0 0.0 8.9 0.09\n"));
     assert_eq!(shadowed.at(13, 10), [0, 0, 0]);
 }
@@ -96,7 +97,7 @@ fn a_triangle_is_seen_from_both_sides() {
 
 #[test]
 fn both_versions_draw_many_things_alike() {
-    // Whatever these numbers are, boxes must hide no sphere: the same as planes of one sphere each.
+    // Whatever these numbers are, boxes must not hide a sphere: the same as planes of one sphere each.
     let mut state = 7_u64;
     let mut random = |span: f64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -135,6 +136,6 @@ fn bad_input_is_refused() {
             .is_err_and(|BadInput(why)| why.starts_with("input `scene`, line 2: `ball` where one of "))
     );
     assert_eq!(plain(None), refused);
-    let deep = BadInput("a flake 6 deep is too deep; 5 is the most".to_owned());
+    let deep = BadInput("a flake 6 deep is too deep; at most 5 is allowed".to_owned());
     assert_eq!(main(Some(6)), Err(deep));
 }

@@ -1,27 +1,27 @@
-//! Exploring one cube: solved within a budget, or split by looking ahead.
+//! Explores one cube: solves it within a budget, or splits it by looking ahead.
 
 use serde::{Deserialize, Serialize};
 
 use crate::formula::{Formula, Literal};
 use crate::solver::{Solver, Verdict};
 
-/// Conflicts that a cube may cost before it is split: some milliseconds of work.
+/// Maximum conflicts of a cube before it is split: some milliseconds of work.
 const CONFLICTS_MAX: u32 = 1_000;
-/// Levels that a cube is split by at once. What was learned in vain is then paid for by up to eight
+/// Levels by which a cube is split at once. The cost of learning in vain is then shared by up to eight
 /// parts, not by two.
 const SPLIT_LEVELS: u32 = 3;
-/// Variables that are looked at for a split: so many that conflicts were about, and as many of those
+/// Variables considered for a split: this number of those most active in conflicts, and as many of those
 /// that occur most.
 const CANDIDATES: usize = 16;
-/// Levels after which a cube is solved whatever it costs: splitting does not help.
+/// Levels after which a cube is solved at any cost, as splitting does not help.
 const LEVELS_MAX: u32 = 60;
 
-/// A branch of the search: what it assumes.
+/// A branch of the search: its assumptions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cube {
-    /// What holds in it: what its branch assumed, and units that were learned on the way.
+    /// Literals that hold in it: its branch's assumptions, and units learned on the way.
     literals: Vec<Literal>,
-    /// How many times it was split.
+    /// The number of splits.
     levels: u32,
 }
 
@@ -32,7 +32,7 @@ impl Cube {
     }
 }
 
-/// What became of a cube.
+/// The outcome of exploring a cube.
 pub enum Step {
     /// No model.
     Unsatisfiable,
@@ -53,7 +53,7 @@ pub fn explore(formula: &Formula, cube: &Cube) -> Step {
     }
 }
 
-/// The cubes below what `solver` has found to hold in a cube of so many `levels`.
+/// Splits a cube of `levels` levels, given the facts that `solver` has found.
 fn split(formula: &Formula, solver: &mut Solver, levels: u32) -> Step {
     let candidates = Candidates::new(formula, solver);
     let mut cubes = Vec::new();
@@ -61,10 +61,10 @@ fn split(formula: &Formula, solver: &mut Solver, levels: u32) -> Step {
     if cubes.is_empty() { Step::Unsatisfiable } else { Step::Split(cubes) }
 }
 
-/// The variables that a split may be about.
+/// The variables that a split may use.
 struct Candidates {
     variables: Vec<usize>,
-    /// By literal: in how many clauses it occurs.
+    /// By literal: the number of clauses with it.
     occurrences: Vec<u64>,
 }
 
@@ -128,7 +128,7 @@ impl Candidates {
                 }
                 (Some(positive), Some(negative)) => {
                     let score = (positive + 1) * (negative + 1) + positive + negative;
-                    // The side that constrains less is the likelier to have a model.
+                    // The side that constrains less is likelier to have a model.
                     let first = if positive <= negative { literal } else { !literal };
                     if best.is_none_or(|(most, _)| score > most) {
                         best = Some((score, first));
@@ -137,13 +137,13 @@ impl Candidates {
             }
         }
         match best {
-            // It may have been decided since by a literal whose negation failed.
+            // A literal whose negation failed may have decided it since.
             Some((_, literal)) if solver.is_open(literal.variable()) => Branch::On(literal),
             _ => Branch::Leaf,
         }
     }
 
-    /// How many clauses `literal` and what follows from it would shorten; `None` if they contradict.
+    /// The number of clauses that `literal` and its consequences would shorten; `None` if they contradict.
     fn reduction(&self, solver: &mut Solver, literal: Literal) -> Option<u64> {
         let mark = solver.mark();
         let consistent = solver.assume(literal);

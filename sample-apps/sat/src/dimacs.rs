@@ -1,19 +1,19 @@
 //! The DIMACS format for formulas.
 //!
 //! Comment lines begin with `c`. The header is `p cnf VARIABLES CLAUSES`. Then come numbers, clauses
-//! ending in 0, over any lines. SATLIB's files end in a line `%`; what follows it is not read.
+//! ending in 0, over any lines. SATLIB's files end in a line `%`; text after it is not read.
 
 use sateen::BadInput;
 
 use crate::formula::{Formula, Literal};
 
-/// More than any competition's; a header alone must not ask for all memory.
+/// More variables than in any competition; a header alone must not exhaust the memory.
 const VARIABLES_MAX: usize = 10_000_000;
 
 /// Reads a formula.
 ///
 /// # Errors
-/// When `text` is no DIMACS file; the message names the line and what is wrong with it.
+/// When `text` is not a DIMACS file; the message names the line and what is wrong with it.
 pub fn parse(text: &[u8]) -> Result<Formula, BadInput> {
     let mut reader = Reader { header: None, clause: Vec::new(), clause_line: 0, clauses: 0 };
     let mut last = 0;
@@ -33,7 +33,7 @@ pub fn parse(text: &[u8]) -> Result<Formula, BadInput> {
 struct Reader {
     header: Option<(Formula, usize)>,
     clause: Vec<Literal>,
-    /// Where the clause that is being read began.
+    /// The line on which the current clause began.
     clause_line: usize,
     clauses: usize,
 }
@@ -63,7 +63,7 @@ impl Reader {
         let Some((variables, clauses)) = counts else {
             return Err(wrong(
                 number,
-                &format!("`{text}` is no header; `p cnf VARIABLES CLAUSES` is expected"),
+                &format!("`{text}` is not a header; `p cnf VARIABLES CLAUSES` is expected"),
             ));
         };
         if variables > VARIABLES_MAX {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn clauses_may_run_over_lines_and_share_them() {
+    fn clauses_may_span_and_share_lines() {
         assert_eq!(
             numbers("c hi\np cnf 3 3\n1 -2\n 3 0 -1 0\r\n\n2 3 0\n"),
             [vec![1, -2, 3], vec![-1], vec![2, 3]]
@@ -169,7 +169,7 @@ mod tests {
             ("", "line 1: the header"),
             ("c only a comment\n", "line 1: the header"),
             ("1 2 0\n", "line 1: a clause before the header"),
-            ("p cnf x 1\n", "line 1: `p cnf x 1` is no header"),
+            ("p cnf x 1\n", "line 1: `p cnf x 1` is not a header"),
             ("p cnf 1 1\np cnf 1 1\n", "line 2: a second header"),
             ("p cnf 2 1\n1 3 0\n", "line 2: the literal 3, but the header announces 2 variables"),
             ("p cnf 2 1\n1 two 0\n", "line 2: `two` where a literal, or 0 at"),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         let read = || parse(&sateen::input("cnf")?);
         sateen::testing::damage_input("cnf", "c hi\np cnf 3 2\n1 -2\n 3 0\n-1 0\n%\n0\n", read);
     }

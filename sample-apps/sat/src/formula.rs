@@ -52,18 +52,18 @@ impl Not for Literal {
 /// A conjunction of clauses. No clause holds a literal twice, or a literal and its negation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Formula {
-    /// How many variables there are, used or not.
+    /// The number of variables, used or not.
     pub variables: usize,
     clauses: Vec<Vec<Literal>>,
 }
 
 impl Formula {
-    /// A formula without clauses over so many variables.
+    /// A formula over `variables` variables, without clauses.
     pub fn new(variables: usize) -> Self {
         Self { variables, clauses: Vec::new() }
     }
 
-    /// Adds a clause. What is always true is left out.
+    /// Adds a clause, unless it is always true.
     pub fn add(&mut self, mut clause: Vec<Literal>) {
         clause.sort_unstable();
         clause.dedup();

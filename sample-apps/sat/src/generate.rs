@@ -1,4 +1,4 @@
-//! Where the formula comes from: the input, or a generator, for measuring without a file.
+//! The source of the formula: the input, or a generator, for measuring without a file.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use crate::formula::{Formula, Literal};
 const VARIABLES_MAX: u32 = 100_000;
 const HOLES_MAX: u32 = 100;
 
-/// What a run solves. Small, since every job carries it.
+/// The formula's source. It is small, as every job carries it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// The input `cnf`.
@@ -20,20 +20,20 @@ pub enum Source {
     /// Uniform random 3-SAT with 4.26 clauses a variable, where about half of all formulas are
     /// satisfiable and the rest are hardest (Mitchell, Selman and Levesque, AAAI 1992).
     Random {
-        /// How many variables.
+        /// Number of variables.
         variables: u32,
-        /// Where the random numbers begin.
+        /// Seed of the random numbers.
         seed: u64,
     },
-    /// So many holes and one pigeon more: never satisfiable, and hard without counting (Haken 1985).
+    /// This number of holes, and one more pigeon: never satisfiable, and hard without counting (Haken 1985).
     Holes(u32),
 }
 
 impl Source {
-    /// What the words of the command line ask for.
+    /// Reads the words of the command line.
     ///
     /// # Errors
-    /// When they are none of the forms that `main` takes.
+    /// When they have none of the forms that `main` accepts.
     pub fn from_arguments(
         kind: Option<&str>,
         size: Option<u32>,
@@ -51,12 +51,12 @@ impl Source {
         }
     }
 
-    /// The formula. Read or made once an instance, then kept.
+    /// The formula. Read or made once per instance, then kept.
     ///
     /// # Errors
-    /// When the input is missing or is no DIMACS file.
+    /// When the input is missing or is not a DIMACS file.
     pub fn formula(&self) -> Result<Rc<Formula>, BadInput> {
-        /// A formula, with what it was made from.
+        /// A formula, with its source.
         type Kept = (Source, Vec<u8>, Rc<Formula>);
         thread_local! {
             static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
@@ -105,7 +105,7 @@ fn random(variables: u32, seed: u64) -> Formula {
     formula
 }
 
-/// Every pigeon sits in a hole, and no two in the same.
+/// Every pigeon sits in a hole, and no two share one.
 fn pigeons(holes: u32) -> Formula {
     let (holes, pigeons) = (holes as usize, holes as usize + 1);
     let sits = |pigeon: usize, hole: usize| Literal::new(pigeon * holes + hole, false);
@@ -128,14 +128,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pigeons_are_those_of_dimacs() {
+    fn pigeonhole_formulas_match_dimacs() {
         // hole6: 42 variables and 133 clauses.
         let formula = pigeons(6);
         assert_eq!((formula.variables, formula.clauses().len()), (42, 133));
     }
 
     #[test]
-    fn random_formulas_are_their_seeds() {
+    fn random_formulas_depend_only_on_their_seeds() {
         let formula = random(50, 1);
         assert_eq!(formula.clauses().len(), 213);
         assert!(formula.clauses().iter().all(|clause| clause.len() == 3));

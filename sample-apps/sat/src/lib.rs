@@ -2,11 +2,11 @@
 //!
 //! The search is that of Davis, Putnam, Logemann and Loveland: propagate units, choose a variable,
 //! try both values. The upper part of the tree is divided into jobs. A job is a *cube*, the literals
-//! that its branch assumes; it first gives a solver that learns clauses a budget of conflicts, and
-//! only a cube that resists is split by looking ahead (cube and conquer; Heule, Kullmann, Wieringa
+//! that its branch assumes; it first runs a clause-learning solver with a budget of conflicts, and
+//! a cube is split by looking ahead only if that fails (cube and conquer; Heule, Kullmann, Wieringa
 //! and Biere, HVC 2011). So easy formulas are not split at all, and hard ones evenly.
 //!
-//! The leftmost cube with a model wins, whichever worker finds one first: the answer is the same on
+//! The leftmost cube with a model wins, whichever worker finds a model first: the answer is the same on
 //! any number of workers.
 
 mod cube;
@@ -27,7 +27,7 @@ use sateen::prelude::*;
 /// `holes N`.
 ///
 /// # Errors
-/// When the input is no DIMACS file; the message names the line.
+/// When the input is not a DIMACS file; the message names the line.
 #[main]
 pub fn main(kind: Option<String>, size: Option<u32>, seed: Option<u64>) -> Result<String, BadInput> {
     let source = Source::from_arguments(kind.as_deref(), size, seed)?;
@@ -36,7 +36,7 @@ pub fn main(kind: Option<String>, size: Option<u32>, seed: Option<u64>) -> Resul
     answer(&formula, model)
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As `main`.
@@ -60,7 +60,7 @@ fn search(source: Source, cube: Cube) -> Option<Vec<Literal>> {
     };
     let total = cubes.len() as u64;
     let (first, others) = cubes.split_first()?;
-    // The last one first, so that the syncs below find the latest spawned on top.
+    // The last cube first, so that the syncs below find the latest spawned job on top.
     let mut handles: Vec<_> =
         others.iter().rev().map(|cube| search::spawn(source.clone(), cube.clone())).collect();
     let mut model = search(source, first.clone());
@@ -71,7 +71,7 @@ fn search(source: Source, cube: Cube) -> Option<Vec<Literal>> {
         let Some(handle) = handles.pop() else { break };
         model = handle.sync();
     }
-    model // Handles that are left are dropped here, which aborts their jobs.
+    model // The remaining handles are dropped here, which aborts their jobs.
 }
 
 /// As `search`, without spawns.
@@ -87,7 +87,7 @@ fn search_plain(formula: &Formula, cube: &Cube) -> Option<Vec<Literal>> {
 fn answer(formula: &Formula, model: Option<Vec<Literal>>) -> Result<String, BadInput> {
     const LINE_CHARACTERS_MAX: usize = 78;
     let Some(model) = model else { return Ok("s UNSATISFIABLE".to_owned()) };
-    assert!(formula.is_satisfied_by(&model), "the search found a model that is none; this is a bug");
+    assert!(formula.is_satisfied_by(&model), "the search found an invalid model; this is a bug");
 
     let mut text = "s SATISFIABLE\n".to_owned();
     let mut line = "v".to_owned();

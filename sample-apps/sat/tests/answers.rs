@@ -1,11 +1,11 @@
-//! Answers from elsewhere, and models that are checked here.
+//! Published answers, and models that are checked here.
 
 use std::fs;
 use std::path::PathBuf;
 
 use sateen::testing::set_input;
 
-/// The verdict, once its model has been checked against the text of the formula.
+/// The verdict, after checking its model against the text of the formula.
 fn checked_verdict(cnf: &str, output: &str) -> bool {
     let mut lines = output.lines();
     let verdict = lines.next().expect("there is a first line");
@@ -38,7 +38,7 @@ fn checked_verdict(cnf: &str, output: &str) -> bool {
 fn solve(cnf: &str) -> bool {
     set_input("cnf", cnf);
     let output = sat::main(None, None, None).expect("a formula");
-    assert_eq!(sat::plain(None, None, None).as_ref(), Ok(&output), "the plain version gives the same model");
+    assert_eq!(sat::plain(None, None, None).as_ref(), Ok(&output), "the plain version finds the same model");
     checked_verdict(cnf, &output)
 }
 
@@ -60,9 +60,9 @@ fn pigeons_do_not_fit() {
     }
 }
 
-/// Random formulas around the threshold, against trying all assignments.
+/// Random formulas around the threshold, compared with exhaustive search.
 #[test]
-fn random_formulas_are_decided_as_by_trying_everything() {
+fn random_formulas_agree_with_exhaustive_search() {
     const VARIABLES: u32 = 16;
     let mut verdicts = [0, 0];
     for seed in 0..40 {
@@ -82,10 +82,10 @@ fn random_formulas_are_decided_as_by_trying_everything() {
         assert_eq!(found, exists, "seed {seed}");
         verdicts[usize::from(found)] += 1;
     }
-    assert!(verdicts[0] > 3 && verdicts[1] > 3, "both verdicts are met: {verdicts:?}");
+    assert!(verdicts[0] > 3 && verdicts[1] > 3, "both verdicts occur: {verdicts:?}");
 }
 
-/// SATLIB and DIMACS instances with published answers; `PROVENANCE.md` beside them says whose.
+/// SATLIB and DIMACS instances with published answers; `PROVENANCE.md` beside them names the sources.
 #[test]
 fn published_instances() {
     const KNOWN: [(&str, bool); 21] = [

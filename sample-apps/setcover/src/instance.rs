@@ -1,13 +1,13 @@
-//! What is to be covered, and what is obviously superfluous in it.
+//! Set cover instances, and the removal of superfluous rows and columns.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Pairs of rows or columns that are compared at most, times the words of each.
+/// Maximum compared pairs of rows or columns, times the words of each.
 const COMPARISONS_MAX: usize = 400_000_000;
 
-/// Rows, and columns that cover them at a cost.
+/// Rows, and columns that cover them, with costs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
     /// By column.
@@ -16,14 +16,14 @@ pub struct Instance {
     pub covers: Vec<Vec<u32>>,
     /// By column: the rows that it covers, ascending.
     pub rows: Vec<Vec<u32>>,
-    /// By column: what the input calls it, from 0.
+    /// By column: its number in the input, from 0.
     pub names: Vec<u32>,
 }
 
-/// A cover: what it costs, and its columns by name, ascending.
+/// A cover: its cost, and its columns by number, ascending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cover {
-    /// Of all its columns.
+    /// The cost of all its columns.
     pub cost: i64,
     /// Ascending, from 0.
     pub columns: Vec<u32>,
@@ -38,7 +38,7 @@ impl fmt::Display for Cover {
 }
 
 impl Instance {
-    /// An instance of columns with these costs, each row covered by the columns `covers` of it.
+    /// An instance of columns with these costs, in which each row is covered by its columns in `covers`.
     pub fn new(costs: Vec<i64>, covers: Vec<Vec<u32>>) -> Self {
         let names = (0..).take(costs.len()).collect();
         Self::named(costs, covers, names)
@@ -56,9 +56,9 @@ impl Instance {
         Self { costs, covers, rows, names }
     }
 
-    /// The same instance without superfluous columns and rows. A column is superfluous if another one
-    /// covers all its rows for no more; a row, if each column that covers some other row covers it too.
-    /// Some cover of least cost is left. The columns come in the order of their costs.
+    /// The same instance without superfluous columns and rows. A column is superfluous if another column
+    /// covers all its rows at no higher cost; a row, if each column that covers some other row covers it too.
+    /// At least one cover of least cost remains. The columns come in the order of their costs.
     pub fn reduced(&self) -> Self {
         let mut reduced = self.sorted();
         loop {
@@ -83,7 +83,7 @@ impl Instance {
         self.with_columns(&order)
     }
 
-    /// Only these columns, in this order.
+    /// Keeps only these columns, in this order.
     fn with_columns(&self, kept: &[usize]) -> Self {
         let mut places = vec![None; self.costs.len()];
         for (place, column) in (0..).zip(kept) {
@@ -154,7 +154,7 @@ impl Sets {
         Self { words, bits }
     }
 
-    /// Whether `outer` holds all that `inner` holds.
+    /// Whether `outer` contains all numbers in `inner`.
     fn contains(&self, outer: usize, inner: usize) -> bool {
         let [outer, inner] = [outer, inner].map(|set| &self.bits[set * self.words..][..self.words]);
         outer.iter().zip(inner).all(|(outer, inner)| inner & !outer == 0)
@@ -170,8 +170,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn superfluous_columns_and_rows_go() {
-        // Column 1 is a cheaper 0; row 2 is covered by whatever covers row 0.
+    fn superfluous_columns_and_rows_are_removed() {
+        // Column 1 is like column 0, but cheaper; row 2 is covered by every column that covers row 0.
         let instance =
             Instance::new(vec![5, 4, 9, 3], vec![vec![0, 1, 2], vec![2, 3], vec![0, 1, 2, 3], vec![3, 2]]);
         let reduced = instance.reduced();
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(reduced.covers, [vec![1, 2], vec![0, 2]]);
         assert_eq!(reduced.cover(&[0, 1]).to_string(), "7\n2 4");
         assert_eq!(Instance::new(vec![1], vec![]).reduced().costs, [0_i64; 0]);
-        // Of two equal ones, the first stays.
+        // Of two equal columns, the first stays.
         assert_eq!(Instance::new(vec![2, 2], vec![vec![0, 1]; 3]).reduced().names, [0]);
     }
 }

@@ -1,12 +1,12 @@
 //! Set cover by branch and bound: which columns cover all rows at the least cost?
 //!
-//! `parse` gives an [`Instance`], which drops what is superfluous; `relaxation` gives bounds, `opening`
-//! good prices for them and a cover to begin with, and `search` proves that it is the best or finds a
+//! `parse` reads an [`Instance`], which drops superfluous rows and columns; `relaxation` computes bounds, `opening`
+//! good prices for them and a cover to begin with, and `search` proves that the cover is the best or finds a
 //! better one.
 //!
-//! A job visits some nodes. If that was not enough, each node that is still to be visited becomes a job.
-//! As in `knapsack`, jobs do not share the best cover found: each is given the best that is known when it
-//! is spawned, and when one finds a better cover, those after it are aborted and spawned again. So every
+//! A job visits some nodes. If that was not enough, each remaining node becomes a job.
+//! As in `knapsack`, jobs do not share the best cover found: each receives the best that is known when it
+//! is spawned, and when a job finds a better cover, those after it are aborted and spawned again. So every
 //! node is visited with the bound that it would have without spawns, and the cover is the same for any
 //! number of workers.
 
@@ -25,14 +25,14 @@ pub use parse::parse;
 use sateen::prelude::*;
 use search::{Node, Search};
 
-/// Nodes that a job visits before it spawns what is left: half a millisecond of work. In unit tests so
-/// few that small instances are divided all over.
+/// Nodes that a job visits before it spawns the rest: half a millisecond of work. In unit tests so
+/// few that small instances are divided many times.
 const PLAIN_NODES: u64 = if cfg!(test) { 3 } else { 20 };
 
 /// `sateen run setcover.wasm --input scp=FILE`: the least cost, and on a second line the columns, from 1.
 ///
 /// # Errors
-/// When the input is missing or is no set cover instance.
+/// When the input is missing or is not a set cover instance.
 #[main]
 pub fn main() -> Result<String, BadInput> {
     let (digest, instance) = read()?;
@@ -42,7 +42,7 @@ pub fn main() -> Result<String, BadInput> {
     Ok(better.unwrap_or_else(|| instance.cover(&opening.cover)).to_string())
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As [`main()`].
@@ -60,7 +60,7 @@ pub fn solve_plain(instance: &Instance) -> Cover {
     instance.cover(&search.best().unwrap_or(opening.cover))
 }
 
-/// The best cover below `node` that costs less than `ceiling`, if there is any. `digest` is the input's.
+/// The best cover below `node` that costs less than `ceiling`, if any. `digest` is the input's.
 #[job]
 fn best_below(digest: u64, node: Node, ceiling: i64) -> Option<Cover> {
     let instance = kept(digest);
@@ -70,7 +70,7 @@ fn best_below(digest: u64, node: Node, ceiling: i64) -> Option<Cover> {
     let mut ceiling = search.ceiling();
     let mut nodes = search.into_nodes();
 
-    // The next to be visited is spawned last and synced first.
+    // The next node is spawned last and synced first.
     let spawn = |nodes: &[Node], ceiling| -> Vec<Spawned<_>> {
         nodes.iter().map(|node| best_below::spawn(digest, node.clone(), ceiling)).collect()
     };
@@ -87,7 +87,7 @@ fn best_below(digest: u64, node: Node, ceiling: i64) -> Option<Cover> {
 }
 
 thread_local! {
-    /// The input that was read last, by its digest, reduced.
+    /// The reduced instance of the input read last, by its digest.
     static LAST: RefCell<Option<(u64, Rc<Instance>)>> = const { RefCell::new(None) };
 }
 
@@ -100,12 +100,12 @@ fn read() -> Result<(u64, Rc<Instance>), BadInput> {
     Ok((digest, instance))
 }
 
-/// The instance with this digest: made once in each sandbox, from the input that all of them can read.
+/// The instance with this digest: made once in each sandbox, from the input, which every sandbox can read.
 fn kept(digest: u64) -> Rc<Instance> {
     let last = LAST.with_borrow(|last| {
         last.as_ref().filter(|(known, _)| *known == digest).map(|(_, instance)| Rc::clone(instance))
     });
-    // The root job has read the same input, and has returned if it could not.
+    // The root job has read the same input, and returned if that failed.
     last.unwrap_or_else(|| read().expect("the input was read before").1)
 }
 
@@ -139,7 +139,7 @@ mod tests {
             }
             sateen::testing::set_input("scp", text);
             let (digest, instance) = read().expect("an instance");
-            // Without a good cover to begin with, better ones are found again and again.
+            // Without a good cover to begin with, the search finds better ones repeatedly.
             let ceiling = instance.costs.iter().sum::<i64>() + 1;
             let opening = Opening { prices: vec![0; instance.covers.len()], cover: vec![], cost: ceiling };
             let whole = Node::whole(&instance, &opening);

@@ -1,4 +1,4 @@
-//! Good prices and a good cover to begin with.
+//! Initial prices and an initial cover.
 
 use crate::instance::Instance;
 use crate::relaxation::{Bound, Relaxation, UNIT};
@@ -6,7 +6,7 @@ use crate::relaxation::{Bound, Relaxation, UNIT};
 /// Steps along the subgradient.
 const STEPS: u32 = 400;
 
-/// What the search begins with.
+/// The start of the search.
 pub struct Opening {
     /// By row.
     pub prices: Vec<i64>,
@@ -36,7 +36,7 @@ pub fn open(instance: &Instance) -> Opening {
     let available = vec![true; costs.len()];
     let mut relaxation = Relaxation::new(instance, &available, &is_open, &opening.prices);
     let mut reduced = costs;
-    // Up to the cost of the greedy cover: none of its columns is lost.
+    // The limit is the cost of the greedy cover, so none of its columns is lost.
     let bound = relaxation.improve(STEPS, opening.cost * UNIT, |relaxation| {
         for (column, cost) in relaxation.columns() {
             reduced[column as usize] = cost;
@@ -56,8 +56,8 @@ pub fn open(instance: &Instance) -> Opening {
     opening
 }
 
-/// A cover: again and again the column that costs the least for each row that it adds, at the costs
-/// `costs`; then those that turn out superfluous go, the dearest first.
+/// A greedy cover: repeatedly takes the column with the lowest cost per newly covered row, at the costs
+/// `costs`; then removes superfluous columns, the most expensive first.
 fn greedy(instance: &Instance, costs: &[i64]) -> Vec<u32> {
     let mut times = vec![0_u32; instance.covers.len()];
     let mut chosen: Vec<u32> = Vec::new();
@@ -65,12 +65,12 @@ fn greedy(instance: &Instance, costs: &[i64]) -> Vec<u32> {
     while open > 0 {
         let worth = |column: usize| {
             let added = instance.rows[column].iter().filter(|row| times[**row as usize] == 0).count() as i64;
-            // A negative cost is the better the more it adds, any other the better the less a row.
+            // A column with a negative cost is better the more rows it adds, any other the less it costs per row.
             let rank =
                 if costs[column] <= 0 { costs[column] * added } else { costs[column] * 1024 / added.max(1) };
             (added > 0).then_some((rank, column))
         };
-        // Each row can be covered, so while one is open there is such a column.
+        // Each row can be covered, so while a row is open there is such a column.
         let Some((_, column)) = (0..costs.len()).filter_map(worth).min() else { break };
         chosen.push(column as u32);
         for row in &instance.rows[column] {

@@ -1,4 +1,4 @@
-//! Reads the two layouts in which set cover instances are passed around.
+//! Reads the two common layouts of set cover instances.
 
 use std::str::SplitAsciiWhitespace;
 
@@ -14,7 +14,7 @@ const COST_MAX: usize = 1_000_000;
 /// Reads an instance:
 ///
 /// * OR-Library's layout (Beasley): the numbers of rows and columns, the columns' costs, then for each
-///   row how many columns cover it, and which, from 1; over any lines;
+///   row the number of columns that cover it, and these columns, from 1; over any lines;
 /// * or Steiner triples (Fulkerson, Nemhauser and Trotter 1974): the numbers of columns and rows, then a
 ///   line of three columns for each row; all costs are 1.
 ///
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(library, Instance::new(vec![5, 6, 7], vec![vec![0, 2], vec![1]]));
         let triples = parse("4 2\n2 3 4\n1 3 4\r\n\n").expect("an instance");
         assert_eq!(triples, Instance::new(vec![1; 4], vec![vec![1, 2, 3], vec![0, 2, 3]]));
-        // Three columns, whose costs stand on one line.
+        // Three columns, with their costs on one line.
         let three = parse("1 3\n5 6 7\n1 2\n").expect("an instance");
         assert_eq!(three, Instance::new(vec![5, 6, 7], vec![vec![1]]));
         assert_eq!(parse("0 0"), Ok(Instance::new(vec![], vec![])));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         for whole in ["2 3\n5 6\n17\n2 1\n3 1\n\n2\n", "4 2\n2 3 4\n1 3 4\n"] {
             sateen::testing::damage_input("scp", whole, || parse(&sateen::input_text("scp")?));
         }

@@ -3,17 +3,17 @@
 //!
 //! With prices u, no cover costs less than the sum of all prices and of all reduced costs that are
 //! negative, a column's reduced cost being its cost less the prices of the rows that it covers. That
-//! holds for any prices; steps along the subgradient make them good. All is in whole numbers, so a bound
+//! holds for any prices; steps along the subgradient improve them. All numbers are whole, so a bound
 //! is exact and the same everywhere.
 
 use crate::instance::Instance;
 
-/// Prices are in this part of a cost.
+/// Prices are in units of 1/`UNIT` of a cost.
 pub const UNIT: i64 = 1 << 12;
 
-/// What is left of an instance at a node of the search, and prices for it.
+/// The remaining instance at a node of the search, with prices.
 ///
-/// Rows that are covered and columns that cannot be taken are left out, and the rest is numbered anew:
+/// Covered rows and columns that cannot be taken are left out, and the rest is renumbered:
 /// deep in the search little of an instance is left, and each step goes through all of it.
 pub struct Relaxation {
     /// By column: its own number, its cost in units, and where its rows end.
@@ -37,24 +37,23 @@ struct Column {
     reduced: i64,
 }
 
-/// A row that is none; it has no price.
+/// A dummy row without a price.
 const NO_ROW: u32 = 0;
 
-/// Rows in a turn of a loop. A guest can be stopped at each turn, and checks for it, which takes as long as
-/// a row.
+/// Rows per turn of a loop. A guest checks at each turn whether to stop, which takes as long as a row.
 pub const AT_ONCE: usize = 4;
 
-/// What came of improving the prices.
+/// The outcome of improving the prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// Nothing below the limit is left.
+    /// No cover below the limit is left.
     Closed,
     /// No cover costs less than this, in units.
     AtLeast(i64),
 }
 
 impl Relaxation {
-    /// What is left of `instance`: the columns that are `available`, and the rows that are open. `prices`
+    /// The remaining instance: the columns that are `available`, and the rows that are open. `prices`
     /// are by row of the instance.
     pub fn new(instance: &Instance, available: &[bool], is_open: &[bool], prices: &[i64]) -> Self {
         let mut numbers = vec![0; is_open.len()];
@@ -72,7 +71,7 @@ impl Relaxation {
         let mut at = 0;
         for (number, own_rows) in own_columns() {
             let before = at;
-            // Written whether it is open or not, and written over if not: nothing to be guessed wrongly.
+            // Written whether it is open or not, and overwritten if not: no branch to mispredict.
             let mut put = |row: u32| {
                 rows[at] = numbers[row as usize];
                 at += usize::from(is_open[row as usize]);
@@ -109,12 +108,12 @@ impl Relaxation {
         open.zip(&self.prices[1..]).for_each(|((price, _), improved)| *price = *improved);
     }
 
-    /// Improves the prices in so many `steps` at most; drops the columns that no cover of a cost up to
-    /// `limit`, in units, can hold. Calls `look` after each step.
+    /// Improves the prices in at most `steps` steps; drops the columns that no cover with a cost up to
+    /// `limit`, in units, can contain. Calls `look` after each step.
     pub fn improve(&mut self, steps: u32, limit: i64, mut look: impl FnMut(&Self)) -> Bound {
         let mut best = i64::MIN;
         let mut best_prices = Vec::new();
-        // How far to go, as a fraction of the way to the limit, out of 256.
+        // The step's length, as a fraction of the distance to the limit, in 256ths.
         let (mut pace, mut since) = (256, 0);
         for step in 0..steps {
             let bound = self.bound();

@@ -1,4 +1,4 @@
-//! The search: which columns cover the row that the fewest can cover?
+//! The search: branches on the columns that cover the row that the fewest columns cover.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +9,14 @@ use crate::relaxation::{AT_ONCE, Bound, Relaxation, UNIT};
 /// Steps along the subgradient at a node.
 const STEPS: u32 = 12;
 
-/// A node of the search, to be visited.
+/// An unvisited node of the search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// The columns taken.
     chosen: Vec<u32>,
     /// The columns that may still be taken, ascending.
     available: Vec<u32>,
-    /// By row, as the node above had them.
+    /// Prices by row, from the parent node.
     prices: Vec<i64>,
 }
 
@@ -31,18 +31,18 @@ impl Node {
     }
 }
 
-/// A search under way.
+/// A running search.
 pub struct Search<'a> {
     instance: &'a Instance,
     /// Only covers that cost less are looked for.
     ceiling: i64,
     best: Option<Vec<u32>>,
-    /// Nodes to be visited, the next one last.
+    /// Unvisited nodes, the next one last.
     stack: Vec<Node>,
-    // What a visit needs, kept for the next one.
+    // Workspace of a visit, reused by the next.
     is_open: Vec<bool>,
     available: Vec<bool>,
-    /// By row: how many columns that may be taken cover it, or [`COVERED`] or more.
+    /// By row: the number of available columns that cover it, or [`COVERED`] or more.
     counts: Vec<u32>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Search<'a> {
         Self { instance, ceiling, best: None, stack: vec![node], is_open, available, counts }
     }
 
-    /// Visits up to so many nodes. They are the same wherever and however often the search is stopped.
+    /// Visits up to `nodes_max` nodes. They are the same wherever and however often the search is stopped.
     pub fn run(&mut self, nodes_max: u64) {
         for _ in 0..nodes_max {
             let Some(node) = self.stack.pop() else { return };
@@ -62,17 +62,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The columns of the best cover found, if any costs less than the ceiling did.
+    /// The columns of the best cover found, if any costs less than the initial ceiling.
     pub fn best(&mut self) -> Option<Vec<u32>> {
         self.best.take()
     }
 
-    /// What a cover must now cost less than.
+    /// The cost that a cover must now stay below.
     pub fn ceiling(&self) -> i64 {
         self.ceiling
     }
 
-    /// The nodes yet to be visited, the next one last.
+    /// The unvisited nodes, the next one last.
     pub fn into_nodes(self) -> Vec<Node> {
         self.stack
     }
@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
         if cost >= self.ceiling {
             return;
         }
-        // The most promising first. A later child does without the columns of those before it.
+        // The most promising first. A later child excludes the columns of those before it.
         let mut columns: Vec<u32> = self.columns_of(row).collect();
         columns.sort_by_key(|column| reduced[*column as usize]);
         let mut available: Vec<u32> = (0..).zip(&self.available).filter(|it| *it.1).map(|it| it.0).collect();
@@ -135,7 +135,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes `column`, and gives its cost.
+    /// Takes `column`, and returns its cost.
     fn take(&mut self, column: u32, prices: &mut [i64]) -> i64 {
         self.available[column as usize] = false;
         let mut cover = |row: u32| {
@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
         self.instance.costs[column as usize]
     }
 
-    /// Takes the columns that alone cover some row; then gives the open row that the fewest columns
+    /// Takes the columns that alone cover some row; then returns the open row that the fewest columns
     /// cover, [`ALL_COVERED`] if none is open, or `None` if some row cannot be covered.
     fn take_forced(&mut self, chosen: &mut Vec<u32>, cost: &mut i64, prices: &mut [i64]) -> Option<u32> {
         const ROWS_AT_ONCE: usize = 8;
@@ -163,13 +163,13 @@ impl<'a> Search<'a> {
             let (mut fewest, mut rarest, mut is_forced) = (COVERED, ALL_COVERED, false);
             for first in (0..self.counts.len()).step_by(ROWS_AT_ONCE) {
                 let rows = first..self.counts.len().min(first + ROWS_AT_ONCE);
-                // Most rows are no news.
+                // Most rows are unaffected.
                 let least = self.counts[rows.clone()].iter().copied().min().unwrap_or(COVERED);
                 if least >= fewest && least > 1 {
                     continue;
                 }
                 for row in rows {
-                    // What is taken on the way covers rows, and changes nothing for those that stay open.
+                    // A column taken meanwhile covers rows, and changes nothing for rows that stay open.
                     match self.counts[row] {
                         0 => return None,
                         1 => {
@@ -189,7 +189,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Counts how many columns may be taken to cover each open row.
+    /// Counts the available columns that cover each open row.
     fn count(&mut self) {
         let counts = &mut self.counts;
         for (count, is_open) in counts.iter_mut().zip(&self.is_open) {
@@ -215,8 +215,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// More than there are columns: the count of a row that is covered.
+/// The count of a covered row: more than there are columns.
 const COVERED: u32 = 1 << 30;
 
-/// In place of a row, when none is left to be covered.
+/// Stands for a row when all are covered.
 const ALL_COVERED: u32 = u32::MAX;

@@ -1,4 +1,4 @@
-//! Optima that others have found, or that trying everything finds.
+//! Optima that others have found, or that exhaustive search finds.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use sateen::BadInput;
 use sateen::testing::set_input;
 use setcover::{Cover, Instance, main, parse, plain, solve_plain};
 
-/// The best cover, which both versions print, is checked, and costs what it says.
+/// The best cover, which both versions must print. It is checked, with its cost.
 fn solved(text: &str) -> Cover {
     let instance = parse(text).expect("an instance");
     let cover = solve_plain(&instance);
@@ -40,7 +40,7 @@ fn what_is_printed() {
 }
 
 #[test]
-fn trying_everything_finds_nothing_better() {
+fn exhaustive_search_finds_no_better_cover() {
     let mut state = 3_u64;
     let mut random = move |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -88,7 +88,7 @@ fn the_open_data_set_is_solved() {
     for (name, optimum) in [("stn9", 5), ("stn27", 18), ("scp41", 429)] {
         let path = folder.join(format!("setcover/{name}.txt"));
         let Ok(text) = std::fs::read_to_string(&path) else {
-            eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+            eprintln!("skipped: {} does not exist; set SATEEN_DATA to the data set's folder", path.display());
             continue;
         };
         assert_eq!(solved(&text).cost, optimum, "{name}");

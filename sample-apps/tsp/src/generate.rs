@@ -3,7 +3,7 @@
 use crate::tour::Ways;
 use sateen::SplitMix64;
 
-/// The side of the square that the cities lie in.
+/// The side of the square in which the cities lie.
 const SIDE: u64 = 1000;
 
 /// `count` cities anywhere in a square, with the lengths of TSPLIB's `EUC_2D`.

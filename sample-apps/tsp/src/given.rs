@@ -1,4 +1,4 @@
-//! A tour that is known before the search, in TSPLIB's format for tours.
+//! A tour that is known in advance, in TSPLIB's format for tours.
 
 use sateen::BadInput;
 
@@ -7,7 +7,7 @@ use crate::lines::Lines;
 /// Reads a tour through `count` cities: their numbers from 0, each once.
 ///
 /// # Errors
-/// When `text` is none; the message names the line and what was expected there.
+/// When `text` is not a tour; the message names the line and what was expected there.
 pub fn parse_tour(text: &str, count: usize) -> Result<Vec<u8>, BadInput> {
     let mut lines = Lines::of("tour", text);
     loop {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         let text = "NAME : x\nTYPE : TOUR\nDIMENSION : 4\nTOUR_SECTION\n1\n3\n4\n2\n-1\nEOF\n";
         damage_input("tour", text, || parse_tour(&sateen::input_text("tour")?, 4));
     }

@@ -7,12 +7,12 @@ use crate::search::Known;
 use crate::tour::Tour;
 
 // ANCHOR: shared
-/// The best tour so far. The tour itself and not only its length: whoever found it may be gone, and done
-/// again it is not found below a path that its own length closes.
+/// The best tour so far. It is the tour itself and not only its length: the host that found it may be gone, and its
+/// job, done again, would not find it, as its own length prunes it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Incumbent {
     best: Tour,
-    /// Of the cities; they never change. Here they are found by one host and known to all.
+    /// The cities' prices, which never change. One host computes them for all.
     prices: Vec<i64>,
 }
 
@@ -25,7 +25,7 @@ impl Incumbent {
 
 #[shared]
 impl Incumbent {
-    /// There is this tour; of two the better one stays, whichever comes first and however often.
+    /// Adds a tour; of two, the better one stays, in any order and however often they arrive.
     #[update]
     pub fn improve(&mut self, tour: Tour) {
         if tour < self.best {
@@ -35,7 +35,7 @@ impl Incumbent {
 }
 // ANCHOR_END: shared
 
-/// A tour that all hosts hear of.
+/// A tour that is shared with all hosts.
 impl Known for Shared<Incumbent> {
     #[inline(always)]
     fn length(&self) -> i64 {

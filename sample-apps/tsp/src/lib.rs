@@ -1,12 +1,12 @@
 //! The travelling salesman's problem by branch and bound: which tour through all cities is the shortest?
 //!
-//! `parse` and `generate` give the [`Ways`] between cities; `problem` prices the cities so that shortest
-//! trees bound tours well; `search` makes paths from the first city longer. A job is a path. It spawns
+//! `parse` and `generate` make the [`Ways`] between cities; `problem` prices the cities so that shortest
+//! trees bound tours well; `search` extends paths from the first city. A job is a path. It spawns
 //! every city that may come next and syncs the most promising first. `incumbent` is the best tour so far,
-//! a shared object: what one job finds makes all others give up more.
+//! a shared object: a tour found by one job lets all others prune more.
 //!
-//! Of equally long tours the first in lexicographic order is the answer, so it is the same bytes
-//! whoever finds which tour when.
+//! Of equally long tours, the first in lexicographic order is the answer, so its bytes are the same
+//! whichever host finds which tour when.
 
 mod generate;
 mod given;
@@ -34,21 +34,21 @@ use problem::Problem;
 use search::{Known, Search};
 pub use tour::{CITIES_MAX, Tour, WAY_MAX, Ways};
 
-/// Paths that leave so few cities are searched without spawning. Each city that could come next costs a
-/// shortest tree, so even what turns out to be hopeless is microseconds of work.
+/// Paths that leave at most this many cities are searched without spawning. Each possible next city costs a
+/// shortest tree, so even hopeless paths are microseconds of work.
 const PLAIN_CITIES: usize = 7;
 
-/// The shortest tour of the input `tsp`, or of `generated` cities made from `seed`, 1 unless given. The search
-/// begins with the tour of the input `tour`, if there is one and it is good.
+/// The shortest tour of the input `tsp`, or of `generated` cities made from `seed`, 1 by default. The search
+/// begins with the tour of the input `tour`, if it exists and is good.
 ///
 /// # Errors
-/// When the input is missing or is no TSPLIB instance, the tour is none, or too many cities are asked for.
+/// When the input is missing or is not a TSPLIB instance, the tour is invalid, or too many cities are requested.
 #[main]
 pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
     Ok(search(Source::new(generated, seed)?, Opening::Improved)?.best.to_string())
 }
 
-/// The same without spawns: what the spawning version is measured against.
+/// The same without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// As [`main()`].
@@ -58,7 +58,7 @@ pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInp
     Ok(solve_plain(&ways, given(&ways)?).to_string())
 }
 
-/// How many paths are made longer with the best tour shared. This search and those that it is set against begin with a
+/// The number of paths extended with the best tour shared. This search and the two below begin with a
 /// poor tour, so that there is something to share.
 ///
 /// # Errors
@@ -68,8 +68,8 @@ pub fn nodes(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInput>
     Ok(search(Source::new(generated, seed)?, Opening::Nearest)?.nodes)
 }
 
-/// How many paths are made longer by jobs that know the best tour when they are spawned, all at once, and
-/// hear of none found since: what sharing it is measured against.
+/// The number of paths extended by jobs that are all spawned at once and know only the best tour of that
+/// moment: the baseline for sharing.
 ///
 /// # Errors
 /// As [`main()`].
@@ -79,8 +79,8 @@ pub fn unshared(generated: Option<u64>, seed: Option<u64>) -> Result<u64, BadInp
     Ok(below_alone(source, vec![0], source.map()?.opening(Opening::Nearest)?, false).nodes)
 }
 
-/// The same where the most promising job is done before the others are spawned, which so know what it has
-/// found: less is searched, and less at once.
+/// The same, with the most promising job done before the others are spawned, so that they know its
+/// result: less is searched, with less parallelism.
 ///
 /// # Errors
 /// As [`main()`].
@@ -97,7 +97,7 @@ fn search(source: Source, opening: Opening) -> Result<Found, BadInput> {
     Ok(below(source, vec![0], incumbent))
 }
 
-/// The shortest tour, found without spawns. A tour may be known before.
+/// The shortest tour, found without spawns. A tour may be known in advance.
 pub fn solve_plain(ways: &Ways, given: Option<Tour>) -> Tour {
     let problem = Problem::new(ways);
     let known = Opening::Improved.tour(ways, given);
@@ -106,16 +106,16 @@ pub fn solve_plain(ways: &Ways, given: Option<Tour>) -> Tour {
     search.known
 }
 
-/// What a job found out.
+/// A job's result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Found {
     /// The best tour that the job knows of.
     best: Tour,
-    /// Paths that were made longer.
+    /// The number of paths extended.
     nodes: u64,
 }
 
-/// The best of all tours that begin with `path`, and of those that were known until it was found.
+/// The best of all tours that begin with `path`, and of the tours known until it was found.
 #[job]
 fn below(source: Source, path: Vec<u8>, incumbent: Shared<Incumbent>) -> Found {
     divide(source, path, incumbent, false, |path, incumbent| below::spawn(source, path, incumbent.clone()))
@@ -127,10 +127,10 @@ fn below_alone(source: Source, path: Vec<u8>, best: Tour, in_turn: bool) -> Foun
     divide(source, path, best, in_turn, |path, best| below_alone::spawn(source, path, best.clone(), in_turn))
 }
 
-/// Spawns jobs for all that may come after `path` and takes together what they find.
+/// Spawns jobs for all cities that may come after `path` and combines their results.
 ///
-/// What is returned is at least as good as whatever has closed a path: then nothing is lost when the
-/// only host that knew of a tour is, and the update that told others with it.
+/// The result is at least as good as any tour that has pruned a path: so nothing is lost if the
+/// only host that knew a tour is lost together with the update that announced it.
 fn divide<K: Known, J: Job<Output = Found>>(
     source: Source,
     mut path: Vec<u8>,
@@ -138,7 +138,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
     in_turn: bool,
     spawn: impl Fn(Vec<u8>, &K) -> Spawned<J>,
 ) -> Found {
-    // The root job has read the same input, and has returned if it could not.
+    // The root job has read the same input, and returned if that failed.
     let map = source.map_with(|| known.prices()).expect("the input was read before");
     let mut search = Search { problem: &map.problem, ways: &map.ways, known, nodes: 0 };
     if path.len() + PLAIN_CITIES >= map.problem.count {
@@ -148,13 +148,13 @@ fn divide<K: Known, J: Job<Output = Found>>(
     let mut children = VecDeque::from(search.children(&path));
     let to = |city: u8| [path.as_slice(), &[city]].concat();
     if in_turn && let Some((_, city)) = children.pop_front() {
-        // The others are to know at least what the most promising one has found.
+        // The others should know at least the result of the most promising job.
         let found = spawn(to(city), &search.known).sync();
         search.nodes += found.nodes;
         search.known.offer(found.best);
         children.retain(|(bound, city)| search.is_open(*bound, &to(*city)));
     }
-    // The most promising one goes first here, and others take the next: thieves begin with the oldest.
+    // The most promising job runs here first, and thieves take the next ones: they begin with the oldest.
     let waiting: Vec<_> =
         children.into_iter().map(|(bound, city)| (bound, to(city), spawn(to(city), &search.known))).collect();
     for (bound, path, job) in waiting {
@@ -171,7 +171,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
 /// Where the cities come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Source {
-    /// The input `tsp`. The digest tells one content from another, for what is kept of it.
+    /// The input `tsp`. The digest identifies its content, for the value kept in the sandbox.
     Input { digest: u64 },
     /// See [`generate()`].
     Generated { count: usize, seed: u64 },
@@ -195,12 +195,12 @@ impl Source {
         }
     }
 
-    /// The cities and what is known of them.
+    /// The cities, with prices and a problem.
     fn map(self) -> Result<Rc<Map>, BadInput> {
         self.map_with(|| None)
     }
 
-    /// The same: found out once in each sandbox, with prices that somebody else has found, if there are any.
+    /// The same: computed once in each sandbox, with prices that another host has found, if there are any.
     fn map_with(self, prices: impl FnOnce() -> Option<Vec<i64>>) -> Result<Rc<Map>, BadInput> {
         thread_local! {
             static LAST: RefCell<Option<(Source, Rc<Map>)>> = const { RefCell::new(None) };
@@ -222,7 +222,7 @@ impl Source {
     }
 }
 
-/// The cities and what is known of them.
+/// The cities, with prices and a problem.
 struct Map {
     ways: Ways,
     problem: Problem,
@@ -235,17 +235,17 @@ impl Map {
     }
 }
 
-/// How good the tour is that a search begins with.
+/// The tour that a search begins with.
 #[derive(Debug, Clone, Copy)]
 enum Opening {
-    /// The one that always goes to the nearest city.
+    /// The tour that always goes to the nearest city.
     Nearest,
-    /// The best that can be had in a moment.
+    /// The best tour that is quickly found.
     Improved,
 }
 
 impl Opening {
-    /// That tour, or the given one if it is better. What is given is not improved.
+    /// That tour, or the given tour if it is better. A given tour is not improved.
     fn tour(self, ways: &Ways, given: Option<Tour>) -> Tour {
         let nearest = opening::nearest(ways, 0);
         let own = match self {

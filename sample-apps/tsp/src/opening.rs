@@ -1,8 +1,8 @@
-//! Tours to begin with.
+//! Initial tours.
 
 use crate::tour::{Tour, Ways};
 
-/// From the city `start` always to the nearest that is left.
+/// Goes from the city `start` always to the nearest remaining city.
 pub fn nearest(ways: &Ways, start: usize) -> Tour {
     let mut left: Vec<usize> = (0..ways.count()).filter(|city| *city != start).collect();
     let mut order = vec![start as u8];
@@ -15,9 +15,8 @@ pub fn nearest(ways: &Ways, start: usize) -> Tour {
     Tour::of(ways, order)
 }
 
-/// The best of what [`nearest`] gives from all cities, each improved until no reversal of a part and no part of up to
-/// three cities in another place makes it shorter (Croes 1958; Or 1976). Mostly it is the shortest or within some
-/// per cent of it.
+/// The best of the [`nearest`] tours from all cities, each improved until neither reversing a part nor moving a part of
+/// up to three cities makes it shorter (Croes 1958; Or 1976). Mostly it is the shortest or within a few per cent of it.
 pub fn improved(ways: &Ways) -> Option<Tour> {
     (0..ways.count())
         .map(|start| {
@@ -45,7 +44,7 @@ fn reverse_a_part(ways: &Ways, order: &mut [u8]) -> bool {
     false
 }
 
-/// Takes a part of up to three cities to another place, in either direction, if that makes the round shorter.
+/// Moves a part of up to three cities to another place, in either direction, if that makes the round shorter.
 fn move_a_part(ways: &Ways, order: &mut [u8]) -> bool {
     const PART_MAX: usize = 3;
     let way = |from: u8, to: u8| ways.length(usize::from(from), usize::from(to));
@@ -78,7 +77,7 @@ mod tests {
     use crate::generate;
 
     #[test]
-    fn a_round_that_crosses_itself_is_turned() {
+    fn a_round_that_crosses_itself_is_untangled() {
         let corners = [(0_i64, 0_i64), (0, 9), (9, 9), (9, 0)];
         let ways = Ways::new(4, |from, to| {
             let ((x, y), (u, v)) = (corners[from], corners[to]);
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_improved_visits_each_city_and_is_shorter() {
+    fn an_improved_tour_visits_each_city_and_is_shorter() {
         for count in [3, 4, 5, 17, 48] {
             let ways = generate(count, 3);
             let found = improved(&ways).expect("there are cities");

@@ -1,7 +1,7 @@
 //! TSPLIB's format for symmetric instances (Reinelt, "TSPLIB 95").
 //!
-//! Lines `KEYWORD: value`, then sections: `NODE_COORD_SECTION` or `EDGE_WEIGHT_SECTION`; what is for
-//! showing the cities is passed over. Distances are computed as TSPLIB says, its π included.
+//! Lines `KEYWORD: value`, then sections: `NODE_COORD_SECTION` or `EDGE_WEIGHT_SECTION`; sections for
+//! displaying the cities are ignored. Distances are computed by TSPLIB's rules, including its value of π.
 
 use sateen::BadInput;
 
@@ -14,7 +14,7 @@ const COORDINATE_MAX: f64 = 1e7;
 /// Reads an instance.
 ///
 /// # Errors
-/// When `text` is none; the message names the line and what was expected there.
+/// When `text` is not an instance; the message names the line and what was expected there.
 pub fn parse(text: &str) -> Result<Ways, BadInput> {
     let mut reader = Reader { lines: Lines::of("tsp", text), count: None, kind: None, layout: None };
     loop {
@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<Ways, BadInput> {
     }
 }
 
-/// How long a way is.
+/// How the length of a way is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Explicit,
@@ -42,7 +42,7 @@ enum Kind {
     Geographic,
 }
 
-/// Which ways are given in which order.
+/// The order of the given ways.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
     Full,
@@ -57,7 +57,7 @@ enum Layout {
 }
 
 impl Layout {
-    /// The columns that are given of a row.
+    /// The given columns of a row.
     fn columns(self, row: usize, count: usize) -> std::ops::Range<usize> {
         match self {
             Self::Full => 0..count,
@@ -132,7 +132,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What must have been said before the section at line `number`.
+    /// The header that must precede the section at line `number`.
     fn header(&self, number: usize) -> Result<(usize, Kind), BadInput> {
         let count = self.count.ok_or_else(|| wrong(number, "DIMENSION is expected before this section"))?;
         let kind =
@@ -166,7 +166,7 @@ impl Reader<'_> {
             }
         }
         self.expect_end()?;
-        // Each of the `count` lines has named another one of `count` cities.
+        // Each of the `count` lines has named a different one of `count` cities.
         let places: Vec<(f64, f64)> = places.into_iter().flatten().collect();
         let length = |from: usize, to: usize| length(kind, places[from], places[to]);
         let longest = (0..count)
@@ -230,7 +230,7 @@ impl Reader<'_> {
             .try_for_each(|nth| self.lines.expect(&format!("the place of city {nth} of {count}")).map(|_| ()))
     }
 
-    /// Nothing but what is for showing the cities follows.
+    /// Checks that only sections for displaying the cities follow.
     fn expect_end(&mut self) -> Result<(), BadInput> {
         while let Some((number, line)) = self.lines.next() {
             match line {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_its_line() {
+    fn damage_is_reported_with_its_line() {
         let read = || parse(&sateen::input_text("tsp")?);
         damage_input("tsp", explicit("LOWER_DIAG_ROW", "0\n1 0\n2 4 0\n3 5 6 0"), read);
         let coordinates = "NAME : x\nDIMENSION : 3\nEDGE_WEIGHT_TYPE : GEO\nDISPLAY_DATA_SECTION\n1 1 1\n2 2 2\n\

@@ -1,13 +1,13 @@
-//! What a search needs to know beforehand: ways whose lengths give a tight bound.
+//! The preparation of a search: ways whose lengths give a tight bound.
 //!
-//! A tour meets each city twice. So if the price of a city is added to all ways that lead to it, every
-//! tour becomes longer by the same, twice the sum of all prices, and the best one stays the best. A
-//! shortest tree does become another: prices are sought with which it looks as much like a tour as can
-//! be (Held and Karp, "The traveling-salesman problem and minimum spanning trees", 1970 and 1971).
+//! A tour has two ways at each city. So if the price of a city is added to all its ways, every
+//! tour becomes longer by the same amount, twice the sum of all prices, and the best one stays the best. The
+//! shortest tree, however, changes: prices are chosen that make it as similar to a tour as
+//! possible (Held and Karp, "The traveling-salesman problem and minimum spanning trees", 1970 and 1971).
 
 use crate::tour::{CITIES_MAX, Ways};
 
-/// Lengths are in units so much finer than those of the file, so that prices can be fractions.
+/// Lengths are in units this much finer than those of the file, so that prices can be fractions.
 pub const UNIT: i64 = 1024;
 
 /// Ways with the cities' prices added.
@@ -16,14 +16,14 @@ pub struct Problem {
     pub count: usize,
     /// The price of each city.
     pub prices: Vec<i64>,
-    /// The longest that a tour with prices is above the same without: twice the sum of all prices.
+    /// The extra length of a tour with prices: twice the sum of all prices.
     pub surplus: i64,
-    /// One row a city.
+    /// One row per city.
     rows: Vec<[i64; CITIES_MAX]>,
 }
 
 impl Problem {
-    /// With the best prices: it takes a while to find them.
+    /// With the best prices, which take a while to find.
     pub fn new(ways: &Ways) -> Self {
         Self::of(ways, prices(ways))
     }
@@ -40,14 +40,14 @@ impl Problem {
         Self { count, surplus: 2 * prices.iter().sum::<i64>(), rows, prices }
     }
 
-    /// How far it is from one city to another, prices included.
+    /// The distance from one city to another, prices included.
     #[inline(always)]
     pub fn length(&self, from: usize, to: usize) -> i64 {
         self.rows[from][to % CITIES_MAX]
     }
 
-    /// No way from the city `end` through all of `left`, at least one, and on to city 0 is shorter
-    /// than this: a shortest tree of `left` with the cheapest ways to it.
+    /// A lower bound for the path from the city `end` through all of `left`, at least one, and on to city 0:
+    /// a shortest tree of `left` with the cheapest ways to it.
     pub fn rest(&self, end: usize, left: u64) -> i64 {
         let (to_end, to_start) = (&self.rows[end], &self.rows[0]);
         let mut cities = [0_u8; CITIES_MAX];
@@ -95,7 +95,7 @@ impl Problem {
 /// Prices with which a shortest tree of all cities but 0, and two ways from there, is long.
 ///
 /// The steps are Helsgaun's ("An effective implementation of the Lin-Kernighan traveling salesman
-/// heuristic", 2000): those of periods, each half as long as the one before.
+/// heuristic", 2000): they come in periods, each half as long as the one before.
 fn prices(ways: &Ways) -> Vec<i64> {
     let count = ways.count();
     let mut prices = vec![0; count];
@@ -127,7 +127,7 @@ fn prices(ways: &Ways) -> Vec<i64> {
 }
 
 /// The length, less the surplus, of a shortest tree of all cities but 0 and the two cheapest ways from
-/// there; and how many of its ways each city has.
+/// there; and the number of its ways at each city.
 fn one_tree(ways: &Ways, prices: &[i64]) -> (i64, Vec<i64>) {
     let count = ways.count();
     let length = |from: usize, to: usize| ways.length(from, to) * UNIT + prices[from] + prices[to];

@@ -1,25 +1,25 @@
-//! Depth-first branch and bound: a path from city 0, made longer city by city.
+//! Depth-first branch and bound: a path from city 0, extended city by city.
 
 use crate::problem::{Problem, UNIT};
 use crate::tour::{Tour, Ways};
 
-/// The best tour that is known: where a search reads it, and what it tells of better ones.
+/// The best known tour: a search reads it and offers better ones.
 pub trait Known {
-    /// How long it is.
+    /// Its length.
     fn length(&self) -> i64;
     /// The tour.
     fn tour(&self) -> Tour;
-    /// Whether a path is before, or the same as, the beginning of it.
+    /// Whether it begins with `path`, or with a path after it in lexicographic order.
     fn is_not_before(&self, path: &[u8]) -> bool;
-    /// The cities' prices, if they come with it.
+    /// The cities' prices, if they are known with it.
     fn prices(&self) -> Option<Vec<i64>> {
         None
     }
-    /// Tells of a tour that may be better.
+    /// Offers a tour that may be better.
     fn offer(&mut self, tour: Tour);
 }
 
-/// A tour that nobody else sees.
+/// A tour that is not shared.
 impl Known for Tour {
     #[inline(always)]
     fn length(&self) -> i64 {
@@ -41,7 +41,7 @@ impl Known for Tour {
     }
 }
 
-/// A child of a path: what no tour through it is shorter than, with prices, and the city.
+/// A child of a path: the lower bound of tours through it, with prices, and the city.
 pub type Child = (i64, u8);
 
 /// A search below a path.
@@ -49,22 +49,22 @@ pub struct Search<'a, K> {
     pub problem: &'a Problem,
     pub ways: &'a Ways,
     pub known: K,
-    /// Paths that were made longer.
+    /// The number of paths extended.
     pub nodes: u64,
 }
 
 impl<K: Known> Search<'_, K> {
-    /// Whether a tour better than the known one may begin with `path`, when none that does is shorter
-    /// than `bound`.
+    /// Whether `path`, with the lower bound `bound`, may lead to a better tour than the known
+    /// one.
     pub fn is_open(&self, bound: i64, path: &[u8]) -> bool {
         let known = self.known.length() * UNIT + self.problem.surplus;
-        // Lengths are whole numbers: what is less than a unit below the known one rounds up to it.
-        // Only the tour that comes first of equally long ones will do: so it is the same one whoever
+        // Lengths are whole numbers: a bound less than a unit below the known length rounds up to it.
+        // Of equally long tours, only the first counts: so it is the same whichever host
         // finds it when.
         bound <= known - UNIT || bound <= known && self.known.is_not_before(path)
     }
 
-    /// The cities that may come after `path`, the most promising first. A path that leaves one city is
+    /// The cities that may come after `path`, the most promising first. A path with one city left is
     /// completed right away.
     pub fn children(&mut self, path: &[u8]) -> Vec<Child> {
         self.nodes += 1;
@@ -92,7 +92,7 @@ impl<K: Known> Search<'_, K> {
             rest &= rest - 1;
             let left = left & !(1 << city);
             below[path.len()] = city;
-            // Each tour is two: one in each direction. Only that whose last city is above its second.
+            // Each tour exists in both directions. Only the one whose last city is above its second counts.
             if left >> below[1] == 0 {
                 continue;
             }
@@ -106,7 +106,7 @@ impl<K: Known> Search<'_, K> {
         children
     }
 
-    /// Searches all below `path`.
+    /// Searches everything below `path`.
     pub fn run(&mut self, path: &mut Vec<u8>) {
         for (bound, city) in self.children(path) {
             path.push(city);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The most cities: a set of them is one word.
+/// Maximum cities: a set of them is one word.
 pub const CITIES_MAX: usize = 64;
 
 /// The longest way between two cities.
@@ -18,8 +18,8 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// The ways between `count` cities, by their lengths, 0 to [`WAY_MAX`]. `length` is asked for a
-    /// city and one before it.
+    /// The ways between `count` cities, by their lengths, 0 to [`WAY_MAX`]. `length` is called with a
+    /// city and a city before it.
     pub fn new(count: usize, mut length: impl FnMut(usize, usize) -> i64) -> Self {
         let mut lengths = vec![0; count * count];
         for from in 0..count {
@@ -32,35 +32,35 @@ impl Ways {
         Self { count, lengths }
     }
 
-    /// How many cities there are.
+    /// The number of cities.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// How far it is from one city to another.
+    /// The distance from one city to another.
     pub fn length(&self, from: usize, to: usize) -> i64 {
         self.lengths[from * self.count + to]
     }
 
-    /// How long it is through all cities of `order` and back to the first.
+    /// The length of the round through all cities of `order` and back to the first.
     pub fn round(&self, order: &[u8]) -> i64 {
         let next = order.iter().cycle().skip(1);
         order.iter().zip(next).map(|(from, to)| self.length(usize::from(*from), usize::from(*to))).sum()
     }
 }
 
-/// A tour through all cities. Of two, the lesser is the better one: the shorter, or the first in
+/// A tour through all cities. The lesser of two is the better one: the shorter, or the first in
 /// lexicographic order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Tour {
-    /// How long it is.
+    /// Its length.
     pub length: i64,
     /// The cities from 0, each once. It begins with city 0, and its second city is below its last.
     pub order: Vec<u8>,
 }
 
 impl Tour {
-    /// The tour through `order`, which holds each city once, from whichever city in whichever direction.
+    /// The tour through `order`, which has each city once, beginning anywhere in either direction.
     pub fn of(ways: &Ways, mut order: Vec<u8>) -> Self {
         let start = order.iter().position(|city| *city == 0).unwrap_or(0);
         order.rotate_left(start);

@@ -1,4 +1,4 @@
-//! Optima that others have found, and tours that trying everything finds here.
+//! Optima that others have found, and tours found here by exhaustive search.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use sateen::BadInput;
 use sateen::testing::set_input;
 use tsp::{Tour, Ways, generate, in_turn, main, nodes, parse, parse_tour, plain, solve_plain, unshared};
 
-/// TSPLIB's list of optimal values, and how the answer is checked beside it.
+/// TSPLIB's list of optimal values, each with the check of the answer.
 const SHARED: [(&str, i64); 7] = [
     ("burma14", 3323),
     ("ulysses16", 6859),
@@ -17,7 +17,7 @@ const SHARED: [(&str, i64); 7] = [
     ("bays29", 2020),
 ];
 
-/// The best tour of all, found by trying all orders.
+/// The best tour of all, found by exhaustive search.
 fn by_trying(ways: &Ways) -> Tour {
     fn extend(ways: &Ways, path: &mut Vec<u8>, best: &mut Option<Tour>) {
         if path.len() == ways.count() {
@@ -40,7 +40,7 @@ fn by_trying(ways: &Ways) -> Tour {
 }
 
 #[test]
-fn small_instances_are_solved_as_by_trying_everything() {
+fn small_instances_agree_with_exhaustive_search() {
     for seed in 0..40 {
         for count in 3..=8 {
             // Coarse lengths, so that many tours are equally long and the first of them must be found.
@@ -57,7 +57,7 @@ fn small_instances_are_solved_as_by_trying_everything() {
 fn both_versions_find_the_same_tour() {
     for seed in 0..12 {
         for count in [3, 9, 14, 18] {
-            let answer = plain(Some(count), Some(seed)).expect("so many cities can be generated");
+            let answer = plain(Some(count), Some(seed)).expect("the number of cities is allowed");
             assert_eq!(main(Some(count), Some(seed)), Ok(answer), "{count} cities, seed {seed}");
         }
     }
@@ -72,7 +72,7 @@ fn the_open_data_set_is_solved() {
     for (name, optimum) in SHARED {
         let path = folder.join("tsp").join(format!("{name}.tsp"));
         let Ok(text) = std::fs::read_to_string(&path) else {
-            eprintln!("skipped: {} is not there; set SATEEN_DATA to the data set's folder", path.display());
+            eprintln!("skipped: {} does not exist; set SATEEN_DATA to the data set's folder", path.display());
             continue;
         };
         let ways = parse(&text).expect("the file is an instance");
@@ -84,7 +84,7 @@ fn the_open_data_set_is_solved() {
         assert!(cities.into_iter().eq(0..ways.count() as u8), "{name}");
         if let Ok(published) = std::fs::read_to_string(folder.join("tsp").join(format!("{name}.opt.tour"))) {
             let order = parse_tour(&published, ways.count()).expect("the file is a tour");
-            assert!(tour <= Tour::of(&ways, order), "{name}: the published tour is no better");
+            assert!(tour <= Tour::of(&ways, order), "{name}: the published tour is not better");
         }
         set_input("tsp", text);
         assert_eq!(main(None, None), Ok(tour.to_string()), "{name}");
@@ -101,7 +101,7 @@ fn the_tour_is_printed_from_the_first_city() {
 
 #[test]
 fn a_shared_tour_saves_paths() {
-    let counted = |count: Result<u64, BadInput>| count.expect("so many cities can be made");
+    let counted = |count: Result<u64, BadInput>| count.expect("the number of cities is allowed");
     let shared = counted(nodes(Some(40), Some(1)));
     assert!(shared > 0 && shared < counted(in_turn(Some(40), Some(1))));
     let shared = counted(nodes(Some(22), Some(2)));
@@ -111,7 +111,7 @@ fn a_shared_tour_saves_paths() {
 #[test]
 fn a_known_tour_saves_paths_and_changes_no_answer() {
     let (count, seed) = (Some(40), Some(1));
-    let answer = main(count, seed).expect("so many cities can be made");
+    let answer = main(count, seed).expect("the number of cities is allowed");
     let without = nodes(count, seed).expect("the same");
     let (_, tour) = answer.split_once('\n').expect("the second line is the tour");
     let backwards: Vec<&str> = tour.split(' ').rev().collect();
@@ -122,7 +122,7 @@ fn a_known_tour_saves_paths_and_changes_no_answer() {
     assert_eq!((main(count, seed), plain(count, seed)), (Ok(answer.clone()), Ok(answer.clone())));
     let with = nodes(count, seed).expect("the same");
     assert!(with < without, "{with} of {without}");
-    // One that is worse than what is known anyway.
+    // A tour that is worse than the initial one.
     let orders: Vec<String> = (1..=40).map(|city| city.to_string()).collect();
     set_input("tour", format!("TOUR_SECTION\n{}", orders.join(" ")));
     assert_eq!((main(count, seed), nodes(count, seed)), (Ok(answer), Ok(without)));

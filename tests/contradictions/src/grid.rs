@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::{Asked, Found, is_over, list, number};
 
-/// What is told of the whole grid at about the same moment.
+/// The API's numbers of the whole grid at about the same moment.
 pub struct Told {
-    /// The newest runs, without what each host did.
+    /// The newest runs, without their rows by host.
     pub runs: Vec<Value>,
     hosts: Vec<Value>,
     status: Value,
@@ -17,7 +17,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// Asks; `None` when nobody answers.
+    /// Requests them; `None` without an answer.
     pub fn of(asked: &mut impl Asked) -> Option<Self> {
         let runs = list(&asked.json("/api/v1/runs?limit=1000")?).cloned().collect();
         let hosts = list(&asked.json("/api/v1/hosts")?).cloned().collect();
@@ -36,7 +36,7 @@ impl Told {
     }
 }
 
-/// Compares what was told at two moments.
+/// Compares the numbers of two moments.
 pub fn check(before: &Told, after: &Told, found: &mut Found) {
     check_hosts(after, found);
     check_states(after, found);
@@ -64,12 +64,7 @@ fn check_hosts(told: &Told, found: &mut Found) {
     found.at_most(of, ("busy workers in /metrics", busy), ("workers", threads));
     let came = told.metric("sateen_hosts_joined_total", "");
     let went = told.metric("sateen_hosts_gone_total", "");
-    found.same(
-        of,
-        "the number of hosts",
-        ("the list", count),
-        ("who joined and is not gone in /metrics", came - went),
-    );
+    found.same(of, "the number of hosts", ("the list", count), ("joined less gone in /metrics", came - went));
     for host in &told.hosts {
         let name = format!("host {}", host["name"]);
         found.at_most(&name, ("busy", number(host, "busy")), ("its threads", number(host, "threads")));
@@ -83,7 +78,7 @@ fn check_hosts(told: &Told, found: &mut Found) {
             found.say(format!("{name}: its state is {}, and by its other fields {state}", host["state"]));
         }
     }
-    // Hosts with runs begin and end work between two questions.
+    // Hosts with runs begin and end work between two requests.
     let lasting = ["paused", "away"].into_iter();
     let rest = ["working", "idle"].into_iter().filter(|_| told.runs.iter().all(is_over));
     for state in lasting.chain(rest) {
@@ -122,7 +117,7 @@ fn check_states(told: &Told, found: &mut Found) {
     }
 }
 
-/// What was done before this coordinator was started is not in its metrics, and runs that were deleted since are in no
+/// Work from before this coordinator's start is not in its metrics, and runs deleted since are in no
 /// list: counters do not fall.
 fn check_counters(before: &Told, after: &Told, found: &mut Found) {
     let over = after.runs.iter().filter(|run| is_over(run)).count() as f64;

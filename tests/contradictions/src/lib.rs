@@ -1,10 +1,10 @@
-//! Whether the numbers that people are told of a grid agree with one another: those of lists and pages of runs, of trees,
+//! Checks that the published numbers of a grid agree with one another: those of lists and pages of runs, of trees,
 //! timelines and charts, of hosts, of the status, and of `/metrics`.
 //!
-//! The rules take what the API answers, wherever that comes from: a coordinator that is asked over HTTP at the end of each
-//! cluster test, or one within a simulated history. What is asked for one after the other may be of different moments: of
-//! runs that are under way, a counter must lie between what it was before and what it is afterwards. What hosts have not
-//! told yet comes within a second, so a contradiction counts if it is there still some looks later.
+//! The rules use the API's answers, from any source: a coordinator that is asked over HTTP at the end of each
+//! cluster test, or one within a simulated history. Successive answers may be of different moments: for
+//! unfinished runs, a counter must lie between its values before and afterwards. Hosts report missing counts within a
+//! second, so a contradiction counts if it is still found some inspections later.
 
 mod grid;
 mod run;
@@ -15,21 +15,21 @@ use std::time::Duration;
 use sateen_protocol::RunState;
 use serde_json::Value;
 
-/// So many looks must show a contradiction, with that much time between two of them: hosts tell what they count
+/// Inspections that must find a contradiction, with a pause between two of them: hosts report their counts
 /// twice a second.
 const LOOKS: usize = 4;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(700);
-/// Runs that are looked at, the newest first.
+/// Maximum runs that are inspected, the newest first.
 const RUNS_MAX: usize = 8;
-/// Figures in seconds are rounded, and sums of them are, too.
+/// Tolerance for rounded figures in seconds and their sums.
 const ROUNDING_S: f64 = 1e-3;
 
 /// A coordinator that can be asked.
 pub trait Asked {
-    /// The JSON at a path of the API; `None` when nobody answers, or with anything but 200.
+    /// The JSON at a path of the API; `None` without an answer, or for any status except 200.
     fn json(&mut self, path: &str) -> Option<Value>;
 
-    /// All samples of `/metrics`; `None` when nobody answers.
+    /// All samples of `/metrics`; `None` without an answer.
     fn metrics(&mut self) -> Option<BTreeMap<String, f64>>;
 
     /// Lets time pass.
@@ -44,7 +44,7 @@ pub fn samples(text: &str) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// All that contradicts something else, in sentences with both numbers; nothing where nobody answers.
+/// All contradictions, in sentences with both numbers; none without an answer.
 pub fn contradictions(asked: &mut impl Asked) -> Vec<String> {
     let mut found = look(asked);
     for _ in 1..LOOKS {
@@ -53,7 +53,7 @@ pub fn contradictions(asked: &mut impl Asked) -> Vec<String> {
         }
         asked.wait(BETWEEN_LOOKS);
         let again = look(asked);
-        // The numbers may be others by now.
+        // The numbers may have changed since.
         found = again.into_iter().filter(|one| found.iter().any(|before| is_alike(before, one))).collect();
     }
     found
@@ -65,7 +65,7 @@ fn is_alike(one: &str, other: &str) -> bool {
     words(one) == words(other)
 }
 
-/// One look at everything.
+/// Inspects everything once.
 fn look(asked: &mut impl Asked) -> Vec<String> {
     let mut found = Found::default();
     let Some(before) = grid::Told::of(asked) else { return Vec::new() };
@@ -91,14 +91,15 @@ fn look(asked: &mut impl Asked) -> Vec<String> {
 struct Found(Vec<String>);
 
 impl Found {
-    /// Both are the same number.
+    /// Both numbers must be equal.
     fn same(&mut self, of: &str, what: &str, one: (&str, f64), other: (&str, f64)) {
         if (one.1 - other.1).abs() > ROUNDING_S * (1.0 + one.1.abs() * 1e-6) {
             self.say(format!("{of}: {what} is {} by {}, and {} by {}", one.1, one.0, other.1, other.0));
         }
     }
 
-    /// Both are the same number of nanoseconds, of which each is a number of seconds: what is added up is not rounded before.
+    /// Both must be the same number of nanoseconds; each is given in seconds, and terms are not rounded before they are
+    /// added.
     fn same_time(&mut self, of: &str, what: &str, one: (&str, f64), others: (&str, &[f64])) {
         let ns = |time_s: f64| (time_s * 1e9).round() as i128;
         let sum: i128 = others.1.iter().map(|time_s| ns(*time_s)).sum();
@@ -108,14 +109,14 @@ impl Found {
         }
     }
 
-    /// The first is no more than the second.
+    /// The first must not exceed the second.
     fn at_most(&mut self, of: &str, one: (&str, f64), other: (&str, f64)) {
         if one.1 > other.1 + ROUNDING_S {
             self.say(format!("{of}: {} is {}, which is more than {}, {}", one.0, one.1, other.0, other.1));
         }
     }
 
-    /// A counter that only grows was, is and has become so much.
+    /// The values of a growing counter must be in order: before, now, afterwards.
     fn between(&mut self, of: &str, what: &str, was: (&str, f64), is: (&str, f64), becomes: f64) {
         if is.1 + ROUNDING_S < was.1 || is.1 > becomes + ROUNDING_S {
             self.say(format!(
@@ -125,7 +126,7 @@ impl Found {
         }
     }
 
-    /// Nothing that is counted or measured is less than nothing.
+    /// No counted or measured number may be negative.
     fn not_negative(&mut self, of: &str, told: &Value) {
         match told {
             Value::Object(fields) => {
@@ -144,7 +145,7 @@ impl Found {
     }
 }
 
-/// A number of an object, 0 if it has none: what is not known yet is left out.
+/// A number of an object, 0 if it is missing, as unknown numbers are left out.
 fn number(of: &Value, name: &str) -> f64 {
     of[name].as_f64().unwrap_or_default()
 }
@@ -153,7 +154,7 @@ fn list(of: &Value) -> impl Iterator<Item = &Value> {
     of.as_array().into_iter().flatten()
 }
 
-/// Whether nothing can happen to a run any more, as the API shows it.
+/// Whether a run is finished, according to the API.
 pub fn is_over(run: &Value) -> bool {
     run["state"].as_str().and_then(RunState::parse).is_some_and(RunState::is_over)
 }
@@ -163,13 +164,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_are_alike_whatever_the_numbers() {
+    fn sentences_are_compared_without_their_numbers() {
         assert!(is_alike("run 7: jobs is 12 by the list", "run 7: jobs is 31.5 by the list"));
         assert!(!is_alike("run 7: jobs is 12 by the list", "run 7: jobs is 12 by the page"));
     }
 
     #[test]
-    fn what_differs_is_found_and_what_is_rounded_is_not() {
+    fn differences_beyond_rounding_are_found() {
         let mut found = Found::default();
         found.same("run 1", "work", ("one", 10.0004), ("other", 10.0));
         found.at_most("run 1", ("stolen", 3.0), ("executed", 3.0));

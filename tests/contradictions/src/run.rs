@@ -22,7 +22,7 @@ const JOBS: [&str; 13] = [
     "recorded",
     "aborted",
 ];
-/// Those that never fall: a job counts as executed until it turns out that nobody wants it.
+/// Counters that never fall. (`executed` may: a job counts as executed until it turns out to be unwanted.)
 const GROWING: [&str; 10] = [
     "spawned",
     "exposed",
@@ -35,24 +35,23 @@ const GROWING: [&str; 10] = [
     "adopted",
     "recorded",
 ];
-/// What a host may have done and not told when it went, or not told of what its workers did meanwhile, in seconds of each
-/// of its workers.
+/// Maximum unreported work, or unreported time of its workers, of a host that departed, in seconds per worker.
 const UNTOLD_S: f64 = 1.0;
 
-/// What people are told of a run.
+/// The published numbers of a run.
 pub struct Page {
     name: String,
-    /// As the run's own page has it, after the list was.
+    /// The run's own page, requested after the list.
     pub run: Value,
     details: Value,
     tree: Option<Value>,
     timeline: Option<Value>,
-    /// As it is after all that.
+    /// The page requested last.
     after: Value,
 }
 
 impl Page {
-    /// Asks for a run that is in the list; `None` if it is gone, or nobody answers.
+    /// Requests a run that is in the list; `None` if it is gone, or without an answer.
     pub fn of(asked: &mut impl Asked, listed: &Value) -> Option<Self> {
         let path = format!("/api/v1/runs/{}", listed["run"]);
         let mut get = |part: &str| asked.json(&format!("{path}{part}"));
@@ -65,7 +64,7 @@ impl Page {
         Some(Self { name, run, details, tree, timeline, after })
     }
 
-    /// Compares with what a list has afterwards.
+    /// Compares with a list requested afterwards.
     pub fn check_list(&self, listed: &Value, found: &mut Found) {
         let of = &self.name;
         if is_over(&self.run) {
@@ -93,7 +92,7 @@ impl Page {
         }
     }
 
-    /// Compares all with all.
+    /// Compares all numbers with one another.
     pub fn check(&self, found: &mut Found) {
         self.check_pages(found);
         self.check_jobs(found);
@@ -130,25 +129,25 @@ impl Page {
         let is = |name: &str| number(jobs, name);
         found.at_most(of, ("exposed", is("exposed")), ("spawned", is("spawned")));
         found.at_most(of, ("stolen from other sites", is("stolen_wide")), ("stolen", is("stolen")));
-        // A job that was lost is executed again, and spawned once; so is the one that a host gives back. What is stolen from a
-        // host that cannot tell anything is executed and told elsewhere, and its spawn is told later, or never.
+        // A lost job is executed again, but spawned once; so is a job that a host gives back. A job stolen from a host
+        // that cannot report anything is executed and reported elsewhere, and its spawn is reported later, or never.
         let untold = if self.is_all_told() { 0.0 } else { is("stolen") };
         let most = is("spawned") + is("lost") + is("given_back") + untold;
         found.at_most(of, ("executed", is("executed")), ("spawned, lost and given back", most));
         let losses = number(&self.run, "root_losses");
         if is("lost") == 0.0 && losses == 0.0 {
-            // What goes on below a job that was given back has no owner, who would count that it is lost with its host.
+            // A job below one that was given back has no owner that would count its loss with its host.
             if is("given_back") == 0.0 || !self.may_have_crashed() {
                 found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));
             }
-            // What is below a job that was given back may go on elsewhere.
+            // Jobs below one that was given back may continue elsewhere.
             if is("given_back") == 0.0 {
                 found.same(of, "adopted", ("its status", is("adopted")), ("what was lost", 0.0));
             }
         }
     }
 
-    /// Whether a host has crashed, as far as that is known.
+    /// Whether a host may have crashed.
     fn may_have_crashed(&self) -> bool {
         let events = || list(&self.details["events"]);
         let is_any = |kind: &str| events().any(|event| event["kind"] == kind);
@@ -156,10 +155,10 @@ impl Page {
         !are_all_kept || is_any("host_lost") || is_any("jobs_interrupted") || is_any("coordinator_restarted")
     }
 
-    /// Whether all hosts have told all that they counted. Before the end that is not known: a link that is slow, or dead in
-    /// one direction, may still seem to be open.
+    /// Whether all hosts have reported all their counts. Before the end that is unknown: a link that is slow, or dead
+    /// in one direction, may still seem to be open.
     fn is_all_told(&self) -> bool {
-        // What a host had not told when it crashed was done again, unless the run came to nothing.
+        // Work that a host had not reported when it crashed was done again, unless the run failed.
         let are_all_there = || list(&self.run["by_host"]).all(|host| host["there"] == true);
         self.run["counted"] == "final" && (self.run["state"] == "done" || are_all_there())
     }
@@ -212,7 +211,7 @@ impl Page {
                 ("its status", work),
                 ("what is in the answer and what is lost", answer + lost),
             );
-            // What was done again was lost before, or its host had no time to tell of it.
+            // Work done again was lost before, or its host had no time to report it.
             let gone = list(&run["by_host"]).filter(|host| host["there"] == false);
             let untold: f64 = gone.map(|host| UNTOLD_S * number(host, "workers").max(1.0)).sum();
             let losses = number(&run["jobs"], "lost") + number(run, "root_losses");
@@ -242,7 +241,7 @@ impl Page {
         } else {
             found.at_most(of, ("redone in its tree", redone), ("redone on its page", by_page(&self.after)));
         }
-        // An orphan that is adopted counts once its result has come, and may be lost before.
+        // An adopted orphan counts once its result has arrived, and may be lost before.
         let reused = number(&self.after["jobs"], "reused");
         found.at_most(of, ("reused in its tree", nodes(&["reused"])), ("its page", reused));
         if !is_over(&self.run) {
@@ -284,7 +283,7 @@ impl Page {
             computed_s += sum(&kinds[0]) + sum(&kinds[1]);
             recovered_s += sum(&kinds[1]);
         }
-        // Nobody gets more processor time than there is.
+        // No worker gets more processor time than there is.
         let slack_s = UNTOLD_S * f64::max(rows, list(&self.run["by_host"]).count() as f64 + 1.0);
         let work = number(&self.run, "work_s");
         let told = ("time in which its timeline's workers computed", computed_s + slack_s);
@@ -301,10 +300,10 @@ impl Page {
             let ends = f64::from(u8::from(is_over(&self.details["run"])));
             found.same(of, "ends", ("its events", count("ended")), ("its state", ends));
         }
-        // One event may be that of several jobs.
+        // One event may stand for several jobs.
         let reused = number(&self.after["jobs"], "reused");
         found.at_most(of, ("reused in its events", count("reused")), ("its page", reused));
-        // Of very many only the newest are kept, and the last half second before a coordinator is killed is not saved.
+        // Only the newest events are kept, and the last half second before a coordinator is killed is not saved.
         let are_all = self.details["is_kept"] == true && count("submitted") > 0.0;
         let (told, lost) = (number(&self.details["run"], "root_losses"), count("root_lost"));
         if are_all && count("coordinator_restarted") == 0.0 {
@@ -323,7 +322,7 @@ impl Page {
                 found.at_most(&name, ("busy workers", *busy), ("workers", workers + 10.0 * ROUNDING_S));
             }
         }
-        // Nobody runs more jobs than there are.
+        // No more jobs are run than there are.
         let at: Vec<Option<f64>> = of_kind("t_ms");
         let rates = of_kind("jobs_per_s");
         let mut ran = 0.0;

@@ -1,4 +1,4 @@
-//! The coordinator's machine, told anything.
+//! The coordinator's machine, with any inputs.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

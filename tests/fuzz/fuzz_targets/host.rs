@@ -1,4 +1,4 @@
-//! A host's machine, told anything.
+//! A host's machine, with any inputs.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

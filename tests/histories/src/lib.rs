@@ -1,9 +1,9 @@
-//! Simulated histories whose coordinator is what people see.
+//! Simulated histories with the real coordinator, as its users see it.
 //!
-//! A seed derives a grid and what is done to it, as in [`sateen_simulator`]. Beside the coordinator's machine that the
-//! simulated hosts deal with, the real driver of the coordinator runs, with its store, its chronicles and its API, in the
-//! same virtual time: all that the machine is told is told to it as well. At random moments and at the end, all that the
-//! API says is compared by the rules of cluster tests ([`sateen_contradictions`]).
+//! A seed derives a grid and its faults, as in [`sateen_simulator`]. In parallel with the coordinator's machine that
+//! the simulated hosts talk to, the coordinator's real driver runs, with its store, its chronicles and its API, in the
+//! same virtual time: it receives all inputs of the machine as well. At random moments and at the end, everything that
+//! the API reports is compared by the rules of cluster tests ([`sateen_contradictions`]).
 
 mod people;
 pub mod sweep;
@@ -18,30 +18,30 @@ use people::People;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
-/// Moments of the time in which faults may happen at which people look.
+/// Inspections during the phase of faults.
 const LOOKS: usize = 6;
-/// A run that is not over so long after the last fault is not waited for: whether runs end is a law of the simulator's.
+/// Maximum wait for a run after the last fault: whether runs end is checked by a law of the simulator.
 const PATIENCE_NS: u64 = 120 * S;
-/// After the end of the last run, what hosts counted of it becomes final, and the grid comes to rest.
+/// Time after the end of the last run in which its counts become final, and the grid becomes idle.
 const REST_NS: u64 = 20 * S;
 
-/// What became of a history.
+/// The outcome of a history.
 #[derive(Debug, Default)]
 pub struct History {
-    /// What people were told that contradicts something else, or what broke down.
+    /// Contradictions, or failures.
     pub contradictions: Vec<String>,
-    /// How many runs they saw.
+    /// The number of runs inspected.
     pub runs: usize,
-    /// How often they looked and were answered.
+    /// The number of inspections that were answered.
     pub looks: usize,
-    /// How often the coordinator was started.
+    /// The number of starts of the coordinator.
     pub starts: u32,
-    /// When it was over, in virtual seconds.
+    /// Its end, in virtual seconds.
     pub end_s: f64,
 }
 
-/// The faults of histories: all families but disks, as the coordinator's disk is a real one here, and blips, which are only
-/// on their own.
+/// The faults of histories: all families except disks, as the coordinator's disk is real here, and blips, which are
+/// never combined with others.
 pub fn families() -> Vec<Family> {
     Family::ALL.iter().copied().filter(|family| *family != Family::Disks).collect()
 }
@@ -51,12 +51,12 @@ pub fn run(seed: u64) -> History {
     run_with(seed, &families())
 }
 
-/// Runs a seed with faults of these families, beside those that each seed has.
+/// Runs a seed with faults of these families, in addition to those of every seed.
 pub fn run_with(seed: u64, families: &[Family]) -> History {
     play(seed, families, false).0
 }
 
-/// Runs a seed and writes down all that happens in it, what people are told that contradicts something else as well.
+/// Runs a seed and logs everything that happens in it, including contradictions.
 pub fn trace(seed: u64) -> (History, Vec<String>) {
     play(seed, &families(), true)
 }
@@ -85,15 +85,15 @@ fn play(seed: u64, families: &[Family], is_traced: bool) -> (History, Vec<String
     people.go_on(calm_at, |_| false);
     people.look();
     people.go_on(patience, World::is_over);
-    // As soon as all is over, and when nobody has anything more to say.
+    // As soon as all runs are over, and when the grid is idle.
     people.look();
     people.go_on(Time(people.now().0 + REST_NS), |_| false);
     people.look();
     people.end()
 }
 
-/// An empty folder, in memory where the system has a file system there: what is on the disk after a power cut is not what
-/// this is about.
+/// An empty folder, in memory if the system has a file system there: histories do not test the disk's contents after a
+/// power cut.
 fn folder() -> std::io::Result<TempDir> {
     const IN_MEMORY: &str = "/dev/shm";
     match tempfile::tempdir_in(IN_MEMORY) {

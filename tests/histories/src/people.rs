@@ -1,4 +1,4 @@
-//! The coordinator that people see, beside the one that hosts deal with.
+//! The coordinator that users see, in parallel with the machine that hosts talk to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use crate::History;
 
-/// A history is given up when it has this number of contradictions.
+/// A history ends after this number of contradictions.
 const CONTRADICTIONS_MAX: usize = 20;
 
-/// A simulated grid, and its coordinator as people see it.
+/// A simulated grid, and its coordinator as users see it.
 pub struct People {
     world: World,
     record: Record,
@@ -50,7 +50,7 @@ impl People {
         self.world.now
     }
 
-    /// Goes on until a moment, or until `is_enough`; false if something broke down before.
+    /// Continues until a moment, or until `is_enough`; false if something failed before.
     pub fn go_on(&mut self, until: Time, is_enough: impl Fn(&World) -> bool) -> bool {
         while !is_enough(&self.world) {
             if self.history.contradictions.len() >= CONTRADICTIONS_MAX {
@@ -77,11 +77,11 @@ impl People {
         }
     }
 
-    /// Tells the coordinator what the machine was told.
+    /// Passes the machine's inputs to the coordinator.
     fn follow(&mut self) {
         let told = std::mem::take(&mut *self.record.borrow_mut());
         for (now, told) in told {
-            self.write(now, || format!("the coordinator is told: {told:?}"));
+            self.write(now, || format!("input of the coordinator: {told:?}"));
             if let Err(error) = self.tell(now, told) {
                 self.say(format!("the coordinator's folder cannot be used: {error}"));
             }
@@ -103,7 +103,7 @@ impl People {
             told => told,
         };
         let Some(coordinator) = &mut self.coordinator else {
-            self.say("a coordinator that is down was told something".to_owned());
+            self.say("a coordinator that is down received an input".to_owned());
             return Ok(());
         };
         match told {
@@ -112,7 +112,7 @@ impl People {
                 let is_it = coordinator.submit(now, *spec) == Some(run);
                 self.history.runs += 1;
                 if !is_it {
-                    self.say(format!("run {run} has another number for people"));
+                    self.say(format!("run {run} has a different number for users"));
                 }
             }
             Told::Cancelled(run) => coordinator.cancel(now, run),
@@ -128,7 +128,7 @@ impl People {
         Ok(())
     }
 
-    /// Compares all that people are told with one another.
+    /// Compares all published numbers with one another.
     pub fn look(&mut self) {
         self.check_machines();
         self.has_answered = false;
@@ -139,20 +139,20 @@ impl People {
         }
     }
 
-    /// Both machines must have come to the same, or what people see is another history than that of the hosts.
+    /// Both machines must have reached the same state; otherwise users see a different history than the hosts.
     fn check_machines(&mut self) {
         let (Some(coordinator), Some(machine)) = (&self.coordinator, &self.world.server.machine) else {
             return;
         };
         let (seen, real) = (standing(coordinator.machine()), standing(machine));
         if seen != real {
-            self.say(format!("people see {seen:?}, and hosts deal with {real:?}"));
+            self.say(format!("users see {seen:?}, and hosts see {real:?}"));
         }
     }
 
     fn say(&mut self, what: String) {
         let at_s = self.world.now.0 as f64 / 1e9;
-        self.write(self.world.now, || format!("people see: {what}"));
+        self.write(self.world.now, || format!("users see: {what}"));
         self.history.contradictions.push(format!("{what} (at {at_s:.3} s)"));
     }
 
@@ -162,7 +162,7 @@ impl People {
         }
     }
 
-    /// What became of all that, and what was written down of it.
+    /// The outcome, and the log.
     pub fn end(mut self) -> (History, Vec<String>) {
         self.history.end_s = self.world.now.0 as f64 / 1e9;
         (self.history, self.world.log.unwrap_or_default())
@@ -194,7 +194,7 @@ impl Asked for People {
 }
 
 impl People {
-    /// Nobody answers while the coordinator is down or held up.
+    /// There is no answer while the coordinator is down or stalled.
     fn get(&mut self, path: &str) -> Option<(u16, String)> {
         if self.world.server.waiting.is_some() {
             return None;

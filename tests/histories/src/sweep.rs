@@ -5,7 +5,7 @@ use sateen_simulator::sweep::{sum_of, unwound};
 
 use crate::{History, run_with};
 
-/// What many histories showed.
+/// The outcomes of many histories.
 #[derive(Debug, Default)]
 pub struct Swept {
     /// Contradictions, each with its seed.

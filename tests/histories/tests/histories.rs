@@ -1,14 +1,14 @@
-//! Nothing that people are told of a simulated history contradicts anything else. `SATEEN_HISTORIES` is the number of
-//! histories, `SATEEN_FIRST_HISTORY` the first of them; `SATEEN_HISTORY` runs that one alone.
+//! The published numbers of simulated histories do not contradict one another. `SATEEN_HISTORIES` is the number of
+//! histories, `SATEEN_FIRST_HISTORY` the first of them; `SATEEN_HISTORY` runs a single one.
 
 use sateen_histories::sweep::sweep;
 use sateen_histories::{families, run};
 
-/// As many as take no more than a minute on two cores.
+/// A number that takes at most a minute on two cores.
 const HISTORIES: u64 = 50;
 
 #[test]
-fn people_are_told_nothing_that_contradicts_itself() {
+fn published_numbers_do_not_contradict_one_another() {
     if let Some(seed) = number("SATEEN_HISTORY") {
         let history = run(seed);
         eprintln!("{history:#?}");
@@ -24,21 +24,21 @@ fn people_are_told_nothing_that_contradicts_itself() {
     let swept = sweep(first, histories, &families());
     let found = swept.contradictions.join("\n");
     assert!(found.is_empty(), "run one alone with SATEEN_HISTORY=…\n{found}");
-    // They were looked at, and the coordinator was started again in some.
+    // They were inspected, and in some the coordinator was started again.
     assert!(swept.runs as u64 >= histories && swept.looks as u64 >= 5 * histories, "{swept:?}");
     assert!(histories < HISTORIES || swept.restarts > 0, "{swept:?}");
 }
 
-/// The end of its run is saved, and what is taken down of it is not, when the coordinator crashes.
+/// When the coordinator crashes, the run's end is saved, but its chronicle is not.
 #[test]
 fn a_run_that_ended_just_before_a_crash_has_ended_in_its_chronicle() {
     let contradictions = run(156).contradictions;
     assert!(contradictions.is_empty(), "{}", contradictions.join("\n"));
 }
 
-/// One or two of each kind that contradicted themselves; `tests/README.md` says why.
+/// One or two of each kind of former contradiction; `tests/README.md` explains them.
 #[test]
-fn histories_that_contradicted_themselves_do_so_no_more() {
+fn former_contradictions_do_not_return() {
     for seed in
         [7, 33, 59, 81, 185, 256, 273, 314, 366, 747, 915, 959, 5000426, 5000606, 7000518, 7000653, 7000995]
     {

@@ -5,20 +5,20 @@ use sateen_protocol::message::ToCoordinator;
 use sateen_protocol::{Entry, GridId, RunId, RunSpec, RunState, Time};
 use serde::{Deserialize, Serialize};
 
-/// The bound on each run's table; small, so that it is met.
+/// The bound on each run's table; small, so that it is reached.
 pub const TABLE_BYTES_MAX: usize = 1 << 16;
 
-/// What a coordinator is made of: its runs with their entries.
+/// The initial state of a coordinator: its runs with their entries.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Start {
-    /// For its dice.
+    /// Its random seed.
     pub seed: u64,
-    /// How many others each host knows; not part of a record.
+    /// The number of others that each host knows; not part of a record.
     #[serde(skip, default = "usual_circle")]
     pub circle: Circle,
-    /// It ran before.
+    /// Whether it ran before.
     pub restarted: bool,
-    /// What it has stored.
+    /// Its stored runs.
     pub runs: Vec<(RunId, RunSpec, RunState, Vec<Entry>)>,
 }
 
@@ -48,7 +48,7 @@ impl Start {
     }
 }
 
-/// All that the coordinator's machine can be told.
+/// All inputs of the coordinator's machine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "one for each method of the machine")]
 pub enum Input {
@@ -63,7 +63,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// Tells the machine; what a command answers.
+    /// Passes it to the machine; returns a command's answer.
     ///
     /// # Errors
     /// When the machine refuses the command.
@@ -97,14 +97,14 @@ impl Input {
     }
 }
 
-/// Tells a coordinator what `bytes` say; gives how much came of it.
+/// Drives a coordinator with the inputs in `bytes`; returns the number of outputs.
 pub fn drive(mut bytes: &[u8]) -> u64 {
     let Some(start) = crate::next::<Start>(&mut bytes) else { return 0 };
     let mut now = Time::default();
     let mut coordinator = start.coordinator(now);
     let mut outputs = drain(&mut coordinator) as u64;
     while let Some((passed_ns, input)) = crate::next::<(u64, Input)>(&mut bytes) {
-        // An hour at most, so that time does not come to an end.
+        // An hour at most, so that the clock does not overflow.
         now = Time(now.0.saturating_add(passed_ns.min(3_600_000_000_000)));
         let is_timeout = matches!(input, Input::Timeout);
         let size = size(&coordinator) + postcard::to_allocvec(&input).map_or(0, |bytes| bytes.len());
@@ -127,14 +127,14 @@ fn drain(coordinator: &mut Coordinator) -> usize {
     transmits + commands + events
 }
 
-/// What outputs may be proportional to: each departure is told to each host.
+/// The size to which outputs may be proportional: each departure is announced to each host.
 fn size(coordinator: &Coordinator) -> usize {
     let hosts = coordinator.hosts().count() + 1;
     let entries: usize = coordinator.runs().map(|run| run.table().0).sum();
     hosts * (hosts + coordinator.runs().count() + entries + 1)
 }
 
-/// A timer that has gone off does not go off again at the same time for ever: each time, less is left to be done.
+/// A timer must not fire again at the same time for ever: each time, less work must be left.
 fn check_timers(coordinator: &mut Coordinator, now: Time) -> u64 {
     let mut outputs = 0;
     while let Some((_, why)) = coordinator.poll_timeout().filter(|(time, _)| *time <= now) {
@@ -142,7 +142,7 @@ fn check_timers(coordinator: &mut Coordinator, now: Time) -> u64 {
         coordinator.handle_timeout(now);
         outputs += drain(coordinator) as u64;
         let after = coordinator.backlog(now);
-        assert!(after < before, "a timer is due and nothing is done: {why}; {after:?} is left of {before:?}");
+        assert!(after < before, "a timer is due and no work is done: {why}; {after:?} is left of {before:?}");
     }
     outputs
 }

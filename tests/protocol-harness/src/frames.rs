@@ -1,17 +1,17 @@
-//! The frame decoder: any bytes either are messages or are refused, and messages survive being encoded.
+//! The frame decoder: any bytes are either decoded to messages or refused, and messages survive encoding.
 
 use sateen_protocol::codec::{Decoder, PROTOCOL_VERSION, encode};
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Reads `bytes` as frames, each behind its length in two bytes, in all three directions; gives how many
-/// messages there were.
+/// Reads `bytes` as frames, each preceded by its length in two bytes, in all three directions; returns the number of
+/// messages.
 pub fn drive(bytes: &[u8]) -> u64 {
     read::<PeerMessage>(bytes) + read::<ToHost>(bytes) + read::<ToCoordinator>(bytes)
 }
 
-/// A frame of an earlier version is taken for one of this, so that a corpus outlives versions.
+/// Treats a frame of an earlier version as one of this version, so that a corpus outlives versions.
 fn of_this_version(frame: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     if let Some(version) = frame.first_mut().filter(|version| **version <= PROTOCOL_VERSION) {
@@ -31,7 +31,7 @@ fn read<M: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(mut bytes
         read += messages.len() as u64;
         for message in messages {
             let mut again = Decoder::default();
-            let frames = encode(&message).expect("what came in a frame fits into frames");
+            let frames = encode(&message).expect("a message from a frame fits into frames");
             let copies: Vec<M> =
                 frames.iter().flat_map(|frame| again.decode(frame).expect("sound")).collect();
             assert_eq!(copies, [message]);

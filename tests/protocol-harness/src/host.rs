@@ -11,17 +11,17 @@ use sateen_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The bound on each run's table; small, so that it is met.
+/// The bound on each run's table; small, so that it is reached.
 pub const TABLE_BYTES_MAX: usize = 1 << 16;
 
-/// What a host is made of.
+/// The initial state of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Start {
     /// Its name and its site.
     pub name: String,
     /// See the name.
     pub site: String,
-    /// For its dice.
+    /// Its random seed.
     pub seed: u64,
 }
 
@@ -39,7 +39,7 @@ impl Start {
     }
 }
 
-/// All that a host's machine can be told.
+/// All inputs of a host's machine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "one for each method of the machine")]
 pub enum Input {
@@ -83,7 +83,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// A notice as an input.
+    /// Converts a notice to an input.
     pub fn notice(run: RunId, notice: Notice) -> Self {
         match notice {
             Notice::Idle(workers) => Self::Idle(run, u32::try_from(workers).unwrap_or(u32::MAX)),
@@ -97,7 +97,7 @@ impl Input {
             }
             Notice::Shared { object, replica } => {
                 let base = replica.with(|place| place.as_ref().map(|replica| replica.snapshot().base));
-                Self::Shared(run, object, base.expect("what was created has a replica"))
+                Self::Shared(run, object, base.expect("a created object has a replica"))
             }
             Notice::Updated { object, bytes, .. } => Self::Updated(run, object, bytes),
             Notice::Opened { object, .. } => Self::Opened(run, object),
@@ -116,7 +116,7 @@ impl Input {
         }
     }
 
-    /// Tells the machine.
+    /// Passes it to the machine.
     pub fn tell(self, host: &mut Host, now: Time) {
         match self {
             Self::Timeout => host.handle_timeout(now),
@@ -181,14 +181,14 @@ impl Input {
     }
 }
 
-/// Tells a host what `bytes` say; gives how much came of it.
+/// Drives a host with the inputs in `bytes`; returns the number of outputs.
 pub fn drive(mut bytes: &[u8]) -> u64 {
     let Some(start) = crate::next::<Start>(&mut bytes) else { return 0 };
     let mut now = Time::default();
     let mut host = start.host(now);
     let mut outputs = 0;
     while let Some((passed_ns, input)) = crate::next::<(u64, Input)>(&mut bytes) {
-        // An hour at most, so that time does not come to an end.
+        // An hour at most, so that the clock does not overflow.
         now = Time(now.0.saturating_add(passed_ns.min(3_600_000_000_000)));
         let is_timeout = matches!(input, Input::Timeout);
         let size = size(&host) + postcard::to_allocvec(&input).map_or(0, |bytes| bytes.len());
@@ -204,7 +204,7 @@ pub fn drive(mut bytes: &[u8]) -> u64 {
     outputs
 }
 
-/// Chunks of parcels that are taken at once.
+/// Maximum chunks of parcels that are taken at once.
 const BULK_MAX: usize = 16;
 
 fn drain(host: &mut Host) -> usize {
@@ -216,7 +216,7 @@ fn drain(host: &mut Host) -> usize {
     transmits + commands + events + bulk
 }
 
-/// What outputs may be proportional to.
+/// The size to which outputs may be proportional.
 fn size(host: &Host) -> usize {
     let of_run = |run: RunId| {
         let (held, lent) = host.held_and_lent(run);
@@ -227,7 +227,7 @@ fn size(host: &Host) -> usize {
         + host.runs().into_iter().map(of_run).sum::<usize>()
 }
 
-/// A timer that has gone off does not go off again at the same time for ever.
+/// A timer must not fire again at the same time for ever.
 fn check_timers(host: &mut Host, now: Time) -> u64 {
     let mut outputs = 0;
     for _ in 0..8 {
@@ -238,7 +238,7 @@ fn check_timers(host: &mut Host, now: Time) -> u64 {
         outputs += drain(host) as u64;
     }
     let (time, why) = host.poll_timeout().expect("it was there a moment ago");
-    assert!(time > now, "a timer is due again and again: {why}");
+    assert!(time > now, "a timer is due repeatedly: {why}");
     outputs
 }
 

@@ -1,11 +1,11 @@
-//! The machines of protocol, driven from bytes.
+//! The protocol's machines, driven from bytes.
 //!
-//! All that a machine can be told is an enum that can be encoded ([`host::Input`],
-//! [`coordinator::Input`]), so any bytes are a sequence of inputs with the time that passes before each.
-//! Fuzz targets (`tests/fuzz/`) run such sequences; their corpus comes from the stories, which tell their
-//! machines everything in this way. After every input the outputs are drained and the laws checked that
+//! All inputs of a machine are an enum that can be encoded ([`host::Input`],
+//! [`coordinator::Input`]), so any bytes are a sequence of inputs, each with the time that passes before it.
+//! Fuzz targets (`tests/fuzz/`) run such sequences; their corpus comes from the stories, which drive their
+//! machines in this way. After every input, the outputs are drained and the laws are checked that
 //! must hold whatever others do: no panic, no more output than the state accounts for, tables within
-//! their bounds, no timer that is due again at once without less being left to be done.
+//! their bounds, no timer that is due again at once unless less work is left.
 
 pub mod coordinator;
 pub mod frames;
@@ -14,15 +14,15 @@ pub mod record;
 
 use serde::de::DeserializeOwned;
 
-/// Drives all machines from the same bytes; exported so that the wasm module contains all of protocol.
+/// Drives all machines from the same bytes; exported so that the wasm module contains the whole protocol.
 #[unsafe(no_mangle)]
 pub extern "C" fn drive(length: u32) -> u64 {
     let bytes: Vec<u8> = (0..length).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     frames::drive(&bytes) + host::drive(&bytes) + coordinator::drive(&bytes)
 }
 
-/// The next value in `bytes`; what cannot be read is passed over, a byte at a time, so that a mutated
-/// sequence stays one.
+/// The next value in `bytes`; unreadable bytes are skipped one at a time, so that a mutated
+/// sequence remains a sequence.
 fn next<T: DeserializeOwned>(bytes: &mut &[u8]) -> Option<T> {
     while !bytes.is_empty() {
         match postcard::take_from_bytes(bytes) {

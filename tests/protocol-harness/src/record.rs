@@ -1,4 +1,4 @@
-//! Writing down what a machine was told, so that it can be told again.
+//! Records a machine's inputs, so that they can be replayed.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record that begins with what the machine was made of.
+    /// A record that begins with the machine's initial state.
     pub fn new<S: Serialize>(start: &S) -> Self {
         let mut record = Self::default();
         record.push(start);
@@ -25,11 +25,11 @@ impl Record {
     }
 
     fn push<S: Serialize>(&mut self, value: &S) {
-        // Encoding into memory fails only where a type cannot be encoded, which no input's is.
+        // Encoding into memory fails only for types that cannot be encoded, which no input is.
         self.bytes.extend(postcard::to_allocvec(value).unwrap_or_default());
     }
 
-    /// What was written.
+    /// The encoded record.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -2,12 +2,12 @@
 
 use crate::families::Family;
 
-/// What they have in common.
+/// Their common arguments.
 #[derive(Debug)]
 pub struct Arguments {
-    /// How many seeds.
+    /// The number of seeds.
     pub seeds: u64,
-    /// The first of them.
+    /// The first seed.
     pub first: u64,
     /// Faults of these families occur.
     pub families: Vec<Family>,
@@ -16,11 +16,11 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Reads `words`. Without `--faults`, these families are taken; `takes` says whether the program has a flag that others
-    /// have not.
+    /// Reads `words`. Without `--faults`, these families are used; `takes` says whether the program has a flag that
+    /// others lack.
     ///
     /// # Errors
-    /// A word that is none of these, or whose value is wrong, in a sentence.
+    /// An unknown word, or a wrong value, in a sentence.
     pub fn parse(
         mut words: impl Iterator<Item = String>,
         families: Vec<Family>,
@@ -30,7 +30,7 @@ impl Arguments {
         while let Some(word) = words.next() {
             let mut number = || {
                 let number = words.next().and_then(|text| text.parse().ok());
-                number.ok_or_else(|| format!("{word} takes a number"))
+                number.ok_or_else(|| format!("{word} needs a number"))
             };
             match word.as_str() {
                 "--json" => arguments.is_json = true,
@@ -38,7 +38,7 @@ impl Arguments {
                 "--first" => arguments.first = number()?,
                 "--faults" => {
                     arguments.families = Family::parse(&words.next().unwrap_or_default())
-                        .map_err(|name| format!("no family of faults is called {name:?}"))?;
+                        .map_err(|name| format!("there is no family of faults {name:?}"))?;
                 }
                 other if takes(other) => {}
                 other => return Err(format!("unknown argument {other:?}")),

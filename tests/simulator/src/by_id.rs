@@ -1,11 +1,11 @@
-//! Maps by a host's id, of which no order is ever asked.
+//! Maps by a host's id whose order is never used.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use sateen_protocol::HostId;
 
-/// A map that is read at every message and never walked: its order would not be that of the seed.
+/// A map that is read at every message and never iterated, as its order would not follow from the seed.
 #[derive(Debug)]
 pub struct ById<V>(HashMap<HostId, V, BuildHasherDefault<Drawn>>);
 
@@ -16,28 +16,28 @@ impl<V> Default for ById<V> {
 }
 
 impl<V: Copy> ById<V> {
-    /// What belongs to a host.
+    /// The value of a host.
     pub fn get(&self, host: HostId) -> Option<V> {
         self.0.get(&host).copied()
     }
 
-    /// This belongs to it now.
+    /// Sets a host's value.
     pub fn insert(&mut self, host: HostId, value: V) {
         self.0.insert(host, value);
     }
 
-    /// Nothing does.
+    /// Removes a host's value.
     pub fn remove(&mut self, host: HostId) {
         self.0.remove(&host);
     }
 
-    /// Nothing belongs to anybody.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 }
 
-/// Ids are drawn at random, and as good as hashed.
+/// Ids are drawn at random, so they need no hashing.
 #[derive(Debug, Default)]
 struct Drawn(u64);
 

@@ -1,6 +1,6 @@
-//! A running digest of everything that happens, by which two runs of one seed are compared.
+//! A running digest of everything that happens, used to compare two runs of one seed.
 
-/// FNV-1a over words, with a final mix: cheap, and enough to tell traces apart that nobody forges.
+/// FNV-1a over words, with a final mix: cheap, and sufficient as nobody forges traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(u64);
 

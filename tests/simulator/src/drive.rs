@@ -1,4 +1,4 @@
-//! The drivers of both machines: drain what they want, do it, tell them what came of it.
+//! The drivers of both machines: they drain commands, execute them, and report the outcomes.
 
 use std::rc::Rc;
 
@@ -16,11 +16,11 @@ use crate::process::Input;
 use crate::runtime::Object;
 use crate::world::{VIOLATIONS_MAX, World, retire};
 
-/// A machine that is told so many things without time passing turns in circles.
+/// Maximum inputs of a machine without time passing; more mean an endless loop.
 const TURNS_MAX: usize = 100_000;
 
 impl World {
-    /// Does all that a host wants, and tells it what follows, one thing at a time.
+    /// Executes all commands of a host, and reports the consequences to it, one at a time.
     pub(crate) fn settle_host(&mut self, index: ProcessIndex) {
         let now = self.now;
         let local = self.processes[index as usize].clock.read(now);
@@ -28,7 +28,7 @@ impl World {
         loop {
             turns += 1;
             if turns > TURNS_MAX {
-                self.violations.push(format!("host {index} does not come to rest"));
+                self.violations.push(format!("host {index} does not become idle"));
                 self.violations.resize(VIOLATIONS_MAX, String::new());
                 break;
             }
@@ -73,7 +73,7 @@ impl World {
             if self.log.is_some()
                 && let Some(input) = &input
             {
-                self.write(|| format!("host {index} is told {input:?}"));
+                self.write(|| format!("input of host {index}: {input:?}"));
             }
             let process = &mut self.processes[index as usize];
             match input {
@@ -260,7 +260,7 @@ impl World {
         }
     }
 
-    /// Does all that the coordinator wants.
+    /// Executes all commands of the coordinator.
     pub(crate) fn settle_coordinator(&mut self) {
         let now = self.now;
         loop {
@@ -317,7 +317,7 @@ impl World {
                 {
                     self.server.links.remove(host);
                 }
-                // The driver's own end is closed at once, and it says so.
+                // The driver's own end is closed at once, and the machine is notified.
                 if let Some(machine) = &mut self.server.machine {
                     machine.handle_closed(now, link);
                 }
@@ -352,7 +352,7 @@ impl World {
             HostEvent::Adopted(..) => "a redone job was adopted",
             HostEvent::Orphaned(..) => "an orphan was left",
             HostEvent::UpdatesLost(run, object, _) => {
-                // Nobody can have them any more, whoever had them a moment ago.
+                // No host can have them any more, even those that had them a moment ago.
                 self.replicas = Watched::default();
                 if let Some(portion) = self.processes[index as usize].runtime.portions.get_mut(run) {
                     portion.forget_lost_updates(*object);
@@ -393,7 +393,7 @@ impl World {
                 self.violations.push(format!("{by} says of {host}: {reason}"));
             }
             Event::Unready(run, host, reason) => {
-                // A host that is gone by now may have been unable.
+                // A host that has departed meanwhile may have been unable.
                 let index = self.directory.get(*host);
                 if index.is_none_or(|index| self.processes[index as usize].unable.contains(run)) {
                     return self.sometimes.hit("the coordinator heard that a host cannot take part");

@@ -1,4 +1,4 @@
-//! The heap of what is to happen, by time and then in the order in which it was scheduled.
+//! The heap of future events, ordered by time and then by the order of scheduling.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,16 +14,16 @@ use crate::pipes::Pipe;
 /// The index of a host's process; one that starts again gets a new one.
 pub type ProcessIndex = u32;
 
-/// What happens at a moment. An event may find that its reason is gone; it is then nothing.
+/// An event. If its reason is gone when it is due, it does nothing.
 #[derive(Debug)]
 pub enum Event {
-    /// A worker has done its stretch of work.
+    /// A worker has finished its stretch of work.
     Worker {
-        /// Whose.
+        /// The host's process.
         process: ProcessIndex,
-        /// Which.
+        /// The worker.
         worker: u32,
-        /// Which of its stretches.
+        /// The stretch's number.
         generation: u32,
     },
     /// The timer of a host's machine.
@@ -34,7 +34,7 @@ pub enum Event {
     ToHost(ProcessIndex, LinkId, Box<ToHost>),
     /// A message arrives at the coordinator.
     ToCoordinator(LinkId, Box<ToCoordinator>),
-    /// A frame arrives at the coordinator that is to be passed on.
+    /// A frame arrives at the coordinator that it must relay.
     Relay(LinkId, HostId, Box<PeerMessage>),
     /// A message of a peer arrives at a host.
     Peer(ProcessIndex, HostId, Route, Box<PeerMessage>),
@@ -48,7 +48,7 @@ pub enum Event {
     CoordinatorClosed(LinkId),
     /// A host has loaded a run's app.
     Loaded(ProcessIndex, RunId),
-    /// What waits at a link may be written.
+    /// Messages that wait at a link may be written.
     Pump(Pipe),
     /// A host notices that its direct link to a peer broke, and has another way to it.
     RouteLost(ProcessIndex, HostId),
@@ -63,7 +63,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Which way it goes over a link, if it does.
+    /// Its direction over a link, if any.
     pub fn way(&self) -> Way {
         match self {
             Self::ToCoordinator(..) | Self::Relay(..) | Self::CoordinatorClosed(_) => Way::Up,
@@ -72,19 +72,19 @@ impl Event {
     }
 }
 
-/// How a message of a peer comes.
+/// The route of a peer's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// Over a link of the two, which was dialled to somebody of this name and ends with it.
+    /// Over a direct link, which was dialled to a host with this id and ends with it.
     Direct(HostId),
-    /// It was passed on over this link.
+    /// Relayed over this link.
     Relay(LinkId),
 }
 
-/// What ends something that a fault began.
+/// Ends a fault.
 #[derive(Debug, Clone)]
 pub enum Undo {
-    /// The process goes on.
+    /// The process continues.
     Thaw(ProcessIndex),
     /// A new process starts on the store of this one.
     Restart(ProcessIndex),
@@ -94,7 +94,7 @@ pub enum Undo {
     RestartCoordinator,
     /// A suspended run is resumed.
     Resume(RunId),
-    /// The coordinator goes on.
+    /// The coordinator continues.
     Unstall,
     /// The dead path with this number works again.
     PathBack(u32),
@@ -104,31 +104,31 @@ pub enum Undo {
     EndRest(ProcessIndex),
     /// Links have all of their bandwidth again.
     Congested,
-    /// Something that the coordinator saves may have reached its disk.
+    /// Data that the coordinator saves may have reached its disk.
     Saved,
-    /// The coordinator's disk is as it should be.
+    /// The coordinator's disk works again.
     DiskGood,
-    /// A host's disk is.
+    /// A host's disk works again.
     HostDiskGood(ProcessIndex),
-    /// The coordinator crashes, and starts again after so long on what was kept of its disk.
+    /// The coordinator crashes, and starts again after a while on the kept copy of its disk.
     RollBack(u64),
-    /// The host at this place crashes, and starts again after so long on what was kept of its disk.
+    /// The host at this place crashes, and starts again after a while on the kept copy of its disk.
     RollBackHost(usize, u64),
     /// A host of another version is updated.
     Update(ProcessIndex),
 }
 
-/// The heap. What it moves about is small: the events themselves stay where they were put.
+/// The heap. Its entries are small: the events themselves stay in place.
 #[derive(Debug, Default)]
 pub struct Queue {
     heap: BinaryHeap<Reverse<Scheduled>>,
     events: Vec<Option<Event>>,
-    /// Places in `events` without one.
+    /// Free places in `events`.
     free: Vec<u32>,
     next: u64,
 }
 
-/// When, as the how manieth, and the event's place.
+/// The time, the sequence number, and the event's place.
 type Scheduled = (Time, u64, u32);
 
 impl Queue {
@@ -150,17 +150,17 @@ impl Queue {
         Some((at, self.events[place as usize].take()?))
     }
 
-    /// When the next event is.
+    /// The time of the next event.
     pub fn next_at(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// How many events wait.
+    /// The number of waiting events.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Whether none waits.
+    /// Whether no event waits.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

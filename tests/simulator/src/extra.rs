@@ -1,5 +1,5 @@
-//! What a seed has of the families of faults, from a stream of its own: with other families, all else of it
-//! stays as it is.
+//! A seed's part that depends on the families of faults, drawn from a separate stream: with other families, the rest
+//! of the seed stays the same.
 
 use sateen_protocol::{Random, Time};
 
@@ -12,13 +12,13 @@ use crate::schedule::Fault;
 const FIRST_NUMBER: u32 = 1000;
 /// Breaks of links from here.
 const FIRST_BREAK: u32 = 2000;
-/// Of so many seeds one has narrow links, where there are many families.
+/// One in this number of seeds has narrow links, if there are many families.
 const NARROW_OF_MAX: usize = 12;
-/// Runs beside the usual ones, where there are to be many.
+/// Additional runs in a crowd.
 const RUNS: (u64, usize) = (7, 8);
-/// As many runs beside the usual ones as leave others waiting.
+/// Minimum additional runs for others to wait.
 const UNLOADABLE_RUNS_MIN: u64 = 12;
-/// Runs that no host can load have all had a turn by then.
+/// Time by which all runs that no host can load have had a turn.
 const UNLOADABLE_UNTIL: Time = Time(100_000_000_000);
 /// The smallest bounds on result tables, in bytes.
 const TABLE_BYTES: [usize; 3] = [0, 2_000, 20_000];
@@ -26,42 +26,42 @@ const TABLE_BYTES: [usize; 3] = [0, 2_000, 20_000];
 const UPDATE_BYTES: [usize; 3] = [0, 100_000, 400_000];
 /// Arguments that make a run too long for a frame.
 const ARGUMENT_BYTES: usize = 600_000;
-/// How wrong clocks go.
+/// Drift of clocks.
 const CLOCKS_OFF_PPM: [u64; 3] = [100, 10_000, 50_000];
 
-/// What a seed has beside the usual.
+/// The additional part of a seed.
 pub struct Extra {
-    /// What follows is drawn from it.
+    /// The random stream of this part.
     pub random: Random,
     /// Further runs, which are short.
     pub runs: u64,
     /// The bound on result tables.
     pub table_bytes_max: Option<usize>,
-    /// How wrong clocks go.
+    /// Drift of clocks.
     pub clocks_off_ppm: u64,
-    /// Runs that no host can load before all heals: some hosts say so, and others load for ever.
+    /// Runs that no host can load until all faults end: some hosts say so, and others load for ever.
     pub unloadable: Option<u64>,
     /// Jobs that fail.
     pub failing_per_mille: u32,
-    /// Runs have shared objects, with updates of up to so many bytes, and are long.
+    /// Runs have shared objects, with updates of up to this many bytes, and are long.
     pub update_bytes_max: Option<usize>,
     /// The arguments of runs, in bytes.
     pub argument_bytes: usize,
-    /// Links have little bandwidth, and much is large.
+    /// Links have little bandwidth, and many transfers are large.
     pub narrow: Option<Narrow>,
     families: Vec<Family>,
     is_alone: bool,
 }
 
 impl Extra {
-    /// Of a seed.
+    /// Draws the part of a seed.
     pub fn draw(seed: u64, families: &[Family]) -> Self {
         let mut random = Random::new(seed ^ 0xfa_0170);
         let mut has = |family, of: usize| random.below(of) == 0 && families.contains(&family);
         let (is_crowd, is_tight) = (has(Family::Crowds, 16), has(Family::Tables, 8));
         let (is_wrong, fails) = (has(Family::Sleep, 4), has(Family::Failures, 4));
         let is_alone = random.below(3) == 0;
-        // From another stream, so that all else of the seed stays as it is.
+        // From another stream, so that the rest of the seed stays the same.
         let mut choices = Random::new(seed ^ 0x0b1e_c75e);
         let has_objects = choices.below(5) == 0 && families.contains(&Family::Objects);
         let mut widths = Random::new(seed ^ 0xba2d_71d7);
@@ -91,7 +91,7 @@ impl Extra {
         }
     }
 
-    /// Adds faults to a seed's steps, or puts them in the place of its usual ones; when all are over.
+    /// Adds faults to a seed's steps, or replaces its usual ones; returns the time when all are over.
     pub fn disturb(&mut self, calm_at: Time, runs: u64, steps: &mut Vec<(Time, Fault)>) -> Time {
         let over_at = self.disturb_usually(calm_at, runs, steps);
         let Some(draw) = self.unloadable else { return over_at };

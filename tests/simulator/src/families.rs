@@ -1,4 +1,4 @@
-//! Families of faults. A seed draws from those that it is given; a name is enough to try one alone.
+//! Families of faults. A seed draws from the given families; a name selects a single one.
 
 use sateen_protocol::Random;
 
@@ -18,7 +18,7 @@ pub enum Family {
     Disks,
     /// A direct path is dead while the relay works.
     Routes,
-    /// Messages of peers come twice.
+    /// Messages of peers arrive twice.
     Doubles,
     /// Hosts pause and take work again.
     Pauses,
@@ -30,25 +30,25 @@ pub enum Family {
     Failures,
     /// Hosts sleep for minutes, and their clocks differ.
     Sleep,
-    /// More runs than are given to hosts at once, some of which none can load for a while.
+    /// More runs than hosts take at once, some of which no host can load for a while.
     Crowds,
-    /// Result tables hold next to nothing.
+    /// Result tables hold almost nothing.
     Tables,
     /// Hosts of other versions of the protocol dial.
     Versions,
-    /// Long runs with shared objects and large updates, and hosts that have no time for jobs for so long that
+    /// Long runs with shared objects and large updates, and hosts that run no jobs for so long that
     /// they forget the objects.
     Objects,
-    /// Hosts have no memory for what they stole.
+    /// Hosts have no memory for stolen jobs.
     Evictions,
-    /// Links with little bandwidth, which break while large results, parameters and objects are under way.
+    /// Links with little bandwidth, which break while large results, parameters and objects are being transferred.
     Bandwidth,
-    /// Links are away for less than 5 s, and nothing else happens. Only on its own.
+    /// Links are away for less than 5 s, and nothing else happens. Never combined with others.
     Blips,
 }
 
 impl Family {
-    /// All but those that are only on their own: seeds draw from these unless told otherwise.
+    /// All families except those that are never combined: the default of seeds.
     pub const ALL: &[Self] = &[
         Self::Links,
         Self::OneWay,
@@ -69,7 +69,7 @@ impl Family {
         Self::Bandwidth,
     ];
 
-    /// What some seed with its faults must have reached.
+    /// States that some seed with its faults must reach.
     pub fn shows(self) -> &'static [&'static str] {
         match self {
             Self::Links => &[
@@ -141,7 +141,7 @@ impl Family {
         }
     }
 
-    /// What some of a thousand seeds with its faults must have reached.
+    /// States that some of a thousand seeds with its faults must reach.
     pub fn shows_rarely(self) -> &'static [&'static str] {
         match self {
             Self::Disks => &[
@@ -165,15 +165,15 @@ impl Family {
         )
     }
 
-    /// What it is called on command lines.
+    /// Its name on command lines.
     pub fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
 
-    /// The families with these names, separated by commas; `all` are all.
+    /// The families with these names, separated by commas; `all` stands for all.
     ///
     /// # Errors
-    /// The first name that is none.
+    /// The first unknown name.
     pub fn parse(names: &str) -> Result<Vec<Self>, String> {
         if names == "all" {
             return Ok(Self::ALL.to_vec());

@@ -3,7 +3,7 @@
 //! The same `Host` and `Coordinator` that run in the real programs run here on one thread, driven by a
 //! heap of events. One seed derives everything: the grid, the runs, the faults, every delay. Equal seeds
 //! give equal traces. [`seed`] checks laws ([`invariants`]) under random faults; [`experiments`] repeats
-//! the papers' measurements with numbers of hosts that nobody has.
+//! the papers' measurements with more hosts than are available.
 
 pub mod arguments;
 mod by_id;

@@ -10,19 +10,19 @@ use crate::event::{Event, ProcessIndex};
 use crate::faults::routes::Dead;
 use crate::pipes::Pipes;
 
-/// How long messages take. All latencies are one way.
+/// Latencies of messages, all one way.
 #[derive(Debug, Clone)]
 pub struct NetworkConfig {
     /// Between hosts of a site, in nanoseconds.
     pub latency_in_site_ns: u64,
     /// Between a host and the coordinator, by site.
     pub latency_to_coordinator_ns: Vec<u64>,
-    /// Between hosts of different sites that reach each other directly; `None`: by the relay.
+    /// Between hosts of different sites that reach each other directly; `None`: through the relay.
     pub latency_wide_ns: Option<u64>,
-    /// Added at random, up to this, to messages of peers while there is reordering, and to a link's
+    /// Maximum random addition, for messages of peers during reordering, and for a link's
     /// messages always.
     pub jitter_ns: u64,
-    /// Of each link, each way; 0 is unlimited.
+    /// Bandwidth of each link, each way; 0 is unlimited.
     pub bytes_per_second: u64,
     /// Hosts of a site reach one another directly.
     pub is_direct_in_site: bool,
@@ -45,17 +45,17 @@ impl Default for NetworkConfig {
 /// coordinator arrive in order or the link breaks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Weather {
-    /// So many messages of a million are lost.
+    /// Lost messages per million.
     pub loss_per_million: u32,
-    /// So many of a million come late, and so out of order.
+    /// Late messages per million, which so arrive out of order.
     pub late_per_million: u32,
-    /// By so much at most.
+    /// Maximum delay.
     pub late_ns_max: u64,
-    /// So many of a million come twice, the second time late.
+    /// Messages per million that arrive twice, the second time late.
     pub doubled_per_million: u32,
 }
 
-/// Who is at an end of a link: a process, or the coordinator.
+/// An end of a link: a process, or the coordinator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Node {
     /// The coordinator.
@@ -64,16 +64,16 @@ pub enum Node {
     Host(ProcessIndex),
 }
 
-/// Nothing passes between two sets.
+/// A partition: nothing passes between two sets.
 #[derive(Debug, Clone)]
 pub struct Partition {
-    /// On this side.
+    /// One side.
     pub here: BTreeSet<Node>,
-    /// And on that.
+    /// The other side.
     pub there: BTreeSet<Node>,
-    /// Only what goes from here to there is stopped.
+    /// Whether only messages from here to there are stopped.
     pub is_one_way: bool,
-    /// Since when.
+    /// When it began.
     pub since: Time,
 }
 
@@ -87,21 +87,21 @@ impl Partition {
 /// A websocket between a host and the coordinator.
 #[derive(Debug)]
 pub struct Link {
-    /// Whose.
+    /// The host's process.
     pub process: ProcessIndex,
-    /// Who the coordinator says that it is.
+    /// The host's id, as assigned by the coordinator.
     pub host: Option<HostId>,
-    /// The host believes it to be open.
+    /// Whether the host believes it to be open.
     pub open_at_host: bool,
-    /// The coordinator believes it to be open.
+    /// Whether the coordinator believes it to be open.
     pub open_at_coordinator: bool,
-    /// It was reset: nothing passes any more, though an end may not have noticed.
+    /// Whether it was reset: nothing passes any more, although an end may not have noticed.
     pub is_dead: bool,
-    /// When something last arrived at the coordinator.
+    /// Last arrival at the coordinator.
     pub heard: Time,
-    /// When something last arrived at the host.
+    /// Last arrival at the host.
     pub heard_by_host: Time,
-    /// Since when the host takes the coordinator for silent.
+    /// The time since which the host considers the coordinator silent.
     pub silent_since: Option<Time>,
     /// The version of the protocol that the host speaks.
     pub version: u8,
@@ -112,11 +112,11 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Debug)]
 struct Lane {
-    /// When the last message arrives.
+    /// Arrival of the last message.
     last: Time,
-    /// What waits for a partition to heal.
+    /// Events that wait for a partition to heal.
     stalled: VecDeque<Event>,
-    /// Since when something waits.
+    /// The time since which events wait.
     stalled_since: Option<Time>,
 }
 
@@ -127,7 +127,7 @@ impl Lane {
 }
 
 impl Link {
-    /// Since when something waits on it, in the direction that has waited longest.
+    /// The time since which events wait on it, in the direction that has waited longest.
     pub fn stalled_since(&self) -> Option<Time> {
         self.up.stalled_since.into_iter().chain(self.down.stalled_since).min()
     }
@@ -140,7 +140,7 @@ impl Link {
     }
 }
 
-/// Which way a message goes over a link.
+/// The direction of a message over a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// To the coordinator.
@@ -152,15 +152,15 @@ pub enum Way {
 /// All links.
 #[derive(Debug)]
 pub struct Network {
-    /// How long messages take.
+    /// Latencies.
     pub config: NetworkConfig,
-    /// What happens to messages of peers now.
+    /// Present disturbances of messages of peers.
     pub weather: Weather,
-    /// By their numbers.
+    /// Partitions, by their numbers.
     pub partitions: BTreeMap<u32, Partition>,
     /// Direct paths on which nothing passes, by their numbers.
     pub dead_paths: BTreeMap<u32, Dead>,
-    /// What waits to be written, where links have a bandwidth.
+    /// Messages that wait to be written, if links have a bandwidth.
     pub pipes: Pipes,
     /// The sites of all processes.
     pub sites: Vec<usize>,
@@ -169,7 +169,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// One without links.
+    /// A network without links.
     pub fn new(config: NetworkConfig, seed: u64) -> Self {
         Self {
             pipes: Pipes::new(config.bytes_per_second),
@@ -183,7 +183,7 @@ impl Network {
         }
     }
 
-    /// Whether a link was reset and an end has not noticed.
+    /// Whether a link was reset without both ends having noticed.
     pub fn has_half_open(&self) -> bool {
         self.links.iter().any(|link| link.is_dead && (link.open_at_host || link.open_at_coordinator))
     }
@@ -226,17 +226,17 @@ impl Network {
         self.links.iter().enumerate().map(|(index, link)| (LinkId(index as u64), link))
     }
 
-    /// Whether a partition stops what goes from one to the other.
+    /// Whether a partition stops messages from one to the other.
     pub fn is_cut(&self, from: Node, to: Node) -> bool {
         self.partitions.values().any(|partition| partition.cuts(from, to))
     }
 
-    /// Whether a partition stops what goes from one to the other, and nothing that goes back.
+    /// Whether a partition stops messages from one to the other, but not back.
     pub fn is_cut_one_way(&self, from: Node, to: Node) -> bool {
         self.is_cut(from, to) && !self.is_cut(to, from)
     }
 
-    /// Who is at the ends of a link, by the way that a message goes.
+    /// The sender and the receiver of a message over a link.
     pub fn ends(&self, link: LinkId, way: Way) -> (Node, Node) {
         let host = Node::Host(self.link(link).process);
         if way == Way::Up { (host, Node::Coordinator) } else { (Node::Coordinator, host) }
@@ -248,7 +248,7 @@ impl Network {
         self.is_cut(Node::Coordinator, host) || self.is_cut(host, Node::Coordinator)
     }
 
-    /// Whether what is written to a link now does not wait for a partition to heal.
+    /// Whether messages written to a link now pass without waiting for a partition to heal.
     pub fn passes(&mut self, now: Time, link: LinkId, way: Way) -> bool {
         let (from, to) = self.ends(link, way);
         let waits = !self.partitions.is_empty()
@@ -259,7 +259,7 @@ impl Network {
         !waits
     }
 
-    /// When a message over a link arrives that leaves now; `None` if it waits for a partition to heal.
+    /// The arrival of a message sent over a link now; `None` if it waits for a partition to heal.
     pub fn over(&mut self, now: Time, link: LinkId, way: Way) -> Option<Time> {
         if !self.passes(now, link, way) {
             return None;
@@ -283,13 +283,14 @@ impl Network {
         }
     }
 
-    /// Keeps what cannot pass now.
+    /// Keeps an event that cannot pass now.
     pub fn stall(&mut self, link: LinkId, event: Event) {
         let way = event.way();
         self.link_mut(link).lane(way).stalled.push_back(event);
     }
 
-    /// What waited on a link, in order; `is_all`, or only what a partition does not stop any more.
+    /// Takes the events that waited on a link, in order: all if `is_all`, or only those that no partition stops any
+    /// more.
     pub fn take_stalled(&mut self, link: LinkId, is_all: bool) -> VecDeque<Event> {
         let host = Node::Host(self.link(link).process);
         let mut free = VecDeque::new();
@@ -303,7 +304,7 @@ impl Network {
         free
     }
 
-    /// When a message between peers arrives that need no relay; `None` if it is lost.
+    /// The arrival of a message between peers that need no relay; `None` if it is lost.
     pub fn between(&mut self, now: Time, from: Node, to: Node, latency_ns: u64) -> Option<Time> {
         if !self.partitions.is_empty() && self.is_cut(from, to) {
             return None;
@@ -316,14 +317,14 @@ impl Network {
         self.weather.loss_per_million > 0 || self.weather.late_per_million > 0
     }
 
-    /// How much later than the first a message of a peer comes once more, if it does.
+    /// The delay of a second copy of a peer's message, if there is one.
     pub fn again(&mut self) -> Option<u64> {
         let weather = self.weather;
         (weather.doubled_per_million > 0 && self.chance(weather.doubled_per_million))
             .then(|| self.random.below(weather.late_ns_max.max(1) as usize) as u64)
     }
 
-    /// What the weather does to a message of a peer: a delay, or `None` if it is lost.
+    /// The disturbance of a peer's message: a delay, or `None` if it is lost.
     pub fn delay(&mut self) -> Option<u64> {
         let weather = self.weather;
         if weather.loss_per_million > 0 && self.chance(weather.loss_per_million) {

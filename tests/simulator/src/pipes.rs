@@ -1,5 +1,5 @@
-//! Links with bandwidth. What is to be written to one direction of a link waits in a queue of two classes, as in the
-//! real transport: all other messages overtake chunks of parcels. What the system's buffer has, nothing overtakes.
+//! Links with bandwidth. Messages for one direction of a link wait in a queue of two classes, as in the
+//! real transport: all other messages overtake chunks of parcels. Bytes in the system's buffer are not overtaken.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,15 +9,15 @@ use sateen_protocol::limits::CHUNK_BYTES_MAX;
 
 use crate::event::{Event, ProcessIndex};
 
-/// What the system keeps of what was written to a link, in bytes.
+/// The system's buffer for a link, in bytes.
 const SEND_BUFFER_BYTES: u64 = 256 << 10;
-/// A host takes chunks from its machine while fewer bytes of them wait at a link.
+/// A host takes chunks from its machine while fewer bytes of chunks wait at a link.
 const BULK_BYTES_MIN: usize = 2 * CHUNK_BYTES_MAX;
-/// Chunks that the coordinator keeps for one host, in bytes; what comes beyond is dropped.
+/// Maximum chunks that the coordinator keeps for one host, in bytes; others are dropped.
 const RELAYED_BULK_BYTES_MAX: usize = 32 << 20;
-/// Of these, those of one sender.
+/// Maximum of these from one sender.
 const RELAYED_BULK_BYTES_PER_SENDER_MAX: usize = 4 << 20;
-/// A link at which more than this waits besides chunks is closed by the real drivers, in bytes.
+/// Maximum bytes that wait at a link besides chunks, before the real drivers close it.
 const CONTROL_BYTES_MAX: usize = 16 << 20;
 
 /// One direction of a link.
@@ -31,34 +31,34 @@ pub enum Pipe {
     Direct(ProcessIndex, ProcessIndex),
 }
 
-/// Something to be written.
+/// A message to be written.
 #[derive(Debug)]
 pub struct Load {
-    /// Encoded.
+    /// Its encoded length.
     pub bytes: usize,
-    /// A chunk of a parcel.
+    /// Whether it is a chunk of a parcel.
     pub is_bulk: bool,
     /// The link of the host that it was relayed for.
     pub from: Option<LinkId>,
-    /// How much later than it could it arrives, in nanoseconds.
+    /// Its extra delay, in nanoseconds.
     pub delay_ns: u64,
-    /// What its arrival is.
+    /// The event of its arrival.
     pub event: Event,
 }
 
 impl Load {
-    /// What goes before all chunks.
+    /// A message that overtakes all chunks.
     pub fn control(bytes: usize, event: Event) -> Self {
         Self { bytes, is_bulk: false, from: None, delay_ns: 0, event }
     }
 }
 
-/// Why something is not written.
+/// The reason why a message is not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// A chunk that does not fit: its receiver asks again.
+    /// The chunk does not fit; its receiver asks again.
     Bulk,
-    /// More waits than the real drivers allow.
+    /// More bytes wait than the real drivers allow.
     Control,
 }
 
@@ -89,24 +89,24 @@ impl Lane {
 struct Writer {
     control: Lane,
     bulk: Lane,
-    /// When all that the system has of it is on its way.
+    /// The time when the system's buffer has been sent.
     written: Time,
-    /// Its turn is on the heap.
+    /// Whether its next turn is on the heap.
     is_due: bool,
 }
 
-/// All links, by direction, on which something was written.
+/// All links that were written to, by direction.
 #[derive(Debug, Default)]
 pub struct Pipes {
-    /// Of each link, each way; 0 is unlimited, and then nothing waits here.
+    /// Bandwidth of each link, each way; 0 is unlimited, and then no message waits here.
     pub bytes_per_second: u64,
     writers: BTreeMap<Pipe, Writer>,
-    /// Payload that was handed to each link, in bytes.
+    /// Payload handed to each link, in bytes.
     pub carried: BTreeMap<Pipe, u64>,
 }
 
 impl Pipes {
-    /// With so many bytes a second.
+    /// Links with this bandwidth.
     pub fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second, ..Self::default() }
     }
@@ -116,7 +116,7 @@ impl Pipes {
         self.bytes_per_second > 0
     }
 
-    /// How long so many bytes take, in nanoseconds.
+    /// The transfer time of `bytes` bytes, in nanoseconds.
     pub fn transfer_ns(&self, bytes: u64) -> u64 {
         match self.bytes_per_second {
             0 => 0,
@@ -124,7 +124,7 @@ impl Pipes {
         }
     }
 
-    /// How long what the system's buffer has may take, in nanoseconds.
+    /// The transfer time of a full system buffer, in nanoseconds.
     pub fn buffer_ns(&self) -> u64 {
         self.transfer_ns(SEND_BUFFER_BYTES)
     }
@@ -134,10 +134,10 @@ impl Pipes {
         self.writers.get(&pipe).is_none_or(|writer| writer.bulk.bytes < BULK_BYTES_MIN)
     }
 
-    /// Adds what is to be written.
+    /// Adds a message to be written.
     ///
     /// # Errors
-    /// When it does not fit; then it is gone.
+    /// When it does not fit; it is then dropped.
     pub fn push(&mut self, pipe: Pipe, load: Load) -> Result<(), Full> {
         let writer = self.writers.entry(pipe).or_default();
         if !load.is_bulk {
@@ -156,7 +156,7 @@ impl Pipes {
         Ok(())
     }
 
-    /// What the system's buffer has room for, and when its last byte is on its way.
+    /// The next message that fits the system's buffer, and the time when its last byte has been sent.
     pub fn next(&mut self, now: Time, pipe: Pipe) -> Option<(Load, Time)> {
         let buffer_ns = self.buffer_ns();
         let rate = self.bytes_per_second;
@@ -170,7 +170,7 @@ impl Pipes {
         Some((load, writer.written))
     }
 
-    /// When the system's buffer has room again for what waits, if that is not on the heap.
+    /// The time when the system's buffer has room again for waiting messages, unless that is on the heap.
     pub fn plan(&mut self, now: Time, pipe: Pipe) -> Option<Time> {
         let buffer_ns = self.buffer_ns();
         let writer = self.writers.get_mut(&pipe)?;
@@ -188,33 +188,33 @@ impl Pipes {
         }
     }
 
-    /// Drops the chunks that wait at a link: it is closed when all else is written.
+    /// Drops the chunks that wait at a link, which is closed when everything else is written.
     pub fn drop_bulk(&mut self, pipe: Pipe) {
         if let Some(writer) = self.writers.get_mut(&pipe) {
             writer.bulk = Lane::default();
         }
     }
 
-    /// Drops all that waits at a link.
+    /// Drops all messages that wait at a link.
     pub fn drop_all(&mut self, pipe: Pipe) {
         if let Some(writer) = self.writers.get_mut(&pipe) {
             (writer.control, writer.bulk) = (Lane::default(), Lane::default());
         }
     }
 
-    /// Links at which something waits.
+    /// Links with waiting messages.
     pub fn waiting(&self) -> Vec<Pipe> {
         let waits = |writer: &Writer| !writer.control.loads.is_empty() || !writer.bulk.loads.is_empty();
         self.writers.iter().filter(|(_, writer)| waits(writer)).map(|(pipe, _)| *pipe).collect()
     }
 
-    /// Whether at some link more waits before the chunks than the system's buffer has room for, such as runs with long
+    /// Whether at some link the messages before the chunks exceed the system's buffer, for example runs with long
     /// arguments.
     pub fn is_jammed(&self) -> bool {
         self.writers.values().any(|writer| writer.control.bytes as u64 > SEND_BUFFER_BYTES)
     }
 
-    /// Links at which chunks wait.
+    /// Links with waiting chunks.
     pub fn busy(&self) -> Vec<Pipe> {
         (self.writers.iter()).filter(|(_, writer)| writer.bulk.bytes > 0).map(|(pipe, _)| *pipe).collect()
     }

@@ -14,10 +14,10 @@ use crate::invariants::strangers::Acquaintances;
 use crate::runtime::Runtime;
 use crate::world::WorldConfig;
 
-/// What a host is made of.
+/// The properties of a host.
 #[derive(Debug, Clone)]
 pub struct HostPlan {
-    /// In which site.
+    /// Its site.
     pub site: usize,
     /// Workers.
     pub workers: usize,
@@ -26,28 +26,28 @@ pub struct HostPlan {
 }
 
 impl HostPlan {
-    /// Its workers; fast ones do more in the same time and count for more.
+    /// Its workers, weighted by speed.
     pub fn workers_by_speed(&self) -> u64 {
         self.workers as u64 * self.speed_percent.max(100) / 100
     }
 }
 
-/// What is on a host's disk.
+/// A host's disk.
 #[derive(Debug, Clone, Default)]
 pub struct Store {
     saved: BTreeMap<RunId, BTreeMap<JobKey, Entry>>,
-    /// What was on it when it was copied.
+    /// Its copy.
     copy: Option<BTreeMap<RunId, BTreeMap<JobKey, Entry>>>,
     /// Not flushed yet.
     unsaved: VecDeque<(Time, RunId, Entry)>,
-    /// What each entry takes.
+    /// The time of saving an entry.
     pub each_ns: u64,
-    /// Nothing can be saved.
+    /// Whether nothing can be saved.
     pub is_full: bool,
 }
 
 impl Store {
-    /// Saves an entry, soon; what was unusual about that.
+    /// Saves an entry with a delay; returns a rare state, if one was reached.
     pub fn save(&mut self, now: Time, run: RunId, entry: Entry) -> Option<&'static str> {
         if self.is_full {
             return Some("a host could not save an entry");
@@ -64,7 +64,7 @@ impl Store {
         self.unsaved.retain(|(_, other, _)| *other != run);
     }
 
-    /// What was saved before `before` reaches the disk.
+    /// Flushes entries that were saved before `before` to the disk.
     pub fn flush(&mut self, before: Time) {
         while let Some((at, _, _)) = self.unsaved.front()
             && *at <= before
@@ -74,12 +74,12 @@ impl Store {
         }
     }
 
-    /// What a crash leaves.
+    /// Drops everything that a crash loses.
     pub fn lose_unsaved(&mut self) {
         self.unsaved.clear();
     }
 
-    /// The disk has lost all but so many of a hundred, or cannot read the others, which is the same; how many.
+    /// Removes entries, as lost or unreadable, except `left_percent`; returns their number.
     pub fn damage(&mut self, random: &mut Random, left_percent: usize) -> usize {
         let count = |saved: &BTreeMap<_, BTreeMap<_, _>>| saved.values().map(BTreeMap::len).sum::<usize>();
         let before = count(&self.saved);
@@ -89,13 +89,13 @@ impl Store {
         before - count(&self.saved)
     }
 
-    /// Keeps a copy of what is on the disk.
+    /// Keeps a copy of the disk.
     pub fn keep_copy(&mut self, now: Time) {
         self.flush(Time(now.0.saturating_sub(STORE_FLUSH_NS)));
         self.copy = Some(self.saved.clone());
     }
 
-    /// Puts the copy, if there is one, in the place of what was saved; whether they differed.
+    /// Replaces the disk by its copy, if there is one; returns whether they differed.
     pub fn roll_back(&mut self) -> bool {
         let Some(copy) = self.copy.take() else { return false };
         let is_old = self.saved != copy;
@@ -103,7 +103,7 @@ impl Store {
         is_old
     }
 
-    /// Whether a crash now leaves anything.
+    /// Whether a crash now would leave any records.
     pub fn has_records(&self, now: Time) -> bool {
         let is_flushed = |(at, ..): &(Time, RunId, Entry)| at.0 + STORE_FLUSH_NS <= now.0;
         self.saved.values().any(|entries| !entries.is_empty()) || self.unsaved.front().is_some_and(is_flushed)
@@ -115,25 +115,25 @@ impl Store {
     }
 }
 
-/// Something the machine has to be told, in its turn.
+/// A waiting input of the machine.
 #[derive(Debug)]
 pub enum Input {
-    /// By the runtime.
+    /// A notice from the runtime.
     Notice(RunId, Notice),
     /// The answer to an offer.
     Offered(RunId, Option<(JobNumber, JobSpec)>),
-    /// A run was dropped, of which this was counted.
+    /// A run was dropped, with these counts.
     Stopped(RunId, Option<Box<FinalCounts>>),
     /// A peer cannot be reached.
     PeerLost(HostId),
-    /// An app is loaded; first, what was saved of the run.
+    /// An app is loaded; the saved entries of the run come first.
     Loaded(RunId, Vec<Entry>),
     /// An app is loaded.
     Ready(RunId),
 }
 
 impl Input {
-    /// The run that it is about.
+    /// The run that it concerns.
     pub fn run(&self) -> Option<RunId> {
         match self {
             Self::Notice(run, _) | Self::Offered(run, _) | Self::Loaded(run, _) | Self::Ready(run) => {
@@ -147,9 +147,9 @@ impl Input {
 
 /// A process.
 pub struct Process {
-    /// What it is made of.
+    /// Its properties.
     pub plan: HostPlan,
-    /// Its number among the places for hosts; stays over restarts.
+    /// Its number among the places for hosts, kept over restarts.
     pub place: usize,
     /// The machine.
     pub host: Host,
@@ -157,42 +157,42 @@ pub struct Process {
     pub runtime: Runtime,
     /// The disk.
     pub store: Store,
-    /// Its link, as far as it knows.
+    /// Its link, as it believes.
     pub link: Option<LinkId>,
     /// The pause before the next dial.
     pub backoff_ns: u64,
-    /// It has not ended.
+    /// Whether it has not ended.
     pub is_alive: bool,
-    /// It is stopped, with what happened meanwhile.
+    /// If it is stopped, the events that have happened meanwhile.
     pub frozen: Option<VecDeque<Event>>,
     /// The earliest timer on the heap.
     pub timer_at: Time,
-    /// Under which id others reach it.
+    /// The id under which others reach it.
     pub listed: Option<HostId>,
-    /// What the machine has to be told.
+    /// Waiting inputs of the machine.
     pub inputs: VecDeque<Input>,
     /// Runs whose app is being loaded.
     pub loading: BTreeMap<RunId, RunSpec>,
     /// Runs that it cannot take part in.
     pub unable: BTreeSet<RunId>,
-    /// What its machine takes for the time.
+    /// Its machine's clock.
     pub clock: Clock,
-    /// Since when the coordinator has given it up, until it knows.
+    /// When the coordinator gave it up, until it knows.
     pub gone_since: Option<Time>,
-    /// The coordinator, which has crashed, has not heard what this did since then.
+    /// The time since which a crashed coordinator has not received its reports.
     pub unheard_since: Option<Time>,
-    /// The version of the protocol that it speaks.
+    /// Its version of the protocol.
     pub version: u8,
-    /// It spoke another.
+    /// Whether it had another version before.
     pub was_updated: bool,
     /// The pause after the next refusal.
     pub refused_rest_ns: u64,
-    /// Whom it knew, and who spoke to it.
+    /// The hosts that it knew or received messages from.
     pub acquaintances: Acquaintances,
 }
 
 impl Process {
-    /// A fresh one.
+    /// A new process.
     pub fn new(
         plan: HostPlan,
         place: usize,
@@ -235,7 +235,7 @@ impl Process {
     }
 }
 
-/// A host's disk has what was saved so long ago.
+/// Time until a saved entry is on a host's disk.
 pub const STORE_FLUSH_NS: u64 = 100_000_000;
 /// The pause after the first failed dial.
 pub const BACKOFF_MIN_NS: u64 = 100_000_000;

@@ -1,4 +1,4 @@
-//! What the coordinator's machine is told, written down for those who have the real driver follow it.
+//! Records the inputs of the coordinator's machine, so that the real driver can follow it.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -8,7 +8,7 @@ use sateen_protocol::coordinator::{CommandError, Coordinator, CoordinatorConfig,
 use sateen_protocol::message::ToCoordinator;
 use sateen_protocol::{HostId, RunId, RunSpec, Time};
 
-/// Something that the coordinator's process was told, or that became of it.
+/// An input of the coordinator's process, or a change of its state.
 #[derive(Debug, Clone)]
 pub enum Told {
     /// The process has started, on these runs.
@@ -17,37 +17,37 @@ pub enum Told {
     Crashed,
     /// A run was submitted.
     Submitted(RunId, Box<RunSpec>),
-    /// Somebody wants a run to end.
+    /// A user cancels a run.
     Cancelled(RunId),
-    /// Somebody wants a run to rest.
+    /// A user suspends a run.
     Suspended(RunId),
-    /// Somebody wants a run to go on.
+    /// A user resumes a run.
     Resumed(RunId),
-    /// A message has come.
+    /// A message has arrived.
     Message(LinkId, Box<ToCoordinator>),
     /// A peer broke the rules.
     Misbehaved(LinkId, String),
     /// A link is closed.
     Closed(LinkId),
-    /// Bytes have come from a host, at this time, that the machine does not see.
+    /// Bytes have arrived from a host, at this time, that the machine does not see.
     Heard(Time, HostId),
-    /// A timer has gone off.
+    /// A timer has fired.
     TimedOut,
-    /// The process was held up.
+    /// The process was stalled.
     Stalled,
 }
 
-/// All of that, each with its time, until somebody takes it.
+/// Recorded inputs, each with its time, until they are taken.
 pub type Record = Rc<RefCell<Vec<(Time, Told)>>>;
 
-/// The coordinator's machine. What it is told is written down, if that is wanted.
+/// The coordinator's machine. Its inputs are recorded on request.
 pub struct Machine {
     machine: Coordinator,
     record: Option<Record>,
 }
 
 impl Machine {
-    /// One that starts now.
+    /// Starts a machine now.
     pub fn start(
         config: CoordinatorConfig,
         stored: Vec<StoredRun>,
@@ -60,7 +60,7 @@ impl Machine {
         Self { machine: Coordinator::new(config, stored, now), record }
     }
 
-    /// What it is told from now on is written down.
+    /// Records inputs from now on.
     pub fn record(&mut self, record: Record) {
         self.record = Some(record);
     }
@@ -122,7 +122,7 @@ impl Machine {
         self.machine.handle_closed(now, link);
     }
 
-    /// See [`Coordinator::handle_heard`]; it is told so at `now`.
+    /// See [`Coordinator::handle_heard`]; the call is at `now`.
     pub fn handle_heard(&mut self, now: Time, when: Time, host: HostId) {
         self.write(now, || Told::Heard(when, host));
         self.machine.handle_heard(when, host);
@@ -149,7 +149,7 @@ impl Deref for Machine {
     }
 }
 
-/// To take what the machine wants; all that it can be told is above.
+/// For draining the machine; all its inputs are above.
 impl DerefMut for Machine {
     fn deref_mut(&mut self) -> &mut Coordinator {
         &mut self.machine

@@ -1,4 +1,4 @@
-//! What is done to a grid, drawn from a seed: a phase of faults, after which everything heals.
+//! A seed's schedule of faults: a phase of faults, after which all faults end.
 
 use sateen_protocol::{Random, RunId, Time};
 
@@ -19,14 +19,14 @@ use crate::network::{Node, Weather};
 use crate::process::HostPlan;
 use crate::world::World;
 
-/// One thing that is done. Whom it befalls is drawn when it is done.
+/// One fault. Its victims are drawn when it happens.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// A host crashes, silently or not, and perhaps starts again after so long.
+    /// A host crashes, silently or not, and perhaps starts again after a time.
     Crash {
-        /// Its links are not closed.
+        /// Whether its links stay open.
         is_silent: bool,
-        /// When a new process starts on its store.
+        /// The time until a new process starts on its store.
         back_ns: Option<u64>,
         /// Draws the host.
         draw: u64,
@@ -37,17 +37,17 @@ pub enum Fault {
     CrashSite {
         /// Draws the site.
         draw: u64,
-        /// When they start again.
+        /// The time until they start again.
         back_ns: Option<u64>,
     },
     /// All hosts crash, and start again.
     CrashAll {
-        /// When.
+        /// The time until then.
         back_ns: u64,
     },
     /// The coordinator crashes, and starts again.
     CrashCoordinator {
-        /// When.
+        /// The time until then.
         back_ns: u64,
     },
     /// A host leaves.
@@ -61,25 +61,25 @@ pub enum Fault {
     Freeze {
         /// Draws the host.
         draw: u64,
-        /// How long.
+        /// The duration.
         for_ns: u64,
     },
     /// Some nodes cannot reach others.
     Partition {
-        /// Draws who is where.
+        /// Draws the sides.
         draw: u64,
-        /// How long.
+        /// The duration.
         for_ns: u64,
         /// The number of the partition.
         number: u32,
     },
-    /// Messages of peers get lost, or late.
+    /// Messages of peers are lost, or late.
     Weather(Weather),
     /// A run is suspended, and resumed.
     Suspend {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// How long.
+        /// The duration.
         for_ns: u64,
     },
     /// A run is cancelled.
@@ -90,7 +90,7 @@ pub enum Fault {
     OneWay(OneWay),
     /// The coordinator stalls.
     Stall(Stall),
-    /// A disk is not as it should be.
+    /// A disk fails in some way.
     Disk(Disk),
     /// A direct path is dead.
     DeadPath(DeadPath),
@@ -98,7 +98,7 @@ pub enum Fault {
     Pause(Pause),
     /// A host cannot take part in a run.
     Unable(Unable),
-    /// Some runs cannot be loaded before all heals.
+    /// Some runs cannot be loaded until all faults end.
     Unloadable(u64),
     /// A host ends a run.
     End(End),
@@ -108,25 +108,25 @@ pub enum Fault {
     Stranger(Stranger),
     /// A host of a neighbouring version dials, and is updated.
     Neighbour(Neighbour),
-    /// A host has no time for jobs.
+    /// A host takes no jobs.
     Rest(Rest),
-    /// A host has no memory for what it stole.
+    /// A host has no memory for stolen jobs.
     Eviction(Eviction),
-    /// A link breaks on which a parcel is under way.
+    /// A link breaks while a parcel is being transferred on it.
     Break(Break),
     /// Links are slower.
     Congestion(Congestion),
-    /// Faults stop: all heals.
+    /// All faults end.
     Calm,
 }
 
 impl Fault {
-    /// Whether all that was recorded stays so.
+    /// Whether all recorded results stay recorded.
     pub fn spares_records(&self) -> bool {
         !matches!(self, Self::Disk(_))
     }
 
-    /// Whether what was recorded may not be known where it is looked for, or may come there late.
+    /// Whether recorded results may be unknown where they are looked up, or arrive there late.
     pub fn delays_records(&self) -> bool {
         matches!(self, Self::Unable(_) | Self::Unloadable(_) | Self::Weather(_))
     }
@@ -249,7 +249,7 @@ impl World {
         }
     }
 
-    /// Everything heals, and at least one host is there.
+    /// All faults end, and at least one host is running.
     fn calm(&mut self) {
         self.unloadable = None;
         self.network.weather = Weather::default();

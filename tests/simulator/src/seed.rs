@@ -1,4 +1,4 @@
-//! A whole experiment drawn from one number: the grid, the runs, what is done to them; and whether all
+//! A whole experiment drawn from one number: the grid, the runs, their faults; and whether all
 //! laws held.
 
 use std::rc::Rc;
@@ -21,31 +21,31 @@ use crate::world::{VIOLATIONS_MAX, World, WorldConfig};
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
-/// After the last fault, all runs must be over within this and some times their work: with all that aborts may come
-/// too late for, since a run is left to a single slow host at worst.
+/// After the last fault, all runs must be over within this time and a multiple of their work, including work that
+/// aborts come too late for, since a run may be left to a single slow host.
 const LIVENESS_MAX_S: u64 = 60;
-/// And some times what all that is large takes over one link.
+/// Additional time, in multiples of all large transfers over one link.
 const LIVENESS_TRANSFERS: u64 = 4;
-/// After the end, the grid has so long to come to rest.
+/// Time for the grid to become idle after the end.
 const REST_S: u64 = 15;
 
-/// Hosts that send one another messages without end are caught by this; the busiest seeds have a tenth.
+/// Maximum events, to catch hosts that exchange messages endlessly; the busiest seeds have a tenth.
 const EVENTS_MAX: u64 = 5_000_000;
 
-/// What became of a seed.
+/// The outcome of a seed.
 #[derive(Debug)]
 pub struct SeedResult {
-    /// Of all that happened.
+    /// Digest of everything that happened.
     pub digest: u64,
-    /// Laws that were broken.
+    /// Broken laws.
     pub violations: Vec<String>,
-    /// Rare states that were reached.
+    /// Rare states reached.
     pub sometimes: Sometimes,
-    /// How much happened.
+    /// The number of events.
     pub events: u64,
-    /// When the last run was over, in virtual seconds.
+    /// The end of the last run, in virtual seconds.
     pub end_s: f64,
-    /// What happened, if the world was told to write it down.
+    /// The log, if it was requested.
     pub log: Vec<String>,
 }
 
@@ -54,20 +54,20 @@ pub fn run(seed: u64) -> SeedResult {
     run_with(seed, Family::ALL)
 }
 
-/// The same as [`run_with`], and what happened is written down.
+/// The same as [`run_with`], with a log.
 pub fn tell(seed: u64, families: &[Family]) -> SeedResult {
     let (mut world, calm_at, calm) = build(seed, families);
     world.log = Some(Vec::new());
     finish(world, calm_at, &calm)
 }
 
-/// Runs a seed with faults of these families, beside those that each seed has.
+/// Runs a seed with faults of these families, in addition to those of every seed.
 pub fn run_with(seed: u64, families: &[Family]) -> SeedResult {
     let (world, calm_at, calm) = build(seed, families);
     finish(world, calm_at, &calm)
 }
 
-/// Runs a world that was built to its end.
+/// Runs a world to its end.
 pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
     let work_s: u64 = world.trees.values().map(|tree| tree.root().most_ns / S + 1).sum();
     let until = Time(calm_at.0 + (LIVENESS_MAX_S + 5 * work_s) * S + LIVENESS_TRANSFERS * world.bulk_ns());
@@ -80,7 +80,7 @@ pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
     if !is_broken(&world) {
         let rest = Time(world.now.0 + REST_S * S);
         world.run_until(rest, is_broken);
-        // Circles are renewed for ever; the next moment in which nothing is on its way will do.
+        // Circles are renewed for ever; the next moment without messages in transit will do.
         let rest = Time(rest.0 + 2 * S);
         world.run_until(rest, |world| is_broken(world) || is_reconciled(world));
         check_end(&mut world, calm);
@@ -95,7 +95,7 @@ pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
     }
 }
 
-/// The grid of a seed, when its faults stop, and how calm it is.
+/// The grid of a seed, the end of its faults, and the kinds of faults that it lacks.
 pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
     let mut random = Random::new(seed ^ 0x05a7_ee00);
     let sites = 1 + random.below(3);
@@ -108,7 +108,7 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
         bytes_per_second: 0,
         is_direct_in_site: random.below(4) > 0,
     };
-    // In half of the seeds everybody knows everybody, in the others few know few.
+    // In half of the seeds every host knows all others, in the others only a few.
     let mut drawn = Random::new(seed ^ 0xc1_4c1e);
     let circle = if drawn.below(2) == 0 {
         limits::CIRCLE
@@ -142,7 +142,7 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
             world.add_host(plan);
         }
     }
-    // A sixth of the seeds is undisturbed, a sixth sees only departures.
+    // A sixth of the seeds is undisturbed, a sixth has only departures.
     let kind = random.below(6);
     let usual = 1 + random.below(2) as u64;
     let runs = usual + extra.runs;
@@ -164,7 +164,7 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
             share_percent_max: [50, 70, 90, 98][random.below(4)],
             twins_per_mille: [0, 0, 50][random.below(3)],
             heavy_per_mille: [0, 0, 10][random.below(3)],
-            // From another stream, so that all else of the seed stays as it is.
+            // From another stream, so that the rest of the seed stays the same.
             decisive_per_mille: [0, 0, 30, 300][choices.below(4)],
             shared_objects: [u32::from(extra.update_bytes_max.is_some()), 1, 2][choices.below(3)],
             update_bytes_max: extra.update_bytes_max.unwrap_or(0),
@@ -186,7 +186,7 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
     let mut calm_at = Time(length_ns * 3 / 4 + S);
     let mut steps = Vec::new();
     match kind {
-        // Late messages are no reason to compute anything twice, either.
+        // Late messages do not justify computing anything twice, either.
         0 if random.below(2) == 0 => {
             let late_ns_max = 50 * MS + random.below(2 * S as usize) as u64;
             let weather = Weather { late_per_million: 300_000, late_ns_max, ..Weather::default() };
@@ -194,7 +194,7 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
         }
         0 => {}
         1 => {
-            // Far enough from one another that each is over before the next.
+            // Far enough apart for each to be over before the next.
             let crash_at = S + random.below(length_ns as usize / 2) as u64;
             let draw = random.next_u64();
             let fault = if random.below(2) == 0 {
@@ -208,7 +208,7 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
             for number in 0..1 + random.below(8) as u32 {
                 let at = Time(random.below(calm_at.0 as usize) as u64);
                 let fault = fault(number, sites, runs, &mut random);
-                // What belongs together often comes together.
+                // Related faults often happen together.
                 if matches!(fault, Fault::Crash { .. }) && random.below(3) == 0 {
                     let soon = Time(at.0 + random.below(S as usize) as u64).min(calm_at);
                     steps.push((soon, self::fault(number + 100, sites, runs, &mut random)));

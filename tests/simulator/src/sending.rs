@@ -1,4 +1,4 @@
-//! How messages travel: over a link to the coordinator, by the relay, or directly.
+//! Sends messages: over a link to the coordinator, through the relay, or directly.
 
 use sateen_protocol::HostId;
 use sateen_protocol::codec::{Decoder, encode};
@@ -15,19 +15,19 @@ use crate::process::Input;
 use crate::world::{VIOLATIONS_MAX, World};
 use sateen_protocol::Time;
 
-/// What a chunk takes beside its bytes, about.
+/// Approximate overhead of a chunk.
 const CHUNK_OVERHEAD_BYTES: usize = 24;
 
-/// How a host reaches a peer.
+/// A host's route to a peer.
 #[derive(Debug, Clone, Copy)]
 enum Path {
-    /// Over a link of the two.
+    /// Over a direct link.
     Direct {
         latency_ns: u64,
-        /// Nothing passes, and neither has noticed.
+        /// Whether nothing passes, and neither has noticed.
         is_dead: bool,
     },
-    /// By the relay; `is_fallback` if they had a link that is dead.
+    /// Through the relay; `is_fallback` if they had a link that is dead.
     Relay { is_fallback: bool },
 }
 
@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// The next chunk of a parcel for which a host's links have room.
+    /// The next chunk of a parcel that fits a host's links.
     pub(crate) fn poll_bulk(&mut self, index: ProcessIndex) -> Option<Transmit> {
         if !self.network.pipes.is_limited() {
             return self.processes[index as usize].host.poll_bulk(|_| true);
@@ -75,7 +75,7 @@ impl World {
         let dead = self.network.dead_between(self.now, from, to);
         match self.network.direct_ns(from, to).filter(|_| dead != Some(true)) {
             Some(latency_ns) => Path::Direct { latency_ns, is_dead: dead.is_some() },
-            // Their drivers have noticed: by the relay, until the path works again.
+            // Their drivers have noticed, and use the relay until the path works again.
             None => Path::Relay { is_fallback: dead == Some(true) },
         }
     }
@@ -83,7 +83,7 @@ impl World {
     fn send_to_peer(&mut self, index: ProcessIndex, from: HostId, to: HostId, message: PeerMessage) {
         let process = &self.processes[index as usize];
         if self.config.is_observed && !process.acquaintances.allow(self.now, &process.host, to) {
-            let violation = format!("host {index} speaks to {to}, which is a stranger: {message:.60?}");
+            let violation = format!("host {index} sends to {to}, which is a stranger: {message:.60?}");
             if self.violations.len() < VIOLATIONS_MAX {
                 self.violations.push(violation);
             }
@@ -135,7 +135,7 @@ impl World {
         self.carry(link, Way::Down, Load::control(bytes, Event::ToHost(process, link, Box::new(message))));
     }
 
-    /// A frame for another host is passed on.
+    /// Relays a frame to another host.
     pub(crate) fn relay(&mut self, link: LinkId, to: HostId, message: Box<PeerMessage>) {
         let sender = self.network.link_mut(link);
         if !sender.is_dead {
@@ -164,7 +164,7 @@ impl World {
         self.carry(next, Way::Down, Load { bytes, is_bulk, from: Some(link), delay_ns, event });
     }
 
-    /// Something goes over a link between a host and the coordinator.
+    /// Sends a message over a link between a host and the coordinator.
     pub(crate) fn carry(&mut self, link: LinkId, way: Way, load: Load) {
         if self.network.pipes.is_limited() {
             let pipe = if way == Way::Up { Pipe::Up(link) } else { Pipe::Down(link) };
@@ -173,7 +173,7 @@ impl World {
         self.depart(link, way, self.now, load);
     }
 
-    /// It is on its way, or waits for a partition to heal.
+    /// The message is in transit, or waits for a partition to heal.
     fn depart(&mut self, link: LinkId, way: Way, at: Time, load: Load) {
         match self.network.over(at, link, way) {
             Some(at) => self.queue.push(Time(at.0 + load.delay_ns), load.event),
@@ -219,7 +219,7 @@ impl World {
         self.pump(pipe);
     }
 
-    /// Hands the system what waits at a link, as far as its buffer has room.
+    /// Hands messages that wait at a link to the system, as far as its buffer has room.
     pub(crate) fn pump(&mut self, pipe: Pipe) {
         while self.may_write(pipe) {
             let Some((load, at)) = self.network.pipes.next(self.now, pipe) else {
@@ -239,7 +239,7 @@ impl World {
         }
     }
 
-    /// A link has room again: the host that writes to it may have more.
+    /// A link has room again: the host that writes to it may have more to send.
     pub(crate) fn pump_on(&mut self, pipe: Pipe) {
         self.network.pipes.due(pipe);
         self.pump(pipe);
@@ -248,7 +248,7 @@ impl World {
         }
     }
 
-    /// All links are looked at: what stopped them may be over.
+    /// Checks all links, as the reason why they stopped may be over.
     pub(crate) fn pump_all(&mut self) {
         for pipe in self.network.pipes.waiting() {
             self.pump(pipe);
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// Whether its writer runs, and what it writes can leave.
+    /// Whether its writer runs, and its messages can leave.
     fn may_write(&mut self, pipe: Pipe) -> bool {
         let is_frozen = |process: ProcessIndex| self.processes[process as usize].frozen.is_some();
         if self.writer(pipe).is_some_and(is_frozen) {
@@ -283,7 +283,7 @@ impl World {
         }
     }
 
-    /// Drops what a process has not handed to the system; if it ends in order, only chunks.
+    /// Drops messages that a process has not handed to the system; if it ends in order, only chunks.
     pub(crate) fn drop_written(&mut self, process: ProcessIndex, is_orderly: bool) {
         if !self.network.pipes.is_limited() {
             return;
@@ -308,7 +308,8 @@ impl World {
         let bytes = self.size(message);
         if bytes > FRAME_BYTES_MAX {
             let what = Some(message).map(|message| format!("{message:.40?}")).unwrap_or_default();
-            self.violations.push(format!("a message of {bytes} bytes to a peer has no frame: {what}"));
+            self.violations
+                .push(format!("a message of {bytes} bytes to a peer does not fit a frame: {what}"));
         }
         bytes
     }
@@ -324,7 +325,7 @@ impl World {
         bytes
     }
 
-    /// A message to or from the coordinator that is too long for a frame, as it is put together at the other end.
+    /// A message to or from the coordinator that is too long for a frame, reassembled at the other end.
     fn through_frames<M>(&mut self, bytes: usize, message: M) -> M
     where
         M: serde::Serialize + serde::de::DeserializeOwned,
@@ -347,19 +348,20 @@ impl World {
         match (arrived.pop(), arrived.is_empty()) {
             (Some(only), true) => only,
             _ => {
-                self.violations.push(format!("a message of {bytes} bytes is not one at the other end"));
+                self.violations
+                    .push(format!("a message of {bytes} bytes is not reassembled at the other end"));
                 message
             }
         }
     }
 
-    /// Chunks are many, and all alike: what is in a parcel is looked at when it is whole.
+    /// The size of a chunk. Chunks are many, and all alike: a parcel's contents are checked when it is complete.
     fn size_of_chunk(&mut self, offset: u64, bytes: usize) -> usize {
         self.digest.add(offset);
         bytes + CHUNK_OVERHEAD_BYTES
     }
 
-    /// The bytes of a message; in an observed world it is really encoded, and must come back the same.
+    /// The size of a message; in an observed world it is really encoded, and must decode to the same message.
     pub(crate) fn size<M>(&mut self, message: &M) -> usize
     where
         M: serde::Serialize + serde::de::DeserializeOwned + PartialEq,
@@ -367,7 +369,7 @@ impl World {
         if self.config.is_observed {
             let Ok(bytes) = postcard::to_allocvec(message) else { return 0 };
             if postcard::from_bytes::<M>(&bytes).as_ref() != Ok(message) {
-                self.violations.push("a message does not come back from its bytes as it was".into());
+                self.violations.push("a message changes when it is encoded and decoded".into());
             }
             self.digest.add_bytes(&bytes);
             bytes.len()

@@ -10,21 +10,21 @@ use crate::recorded::{Machine, Record, Told};
 use sateen_protocol::coordinator::{Circle, CoordinatorConfig, LinkId, Standing, StoredRun};
 use sateen_protocol::{Counts, Entry, GridId, JobKey, Random, RunEnd, RunId, RunSpec, RunState, Time};
 
-/// Entries reach the coordinator's disk after so long.
+/// Time until entries reach the coordinator's disk.
 const FLUSH_NS: u64 = 200_000_000;
 
 /// A run on disk.
 #[derive(Debug, Clone)]
 pub struct Stored {
-    /// What it is.
+    /// Its specification.
     pub spec: RunSpec,
     state: RunState,
     entries: BTreeMap<JobKey, Entry>,
-    /// How it ended.
+    /// Its end.
     pub end: Option<RunEnd>,
-    /// What the coordinator says that hosts counted, once that is final, and whether all have told their last.
+    /// The coordinator's final counts, and whether all hosts have reported their last counts.
     pub counted: Option<(Counts, bool)>,
-    /// When it was submitted, and when it ended.
+    /// The times of its submission and its end.
     pub times: (Time, Option<Time>),
 }
 
@@ -35,21 +35,21 @@ type Unsaved = (Time, RunId, Vec<Entry>, Vec<JobKey>);
 pub struct Server {
     /// The machine, while the process runs.
     pub machine: Option<Machine>,
-    /// What is on disk.
+    /// The runs on disk.
     pub runs: BTreeMap<RunId, Stored>,
-    /// Whose link is whose.
+    /// The owners of links.
     pub(crate) links: ById<LinkId>,
     /// The earliest timer on the heap.
     pub timer_at: Time,
-    /// How often it was started.
+    /// The number of starts.
     pub starts: u32,
-    /// What waits while it stalls.
+    /// Events that wait while it stalls.
     pub waiting: Option<Waiting>,
-    /// What waits for its disk.
+    /// Changes that wait for its disk.
     pub behind: Behind,
     /// The bound on its result tables, in bytes.
     pub table_bytes_max: usize,
-    /// How runs stand that are not over, if somebody has saved that: for the next start.
+    /// Saved states of unfinished runs, for the next start.
     pub standings: BTreeMap<RunId, Standing>,
     record: Option<Record>,
     unsaved: Vec<Unsaved>,
@@ -60,7 +60,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// One that has never run.
+    /// A coordinator that has never run.
     pub fn new(seed: u64, circle: Circle, table_bytes_max: usize, now: Time) -> Self {
         let mut server = Self {
             machine: None,
@@ -82,7 +82,7 @@ impl Server {
         server
     }
 
-    /// How it is set up at its next start.
+    /// Its configuration at the next start.
     fn config(&self) -> CoordinatorConfig {
         CoordinatorConfig {
             grid: GridId(self.seed),
@@ -94,10 +94,10 @@ impl Server {
         }
     }
 
-    /// Writes down what it is told. To be called before anything but submissions has happened, which are in what is
-    /// written.
+    /// Records its inputs. Must be called before anything except submissions has happened, which the record
+    /// includes.
     pub fn record(&mut self, now: Time) -> Record {
-        // As it was at its first start.
+        // The state at its first start.
         let config = CoordinatorConfig { restarted: false, seed: self.seed.wrapping_add(1), ..self.config() };
         let mut told = vec![(now, Told::Started(config, Vec::new()))];
         let submitted =
@@ -111,7 +111,7 @@ impl Server {
         record
     }
 
-    /// Starts on what is on disk.
+    /// Starts from the disk.
     pub fn start(&mut self, now: Time) {
         let config = self.config();
         self.starts += 1;
@@ -143,7 +143,7 @@ impl Server {
         }
     }
 
-    /// A run on disk before the machine hears of it.
+    /// Stores a run before the machine knows it.
     pub fn store(&mut self, now: Time, run: RunId, spec: RunSpec) {
         let stored = Stored {
             spec,
@@ -163,7 +163,7 @@ impl Server {
         }
     }
 
-    /// Saves how a run ended, at once; false if it had ended before.
+    /// Saves a run's end, at once; false if it had ended before.
     pub fn save_end(&mut self, now: Time, run: RunId, end: RunEnd) -> bool {
         let Some(stored) = self.runs.get_mut(&run) else { return false };
         let is_first = stored.end.is_none();
@@ -178,28 +178,28 @@ impl Server {
         is_first
     }
 
-    /// Saves what hosts counted of a run that is over.
+    /// Saves the hosts' counts of a finished run.
     pub fn save_counts(&mut self, run: RunId, counts: Counts, is_complete: bool) {
         if let Some(stored) = self.runs.get_mut(&run) {
             stored.counted = Some((counts, is_complete));
         }
     }
 
-    /// Saves entries, soon.
+    /// Saves entries, with a delay.
     pub fn save_entries(&mut self, now: Time, run: RunId, entries: Vec<Entry>, superfluous: Vec<JobKey>) {
         let flushed = self.unsaved.iter().take_while(|(at, ..)| at.0 + FLUSH_NS <= now.0).count();
         let written: Vec<Unsaved> = self.unsaved.drain(..flushed).collect();
         for (_, run, entries, superfluous) in written {
             self.write(run, entries, &superfluous);
         }
-        // What cannot be saved costs work and nothing else.
+        // Unsaved entries cost work and nothing else.
         if !self.behind.is_full {
             let at = Time(now.0 + self.behind.each_ns);
             self.unsaved.push((at, run, entries, superfluous));
         }
     }
 
-    /// The disk has lost all entries but so many of a hundred, or cannot read the others, which is the same; how many.
+    /// Removes entries, as lost or unreadable, except `left_percent`; returns their number.
     pub fn damage(&mut self, random: &mut Random, left_percent: usize) -> usize {
         let mut lost = 0;
         for stored in self.runs.values_mut() {
@@ -215,8 +215,8 @@ impl Server {
         self.copy.clone_from(&self.runs);
     }
 
-    /// Puts the copy in the place of the disk; whether they differed. A run that has ended since is under way again:
-    /// who submitted it has its result, and gets it a second time.
+    /// Replaces the disk by its copy; returns whether they differed. A run that has ended since is running again:
+    /// its submitter has its result, and gets it a second time.
     pub fn roll_back(&mut self) -> bool {
         let is_old = self.copy.iter().any(|(run, copy)| {
             self.runs.get(run).is_some_and(|now| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::families::Family;
 
-/// What must have happened in some seed. A name that is not here may be counted as well.
+/// States that some seed must reach. Other names may be counted as well.
 pub const MUST_HAPPEN: &[&str] = &[
     "a coordinator crashed within a second of a host",
     "a guard asked for what others have",
@@ -45,7 +45,7 @@ pub const MUST_HAPPEN: &[&str] = &[
 pub struct Sometimes(BTreeMap<String, u64>);
 
 impl Sometimes {
-    /// It happened.
+    /// Counts an occurrence.
     pub fn hit(&mut self, name: &str) {
         match self.0.get_mut(name) {
             Some(count) => *count += 1,
@@ -55,24 +55,24 @@ impl Sometimes {
         }
     }
 
-    /// Adds another seed's.
+    /// Adds another seed's counters.
     pub fn add(&mut self, other: &Self) {
         for (name, count) in &other.0 {
             *self.0.entry(name.clone()).or_default() += count;
         }
     }
 
-    /// How often it happened.
+    /// The number of occurrences.
     pub fn count(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// All that happened.
+    /// All states that occurred.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, count)| (name.as_str(), *count))
     }
 
-    /// What must have happened in seeds with faults of these families and did not.
+    /// States that seeds with faults of these families should have reached and did not.
     pub fn missing(&self, families: &[Family]) -> Vec<&'static str> {
         let must = families.iter().flat_map(|family| family.shows()).chain(MUST_HAPPEN);
         must.filter(|name| self.count(name) == 0).copied().collect()

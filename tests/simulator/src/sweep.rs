@@ -8,19 +8,19 @@ use crate::families::Family;
 use crate::seed;
 use crate::sometimes::Sometimes;
 
-/// Every so many seeds are run twice.
+/// One in this number of seeds is run twice.
 const TWICE_EVERY: u64 = 8;
 
-/// What many seeds showed.
+/// The outcomes of many seeds.
 #[derive(Debug, Default)]
 pub struct Swept {
-    /// Rare states that were reached.
+    /// Rare states reached.
     pub sometimes: Sometimes,
-    /// For each seed that broke a law, the first that it broke.
+    /// The first law broken by each seed that broke one.
     pub failures: Vec<String>,
 }
 
-/// Runs the seeds from `first` on; every eighth twice, to see that its trace is the same.
+/// Runs the seeds from `first` on; every eighth twice, to check that its trace is the same.
 pub fn sweep(first: u64, seeds: u64, families: &[Family]) -> Swept {
     sum_of(
         first,
@@ -33,7 +33,7 @@ pub fn sweep(first: u64, seeds: u64, families: &[Family]) -> Swept {
     )
 }
 
-/// Does `one` with each seed from `first` on, on all processors, and adds up what it gives.
+/// Runs `one` with each seed from `first` on, on all processors, and adds up the results.
 pub fn sum_of<T: Default + Send, R>(
     first: u64,
     seeds: u64,
@@ -62,7 +62,7 @@ pub fn sum_of<T: Default + Send, R>(
     total.into_inner().unwrap_or_default()
 }
 
-/// What `act` gives, or what it says when it panics.
+/// Runs `act`, and returns its result or the message of its panic.
 ///
 /// # Errors
 /// When it panics.

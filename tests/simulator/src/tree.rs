@@ -1,8 +1,8 @@
 //! The cost-model guest: a tree of jobs whose answer, work and critical path are known exactly.
 //!
-//! A node costs something before its children (divide) and something after them (combine). Its answer is
-//! a hash of its own name and its children's answers, so that any result in a wrong place shows. Some
-//! nodes are twins of others: equal parameters, equal keys. Some want the answer of one child only, and
+//! A node costs some work before its children (divide) and some after them (combine). Its answer is
+//! a hash of its own name and its children's answers, so that a result in a wrong place is detected. Some
+//! nodes are twins of others: equal parameters, equal keys. Some need the answer of one child only, and
 //! abort the others as soon as they have it.
 
 mod bulk;
@@ -26,13 +26,13 @@ pub struct Node {
     pub after_ns: u64,
     /// The first of its children, which follow one another.
     pub first_child: NodeIndex,
-    /// How many.
+    /// Their number.
     pub children: u32,
     /// The child whose answer makes the others useless.
     pub decisive: Option<u32>,
-    /// Work of the whole subtree, one job after another: what comes after a decisive child is not done.
+    /// Work of the whole subtree, one job after another: work after a decisive child is not done.
     pub work_ns: u64,
-    /// The work without which there is no answer, and that of all jobs.
+    /// The minimum work for an answer, and the work of all jobs.
     pub least_ns: u64,
     /// See `least_ns`.
     pub most_ns: u64,
@@ -40,39 +40,39 @@ pub struct Node {
     pub span_ns: u64,
     /// Its jobs.
     pub jobs: u64,
-    /// What it gives.
+    /// Its answer.
     pub answer: u64,
     /// The node that it is a twin of, or itself.
     original: NodeIndex,
 }
 
-/// What a tree is made from.
+/// The parameters of a tree.
 #[derive(Debug, Clone)]
 pub struct TreePlan {
     /// Everything random follows from it.
     pub seed: u64,
-    /// How many jobs, about (exactly, without twins).
+    /// The approximate number of jobs (exact without twins).
     pub jobs: u64,
     /// The work of all, in nanoseconds.
     pub work_ns: u64,
-    /// A node has up to so many children.
+    /// Maximum children of a node.
     pub children_max: u32,
     /// The largest share of a node's jobs that goes to one child, in percent: 50 is balanced for a
     /// binary tree, 95 is skewed.
     pub share_percent_max: u32,
-    /// So many nodes of a thousand are a twin of their elder sibling.
+    /// Nodes per thousand that are a twin of their elder sibling.
     pub twins_per_mille: u32,
-    /// So many nodes of a thousand that have children want the answer of one only.
+    /// Nodes with children per thousand that need the answer of one child only.
     pub decisive_per_mille: u32,
-    /// So many nodes of a thousand cost fifty times as much as others.
+    /// Nodes per thousand that cost fifty times as much as others.
     pub heavy_per_mille: u32,
     /// Shared objects that the root creates, and others update and wait for.
     pub shared_objects: u32,
     /// The largest of their updates, in bytes.
     pub update_bytes_max: usize,
-    /// So many nodes of a thousand fail, below the root; their parents make something of that.
+    /// Nodes per thousand that fail, below the root; their parents handle the failure.
     pub failing_per_mille: u32,
-    /// What is large.
+    /// Large items.
     pub bulk: Bulk,
 }
 
@@ -81,7 +81,7 @@ pub struct TreePlan {
 pub struct Tree {
     nodes: Vec<Node>,
     parents: Vec<NodeIndex>,
-    /// In how many places each node stands, as it or what is above it has twins.
+    /// The number of places of each node, as it or a node above it has twins.
     places: Vec<u64>,
     app: BlobHash,
     shared_objects: u32,
@@ -93,7 +93,7 @@ pub struct Tree {
 }
 
 impl Node {
-    /// How many of its children run if they run one after another.
+    /// The number of its children that run if they run one after another.
     fn in_order(&self) -> usize {
         self.decisive.map_or(self.children, |decisive| decisive + 1) as usize
     }
@@ -105,7 +105,7 @@ impl Tree {
         Self::build(plan, shares)
     }
 
-    /// One in which all jobs are the root's children.
+    /// A tree in which all jobs are the root's children.
     pub fn flat(plan: &TreePlan) -> Self {
         Self::build(plan, |_, below, _| vec![1; below as usize])
     }
@@ -180,17 +180,17 @@ impl Tree {
         self.nodes.iter().any(|node| node.decisive.is_some())
     }
 
-    /// Whether equal jobs stand in several places.
+    /// Whether equal jobs have several places.
     pub fn has_twins(&self) -> bool {
         self.nodes.iter().enumerate().any(|(index, node)| node.original as usize != index)
     }
 
-    /// Whether equal jobs stand in several places, of which this is one.
+    /// Whether this node's job has several places.
     pub fn is_twin(&self, index: NodeIndex) -> bool {
         self.places[index as usize] > 1
     }
 
-    /// The work of all jobs that stand in several places, if each place has it done once.
+    /// The work of all jobs with several places, done once for each place.
     pub fn twins_ns(&self) -> u64 {
         let of_all = self.nodes.iter().zip(&self.places).filter(|(_, places)| **places > 1);
         of_all.map(|(node, places)| places * (node.before_ns + node.after_ns)).sum()
@@ -212,13 +212,13 @@ impl Tree {
         self.nodes.iter().map(|node| node.before_ns.max(node.after_ns)).max().unwrap_or(0)
     }
 
-    /// What a node gives whose children gave these.
+    /// A node's answer, given its children's answers.
     pub fn combine(&self, index: NodeIndex, children: impl Iterator<Item = u64>) -> u64 {
         let start = mix(u64::from(index) ^ 0x5a7e_e000_0000_0000);
         children.fold(start, |answer, child| mix(answer.rotate_left(7) ^ child))
     }
 
-    /// The hash of its module, so to speak.
+    /// The hash that represents its module.
     pub fn app(&self) -> BlobHash {
         self.app
     }
@@ -274,51 +274,51 @@ impl Tree {
         }
     }
 
-    /// How many shared objects the root creates.
+    /// The number of shared objects that the root creates.
     pub fn shared_objects(&self) -> u32 {
         self.shared_objects
     }
 
-    /// Which object a node updates before it spawns.
+    /// The object that a node updates before it spawns.
     pub fn updates(&self, index: NodeIndex) -> Option<u32> {
         let draw = mix(u64::from(index) ^ 0x0b1e_c700);
         let does = self.shared_objects > 0 && self.node(index).children > 0 && draw.is_multiple_of(3);
         does.then(|| (draw >> 32) as u32 % self.shared_objects)
     }
 
-    /// Whether a job with this answer fails, and its parent gets the answer from the failure. Twins do as one.
+    /// Whether a job with this answer fails, and its parent gets the answer from the failure. Twins do the same.
     pub fn fails(&self, answer: u64) -> bool {
         answer != self.root().answer && mix(answer ^ 0xfa11) % 1000 < u64::from(self.failing_per_mille)
     }
 
-    /// How much a node's update has beside what it says: nothing in three of four.
+    /// The padding of a node's update: none in three of four.
     pub fn update_padding(&self, index: NodeIndex) -> usize {
         let draw = mix(u64::from(index) ^ 0x09ad_d1e5) as usize;
         if draw.is_multiple_of(4) { draw / 4 % (self.update_bytes_max + 1) } else { 0 }
     }
 
-    /// What a node gives, encoded, has at least this many bytes.
+    /// Minimum bytes of a node's encoded result.
     pub fn result_bytes(&self, index: NodeIndex) -> usize {
         self.result_bytes.get(&index).copied().unwrap_or(0)
     }
 
-    /// What a node is made from, encoded, has at least this many bytes.
+    /// Minimum bytes of a node's encoded parameters.
     pub fn parameter_bytes(&self, index: NodeIndex) -> usize {
         self.parameter_bytes.get(&index).copied().unwrap_or(0)
     }
 
-    /// A replica has at least this many bytes.
+    /// Minimum bytes of a replica.
     pub fn object_bytes(&self) -> usize {
         self.object_bytes
     }
 
-    /// All that is large, if each of so many hosts gets a replica of each object.
+    /// The bytes of all large items, if each of `hosts` hosts gets a replica of each object.
     pub fn bulk_bytes(&self, hosts: u64) -> u64 {
         let of_jobs: usize = self.result_bytes.values().chain(self.parameter_bytes.values()).sum();
         of_jobs as u64 + hosts * u64::from(self.shared_objects) * self.object_bytes as u64
     }
 
-    /// What a node's guard waits for when it was stolen: its parent's update, of which object.
+    /// The update that a stolen node's guard waits for: the parent, and the object that it updates.
     pub fn guard(&self, index: NodeIndex) -> Option<(NodeIndex, u32)> {
         let parent = self.parents[index as usize];
         let is_guarded = index != 0 && mix(u64::from(index) ^ 0x9a8d).is_multiple_of(2);
@@ -332,7 +332,7 @@ fn weight(plan: &TreePlan, random: &mut Random) -> u64 {
     if random.below(1000) < plan.heavy_per_mille as usize { usual * 50 } else { usual }
 }
 
-/// How `jobs` are divided among children: irregularly, within the plan's bounds.
+/// Divides `jobs` among children: irregularly, within the plan's bounds.
 fn shares(plan: &TreePlan, jobs: u64, random: &mut Random) -> Vec<u64> {
     let most = u64::from(plan.children_max.max(1)).min(jobs);
     let count = if most <= 2 { most } else { 2 + random.below(most as usize - 1) as u64 };

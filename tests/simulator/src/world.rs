@@ -1,4 +1,4 @@
-//! A grid in virtual time: the heap, and what its events do.
+//! A grid in virtual time: the heap, and the effects of its events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -23,52 +23,52 @@ use crate::server::Server;
 use crate::sometimes::Sometimes;
 use crate::tree::Tree;
 
-/// A seed with so many violations is not pursued further.
+/// Violations after which a seed ends.
 pub const VIOLATIONS_MAX: usize = 10;
 
-/// Whose draws are not those of a host's machine.
+/// Seed of draws that are independent of a host's machine.
 const CLOCKS: u64 = 0xc10c_0000;
 /// How often invariants are checked.
 const AUDIT_EVERY_NS: u64 = 500_000_000;
-/// A host that loads for ever looks as often whether all has healed.
+/// Interval at which a host that loads for ever checks whether all faults have ended.
 const LOAD_AGAIN_NS: u64 = 1_000_000_000;
 
-/// How a world is set up.
+/// The configuration of a world.
 #[derive(Debug, Clone)]
 pub struct WorldConfig {
     /// Everything random follows from it.
     pub seed: u64,
-    /// How long messages take.
+    /// Latencies of messages.
     pub network: NetworkConfig,
-    /// How many others each host knows.
+    /// The number of others that each host knows.
     pub circle: Circle,
     /// See [`crate::runtime::Runtime::new`].
     pub grain_ns: u64,
-    /// How long an app takes to load.
+    /// The time to load an app.
     pub load_ns: u64,
     /// The bound on each host's result table, in bytes.
     pub table_bytes_max: usize,
-    /// The same of the coordinator's.
+    /// The bound on the coordinator's result tables.
     pub coordinator_table_bytes_max: usize,
-    /// Hosts' clocks go wrong by up to so many parts of a million.
+    /// Maximum drift of hosts' clocks, in parts per million.
     pub clocks_off_ppm: u64,
-    /// Invariants are checked, messages encoded, rare states counted.
+    /// Whether invariants are checked, messages encoded, and rare states counted.
     pub is_observed: bool,
 }
 
 /// A grid in virtual time.
 pub struct World {
-    /// How it is set up.
+    /// Its configuration.
     pub config: WorldConfig,
     /// Now.
     pub now: Time,
-    /// What is to happen.
+    /// Future events.
     pub queue: Queue,
-    /// Of all that happened.
+    /// Digest of everything that happened.
     pub digest: Digest,
-    /// How much happened.
+    /// The number of events.
     pub events: u64,
-    /// All processes that ever were.
+    /// All processes that ever existed.
     pub processes: Vec<Process>,
     /// The coordinator.
     pub server: Server,
@@ -78,44 +78,44 @@ pub struct World {
     pub trees: BTreeMap<RunId, Rc<Tree>>,
     /// Rare states.
     pub sometimes: Sometimes,
-    /// What broke an invariant.
+    /// Violations of invariants.
     pub violations: Vec<String>,
-    /// When something last was disturbed.
+    /// The last disturbance.
     pub disturbed_at: Time,
-    /// When hosts crashed.
+    /// The times of hosts' crashes.
     pub crashes: Vec<Time>,
     /// Workers of hosts that crashed or left, and their speed in percent.
     pub lost_workers: Vec<(usize, u64)>,
-    /// Workers that may have lost what they were at, each time; fast ones count for more.
+    /// Workers that may have lost their present work, counted each time and weighted by speed.
     pub upset_workers: u64,
-    /// How often a host was given up, or went.
+    /// The number of times that a host was given up, or departed.
     pub ids_gone: usize,
-    /// What workers may have done while their host was given up and did not know, at the most.
+    /// Maximum work of workers while their host was given up without knowing it.
     pub away_ns: u64,
-    /// What hosts that came back were at and others had begun again meanwhile, by run: neither stops before the other is
+    /// Present work of returned hosts that others had begun again meanwhile, by run: neither stops before the other is
     /// done.
     pub begun_elsewhere_ns: BTreeMap<RunId, u64>,
-    /// All workers there were each time that anything happened.
+    /// The number of all workers, added up over all disturbances.
     pub shaken_workers: u64,
-    /// Links that were away for a while: of so many workers, fast ones count for more, and for how long.
+    /// Links that were away for a while: the number of workers, weighted by speed, and the duration.
     pub blips: Vec<(u64, u64)>,
-    /// When more than fits into its buffer last waited at a link, besides chunks.
+    /// The last time when messages besides chunks that exceed the buffer waited at a link.
     pub jammed_at: Time,
     /// Memory of the invariants.
     pub suspects: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
     /// The same.
     pub unwanted: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
-    /// What hosts had of shared objects lately.
+    /// The hosts' recent updates of shared objects.
     pub replicas: Watched,
-    /// What happens, if it is to be written down.
+    /// The log, if requested.
     pub log: Option<Vec<String>>,
-    /// What hosts have said of runs that end of it.
+    /// Reports of hosts that end runs.
     pub said: Said,
-    /// Parcels on their way.
+    /// Parcels in transit.
     pub parcels: Parcels,
-    /// Draws the runs that cannot be loaded, and what hosts say of that.
+    /// Draws the runs that cannot be loaded, and the hosts' reports of that.
     pub unloadable: Option<u64>,
-    /// What is to be done to it, and when.
+    /// Its schedule of faults.
     pub schedule: Vec<Fault>,
     pub(crate) directory: ById<ProcessIndex>,
     pub(crate) results_seen: BTreeSet<(ProcessIndex, HostId, RunId, JobNumber)>,
@@ -123,7 +123,7 @@ pub struct World {
 }
 
 impl World {
-    /// A grid with a coordinator and no host.
+    /// A grid with a coordinator and without hosts.
     pub fn new(config: WorldConfig) -> Self {
         let mut random = Random::new(config.seed);
         let network = Network::new(config.network.clone(), random.next_u64());
@@ -170,7 +170,7 @@ impl World {
         world
     }
 
-    /// Starts a host at a place of its own.
+    /// Starts a host at a new place.
     pub fn add_host(&mut self, plan: HostPlan) -> ProcessIndex {
         let place = self
             .processes
@@ -214,7 +214,7 @@ impl World {
         self.with_coordinator(|machine| machine.submit(now, run, spec));
     }
 
-    /// Has all hosts be equally fast, those to come included: what they compute is then also the time in which they do.
+    /// Makes all hosts equally fast, future ones included: their work then equals their computing time.
     pub fn even_out(&mut self) {
         for process in &mut self.processes {
             process.plan.speed_percent = 100;
@@ -232,12 +232,12 @@ impl World {
         self.server.runs.values().all(|stored| stored.end.is_some())
     }
 
-    /// Whether all runs are over, and what hosts counted of them is final.
+    /// Whether all runs are over, with final counts.
     pub fn has_final_counts(&self) -> bool {
         self.server.runs.values().all(|stored| stored.end.is_some() && stored.counted.is_some())
     }
 
-    /// Goes on until a moment, or until `is_enough`; true if it was.
+    /// Continues until a moment, or until `is_enough`; true in the latter case.
     pub fn run_until(&mut self, until: Time, mut is_enough: impl FnMut(&Self) -> bool) -> bool {
         loop {
             if is_enough(self) {
@@ -274,14 +274,14 @@ impl World {
             .sum()
     }
 
-    /// What was tallied of a run, by all.
+    /// The tally of a run, over all processes.
     pub fn tally(&self, run: RunId) -> Tally {
         let mut tally = Tally::default();
         self.processes.iter().for_each(|process| tally.add(&process.runtime.tally(run)));
         tally
     }
 
-    /// Does the next thing.
+    /// Processes the next event.
     pub fn step(&mut self) {
         let Some((at, event)) = self.queue.pop() else { return };
         self.now = at;
@@ -302,7 +302,7 @@ impl World {
         self.happen(event);
     }
 
-    /// Writes a line down, if that is wanted.
+    /// Logs a line, if requested.
     pub(crate) fn write(&mut self, line: impl FnOnce() -> String) {
         if let Some(log) = &mut self.log {
             log.push(format!("{:12.6} {}", self.now.0 as f64 / 1e9, line()));
@@ -345,7 +345,7 @@ impl World {
                 }
                 let Some(machine) = &mut self.server.machine else { return };
                 if machine.poll_timeout().is_some_and(|(at, _)| at <= now) {
-                    // The driver knows of bytes that the machine does not see.
+                    // The driver sees bytes that the machine does not see.
                     for (host, link) in machine.silent(now) {
                         machine.handle_heard(now, self.network.link(link).heard, host);
                     }
@@ -457,7 +457,7 @@ impl World {
         }
     }
 
-    /// Tells the coordinator's machine one thing, if it runs, and does what it wants.
+    /// Passes one input to the coordinator's machine, if it runs, and executes its commands.
     pub fn with_coordinator<R>(&mut self, tell: impl FnOnce(&mut Machine) -> R) -> Option<R> {
         let answer = tell(self.server.machine.as_mut()?);
         self.settle_coordinator();
@@ -485,7 +485,7 @@ impl World {
         }
     }
 
-    /// Bytes come to the end of a link; whether they do, and are not lost with a link that was reset.
+    /// Bytes arrive at the end of a link; returns whether they do, and are not lost with a reset link.
     fn arrives(&mut self, link: LinkId, way: Way) -> bool {
         let state = self.network.link_mut(link);
         if state.is_dead {
@@ -515,7 +515,7 @@ impl World {
     }
 }
 
-/// The process that an event is for, if it is for one.
+/// The process that an event is for, if any.
 fn target(event: &Event) -> Option<ProcessIndex> {
     match event {
         Event::Worker { process, .. }
@@ -531,7 +531,7 @@ fn target(event: &Event) -> Option<ProcessIndex> {
     }
 }
 
-/// An empty runtime takes the place of one that is gone.
+/// Replaces a runtime by an empty one.
 pub(crate) fn retire(runtime: &mut Runtime, now: Time) {
     let runs: Vec<RunId> = runtime.portions.keys().copied().collect();
     for run in runs {

@@ -1,4 +1,4 @@
-//! Links that are away for less than 5 s, and nothing else: that is no death, and costs little.
+//! Links that are away for less than 5 s, and nothing else: no host is considered dead, and the cost is small.
 
 use sateen_simulator::families::Family;
 use sateen_simulator::sweep::sweep;
@@ -7,7 +7,7 @@ use sateen_simulator::sweep::sweep;
 const SEEDS: u64 = 200;
 
 #[test]
-fn a_blip_is_no_death() {
+fn a_blip_is_not_a_death() {
     let swept = sweep(0, SEEDS, &[Family::Blips]);
     assert!(swept.failures.is_empty(), "SATEEN_FAULTS=blips SATEEN_SEED=…\n{}", swept.failures.join("\n"));
     let missing: Vec<&str> =

@@ -1,5 +1,5 @@
-//! Slow links and large results: seeds whose only faults are of the family `bandwidth`, beside the usual crashes. Among
-//! those of all families there are too few of them to reach their rare states.
+//! Slow links and large results: seeds with only faults of the family `bandwidth`, in addition to the usual crashes.
+//! Seeds of all families have too few of these faults to reach their rare states.
 
 use sateen_simulator::families::Family;
 use sateen_simulator::sweep::sweep;

@@ -1,4 +1,4 @@
-//! Random grids under random faults. `SATEEN_SEEDS` says how many seeds, `SATEEN_SEED` runs only one;
+//! Random grids under random faults. `SATEEN_SEEDS` is the number of seeds, `SATEEN_SEED` runs only one;
 //! `SATEEN_FAULTS` names the families of faults to draw from: `links,stalls`.
 
 use sateen_simulator::families::Family;
@@ -7,9 +7,9 @@ use sateen_simulator::sweep::sweep;
 
 /// With fewer seeds than this, rare states may be missed.
 const SEEDS_FOR_RARE_STATES: u64 = 150;
-/// The same for those that [`Family::shows_rarely`].
+/// The same for the states of [`Family::shows_rarely`].
 const SEEDS_FOR_RARER_STATES: u64 = 1000;
-/// Drawn seeds that broke a law once, or showed that one asked for too much; `tests/README.md` tells of some.
+/// Drawn seeds that once broke a law, or showed that a law was too strict; `tests/README.md` explains some.
 const BROKE_A_LAW: [u64; 22] = [
     31005695, 51000616, 100007328, 1500000639, 1500001611, 1500002603, 1812406197, 1812408214, 1812410753,
     2012401666, 2012404127, 2012409783, 2012410375, 2012413038, 2012413217, 2712508738, 2712514719,
@@ -40,7 +40,7 @@ fn all_laws_hold_under_random_faults() {
         swept.failures.len(),
         swept.failures.join("\n")
     );
-    // One of twelve seeds has slow links, too few for the rare states of these: `narrow.rs` has seeds of nothing else.
+    // One of twelve seeds has slow links, too few for their rare states: in `narrow.rs`, all seeds have them.
     let shown: Vec<Family> = families.into_iter().filter(|family| *family != Family::Bandwidth).collect();
     let missing = swept.sometimes.missing(&shown);
     assert!(seeds < SEEDS_FOR_RARE_STATES || missing.is_empty(), "never happened: {missing:?}");
@@ -50,7 +50,7 @@ fn all_laws_hold_under_random_faults() {
 }
 
 #[test]
-fn no_law_is_broken_again_where_one_was() {
+fn former_violations_do_not_return() {
     for seed in BROKE_A_LAW {
         let result = seed::run_with(seed, Family::ALL);
         assert!(result.violations.is_empty(), "seed {seed}:\n  {}", result.violations.join("\n  "));

@@ -2,7 +2,7 @@
 
 use sateen_simulator::experiments::throughput;
 
-/// Unoptimised, a tenth will do.
+/// Unoptimised builds use a tenth.
 const HOSTS: usize = if cfg!(debug_assertions) { 100 } else { 1_000 };
 const HOUR_S: u64 = 3_600;
 const EVERY_S: u64 = 60;
@@ -10,7 +10,7 @@ const EVERY_S: u64 = 60;
 #[test]
 fn a_thousand_hosts_work_for_an_hour() {
     let measured = throughput::measure(1, HOSTS, HOUR_S, EVERY_S);
-    assert_eq!(measured.hosts, HOSTS, "hosts are lost though nothing happens: {measured:?}");
+    assert_eq!(measured.hosts, HOSTS, "hosts are lost although nothing happens: {measured:?}");
     let submitted = (5..HOUR_S).step_by(EVERY_S as usize).count();
     assert_eq!(measured.runs, submitted, "runs do not end: {measured:?}");
 }

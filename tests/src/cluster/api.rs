@@ -1,4 +1,4 @@
-//! Asking the coordinator, and waiting until it says what is awaited.
+//! Requests to the coordinator, and waiting for an expected answer.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use sateen_contradictions::{Asked, is_over, samples};
 use serde_json::Value;
 use ureq::Agent;
 
-/// How often the coordinator is asked while something is awaited.
+/// Interval between requests while waiting.
 const PERIOD: Duration = Duration::from_millis(25);
-/// One answer.
+/// Maximum time for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 
 /// The coordinator's HTTP API.
@@ -20,7 +20,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// That at `url`.
+    /// The API at `url`.
     pub fn new(url: &str) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -31,17 +31,17 @@ impl Api {
         Self { url: url.to_owned(), agent: config.new_agent() }
     }
 
-    /// Status and JSON of GET; `None` when nobody answers.
+    /// Status and JSON of a GET; `None` without an answer.
     pub fn try_get(&self, path: &str) -> Option<(u16, Value)> {
         let mut response = self.agent.get(format!("{}{path}", self.url)).call().ok()?;
         let body = response.body_mut().read_to_string().ok()?;
         Some((response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null)))
     }
 
-    /// JSON of GET.
+    /// The JSON of a GET.
     ///
     /// # Panics
-    /// When the answer is none, or not 200.
+    /// Without an answer, or if its status is not 200.
     #[track_caller]
     pub fn get(&self, path: &str) -> Value {
         match self.try_get(path) {
@@ -50,32 +50,32 @@ impl Api {
         }
     }
 
-    /// The run.
+    /// A run.
     #[track_caller]
     pub fn run(&self, run: u64) -> Value {
         self.get(&format!("/api/v1/runs/{run}"))
     }
 
-    /// The hosts that are connected.
+    /// The connected hosts.
     pub fn hosts(&self) -> Vec<Value> {
         let answer = self.try_get("/api/v1/hosts").map(|(_, hosts)| hosts).unwrap_or_default();
         let all = answer.as_array().cloned().unwrap_or_default();
         all.into_iter().filter(|host| host["connected"] == true).collect()
     }
 
-    /// Status of POST of nothing.
+    /// Status of a POST with an empty body.
     ///
     /// # Panics
-    /// When nobody answers.
+    /// Without an answer.
     #[track_caller]
     pub fn order(&self, path: &str) -> (u16, Value) {
         self.post(path, "")
     }
 
-    /// The same of a POST with this body.
+    /// The same for a POST with this body.
     ///
     /// # Panics
-    /// When nobody answers.
+    /// Without an answer.
     #[track_caller]
     pub fn post(&self, path: &str, body: &str) -> (u16, Value) {
         let response = self.agent.post(format!("{}{path}", self.url)).send(body);
@@ -84,10 +84,10 @@ impl Api {
         (response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null))
     }
 
-    /// The value of a metric, summed over its labels; 0 when there is none of that name.
+    /// The value of a metric, summed over its labels; 0 if there is no such metric.
     ///
     /// # Panics
-    /// When nobody answers.
+    /// Without an answer.
     #[track_caller]
     pub fn metric(&self, name: &str) -> f64 {
         let response = self.agent.get(format!("{}/metrics", self.url)).call();
@@ -97,14 +97,14 @@ impl Api {
         text.lines().filter(of_name).filter_map(value).sum()
     }
 
-    /// All samples of `/metrics`; `None` when nobody answers.
+    /// All samples of `/metrics`; `None` without an answer.
     pub fn try_metrics(&self) -> Option<BTreeMap<String, f64>> {
         let mut response = self.agent.get(format!("{}/metrics", self.url)).call().ok()?;
         let text = response.body_mut().read_to_string().ok()?;
         Some(samples(&text))
     }
 
-    /// Waits until the run is as `wanted` says, and gives it.
+    /// Waits until the run meets the condition `wanted`, and returns it.
     #[track_caller]
     pub fn run_until(
         &self,
@@ -123,15 +123,14 @@ impl Api {
         found.unwrap_or_else(|| panic!("run {run} is never {what} within {patience:?}; it is {last:#}"))
     }
 
-    /// Waits until the run is over, and gives it. The coordinator answers when it is: asking again and again
-    /// would take the time of those who work.
+    /// Waits until the run is over, and returns it. The coordinator answers at the end: repeated requests
+    /// would take processor time from the hosts.
     #[track_caller]
     pub fn run_over(&self, run: u64, patience: Duration) -> Value {
         self.awaited(run, patience, true)
     }
 
-    /// As [`Api::run_over`], whether or not all hosts have said what they counted last: whoever wants the result waits
-    /// for no more.
+    /// As [`Api::run_over`], without waiting for all hosts' last counts, which the result does not need.
     #[track_caller]
     pub fn run_answered(&self, run: u64, patience: Duration) -> Value {
         self.awaited(run, patience, false)
@@ -169,7 +168,7 @@ impl Asked for &Api {
     }
 }
 
-/// Waits until `look` gives something.
+/// Waits until `look` returns a value.
 ///
 /// # Panics
 /// When it does not within `patience`.
@@ -196,7 +195,7 @@ pub fn count(run: &Value, name: &str) -> u64 {
     run["jobs"][name].as_u64().unwrap_or_else(|| panic!("there is no counter `{name}` in {run}"))
 }
 
-/// What the host `name` did for a run, summed over the times that it was there: in seconds of work.
+/// The work of the host `name` for a run, in seconds, summed over all its rows.
 pub fn work_of(run: &Value, name: &str) -> f64 {
     let of_host = |host: &&Value| host["name"] == name;
     run["by_host"]

@@ -1,8 +1,8 @@
-//! A grid of real processes on loopback: a coordinator, hosts, and whatever happens to them.
+//! A grid of real processes on loopback: a coordinator, hosts, and faults.
 //!
-//! One cluster at a time in a test process, for each wants the machine's cores for itself; but those whose tests mostly
-//! wait run beside it. When a test fails, its cluster shows what each process said. When it ends, all numbers that people
-//! are told of it are compared with one another, and all of its processes are killed.
+//! A test process runs one cluster at a time, as each needs the machine's cores for itself; only clusters whose tests
+//! mostly wait run in parallel. When a test fails, its cluster shows the log of each process. When a cluster ends, all
+//! its published numbers are compared with one another, and all of its processes are killed.
 
 mod api;
 mod process;
@@ -28,12 +28,12 @@ use crate::command::{Ended, app, command, ended};
 use crate::proxy::Proxy;
 use crate::root;
 
-/// Nothing that is awaited may take longer, on however busy a machine.
+/// Maximum wait for anything, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(90);
-/// A process is there, or gone, within that.
+/// Maximum time for a process to start or end.
 pub const SOON: Duration = Duration::from_secs(15);
 
-/// So many jobs of a run that is not over are shown when a test fails.
+/// Maximum jobs of an unfinished run that are shown when a test fails.
 const OPEN_JOBS_SHOWN: usize = 60;
 
 static TURN: Mutex<()> = Mutex::new(());
@@ -42,29 +42,29 @@ static TURN: Mutex<()> = Mutex::new(());
 pub struct Cluster {
     hosts: BTreeMap<String, Process>,
     coordinator: Option<Process>,
-    /// Killed or ended; kept for what they said.
+    /// Killed or ended processes, kept for their logs.
     gone: Vec<Process>,
     address: SocketAddr,
     api: Api,
     folder: TempDir,
-    /// Why its numbers may contradict one another, if they may.
+    /// The reason why its numbers may contradict one another, if they may.
     excuse: Option<&'static str>,
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Cluster {
-    /// A coordinator, and a host of one thread for each of `hosts`, which are names and sites; all are
-    /// there.
+    /// Starts a coordinator, and a host of one thread for each of `hosts`, given as names and sites, and waits until
+    /// all are connected.
     pub fn start(hosts: &[(&str, &str)]) -> Self {
         Self::start_in(Some(TURN.lock().unwrap_or_else(PoisonError::into_inner)), hosts)
     }
 
-    /// As [`Cluster::start`], for a test that mostly waits: it does so beside others.
+    /// As [`Cluster::start`], for a test that mostly waits: it runs in parallel with others.
     pub fn start_beside_others(hosts: &[(&str, &str)]) -> Self {
         Self::start_in(None, hosts)
     }
 
-    /// As [`Cluster::start`], for a bench: what costs time, and hosts that are forged, are its own, so its numbers are
+    /// As [`Cluster::start`], for a benchmark: comparisons take time, and hosts may be forged, so its numbers are
     /// not compared at its end.
     pub fn start_to_measure(hosts: &[(&str, &str)]) -> Self {
         let mut cluster = Self::start(hosts);
@@ -92,7 +92,7 @@ impl Cluster {
         cluster
     }
 
-    /// This cluster's numbers may contradict one another, and are not compared at its end.
+    /// Allows this cluster's numbers to contradict one another: they are not compared at its end.
     pub fn excuse(&mut self, why: &'static str) {
         self.excuse = Some(why);
     }
@@ -102,7 +102,7 @@ impl Cluster {
         &self.api
     }
 
-    /// Where the coordinator listens.
+    /// The coordinator's address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -117,7 +117,7 @@ impl Cluster {
         self.folder.path().join("data").join(name)
     }
 
-    /// Starts the coordinator, on the data folder of the one before, and waits until it answers.
+    /// Starts the coordinator, on its predecessor's data folder, and waits until it answers.
     ///
     /// # Panics
     /// When it does not.
@@ -158,9 +158,8 @@ impl Cluster {
         self.start_host_with(name, site, &format!("http://{}", self.address), &[]);
     }
 
-    /// As `start_host`, which finds its coordinator at `url`, with more words. It has one worker, which does
-    /// not stand back, unless these words say so: whatever else this machine does must not keep a test from
-    /// its end.
+    /// As `start_host`, for a coordinator at `url`, with more words. Unless these words say otherwise, it has one
+    /// worker of normal priority, so that other load on the machine does not delay a test.
     #[track_caller]
     pub fn start_host_with(&mut self, name: &str, site: &str, url: &str, more: &[&str]) {
         let mut command = self.bare_host_command(name, site, url);
@@ -173,7 +172,7 @@ impl Cluster {
         self.start_host_command(name, command);
     }
 
-    /// As `start_host`; other hosts reach it directly through the proxy only.
+    /// As `start_host`; other hosts reach it directly only through the proxy.
     #[track_caller]
     pub fn start_host_behind_proxy(&mut self, name: &str, site: &str) -> Proxy {
         let listen = free_address();
@@ -230,13 +229,13 @@ impl Cluster {
         self.gone.push(process);
     }
 
-    /// The number of a host's process.
+    /// The id of a host's process.
     #[track_caller]
     pub fn host_process(&self, name: &str) -> u32 {
         self.hosts.get(name).unwrap_or_else(|| panic!("there is a host {name}")).id()
     }
 
-    /// Waits until a host has ended by itself, and gives its exit code.
+    /// Waits until a host has ended by itself, and returns its exit code.
     #[track_caller]
     pub fn host_ended(&mut self, name: &str) -> Option<i32> {
         let mut process = self.hosts.remove(name).unwrap_or_else(|| panic!("there is a host {name}"));
@@ -245,7 +244,7 @@ impl Cluster {
         status.code()
     }
 
-    /// `sateen-host WORDS… --data-dir` of the host `name`, as its owner types it.
+    /// Runs `sateen-host WORDS… --data-dir` for the host `name`, as its owner would.
     pub fn tell_host(&self, name: &str, words: &[&str]) -> Ended {
         let mut command = Command::new(binary("sateen-host"));
         command.args(words).arg("--data-dir").arg(self.data_folder(name));
@@ -254,30 +253,30 @@ impl Cluster {
         ended(command)
     }
 
-    /// What the host `name` says of itself; `Null` while it does not answer.
+    /// The status reported by the host `name`; `Null` while it does not answer.
     pub fn host_status(&self, name: &str) -> Value {
         serde_json::from_slice(&self.tell_host(name, &["status", "--json"]).stdout).unwrap_or_default()
     }
 
-    /// `sateen WORDS…`, not yet started, which knows this coordinator.
+    /// `sateen WORDS…`, not yet started, set up for this coordinator.
     pub fn sateen_command<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Command {
         let mut command = command(words);
         command.env("SATEEN_COORDINATOR", format!("http://{}", self.address));
         command
     }
 
-    /// `sateen WORDS…` to its end.
+    /// Runs `sateen WORDS…` to its end.
     pub fn sateen<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Ended {
         ended(self.sateen_command(words))
     }
 
-    /// Submits the sample app `name`, and gives the run's number.
+    /// Submits the sample app `name`, and returns the run's number.
     #[track_caller]
     pub fn submit(&self, name: &str, arguments: &[&str]) -> u64 {
         self.submit_module(&app(name), arguments)
     }
 
-    /// Submits a module, and gives the run's number.
+    /// Submits a module, and returns the run's number.
     #[track_caller]
     pub fn submit_module(&self, module: &Path, arguments: &[&str]) -> u64 {
         let module = module.display().to_string();
@@ -285,7 +284,7 @@ impl Cluster {
         ended.result().trim().parse().unwrap_or_else(|_| panic!("a run's number and nothing else: {ended:?}"))
     }
 
-    /// Waits until the run is done, compares what it gave, and gives all about it.
+    /// Waits until the run is done, compares its result, and returns its status.
     #[track_caller]
     pub fn done(&self, run: u64, expected: &str) -> Value {
         let about = self.api.run_over(run, PATIENCE);
@@ -295,7 +294,7 @@ impl Cluster {
         about
     }
 
-    /// Waits until the run runs and each of `names` has worked on it for so many seconds.
+    /// Waits until the run is running and each of `names` has worked on it for `seconds`.
     #[track_caller]
     pub fn await_work(&self, run: u64, names: &[&str], seconds: f64) -> Value {
         let what = format!("one on which {names:?} have worked for {seconds} s each");
@@ -307,7 +306,7 @@ impl Cluster {
         about
     }
 
-    /// Shows the runs, and of those that are not over the jobs that somebody works on or waits for.
+    /// Shows the runs, and the jobs of unfinished runs that are being run or waited for.
     fn show_runs(&self) {
         let Some((_, runs)) = self.api.try_get("/api/v1/runs") else { return };
         for run in runs.as_array().into_iter().flatten() {
@@ -367,7 +366,7 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
-/// An address of this machine at which nobody listens.
+/// An unused address of this machine.
 pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     listener.local_addr().expect("it has an address")

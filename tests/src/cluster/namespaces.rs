@@ -1,31 +1,31 @@
-//! Network namespaces with delays made by the kernel (`tc netem`), where the machine allows.
+//! Network namespaces with delays made by the kernel (`tc netem`), if the machine allows.
 //!
-//! A namespace is a site: a pair of virtual interfaces joins it to the machine's own network. It needs
-//! root, `ip`, `tc`, and a kernel with netem; where one of them is missing, that is said, and the test
-//! that wanted it is skipped.
+//! A namespace is a site: a pair of virtual interfaces connects it to the machine's own network. It needs
+//! root, `ip`, `tc`, and a kernel with netem; if one of them is missing, the test reports that and
+//! is skipped.
 
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 
-/// A namespace, which is taken away when this is dropped.
+/// A namespace, which is deleted when this is dropped.
 pub struct Site {
     name: String,
     outside: Ipv4Addr,
 }
 
 impl Site {
-    /// A network whose packets need `delay_ms` to leave it and as long to come; `number`, 1 to 250, is
-    /// used by no other at the same time.
+    /// A network whose packets need `delay_ms` in each direction; `number`, 1 to 250, must not be
+    /// used by another at the same time.
     ///
     /// # Errors
-    /// Why this machine cannot have it.
+    /// The reason why this machine cannot have it.
     pub fn new(number: u8, delay_ms: u32) -> Result<Self, String> {
         let name = format!("sateen-{}-{number}", std::process::id());
         let (outside, inside) = (Ipv4Addr::new(10, 213, number, 1), Ipv4Addr::new(10, 213, number, 2));
         // Names of interfaces have at most fifteen letters.
         let (here, there) = (format!("sat{number}-out"), format!("sat{number}-in"));
         ip(&["netns", "add", &name])?;
-        // From here on dropping it takes it away.
+        // From here on, dropping it deletes it.
         let site = Self { name, outside };
         let name = site.name.as_str();
         ip(&["link", "add", &here, "type", "veth", "peer", "name", &there, "netns", name])?;
@@ -40,7 +40,7 @@ impl Site {
         Ok(site)
     }
 
-    /// Where those inside reach the machine.
+    /// The machine's address for processes inside.
     pub fn outside(&self) -> Ipv4Addr {
         self.outside
     }
@@ -55,7 +55,7 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        // Takes its interface along, and with it the other end.
+        // This also deletes its interface, and with it the other end.
         let _ = ip(&["netns", "delete", &self.name]);
     }
 }

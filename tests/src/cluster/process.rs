@@ -1,4 +1,4 @@
-//! A process of the cluster, and all that it says.
+//! A process of the cluster, and its log.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::command::signal;
 
-/// So many of its last lines are shown when a test fails.
+/// Maximum last lines that are shown when a test fails.
 const LINES_SHOWN: usize = 120;
-/// How often it is looked at while its end is awaited.
+/// Interval between checks while waiting for its end.
 const PERIOD: Duration = Duration::from_millis(5);
 
 /// A real process. It is killed when this is dropped.
@@ -21,8 +21,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`; what it says goes to a file in `folder`, behind what an earlier process of
-    /// that name said.
+    /// Starts `command`; its output is appended to a file in `folder`, after that of an earlier process of
+    /// the same name.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -35,7 +35,7 @@ impl Process {
         Self { name: name.to_owned(), child, log, status: None }
     }
 
-    /// Its number.
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -45,12 +45,12 @@ impl Process {
         &self.name
     }
 
-    /// Sends a signal, as `TERM` or `STOP`.
+    /// Sends a signal, such as `TERM` or `STOP`.
     pub fn signal(&self, name: &str) {
         signal(&self.child, name);
     }
 
-    /// `kill -9`, and gone it is.
+    /// `kill -9`, and waits for its end.
     pub fn kill(&mut self) {
         if self.status.is_none() {
             // A process that has ended by itself cannot be killed.
@@ -81,12 +81,12 @@ impl Process {
         self.status.expect("it has just ended")
     }
 
-    /// All that it has said.
+    /// Its whole log.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Shows the end of what it said.
+    /// Shows the end of its log.
     pub fn show_log(&self) {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();

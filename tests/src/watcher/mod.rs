@@ -1,4 +1,4 @@
-//! A page that watches a coordinator, as a program: it puts together what it is told, and sees that nothing is
+//! A page that watches a coordinator, as a program: it combines the messages, and checks that none is
 //! missing.
 
 mod tree;
@@ -15,20 +15,20 @@ use tokio_tungstenite::tungstenite::{Error, Message, WebSocket, client};
 use crate::cluster::PATIENCE;
 pub use tree::{RECORD_BYTES, Record, Tree};
 
-/// What has happened was told after so long: some ticks.
+/// Maximum time until an event is reported: some ticks.
 const TOLD: Duration = Duration::from_secs(2);
 
 /// A page.
 pub struct Watcher {
     socket: WebSocket<TcpStream>,
-    /// By topic: how many changes came, and the value with them.
+    /// By topic: the number of changes received, and the resulting value.
     values: BTreeMap<String, (u64, Value)>,
     trees: BTreeMap<u64, Tree>,
-    /// What was said of topics that there are not, or not any more, and of what this page has said.
+    /// Messages about topics that do not exist (any more), and about this page's own requests.
     pub gone: Vec<Value>,
-    /// Bytes that came.
+    /// Bytes received.
     pub bytes: usize,
-    /// Messages that came.
+    /// Messages received.
     pub messages: usize,
 }
 
@@ -36,25 +36,25 @@ impl Watcher {
     /// Watches topics of the coordinator at `address`.
     ///
     /// # Panics
-    /// When that cannot be.
+    /// When that fails.
     pub fn open(address: impl Display, topics: &[&str]) -> Self {
         let mut watcher = Self::connect(address);
         watcher.say(&json!({"watch": topics}).to_string()).expect("an open socket");
         watcher
     }
 
-    /// Has a socket, and says nothing.
+    /// Opens a socket without sending anything.
     ///
     /// # Panics
-    /// When that cannot be.
+    /// When that fails.
     pub fn connect(address: impl Display) -> Self {
         Self::on(TcpStream::connect(address.to_string()).expect("it listens"), address)
     }
 
-    /// The same on a connection to `address` that is open already.
+    /// The same on an open connection to `address`.
     ///
     /// # Panics
-    /// When that cannot be.
+    /// When that fails.
     pub fn on(stream: TcpStream, address: impl Display) -> Self {
         let (socket, _) = client(format!("ws://{address}/ws/watch"), stream).expect("a websocket");
         Self {
@@ -67,7 +67,7 @@ impl Watcher {
         }
     }
 
-    /// Says something.
+    /// Sends a message.
     ///
     /// # Errors
     /// When the socket is closed.
@@ -75,18 +75,18 @@ impl Watcher {
         self.socket.send(Message::text(text)).map_err(|error| error.to_string())
     }
 
-    /// The value of a topic; null before it was told.
+    /// The value of a topic; null before its first message.
     pub fn value(&self, topic: &str) -> &Value {
         self.values.get(topic).map_or(&Value::Null, |(_, value)| value)
     }
 
-    /// A run's tree; empty before it was told.
+    /// A run's tree; empty before its first message.
     pub fn tree(&self, run: u64) -> &Tree {
         static NONE: Tree = Tree::new();
         self.trees.get(&run).unwrap_or(&NONE)
     }
 
-    /// Reads on until `pick` gives something.
+    /// Reads on until `pick` returns a value.
     ///
     /// # Panics
     /// When it never does, or the socket is closed.
@@ -102,7 +102,7 @@ impl Watcher {
         }
     }
 
-    /// Reads what is still on its way. Something always is: a grid never stands still.
+    /// Reads pending messages. There are always some, as a grid never stands still.
     pub fn settle(&mut self) {
         let until = Instant::now() + TOLD;
         loop {
@@ -113,7 +113,7 @@ impl Watcher {
         }
     }
 
-    /// Reads on until the socket is closed; gives why it was.
+    /// Reads on until the socket is closed; returns the reason.
     ///
     /// # Panics
     /// When it stays open.
@@ -127,7 +127,7 @@ impl Watcher {
         panic!("the socket stays open");
     }
 
-    /// As `next`, without looking at what it says.
+    /// As `next`, without processing the message.
     ///
     /// # Errors
     /// Why the socket was closed.
@@ -135,7 +135,7 @@ impl Watcher {
         Ok(self.read(patience)?.is_some())
     }
 
-    /// Takes the next message in; false if none came for so long.
+    /// Processes the next message; false if none arrives within `patience`.
     ///
     /// # Errors
     /// Why the socket was closed.

@@ -1,4 +1,4 @@
-//! A run's tree, as frames tell it.
+//! A run's tree, as sent in frames.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use serde_json::Value;
 
 /// The bytes of a record.
 pub const RECORD_BYTES: usize = 48;
-/// Records that a frame may have.
+/// Maximum records of a frame.
 const RECORDS_MAX: u32 = 16_384;
 /// Bytes before a frame's table.
 const HEAD_BYTES: usize = 28;
 
-/// What a page knows of a run's jobs.
+/// A page's knowledge of a run's jobs.
 #[derive(Debug, Default, Clone)]
 pub struct Tree {
-    /// By their places.
+    /// Records by their places.
     pub records: BTreeMap<u32, Record>,
     /// Names, and counts of the whole tree.
     pub table: BTreeMap<String, Value>,
-    /// The snapshot has come to its end.
+    /// Whether the snapshot is complete.
     pub is_whole: bool,
-    /// Frames since it was last told anew.
+    /// Frames since the last snapshot.
     pub frames: u32,
 }
 
-/// A job. What does not apply has all bits set, and times are since the run's beginning.
+/// A job. Fields that do not apply have all bits set, and times are since the run's beginning.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct Record {
@@ -43,12 +43,12 @@ pub struct Record {
 }
 
 impl Tree {
-    /// One without jobs, of which nothing was told.
+    /// A tree without jobs, before any frame.
     pub const fn new() -> Self {
         Self { records: BTreeMap::new(), table: BTreeMap::new(), is_whole: false, frames: 0 }
     }
 
-    /// Takes a frame in, for whichever tree it is.
+    /// Processes a frame, for the tree that it names.
     pub(super) fn take_frame(trees: &mut BTreeMap<u64, Self>, frame: &[u8]) {
         assert_eq!((&frame[..4], frame[4]), (b"STRE".as_slice(), 1), "another format");
         let (kind, seq, count) = (frame[5], u32_at(frame, 8), u32_at(frame, 12));

@@ -1,8 +1,8 @@
-//! What pages do with the changes of a topic's value.
+//! Applies changes to a topic's value, as pages do.
 
 use serde_json::{Value, json};
 
-/// Takes changes in: the grid's runs and hosts by their keys, a timeline's newest part, all else as it is.
+/// Applies changes: the grid's runs and hosts by their keys, a timeline's newest part, and other values as they are.
 pub fn change(topic: &str, value: &mut Value, changes: &Value) {
     for (name, new) in changes.as_object().expect("an object") {
         match (name.trim_end_matches("_gone"), topic) {
@@ -15,7 +15,7 @@ pub fn change(topic: &str, value: &mut Value, changes: &Value) {
     }
 }
 
-/// Changes items of a list, or takes away those that are gone.
+/// Changes items of a list, or removes those that are gone.
 fn merge(list: &mut Value, key: &str, changes: &Value, are_gone: bool) {
     let Some(list) = list.as_array_mut() else { return };
     for change in changes.as_array().into_iter().flatten() {
@@ -30,7 +30,7 @@ fn merge(list: &mut Value, key: &str, changes: &Value, are_gone: bool) {
     }
 }
 
-/// The newest part of a timeline, in place of what there was of it.
+/// Replaces the newest part of a timeline.
 fn merge_rows(value: &mut Value, new: &Value) {
     let step = new["bucket_ms"].as_u64().unwrap_or(1).max(1);
     let start = value["from_ms"].as_u64().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! An abort stops what runs on other hosts, whoever crashes meanwhile.
+//! An abort stops jobs on other hosts, even if hosts crash meanwhile.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(60);
 const NAMES: [&str; 3] = ["ada", "bob", "cyd"];
 
-/// The root has children that take `steps` each, aborts them after some seconds, and goes on for some more.
+/// The root has children that take `steps` each, aborts them after some seconds, and continues for some more.
 fn submit(cluster: &Cluster, steps: &str) -> u64 {
     let module = probe::module_path().display().to_string();
     let function = ["submit", module.as_str(), "--function", "aborted_later"];
@@ -21,7 +21,7 @@ fn hosts() -> Cluster {
     Cluster::start(&NAMES.map(|name| (name, "here")))
 }
 
-/// Workers of the host that compute.
+/// The number of busy workers of a host.
 fn busy(cluster: &Cluster, name: &str) -> u64 {
     let ended = cluster.tell_host(name, &["status", "--json"]);
     let status: Value = serde_json::from_str(ended.text()).expect("a status is JSON");
@@ -30,9 +30,9 @@ fn busy(cluster: &Cluster, name: &str) -> u64 {
 }
 
 #[test]
-fn an_abort_stops_stolen_jobs_and_nothing_of_them_is_recorded() {
+fn an_abort_stops_stolen_jobs_and_records_nothing_of_them() {
     let cluster = hosts();
-    // So long that only an abort can end them in time.
+    // Long enough that only an abort can end them in time.
     let run = submit(&cluster, "300000000000");
     let root = cluster.root_host(run);
     let far: Vec<&str> = NAMES.into_iter().filter(|name| *name != root).collect();
@@ -50,7 +50,7 @@ fn an_abort_stops_stolen_jobs_and_nothing_of_them_is_recorded() {
 }
 
 #[test]
-fn who_would_have_aborted_crashes() {
+fn the_aborting_host_crashes() {
     let mut cluster = hosts();
     let run = submit(&cluster, "3000000000");
     cluster.await_work(run, &NAMES, 0.5);
@@ -64,13 +64,13 @@ fn who_would_have_aborted_crashes() {
 }
 
 #[test]
-fn a_thief_crashes_about_when_it_is_told_of_the_abort() {
+fn a_thief_crashes_at_about_the_time_of_the_abort() {
     let mut cluster = hosts();
     let run = submit(&cluster, "3000000000");
     let root = cluster.root_host(run);
     let far: Vec<&str> = NAMES.into_iter().filter(|name| *name != root).collect();
     cluster.await_work(run, &far, 0.5);
-    // The other one hears first.
+    // The other host is notified first.
     until("one far host comes to rest", PATIENCE, || (busy(&cluster, far[0]) == 0).then_some(()));
     cluster.kill_host(far[1]);
     cluster.done(run, "12\n");

@@ -1,10 +1,10 @@
-//! Types that do not travel easily, on a grid.
+//! Types that are hard to encode, on a grid.
 
 use awkward::{refused, travels};
 use sateen_tests::cluster::{Cluster, PATIENCE};
 use sateen_tests::probe::awkward_path;
 
-/// Each type's jobs, without anybody's doing, and with a host killed while all of them are at work.
+/// Each type's jobs, undisturbed, and with a host killed while all hosts are at work.
 #[test]
 fn awkward_types_are_the_same_on_a_grid_and_after_a_crash() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);

@@ -1,4 +1,4 @@
-//! Strangers that say what nobody may say: they are cut off, and the run goes on.
+//! Strangers that send forbidden messages: they are cut off, and the run continues.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use sateen_tests::websocket::{WebSocket, shout};
 
 use crate::answers::FIB;
 
-/// Frames that break the rules, each in a way of its own.
+/// Frames that break the rules, each in a different way.
 fn garbage() -> Vec<(&'static str, Vec<u8>)> {
     let mut random = Random::new(seed(7));
     let noise = (0..4096).map(|_| random.number() as u8).collect();
@@ -39,7 +39,7 @@ fn frames_of_garbage_at_the_coordinator() {
         assert!(!cluster.coordinator().has_ended(), "{what} has ended the coordinator");
         sockets.push((what, socket));
     }
-    // What is no websocket frame at all.
+    // Bytes that are not a websocket frame.
     for (what, raw) in [
         ("reserved bits", &[0xff, 0xff, 0xff, 0xff][..]),
         ("no mask", &[0x82, 0x03, 1, 0, 0]),
@@ -49,7 +49,7 @@ fn frames_of_garbage_at_the_coordinator() {
         socket.send_raw(raw);
         sockets.push((what, socket));
     }
-    // Who says too little is waited for, for a while.
+    // An incomplete message is waited for, for a while.
     for (what, socket) in sockets {
         eprintln!("{what}");
         socket.cut_off();
@@ -60,7 +60,7 @@ fn frames_of_garbage_at_the_coordinator() {
 }
 
 #[test]
-fn many_strangers_at_once_keep_nobody_out() {
+fn many_strangers_at_once_do_not_keep_hosts_out() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
     let silent: Vec<WebSocket> =
         (0..200).map(|_| WebSocket::connect(cluster.address(), "/ws/host")).collect();
@@ -114,7 +114,7 @@ fn requests_of_garbage_at_the_api() {
     }
     let answer = post("/api/v1/apps?name=x", "not wasm");
     assert!(answer.starts_with("HTTP/1.1 422"), "{answer}");
-    // A page of somebody else's, in a browser on this machine, is another matter.
+    // Another site's page, in a browser on this machine, is refused.
     let foreign =
         shout(address, b"GET /api/v1/runs HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
     assert!(foreign.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&foreign));

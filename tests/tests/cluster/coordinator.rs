@@ -1,4 +1,4 @@
-//! The coordinator is killed, and ends in order.
+//! The coordinator is killed, or shut down in order.
 
 use sateen_tests::cluster::{Cluster, PATIENCE, SOON, count, until, work_of};
 use sateen_tests::command::app;
@@ -27,7 +27,7 @@ fn a_run_outlives_its_coordinator() {
 }
 
 #[test]
-fn what_a_host_did_is_counted_when_its_runs_are_over_too() {
+fn a_hosts_work_is_still_counted_after_its_runs() {
     let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
     let runs = [0; 2].map(|_| {
         let run = cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1);
@@ -42,7 +42,7 @@ fn what_a_host_did_is_counted_when_its_runs_are_over_too() {
 }
 
 #[test]
-fn an_app_says_who_published_it() {
+fn an_app_names_its_publisher() {
     let mut cluster = Cluster::start_beside_others(&[]);
     let module = app("fib").display().to_string();
     let publish = |cluster: &Cluster, by: &str| cluster.sateen(["publish", module.as_str(), "--by", by]);
@@ -60,8 +60,8 @@ fn an_app_says_who_published_it() {
     assert!(cluster.sateen(["apps"]).result().contains("böb <b>&"));
 }
 
-/// What people look at is forgotten for about the last second, and no more: which hosts worked and are gone,
-/// how often the root was lost, the jobs and where they were.
+/// A killed coordinator forgets at most about the last second of what it has shown: hosts that worked and are gone,
+/// losses of the root, the jobs and their hosts.
 #[test]
 fn a_coordinator_that_is_killed_knows_what_it_has_shown() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
@@ -100,7 +100,8 @@ fn a_coordinator_that_is_killed_knows_what_it_has_shown() {
     assert_eq!(about["root_losses"], 1, "{about:#}");
 }
 
-/// A power cut of two machines: the host of the root and the coordinator go at the same time, and the host never comes back.
+/// A power cut of two machines: the host of the root and the coordinator go at the same time, and the host never comes
+/// back.
 #[test]
 fn a_host_that_is_lost_with_the_coordinator_is_counted_as_lost() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
@@ -114,7 +115,7 @@ fn a_host_that_is_lost_with_the_coordinator_is_counted_as_lost() {
         host.map(|host| (host["id"].clone(), host["since"].clone())).expect("it is there")
     };
     let joined = since(&cluster);
-    // What was known is saved within a second.
+    // Its knowledge is saved within a second.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     cluster.kill_coordinator();
     cluster.kill_host(&root);
@@ -136,7 +137,7 @@ fn a_host_that_is_lost_with_the_coordinator_is_counted_as_lost() {
     assert_eq!((&about["root_losses"], &about["hosts"]), (&1.into(), &2.into()), "{about:#}");
 }
 
-/// Two hosts and one job: the one that looks for work all the time finds none.
+/// Two hosts and one job: the host that looks for work all the time finds none.
 #[test]
 fn a_host_that_found_nothing_to_do_has_not_worked_on_a_run() {
     let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
@@ -154,14 +155,14 @@ fn a_host_that_found_nothing_to_do_has_not_worked_on_a_run() {
     assert_eq!(about["hosts"], 1, "{about:#}");
 }
 
-/// Hosts finish what they have while nobody coordinates, and say so to the next coordinator.
+/// Hosts finish their work without a coordinator, and report it to the next one.
 #[test]
 fn a_run_that_ends_while_there_is_no_coordinator_is_not_lost() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
     let run = cluster.submit("nqueens", &["15"]);
     cluster.api().run_until(run, "running", SOON, |about| about["state"] == "running");
     cluster.kill_coordinator();
-    // Idle processes use no processor time: both rest once the run has ended.
+    // Idle processes use no processor time: both are idle once the run has ended.
     for name in ["ada", "bob"] {
         let id = cluster.host(name).id();
         let mut before = None;
@@ -177,7 +178,7 @@ fn a_run_that_ends_while_there_is_no_coordinator_is_not_lost() {
     cluster.done(run, "2279184\n");
 }
 
-/// What the kernel has counted for a process, in hundredths of a second.
+/// The kernel's processor time of a process, in hundredths of a second.
 fn processor_ticks(id: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
@@ -185,7 +186,7 @@ fn processor_ticks(id: u32) -> u64 {
 }
 
 #[test]
-fn who_waits_goes_on_waiting() {
+fn a_waiting_command_keeps_waiting() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
     let module = app(FIB.0).display().to_string();
     let mut command = cluster.sateen_command(["submit", &module, FIB.1[0], "--wait"]);
@@ -200,7 +201,7 @@ fn who_waits_goes_on_waiting() {
 }
 
 #[test]
-fn a_coordinator_that_is_told_to_end_ends_in_order() {
+fn a_terminated_coordinator_ends_in_order() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
     let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada"], 0.2);

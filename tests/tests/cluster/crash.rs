@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use crate::answers::{FIB, KNAPSACK, QUEENS, knapsack};
 
-/// Work that is said to be done again for each host that was lost, at most: what a worker has not told, and what it
-/// repeats until it finds nothing more.
+/// Maximum estimate of work done again for each lost host: a worker's unreported work, and the work repeated until no
+/// more results are found.
 const REDONE_S_MAX: f64 = 1.5;
 
-/// What was lost was made good, and the run says how; new work is not said to be done again.
+/// Checks that lost work was recovered, that the run reports how, and that new work is not counted as done again.
 #[track_caller]
 fn assert_recovered(about: &Value) {
     let made_good: u64 = ["redone", "reused", "adopted"].iter().map(|name| count(about, name)).sum();
@@ -19,7 +19,7 @@ fn assert_recovered(about: &Value) {
     let figure = |name: &str| about[name].as_f64().unwrap_or_else(|| panic!("no {name} in {about:#}"));
     let redone = figure("redone_work_s");
     let Some(lost) = about["lost_work_s"].as_f64() else {
-        // Equal jobs that used one result have more behind them than was computed.
+        // Equal jobs that used one result account for more work than was computed.
         assert!(count(about, "reused") > 0 && about["answer_work_s"].is_null(), "{about:#}");
         return;
     };
@@ -83,7 +83,7 @@ fn the_host_of_the_root_job_is_killed() {
     assert!(count(&about, "reused") + count(&about, "adopted") > 0, "nothing was saved: {about:#}");
 }
 
-/// One host after the other, as soon as it has worked, with a new one in its place.
+/// One host after the other is killed, as soon as it has worked, and replaced by a new one.
 #[test]
 fn hosts_are_killed_again_and_again() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
@@ -96,7 +96,7 @@ fn hosts_are_killed_again_and_again() {
     assert_recovered(&cluster.done(run, FIB.2));
 }
 
-/// A power cut: everything at once, and all of it started again on what is on the disks.
+/// A power cut: everything is killed at once, and started again from the disks.
 #[test]
 fn everything_is_killed_and_started_again_on_the_old_data() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
@@ -116,7 +116,7 @@ fn everything_is_killed_and_started_again_on_the_old_data() {
     assert!(count(&about, "reused") > 0, "what was on the disks was used: {about:#}");
 }
 
-/// Satin's way and none at all give the same answer, only later.
+/// Satin's fault tolerance, and none at all, give the same answer, only later.
 #[test]
 fn less_fault_tolerance_gives_the_answer_too() {
     for way in ["finished-orphans", "redo-only", "off"] {

@@ -1,4 +1,4 @@
-//! Data folders that cannot be used: a sentence each, and nothing damaged.
+//! Unusable data folders: each gets a clear error, and nothing is damaged.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn a_data_folder_that_is_in_use() {
     let url = format!("http://{}", cluster.address());
     let second = refused("sateen-host", &["--coordinator", &url], &folder);
     assert_refused(&second, &["in use", &folder.display().to_string(), "--data-dir"]);
-    // Nothing happened to the first ones.
+    // The first processes are unaffected.
     cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
 }
 
@@ -69,13 +69,13 @@ fn a_data_folder_that_is_a_file() {
     assert_refused(&ended, &[&file.path().display().to_string()]);
 }
 
-/// Where not even root may write.
+/// A folder in which not even root may write.
 #[test]
 fn a_data_folder_that_cannot_be_written() {
     let listen = free_address().to_string();
     let ended = refused("sateen-coordinator", &["--listen", &listen], Path::new("/proc/sateen"));
     assert_refused(&ended, &["/proc/sateen"]);
-    // A host works all the same, only that it saves nothing; and says so.
+    // A host still works, but saves nothing, and reports that.
     let mut cluster = Cluster::start_beside_others(&[]);
     let url = format!("http://{}", cluster.address());
     let mut command = Command::new(binary("sateen-host"));
@@ -87,9 +87,9 @@ fn a_data_folder_that_cannot_be_written() {
     assert!(cluster.host("ada").log().contains("/proc/sateen"), "{}", cluster.host("ada").log());
 }
 
-/// A store that a kill left in pieces costs what was in it, and nothing else.
+/// A store that a kill left corrupt costs its contents, and nothing else.
 #[test]
-fn a_store_in_pieces_is_set_aside() {
+fn a_corrupt_store_is_set_aside() {
     let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
     cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
     cluster.kill_host("ada");
@@ -98,7 +98,7 @@ fn a_store_in_pieces_is_set_aside() {
     cluster.start_host("ada", "here");
     cluster.await_hosts(1);
     cluster.done(cluster.submit("nqueens", &["13"]), "73712\n");
-    // A file that ends in its middle.
+    // A truncated file.
     cluster.kill_host("ada");
     spoil(&store, |bytes| bytes.truncate(bytes.len() / 2));
     cluster.start_host("ada", "here");
@@ -108,13 +108,13 @@ fn a_store_in_pieces_is_set_aside() {
     assert!(!log.contains("bug in Sateen"), "{log}");
 }
 
-/// A host whose disk is full works on, saves nothing and says so; what it had saved can be opened.
+/// A host whose disk is full keeps working, saves nothing and reports that; its earlier data can be opened.
 #[test]
 fn a_disk_that_is_full_in_the_middle_of_a_run() {
     let mut cluster = Cluster::start(&[("bob", "here")]);
     let folder = cluster.data_folder("ada");
     fs::create_dir_all(&folder).expect("a folder can be made");
-    // A disk of its own, which goes with the process.
+    // A separate disk, which is unmounted with the process.
     let on_small_disk = |words: &[&std::ffi::OsStr]| {
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", "mount -t tmpfs -o size=8m none \"$0\" && exec \"$@\""]);
@@ -142,7 +142,7 @@ fn a_disk_that_is_full_in_the_middle_of_a_run() {
     assert!(log.contains("disk full: results are not saved here; free some space"), "{log}");
     assert!(!log.contains("panicked"), "{log}");
 
-    // As it lies on the disk when the power goes.
+    // The state of the disk after a power cut.
     cluster.host("ada").signal("STOP");
     copy(Path::new(&inside), &cluster.data_folder("eve"));
     cluster.kill_host("ada");
@@ -154,7 +154,7 @@ fn a_disk_that_is_full_in_the_middle_of_a_run() {
     assert!(!log.contains("set aside"), "{log}");
 }
 
-/// The first thing that anybody sees of a full disk says so, names the folder and says what to do.
+/// The first error from a full disk says so, names the folder and says what to do.
 #[test]
 fn a_disk_that_is_full_from_the_start() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
@@ -184,7 +184,7 @@ fn a_disk_that_is_full_from_the_start() {
     assert_refused(&ended, &words);
     assert!(!ended.stderr.contains("os error") && ended.stderr.lines().count() == 1, "{ended:?}");
 
-    // A host works all the same, saves nothing and says why.
+    // A host still works, saves nothing and reports the reason.
     let mut cluster = Cluster::start_beside_others(&[]);
     let url = format!("http://{}", cluster.address());
     let program = binary("sateen-host");

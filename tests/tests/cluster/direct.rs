@@ -28,7 +28,7 @@ fn await_path(cluster: &Cluster, host: &str, path: &str) {
     });
 }
 
-/// Jobs of a run that a host has stolen by the relay from hosts of its site.
+/// Jobs of a run that a host has stolen through the relay from hosts of its site.
 fn stolen_by_relay(cluster: &Cluster, host: &str, of: u64) -> u64 {
     let status = cluster.host_status(host);
     let runs = status["runs"].as_array().cloned().unwrap_or_default();
@@ -36,7 +36,8 @@ fn stolen_by_relay(cluster: &Cluster, host: &str, of: u64) -> u64 {
     run.and_then(|run| run["counts"]["steals"]["scopes"][1]["jobs"].as_u64()).unwrap_or_default()
 }
 
-/// The direct path dies in the middle of a run: that and the next go on by the relay, and directly when it heals.
+/// The direct path dies in the middle of a run: this run and the next continue through the relay, and directly when it
+/// heals.
 fn survives(kill: impl Fn(&Proxy)) {
     let (cluster, proxies) = behind_proxies();
     let run = cluster.submit(QUEENS.0, QUEENS.1);
@@ -69,9 +70,9 @@ fn a_direct_path_that_dies_in_one_direction_is_replaced_by_the_relay() {
     survives(Proxy::partition_to_target);
 }
 
-/// Nothing else reaches the peer: it is given up as if it were dead, and both finish what they have.
+/// With no other route, the peer is given up as if it were dead, and both finish their work.
 #[test]
-fn a_direct_path_that_dies_while_the_coordinator_is_away_keeps_nobody_waiting() {
+fn a_direct_path_that_dies_without_a_coordinator_keeps_no_host_waiting() {
     let (mut cluster, proxies) = behind_proxies();
     let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada", "bob"], 0.3);
@@ -83,7 +84,7 @@ fn a_direct_path_that_dies_while_the_coordinator_is_away_keeps_nobody_waiting() 
     cluster.done(run, FIB.2);
 }
 
-/// A host that joins and does nothing, and what it is told of itself and of `ada`.
+/// A host that joins and does nothing, with its own identity and the hosts that it is introduced to.
 fn intruder(cluster: &Cluster) -> (ForgedHost, HostId, GridId, Vec<HostInfo>) {
     let mut host = ForgedHost::connect(&cluster.address().to_string());
     host.send(&[hello("eve", None, Vec::new())]);
@@ -106,7 +107,7 @@ fn start_listening(cluster: &mut Cluster, name: &str) -> SocketAddr {
 }
 
 #[test]
-fn nobody_dials_as_another() {
+fn no_peer_can_dial_as_another() {
     let mut cluster = Cluster::start_beside_others(&[("bob", "here")]);
     let ada_listens = start_listening(&mut cluster, "ada");
     cluster.await_hosts(2);
@@ -142,7 +143,7 @@ fn links_of_one_peer_replace_one_another() {
     }
 }
 
-/// It is answered eight times what it sends, and reads nothing of it.
+/// The answers have eight times the size of its requests, and it reads none of them.
 #[test]
 fn a_peer_that_reads_nothing_takes_little_memory() {
     const MEMORY_MIB_MAX: u64 = 400;

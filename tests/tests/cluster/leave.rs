@@ -1,4 +1,4 @@
-//! Hosts that go in order: nothing is lost.
+//! Hosts that leave in order: nothing is lost.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::answers::QUEENS;
 
-/// Of a run that a host left, hardly anything is computed twice.
+/// Checks that hardly anything of a run that a host left was computed twice.
 #[track_caller]
 fn assert_nothing_lost(about: &Value) {
     let redone = count(about, "redone");
@@ -19,7 +19,7 @@ fn assert_nothing_lost(about: &Value) {
 }
 
 #[test]
-fn a_host_that_is_told_to_leave_hands_over() {
+fn a_host_that_leaves_hands_over() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
     let run = cluster.submit(QUEENS.0, QUEENS.1);
     cluster.await_work(run, &["ada", "bob", "cyd"], 0.3);
@@ -87,7 +87,7 @@ fn a_paused_host_says_why_and_takes_nothing() {
     assert_eq!((id(), counts()), (before, came_and_went), "it neither left nor joined");
 }
 
-/// In the middle of a run: what it has is handed back, and nothing of it is lost.
+/// In the middle of a run: its jobs are handed back, and nothing is lost.
 #[test]
 fn a_host_that_pauses_while_it_works_keeps_its_id_and_loses_nothing() {
     let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
@@ -108,22 +108,22 @@ fn a_host_that_pauses_while_it_works_keeps_its_id_and_loses_nothing() {
     assert_eq!(cluster.api().metric("sateen_hosts_gone_total"), 0.0);
 }
 
-/// The longest that a host may take to leave. Tests share this machine with others: twice what users are promised.
+/// Maximum time for a host to leave: twice the documented time, as tests share this machine with others.
 const LEAVE_MAX: Duration = Duration::from_secs(10);
 
-/// How often a host leaves and is started again on its folder: `SATEEN_LEAVES`, or a few times.
+/// How many times a host leaves and is started again on its folder: `SATEEN_LEAVES`, or a few times.
 fn leaves() -> u32 {
     std::env::var("SATEEN_LEAVES").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
 
-/// Tells the host to leave; how long that took. At once, its folder is free.
+/// Asks the host to leave, and returns the time that it takes. Its folder must be free at once.
 #[track_caller]
 fn leave(cluster: &mut Cluster, name: &str) -> Duration {
     let since = Instant::now();
     let told = cluster.tell_host(name, &["leave"]);
     let took = since.elapsed();
     assert_eq!(told.code, Some(0), "{told:?}");
-    // Before its end is looked at: the next one is not kept waiting.
+    // Before its end is checked, so that the next host does not wait for that.
     let next = cluster.tell_host(name, &["status"]);
     assert!(next.stderr.contains("no sateen-host runs"), "{next:?}");
     assert_eq!(cluster.host_ended(name), Some(0));
@@ -139,7 +139,7 @@ fn show(what: &str, mut took: Vec<Duration>) {
 
 /// A host that is started again at once finds its folder free.
 #[test]
-fn an_idle_host_has_left_when_its_user_is_told_so() {
+fn an_idle_host_has_left_when_its_user_is_notified() {
     let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
     let took = (0..leaves()).map(|_| {
         let took = leave(&mut cluster, "ada");
@@ -148,7 +148,7 @@ fn an_idle_host_has_left_when_its_user_is_told_so() {
         took
     });
     show("idle", took.collect());
-    // Nobody is there to hear a goodbye.
+    // There is no coordinator to notify.
     cluster.kill_coordinator();
     let took = leave(&mut cluster, "ada");
     assert!(took < Duration::from_secs(4), "without a coordinator, {took:?}");
@@ -158,7 +158,7 @@ fn an_idle_host_has_left_when_its_user_is_told_so() {
 }
 
 #[test]
-fn a_busy_host_has_left_when_its_user_is_told_so() {
+fn a_busy_host_has_left_when_its_user_is_notified() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
     let run = cluster.submit("nqueens", &["19"]);
     let mut took = Vec::new();

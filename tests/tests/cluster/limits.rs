@@ -4,7 +4,7 @@ use sateen_tests::cluster::{Cluster, PATIENCE, work_of};
 use sateen_tests::command::app;
 use serde_json::json;
 
-/// Limits that no host grants are refused before anybody waits for such a host.
+/// Limits that no host grants are refused at once, not only when no host is found.
 #[test]
 fn limits_out_of_range_are_refused_at_once() {
     let cluster = Cluster::start_beside_others(&[]);
@@ -21,7 +21,7 @@ fn limits_out_of_range_are_refused_at_once() {
         submit(&[flag, value]).fails_with(2, &[flag, expected]);
     }
     submit(&["--cpu-limt", "5s"]).fails_with(2, &["--cpu-limt"]);
-    // Whoever asks the coordinator itself is told as well.
+    // A direct request to the coordinator is refused as well.
     assert_eq!(submit(&[]).code, Some(0));
     let app = cluster.api().get("/api/v1/apps")[0]["hash"].as_str().expect("an app").to_owned();
     for (limit, value) in [("memory_bytes", 1_u64), ("output_bytes", 65 << 20), ("time_ms", 0)] {
@@ -42,7 +42,7 @@ fn a_run_ends_at_the_limits_on_its_time() {
     cluster.done(cluster.submit("nqueens", &["8"]), "92\n");
 }
 
-/// What a host gives to one run may be bounded by its owner: others continue the run.
+/// A host's owner may bound the resources for one run: other hosts continue the run.
 #[test]
 fn a_host_gives_a_run_no_more_than_its_owner_allows() {
     let mut cluster = Cluster::start(&[]);

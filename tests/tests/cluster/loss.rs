@@ -1,8 +1,8 @@
-//! What the crash of a host costs, exactly: in jobs, whose number in the whole tree is known.
+//! The exact cost of a host's crash, in jobs, whose number in the whole tree is known.
 //!
-//! What the others have spawned when a run is over is the whole tree but for what they had from the dead host:
-//! that was saved. What the dead host had spawned beyond was lost. Its counts are those that it told last; it
-//! tells them with what it records, so it may have done a little more, and that little was lost, too.
+//! When a run is over, the other hosts have spawned the whole tree except the part whose results they had from the dead
+//! host: that part was saved. All other spawns of the dead host were lost. Its counts are those of its last report,
+//! which it sends with recorded results, so it may have done a little more, which was lost, too.
 
 use nqueens::Board;
 use sateen_tests::cluster::{Cluster, PATIENCE, work_of};
@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::answers::{FEW_QUEENS, KNAPSACK, MANY_QUEENS, QUEENS};
 
-/// A crash loses no more of a host's finished work than it does in this time, however long it has worked.
+/// Maximum loss of a host's finished work by a crash, in seconds, however long it has worked.
 const LOSS_S_MAX: f64 = 1.0;
-/// As often each problem is disturbed.
+/// How many times each problem is disturbed.
 const ROUNDS: usize = 3;
 
-/// An app with many jobs, and how many there are in all.
+/// An app with many jobs, and their total number.
 struct Problem {
     app: &'static str,
     arguments: &'static [&'static str],
@@ -40,14 +40,14 @@ impl Problem {
     }
 }
 
-/// The spawns of those hosts that are wanted.
+/// The spawns of hosts that satisfy `is_wanted`.
 fn spawned(about: &Value, is_wanted: impl Fn(&str) -> bool) -> u64 {
     let hosts = about["by_host"].as_array().into_iter().flatten();
     let wanted = hosts.filter(|host| host["name"].as_str().is_some_and(&is_wanted));
     wanted.filter_map(|host| host["jobs"]["spawned"].as_u64()).sum()
 }
 
-/// Kills a host, which does not have the root, when it has spawned `share` of all jobs.
+/// Kills a host without the root when it has spawned `share` of all jobs.
 fn crash(problem: &Problem, share: f64) {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
     let run = cluster.submit(problem.app, problem.arguments);
@@ -78,7 +78,7 @@ fn crash(problem: &Problem, share: f64) {
         about["jobs"]
     );
     assert!(lost_s <= LOSS_S_MAX, "{lost_s:.2} s of {dead_s:.2} s were lost: {about:#}");
-    // What people are told adds up.
+    // Published numbers add up.
     let sum_s = figure("answer_work_s") + figure("lost_work_s");
     assert!((sum_s - figure("work_s")).abs() < 1e-3, "{about:#}");
     assert!(figure("lost_work_s") <= LOSS_S_MAX + lost_s, "{lost_s:.2} s were lost: {about:#}");
@@ -87,7 +87,7 @@ fn crash(problem: &Problem, share: f64) {
 fn crash_at_many_moments(problem: &Problem, seed: u64) {
     let mut random = Random::new(seed);
     for round in 0..ROUNDS {
-        // Early, in the middle and late: of three hosts none does more than a third.
+        // Early, in the middle and late: each of three hosts does about a third.
         let share = 0.03 + 0.08 * round as f64 + 0.08 * random.below(1000) as f64 / 1000.0;
         eprintln!("{} {:?}, at {share:.3}", problem.app, problem.arguments);
         crash(problem, share);
@@ -99,7 +99,7 @@ fn a_crash_loses_little_of_many_queens() {
     crash_at_many_moments(&Problem::queens(QUEENS), seed(1));
 }
 
-/// The loss does not grow with what the host has done.
+/// The loss does not grow with the host's work.
 #[test]
 fn a_crash_after_long_work_loses_no_more() {
     let few = Problem::new(FEW_QUEENS.0, FEW_QUEENS.1);
@@ -107,8 +107,8 @@ fn a_crash_after_long_work_loses_no_more() {
     crash(&Problem::queens(MANY_QUEENS), 0.18);
 }
 
-/// The jobs that so many queens take, which must be more than plain code counts: the root, and for each board one
-/// for each column of its next row but the first, which only the root spawns as well.
+/// The number of jobs for `size` queens, which must exceed the rows counted by plain code: the root, and for each board
+/// a job for each column of its next row except the first, which only the root spawns as well.
 fn spawns_of_queens(size: &str) -> u64 {
     fn below(board: Board) -> u64 {
         let columns = board.free_columns();

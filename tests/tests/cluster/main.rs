@@ -1,4 +1,4 @@
-//! A grid of real processes on loopback, and all that may happen to it: whatever is killed, stopped or
+//! A grid of real processes on loopback, with faults: whatever is killed, stopped or
 //! cut off, the answer is the same, bit for bit.
 
 #![cfg(unix)]

@@ -1,11 +1,11 @@
-//! What is missing, and who does not answer: people are told, in a bounded time.
+//! Missing files and silent peers are reported within a bounded time.
 
 use sateen_protocol::limits::RUNS_ACTIVE_MAX;
 use sateen_tests::cluster::{Cluster, PATIENCE, SOON};
 use sateen_tests::command::app;
 
-/// Somebody deletes what a run needs from the coordinator's folder: the run says what is missing, and continues
-/// when it is there again.
+/// A file that a run needs is deleted from the coordinator's folder: the run reports what is missing, and continues
+/// when it is back.
 #[test]
 fn a_run_whose_module_and_input_were_deleted_says_so_and_continues_when_they_are_back() {
     let mut cluster = Cluster::start(&[]);
@@ -27,7 +27,7 @@ fn a_run_whose_module_and_input_were_deleted_says_so_and_continues_when_they_are
     assert!(about["waiting_for"].as_str().is_some_and(|why| why.contains(&hash)), "{about:#}");
     let status = cluster.sateen(["status", &first.to_string()]);
     assert!(status.result().contains("no longer has the input"), "{status:?}");
-    // The module goes, too; whoever submits brings both back.
+    // The module is deleted, too; submitting again restores both.
     let app_hash = about["app"]["hash"].as_str().expect("a hash").to_owned();
     std::fs::remove_file(blobs.join(&app_hash)).expect("it was there");
     let by_name = cluster.sateen(["submit", "sat", "--input", &input]);
@@ -38,7 +38,7 @@ fn a_run_whose_module_and_input_were_deleted_says_so_and_continues_when_they_are
     }
 }
 
-/// Runs that no host can load do not keep their turns: another one beside them ends, and they say why they wait.
+/// Runs that no host can load do not keep their turns: another run ends meanwhile, and they report why they wait.
 #[test]
 fn runs_that_no_host_can_load_give_way_to_one_that_can_run() {
     let mut cluster = Cluster::start(&[]);
@@ -61,7 +61,7 @@ fn runs_that_no_host_can_load_give_way_to_one_that_can_run() {
         });
         assert!(about["waiting_for"].as_str().is_some_and(|why| why.contains(&hash)), "{about:#}");
     }
-    // They are tried again when another host joins, and what they lacked is there.
+    // They are tried again when another host joins and the missing file is back.
     let last = submit(&cluster);
     cluster.start_host("bob", "here");
     for run in unable.into_iter().chain([last]) {
@@ -69,9 +69,9 @@ fn runs_that_no_host_can_load_give_way_to_one_that_can_run() {
     }
 }
 
-/// A coordinator that is stopped does not answer, and the commands say so in their time.
+/// A stopped coordinator does not answer, and the commands report that in time.
 #[test]
-fn commands_do_not_wait_for_ever_for_one_that_is_stopped() {
+fn commands_do_not_wait_for_ever_for_a_stopped_coordinator() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
     cluster.host("ada").signal("STOP");
     let asked = std::thread::scope(|scope| {

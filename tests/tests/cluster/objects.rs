@@ -1,5 +1,5 @@
-//! Shared objects on a grid: what one host does to an object comes to all others, guards wait for it, and
-//! crashes change no answer.
+//! Shared objects on a grid: one host's updates reach all others, guards wait for them, and
+//! crashes do not change answers.
 
 use std::sync::OnceLock;
 
@@ -7,13 +7,13 @@ use sateen_tests::cluster::{Cluster, PATIENCE, count};
 use sateen_tests::probe::module_path;
 use serde_json::Value;
 
-/// An entry point of the probe app, and what it gives when compiled for this machine.
+/// An entry point of the probe app, and its result when compiled for this machine.
 struct Problem {
     words: &'static [&'static str],
     expected: String,
 }
 
-/// Each step needs all of the last one, for which guards wait.
+/// Each step needs the whole last step, for which guards wait.
 fn steps() -> &'static Problem {
     static PROBLEM: OnceLock<Problem> = OnceLock::new();
     PROBLEM.get_or_init(|| Problem {
@@ -22,7 +22,7 @@ fn steps() -> &'static Problem {
     })
 }
 
-/// A bound that all lower; the answer is made of results.
+/// A bound that all lower; the answer depends on results.
 fn bound() -> &'static Problem {
     static PROBLEM: OnceLock<Problem> = OnceLock::new();
     PROBLEM.get_or_init(|| Problem {
@@ -35,7 +35,7 @@ fn submit(cluster: &Cluster, problem: &Problem) -> u64 {
     cluster.submit_module(module_path(), problem.words)
 }
 
-/// How many hosts have said that they have replicas.
+/// The number of hosts that report replicas.
 fn sharers(about: &Value) -> usize {
     let hosts = about["by_host"].as_array().into_iter().flatten();
     hosts.filter(|host| host["shared_bytes"].as_u64().is_some_and(|bytes| bytes > 0)).count()
@@ -63,7 +63,7 @@ fn three_hosts_share_a_bound() {
 }
 
 #[test]
-fn guards_wait_for_what_other_hosts_do() {
+fn guards_wait_for_updates_of_other_hosts() {
     let cluster = Cluster::start(&THREE);
     let run = submit(&cluster, steps());
     await_sharers(&cluster, run, 3);
@@ -86,7 +86,7 @@ fn objects_that_other_hosts_made_are_handed_up() {
     assert!(count(&about, "stolen") > 0, "{about:#}");
 }
 
-/// As `kill -9` of a host, which may have told some of the others what it did last, and not all.
+/// `kill -9` of a host, which may have sent its last updates to some of the others but not all.
 #[test]
 fn a_host_is_killed_between_updates() {
     for problem in [bound(), steps()] {
@@ -101,7 +101,7 @@ fn a_host_is_killed_between_updates() {
     }
 }
 
-/// Its successor makes other objects, and finds results of jobs that used the old ones.
+/// Its successor makes new objects, and finds results of jobs that used the old ones.
 #[test]
 fn the_creator_is_killed() {
     for problem in [bound(), steps()] {
@@ -138,7 +138,7 @@ fn a_host_leaves_with_a_replica() {
     cluster.done(run, &steps().expected);
 }
 
-/// How a run fails, as its owner is told, and with which exit code.
+/// The reported failure of a run, and the exit code.
 #[track_caller]
 fn failure(cluster: &Cluster, words: &[&str]) -> (Option<i32>, String) {
     let run = cluster.submit_module(module_path(), words);
@@ -149,7 +149,7 @@ fn failure(cluster: &Cluster, words: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn what_goes_wrong_is_named() {
+fn errors_are_named() {
     let cluster = Cluster::start(&THREE[..2]);
     let words = ["--guard-limit", "300ms", "--function", "wait_elsewhere", "400000000"];
     // The codes are those of a run on one machine.

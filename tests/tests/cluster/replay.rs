@@ -1,10 +1,10 @@
-//! One job again, on this machine, from its key.
+//! Repeats a job on this machine, from its key.
 
 use sateen_tests::cluster::Cluster;
 use sateen_tests::probe;
 use serde_json::Value;
 
-/// The key, as far as it is shown, of a job of the run for which `wanted` holds.
+/// The shown part of the key of a job of the run for which `wanted` holds.
 #[track_caller]
 fn key(cluster: &Cluster, run: u64, wanted: impl Fn(&Value) -> bool) -> String {
     let tree = cluster.sateen(["tree", &run.to_string(), "--json"]).json();
@@ -14,16 +14,16 @@ fn key(cluster: &Cluster, run: u64, wanted: impl Fn(&Value) -> bool) -> String {
 }
 
 #[test]
-fn a_stolen_job_gives_here_what_it_gives_anywhere() {
+fn a_stolen_job_has_the_same_result_here() {
     let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
     let run = cluster.submit("nqueens", &["15"]);
     cluster.done(run, "2279184\n");
     let key = key(&cluster, run, |node| node["function"] == "count" && node["state"] == "done");
-    // It stands in the tree as people see it.
+    // The tree shows it.
     let tree = cluster.sateen(["tree", &run.to_string(), "--width", "1000", "--depth", "100"]);
     let line = tree.result().lines().find(|line| line.contains(&format!(" {key} @ "))).expect("its line");
     let call = line.trim().split_once(&format!(" {key} @ ")).expect("its call").0;
-    // With what it was given, as it would be written in Rust.
+    // With its parameters in Rust's notation.
     assert!(call.starts_with("count(Board { all: 32767, taken: ") && call.contains(" }, "), "{call}");
     assert!(call.ends_with(')'), "{call}");
 
@@ -67,7 +67,7 @@ fn a_stolen_job_gives_here_what_it_gives_anywhere() {
     assert!(object["jobs"]["spawned"].as_u64() > Some(0), "{object}");
 
     cluster.sateen(["replay", &key, "--run", "99"]).fails_with(2, &["run 99", "sateen ps"]);
-    // Of 16 digits, the last is another.
+    // Of 16 digits, the last one differs.
     let last = if key.ends_with('0') { '1' } else { '0' };
     let unknown = format!("{}{last}", &key[..15]);
     cluster.sateen(["replay", &unknown]).fails_with(2, &["has a key that begins with", &unknown]);
@@ -103,7 +103,7 @@ fn a_job_that_reads_shared_objects_cannot_be_run_alone() {
     let key_of_reader = key(&cluster, run, |node| node["function"] == "search_least");
     let why = ["reads shared objects of run", "cannot be run again alone", "the root job"];
     cluster.sateen(["replay", &key_of_reader]).fails_with(2, &why);
-    // The root makes its own.
+    // The root makes its own objects.
     let root = key(&cluster, run, |node| node["parent"].is_null());
     let replayed = cluster.sateen(["replay", &root, "--quiet", "--threads", "2"]);
     assert_eq!(replayed.result(), expected);

@@ -1,4 +1,4 @@
-//! Several runs, runs that fail, runs that are cancelled, runs that are wrong.
+//! Several runs, failing runs, cancelled runs, and wrong submissions.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use sateen_tests::probe;
 
 use crate::answers::{FIB, KNAPSACK, knapsack};
 
-/// What one run on a host of one worker may reserve of the address space, in bytes.
+/// Maximum address space that one run may reserve on a host of one worker, in bytes.
 const RESERVED_MAX: u64 = 300 << 30;
 
 #[test]
@@ -18,7 +18,7 @@ fn several_runs_share_the_grid() {
     let first = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(first, &["ada", "bob", "cyd"], 0.2);
     let second = cluster.submit(KNAPSACK.0, KNAPSACK.1);
-    // The later one need not wait for the end of the earlier.
+    // The later run need not wait for the end of the earlier one.
     let both = cluster.api().run_until(second, "one that is worked on", PATIENCE, |about| {
         ["ada", "bob", "cyd"].iter().map(|name| work_of(about, name)).sum::<f64>() > 0.05
     });
@@ -27,7 +27,7 @@ fn several_runs_share_the_grid() {
     cluster.done(first, FIB.2);
 }
 
-/// However many runs a host has, it computes with the threads that its owner gave it.
+/// A host with many runs still computes with only the threads that its owner configured.
 #[test]
 fn five_runs_share_the_one_worker_of_a_host() {
     let cluster = Cluster::start(&[("ada", "here")]);
@@ -39,7 +39,7 @@ fn five_runs_share_the_one_worker_of_a_host() {
     let work = |run: &u64| work_of(&cluster.api().run(*run), "ada");
     let (since, before) = (Instant::now(), processor_s());
     let worked: Vec<f64> = runs.iter().map(work).collect();
-    // Whole rounds of turns, and several of what hosts report.
+    // Whole rounds of turns, and several reports of hosts.
     thread::sleep(Duration::from_secs(6));
     let (used, took) = (processor_s() - before, since.elapsed().as_secs_f64());
     assert!(used <= took * 1.2, "one worker used {used} s of processor time in {took} s");
@@ -58,7 +58,7 @@ fn five_runs_share_the_one_worker_of_a_host() {
     }
 }
 
-/// What a process has of its address space, in bytes.
+/// The reserved address space of a process, in bytes.
 fn address_space_of(process: &serde_json::Value) -> u64 {
     let path = format!("/proc/{process}/status");
     let status = std::fs::read_to_string(path).expect("the host is there");
@@ -78,13 +78,13 @@ fn a_run_is_cancelled() {
     cluster.api().run_until(run, "cancelled", SOON, |about| about["state"] == "cancelled");
     cluster.sateen(["wait", &number]).fails_with(130, &["cancelled"]);
     cluster.sateen(["result", &number]).fails_with(130, &["cancelled"]);
-    // And its hosts have time for others.
+    // And its hosts are free for other runs.
     until("nobody is busy", SOON, || {
         cluster.api().hosts().iter().all(|host| host["busy"] == 0).then_some(())
     });
     let next = cluster.submit("nqueens", &["8"]);
     cluster.done(next, "92\n");
-    // What is deleted is gone, and what can be deleted is, whatever else was named.
+    // Deleted runs are gone, and all deletable runs are deleted, even if others were named as well.
     let next = next.to_string();
     let told = cluster.sateen(["rm", &number, "4711", &next]);
     assert_eq!(told.code, Some(2), "{told:?}");
@@ -92,7 +92,7 @@ fn a_run_is_cancelled() {
     assert_eq!(cluster.api().get("/api/v1/runs").as_array().map(Vec::len), Some(0));
 }
 
-/// As `rm` does: what can be done is done, whatever else was named.
+/// As with `rm`, a command does what is possible, even if unknown runs were named as well.
 #[test]
 fn one_command_changes_several_runs() {
     let cluster = Cluster::start(&[("ada", "here")]);
@@ -112,7 +112,7 @@ fn one_command_changes_several_runs() {
     let told: Vec<_> = answer.as_array().expect("a list").iter().map(|run| run["run"].as_u64()).collect();
     assert_eq!(told, runs.map(Some));
     in_state("running");
-    // Of one run it is that run, as before.
+    // For a single run, the answer is that run, as before.
     assert_eq!(cluster.sateen(["suspend", &one, "--json"]).json()["run"], runs[0]);
     let told = cluster.sateen(["cancel", &two, &one]);
     assert_eq!(told.code, Some(0), "{told:?}");
@@ -158,7 +158,7 @@ fn failures_of_apps_are_as_on_one_machine() {
 }
 
 #[test]
-fn what_is_submitted_wrongly_is_told() {
+fn wrong_submissions_are_reported() {
     let cluster = Cluster::start_beside_others(&[]);
     let module = app("nqueens").display().to_string();
     cluster.sateen(["submit", "nothing", "1"]).fails_with(2, &["no file `nothing`", "is published"]);
@@ -172,7 +172,7 @@ fn what_is_submitted_wrongly_is_told() {
     {
         cluster.sateen(words).fails_with(2, &["99"]);
     }
-    // A run that nobody can take says so.
+    // A run that no host can take reports that.
     let run = cluster.submit("nqueens", &["8"]);
     let about = cluster.api().run_until(run, "queued with a reason", SOON, |about| {
         about["waiting_for"].as_str().is_some_and(|why| !why.is_empty())
@@ -182,7 +182,7 @@ fn what_is_submitted_wrongly_is_told() {
 }
 
 #[test]
-fn inputs_travel_with_the_run() {
+fn inputs_are_sent_with_the_run() {
     let cluster = Cluster::start_beside_others(&[("ada", "here"), ("bob", "there")]);
     let file = cluster.folder().join("small.cnf");
     std::fs::write(&file, "p cnf 2 3\n1 2 0\n-1 2 0\n-2 1 0\n").expect("a file can be written");
@@ -191,15 +191,15 @@ fn inputs_travel_with_the_run() {
     let alone = sateen_tests::command::run(["run", &module, "--input", &input]);
     let there = cluster.sateen(["submit", &module, "--input", &input, "--wait"]);
     assert_eq!(there.result(), alone.result());
-    // What is wrong with it is told with the file's name, which no host knows.
+    // Errors in it are reported with the file's name, which hosts do not know.
     std::fs::write(&file, "p cnf 2 1\n1 x 0\n").expect("a file can be written");
     let told = format!("input `cnf` ({}), line 2: `x` where a literal", file.display());
     cluster.sateen(["submit", &module, "--input", &input, "--wait"]).fails_with(2, &[&told]);
 }
 
-/// Where nobody sees what is read, the app's own words tell which inputs it can ask for.
+/// On a grid, reads are not observed; the app's own data shows which inputs it may ask for.
 #[test]
-fn inputs_that_the_app_does_not_use_are_told() {
+fn unused_inputs_are_reported() {
     let cluster = Cluster::start_beside_others(&[("ada", "here")]);
     let file = cluster.folder().join("small.cnf");
     std::fs::write(&file, "p cnf 1 1\n1 0\n").expect("a file can be written");
@@ -211,21 +211,21 @@ fn inputs_that_the_app_does_not_use_are_told() {
         assert_eq!(ended.code, Some(0), "{ended:?}");
         ended.says_one_line(&["the app names no input `cmf`", "by another name"]);
         assert_eq!(cluster.sateen(["submit", sat, "--input", &given, "--wait"]).stderr, "");
-        // A slip, alone: the run fails, and says what it was given.
+        // With a misspelt input only, the run fails, and names the given input.
         let ended = cluster.sateen(["submit", sat, "--input", &spare, "--wait"]);
         assert_eq!(ended.code, Some(2), "{ended:?}");
         for words in ["the app names no input `cmf`", "needs the input `cnf`", "it was given `cmf`"] {
             assert!(ended.stderr.contains(words), "`{words}` is not in {ended:?}");
         }
     }
-    // Also to whoever asks later.
+    // Later requests report it as well.
     let run = cluster.sateen(["submit", "sat", "--quiet", "--input", &spare]);
     let run = run.result().trim();
     cluster.sateen(["wait", run, "--quiet"]).fails_with(2, &["needs the input `cnf`", "it was given `cmf`"]);
     cluster.sateen(["result", run]).fails_with(2, &["needs the input `cnf`", "it was given `cmf`"]);
 }
 
-/// A late host changes nothing about who waits for whom: a run submitted to nobody begins by itself.
+/// A run that was submitted without any hosts begins by itself when the first host joins.
 #[test]
 fn a_run_without_hosts_waits_for_the_first() {
     let mut cluster = Cluster::start_beside_others(&[]);

@@ -1,4 +1,4 @@
-//! Hosts that are silent for a while: stopped, or cut off. They are given up, and come back.
+//! Hosts that are silent for a while: stopped, or cut off. They are given up, and return.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::{Message, accept};
 
 use crate::answers::{FIB, LONG_FIB};
 
-/// Longer than a host may be silent.
+/// Longer than the allowed silence of a host.
 const SILENCE: Duration = Duration::from_secs(20);
 
 #[test]
@@ -34,15 +34,15 @@ fn a_host_that_is_stopped_for_long_comes_back() {
     );
 }
 
-/// A coordinator that hears nobody has been silent itself: all that waits for it is read before it gives anybody up.
+/// A coordinator that has stalled reads all waiting messages before it gives up any host.
 #[test]
-fn a_coordinator_that_is_held_up_gives_nobody_up() {
+fn a_stalled_coordinator_does_not_give_up_hosts() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
     let run = cluster.submit(LONG_FIB.0, LONG_FIB.1);
     cluster.await_work(run, &["ada", "bob", "cyd"], 0.2);
     let before = ids(&cluster);
     cluster.coordinator().signal("STOP");
-    // Longer than a host may be silent, and than a host listens in vain.
+    // Longer than a host may be silent, and than a host waits for a silent coordinator.
     std::thread::sleep(Duration::from_secs(7));
     cluster.coordinator().signal("CONT");
     cluster.await_hosts(3);
@@ -58,9 +58,9 @@ fn ids(cluster: &Cluster) -> std::collections::BTreeSet<String> {
     cluster.api().hosts().iter().map(id).collect()
 }
 
-/// Unlike Satin's, a run ends although a host never says anything again.
+/// Unlike in Satin, a run ends even if a host is silent for ever.
 #[test]
-fn a_host_that_is_stopped_for_ever_keeps_nobody_waiting() {
+fn a_host_that_is_stopped_for_ever_does_not_delay_a_run() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
     let run = cluster.submit(FIB.0, FIB.1);
     cluster.await_work(run, &["ada", "bob"], 0.2);
@@ -87,9 +87,9 @@ fn a_partition_heals() {
     cluster.done(run, LONG_FIB.2);
 }
 
-/// A link that breaks and is there again at once costs nothing.
+/// A link that breaks and is reopened at once costs nothing.
 #[test]
-fn links_that_break_are_made_again() {
+fn broken_links_are_reopened() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
     let proxy = Proxy::start(cluster.address(), Duration::ZERO);
     cluster.start_host_with("bob", "there", &proxy.url(), &["--direct", "off"]);
@@ -102,7 +102,7 @@ fn links_that_break_are_made_again() {
     cluster.done(run, FIB.2);
 }
 
-/// The others go on without it after a moment; it is the same host when it is back.
+/// The others continue without it after a moment; it keeps its id when it returns.
 #[test]
 fn a_host_whose_link_is_away_for_a_moment_keeps_its_id() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
@@ -152,7 +152,7 @@ fn a_host_waits_for_a_coordinator_of_its_version() {
     assert!(!String::from_utf8_lossy(&status.stdout).contains("refuses"), "it is forgotten");
 }
 
-/// What answers as a coordinator of a later version of the protocol does.
+/// A server that answers like a coordinator with a later version of the protocol.
 struct Newer {
     address: SocketAddr,
     is_over: Arc<AtomicBool>,
@@ -185,7 +185,7 @@ impl Newer {
     }
 }
 
-/// Somebody else's firewall: the host dials for as long as it takes.
+/// Behind a firewall, for example, the host keeps dialling for as long as it takes.
 #[test]
 fn a_host_without_coordinator_says_so_and_keeps_trying() {
     let mut cluster = Cluster::start_beside_others(&[]);

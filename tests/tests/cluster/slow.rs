@@ -1,4 +1,4 @@
-//! Hosts behind slow links, with results that take many times as long as a host may be silent.
+//! Hosts behind slow links, with results whose transfer takes many times the allowed silence of a host.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -13,9 +13,9 @@ use sateen_tests::proxy::Proxy;
 const BYTES_PER_SECOND: usize = 1 << 20;
 const MEBIBYTES: u64 = 16;
 
-/// Each host is behind a link of its own, so whichever has the root, a result goes through two of them.
+/// Each host is behind its own link, so a result passes two links, whichever host has the root.
 #[test]
-fn a_large_result_over_a_slow_link_costs_nobody_the_grid() {
+fn a_large_result_over_a_slow_link_costs_no_host() {
     let mut cluster = Cluster::start_beside_others(&[]);
     let names = ["ada", "bob"];
     let proxies = names.map(|name| {
@@ -39,7 +39,7 @@ fn a_large_result_over_a_slow_link_costs_nobody_the_grid() {
     drop(proxies);
 }
 
-/// All that is said of what holds the run up, until it is over.
+/// All reported reasons for which the run waits, until it is over.
 fn watch(cluster: &Cluster, run: u64) -> BTreeSet<String> {
     let mut said = BTreeSet::new();
     until("the run is over", PATIENCE, || {
@@ -51,12 +51,12 @@ fn watch(cluster: &Cluster, run: u64) -> BTreeSet<String> {
     said
 }
 
-/// Two hundred that ask for an answer of 32 MiB and take almost nothing of it, and one that takes it.
+/// Two hundred clients request an answer of 32 MiB and read almost none of it, and one reads it.
 #[test]
-fn a_large_answer_that_many_do_not_read_fills_no_memory() {
+fn a_large_answer_that_many_do_not_read_does_not_fill_memory() {
     const MEBIBYTES: usize = 32;
     const DEAF: usize = 200;
-    /// One copy is decoded; more than some would be seen.
+    /// One copy is decoded; a few more would exceed this.
     const MEMORY_MIB_MAX: u64 = 400;
     let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
     let size = MEBIBYTES.to_string();
@@ -76,7 +76,7 @@ fn a_large_answer_that_many_do_not_read_fills_no_memory() {
         begun += usize::from(stream.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0));
     }
     assert!(begun > 0, "some are answered");
-    // They are cut off after a while, which makes room.
+    // They are cut off after a while, which frees memory.
     let whole = until("an honest one is answered", Duration::from_secs(60), || {
         let ended = cluster.sateen(["result".to_owned(), run.to_string()]);
         (ended.code == Some(0)).then_some(ended.stdout.len())

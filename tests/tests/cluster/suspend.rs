@@ -1,4 +1,4 @@
-//! A run is suspended, all hosts go, others come, and it goes on.
+//! A run is suspended, all hosts leave, others join, and it continues.
 
 use sateen_tests::cluster::{Cluster, SOON, count, work_of};
 
@@ -17,7 +17,7 @@ fn a_run_is_suspended_here_and_resumed_elsewhere() {
         cluster.host(name).signal("TERM");
         assert_eq!(cluster.host_ended(name), Some(0));
     }
-    // The coordinator too may go meanwhile.
+    // The coordinator may stop meanwhile, too.
     cluster.kill_coordinator();
     cluster.start_coordinator();
     cluster.start_host("cyd", "elsewhere");
@@ -37,7 +37,7 @@ fn a_run_is_suspended_here_and_resumed_elsewhere() {
 }
 
 #[test]
-fn what_cannot_be_suspended_is_told() {
+fn impossible_suspensions_are_reported() {
     let cluster = Cluster::start_beside_others(&[("ada", "here")]);
     let run = cluster.submit("nqueens", &["8"]);
     cluster.done(run, "92\n");

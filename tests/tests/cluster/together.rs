@@ -8,7 +8,7 @@ use crate::answers::{KNAPSACK, PIGEONS, QUEENS, knapsack};
 const THREE: [(&str, &str); 3] = [("ada", "here"), ("bob", "here"), ("cyd", "there")];
 
 #[test]
-fn three_hosts_work_and_the_commands_tell_the_story() {
+fn three_hosts_work_and_the_commands_report_it() {
     let cluster = Cluster::start(&THREE);
     let run = cluster.submit(QUEENS.0, QUEENS.1);
     cluster.await_work(run, &["ada", "bob", "cyd"], 0.1);
@@ -45,7 +45,7 @@ fn three_hosts_work_and_the_commands_tell_the_story() {
 }
 
 #[test]
-fn the_answer_comes_to_who_waits() {
+fn a_waiting_command_gets_the_answer() {
     let cluster = Cluster::start(&THREE);
     let module = sateen_tests::command::app(KNAPSACK.0).display().to_string();
     let submitted =
@@ -57,13 +57,13 @@ fn the_answer_comes_to_who_waits() {
     for name in ["spawned", "exposed", "executed", "stolen", "reused", "redone", "aborted"] {
         assert!(object["jobs"][name].is_u64(), "{name} in {object}");
     }
-    // Now it is published, and is known by its name.
+    // Now the app is published, and known by its name.
     let by_name = cluster.sateen([&["submit", KNAPSACK.0], KNAPSACK.1, &["--wait"]].concat());
     assert_eq!(by_name.result(), knapsack());
 }
 
 #[test]
-fn branches_that_nobody_needs_are_aborted_and_the_answer_stays() {
+fn unneeded_branches_are_aborted_without_changing_the_answer() {
     let cluster = Cluster::start(&THREE);
     let run = cluster.submit(PIGEONS.0, PIGEONS.1);
     cluster.done(run, PIGEONS.2);
@@ -84,7 +84,7 @@ fn every_way_to_steal_gives_the_answer() {
     }
 }
 
-/// A host that comes while others work is given work within a second.
+/// A host that joins while others work gets work within a second.
 #[test]
 fn a_host_that_joins_takes_work_within_a_second() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "there")]);
@@ -100,7 +100,7 @@ fn a_host_that_joins_takes_work_within_a_second() {
     let about = cluster.api().run_until(run, "one that eve works on", sateen_tests::cluster::SOON, is_busy);
     let took = joined.elapsed();
     assert_eq!(about["state"], "running", "{about:#}");
-    // A second until it works, and half of one until its counts are sent and asked for.
+    // A second until it works, and half a second until its counts are sent and requested.
     assert!(took.as_secs_f64() < 1.6, "{took:?}");
     cluster.done(run, QUEENS.2);
 }

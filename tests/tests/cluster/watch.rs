@@ -1,4 +1,4 @@
-//! What pages are told of a real grid: the same as the API says and the coordinator has in its log, whoever dies.
+//! Pages of a real grid show the same as the API and the coordinator's log, despite crashes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::answers::QUEENS;
 /// States of jobs as frames have them.
 const STATES: [&str; 7] = ["running", "done", "failed", "aborted", "lost", "reused", "adopted"];
 
-/// How many jobs are in each state, by what a page was told, by the tree and by the rollups.
+/// The number of jobs in each state, according to a page's frames, the tree and the rollups.
 #[track_caller]
 fn assert_same(cluster: &Cluster, watcher: &Watcher, run: u64) {
     let mut told: BTreeMap<&str, u64> = BTreeMap::new();
@@ -45,7 +45,7 @@ fn has_event(value: &Value, kind: &str) -> Option<()> {
 }
 
 #[test]
-fn a_page_is_told_what_is_so_whoever_dies() {
+fn a_page_shows_the_true_state_despite_crashes() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "here")]);
     let run = cluster.submit(QUEENS.0, QUEENS.1);
     let topics = ["grid".to_owned(), format!("run/{run}"), format!("tree/{run}"), format!("timeline/{run}")];
@@ -56,7 +56,7 @@ fn a_page_is_told_what_is_so_whoever_dies() {
     let victim = ["ada", "bob", "cyd"].into_iter().find(|name| *name != root).expect("three are not one");
     cluster.kill_host(victim);
     watcher.until("the crash is told", |watcher| has_event(watcher.value(topics[1]), "host_lost"));
-    // What was lost ran there, and is told to be lost or to run elsewhere.
+    // Lost jobs ran there, and are shown as lost or as running elsewhere.
     watcher.until("the lost jobs are told", |watcher| {
         let mut records = watcher.tree(run).records.values();
         records.any(|record| record.state == 4 || record.flags & 1 == 1).then_some(())

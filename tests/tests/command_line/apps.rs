@@ -1,10 +1,10 @@
-//! The sample apps as a user runs them: known answers, and bad input that is named by file and line.
+//! The sample apps as a user runs them: known answers, and bad input that is reported by file and line.
 
 use sateen_tests::command::{Ended, app, run};
 use sateen_tests::root;
 use tempfile::TempDir;
 
-/// `run APP ARG… --input NAME=FILE…` with files of the app's own folder `data`, on so many threads.
+/// Runs `run APP ARG… --input NAME=FILE…` with files of the app's own folder `data`, on `threads` threads.
 fn run_app(name: &str, threads: &str, arguments: &[&str], inputs: &[(&str, &str)]) -> Ended {
     let given = inputs.iter().map(|(input, file)| {
         format!("--input={input}={}", root().join(format!("sample-apps/{name}/data/{file}")).display())
@@ -14,7 +14,7 @@ fn run_app(name: &str, threads: &str, arguments: &[&str], inputs: &[(&str, &str)
     run(words.into_iter().chain(given).chain(arguments.iter().map(ToString::to_string)))
 }
 
-/// `run APP ARG… --input NAME=TEXT…`, with files that hold these texts.
+/// Runs `run APP ARG… --input NAME=FILE…`, with files that contain these texts.
 fn run_texts(name: &str, arguments: &[&str], inputs: &[(&str, &str)]) -> Ended {
     let folder = TempDir::new().expect("a temporary folder can be made");
     run_texts_in(&folder, name, arguments, inputs)
@@ -59,7 +59,7 @@ fn primefactors_prints_what_factor_prints() {
 
 #[test]
 fn setcover_finds_published_optima() {
-    // The same cover, whoever finds it.
+    // The same cover, whichever worker finds it.
     for (file, optimum) in [("stn27.txt", "18\n"), ("scp41.txt", "429\n"), ("scpe1.txt", "5\n")] {
         let [alone, together] =
             ["1", "4"].map(|threads| run_app("setcover", threads, &[], &[("scp", file)]).result().to_owned());
@@ -159,7 +159,7 @@ fn raytracer_draws_the_same_bits_on_any_number_of_workers_and_natively() {
     }
 }
 
-/// An app, its arguments, its inputs of which the first is wrong, and what is said of it behind the file's name.
+/// An app, its arguments, its inputs, the first of which is wrong, and the error after the file's name.
 type Malformed =
     (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
 
@@ -181,7 +181,7 @@ const MALFORMED: [Malformed; 14] = [
         "align",
         &["DNA"],
         &[("queries", ">a\nAC\nAQ\n"), ("subjects", ">b\nA\n")],
-        "line 3: `Q` is no letter of EDNAFULL",
+        "line 3: `Q` is not a letter of EDNAFULL",
     ),
     (
         "align",
@@ -214,7 +214,12 @@ const MALFORMED: [Malformed; 14] = [
         "line 3: `3` where a column that covers row 1 of 1 is expected",
     ),
     ("sat", &[], &[("cnf", "c fine\np cnf 2 2\n1 -2 0\n1 x 0\n")], "line 4: `x` where a literal, or 0 at"),
-    ("sat", &[], &[("cnf", "c fine\np cnf two 2\n")], "line 2: `p cnf two 2` is no header; `p cnf VARIABLES"),
+    (
+        "sat",
+        &[],
+        &[("cnf", "c fine\np cnf two 2\n")],
+        "line 2: `p cnf two 2` is not a header; `p cnf VARIABLES",
+    ),
     ("knapsack", &[], &[("items", "2 5\n7 3\n\n8\n")], "line 4: the item's weight is missing"),
     (
         "barneshut",
@@ -231,7 +236,7 @@ const MALFORMED: [Malformed; 14] = [
 ];
 
 #[test]
-fn a_malformed_file_is_told_with_its_line_and_what_is_expected() {
+fn a_malformed_file_is_reported_with_its_line_and_the_expectation() {
     for (name, arguments, inputs, told) in MALFORMED {
         let folder = TempDir::new().expect("a temporary folder can be made");
         let input = inputs[0].0;
@@ -241,7 +246,8 @@ fn a_malformed_file_is_told_with_its_line_and_what_is_expected() {
     }
 }
 
-/// As in their tests: an app whose sums wrap in the sandbox alone gives a wrong answer there, without an error.
+/// As in their tests: if an app's sums wrapped only in the sandbox, it would give a wrong answer there, without an
+/// error.
 #[test]
 fn sums_that_overflow_panic_in_sample_apps() {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("it can be read");
@@ -250,7 +256,7 @@ fn sums_that_overflow_panic_in_sample_apps() {
     let mut apps = 0;
     for folder in folders.filter(|folder| folder.path().join("Cargo.toml").is_file()) {
         let name = folder.file_name().to_string_lossy().into_owned();
-        // The manifest says why these go without, and what checks would cost.
+        // The manifest explains why these lack the checks, and what the checks would cost.
         if ["knapsack", "primefactors", "setcover"].contains(&name.as_str()) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What a user can get wrong: exit code 2, and one line that says what to do.
+//! User errors: exit code 2, and one line that says what to do.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ fn file(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
 }
 
 #[test]
-fn a_file_that_is_no_module() {
+fn a_file_that_is_not_a_module() {
     run_bytes(b"not wasm at all").fails_with(2, &["app.wasm: not a wasm module"]);
     run_bytes(b"").fails_with(2, &["app.wasm: not a wasm module"]);
     run_bytes(b"\0asm\x0d\0\x01\0").fails_with(2, &["a component", "sateen build"]);
@@ -30,7 +30,7 @@ fn a_truncated_module() {
     let whole = std::fs::read(app("fib")).expect("it can be read");
     for length in [8, 100, whole.len() / 2, whole.len() - 1] {
         let ended = run_bytes(&whole[..length]);
-        // Eight bytes are a whole module, and no app.
+        // Eight bytes are a complete module, but not an app.
         let why = if length == 8 { "not a Sateen app" } else { "not a valid module, at byte" };
         ended.fails_with(2, &["app.wasm: ", why]);
     }
@@ -56,9 +56,9 @@ fn a_module_for_a_newer_abi() {
     run_bytes(&wat::bytes(&newer)).fails_with(2, &["version 2 of the ABI", "update Sateen"]);
 }
 
-/// Where every job has an instance of its own, what it returns is decoded by who syncs it.
+/// If every job has its own instance, its parent decodes its result.
 #[test]
-fn what_another_version_of_an_app_has_written_breaks_the_abi() {
+fn values_from_another_version_of_an_app_break_the_abi() {
     let words =
         ["job `", "the result of `older` breaks the ABI: 1999999 bytes follow a ", "OfAnotherVersion"];
     run_probe("result_of_another_version", &["--pristine", "2000000"]).fails_with(1, &words);
@@ -66,9 +66,9 @@ fn what_another_version_of_an_app_has_written_breaks_the_abi() {
         .fails_with(1, &["job `newer` failed: its parameters break the ABI: 1999999 bytes follow a "]);
 }
 
-/// What is short is read back where it is encoded, so that the error names the type there.
+/// Short values are read back where they are encoded, so that the error names the type there.
 #[test]
-fn what_would_change_on_its_way_is_refused_by_its_type() {
+fn values_that_encoding_changes_are_refused_by_type() {
     for (function, what) in [
         ("result_of_another_version", "the result of the job `older` cannot travel to another machine"),
         (
@@ -99,12 +99,12 @@ fn files_that_cannot_be_read() {
     run(["run", "/nonexistent/app.wasm"]).fails_with(2, &["/nonexistent/app.wasm: there is no such file"]);
     run(["run".as_ref(), folder.path().as_os_str()]).fails_with(2, &["it is a folder"]);
     run(["check", "/nonexistent/app.wasm"]).fails_with(2, &["there is no such file"]);
-    // Endless, and read no further than a module may be long.
+    // An endless file is read only up to the maximum length of a module.
     run(["run", "/dev/zero"]).fails_with(2, &["/dev/zero: the module is 64 MiB and the limit is 64 MiB"]);
 }
 
 #[test]
-fn an_entry_point_that_is_not_there() {
+fn an_entry_point_that_does_not_exist() {
     run_probe("nothing_like_that", &[])
         .fails_with(2, &["no entry point `nothing_like_that`", "it has: ", "balanced"]);
     let none = wat::bytes(&format!("(module {} {})", wat::IMPORTS, wat::FRAME));
@@ -143,7 +143,7 @@ fn inputs_that_are_missing_or_unreadable() {
 }
 
 #[test]
-fn an_input_that_one_may_not_read() {
+fn an_input_that_the_user_may_not_read() {
     use std::os::unix::fs::PermissionsExt;
     let folder = TempDir::new().expect("a temporary folder can be made");
     let path = file(&folder, "secret", b"x");
@@ -157,7 +157,7 @@ fn an_input_that_one_may_not_read() {
 }
 
 #[test]
-fn an_input_that_nobody_reads_is_told_and_does_no_harm() {
+fn an_unread_input_is_reported_and_does_no_harm() {
     let ended = run_probe("balanced", &["10", "--input", "spare=/dev/null"]);
     assert_eq!((ended.code, ended.text()), (Some(0), "55\n"));
     ended.says_one_line(&["the input `spare` was never read"]);
@@ -186,7 +186,7 @@ fn options_that_make_no_sense() {
     for (words, why) in cases {
         run(words).fails_with(2, &[why]);
     }
-    // What is no option at all is the app's, which says so.
+    // Words that are not options belong to the app, which reports them.
     let fib = app("fib").display().to_string();
     run(["run", &fib, "5", "--frobnicate"]).fails_with(2, &["`--frobnicate`", "(n: u64)"]);
 }

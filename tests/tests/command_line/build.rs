@@ -1,4 +1,4 @@
-//! `sateen build`, and what it says when it cannot.
+//! `sateen build`, and its errors.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -53,7 +53,7 @@ fn a_crate_becomes_a_module_in_this_folder() {
     let module = folder.path().join("good-app.wasm");
     assert_eq!(run(["run".as_ref(), module.as_os_str(), "41".as_ref()]).result(), "42\n");
 
-    // From a folder within, to a place of one's own choice, made for it.
+    // From an inner folder, to a chosen place, which is created.
     let output = folder.path().join("out/of/the/way.wasm").display().to_string();
     let built = ended(build_command(&folder.path().join("src"), &["--output", &output]));
     assert_eq!(built.code, Some(0), "{built:?}");
@@ -61,7 +61,7 @@ fn a_crate_becomes_a_module_in_this_folder() {
 }
 
 #[test]
-fn a_module_says_what_its_jobs_take_and_give() {
+fn a_module_describes_its_jobs_parameters_and_results() {
     let source = "#[sateen::job] fn search(at: (u8, i64), names: Vec<Option<String>>) -> Result<[u32; 4], String> {
             names.into_iter().flatten().next().map_or(Ok([at.0.into(); 4]), Err)
         }
@@ -86,7 +86,7 @@ fn outside_a_crate_there_is_nothing_to_build() {
     ended(missing).fails_with(2, &["none/Cargo.toml: there is no such file"]);
 }
 
-/// The last line of a failed build is ours; those above are the compiler's.
+/// The last line of a failed build is Sateen's; those above are the compiler's.
 #[track_caller]
 fn fails(name: &str, source: &str, code: i32, last: &str, above: &str) {
     let (folder, built) = build(name, source);
@@ -103,9 +103,9 @@ fn an_app_that_does_not_compile_is_the_apps_failure() {
     fails("bad-types", source, 1, "the app does not compile", "mismatched types");
 }
 
-/// On one worker it would give another answer than on two.
+/// On one worker it would give a different answer than on two.
 #[test]
-fn a_type_of_which_nobody_can_tell_what_it_loses_does_not_compile() {
+fn a_type_whose_losses_cannot_be_detected_does_not_compile() {
     let source = "#[derive(Clone, serde::Serialize, serde::Deserialize)]
         pub struct Board { n: u64, #[serde(skip)] cache: u64 }
         #[sateen::job] fn count(board: Board) -> u64 { board.n + board.cache }
@@ -126,7 +126,7 @@ fn a_type_of_which_nobody_can_tell_what_it_loses_does_not_compile() {
 
 /// It does not compile for a sandbox, and its own error is about browsers.
 #[test]
-fn an_app_that_asks_for_random_numbers_is_told_what_to_do() {
+fn an_app_that_uses_random_numbers_gets_advice() {
     let folder = folder();
     write_crate(folder.path(), "dice", "\"cdylib\"", "#[sateen::main] fn main() -> u64 { rand::random() }");
     let manifest = folder.path().join("Cargo.toml");
@@ -156,7 +156,7 @@ fn an_app_with_foreign_imports_is_refused() {
     fails("foreign", &source, 2, "would be refused: it imports what no host offers: `env.clock`", "");
 }
 
-/// Natively both would be found; on the grid a name is all there is.
+/// Natively both would be found; on the grid, a job has only its name.
 #[test]
 fn two_jobs_of_one_name_do_not_build() {
     let job = "#[sateen::job] pub fn twin(n: u64) -> u64 { n }";
@@ -172,7 +172,7 @@ fn a_crate_that_makes_no_module_is_refused() {
 }
 
 #[test]
-fn a_workspace_is_no_app() {
+fn a_workspace_is_not_an_app() {
     let folder = folder();
     std::fs::write(folder.path().join("Cargo.toml"), "[workspace]\nmembers = []\n")
         .expect("it can be written");
@@ -180,7 +180,7 @@ fn a_workspace_is_no_app() {
         .fails_with(2, &["not a package", "the app's own folder", "--package"]);
 }
 
-/// As cargo's own commands take them.
+/// With the options of cargo's own commands.
 #[test]
 fn packages_and_features_are_chosen_as_with_cargo() {
     let folder = folder();
@@ -203,7 +203,7 @@ fn packages_and_features_are_chosen_as_with_cargo() {
     ended(build_command(folder.path(), &["-p", "other"])).fails_with(2, &["has no package `other`"]);
 }
 
-/// What would be run else is not what the source says.
+/// Otherwise, a module that differs from the source would be run.
 #[test]
 fn a_failed_build_leaves_no_module_of_an_earlier_one() {
     let (folder, built) = build("fickle", MAIN);
@@ -217,7 +217,7 @@ fn a_failed_build_leaves_no_module_of_an_earlier_one() {
 }
 
 #[test]
-fn a_manifest_that_cargo_cannot_read_is_told() {
+fn a_manifest_that_cargo_cannot_read_is_reported() {
     let folder = folder();
     std::fs::write(folder.path().join("Cargo.toml"), "[package\n").expect("it can be written");
     let built = ended(build_command(folder.path(), &[]));
@@ -226,7 +226,7 @@ fn a_manifest_that_cargo_cannot_read_is_told() {
     assert!(line.starts_with("sateen: ") && line.ends_with("cargo cannot read it"), "{built:?}");
 }
 
-/// A user's own flags for rustc, as many a CI sets them, must not take ours away.
+/// A user's own flags for rustc, which many CI systems set, must not replace Sateen's.
 #[test]
 fn the_stack_has_its_size_whatever_flags_are_in_the_environment() {
     let folder = folder();
@@ -248,7 +248,7 @@ fn the_stack_has_its_size_whatever_flags_are_in_the_environment() {
     }
 }
 
-/// Vectors of 128 bits, in an app that asks for none.
+/// Vectors of 128 bits, in an app that does not request them.
 #[test]
 fn what_is_built_may_use_simd() {
     let source = "#[sateen::main] fn main() -> bool { cfg!(target_feature = \"simd128\") }";

@@ -54,7 +54,7 @@ fn a_module_is_compiled_once_and_its_code_is_private() {
 }
 
 #[test]
-fn damaged_code_is_never_run_and_made_anew() {
+fn damaged_code_is_never_run_but_replaced() {
     let folder = folder();
     run_fib(folder.path()).result();
     let path = only(folder.path());
@@ -80,7 +80,7 @@ fn damaged_code_is_never_run_and_made_anew() {
     }
 }
 
-/// Both files are whole and authentic; only the names are each other's.
+/// Both files are complete and authentic, but their names are swapped.
 #[test]
 fn code_of_another_module_is_never_run() {
     let folder = folder();

@@ -46,7 +46,7 @@ fn an_app_is_described_for_machines() {
 }
 
 #[test]
-fn a_module_that_would_be_refused_is_described_all_the_same() {
+fn a_module_that_would_be_refused_is_still_described() {
     let text = r#"(module (import "env" "clock" (func (result i64))) (memory (export "memory") 1))"#;
     let ended = check(&wat::bytes(text), &[]);
     assert_eq!(ended.code, Some(2));
@@ -63,7 +63,7 @@ fn a_module_that_would_be_refused_is_described_all_the_same() {
 }
 
 #[test]
-fn a_file_that_is_no_module_has_its_reason() {
+fn a_file_that_is_not_a_module_has_its_reason() {
     let ended = check(b"hello", &[]);
     assert_eq!(ended.code, Some(2));
     ended.says_one_line(&["not a wasm module"]);
@@ -84,13 +84,13 @@ fn floats_are_seen() {
     assert!(check(&wat::bytes(&float), &[]).result().contains("determinism  float"));
 }
 
-/// A module of which one section is so long.
+/// A module with a section of `count` fields.
 fn many(field: &str, count: usize) -> Vec<u8> {
     wat::bytes(&wat::app_with(&field.repeat(count), ""))
 }
 
 #[test]
-fn what_no_host_can_compile_is_refused_and_named() {
+fn modules_that_no_host_can_compile_are_refused() {
     for (module, why) in [
         (many("(func)", 100_001), "it has 100003 functions, and 100000 are allowed"),
         (many("(global i32 (i32.const 0))", 10_001), "it has 10001 globals, and 10000 are allowed"),

@@ -7,7 +7,7 @@ use sateen_tests::command::{Ended, command, ended};
 use sateen_tests::{kept, root};
 use tempfile::TempDir;
 
-/// Some tests whose results are the same everywhere, and some that see in which sandbox they are.
+/// Some tests whose results are the same everywhere, and some that depend on their sandbox.
 const APP: &str = r#"
 use sateen::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -117,7 +117,7 @@ fn test(folder: &Path, more: &[&str]) -> Ended {
     ended(command)
 }
 
-/// The lines about the test `name`: the first, and what follows it.
+/// The lines about the test `name`: the first, and those that follow it.
 fn about<'a>(output: &'a str, name: &str) -> Vec<&'a str> {
     let begins = format!("test {name} ... ");
     let mut lines = output.lines().skip_while(|line| !line.starts_with(&begins));
@@ -126,7 +126,7 @@ fn about<'a>(output: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_sandboxes_give_is_compared_with_what_this_machine_gives() {
+fn results_of_sandboxes_are_compared_with_this_machines() {
     let folder = folder();
     write(folder.path(), APP);
     let compared = test(folder.path(), &[]);
@@ -165,7 +165,7 @@ fn what_sandboxes_give_is_compared_with_what_this_machine_gives() {
     assert!(none.stderr.contains("no test for sandboxes whose name contains `good_without`"), "{none:#?}");
 }
 
-/// What fails here is not tried elsewhere; and a parameter that does not travel fails here.
+/// A test that fails here is not tried elsewhere; and a parameter that cannot be encoded fails here.
 #[test]
 fn a_test_that_fails_on_this_machine_ends_it() {
     let folder = folder();

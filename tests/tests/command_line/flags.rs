@@ -1,23 +1,23 @@
-//! Every flag with a value, of all three programs, as their help has them: a value that makes no sense is refused, with the
-//! flag's name and what is expected, and nothing is started.
+//! Every flag with a value in the help of all three programs: a nonsensical value is refused, with the
+//! flag's name and the expected values, and nothing is started.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use sateen_tests::command::{Ended, ended, sateen};
 
-/// Values of which each flag must refuse each.
+/// Values that every flag must refuse.
 const ABSURD: [&str; 9] =
     ["-1", "0", "1e30", "99999999999999999999999999", "nan", "1e999", "\u{1f980}", "x", ""];
-/// The same for addresses: a word alone may be a machine's name.
+/// The same for addresses: a single word may be a machine's name.
 const NO_URLS: [&str; 4] = ["", "ftp://x", "http://", "http://a b"];
-/// Names of values that may be any word: files and folders, names that others check, words of a search.
+/// Names of values that may be any word: files and folders, names that are checked elsewhere, search words.
 const WORDS: [&str; 5] = ["FILE", "FOLDER", "DIR", "NAME", "WHO"];
 /// Names of values that may be anything.
 const FREE: [&str; 2] = ["TEXT", "FEATURES"];
-/// Names of values that have a least and a greatest.
+/// Names of values that have a minimum and a maximum.
 const RANGED: [&str; 3] = ["N", "SIZE", "TIME"];
-/// What stands for a word that a command wants.
+/// Substitutes for the words that a command needs.
 const WANTED: [(&str, &str); 7] = [
     ("RUN", "1"),
     ("APP.wasm", "a.wasm"),
@@ -33,7 +33,7 @@ pub fn program(name: &str) -> PathBuf {
     sateen().with_file_name(name)
 }
 
-/// In an empty folder that is its user's home, and where it leaves nothing.
+/// Runs a program in an empty folder that is its user's home, and in which it must leave nothing.
 fn run(program: &Path, words: &[String]) -> Ended {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(program);
@@ -45,7 +45,7 @@ fn run(program: &Path, words: &[String]) -> Ended {
     ended
 }
 
-/// A flag with a value, as help has it: `--flag <VALUE>`, and what follows.
+/// A flag with a value in help: `--flag <VALUE>`, and its description.
 struct Flag {
     name: String,
     value: String,
@@ -85,7 +85,7 @@ fn beyond(end: &str, by: i64) -> String {
     format!("{}{}", number + by, &end[digits..])
 }
 
-/// The words that a command cannot do without.
+/// The words that a command requires.
 fn wanted(help: &str) -> Vec<String> {
     let usage = help.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default();
     let words = usage.split('<').skip(1).filter_map(|rest| rest.split_once('>'));
@@ -97,13 +97,13 @@ fn wanted(help: &str) -> Vec<String> {
 pub fn commands(help: &str) -> Vec<String> {
     let (_, list) = help.split_once("Commands:\n").unwrap_or(("", ""));
     let rows = list.lines().take_while(|line| !line.trim().is_empty());
-    // What goes on with an explanation has more before it than a command's name.
+    // Continued explanations are indented further than a command's name.
     let rows = rows.filter(|row| row.starts_with("  ") && !row.starts_with("   "));
     let names = rows.filter_map(|row| row.split_whitespace().next().map(str::to_owned));
     names.filter(|name| name != "help").collect()
 }
 
-/// A command of a program, with all words that it cannot do without.
+/// A command of a program, with all words that it requires.
 struct Called {
     program: PathBuf,
     name: String,
@@ -115,7 +115,7 @@ impl Called {
         run(&self.program, &[&self.words[..], &[word]].concat())
     }
 
-    /// What is wrong with how a value is refused.
+    /// Checks how a value is refused, and returns an error.
     fn complaint(&self, flag: &Flag, value: &str, expected: &str) -> Option<String> {
         let ended = self.with(format!("{}={value}", flag.name));
         let said = &ended.stderr;
@@ -128,7 +128,7 @@ impl Called {
         (!is_refused).then(|| format!("{} {}={value}: {:?}, {said}", self.name, flag.name, ended.code))
     }
 
-    /// What is wrong with how a flag takes its values.
+    /// Checks how a flag handles its values, and returns the errors.
     fn complaints(&self, flag: &Flag) -> Vec<String> {
         let absurd = match flag.value.as_str() {
             "URL" => NO_URLS.as_slice(),
@@ -151,7 +151,7 @@ impl Called {
         let refused = [beyond(least, -1), beyond(most, 1)];
         wrong.extend(refused.iter().filter_map(|value| self.complaint(flag, value, &expected)));
         for value in [least, most] {
-            // Help is shown once all before it has been understood.
+            // Help is shown once all words before it have been parsed.
             let words = [&self.words[..], &[format!("{}={value}", flag.name), "--help".to_owned()]].concat();
             let ended = run(&self.program, &words);
             if ended.code != Some(0) {
@@ -162,7 +162,7 @@ impl Called {
     }
 }
 
-/// How many flags were tried, and what was wrong with any.
+/// The number of flags tried, and the errors.
 fn try_all(name: &str) -> (usize, Vec<String>) {
     let program = program(name);
     let help = run(&program, &["--help".to_owned()]).text().to_owned();
@@ -194,7 +194,7 @@ fn values_that_make_no_sense_are_refused_by_every_flag() {
     }
 }
 
-/// A heading of help is one of the flags below it.
+/// A flag's section in help must fit the flag.
 #[test]
 fn flags_stand_below_their_own_headings() {
     let help = |words: &[&str]| {
@@ -213,7 +213,7 @@ fn flags_stand_below_their_own_headings() {
 }
 
 #[test]
-fn words_without_a_flag_have_ranges_as_well() {
+fn positional_words_have_ranges_as_well() {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     for (name, given, expected) in [
         (

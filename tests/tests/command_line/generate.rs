@@ -28,7 +28,7 @@ fn flags(help: &str) -> BTreeSet<String> {
     words.map(str::to_owned).collect()
 }
 
-/// The program itself, as no words, and its subcommands.
+/// The program itself, as an empty list of words, and its subcommands.
 fn all(name: &str) -> Vec<Vec<String>> {
     let subcommands = commands(&help(name, &[])).into_iter().map(|command| vec![command]);
     std::iter::once(Vec::new()).chain(subcommands).collect()
@@ -37,7 +37,7 @@ fn all(name: &str) -> Vec<Vec<String>> {
 #[test]
 fn man_pages_have_every_flag() {
     let folder = tempfile::tempdir().expect("a folder");
-    // The command makes it.
+    // The command creates it.
     let pages = folder.path().join("share/man");
     for (name, flags_min) in PROGRAMS {
         let told = run(name, &["man", &pages.display().to_string()]);
@@ -87,7 +87,7 @@ fn bash_can_read_its_completions() {
     for (name, _) in PROGRAMS {
         let script = folder.path().join(name);
         fs::write(&script, run(name, &["completions", "bash"]).result()).expect("it can be written");
-        // What bash itself would offer behind `NAME --`.
+        // The words that bash itself would offer after `NAME --`.
         let ask = format!(
             "set -e; source '{0}'; COMP_WORDS=({name} --); COMP_CWORD=1; complete -p {name} > /dev/null; \
              f=$(complete -p {name} | sed 's/.*-F \\([^ ]*\\) .*/\\1/'); $f {name} -- {name}; echo \"${{COMPREPLY[@]}}\"",
@@ -102,7 +102,7 @@ fn bash_can_read_its_completions() {
 }
 
 #[test]
-fn what_cannot_be_written_is_named() {
+fn an_unwritable_file_is_named() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let path = file.path().display().to_string();
     for (name, _) in PROGRAMS {

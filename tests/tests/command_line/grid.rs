@@ -1,5 +1,5 @@
-//! The commands that talk to a coordinator, as far as they need none: nobody answers, a stranger
-//! answers, the words are wrong.
+//! Commands for a coordinator, as far as they can be tested without one: no answer, an answer from another
+//! server, wrong words.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -36,7 +36,7 @@ fn server(response: &'static str) -> String {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { break };
-            // All of a request's head, however it is cut.
+            // The whole head of a request, in any number of pieces.
             let (mut head, mut byte) = (Vec::new(), [0]);
             while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count > 0) {
                 head.push(byte[0]);
@@ -63,7 +63,7 @@ fn nobody_answers() {
 }
 
 #[test]
-fn an_address_that_is_none() {
+fn an_invalid_address() {
     for url in ["", "7700", "localhost", "ftp://localhost"] {
         run(["ps", "--coordinator", url])
             .fails_with(2, &["--coordinator", "expected the address of a coordinator", "http://"]);
@@ -83,7 +83,7 @@ fn somebody_else_answers() {
 }
 
 #[test]
-fn a_problem_is_told_in_the_coordinators_words() {
+fn a_problem_is_reported_in_the_coordinators_words() {
     let problem = server(
         "HTTP/1.1 404 Not Found\r\nContent-Type: application/problem+json\r\nContent-Length: 43\r\n\
          Connection: close\r\n\r\n{\"title\":\"t\",\"detail\":\"there is no run 99\"}\n",
@@ -106,7 +106,7 @@ fn a_problem_is_told_in_the_coordinators_words() {
 }
 
 #[test]
-fn what_is_wrong_here_is_told_before_the_grid_is_asked() {
+fn local_errors_are_reported_without_asking_the_grid() {
     let cases: [(&[&str], &str); 14] = [
         (&["status"], "RUN"),
         (&["status", "last"], "expected a run's number"),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use sateen_tests::command::{probe_command, signal};
 
-/// Starts `function`, waits until it says that it has begun, sends the signal, and gives the exit code
-/// with what was on stdout and on stderr since.
+/// Starts `function`, waits until it logs that it has begun, sends the signal, and returns the exit code
+/// with the output on stdout and stderr since then.
 #[track_caller]
 fn interrupted(function: &str, more: &[&str], name: &str) -> (Option<i32>, String, String) {
     let mut command = probe_command(function, more);
@@ -24,7 +24,7 @@ fn interrupted(function: &str, more: &[&str], name: &str) -> (Option<i32>, Strin
     signal(&child, name);
     let status = child.wait().expect("it ends");
     let took = sent.elapsed();
-    // One instruction that writes a gibibyte is waited for a while.
+    // A single instruction that writes a gibibyte takes a while.
     let patience = Duration::from_secs(if function == "fill_for_ever" { 2 } else { 1 });
     assert!(took < patience, "{function} took {took:?} to end");
 

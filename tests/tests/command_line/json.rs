@@ -38,7 +38,7 @@ fn every_run_has_an_id_of_its_own() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_base64() {
+fn bytes_that_are_not_text_are_base64() {
     let object = run_probe("bytes", &["1", "--json"]).json();
     assert_eq!(object["result"], Value::Null);
     let encoded = object["result_base64"].as_str().unwrap_or_default();
@@ -77,7 +77,7 @@ fn an_output_file_has_the_result_and_the_object_has_the_files_name() {
     assert_eq!(std::fs::read_to_string(path).expect("it was written"), "55\n");
 }
 
-/// The example of the issue.
+/// The documented example.
 #[test]
 fn queens_give_one_object() {
     let queens = app("nqueens");
@@ -94,7 +94,7 @@ fn queens_give_one_object() {
 }
 
 #[test]
-fn a_profile_says_what_more_workers_would_gain() {
+fn a_profile_estimates_the_gain_from_more_workers() {
     let words = |more: &[&str]| {
         let app = app("nqueens").display().to_string();
         [&["run", &app, "9", "--profile"], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -135,9 +135,9 @@ fn a_profile_says_where_work_depends_on_the_schedule() {
     assert!(!counted.stderr.contains("schedule"), "{}", counted.stderr);
 }
 
-/// With every job in a sandbox of its own, each makes what its job needs: as many as there are workers could not be more.
+/// With every job in its own sandbox, each sandbox makes the values that its job needs; there cannot be more of them.
 #[test]
-fn what_sandboxes_of_sample_apps_make_for_themselves_counts_once_however_many_there_are() {
+fn values_made_per_sandbox_count_once_for_any_number_of_sandboxes() {
     let apps = [
         ("barneshut", "1000 2"),
         ("barneshut", "1000 2 --shared"),

@@ -1,4 +1,4 @@
-//! Apps that fail (exit code 1) or want more than they may have (3), and the option that raises it.
+//! Apps that fail (exit code 1) or exceed a limit (3), and the option that raises it.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ fn loops_for_ever() {
         run_probe(function, &["--cpu-limit", "300ms"])
             .fails_with(3, &["0.3 s of processor time", "--cpu-limit"]);
     }
-    // A single instruction that writes a gibibyte cannot be stopped; the process ends all the same.
+    // A single instruction that writes a gibibyte cannot be stopped; the process still ends.
     let filling = run_probe("fill_for_ever", &["900", "--time-limit", "500ms", "--quiet"]);
     filling.fails_with(3, &["raise it with --time-limit"]);
 }
@@ -96,7 +96,7 @@ fn spawning_for_ever() {
 fn attempts_nested_for_ever() {
     run_probe("attempted_chain", &["1000000"]).fails_with(3, &["raise it with --attempts"]);
     assert_eq!(run_probe("attempted_chain", &["3000", "--attempts", "4000"]).result(), "3000\n");
-    // More than the system maps at once in one pool.
+    // More than the system maps at once for one pool.
     assert_eq!(run_probe("attempted_chain", &["3000", "--attempts", "100000"]).result(), "3000\n");
 }
 

@@ -1,4 +1,4 @@
-//! What an app logs goes to stderr, a line at a time.
+//! An app's log goes to stderr, a line at a time.
 
 use sateen_tests::command::run_probe;
 
@@ -8,7 +8,7 @@ fn each_line_names_its_job() {
     assert_eq!((ended.code, ended.text()), (Some(0), "3\n"));
     assert_eq!(ended.stderr.lines().count(), 3, "{ended:?}");
     for n in 0..3 {
-        // In place, a job's line is that of the instance which it runs in.
+        // The line of a job in place is attributed to its instance.
         let texts = [format!("[speak] line {n}"), format!("[log_from_jobs] line {n}")];
         assert!(ended.stderr.lines().any(|line| texts.iter().any(|text| text == line)), "{ended:?}");
     }
@@ -21,13 +21,13 @@ fn quiet_means_quiet() {
 }
 
 #[test]
-fn a_line_of_the_log_cannot_pass_for_ours_or_steer_a_terminal() {
+fn a_log_line_cannot_imitate_sateens_lines_or_control_a_terminal() {
     let ended = run_probe("log_control", &[]);
     assert_eq!(ended.stderr, "[log_control] one\n[log_control] sateen: forged\\r\\u{1b}[2J\\u{7}two\n");
 }
 
 #[test]
-fn a_million_lines_are_cut_off_and_that_is_told() {
+fn a_million_lines_are_cut_off_and_the_rest_is_reported() {
     let ended = run_probe("log_lines", &["1000000"]);
     assert_eq!((ended.code, ended.text()), (Some(0), "1000000\n"));
     let last = ended.stderr.lines().last();
@@ -35,8 +35,8 @@ fn a_million_lines_are_cut_off_and_that_is_told() {
     assert_eq!(ended.stderr.lines().count(), 100_001);
 }
 
-/// No terminal, no progress.
+/// Without a terminal, progress is not shown.
 #[test]
-fn progress_is_shown_to_nobody_but_a_terminal() {
+fn progress_is_shown_only_on_a_terminal() {
     assert_eq!(run_probe("report", &["100"]).result(), "100\n");
 }

@@ -1,4 +1,4 @@
-//! The command `sateen` as a user meets it: real processes, what they print and how they end.
+//! The command `sateen` as a user runs it: real processes, their output and their exit codes.
 
 #![cfg(unix)]
 

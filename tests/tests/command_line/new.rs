@@ -7,8 +7,8 @@ use sateen_tests::command::{Ended, ended, sateen};
 use sateen_tests::{kept, root};
 use tempfile::TempDir;
 
-/// A user's own shell: nothing of the cargo that runs these tests is in its environment, but the folder
-/// for what is built, which is kept.
+/// A user's own shell: its environment has nothing of the cargo that runs these tests, except the target
+/// folder, which is kept.
 fn at_home(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str], folder: &Path) -> Ended {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars() {
@@ -40,7 +40,7 @@ fn folder() -> TempDir {
     TempDir::new().expect("a temporary folder can be made")
 }
 
-/// The commands of the issue, one after another.
+/// The documented commands, one after another.
 fn from_nothing_to(template: &str, argument: &str, answer: &str) {
     let outside = folder();
     let name = format!("my-{template}");
@@ -116,7 +116,7 @@ fn cargo_finds_sateen() {
 }
 
 #[test]
-fn what_cannot_be_a_name_is_refused() {
+fn invalid_names_are_refused() {
     let outside = folder();
     for name in [
         "9queens",
@@ -142,7 +142,7 @@ fn what_cannot_be_a_name_is_refused() {
 }
 
 #[test]
-fn what_is_there_is_left_alone() {
+fn existing_files_are_left_alone() {
     let outside = folder();
     std::fs::create_dir(outside.path().join("taken")).expect("it can be made");
     std::fs::write(outside.path().join("file"), "mine").expect("it can be written");
@@ -155,7 +155,7 @@ fn what_is_there_is_left_alone() {
 }
 
 #[test]
-fn folders_above_are_made_and_the_sdk_can_be_elsewhere() {
+fn parent_folders_are_made_and_the_sdk_can_be_elsewhere() {
     let outside = folder();
     let sdk = root().join("guest-sdk").display().to_string();
     let made = succeeds(sateen(), &["new", "apps/mine", "--sdk", &sdk], outside.path());

@@ -1,4 +1,4 @@
-//! stdout carries the result and nothing else, whoever reads it.
+//! stdout carries the result and nothing else, whatever its reader.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -42,7 +42,7 @@ fn an_output_that_cannot_be_written_costs_no_run() {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let folder_itself = folder.path().display().to_string();
     let missing = folder.path().join("missing/result").display().to_string();
-    // The app would never end: the file is looked at first.
+    // The app would never end: the file is checked first.
     run_probe("loop_for_ever", &["--output", &missing]).fails_with(2, &["output ", "there is no such file"]);
     run_probe("loop_for_ever", &["--output", &folder_itself]).fails_with(2, &["it is a folder"]);
 }
@@ -56,7 +56,7 @@ fn devices_and_pipes_are_outputs_too() {
 }
 
 #[test]
-fn a_full_disk_behind_stdout_is_told() {
+fn a_full_disk_behind_stdout_is_reported() {
     for more in [&["40000"][..], &["1"], &["1", "--json"]] {
         let mut command = probe_command("bytes", more);
         command.stdout(OpenOptions::new().write(true).open("/dev/full").expect("/dev/full is there"));
@@ -64,9 +64,9 @@ fn a_full_disk_behind_stdout_is_told() {
     }
 }
 
-/// As `sateen run … | head -c 1`.
+/// As in `sateen run … | head -c 1`.
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_reader_that_goes_away_is_not_an_error() {
     let mut child = probe_command("bytes", &["40000"]).spawn().expect("the command can be started");
     let mut stdout = child.stdout.take().expect("it is piped");
     let mut first = [1];
@@ -79,7 +79,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_reader_that_was_never_there_is_no_error() {
+fn a_missing_reader_is_not_an_error() {
     let mut child = probe_command("balanced", &["25", "--json"]).spawn().expect("the command can be started");
     drop(child.stdout.take());
     let rest = child.wait_with_output().expect("it ends");

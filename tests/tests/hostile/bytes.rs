@@ -1,4 +1,4 @@
-//! Files that are no modules, or no longer.
+//! Files that are not modules, or not any more.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use sateen_tests::wat::{app, bytes, ends_under, goes_on, run, tight};
 use sateen_tests::{command, probe};
 
 #[test]
-fn what_is_not_wasm_is_refused() {
+fn other_files_are_refused() {
     let cases: [(&str, &[u8], &'static str); 6] = [
         ("empty", b"", "not a wasm module"),
         ("text", b"(module)", "not a wasm module"),
@@ -23,7 +23,7 @@ fn what_is_not_wasm_is_refused() {
     }
 }
 
-/// Compiled code that somebody hands over as a module is never loaded.
+/// Compiled code that is submitted as a module is never loaded.
 #[test]
 fn compiled_code_is_not_taken_for_a_module() {
     let engine = wat_engine();
@@ -89,7 +89,7 @@ fn damaged_modules_are_inspected_without_a_panic() {
     assert!((1_000..3_000).contains(&refused), "some damage is seen and some is not: {refused} of 3000");
 }
 
-/// What damage cannot be seen in is run, under limits: any end will do that is one.
+/// Modules with undetected damage are run under limits, and may end in any way, but must end.
 #[test]
 fn damaged_modules_run_to_some_end() {
     const BUDGET: Duration = Duration::from_secs(12);
@@ -120,7 +120,7 @@ fn damaged_modules_run_to_some_end() {
     goes_on(&engine, "damaged modules");
 }
 
-/// The whole probe app, damaged in its code only, so that it nearly always compiles or is refused.
+/// A whole app, damaged in its code only, so that it nearly always compiles or is refused.
 #[test]
 fn a_large_app_with_damage_in_it_does_no_harm() {
     let limits = Limits { wall_time_max: Some(Duration::from_millis(200)), ..tight() };
@@ -132,7 +132,7 @@ fn a_large_app_with_damage_in_it_does_no_harm() {
         let damaged = damage(module, &mut random);
         if ran < 12 && inspect(&damaged, &limits).refusal().is_none() {
             ran += 1;
-            // There is no entry point `main`: loading is what is tried.
+            // There is no entry point `main`: this tests loading only.
             assert!(matches!(run(&engine, &damaged), Err(RunError::BadInput(_))));
         }
     }

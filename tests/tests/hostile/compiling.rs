@@ -1,5 +1,5 @@
-//! Modules that take long or much to compile: a host has a child compile them, within limits, and kills it when
-//! nobody wants them any more.
+//! Modules that take much time or memory to compile: a host compiles them in a child, within limits, and kills it when
+//! they are not needed any more.
 
 use std::fs;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn a_child_compiles_what_the_cache_then_has() {
     let Setting { engine, cache, _folder } = setting();
     let module = bytes(&app(""));
     compiler().load(&engine, &module, &cache, &|| false).expect("a good app");
-    // A program that cannot compile is not asked.
+    // A program that cannot compile is not called.
     let other = Compiler { program: "/bin/false".into(), ..compiler() };
     other.load(&engine, &module, &cache, &|| false).expect("it is in the cache");
     let error = other.load(&engine, &bytes(&app("(nop)")), &cache, &|| false);
@@ -56,7 +56,7 @@ fn limits_of_compiling_are_named() {
     let error = error_of(&little, &module, &|| false).to_string();
     assert!(error.contains("takes more than 64 MiB of memory to compile here"), "{error}");
     let short = Compiler { time_max: Duration::from_millis(100), ..compiler() };
-    // Other tests may have all processors: that is another reason, and said to be.
+    // Other tests may use all processors; the error then gives that as the reason.
     let error = (0..30)
         .map(|_| error_of(&short, &module, &|| false).to_string())
         .find(|error| !error.ends_with("as the machine is busy"))
@@ -81,7 +81,7 @@ fn a_child_ends_with_its_run_and_with_its_host() {
     cluster.await_hosts(1);
     let id = cluster.host("ada").id();
     let module = cluster.folder().join("heavy.wasm");
-    // Whoever was attacked with it on this machine has it in the cache: this one has another hash.
+    // An earlier attack on this machine may have left it in the cache: this module has another hash.
     let mut bytes = takes_long_to_compile();
     let name = std::process::id().to_string();
     bytes.extend([0, name.len() as u8 + 1, name.len() as u8]);
@@ -90,7 +90,7 @@ fn a_child_ends_with_its_run_and_with_its_host() {
     let compiles = |cluster: &Cluster| {
         let run = cluster.submit_module(&module, &[]);
         let child = until("a child compiles", PATIENCE, || children(id).first().cloned());
-        // It stands back behind all else: the policy of idle tasks, once it has begun.
+        // It has the lowest priority, the policy of idle tasks, once it has begun.
         until("the child stands back", PATIENCE, || {
             let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
             let fields = stat.rsplit_once(')')?.1;

@@ -1,13 +1,13 @@
-//! A host's bound on memory is one for all guests of all runs, whatever they do.
+//! A host's bound on memory covers all guests of all runs, whatever they do.
 
 use sateen_tests::cluster::{Cluster, PATIENCE};
 use sateen_tests::memory::peak_kib;
 use sateen_tests::probe;
 
-/// What the process itself may take beside its guests.
+/// Maximum memory of the process itself, in addition to its guests.
 const OVERHEAD_KIB: u64 = 192 << 10;
 
-/// Submits runs whose waiting guests hold memory, and sees them end right.
+/// Submits runs whose waiting guests hold memory, and checks their results.
 fn hoard(cluster: &Cluster, runs: usize, depth: u64, kibibytes: u64) {
     let module = probe::module_path().display().to_string();
     let words = [&depth.to_string(), &kibibytes.to_string()];
@@ -48,7 +48,7 @@ fn results_that_wait_to_be_delivered_count() {
     cluster.start_host_with("ada", "here", &url, &["--threads", "2", "--memory", "512M"]);
     cluster.await_hosts(1);
     let module = probe::module_path().display().to_string();
-    // Eight guests and their results take a gigabyte, and what is sent of them as much again.
+    // Eight guests and their results take a gigabyte, and the results being sent as much again.
     let submit = ["submit", &module, "--function", "large_output", "60", "--memory", "256M"];
     let runs: Vec<u64> =
         (0..8).map(|_| cluster.sateen(submit).result().trim().parse().expect("the run's number")).collect();

@@ -1,4 +1,4 @@
-//! Every import of the ABI, called with what no SDK would pass.
+//! Every import of the ABI, called with arguments that no SDK would pass.
 
 use sateen_tests::wat::End::{self, Broken, Fails, Fine, Limit, Trap};
 use sateen_tests::wat::{app, app_with, ends};
@@ -15,7 +15,7 @@ fn take_stays_in_memory() {
         ("(call $take (i32.const 65535))", Fine),
         ("(call $take (i32.const 65536))", Broken("outside its memory")),
         ("(call $take (i32.const 0xffffffff))", Broken("outside its memory")),
-        // Nothing is left to take: nothing is written, wherever that would be.
+        // Nothing is left to take: nothing is written, at any address.
         ("(call $take (i32.const 0)) (call $take (i32.const 0))", Fine),
         ("(call $take (i32.const 0)) (call $take (i32.const 65537))", Broken("outside its memory")),
     ]);
@@ -67,14 +67,14 @@ fn expose_checks_the_kind_and_the_parameters() {
         ("(drop (call $expose (i32.const 0) (i32.const 65530) (i32.const 7) (i32.const 0)))", Broken("outside its memory")),
         ("(drop (call $expose (i32.const 0) (i32.const -1) (i32.const 1) (i32.const 0)))", Broken("outside its memory")),
         ("(drop (call $expose (i32.const 0) (i32.const 0) (i32.const -1) (i32.const 0)))", Limit("the parameters of a job is 4")),
-        // Without a sync: whoever took them is stopped, and the others are forgotten.
+        // Without a sync: stolen jobs are stopped, and the others are forgotten.
         ("(local $n i32) (loop $more (drop (call $expose (i32.const 0) (i32.const 0) (i32.const 65536) (i32.const 0)))
             (br_if $more (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100000))))", Fine),
     ]);
 }
 
 #[test]
-fn sync_and_abandon_know_what_was_exposed() {
+fn sync_and_abandon_check_that_the_job_was_exposed() {
     const EXPOSE: &str = "(local $job i32)
         (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
     for call in ["(drop (call $sync (i32.const N)))", "(call $abandon (i32.const N))"] {
@@ -96,7 +96,7 @@ fn sync_and_abandon_know_what_was_exposed() {
 }
 
 #[test]
-fn sync_any_knows_what_was_exposed_and_where_the_list_is() {
+fn sync_any_checks_the_jobs_and_the_place_of_the_list() {
     const EXPOSE: &str =
         "(i32.store (i32.const 512) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
         (i32.store (i32.const 516) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
@@ -104,7 +104,7 @@ fn sync_any_knows_what_was_exposed_and_where_the_list_is() {
         format!("{EXPOSE} (drop (call $sync_any (i32.const {list}) (i32.const {count}) (i32.const 1)))")
     };
     let unknown = [("0", "1"), ("512", "2"), ("508", "1"), ("520", "1")];
-    // The pair is known; what lies beside it is not.
+    // The pair is known; neighbouring words are not.
     for (list, count) in unknown {
         let end = if list == "512" { Fine } else { Broken("which it has not exposed") };
         ends(list, &app(&any(list, count)), end);
@@ -115,7 +115,7 @@ fn sync_any_knows_what_was_exposed_and_where_the_list_is() {
     for list in ["65532", "65535", "65536", "-1", "-4"] {
         ends(list, &app(&any(list, "2")), Broken("outside its memory"));
     }
-    // The same one twice is that one; it is gone afterwards.
+    // The same job twice counts as that job; it is gone afterwards.
     let twice = format!("{EXPOSE} (i32.store (i32.const 516) (i32.load (i32.const 512)))");
     let call = "(drop (call $sync_any (i32.const 512) (i32.const 2) (i32.const 1)))";
     ends("one twice", &app(&format!("{twice} {call}")), Fine);
@@ -126,7 +126,7 @@ fn sync_any_knows_what_was_exposed_and_where_the_list_is() {
     );
     let once = call.replacen("(i32.const 2)", "(i32.const 1)", 1);
     ends("one, twice", &app(&format!("{twice} {once} {once}")), Broken("which it has not exposed"));
-    // Whether it waits is any number; none is a wait without end, for there is nothing to wait for.
+    // The flag for waiting may be any number, and none waits for ever, as there is nothing to wait for.
     for waits in ["0", "2", "-1"] {
         let body =
             format!("{EXPOSE} (drop (call $sync_any (i32.const 512) (i32.const 2) (i32.const {waits})))");
@@ -134,9 +134,9 @@ fn sync_any_knows_what_was_exposed_and_where_the_list_is() {
     }
 }
 
-/// A whole run records nothing; `tests/portion` has what is asked for.
+/// A whole run records nothing; `tests/portion` covers requested records.
 #[test]
-fn record_needs_to_be_asked() {
+fn record_must_be_requested() {
     for number in ["0", "1", "-1"] {
         let body = format!(
             "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
@@ -163,13 +163,13 @@ fn attempt_needs_its_export() {
     }
 }
 
-/// A module whose `sateen_attempt` does `attempt` and whose entry point does `body`.
+/// A module whose `sateen_attempt` runs `attempt` and whose entry point runs `body`.
 fn attempting(attempt: &str, body: &str) -> String {
     app_with(&format!(r#"(func $again (export "sateen_attempt") (param i32) {attempt})"#), body)
 }
 
 #[test]
-fn an_attempt_catches_what_is_the_guests_own() {
+fn an_attempt_catches_the_guests_own_failures() {
     let caught = "(if (i64.eqz (i64.shr_u (call $attempt (i32.const 0)) (i64.const 32))) (then unreachable))";
     for failing in [
         "unreachable",
@@ -199,7 +199,7 @@ fn an_attempt_does_not_catch_limits() {
 }
 
 #[test]
-fn what_a_guest_says_of_its_end_is_checked() {
+fn a_guests_report_of_its_end_is_checked() {
     all(&[
         ("(call $fail (i32.const 1) (i32.const 0) (i32.const 0))", Broken("none failed")),
         ("(call $fail (i32.const 2) (i32.const 65536) (i32.const 1))", Broken("outside its memory")),
@@ -207,7 +207,7 @@ fn what_a_guest_says_of_its_end_is_checked() {
         ("(call $fail (i32.const 99) (i32.const 65) (i32.const 3))", Fails("42")),
         ("(call $fail (i32.const -1) (i32.const 0) (i32.const -1))", Fails("42")),
         ("(call $panic (i32.const 65536) (i32.const 1))", Broken("outside its memory")),
-        // A panic that no trap follows was none.
+        // A panic without a following trap has no effect.
         ("(call $panic (i32.const 66) (i32.const 2))", Fine),
         ("(call $panic (i32.const 66) (i32.const 2)) unreachable", Fails("42")),
         (
@@ -218,7 +218,7 @@ fn what_a_guest_says_of_its_end_is_checked() {
 }
 
 #[test]
-fn log_input_and_progress_bear_anything() {
+fn log_input_and_progress_accept_anything() {
     all(&[
         ("(call $log (i32.const 65536) (i32.const 0))", Fine),
         ("(call $log (i32.const 65536) (i32.const 1))", Broken("outside its memory")),
@@ -258,7 +258,7 @@ fn share_checks_the_value_and_the_place_of_the_id() {
 }
 
 #[test]
-fn open_knows_what_is_there() {
+fn open_checks_that_the_object_exists() {
     all(&[
         ("(drop (call $open (i32.const 1024)))", Broken("to which nobody has a reference")),
         ("(drop (call $open (i32.const 65521)))", Broken("is at 65521, 16 bytes long")),
@@ -308,7 +308,7 @@ fn updates_and_snapshots_stay_in_memory() {
     }
 }
 
-/// What is caught up with is taken, and fits where it is put.
+/// Caught-up updates are taken, and must fit at their destination.
 #[test]
 fn catching_up_is_taken_within_memory() {
     let catch_up = "(drop (call $catch_up (local.get $o)))";
@@ -327,7 +327,7 @@ fn catching_up_is_taken_within_memory() {
     ends("the value, then the update", &app(&read), Fine);
 }
 
-/// Updates for ever meet the limit on shared objects; so do objects that mention one another.
+/// Endless updates meet the limit on shared objects; so do objects that mention one another.
 #[test]
 fn shared_objects_are_bounded() {
     let limits = sateen_host::Limits { shared_bytes_max: 4 << 20, ..sateen_tests::wat::tight() };

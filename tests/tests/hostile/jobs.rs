@@ -1,11 +1,11 @@
-//! Jobs that are not what they seem, and counters that lie.
+//! Malformed jobs, and false counters.
 
 use sateen_host::{App, Engine, Run, RunOptions};
 use sateen_tests::grid::finish;
 use sateen_tests::wat::End::{Broken, Fine, Limit, Trap};
 use sateen_tests::wat::{app_with, bytes, ends, tight};
 
-/// Spawns the job, and leaves time for the other worker to take it before the sync.
+/// Spawns the job, and gives the other worker time to take it before the sync.
 const SPAWN_AND_SYNC: &str = "(local $job i32) (local $n i32)
     (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
     (loop $more (br_if $more (i32.lt_u
@@ -18,7 +18,7 @@ fn job(body: &str) -> String {
 }
 
 #[test]
-fn what_a_stolen_job_does_reaches_its_parents_sync() {
+fn a_stolen_jobs_violation_reaches_its_parents_sync() {
     ends("good", &job("(i64.const 0)"), Fine);
     ends("trap", &job("unreachable"), Trap("unreachable"));
     ends("result", &job("(i64.const 0xffffffff00000001)"), Broken("its result is at 4294967295"));
@@ -27,7 +27,7 @@ fn what_a_stolen_job_does_reaches_its_parents_sync() {
 }
 
 #[test]
-fn a_job_of_another_type_is_broken_and_no_panic() {
+fn a_job_of_another_type_breaks_the_abi_without_a_panic() {
     for field in [
         r#"(func (export "sateen_job_j"))"#,
         r#"(func (export "sateen_job_j") (param i32) (result i32) (i32.const 0))"#,
@@ -38,14 +38,14 @@ fn a_job_of_another_type_is_broken_and_no_panic() {
     ends(none, &app_with(none, SPAWN_AND_SYNC), Broken("of the kind 0"));
 }
 
-/// Each job exposes two more and leaves; nobody waits for anybody.
+/// Each job exposes two more and returns without waiting.
 #[test]
 fn a_fork_bomb_fizzles_out() {
     let expose = "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
     ends("bomb", &job(&format!("{expose} {expose} (i64.const 0)")), Fine);
 }
 
-/// Each job spawns the next and waits for it, and so on for ever: all instances wait, and then the last
+/// Each job spawns the next and waits for it, endlessly: all instances wait, and then the last
 /// ones recurse in place, until a limit is met.
 #[test]
 fn a_chain_of_waits_without_end_meets_a_limit() {
@@ -60,7 +60,7 @@ fn a_chain_of_waits_without_end_meets_a_limit() {
 }
 
 #[test]
-fn counters_that_lie_make_no_nonsense_of_the_figures() {
+fn false_counters_do_not_corrupt_the_figures() {
     let body = "(drop (call $register (i32.const 16) (i32.const 1) (i32.const 1024)))
         (i64.store (i32.const 1032) (i64.const -1)) (i64.store (i32.const 1040) (i64.const -1))";
     let engine = Engine::new(&tight(), false).expect("this machine can run guests");

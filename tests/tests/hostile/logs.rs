@@ -1,4 +1,4 @@
-//! A guest that writes its log without end fills neither memory nor the log, and keeps nobody from the run's end.
+//! A guest that logs endlessly fills neither memory nor the log, and does not delay the run's end.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use sateen_tests::cluster::{Cluster, count};
 use sateen_tests::memory::peak_mib;
 use sateen_tests::wat::{app_with, bytes};
 
-/// Far below what its lines take together, a gigabyte and a half.
+/// Far below the total size of its lines, a gigabyte and a half.
 const HOST_MIB_MAX: u64 = 400;
 const COORDINATOR_MIB_MAX: u64 = 250;
-/// What is kept of a run's log.
+/// Maximum lines kept of a run's log.
 const LINES_MAX: usize = 10_000;
 const LOG_BYTES_MAX: usize = 4 << 20;
 

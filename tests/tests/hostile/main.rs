@@ -1,5 +1,5 @@
-//! Hostile modules end with a clear error of the right kind, and the host goes on. Nothing that a
-//! module does or is may make the host panic, hang, or run it without limits.
+//! Hostile modules end with a clear error of the right kind, and the host continues. No contents or actions of a
+//! module may make the host panic, hang, or run it without limits.
 
 mod bytes;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! What is refused before anything of it runs, and why.
+//! Modules that are refused before any of them runs, with reasons.
 
 use sateen_host::Limits;
 use sateen_tests::wat::End::Refused;
@@ -37,7 +37,7 @@ fn foreign_imports_are_refused_by_name() {
 }
 
 #[test]
-fn what_is_no_app_is_refused() {
+fn modules_that_are_not_apps_are_refused() {
     ends("no ABI", r#"(module (memory (export "memory") 1))"#, Refused("not a Sateen app"));
     let newer = app("").replace("sateen_abi_1", "sateen_abi_2");
     ends("newer ABI", &newer, Refused("made for version 2 of the ABI"));
@@ -60,7 +60,7 @@ fn what_is_no_app_is_refused() {
 }
 
 #[test]
-fn what_is_too_large_to_begin_with_is_refused() {
+fn modules_that_are_too_large_are_refused() {
     let memory = |pages: &str| app("").replace(r#""memory") 1)"#, &format!(r#""memory") {pages})"#));
     ends("memory", &memory("257"), Refused("raise it with --memory"));
     ends("all memory", &memory("65536"), Refused("raise it with --memory"));
@@ -71,9 +71,9 @@ fn what_is_too_large_to_begin_with_is_refused() {
     ends_under(&limits, "module", &data, Refused("the limit is 1000 B"));
 }
 
-/// Within the limits in sum, but of a shape that the sandbox is not made for.
+/// Within the limits in total, but in a form that the sandbox does not support.
 #[test]
-fn what_the_sandbox_cannot_hold_is_refused_and_is_no_panic() {
+fn modules_that_the_sandbox_cannot_hold_are_refused_without_a_panic() {
     ends("two tables", &app_with("(table 1 funcref) (table 1 funcref)", ""), Refused("it has 2 tables"));
     let globals = "(global (mut i64) (i64.const 0))".repeat(200_000);
     ends("many globals", &app_with(&globals, ""), Refused(""));

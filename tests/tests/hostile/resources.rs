@@ -1,4 +1,4 @@
-//! Guests that want more than there is.
+//! Guests that exceed the available resources.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ fn memory_grows_to_its_limit_and_no_further() {
         let body = format!("(drop (memory.grow (i32.const {pages})))");
         ends(&body, &app(&body), Limit("raise it with --memory"));
     }
-    // Its own maximum is the guest's own affair.
+    // The guest's own maximum is not a limit of the run.
     let bounded = app_with("", "(drop (memory.grow (i32.const 10)))")
         .replace("(memory (export \"memory\") 1)", "(memory (export \"memory\") 1 2)");
     ends("its own maximum", &bounded, Fine);
@@ -31,7 +31,7 @@ fn tables_grow_to_their_limit_and_no_further() {
 }
 
 #[test]
-fn recursion_without_end_meets_the_stack() {
+fn endless_recursion_meets_the_stack_limit() {
     ends(
         "plain",
         &app_with("(func $f (call $f))", "(call $f)"),
@@ -63,7 +63,7 @@ fn traps_are_the_guests_own() {
     ends("beyond", &app_with(null, "(call_indirect (type $t) (i32.const 9))"), Trap("undefined"));
 }
 
-/// A single instruction cannot be interrupted, so what it can touch is bounded.
+/// A single instruction cannot be interrupted, so the memory that it can touch is bounded.
 #[test]
 fn bulk_operations_end_soon_after_the_time_limit() {
     let limits =

@@ -1,4 +1,4 @@
-//! What an entry point returns is checked like everything else.
+//! An entry point's result is checked like everything else.
 
 use sateen_tests::wat::End::{Broken, Fails, Fine, Limit};
 use sateen_tests::wat::{FRAME, IMPORTS, ends};
@@ -21,7 +21,7 @@ fn a_result_lies_in_memory_and_is_not_too_large() {
 }
 
 #[test]
-fn an_outcome_that_is_none_is_the_apps_failure() {
+fn an_invalid_outcome_is_the_apps_failure() {
     for place in ["0", "1", "0x1000000001", "0x4100000001", "0x4000000003"] {
         ends(place, &returns(place), Fails("its outcome cannot be read"));
     }

@@ -1,4 +1,4 @@
-//! Start functions, and data and elements that are put in place before anything is called.
+//! Start functions, and data and elements that are initialised before any call.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Types that do not travel easily: the answer is the same everywhere, or an error names the type and the field.
+//! Types that are hard to encode: the answer is the same everywhere, or an error names the type and the field.
 
 use std::panic::catch_unwind;
 
@@ -7,11 +7,11 @@ use sateen_host::{Finished, Output};
 use sateen_tests::grid::{Setting, awkward, call, pristine, shared};
 
 const SETTINGS: [Setting; 5] = [shared(1), shared(2), shared(4), pristine(1), pristine(4)];
-/// Sixteen leaves, of some tens of microseconds each: enough that others take some.
+/// Sixteen leaves, of some tens of microseconds each: enough for other workers to take some.
 const WORDS: [&str; 2] = ["4", "30000"];
 
 #[test]
-fn what_travels_is_the_same_everywhere() {
+fn encodable_types_are_the_same_everywhere() {
     let app = awkward();
     for (name, natively) in travels::ALL {
         let expected = natively(4, 1);
@@ -29,7 +29,7 @@ fn what_travels_is_the_same_everywhere() {
 }
 
 #[test]
-fn what_does_not_travel_is_refused_by_name_everywhere() {
+fn lossy_types_are_refused_by_name_everywhere() {
     let app = awkward();
     for (name, _, words) in refused::ALL {
         for setting in SETTINGS {
@@ -44,9 +44,9 @@ fn what_does_not_travel_is_refused_by_name_everywhere() {
     }
 }
 
-/// The same in an app's own tests, of which it is the first thing that their author sees.
+/// The same in an app's own tests, where its author sees the error first.
 #[test]
-fn what_does_not_travel_is_refused_natively() {
+fn lossy_types_are_refused_natively() {
     for (name, natively, words) in refused::ALL {
         let natively = *natively;
         let Err(payload) = catch_unwind(|| natively(4, 1)) else { panic!("{name} is not refused") };

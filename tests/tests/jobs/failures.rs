@@ -26,7 +26,7 @@ fn a_panic_of_two_lines_is_one_line() {
 }
 
 #[test]
-fn a_panic_is_caught_by_try_sync_and_siblings_go_on() {
+fn a_panic_is_caught_by_try_sync_and_siblings_continue() {
     gives_everywhere("panic_caught", &["12"], "fragile: job 12 is told to fail; 233 144");
 }
 
@@ -59,7 +59,7 @@ fn an_err_of_a_job_is_a_value() {
 }
 
 #[test]
-fn an_err_of_the_root_is_told_from_bad_input() {
+fn an_err_of_the_root_is_distinguished_from_bad_input() {
     let error = |function, argument| {
         call(&usual(), function, &[argument], shared(2)).map(|_| ()).expect_err("the app returns an error")
     };
@@ -78,8 +78,8 @@ fn attempts_nest() {
     gives_everywhere("nested_attempts", &["6"], format!("{expected}; {bottom}"));
 }
 
-/// On no path are there many attempts within one another; on all paths that run or wait at once there
-/// are. What is nested too deeply must not depend on how many workers there are.
+/// No single path has many nested attempts, but all paths that run or wait at once do together. The limit on
+/// nesting must not depend on the number of workers.
 #[test]
 fn attempts_of_many_workers_do_not_add_up() {
     gives_everywhere("attempts_everywhere", &["13"], 8192);
@@ -91,17 +91,17 @@ fn attempts_that_fail_leave_nothing_behind() {
     gives("many_failures", &["20000"], 10_000, &[shared(1), shared(2)]);
 }
 
-/// More jobs than the stack of latent jobs holds, of which the last fails: only its own sync may see
+/// More jobs than the stack of latent jobs holds, the last of which fails: only its own sync may report
 /// that.
 #[test]
-fn a_failure_behind_many_jobs_comes_at_its_own_sync() {
+fn a_failure_after_many_jobs_is_reported_at_its_own_sync() {
     for count in ["10", "40000"] {
         gives("failure_behind_many", &[count], "1 failed", &[shared(1), shared(2), shared(8)]);
     }
 }
 
 #[test]
-fn a_dropped_failure_behind_many_jobs_never_happens() {
+fn a_dropped_failure_after_many_jobs_never_happens() {
     for count in [10, 40_000] {
         let expected = probe::failures::dropped_failure_behind_many(count);
         let count = count.to_string();

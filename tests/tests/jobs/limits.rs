@@ -1,4 +1,4 @@
-//! Jobs that want more than they may have end with the limit's name, on any number of workers.
+//! Jobs that exceed a limit end with the limit's name, on any number of workers.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use sateen_tests::grid::{Setting, call, limited, pristine, shared};
 
 const SETTINGS: [Setting; 4] = [shared(1), shared(2), shared(8), pristine(2)];
 
-/// The limit that `function` meets; afterwards the same app, on the same engine, still works.
+/// The limit that `function` meets; afterwards the same app must still work on the same engine.
 #[track_caller]
 fn meets(limits: &Limits, function: &str, arguments: &[&str], setting: Setting) -> LimitExceeded {
     let app = limited(limits);

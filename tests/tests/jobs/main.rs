@@ -1,4 +1,4 @@
-//! Spawned jobs give what the sequential program gives, on one worker and on many, whatever they do
+//! Spawned jobs have the same results as the sequential program, on one worker and on many, whatever they do
 //! with their handles, their parameters and their failures.
 
 mod awkward;

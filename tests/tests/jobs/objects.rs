@@ -12,16 +12,16 @@ use sateen_tests::random::{Random, seed};
 use crate::random_programs::silence_this_thread;
 
 #[test]
-fn a_bound_that_all_share_is_the_least_in_the_end() {
+fn a_shared_bound_is_the_least_in_the_end() {
     gives_everywhere("least", &["20000"], probe::objects::least(20_000));
 }
 
 #[test]
-fn updates_of_all_jobs_come_once_to_all() {
+fn updates_of_all_jobs_reach_all_replicas_once() {
     gives_everywhere("visited", &["600", "0"], probe::objects::visited(600, 0));
 }
 
-/// The updates outgrow the object many times over, and the replica does not grow.
+/// The updates exceed the object's size many times over, but the replica does not grow.
 #[test]
 fn a_long_log_becomes_a_new_base() {
     for setting in SETTINGS {
@@ -40,7 +40,7 @@ fn steps_wait_for_one_another() {
 }
 
 #[test]
-fn references_travel_in_results_and_objects() {
+fn references_can_be_in_results_and_objects() {
     gives_everywhere(
         "references_everywhere",
         &["4", "5", "30"],
@@ -49,12 +49,12 @@ fn references_travel_in_results_and_objects() {
 }
 
 #[test]
-fn readers_that_fail_hold_nobody_up() {
+fn failing_readers_do_not_delay_others() {
     gives_everywhere("failed_readers", &["200"], 200);
 }
 
 #[test]
-fn objects_that_nobody_needs_are_gone() {
+fn unneeded_objects_are_dropped() {
     for setting in SETTINGS {
         let finished = call(&usual(), "come_and_go", &["200", "10000"], setting).expect("it runs");
         let expected = probe::objects::come_and_go(200, 10_000).to_string();
@@ -65,7 +65,7 @@ fn objects_that_nobody_needs_are_gone() {
 }
 
 #[test]
-fn random_programs_with_shared_objects_give_what_they_give_natively() {
+fn random_programs_with_shared_objects_have_their_native_results() {
     silence_this_thread();
     let mut random = Random::new(seed(20_261_121));
     let started = Instant::now();
@@ -82,7 +82,7 @@ fn random_programs_with_shared_objects_give_what_they_give_natively() {
     eprintln!("{compared} programs compared");
 }
 
-/// The root opens the door only when somebody has been waiting for it for a while.
+/// The root opens the door only when a job has been waiting for it for a while.
 #[test]
 fn a_guard_waits_for_a_late_update() {
     for setting in [shared(2), shared(4), pristine(2), pristine(4)] {
@@ -91,7 +91,7 @@ fn a_guard_waits_for_a_late_update() {
         let log = Arc::new(move |line: sateen_host::LogLine| {
             let mut lines = seen.0.lock().expect("nobody panics with the lock");
             if line.text == "root opens" {
-                // Whoever could enter before the door is open would do so now.
+                // A job that could enter before the door is open would do so now.
                 lines = seen
                     .1
                     .wait_timeout_while(lines, Duration::from_millis(50), |lines| lines.is_empty())

@@ -7,7 +7,7 @@ use sateen_host::{LogLine, Run, RunError, RunOptions};
 use sateen_tests::grid::{SETTINGS, call, finish, gives, gives_everywhere, pristine, shared, usual};
 
 #[test]
-fn five_jobs_give_the_same_in_each_of_their_120_orders() {
+fn five_jobs_have_the_same_results_in_each_of_their_120_orders() {
     gives_everywhere("every_order", &["6"], probe::orders::every_order(6));
     gives("every_order", &["14"], probe::orders::every_order(14), &[shared(2), shared(8)]);
 }
@@ -18,7 +18,7 @@ fn a_sliding_window_of_handles_leaves_nothing_behind() {
         let expected = count * (count - 1) / 2;
         gives_everywhere("sliding_window", &[&count.to_string(), &width.to_string()], expected);
     }
-    // A hundred times what the stack of latent jobs holds passes through it.
+    // A hundred times the capacity of the stack of latent jobs passes through it.
     gives("sliding_window", &["4000000", "5"], 4_000_000_u64 * 3_999_999 / 2, &[shared(1), shared(2)]);
 }
 
@@ -29,7 +29,7 @@ fn dropped_jobs_are_aborted_and_the_others_are_not() {
     assert_eq!(alone.aborted, 200, "{alone:?}");
     for setting in SETTINGS {
         let jobs = call(&usual(), "dropped", &["300"], setting).expect("it runs").jobs;
-        // One that somebody had finished already was executed; of one that had been begun, its own are aborted, too.
+        // A job that had finished already was executed; of a job that had begun, the children are aborted, too.
         let of_begun = jobs.spawned - alone.spawned;
         assert!(
             jobs.aborted <= 200 + of_begun && jobs.executed + jobs.aborted == jobs.spawned,
@@ -43,9 +43,9 @@ fn a_dropped_job_that_never_ends_is_stopped() {
     gives_everywhere("dropped_while_running", &["12"], 12);
 }
 
-/// The root goes on for ever, so that nothing but the drop can stop the dropped.
+/// The root continues for ever, so that only the drop can stop the dropped jobs.
 #[test]
-fn dropped_jobs_are_stopped_while_the_run_goes_on_and_so_are_their_children() {
+fn dropped_jobs_and_their_children_are_stopped_while_the_run_continues() {
     for setting in [shared(4), pristine(4)] {
         let app = usual();
         let (written, lines) = std::sync::mpsc::channel::<String>();
@@ -94,7 +94,7 @@ fn handles_may_move() {
 }
 
 #[test]
-fn records_of_many_frames_may_lie_between_one_another() {
+fn records_of_many_frames_may_be_interleaved() {
     gives_everywhere("braid", &["5"], probe::orders::braid(5));
     gives("braid", &["11"], probe::orders::braid(11), &[shared(1), shared(2), shared(8)]);
 }

@@ -10,7 +10,7 @@ fn megabytes_travel() {
 }
 
 #[test]
-fn parameters_too_large_for_a_record_are_whole() {
+fn parameters_too_large_for_a_record_are_intact() {
     gives_everywhere("wide", &["200"], parameters::wide(200));
 }
 
@@ -20,11 +20,11 @@ fn parameters_and_results_without_bytes_work() {
 }
 
 #[test]
-fn parameters_aligned_to_sixteen_bytes_are_whole() {
+fn parameters_aligned_to_sixteen_bytes_are_intact() {
     gives_everywhere("alignment", &["200"], parameters::alignment(200));
 }
 
 #[test]
-fn whatever_serde_writes_travels() {
+fn every_serde_type_can_be_encoded() {
     gives_everywhere("shapes", &["3"], parameters::shapes(3));
 }

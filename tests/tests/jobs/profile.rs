@@ -1,5 +1,5 @@
-//! `--profile`: work and span are the program's, whatever the schedule. What is compared is processor time of threads
-//! of the same run, so other processes do not matter; the bars are wide all the same.
+//! `--profile`: work and span depend on the program, not on the schedule. The tests compare the processor time of
+//! threads of the same run, so other processes do not matter; the bars are still wide.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn profile(function: &str, arguments: &[&str], setting: Setting) -> ProgramProfi
 }
 
 #[test]
-fn pieces_that_need_not_wait_are_parallel_on_one_worker_too() {
+fn independent_pieces_are_parallel_on_one_worker_too() {
     for function in ["pieces", "pieces_in_a_set"] {
         for setting in SETTINGS {
             let parallelism = parallelism(function, &["32", STEPS], setting);
@@ -36,7 +36,7 @@ fn pieces_that_need_not_wait_are_parallel_on_one_worker_too() {
 }
 
 #[test]
-fn a_row_is_not_parallel_on_many_workers_either() {
+fn a_sequence_is_not_parallel_on_many_workers_either() {
     for setting in SETTINGS {
         let parallelism = parallelism("pieces_in_a_row", &["16", STEPS], setting);
         assert!((0.9..1.2).contains(&parallelism), "with {setting:?}: {parallelism}");
@@ -52,7 +52,7 @@ fn a_tree_is_as_parallel_as_it_has_leaves() {
 }
 
 #[test]
-fn a_job_that_takes_longer_than_those_before_it_is_looked_into() {
+fn a_job_that_takes_longer_than_those_before_it_is_examined() {
     for setting in SETTINGS {
         let parallelism = parallelism("surprise", &["5", STEPS], setting);
         assert!((8.0..33.0).contains(&parallelism), "with {setting:?}: {parallelism}");
@@ -60,7 +60,7 @@ fn a_job_that_takes_longer_than_those_before_it_is_looked_into() {
 }
 
 #[test]
-fn jobs_in_instances_of_their_own_are_measured_alike() {
+fn jobs_in_separate_instances_are_measured_the_same() {
     let setting = Setting { profile: true, ..pristine(2) };
     let parallelism = parallelism("tree", &["5", STEPS], setting);
     assert!((16.0..33.0).contains(&parallelism), "{parallelism}");
@@ -73,15 +73,15 @@ fn a_run_that_is_not_profiled_has_no_profile() {
 }
 
 #[test]
-fn the_levels_are_those_that_were_spawned() {
+fn levels_are_those_of_the_spawns() {
     let profile = profile("tree", &["3", STEPS], profiled(1));
     let levels: Vec<_> = profile.levels.iter().map(|level| (level.depth, level.jobs)).collect();
     assert!(profile.levels.iter().all(|level| level.job == "halves"), "{:?}", profile.levels);
-    // The root goes one way itself at each of three levels, and spawns the other; and so does each of these.
+    // The root follows one branch itself at each of three levels, and spawns the other; and so does each spawned job.
     assert_eq!(levels, [(1, 3), (2, 3), (3, 1)]);
 }
 
-/// The work of a program, in pieces of `STEPS`, as the first of its runs has measured these.
+/// The work of a program, in pieces of `STEPS`, relative to a piece measured by its first run.
 fn pieces(function: &str, arguments: &[&str], setting: Setting) -> f64 {
     let one = profile("pieces_in_a_row", &["8", STEPS], profiled(1)).work / 8;
     let work = profile(function, arguments, setting).work;
@@ -89,12 +89,13 @@ fn pieces(function: &str, arguments: &[&str], setting: Setting) -> f64 {
     work.as_secs_f64() / one.as_secs_f64()
 }
 
-/// Runs in which each job has a sandbox of its own, and so makes all for itself that it needs.
+/// Runs in which each job has its own sandbox, and so makes all values that it needs itself.
 const EACH: Setting = Setting { profile: true, ..pristine(2) };
 
 #[test]
-fn what_each_sandbox_makes_for_itself_counts_once() {
-    // Two tables, and twelve jobs that take a sixteenth each. Each job makes one more where that counts.
+fn values_made_per_sandbox_count_once() {
+    // Two tables, and twelve jobs that take a sixteenth each. If sandboxes' tables counted, each job would make one
+    // more.
     for setting in [profiled(1), profiled(8), EACH] {
         let pieces = pieces("tables", &["2", "6", STEPS], setting);
         assert!((2.0..4.0).contains(&pieces), "with {setting:?}: {pieces}");
@@ -109,8 +110,8 @@ fn what_each_sandbox_makes_for_itself_counts_once() {
 }
 
 #[test]
-fn what_each_replica_does_counts_at_most_once() {
-    // Eight jobs, and four updates that are applied where somebody reads the object next, which may be a guard.
+fn work_of_each_replica_counts_at_most_once() {
+    // Eight jobs, and four updates that are applied at the next read of the object, which may be a guard's.
     for (function, setting) in ["slow_replicas", "guarded_replicas"]
         .into_iter()
         .flat_map(|function| [profiled(1), profiled(8), EACH].map(|setting| (function, setting)))
@@ -123,7 +124,7 @@ fn what_each_replica_does_counts_at_most_once() {
 }
 
 #[test]
-fn what_comes_after_a_failure_counts() {
+fn work_after_a_failure_counts() {
     for setting in [profiled(1), EACH] {
         let pieces = pieces("goes_on_after_a_failure", &[STEPS], setting);
         assert!((0.7..1.5).contains(&pieces), "with {setting:?}: {pieces}");
@@ -141,7 +142,7 @@ fn work_that_depends_on_the_schedule_is_named() {
     let all = |objects: &str, dropped: &str| [(); 3].map(|()| (objects.to_owned(), dropped.to_owned()));
     assert_eq!(depends("tree", &["3", "100"]), all("", ""));
     assert_eq!(depends("pieces_in_a_set", &["8", "100"]), all("", ""));
-    // The root's own updates come in the same order whatever the schedule.
+    // The root's own updates have the same order in every schedule.
     assert_eq!(depends("slow_replicas", &["2", "2", "100"]), all("", ""));
     assert_eq!(depends("told_by_jobs", &["4"]), all("Slow", ""));
     assert_eq!(depends("first_of_pieces", &["8", "100"]), all("", "stretch"));
@@ -175,7 +176,7 @@ fn run_profiled(text: &str) -> Result<Finished, RunError> {
 }
 
 #[test]
-fn a_module_that_cannot_tell_is_refused() {
+fn a_module_that_cannot_be_profiled_is_refused() {
     let text =
         format!(r#"(module {FRAME} (func (export "sateen_main_main") (param i32) (result i64) {GOOD}))"#);
     let error = run_profiled(&text).expect_err("it is refused").to_string();
@@ -183,11 +184,11 @@ fn a_module_that_cannot_tell_is_refused() {
 }
 
 #[test]
-fn what_hostile_modules_tell_harms_nobody() {
+fn reports_of_hostile_modules_do_no_harm() {
     let tell = |moment: u32, rest: &str| format!("(drop (call $measure (i32.const {moment}) {rest}))");
     let nothing = "(i32.const 0) (i32.const 0) (i32.const 0)";
     let wild = "(i32.const -1) (i32.const -1) (i32.const -1)";
-    // Before it has shown its control words, and out of order.
+    // Before it has attached its control words, and out of order.
     let moments = [0, 1, 2, 3, 4, 5, 6, 6, 1, 0, 7, 8, 8, 9, 11, 7, 0, 5, 5, 9];
     let all: String = moments.map(|moment| tell(moment, wild)).concat();
     assert!(run_profiled(&app(&all)).is_ok());
@@ -211,7 +212,7 @@ fn what_hostile_modules_tell_harms_nobody() {
     assert!(error.contains("too many things"), "{error}");
     let error = run_profiled(&app(&tell(10, wild))).expect_err("its name is elsewhere").to_string();
     assert!(error.contains("a text"), "{error}");
-    // Records that rise for ever are not remembered for ever.
+    // An endless sequence of new records does not fill memory.
     let spawns = "(local $at i32) (loop $again
         (drop (call $measure (i32.const 2) (local.get $at) (i32.const 0) (i32.const 0)))
         (local.set $at (i32.add (local.get $at) (i32.const 1)))

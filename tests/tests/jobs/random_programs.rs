@@ -1,17 +1,17 @@
-//! Random programs mean the same natively, on one worker and on many.
+//! Random programs have the same results natively, on one worker and on many.
 
 use std::time::{Duration, Instant};
 
 use sateen_tests::grid::{SETTINGS, text};
 use sateen_tests::random::{Random, seed};
 
-/// How long the test may look for a difference.
+/// Maximum time to look for a difference.
 const BUDGET: Duration = Duration::from_secs(20);
-/// So many programs are compared even on a slow machine.
+/// Programs that are compared even on a slow machine.
 const PROGRAMS_MIN: usize = 30;
 
 #[test]
-fn random_programs_give_what_they_give_natively() {
+fn random_programs_have_their_native_results() {
     silence_this_thread();
     let mut random = Random::new(seed(20_261_121));
     let started = Instant::now();
@@ -38,7 +38,7 @@ fn random_programs_give_what_they_give_natively() {
     assert_eq!(difference, None);
 }
 
-/// Failing leaves are part of the programs; what they say natively is not of interest.
+/// Failing leaves are part of the programs; their native messages are not of interest.
 pub fn silence_this_thread() {
     let (usual, this) = (std::panic::take_hook(), std::thread::current().id());
     std::panic::set_hook(Box::new(move |panic| {

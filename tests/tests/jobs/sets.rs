@@ -1,4 +1,4 @@
-//! Sets: results in the order in which they come, and aborts.
+//! Sets: results in the order in which jobs finish, and aborts.
 
 use sateen_host::{Limits, RunError};
 use sateen_tests::grid::{SETTINGS, call, gives, gives_everywhere, limited, pristine, shared, usual};
@@ -9,7 +9,7 @@ fn every_result_of_a_set_comes_once() {
         gives_everywhere("set_sum", &[&count.to_string(), "50"], probe::sets::set_sum(count, 50));
     }
     gives("set_sum", &["64", "200000"], 64 * 63 / 2, &SETTINGS);
-    // Several times what the stack of latent jobs holds.
+    // Several times the capacity of the stack of latent jobs.
     gives("set_sum", &["100000", "1"], 100_000_u64 * 99_999 / 2, &[shared(1), shared(2), shared(8)]);
 }
 
@@ -21,15 +21,15 @@ fn a_tree_of_sets_gives_its_known_answer() {
 }
 
 #[test]
-fn sets_and_single_spawns_may_lie_between_one_another() {
+fn sets_and_single_spawns_may_be_interleaved() {
     gives_everywhere("thickets", &["3"], probe::sets::thickets(3));
     gives("thickets", &["5"], probe::sets::thickets(5), &[shared(1), shared(2), shared(8)]);
     gives_everywhere("moved_set", &["100"], probe::sets::moved_set(100));
 }
 
-/// A set whose row was empty once took whatever lay there later for its own.
+/// A set whose row was empty must not mistake later records in its place for its own.
 #[test]
-fn handles_may_lie_where_a_sets_jobs_lay() {
+fn handles_may_reuse_the_place_of_a_sets_jobs() {
     gives_everywhere("handles_in_a_sets_place", &["60"], probe::sets::handles_in_a_sets_place(60));
 }
 
@@ -41,12 +41,12 @@ fn the_first_answer_ends_the_others() {
         let jobs = call(&usual(), "first_yes", &["20", "0"], setting).expect("it runs").jobs;
         assert_eq!(jobs.aborted, 19, "{jobs:?}");
     }
-    // A later one, while an older one runs that would never end: not in its spawner's place, then.
+    // A later job answers while an older one, which would never end, runs, so not on the spawner's worker.
     gives("first_yes", &["20", "1"], 1, &[shared(2), shared(4), shared(8), pristine(2), pristine(4)]);
 }
 
 #[test]
-fn what_a_search_gives_does_not_depend_on_what_is_aborted() {
+fn a_search_result_does_not_depend_on_aborts() {
     let expected = probe::sets::searches(40, 3);
     gives_everywhere("searches", &["40", "3"], expected);
     let aborted = call(&usual(), "searches", &["40", "3"], shared(8)).expect("it runs").jobs;

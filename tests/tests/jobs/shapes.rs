@@ -14,7 +14,7 @@ fn a_balanced_tree_gives_its_known_answer() {
 
 /// fib(n) spawns once for each addition: as often as the tree has inner nodes.
 #[test]
-fn every_spawn_is_counted_once_whoever_runs_it() {
+fn every_spawn_is_counted_once_whichever_worker_runs_it() {
     let spawns = probe::shapes::balanced(16) + probe::shapes::balanced(15) - 1;
     for setting in SETTINGS {
         let jobs = call(&usual(), "balanced", &["16"], setting).expect("it runs").jobs;
@@ -30,7 +30,7 @@ fn every_spawn_is_counted_once_whoever_runs_it() {
     }
 }
 
-/// Each level of the comb and of the chain is on the stack at once. Where that is too deep, the error
+/// All levels of the comb and of the chain are on the stack at once. If that is too deep, the error
 /// says which limit was met and how to raise it.
 #[test]
 fn recursion_100_000_deep_works_or_names_its_limit() {
@@ -53,7 +53,7 @@ fn works_or_names_its_limit(function: &str, depth: u64, expected: u64, setting: 
     }
 }
 
-/// The comb is not just refused: that deep, it works under the limits that a run has by default.
+/// At this depth, the comb works under the default limits.
 #[test]
 fn recursion_100_000_deep_works_by_default() {
     gives("skewed", &["100000"], 5_000_050_000_u64, &[shared(1), shared(2), shared(8)]);
@@ -76,9 +76,9 @@ fn ten_million_spawns_in_one_loop_do_not_exhaust_memory() {
     gives("flat_in_order", &["10000000"], expected, &[shared(1), shared(2)]);
 }
 
-/// As many jobs as one instance may have outstanding and more, each in an instance of its own.
+/// More jobs than one instance may have outstanding, each in its own instance.
 #[test]
-fn flat_spawns_beyond_what_may_be_outstanding_work() {
+fn flat_spawns_beyond_the_outstanding_limit_work() {
     gives("flat", &["70000"], 70_000_u64 * 69_999 / 2, &[pristine(1), pristine(2)]);
 }
 

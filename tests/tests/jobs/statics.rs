@@ -1,9 +1,9 @@
-//! An app that keeps state in statics, against its contract, is shown up.
+//! State in statics, which violates an app's contract, is detected.
 
 use sateen_tests::grid::{gives, pristine, shared};
 
 #[test]
-fn pristine_shows_up_state_in_statics() {
+fn pristine_detects_state_in_statics() {
     // 0 + 1 + … + 9 in one instance; each job starts afresh in an instance of its own.
     gives("misuse", &["10"], 45, &[shared(1)]);
     gives("misuse", &["10"], 0, &[pristine(1), pristine(2), pristine(4)]);

@@ -1,4 +1,4 @@
-//! A worker whose guest waits does other work, and never on top of the one that waits.
+//! A worker whose guest waits does other work, but never on top of the waiting guest's stack.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sateen_host::LogLine;
 use sateen_tests::grid::{call_logging, gives_everywhere, shared, usual};
 
-/// Holds workers up in their log lines: a line waits until all that it waits for were written.
+/// Blocks workers in their log lines: a line waits until all lines that it waits for were written.
 struct Stage {
     seen: Mutex<Vec<(String, ThreadId)>>,
     changed: Condvar,
@@ -19,7 +19,7 @@ impl Stage {
         Arc::new(Self { seen: Mutex::default(), changed: Condvar::new(), waits })
     }
 
-    /// Notes a line, and returns when what it waits for has been seen as well, or after long.
+    /// Records a line, and returns when the lines that it waits for have been seen as well, or after a long time.
     fn enter(&self, text: String) {
         let deadline = Instant::now() + Duration::from_secs(20);
         let waits = self.waits.iter().find(|(line, _)| *line == text).map_or(&[][..], |(_, waits)| waits);
@@ -52,8 +52,8 @@ fn find(lines: &[(String, ThreadId)], text: &str) -> (usize, ThreadId) {
     (at, lines[at].1)
 }
 
-/// `family` is held until the root waits, and the family's own first piece until the root's worker has
-/// taken another: that worker must therefore come by while its guest waits.
+/// `family` is blocked until the root waits, and the family's own first piece until the root's worker has
+/// taken another: so that worker must steal while its guest waits.
 #[test]
 fn a_worker_that_waits_for_a_stolen_job_does_other_work() {
     for function in ["share_while_waiting", "share_while_attempting"] {
@@ -77,8 +77,8 @@ fn a_worker_that_waits_for_a_stolen_job_does_other_work() {
     }
 }
 
-/// The root's worker takes a stranger while the root waits, and the stranger waits for what cannot end
-/// before the root goes on. On top of the root's stack it would bury the root for ever.
+/// The root's worker takes a stranger while the root waits, and the stranger waits for a job that cannot end
+/// before the root continues. On top of the root's stack, it would bury the root for ever.
 #[test]
 fn a_waiting_job_is_not_buried_under_a_stranger_that_waits_longer() {
     let stage = Stage::new(&[

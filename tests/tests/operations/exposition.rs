@@ -1,8 +1,8 @@
-//! Reading what `/metrics` writes, by the strict rules of the OpenMetrics format.
+//! Reads `/metrics` by the strict rules of the OpenMetrics format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Samples by name and labels, as they were written.
+/// Samples by name and labels, as written.
 pub type Samples = BTreeMap<String, f64>;
 
 /// A scrape.
@@ -12,7 +12,7 @@ pub struct Scrape {
     pub samples: Samples,
 }
 
-/// What a name may end with, by the type of its family.
+/// Allowed endings of a name, by the type of its family.
 fn suffixes(kind: &str) -> &'static [&'static str] {
     match kind {
         "counter" => &["_total"],
@@ -65,7 +65,7 @@ impl Scrape {
         scrape
     }
 
-    /// Buckets grow, and the last holds all.
+    /// Checks that buckets grow, and that the last contains everything.
     fn check_histograms(&self) {
         let mut last: BTreeMap<String, (f64, f64)> = BTreeMap::new();
         let mut buckets: Vec<(String, f64, f64)> = Vec::new();
@@ -90,7 +90,7 @@ impl Scrape {
         }
     }
 
-    /// The sum of all samples of a name, and of these labels if any are given.
+    /// The sum of all samples with a name, and with these labels if any are given.
     #[track_caller]
     pub fn sum(&self, name: &str, labels: &[&str]) -> f64 {
         let of_name = self.samples.iter().filter(|(sample, _)| sample.split('{').next() == Some(name));
@@ -107,7 +107,7 @@ impl Scrape {
         self.samples.keys().map(|sample| sample.split('{').next().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Whatever only grows.
+    /// All samples that must only grow.
     pub fn counters(&self) -> Samples {
         let is_counter = |sample: &str| {
             let name = sample.split('{').next().unwrap_or_default();
@@ -119,7 +119,7 @@ impl Scrape {
 
 #[test]
 #[should_panic(expected = "twice")]
-fn a_sample_that_comes_twice_is_found() {
+fn a_repeated_sample_is_found() {
     Scrape::parse("# HELP a_b The words.\n# TYPE a_b gauge\na_b 1\na_b 1\n# EOF\n");
 }
 

@@ -1,4 +1,4 @@
-//! The files under `ops/`, against what there really is.
+//! Checks the files under `ops/` against the programs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ fn metrics_of(query: &str) -> BTreeSet<String> {
     words.filter(|word| word.starts_with("sateen_")).map(ToOwned::to_owned).collect()
 }
 
-/// All strings under this name, however deep.
+/// All strings under this name, at any depth.
 fn strings_named<'a>(value: &'a Value, name: &str, found: &mut Vec<&'a str>) {
     match value {
         Value::Object(fields) => {
@@ -62,7 +62,7 @@ fn panels_and_alerts_name_metrics_that_exist() {
             shown.insert(metric);
         }
     }
-    // What is measured is looked at; parts of a histogram, and what is for joins, are enough.
+    // Every metric must be on a panel; parts of a histogram, and metrics for joins, suffice.
     let unseen: Vec<&String> = names
         .difference(&shown)
         .filter(|name| !["_sum", "_count"].iter().any(|part| name.ends_with(part)))
@@ -94,7 +94,7 @@ fn each_alert_is_explained() {
     assert_eq!(alerts, explained);
 }
 
-/// By Prometheus's own tool.
+/// With Prometheus's own tool.
 #[test]
 fn prometheus_can_read_its_files() {
     for (check, file) in [("rules", "sateen-alerts.yml"), ("config", "prometheus.yml")] {
@@ -109,7 +109,7 @@ fn prometheus_can_read_its_files() {
     }
 }
 
-/// The unit, with the program as it was built here in place of the installed one.
+/// The unit, with the program built here instead of the installed one.
 fn unit_here(name: &str, program: &str, folder: &Path) -> PathBuf {
     let text = read(&format!("systemd/{name}"));
     let installed = format!("/usr/bin/{program}");
@@ -133,7 +133,7 @@ fn units_are_sound() {
         {
             assert!(text.contains(wall), "{name} has no {wall}");
         }
-        // Guests are compiled on hosts, and what is compiled must run.
+        // Hosts compile guests, so they must be able to run new code.
         let forbids = text.lines().any(|line| line.starts_with("MemoryDenyWriteExecute=yes"));
         assert_eq!(forbids, program == "sateen-coordinator", "{name}");
         let Ok(output) = Command::new("systemd-analyze").arg("verify").arg(&unit).output() else {
@@ -141,13 +141,13 @@ fn units_are_sound() {
             continue;
         };
         let said = String::from_utf8_lossy(&output.stderr);
-        // What it says of this machine's other units is not this one's fault.
+        // Its complaints about this machine's other units are not this unit's fault.
         let about: Vec<&str> = said.lines().filter(|line| line.contains(name)).collect();
         assert!(about.is_empty(), "{about:?}");
     }
 }
 
-/// The words that a unit starts its program with are flags that the program has.
+/// The flags that a unit passes to its program must exist.
 #[test]
 fn units_and_images_use_flags_that_exist() {
     let flags_of = |text: &str| -> BTreeSet<String> {

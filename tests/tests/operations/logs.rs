@@ -1,4 +1,4 @@
-//! Logs: one line an event, whatever text comes from elsewhere.
+//! Logs: one line per event, whatever untrusted text it contains.
 
 use sateen_tests::cluster::{Cluster, SOON, until};
 use serde_json::Value;
@@ -9,10 +9,10 @@ fn objects(log: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_log_in_json_is_an_object_a_line() {
+fn a_log_in_json_is_an_object_per_line() {
     let mut cluster = Cluster::start(&[]);
     let url = format!("http://{}", cluster.address());
-    // A host's name may not have control characters, but it may turn the direction of text. Others are told it in plain text.
+    // A host's name may not have control characters, but it may change the direction of text. Other hosts log it.
     let name = "evil\u{202e}\" level=ERROR";
     cluster.start_host_with(name, "here", &url, &["--log-format", "json", "--log-level", "debug"]);
     cluster.start_host_with("plain", "here", &url, &[]);
@@ -40,7 +40,7 @@ fn a_log_in_json_is_an_object_a_line() {
     let line = text.lines().find(is_awaited).expect("it was awaited");
     assert!(line.contains(r#"name="evil \" level=ERROR""#), "{line}");
     assert!(!text.contains('\u{202e}'), "{text}");
-    // In an object, too, and whoever parses it has the name.
+    // In an object, too; a parser gets the original name.
     let text = cluster.host("object").log();
     assert!(!text.contains('\u{202e}'), "{text}");
     let plain = name.replace('\u{202e}', " ");
@@ -50,7 +50,7 @@ fn a_log_in_json_is_an_object_a_line() {
 }
 
 #[test]
-fn the_level_says_how_much() {
+fn the_level_sets_the_amount() {
     let mut cluster = Cluster::start(&[]);
     let url = format!("http://{}", cluster.address());
     cluster.start_host_with("quiet", "here", &url, &["--log-level", "error"]);

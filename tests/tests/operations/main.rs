@@ -1,5 +1,5 @@
-//! What operators rely on, held against real processes: metrics, the files under `ops/`, logs, `sateen watch`,
-//! and the host's own page.
+//! Everything that operators rely on, checked against real processes: metrics, the files under `ops/`, logs,
+//! `sateen watch`, and the host's own page.
 
 #![cfg(unix)]
 

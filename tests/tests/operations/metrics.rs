@@ -9,7 +9,7 @@ use crate::exposition::{Samples, Scrape};
 
 const QUEENS: (&str, &[&str], &str) = ("nqueens", &["16"], "14772512\n");
 
-/// By the API's text, unparsed.
+/// Scrapes the API's text.
 pub fn scrape(cluster: &Cluster) -> Scrape {
     Scrape::parse(&text(cluster))
 }
@@ -30,7 +30,7 @@ fn assert_grown(before: &Samples, after: &Samples) {
 }
 
 #[test]
-fn metrics_tell_of_a_run_and_of_a_crash_what_the_api_tells() {
+fn metrics_agree_with_the_api_about_a_run_and_a_crash() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
     let first = scrape(&cluster);
     assert_eq!(first.sum("sateen_hosts", &[]), 3.0);
@@ -44,7 +44,7 @@ fn metrics_tell_of_a_run_and_of_a_crash_what_the_api_tells() {
     assert_eq!(during.sum("sateen_runs", &["state=\"running\""]), 1.0);
     assert!(during.sum("sateen_workers_busy", &[]) > 0.0 && during.sum("sateen_workers", &[]) == 3.0);
     let root = cluster.root_host(run);
-    // The two of one site go on stealing from one another, or have done so before one of them dies.
+    // The two hosts of one site keep stealing from one another, or have done so before one of them dies.
     let victim = if root == "cyd" { "bob" } else { "cyd" };
     if victim == "bob" {
         let until = Instant::now() + PATIENCE;
@@ -58,7 +58,7 @@ fn metrics_tell_of_a_run_and_of_a_crash_what_the_api_tells() {
     let last = scrape(&cluster);
     assert_grown(&during.counters(), &last.counters());
 
-    // Hosts report no more of a run that is over, so both tell of the same reports.
+    // Hosts report nothing more of a finished run, so both use the same reports.
     for (metric, labels, name) in [
         ("sateen_jobs_spawned_total", "", "spawned"),
         ("sateen_jobs_exposed_total", "", "exposed"),

@@ -1,4 +1,4 @@
-//! The host's own page, asked as a browser, a stranger's page and a script would.
+//! The host's own page, requested as a browser, a stranger's page and a script would.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use sateen_tests::cluster::{Cluster, SOON, until};
 use serde_json::Value;
 
-/// What came back: status, head and body.
+/// An answer: status, head and body.
 struct Answer {
     status: u16,
     head: String,
@@ -56,13 +56,13 @@ fn token(page: &str) -> String {
 }
 
 #[test]
-fn the_page_tells_and_does_what_its_user_wants() {
+fn the_page_shows_and_controls_the_host() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
     let at = authority(&cluster, "ada");
     let page = get(&at, "/", &at, "");
     assert_eq!(page.status, 200);
     assert!(page.head.contains("content-security-policy: default-src 'self'"), "{}", page.head);
-    // Nothing inline, as the policy has it, and nothing from elsewhere.
+    // Nothing inline, as required by the policy, and nothing from other sites.
     let mut attributes = page.body.split([' ', '\n', '<']).filter_map(|word| word.split_once('='));
     let inline = attributes.find(|(name, _)| name.starts_with("on") || *name == "style");
     assert!(inline.is_none() && !page.body.contains("<style"), "{inline:?} in {}", page.body);
@@ -105,7 +105,7 @@ fn the_page_tells_and_does_what_its_user_wants() {
     assert_eq!(done.status, 200, "{}", done.body);
     assert_eq!(cluster.host_ended("ada"), Some(0));
 
-    // What it has done is not forgotten with the process.
+    // Its history is kept beyond the process.
     cluster.start_host("ada", "here");
     cluster.await_hosts(1);
     let again = status(&cluster, "ada")["contributed"].clone();
@@ -159,7 +159,7 @@ fn strangers_are_refused() {
 }
 
 #[test]
-fn the_page_is_where_its_user_wants_it_or_nowhere() {
+fn the_page_is_at_the_configured_address_or_off() {
     let mut cluster = Cluster::start(&[]);
     let url = format!("http://{}", cluster.address());
     cluster.start_host_with("off", "here", &url, &["--page", "off"]);

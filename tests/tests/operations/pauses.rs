@@ -1,11 +1,12 @@
-//! A pause with an end: on each screen by the clock of whoever looks, for machines in UTC.
+//! A pause with an end: shown by the viewer's clock, and in UTC for machines.
 
 use std::process::{Command, Stdio};
 
 use sateen_tests::cluster::{Cluster, binary};
 use sateen_tests::command::{Ended, ended};
 
-/// Time zones as POSIX has them, and how far they are from UTC, in seconds: half an hour off, so that none is taken for another.
+/// Time zones in POSIX notation, and their offsets from UTC in seconds: half an hour apart, so that none is mistaken
+/// for another.
 const ZONES: [(&str, u64); 2] = [("UTC0", 0), ("IST-5:30", 19_800)];
 
 fn host(cluster: &Cluster, zone: &str, words: &[&str]) -> Ended {
@@ -16,7 +17,7 @@ fn host(cluster: &Cluster, zone: &str, words: &[&str]) -> Ended {
 }
 
 #[test]
-fn a_pause_ends_by_the_clock_of_who_looks() {
+fn the_end_of_a_pause_is_shown_by_the_viewers_clock() {
     let cluster = Cluster::start(&[("ada", "here")]);
     let told = host(&cluster, ZONES[1].0, &["pause", "30m"]);
     assert_eq!(told.code, Some(0), "{told:?}");
@@ -32,7 +33,7 @@ fn a_pause_ends_by_the_clock_of_who_looks() {
         ended.text().to_owned()
     };
     for (zone, ahead_s) in ZONES {
-        // The end was written down once, and is what is left of it each time: it may differ by a second.
+        // The end was stored once, but shown from the remaining time: it may differ by a second.
         let clock = |s: u64| {
             let minutes = (s + ahead_s) / 60 % (24 * 60);
             format!("{:02}:{:02}", minutes / 60, minutes % 60)
@@ -47,7 +48,7 @@ fn a_pause_ends_by_the_clock_of_who_looks() {
             assert!(text.contains("paused by its user until ") && has_clock(&text), "{clocks:?}: {text}");
             assert!(!text.contains("30m") && !text.contains(":00Z"), "{text}");
         }
-        // The zone is named where it may be another's.
+        // The zone is named if it may be another machine's.
         let submitted = shown(zone, &["status", &run]);
         let (name, _) = zone.split_at(3);
         assert!(

@@ -1,4 +1,4 @@
-//! Results that would steer a terminal: spelled out there, as they are in a pipe.
+//! Results that would control a terminal: escaped on a terminal, unchanged in a pipe.
 
 use sateen_protocol::{MainOutcome, Outcome};
 use sateen_tests::cluster::{Cluster, binary};
@@ -18,7 +18,7 @@ fn finish(cluster: &Cluster, host: &mut ForgedHost, outcome: &MainOutcome) -> u6
 }
 
 #[test]
-fn a_hostile_result_steers_no_terminal() {
+fn a_hostile_result_does_not_control_a_terminal() {
     let mut cluster = Cluster::start(&[]);
     cluster.excuse("a forged host says how long it worked, and tells no worker's time");
     let (mut host, _) = ForgedHost::join(&cluster.address().to_string(), "forged");
@@ -27,13 +27,13 @@ fn a_hostile_result_steers_no_terminal() {
     bytes.extend([0xff, 0xfe, b'\n']);
     let binary = finish(&cluster, &mut host, &MainOutcome::Bytes(bytes.clone()));
 
-    // In a pipe it is what the app gave.
+    // In a pipe, it is the app's result.
     assert_eq!(cluster.sateen(["result", &text.to_string()]).stdout, HOSTILE.as_bytes());
     assert_eq!(cluster.sateen(["result", &binary.to_string()]).stdout, bytes);
 
     for command in ["result", "result --json", "status", "wait"] {
         for run in [text, binary] {
-            // A progress bar moves the cursor by itself: it is no part of what is looked at.
+            // A progress bar moves the cursor itself, and is not checked.
             let line = format!("$SATEEN {command} {run} 2>/dev/null");
             let shown = OnTerminal::start(&cluster, 30, 200, &line).ended();
             let (shown, _) = shown.rsplit_once("code ").expect("the shell's last line");
@@ -72,7 +72,7 @@ fn forty_columns_are_enough() {
     is_shown(&cluster, &command, "state     takes work", whole.text());
 }
 
-/// In a terminal of forty columns a command shows all words that it has for a pipe, but for numbers: they change.
+/// In a terminal of forty columns, a command shows all words that it prints to a pipe, except numbers, which change.
 #[track_caller]
 fn is_shown(cluster: &Cluster, command: &str, words: &str, whole: &str) {
     let shown = OnTerminal::start(cluster, 60, 40, command).ended();

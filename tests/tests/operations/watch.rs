@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 const QUEENS: (&str, &[&str], &str) = ("nqueens", &["16"], "14772512\n");
 
-/// A command on a terminal of its own, made by `script`.
+/// A command on its own terminal, made by `script`.
 pub struct OnTerminal {
     child: Child,
     shown: Arc<Mutex<String>>,
 }
 
 impl OnTerminal {
-    /// `words` in a shell whose terminal has so many lines and columns.
+    /// Runs `words` in a shell whose terminal has `rows` lines and `columns` columns.
     pub fn start(cluster: &Cluster, rows: u32, columns: u32, words: &str) -> Self {
         let line = format!(
             "stty rows {rows} cols {columns}; {words}; echo \"code $?, $(stty -a | grep -o -- '-\\?icanon')\""
@@ -56,7 +56,7 @@ impl OnTerminal {
         self.child.stdin.as_mut().expect("piped").write_all(keys).expect("it reads");
     }
 
-    /// What was shown, after it ended by itself.
+    /// The output, after it ended by itself.
     pub fn ended(mut self) -> String {
         until("the view is gone", PATIENCE, || self.child.try_wait().expect("a child"));
         // The rest of what it wrote is read by then, or soon.
@@ -186,14 +186,14 @@ fn a_coordinator_that_goes_is_told_of_and_waited_for() {
     cluster.sateen(["watch"]).fails_with(4, &["no coordinator answers"]);
 }
 
-/// What an app, its arguments and a host's name say is shown, and steers nothing.
+/// Texts of an app, its arguments and a host's name are shown, without controlling the terminal.
 #[test]
 fn hostile_text_is_defused() {
     let mut cluster = Cluster::start(&[]);
     let url = format!("http://{}", cluster.address());
     cluster.start_host_with("evil\u{202e}name", "here", &url, &[]);
     cluster.await_hosts(1);
-    // Its first argument is any text, and refused by the app itself when the run has begun.
+    // Its first argument is any text, which the app itself refuses when the run has begun.
     let module = app("barneshut").display().to_string();
     assert_eq!(cluster.sateen(["publish", module.as_str()]).code, Some(0));
     let body = json!({"app": "barneshut", "arguments": ["14\u{1b}]0;owned\u{7}\u{1b}[2J\n", "1"]});
@@ -210,7 +210,7 @@ fn hostile_text_is_defused() {
     assert!(shown.code == Some(2) && !shown.text().replace('\n', "").contains(char::is_control), "{shown:?}");
 }
 
-/// Every command asks the public API, and nothing beside it.
+/// Every command uses the public API, and nothing else.
 #[test]
 fn commands_use_the_public_api_alone() {
     fn look(folder: &std::path::Path, found: &mut usize) {

@@ -1,4 +1,4 @@
-//! Aborts reach jobs on other hosts, and inlets hear of them while their own host computes.
+//! Aborts reach jobs on other hosts, and inlets receive results from elsewhere while their own host computes.
 
 use sateen_tests::random::seed;
 
@@ -9,9 +9,9 @@ fn comes_to_rest(shuttle: &mut Shuttle) {
     shuttle.run_until(|shuttle| shuttle.counts().iter().all(|host| host.instances == 0));
 }
 
-/// The oldest of the set never ends. Where it runs on the spawner's only worker, another is lent and says yes.
+/// The oldest job of the set never ends. If it runs on the spawner's only worker, another job is lent and says yes.
 #[test]
-fn a_result_from_elsewhere_ends_what_runs_where_its_spawner_waits() {
+fn a_result_from_elsewhere_ends_a_job_on_the_spawners_worker() {
     for round in 0..6 {
         let mut shuttle = Shuttle::new(Task::new(probe(), "first_yes", &["20", "1"]), &[1, 1], seed(round));
         shuttle.begin(0);
@@ -34,9 +34,9 @@ fn searches_that_abort_find_the_same_on_many_hosts() {
     }
 }
 
-/// Thief or aborter, sooner or later.
+/// The thief or the aborter crashes, sooner or later.
 #[test]
-fn whoever_crashes_amid_aborts_leaves_nothing_running() {
+fn crashes_during_aborts_leave_no_job_running() {
     let expected = ::probe::sets::searches(30, 5).to_string();
     for round in 0..8 {
         let task = Task::new(probe(), "searches", &["30", "5"]);

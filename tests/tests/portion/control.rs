@@ -11,7 +11,7 @@ fn queens() -> Shuttle {
 const ANSWER: &str = "2279184";
 
 #[test]
-fn a_paused_portion_computes_nothing_and_goes_on_afterwards() {
+fn a_paused_portion_computes_nothing_and_continues_afterwards() {
     let mut shuttle = queens();
     shuttle.begin(0);
     shuttle.run_until(|shuttle| shuttle.counts()[0].work > Duration::from_millis(50));
@@ -41,11 +41,11 @@ fn a_paused_portion_can_be_stopped() {
     drop(shuttle);
 }
 
-/// Of what a host has done that leaves, next to nothing is done again.
+/// Hardly any work of a leaving host is done again.
 #[test]
-fn a_drained_portion_finishes_what_it_is_in_and_nothing_is_lost() {
+fn a_drained_portion_finishes_its_jobs_and_nothing_is_lost() {
     for at_ms in [20, 40, 60, 80, 100, 120] {
-        // So little that a slow machine, too, finishes in time.
+        // Little enough for a slow machine to finish in time, too.
         let mut task = Task::new(sample("nqueens"), "main", &["14"]);
         task.record_every = Some(Duration::from_millis(250));
         let mut shuttle = Shuttle::new(task, &[1, 1], 0);
@@ -59,7 +59,7 @@ fn a_drained_portion_finishes_what_it_is_in_and_nothing_is_lost() {
             eprintln!("drained after {at_ms} ms: all is done");
             continue;
         }
-        // As the coordinator says it: whoever goes on finds what was recorded.
+        // As after the coordinator's notice: the host that continues finds the recorded results.
         shuttle.crash(0, 1);
         shuttle.portion(1).pause(false);
         assert_eq!(shuttle.finish(), "365596");
@@ -70,9 +70,9 @@ fn a_drained_portion_finishes_what_it_is_in_and_nothing_is_lost() {
     }
 }
 
-/// Where nothing is recorded, nothing can be saved by going on.
+/// If nothing is recorded, continuing cannot save anything.
 #[test]
-fn a_drained_portion_comes_to_rest_and_others_finish() {
+fn a_drained_portion_stops_and_others_finish() {
     let mut task = Task::new(sample("nqueens"), "main", &["15"]);
     task.record_every = None;
     let mut shuttle = Shuttle::new(task, &[1, 1], 0);

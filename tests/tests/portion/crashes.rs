@@ -1,4 +1,4 @@
-//! A portion dropped in the middle costs little: what was recorded is looked up.
+//! A portion dropped in the middle costs little: recorded results are looked up.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use sateen_tests::random::seed;
 
 use crate::shuttle::{Shuttle, Task, sample};
 
-/// A problem that takes a second on one worker, recorded as often for its length as one of a minute.
+/// A problem that takes a second on one worker, recorded as often relative to its length as one of a minute.
 fn queens() -> Task {
     let mut task = Task::new(sample("nqueens"), "main", &["15"]);
     task.record_every = Some(Duration::from_millis(2));
@@ -31,11 +31,11 @@ fn the_roots_host_crashes_and_its_work_is_not_lost() {
     assert_eq!(shuttle.finish(), ANSWER);
     let again = &shuttle.counts()[0].jobs;
     assert!(again.reused > 0, "{again:?}");
-    // Three tenths were yet to be done.
+    // Three tenths were still to be done.
     assert!(again.executed < whole * 6 / 10, "{again:?} of {whole}");
 }
 
-/// Whoever takes a lost root over does its rest for the first time, and the owner of a lost job the rest of that.
+/// The host that takes over a lost root does its remaining work for the first time, as does the owner of a lost job.
 #[test]
 fn new_work_below_a_lost_job_is_not_redone() {
     let mut alone = Shuttle::new(queens(), &[1], 0);
@@ -58,7 +58,7 @@ fn new_work_below_a_lost_job_is_not_redone() {
     }
 }
 
-/// The owner of a lost job waits for it, and so calls it in place: what its thief had recorded is found
+/// The owner of a lost job waits for it, and so calls it in place: the thief's recorded results are found
 /// there as well.
 #[test]
 fn a_thief_crashes_and_its_work_is_not_lost() {
@@ -70,7 +70,7 @@ fn a_thief_crashes_and_its_work_is_not_lost() {
 
     let mut shuttle = Shuttle::new(queens(), &[1, 1], 0);
     shuttle.begin(0);
-    // On a busy machine it may wait for a job when it has done so much, and what it did is delivered.
+    // On a busy machine it may be waiting for a job by then, with its work delivered.
     shuttle.run_until(|shuttle| {
         shuttle.counts()[1].jobs.spawned > whole / 4 && shuttle.has_recorded_part_of_a_loan(1)
     });

@@ -1,4 +1,4 @@
-//! Hostile modules in a portion, where a job that comes back is to be recorded.
+//! Hostile modules in a portion, where a returned job must be recorded.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -10,7 +10,7 @@ use sateen_tests::wat::{app, app_with, bytes, tight};
 
 use crate::shuttle::lost;
 
-/// What comes of a module; lookups are answered with a miss.
+/// The outcome of a module; lookups are answered with a miss.
 fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
     let limits = Limits { guard_wait_max: Duration::from_millis(100), ..tight() };
     let engine = Engine::new(&limits, false).expect("this machine can run guests");
@@ -72,7 +72,7 @@ fn broken(body: &str, word: &str) {
     }
 }
 
-/// What nobody has may come from another host, which is waited for; what nobody opens may be asked for.
+/// A missing object may come from another host, so it is waited for; an object need not be opened to be requested.
 #[test]
 fn objects_that_never_come_end_the_run() {
     fine("(drop (call $share (i32.const 0) (i32.const 0) (i32.const 0)))");
@@ -94,7 +94,7 @@ fn objects_that_never_come_end_the_run() {
     }
 }
 
-/// Exposes a job from the depth 7 and has it back, to be recorded.
+/// Exposes a job from depth 7 and takes it back, to be recorded.
 const BACK: &str = "(local $job i32) (local $answer i64)
     (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 7)))
     (local.set $answer (call $sync (local.get $job)))
@@ -107,7 +107,7 @@ fn record_checks_the_job_and_the_result() {
     fine(&format!("{BACK} {record}"));
     fine(&format!("{BACK} (call $abandon (local.get $job))"));
     broken(&format!("{BACK} {record} {record}"), "which it was not asked to");
-    // It took hardly any time: that it is not wanted ends it.
+    // It took hardly any time, so its record is not wanted, which ends it.
     let wants = "(if (call $wants_record (local.get $job)) (then unreachable))";
     fine(&format!("{BACK} {wants}"));
     for later in [record, wants] {
@@ -152,7 +152,7 @@ fn lookups_are_bounded() {
 }
 
 #[test]
-fn what_an_attempt_leaves_unrecorded_is_forgotten() {
+fn unrecorded_jobs_of_an_attempt_are_forgotten() {
     let attempt = format!(
         r#"(func (export "sateen_attempt") (param i32) {BACK} unreachable)
         (func (export "sateen_job_j") (param i32) (result i64) (i64.const 0))"#

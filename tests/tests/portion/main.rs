@@ -1,5 +1,5 @@
 //! Portions of one run in one process, with a shuttle in place of a network: jobs that move between hosts
-//! give what they give on one, whatever crashes, leaves or is aborted.
+//! have the same results as on one host, despite crashes, leaves and aborts.
 
 mod aborts;
 mod control;

@@ -1,4 +1,4 @@
-//! Jobs move, and everything else stays as it is.
+//! Jobs move, and everything else stays the same.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use sateen_tests::random::{Random, seed};
 
 use crate::shuttle::{Shuttle, Task, probe, sample};
 
-/// How long the random test may look for a difference.
+/// Maximum time to look for a difference.
 const BUDGET: Duration = Duration::from_secs(12);
 
 #[test]
@@ -40,7 +40,7 @@ fn any_schedule_on_any_hosts_gives_the_same() {
     eprintln!("{rounds} rounds");
 }
 
-/// A page finds the job in the tree by it.
+/// A page uses it to find the job in the tree.
 #[test]
 fn each_line_names_the_job_that_the_tree_has() {
     let mut shuttle = Shuttle::new(Task::new(probe(), "log_from_jobs", &["100"]), &[1, 1], seed(11));
@@ -53,7 +53,7 @@ fn each_line_names_the_job_that_the_tree_has() {
     }
     let (roots, others): (Vec<&[&str]>, Vec<&[&str]>) =
         jobs.values().map(Vec::as_slice).partition(|lines| lines[0] == "log_from_jobs");
-    // The root says what jobs say that it calls in place; all others have something to say but once.
+    // The root logs the lines of jobs that it calls in place; all others log a single line.
     assert!(roots.len() <= 1 && roots.iter().all(|lines| lines.iter().all(|name| *name == "log_from_jobs")));
     assert!(others.iter().all(|lines| *lines == ["speak"]), "{others:?}");
 }
@@ -88,7 +88,7 @@ fn no_job_counts_as_executed_before_it_is_begun() {
             counts.iter().map(|host| figure(&host.jobs)).sum()
         };
         let (spawned, executed) = (sum(|jobs| jobs.spawned), sum(|jobs| jobs.executed));
-        // Each worker is at one, and the root waits.
+        // Each worker runs one, and the root waits.
         assert!(executed <= spawned, "{executed} of {spawned}: {counts:#?}");
         shuttle.result.is_some()
     });

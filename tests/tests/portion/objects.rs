@@ -6,8 +6,8 @@ use sateen_tests::random::{Random, seed};
 
 use crate::shuttle::{Shuttle, Task, probe};
 
-/// Updates and replicas come late, out of order and twice; guards see to it that nobody computes with old
-/// words, and results are certain.
+/// Updates and replicas arrive late, out of order and twice; guards ensure that no job computes with old
+/// words, so results are deterministic.
 #[test]
 fn programs_with_guards_give_the_same_on_any_hosts() {
     let mut random = Random::new(seed(20_261_123));
@@ -35,7 +35,7 @@ fn programs_with_guards_give_the_same_on_any_hosts() {
     assert!(moved > 0, "no job moved");
 }
 
-/// References that come back in results, and objects that other hosts have created.
+/// References in results, and objects that other hosts have created.
 #[test]
 fn objects_are_handed_up() {
     for round in 0..3 {
@@ -46,13 +46,13 @@ fn objects_are_handed_up() {
     }
 }
 
-/// The keys of jobs are the same when their root, and so the object, is made again.
+/// The keys of jobs stay the same when their root, and so the object, is made again.
 #[test]
 fn a_redone_root_finds_what_was_recorded() {
     let mut reused = 0;
     let expected = ::probe::objects::stepped(8, 24, 3_000_000).to_string();
     for round in 0..3 {
-        // What takes less than some milliseconds is not recorded.
+        // Jobs of less than some milliseconds are not recorded.
         let mut task = Task::new(probe(), "stepped", &["8", "24", "3000000"]);
         task.record_every = Some(Duration::from_millis(2));
         let mut shuttle = Shuttle::new(task, &[1, 1], seed(round + 1));

@@ -1,4 +1,4 @@
-//! Replicas without a network: updates and replicas go from portion to portion late, in any order, and some
+//! Replicas without a network: updates and replicas are passed between portions late, in any order, and some
 //! of them twice.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use sateen_protocol::shared::{Log, ObjectId, Replica, SharedReplica, Snapshot, W
 use sateen_protocol::{Bytes, HostId, JobSpec};
 use sateen_tests::random::Random;
 
-/// Something on its way.
+/// A message in transit.
 enum Mail {
     Update { to: usize, object: ObjectId, writer: Writer, seq: u64, bytes: Bytes },
     Replica { to: usize, object: ObjectId },
@@ -21,11 +21,11 @@ pub struct Sharing {
     replicas: BTreeMap<(ObjectId, usize), Arc<SharedReplica>>,
     mail: Vec<Mail>,
     hosts: usize,
-    /// How often a guard has waited for long.
+    /// The number of guards that have waited for long.
     pub refetched: usize,
 }
 
-/// What host number `index` is called in updates.
+/// The name of host number `index` in updates.
 pub fn name(index: usize) -> HostId {
     HostId(index as u64 + 1)
 }
@@ -36,7 +36,7 @@ impl Sharing {
         self.hosts += 1;
     }
 
-    /// Takes what is about shared objects; gives back what is not.
+    /// Handles notices about shared objects; returns other notices.
     pub fn note(&mut self, host: usize, notice: Notice) -> Option<Notice> {
         match notice {
             Notice::Shared { object, replica } => {
@@ -61,7 +61,7 @@ impl Sharing {
         None
     }
 
-    /// A job goes to `thief`; the replicas of what it mentions follow.
+    /// A job moves to `thief`; the replicas of the objects that it mentions follow.
     pub fn open(&mut self, thief: usize, portion: &Portion, spec: &JobSpec) {
         for mention in &spec.objects {
             let place = (mention.creation, thief);
@@ -72,7 +72,7 @@ impl Sharing {
         }
     }
 
-    /// Of some other host that has one.
+    /// A snapshot from another host that has one.
     fn snapshot(&self, object: ObjectId, except: usize, random: &mut Random) -> Option<Snapshot> {
         let all: Vec<Snapshot> = (self.replicas.range((object, 0)..=(object, usize::MAX)))
             .filter(|((_, host), _)| *host != except)
@@ -82,7 +82,7 @@ impl Sharing {
         all.into_iter().nth(at)
     }
 
-    /// Some of what is on its way.
+    /// Delivers some messages.
     pub fn deliver<'a>(&mut self, random: &mut Random, portion: impl Fn(usize) -> Option<&'a Portion>) {
         for _ in 0..random.below(2 * self.mail.len() + 2) {
             if self.mail.is_empty() {
@@ -95,7 +95,7 @@ impl Sharing {
             };
             let Some(portion) = portion(to) else { continue };
             let Some(replica) = self.replicas.get(&(object, to)).cloned() else {
-                // It may come by later.
+                // It may be delivered later.
                 self.mail.push(mail);
                 continue;
             };
@@ -127,7 +127,7 @@ impl Sharing {
         }
     }
 
-    /// The host's replicas are gone, and what was on its way to it.
+    /// The host's replicas are gone, and the messages to it.
     pub fn crash(&mut self, host: usize) {
         self.replicas.retain(|(_, of), _| *of != host);
         self.mail.retain(|mail| match mail {

@@ -1,4 +1,4 @@
-//! Hosts without a network: jobs and outcomes go from portion to portion, in an order that follows from a
+//! Hosts without a network: jobs and outcomes are passed between portions, in an order that follows from a
 //! seed.
 
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use sateen_tests::{command, kept, probe};
 
 use crate::sharing::Sharing;
 
-/// Nothing that a test runs may take longer: it hangs, then.
+/// Time after which a test is considered to hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An app as every host loads it.
@@ -34,7 +34,7 @@ pub fn probe() -> Vec<u8> {
     probe::module().to_vec()
 }
 
-/// What is to be run.
+/// The entry point to run.
 #[derive(Clone)]
 pub struct Task {
     pub module: Vec<u8>,
@@ -54,7 +54,7 @@ impl Task {
     }
 }
 
-/// Something on its way.
+/// A message in transit.
 enum Mail {
     Inject { to: usize, held: JobNumber, spec: JobSpec },
     Complete { to: usize, number: JobNumber, finished: Finished },
@@ -70,27 +70,27 @@ struct Loan {
 
 struct Host {
     portion: Option<Portion>,
-    /// How many workers could do with a job, and have none on its way to them.
+    /// The number of workers that need a job, and have none in transit to them.
     idle: usize,
     threads: usize,
     drained: bool,
 }
 
-/// Some hosts, and all that goes between them.
+/// Some hosts, and all messages between them.
 pub struct Shuttle {
     task: Task,
     hosts: Vec<Host>,
     notices: Receiver<(usize, Notice)>,
     notify: Sender<(usize, Notice)>,
-    /// Who holds a lent job, by its owner and its number there; and the other way round.
+    /// The holder of a lent job, by its owner and its number there; and the other way round.
     lent: HashMap<(usize, JobNumber), Loan>,
     held: HashMap<(usize, JobNumber), (usize, JobNumber)>,
     held_count: u64,
-    /// Stolen jobs that no worker has begun yet.
+    /// Stolen jobs that have not begun.
     arriving: HashSet<(usize, JobNumber)>,
     mail: Vec<Mail>,
     random: Random,
-    /// What was recorded, and how deep.
+    /// Recorded results, with their depths.
     pub table: HashMap<JobKey, Finished>,
     pub depth_max: u32,
     /// The recorded jobs, and those above them.
@@ -98,14 +98,14 @@ pub struct Shuttle {
     root: Option<(usize, JobNumber)>,
     pub result: Option<Finished>,
     pub moved: usize,
-    /// What the app said.
+    /// The app's log.
     pub lines: Vec<LogLine>,
     pub sharing: Sharing,
     started: Instant,
 }
 
 impl Shuttle {
-    /// Hosts with so many threads each.
+    /// Hosts with these numbers of threads.
     pub fn new(task: Task, threads: &[usize], seed: u64) -> Self {
         let (notify, notices) = channel();
         let mut shuttle = Self {
@@ -211,13 +211,13 @@ impl Shuttle {
         }
     }
 
-    /// What came of the root.
+    /// The outcome of the root.
     pub fn outcome(&mut self) -> Outcome {
         self.run_until(|shuttle| shuttle.result.is_some());
         self.result.clone().expect("it has come").outcome
     }
 
-    /// Lets everything go its way until `is_enough`.
+    /// Runs everything until `is_enough`.
     #[track_caller]
     pub fn run_until(&mut self, is_enough: impl Fn(&Self) -> bool) {
         while !is_enough(self) {
@@ -279,7 +279,7 @@ impl Shuttle {
         }
     }
 
-    /// Some of the mail, in any order.
+    /// Delivers some of the mail, in any order.
     fn deliver(&mut self) {
         for _ in 0..self.random.below(2 * self.mail.len() + 2) {
             if self.mail.is_empty() {
@@ -323,7 +323,7 @@ impl Shuttle {
         }
     }
 
-    /// Each idle host asks a random other one.
+    /// Each idle host asks a random other host.
     fn steal(&mut self) {
         let idle: usize = self.hosts.iter().map(|host| host.idle).sum();
         for thief in 0..self.hosts.len() {
@@ -354,7 +354,7 @@ impl Shuttle {
         self.mail.push(Mail::Inject { to: thief, held, spec });
     }
 
-    /// A host is gone, with all that it held. Others do it again; if it had the root, `successor` does.
+    /// A host crashes, with all its jobs. Others do them again; if it had the root, `successor` takes it over.
     pub fn crash(&mut self, host: usize, successor: usize) {
         self.hosts[host].portion = None;
         self.hosts[host].idle = 0;
@@ -381,7 +381,7 @@ impl Shuttle {
     }
 }
 
-/// How what a crashed host had is begun again.
+/// How jobs of a crashed host are begun again.
 pub const fn lost(depth_max: u32) -> Again {
     Again { redone: true, given_back: false, lookup_below: depth_max }
 }

@@ -1,23 +1,23 @@
-//! What is larger than it is to be, how large it may be, and why.
+//! Items that may exceed the limits, with their present size and the reason.
 
-/// One of them.
+/// An item that may exceed a limit.
 pub struct Exception {
     /// A path from the top, or such a path and a struct in it.
     pub name: &'static str,
-    /// How large it is: it does not grow.
+    /// Its present size, which must not grow.
     pub most: usize,
     /// The reason.
     pub why: &'static str,
 }
 
-/// From before there was this rule, and still to be taken apart.
-const TO_SPLIT: &str = "it is older than the rule, and still to be split";
-/// Many short tests of one thing, which share what they begin with.
+/// Older than this rule, and still to be split.
+const TO_SPLIT: &str = "it is older than the rule and still to be split";
+/// Many short tests of one thing, with a shared set-up.
 const TESTS: &str = "it has many short tests of one thing";
-/// Whoever writes an app in that language copies one file.
+/// Apps in that language copy a single file.
 const ONE_FILE: &str = "an app copies it as one file";
-/// A record of independent figures, each of which is told by its own name.
-const RECORD: &str = "it is a record of figures that are told one by one";
+/// A record of independent figures, each used by its own name.
+const RECORD: &str = "it is a record of independent figures";
 
 const fn exception(name: &'static str, most: usize, why: &'static str) -> Exception {
     Exception { name, most, why }
@@ -67,7 +67,7 @@ pub const FIELDS: [Exception; 20] = [
     exception("tests/simulator/src/world.rs: World", 32, TO_SPLIT),
 ];
 
-/// Files that use one another in a circle, and still do.
+/// Known circles of files that use one another.
 pub const CIRCLES: [&[&str]; 1] = [&[
     "guest::any",
     "guest::failing",

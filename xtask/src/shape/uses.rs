@@ -1,4 +1,4 @@
-//! Which files of a crate use which.
+//! Finds circles of files in a crate that use one another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,18 +8,18 @@ use anyhow::{Context, Result};
 
 /// The path of a module within its crate.
 type Module = Vec<String>;
-/// Which modules each uses.
+/// The modules that each module uses.
 type Uses = BTreeMap<Module, BTreeSet<Module>>;
 
-/// Groups of two files and more of which each uses every other, if by way of others; none of a module and what is in it
-/// alone. Tests are left out.
+/// Groups of two or more files that use one another, directly or through others; not those of one module and its
+/// submodules only. Tests are left out.
 pub fn circles(sources: &Path) -> Result<Vec<Vec<String>>> {
     let mut texts = BTreeMap::new();
     read(sources, &mut Vec::new(), &mut texts)?;
     Ok(circles_among(&uses(&texts)?))
 }
 
-/// The sources of all modules that have files, but of tests.
+/// The sources of all modules that have files, except tests.
 fn read(folder: &Path, module: &mut Module, texts: &mut BTreeMap<Module, String>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
@@ -98,7 +98,7 @@ fn follow(
     }
 }
 
-/// The module whose file has what a path names, if it is of this crate.
+/// The module whose file has the item that a path names, if it is in this crate.
 fn found(path: &[String], module: &Module, modules: &BTreeSet<Module>) -> Option<Module> {
     let mut words = path.iter().map(String::as_str).peekable();
     let mut place: Module = match words.peek().copied()? {
@@ -111,7 +111,7 @@ fn found(path: &[String], module: &Module, modules: &BTreeSet<Module>) -> Option
             module.clone()
         }
         "super" => module.clone(),
-        // A module within this one; any other is another crate.
+        // A submodule; any other name is another crate.
         first => {
             let within = [module.as_slice(), &[first.to_owned()]].concat();
             modules.contains(&within).then(|| module.clone())?
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_use_one_another_are_named_whatever_way_they_write_it() {
+    fn circles_are_found_in_every_way_of_writing_uses() {
         let direct = [("", "mod a; mod b;"), ("a", "use crate::b::B as C;"), ("b", "use super::a::{A, D};")];
         assert_eq!(found_in(&direct), [["a", "b"]]);
         let round = [
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_and_those_within_it_are_one_room_and_tests_do_not_count() {
+    fn submodules_and_tests_are_left_out() {
         assert_eq!(
             found_in(&[("a", "mod b; use b::B;"), ("a::b", "use super::A; use std::fmt;")]),
             Vec::<Vec<String>>::new()

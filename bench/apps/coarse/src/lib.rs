@@ -1,11 +1,11 @@
-//! Jobs of a length that is given, spawned flat by one parent: master and workers.
+//! Jobs of a given length, spawned flat by one parent: master and workers.
 //!
-//! Nobody spawns within such a job, so an idle worker can only be fed at the parent's spawns and
-//! syncs. A guest has no clock; whoever runs this finds out how many turns take how long.
+//! Such a job does not spawn, so an idle worker can only get work at the parent's spawns and
+//! syncs. A guest has no clock; the benchmark determines how many turns take how long.
 
 use sateen::prelude::*;
 
-/// Turns a generator `turns` times. Each turn needs the one before, so no compiler can hurry.
+/// Runs a random generator for `turns` steps. Each step needs the one before, so no compiler can shorten it.
 #[job]
 pub fn spin(turns: u64, seed: u64) -> u64 {
     // Marsaglia's xorshift, which never leaves or reaches zero.
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spawned_or_called_it_is_the_same() {
+    fn spawns_and_calls_give_the_same_result() {
         assert_eq!(main(5, 1000), plain(5, 1000));
         assert_ne!(plain(1, 1000), plain(1, 1001));
     }

@@ -1,8 +1,8 @@
-//! What taking a child's result by a set costs, against a plain spawn and sync, and what an abort costs.
+//! Measures the cost of taking a child's result from a set, compared with a plain spawn and sync, and of an abort.
 
 use sateen::prelude::*;
 
-/// Next to nothing, of one parameter and a result (TOPLAS table III).
+/// A nearly empty job with one parameter and a result (TOPLAS table III).
 #[job]
 pub fn step(n: u64) -> u64 {
     n ^ 1
@@ -18,7 +18,7 @@ pub fn synced(count: u64) -> u64 {
     sum
 }
 
-/// As `synced`, but each child is taken from a set, and an inlet adds up.
+/// As `synced`, but each child is taken from a set, and an inlet adds up the results.
 #[main]
 pub fn inlets(count: u64) -> u64 {
     let mut sum = 0;
@@ -79,7 +79,7 @@ pub fn aborted(children: u64, rounds: u64, aborts: bool) -> u64 {
     left
 }
 
-/// Turns a generator `turns` times if it is number 0; the others never end.
+/// Number 0 runs a random generator for `turns` steps; the others never end.
 #[job]
 pub fn decision(number: u64, turns: u64) -> u64 {
     let mut state = 1_u64;
@@ -97,8 +97,8 @@ pub fn decision(number: u64, turns: u64) -> u64 {
     state
 }
 
-/// Number 0 decides after so many turns; then `others` that never end are aborted, and the root goes on for
-/// `more` turns.
+/// Number 0 decides after `turns` steps; then `others` jobs that never end are aborted, and the root continues for
+/// `more` steps.
 #[main]
 pub fn reach(others: u64, turns: u64, more: u64) -> u64 {
     let mut set = JobSet::new();
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn synced_or_taken_it_is_the_same() {
+    fn syncs_and_sets_give_the_same_result() {
         assert_eq!(synced(800), inlets(800));
         assert_eq!(synced(800), synced_by_8(800));
         assert_eq!(synced(800), inlets_by_8(800));

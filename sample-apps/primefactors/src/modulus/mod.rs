@@ -1,9 +1,9 @@
 //! Arithmetic modulo an odd number, after Montgomery ("Modular multiplication without trial division",
 //! Mathematics of Computation 44, 1985): `narrow` up to 128 bits, `wide` up to 512.
 //!
-//! Both keep a number as signed digits of 27 bits. A product of two digits and its sums fit 64 bits with
-//! room to spare, so there are no carries to pass on within a multiplication, and wasm, which has no
-//! product of 128 bits, loses nothing. R is at least 128 times what a modulus can be: sums and
+//! Both represent a number as signed digits of 27 bits. A product of two digits and its sums fit 64 bits with
+//! room to spare, so a multiplication has no carries, and wasm, which has no
+//! product of 128 bits, loses nothing. R is at least 128 times the largest modulus: sums and
 //! differences need no reduction before they are multiplied.
 
 mod narrow;
@@ -31,7 +31,7 @@ pub trait Residue: Copy {
     fn minus(self, other: Self) -> Self;
 }
 
-/// An odd number greater than 1, and what is needed to compute modulo it.
+/// An odd number greater than 1, with arithmetic modulo it.
 pub trait Modulus {
     /// The modulus and its divisors.
     type Value: Whole;
@@ -47,7 +47,7 @@ pub trait Modulus {
     /// The residue of 1.
     fn one(&self) -> Self::Residue;
 
-    /// The number from 0 to n − 1 that `residue` stands for.
+    /// The number from 0 to n − 1 that `residue` represents.
     fn number(&self, residue: Self::Residue) -> Self::Value;
 
     /// The product.
@@ -56,8 +56,8 @@ pub trait Modulus {
     /// The square.
     fn squared(&self, residue: Self::Residue) -> Self::Residue;
 
-    /// The greatest common divisor of the modulus and what `residue` stands for; the modulus itself
-    /// if that is 0.
+    /// The greatest common divisor of the modulus and the number that `residue` represents; the modulus itself
+    /// if that number is 0.
     fn common_divisor(&self, residue: Self::Residue) -> Self::Value;
 
     /// `base` to the power of `exponent`.
@@ -71,7 +71,7 @@ pub trait Modulus {
 
 /// −1/`digit` modulo 2²⁷, of an odd digit.
 fn negative_inverse(digit: i64) -> i64 {
-    // Newton's iteration doubles the bits that are right; an odd number is its own inverse in three.
+    // Newton's iteration doubles the number of correct bits; an odd number is its own inverse in three bits.
     let mut inverse = digit;
     for _ in 0..4 {
         inverse = inverse.wrapping_mul(2_i64.wrapping_sub(digit.wrapping_mul(inverse)));

@@ -1,4 +1,4 @@
-//! Up to 512 bits, with as few digits as will do.
+//! Up to 512 bits, with as few digits as possible.
 
 use ruint::aliases::U512;
 
@@ -7,7 +7,7 @@ use crate::number::Whole;
 
 /// A number modulo a [`WideModulus`], times R. With at most 20 digits, sums of products stay below 2⁶².
 ///
-/// Digits of 32 bits, sums included, for wasm's vectors have products of those and not of 64 bits.
+/// Digits of 32 bits, sums included, as wasm's vectors have products of those and not of 64 bits.
 #[derive(Debug, Clone, Copy)]
 pub struct WideResidue<const DIGITS: usize>([i32; DIGITS]);
 
@@ -36,16 +36,16 @@ pub struct WideModulus<const DIGITS: usize> {
     square: WideResidue<DIGITS>,
 }
 
-/// What is done with a modulus whose number of digits only its size tells.
+/// A task with a modulus whose number of digits depends on its size.
 pub trait WideTask {
-    /// What comes of it.
+    /// Its result.
     type Output;
 
-    /// Does it.
+    /// Runs the task.
     fn run<M: Modulus<Value = U512>>(self, modulus: &M) -> Self::Output;
 }
 
-/// Does `task` with the modulus `value`, which is odd and greater than 1.
+/// Runs `task` with the modulus `value`, which is odd and greater than 1.
 pub fn with_modulus<T: WideTask>(value: U512, task: T) -> T::Output {
     match value.bits() {
         0..=182 => task.run(&WideModulus::<7>::new(value)),
@@ -72,7 +72,7 @@ impl<const DIGITS: usize> WideModulus<DIGITS> {
         }
     }
 
-    /// Adds `digit` × `other` to `sums`, and that multiple of the modulus which makes the lowest digit 0;
+    /// Adds `digit` × `other` to `sums`, and the multiple of the modulus that makes the lowest digit 0;
     /// then shifts the others down.
     #[inline(always)]
     fn add_row(&self, sums: &mut [i64; DIGITS], digit: i32, other: &[i32; DIGITS]) {
@@ -109,13 +109,13 @@ impl<const DIGITS: usize> Modulus for WideModulus<DIGITS> {
         let one = std::array::from_fn(|nth| i32::from(nth == 0));
         let reduced = self.multiply(residue, WideResidue(one));
         let number = reduced.0.iter().rev().fold(U512::ZERO, |number, digit| {
-            // What is reduced to at most n has no negative digits.
+            // A number reduced to at most n has no negative digits.
             (number << DIGIT_BITS as usize) | U512::from(digit.cast_unsigned())
         });
         if number == self.value { U512::ZERO } else { number }
     }
 
-    // A call costs less than the code of up to 800 products in each place.
+    // A call costs less than inlining the code of up to 800 products everywhere.
     #[inline(never)]
     fn multiply(&self, left: WideResidue<DIGITS>, right: WideResidue<DIGITS>) -> WideResidue<DIGITS> {
         let mut sums = [0; DIGITS];
@@ -136,7 +136,7 @@ impl<const DIGITS: usize> Modulus for WideModulus<DIGITS> {
     }
 }
 
-/// Digits of 27 bits, the highest aside, which is as small if the whole is of the modulus' size.
+/// Digits of 27 bits, except the highest, which is as small if the number is of the modulus' size.
 #[allow(clippy::cast_possible_truncation)]
 #[inline(always)]
 fn carried<const DIGITS: usize>(mut sums: [i64; DIGITS]) -> [i32; DIGITS] {
@@ -173,7 +173,7 @@ mod tests {
             assert_eq!(modulus.number(ra), a);
             assert_eq!(modulus.number(modulus.multiply(ra, rb)), a.mul_mod(b, n), "{a} * {b} % {n}");
             assert_eq!(modulus.number(modulus.squared(rb)), b.mul_mod(b, n), "{b}^2 % {n}");
-            // As many sums as are allowed, of both signs.
+            // The maximum number of sums, of both signs.
             let (sum, difference) = (ra.plus(rb).plus(ra), rb.minus(ra).minus(ra));
             let doubled = a.add_mod(a, n);
             let (plus, minus) = (doubled.add_mod(b, n), b.add_mod(n - doubled, n));

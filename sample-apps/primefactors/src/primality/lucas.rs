@@ -9,7 +9,7 @@ use crate::number::{Whole, remainder};
 /// Whether the modulus, which is neither a square nor divisible by a small number, passes. Primes do.
 pub fn passes<M: Modulus<Value = U512>>(modulus: &M) -> bool {
     let n = modulus.value();
-    // 5, −7, 9, −11, …: of a number that is not a square, one of the first has the symbol −1.
+    // 5, −7, 9, −11, …: for a number that is not a square, one of the first has the symbol −1.
     let Some(discriminant) = (0_i32..)
         .map(|nth| if nth % 2 == 0 { 5 + 2 * nth } else { -5 - 2 * nth })
         .find(|discriminant| symbol(*discriminant, n) == -1)
@@ -50,7 +50,7 @@ pub fn passes<M: Modulus<Value = U512>>(modulus: &M) -> bool {
     })
 }
 
-/// The symbol of Jacobi of `number` over `n`, both odd, by the law of reciprocity.
+/// The Jacobi symbol of `number` over `n`, both odd, by the law of reciprocity.
 fn symbol(number: i32, n: U512) -> i32 {
     let magnitude = number.unsigned_abs();
     let is_three = |number: u32| number % 4 == 3;
@@ -59,7 +59,7 @@ fn symbol(number: i32, n: U512) -> i32 {
     if is_changed { -symbol } else { symbol }
 }
 
-/// The same of numbers of 32 bits, `over` odd.
+/// The same for numbers of 32 bits, with `over` odd.
 fn small_symbol(mut number: u32, mut over: u32) -> i32 {
     let mut symbol = 1;
     while number != 0 {

@@ -1,4 +1,4 @@
-//! Is a number prime? Up to 128 bits that is proved, not just likely.
+//! Is a number prime? Up to 128 bits, the answer is proved, not just likely.
 
 mod lucas;
 mod wide;
@@ -15,11 +15,11 @@ const BASES: [u32; 13] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41];
 /// pseudoprimes to twelve prime bases", Mathematics of Computation 86, 2017).
 const LEAST_PSEUDOPRIME: u128 = 3_317_044_064_679_887_385_961_981;
 
-/// Bases that are tried for the proof of a prime.
+/// Maximum bases that are tried for a proof.
 const PROOF_BASES_MAX: u32 = 10_000;
 
-/// Whether `n`, odd and above 41, is prime. `factors` factorises a smaller number, which it is asked
-/// to do only when the test of Miller and Rabin is no proof.
+/// Whether `n`, odd and above 41, is prime. `factors` factorises a smaller number; it is called
+/// only when the test of Miller and Rabin is not a proof.
 pub fn is_prime(n: u128, factors: impl FnOnce(u128) -> Vec<u128>) -> bool {
     let modulus = NarrowModulus::new(n);
     if !BASES.iter().all(|base| passes(&modulus, *base)) {
@@ -28,7 +28,7 @@ pub fn is_prime(n: u128, factors: impl FnOnce(u128) -> Vec<u128>) -> bool {
     n < LEAST_PSEUDOPRIME || is_proved(&modulus, &factors(n - 1))
 }
 
-/// The test of Miller and Rabin. Primes pass with any base; few others pass with any one.
+/// The test of Miller and Rabin. Primes pass with every base; with a given base, few other numbers pass.
 fn passes<M: Modulus>(modulus: &M, base: u32) -> bool {
     let before = modulus.value() - Whole::ONE;
     let twos = before.twos();
@@ -45,10 +45,10 @@ fn passes<M: Modulus>(modulus: &M, base: u32) -> bool {
     false
 }
 
-/// Lucas' proof, with a base of its own for each of the prime `factors` of n − 1 (Brillhart, Lehmer and
+/// Lucas' proof, with a separate base for each of the prime `factors` of n − 1 (Brillhart, Lehmer and
 /// Selfridge, "New primality criteria and factorizations of 2^m ± 1", Mathematics of Computation 29,
-/// 1975). A prime lacks a base for some factor with a chance of next to nothing; that it would be taken
-/// for composite, which no factor is found of, cannot give a wrong answer either.
+/// 1975). The chance that no base is found for a factor of a prime is negligible; the prime would then be treated
+/// as composite, and as no factor of it is found, there would be no wrong answer.
 fn is_proved(modulus: &NarrowModulus, factors: &[u128]) -> bool {
     let before = modulus.value() - 1;
     factors.iter().all(|factor| {
@@ -66,7 +66,7 @@ mod tests {
     use crate::primes::sieve;
 
     #[test]
-    fn all_small_numbers_are_told_apart() {
+    fn all_small_numbers_are_classified() {
         let is = sieve(100_000);
         for n in (43..100_000_u32).step_by(2) {
             assert_eq!(is_prime(u128::from(n), |_| unreachable!()), is[n as usize], "{n}");
@@ -74,8 +74,8 @@ mod tests {
     }
 
     #[test]
-    fn pseudoprimes_are_found_out() {
-        // To the bases up to 7, 11, 13, 17, 31 and 37 (OEIS A014233), and to all of ours.
+    fn pseudoprimes_are_detected() {
+        // To the bases up to 7, 11, 13, 17, 31 and 37 (OEIS A014233), and to all of `BASES`.
         for n in [
             3_215_031_751,
             2_152_302_898_747,

@@ -1,4 +1,4 @@
-//! Primes of more than 128 bits: all that is tested is likely to be right, much of it is proved.
+//! Primes of more than 128 bits: every verdict is likely to be right, and many are proved.
 
 use ruint::aliases::U512;
 
@@ -18,11 +18,11 @@ pub enum Verdict {
     Prime,
 }
 
-/// What `n` is, of more than 128 bits and neither a perfect power nor divisible by a small number. The
-/// verdict is the same on all hosts and whatever the order in which curves come to an end.
+/// The verdict on `n`, of more than 128 bits and neither a perfect power nor divisible by a small number. The
+/// verdict is the same on all hosts, whatever the order in which curves end.
 ///
-/// Baillie's and Wagstaff's test is the one of Miller and Rabin to the base 2, then the strong one of
-/// Lucas. What passes it is proved if n − 1 has enough factors that are easily found.
+/// Baillie and Wagstaff's test is that of Miller and Rabin to the base 2, then the strong test of
+/// Lucas. A number that passes is proved if n − 1 has enough factors that are easily found.
 pub fn verdict(n: U512, curves: &Curves) -> Verdict {
     if !with_modulus(n, Test) {
         return Verdict::Composite;
@@ -56,8 +56,8 @@ impl WideTask for Test {
     }
 }
 
-/// Pocklington's proof that each prime factor of n is 1 modulo the factored part of n − 1, with a base of
-/// its own for each of its `primes`.
+/// Pocklington's proof that each prime factor of n is 1 modulo the factored part of n − 1, with a separate
+/// base for each of its `primes`.
 struct Proof<'primes> {
     primes: &'primes [U512],
 }
@@ -78,8 +78,8 @@ impl WideTask for Proof<'_> {
     }
 }
 
-/// Whether n, whose prime factors are 1 modulo `factored`, which is at least its cube root, is not a
-/// product of two (Brillhart, Lehmer and Selfridge, "New primality criteria and factorizations of
+/// Whether n is not a product of two primes, given that its prime factors are 1 modulo `factored`, which is at
+/// least its cube root (Brillhart, Lehmer and Selfridge, "New primality criteria and factorizations of
 /// 2^m ± 1", Mathematics of Computation 29, 1975, theorem 5).
 fn has_no_two_factors(n: U512, factored: U512) -> bool {
     // n = (u × factored + 1)(v × factored + 1), whose digits are u × v and u + v.
@@ -100,7 +100,7 @@ mod tests {
     /// F. Arnault, "Rabin-Miller primality test: composite numbers which pass it", Mathematics of Computation
     /// 64, 1995.
     #[test]
-    fn what_passes_with_many_bases_does_not_pass_as_prime() {
+    fn a_pseudoprime_to_many_bases_is_not_taken_for_prime() {
         let [p, q] = [24_444_516_448_431_392_447_461_u128, 48_889_032_896_862_784_894_921].map(U512::from);
         let modulus = WideModulus::<7>::new(p * q);
         assert!(BASES.iter().take(11).all(|base| passes(&modulus, *base)));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn products_of_two_are_told_from_primes() {
+    fn products_of_two_primes_are_distinguished_from_primes() {
         // Both are 1 modulo 2^20, which is above the cube root of their product but not above its root.
         let (p, q) = (7 * (1_u64 << 20) + 1, 13 * (1_u64 << 20) + 1);
         let product = U512::from(p) * U512::from(q);

@@ -1,15 +1,15 @@
-//! Learning from a conflict.
+//! Learns from conflicts.
 
 use super::Solver;
 use super::clauses::ClauseRef;
 use crate::formula::Literal;
 
 impl Solver {
-    /// Learns the clause of the first unique implication point, goes back to where it implies
-    /// something, and assigns that.
+    /// Learns the clause of the first unique implication point, backtracks to the level at which it implies
+    /// a literal, and assigns that literal.
     pub(super) fn learn_from(&mut self, conflict: ClauseRef) {
         let learned = self.analyze(conflict);
-        // The literal that is implied comes first, then one of the level to go back to.
+        // The implied literal comes first, then a literal of the level to backtrack to.
         let back_to = learned.get(1).map_or(0, |literal| self.levels[literal.variable()]);
         let glue = self.glue(&learned);
         self.backtrack(back_to as usize);
@@ -85,7 +85,7 @@ impl Solver {
         })
     }
 
-    /// In how many decision levels the literals are.
+    /// The number of decision levels of the literals.
     fn glue(&self, literals: &[Literal]) -> u32 {
         let mut levels: Vec<u32> = literals.iter().map(|literal| self.levels[literal.variable()]).collect();
         levels.sort_unstable();

@@ -1,15 +1,15 @@
-//! Clauses in one array, and who watches whom.
+//! Clauses in one array, and their watches.
 
 use crate::formula::Literal;
 
-/// Learned clauses before the worse half is forgotten, at first; the bound grows.
+/// Initial maximum of learned clauses before the worse half is forgotten; the bound grows.
 const LEARNED_MAX: usize = 4_000;
 
 /// A clause by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClauseRef(u32);
 
-/// A clause that must be looked at when a literal becomes false.
+/// A clause that must be visited when a literal becomes false.
 #[derive(Debug, Clone, Copy)]
 pub struct Watch {
     pub clause: ClauseRef,
@@ -20,7 +20,7 @@ pub struct Watch {
 struct Clause {
     start: u32,
     length: u32,
-    /// In how many decision levels its literals were when it was learned; `None` if it was given.
+    /// The number of its literals' decision levels when it was learned; `None` if it was given.
     glue: Option<u32>,
 }
 
@@ -35,7 +35,7 @@ pub struct Clauses {
 }
 
 impl Clauses {
-    /// No clauses over so many literals.
+    /// An empty set of clauses over `literals` literals.
     pub fn new(literals: usize) -> Self {
         Self {
             literals: Vec::new(),

@@ -2,7 +2,7 @@
 //!
 //! Two watched literals and activities as in Chaff (Moskewicz, Madigan, Zhao, Zhang and Malik, DAC
 //! 2001), first unique implication points, saved phases and Luby's restarts as in MiniSat (Eén and
-//! Sörensson, SAT 2003). All arithmetic is on whole numbers: a job gives the same bits everywhere.
+//! Sörensson, SAT 2003). All arithmetic is on whole numbers: a job's result has the same bits everywhere.
 
 mod analyze;
 mod clauses;
@@ -16,16 +16,16 @@ use crate::formula::{Formula, Literal};
 /// Conflicts between restarts, times Luby's sequence.
 const RESTART_CONFLICTS: u32 = 64;
 
-/// What came of solving.
+/// The outcome of solving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Satisfiable,
     Unsatisfiable,
-    /// Unknown after as many conflicts as were allowed.
+    /// Unknown after the maximum number of conflicts.
     BudgetSpent,
 }
 
-/// A formula under facts, and what was learned about it.
+/// A formula under facts, with its learned clauses.
 pub struct Solver {
     clauses: Clauses,
     /// By literal: 1 if true, -1 if false, 0 if open.
@@ -43,13 +43,13 @@ pub struct Solver {
     /// Where propagation stands in the trail.
     propagated: usize,
     order: Order,
-    /// What was assumed, and units that were learned.
+    /// Assumptions, and learned units.
     facts: Vec<Literal>,
     /// By variable, while a conflict is analysed.
     seen: Vec<bool>,
 }
 
-/// A state to come back to.
+/// A state to return to.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     trail: usize,
@@ -132,7 +132,7 @@ impl Solver {
         }
     }
 
-    /// The true literals, in the order of their variables; what is open may be either.
+    /// The true literals, in the order of their variables; open variables may have either value.
     pub fn model(&self) -> Vec<Literal> {
         (0..self.levels.len())
             .map(|variable| {
@@ -144,12 +144,12 @@ impl Solver {
 
     // ---- for looking ahead, without decisions ----
 
-    /// The state as it is.
+    /// The present state.
     pub fn mark(&self) -> Mark {
         Mark { trail: self.trail.len(), facts: self.facts.len() }
     }
 
-    /// Lets `literal` hold, with all that follows. False if that contradicts what holds.
+    /// Makes `literal` hold, with all consequences. False if that is a contradiction.
     pub fn assume(&mut self, literal: Literal) -> bool {
         if self.is_true(literal) {
             return true;
@@ -162,23 +162,23 @@ impl Solver {
         self.propagate().is_none()
     }
 
-    /// Goes back to `mark`.
+    /// Returns to `mark`.
     pub fn undo(&mut self, mark: Mark) {
         self.facts.truncate(mark.facts);
         self.unassign_from(mark.trail);
     }
 
-    /// What became true since `mark`.
+    /// Literals that became true since `mark`.
     pub fn since(&self, mark: Mark) -> &[Literal] {
         &self.trail[mark.trail..]
     }
 
-    /// What was assumed or learned to hold; the rest of what holds follows.
+    /// Literals that were assumed or learned; all others that hold follow from them.
     pub fn facts(&self) -> &[Literal] {
         &self.facts
     }
 
-    /// How much recent conflicts were about `variable`.
+    /// How often `variable` occurred in recent conflicts.
     pub fn activity(&self, variable: usize) -> u64 {
         self.order.activity(variable)
     }
@@ -208,7 +208,7 @@ impl Solver {
         self.trail.push(literal);
     }
 
-    /// Assigns what follows; gives a clause that has become false, if one has.
+    /// Assigns all consequences; returns a clause that has become false, if any.
     fn propagate(&mut self) -> Option<ClauseRef> {
         while self.propagated < self.trail.len() {
             let literal = self.trail[self.propagated];
@@ -320,9 +320,9 @@ mod tests {
         assert_eq!(first, [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]);
     }
 
-    /// All formulas of some clauses over four variables, against trying all assignments.
+    /// All formulas of some clauses over four variables, compared with exhaustive search.
     #[test]
-    fn verdicts_are_those_of_trying_everything() {
+    fn verdicts_agree_with_exhaustive_search() {
         let mut state = 1_u64;
         let mut below = |bound: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -6,7 +6,7 @@ const ACTIVITY_MAX: u64 = 1 << 52;
 /// Variables with their activities, some of them in a binary heap with the most active on top.
 pub struct Order {
     activities: Vec<u64>,
-    /// What a conflict adds to the activity of each variable that it is about. It grows, so that
+    /// The amount that a conflict adds to the activity of each of its variables. It grows, so that
     /// recent conflicts count more.
     bump: u64,
     heap: Vec<u32>,
@@ -15,7 +15,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// So many variables without activity, none of them in the heap.
+    /// `variables` variables without activity, none of them in the heap.
     pub fn new(variables: usize) -> Self {
         Self {
             activities: vec![0; variables],
@@ -39,7 +39,7 @@ impl Order {
         self.activities[variable]
     }
 
-    /// A conflict was about `variable`.
+    /// Counts a conflict with `variable`.
     pub fn bump(&mut self, variable: usize) {
         self.activities[variable] += self.bump;
         if self.activities[variable] > ACTIVITY_MAX {
@@ -56,7 +56,7 @@ impl Order {
         self.bump += self.bump >> 4;
     }
 
-    /// Puts a variable back, if it is not there.
+    /// Puts a variable back into the heap, unless it is there.
     pub fn push(&mut self, variable: usize) {
         if self.places[variable].is_none() {
             self.places[variable] = Some(self.heap.len() as u32);

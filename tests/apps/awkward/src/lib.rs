@@ -1,6 +1,6 @@
-//! An app whose parameters and results are of types that do not travel easily, one entry point each: what those in
-//! [`travels`] give must be the same wherever their jobs run, and those in [`refused`] must end with an error that
-//! names the type and the field. Compiled for this machine too, where the same entry points give the expected
+//! An app whose parameters and results have types that are hard to encode, one entry point each: the results of those
+//! in [`travels`] must be the same wherever their jobs run, and those in [`refused`] must end with an error that names
+//! the type and the field. The app is also compiled for this machine, where the same entry points return the expected
 //! answers.
 
 pub mod refused;
@@ -11,10 +11,10 @@ use std::fmt::Debug;
 /// An entry point: the depth of its tree, and the steps of each leaf.
 pub type Entry = fn(u32, u64) -> String;
 
-/// An entry point that is refused: its name, what it does on this machine, and what the error names.
+/// An entry point that is refused: its name, its native function, and the words in the error.
 pub type Refused = (&'static str, Entry, &'static [&'static str]);
 
-/// Some work, about `steps` nanoseconds of it, so that others get a job.
+/// About `steps` nanoseconds of work, so that other workers get a job.
 pub fn spin(steps: u64) -> u64 {
     std::hint::black_box(
         (0..steps).fold(std::hint::black_box(steps), |state, step| {
@@ -23,7 +23,7 @@ pub fn spin(steps: u64) -> u64 {
     )
 }
 
-/// What has become of equal values at the leaves of a tree of jobs: the texts that differ, each with how many have it.
+/// The values at the leaves of a tree of jobs, which should be equal: the distinct texts, each with its count.
 #[must_use]
 pub fn told<T: Debug>(values: &[T], text: impl Fn(&T) -> String) -> String {
     let mut texts: Vec<(String, usize)> = Vec::new();
@@ -38,7 +38,7 @@ pub fn told<T: Debug>(values: &[T], text: impl Fn(&T) -> String) -> String {
     lines.join("; ")
 }
 
-/// An entry point and its job: a binary tree of jobs that pass a value down, and all leaves' up.
+/// Defines an entry point and its job: a binary tree of jobs that pass a value down, and the leaves' values up.
 #[macro_export]
 macro_rules! passes {
     ($(#[$about:meta])* $entry:ident, $job:ident: $ty:ty = $value:expr) => {

@@ -1,4 +1,4 @@
-//! What does not travel.
+//! Types that cannot be encoded without loss.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::travels::Transparent;
 use crate::{Refused, passes};
 
-/// A field that serde skips, and which has a value.
+/// A type with a field that serde skips, and that has a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// It travels.
+    /// Encoded.
     pub kept: u64,
-    /// It does not.
+    /// Skipped.
     #[serde(skip)]
     pub cache: u64,
 }
@@ -22,10 +22,10 @@ passes!(
     skipped, pass_skipped: Skipped = Skipped { kept: 7, cache: 49 }
 );
 
-/// A field that serde leaves out now and then.
+/// A type with a field that serde sometimes leaves out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// There or not.
+    /// Sometimes left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// It follows.
@@ -37,7 +37,7 @@ passes!(
     left_out, pass_left_out: LeftOut = LeftOut { name: None, n: 7 }
 );
 
-/// Nothing says which it is.
+/// An enum without a tag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Untagged {
@@ -61,7 +61,7 @@ passes!(
     untagged, pass_untagged: HasUntagged = HasUntagged { n: 1, values: vec![Untagged::Number(2), Untagged::Text("x".to_owned())] }
 );
 
-/// The tag is among the fields.
+/// An enum whose tag is among its fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
 pub enum Tagged {
@@ -82,7 +82,7 @@ passes!(
     tagged, pass_tagged: Tagged = Tagged::Circle { radius: 0.5 }
 );
 
-/// The tag is a field, of which the reader wants the name.
+/// An enum whose tag is a field that the reader needs by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "is")]
 pub enum Adjacent {
@@ -97,7 +97,7 @@ passes!(
     adjacent, pass_adjacent: Vec<Adjacent> = vec![Adjacent::Nothing, Adjacent::Number(7)]
 );
 
-/// Fields of another type among its own.
+/// A type with flattened fields of another type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flattened {
     /// Its own.
@@ -124,7 +124,7 @@ passes!(
     json, pass_json: (u8, serde_json::Value) = (1, serde_json::json!({ "n": [1, 2, null] }))
 );
 
-/// A number that is written shorter than it is.
+/// A number that is encoded with less precision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shortened {
     /// As a float of 32 bits.
@@ -132,7 +132,7 @@ pub struct Shortened {
     pub width: f64,
 }
 
-/// Half of a float.
+/// Encodes a float with half of its bits.
 mod short {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -150,10 +150,10 @@ passes!(
     shortened, pass_shortened: Shortened = Shortened { width: 0.1 }
 );
 
-/// As `Shortened`, longer, and without `PartialEq`.
+/// As `Shortened`, but longer, and without `PartialEq`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LongShortened {
-    /// What makes it long.
+    /// Makes it long.
     pub bytes: Vec<u8>,
     /// As a float of 32 bits.
     #[serde(with = "short")]
@@ -161,7 +161,7 @@ pub struct LongShortened {
 }
 
 passes!(
-    /// Some kilobytes that lose something.
+    /// Some kilobytes that lose precision.
     long, pass_long: LongShortened = LongShortened { bytes: vec![7; 10_000], width: 0.1 }
 );
 
@@ -170,7 +170,7 @@ passes!(
     wrapped, pass_wrapped: Transparent<HashMap<u64, u64>> = Transparent((0..50).map(|n| (n, n)).collect())
 );
 
-/// All of these: their names, what they do on this machine, and what the error names.
+/// All of these: their names, their native functions, and the words in the error.
 pub const ALL: &[Refused] = &[
     ("skipped", skipped, &["pass_skipped", "awkward::refused::Skipped", "cache: 49"]),
     ("left_out", left_out, &["awkward::refused::LeftOut", "`name` of `LeftOut`", "skip_serializing_if"]),

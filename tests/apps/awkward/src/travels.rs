@@ -1,4 +1,4 @@
-//! What travels.
+//! Types that can be encoded.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Entry, passes};
 
-/// A field that serde skips, and which has its default.
+/// A type with a field that serde skips, and that has its default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SkippedEmpty {
-    /// It travels.
+    /// Encoded.
     pub kept: u64,
-    /// It is not looked at.
+    /// Skipped.
     #[serde(skip)]
     pub cache: Option<String>,
 }
@@ -30,12 +30,12 @@ passes!(
     skipped_empty, pass_skipped_empty: SkippedEmpty = SkippedEmpty { kept: 7, cache: None }
 );
 
-/// A field that serde skips, and which is no part of the value for its author.
+/// A type with a field that serde skips, and that its author does not consider part of the value.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Memo {
     /// The value.
     pub n: u64,
-    /// What was found out about it.
+    /// A cached property.
     #[serde(skip)]
     pub square: Cell<Option<u64>>,
 }
@@ -58,20 +58,20 @@ passes!(
 );
 
 passes!(
-    /// Hash maps that are only looked into.
+    /// Hash maps that are only read by key.
     std_maps, pass_std_maps: HashMap<String, HashMap<u16, f32>> =
         (0..20).map(|n| (n.to_string(), (0..n).map(|k| (k * 77, 0.5)).collect())).collect(),
     |maps| maps.values().map(HashMap::len).sum::<usize>().to_string()
 );
 
 passes!(
-    /// Hash sets that are only looked into.
+    /// Hash sets that are only read by key.
     std_sets, pass_std_sets: HashSet<BTreeSet<u64>> = (0..20).map(|n| (n..2 * n).collect()).collect(),
     |sets| sets.len().to_string()
 );
 
 passes!(
-    /// The SDK's hash maps, whose order shows.
+    /// The SDK's hash maps, iterated in order.
     maps, pass_maps: sateen::HashMap<String, sateen::HashSet<u64>> = {
         let mut maps: sateen::HashMap<String, sateen::HashSet<u64>> =
             (0..40).rev().map(|n| (n.to_string(), (0..n).map(|k| k * 7919 % 101).collect())).collect();
@@ -81,7 +81,7 @@ passes!(
     }
 );
 
-/// Hides the type of what it holds from the encoder.
+/// Hides its content's type from the encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Transparent<T>(pub T);
@@ -167,7 +167,7 @@ passes!(
 type Twelve = (u8, u16, u32, u64, i8, i16, i32, i64, bool, char, f32, f64);
 
 passes!(
-    /// As many elements as `PartialEq` takes, and more.
+    /// As many elements as `PartialEq` supports, and more.
     tuples, pass_tuples: (Twelve, Sixteen) = (
         (1, 2, 3, 4, -1, -2, -3, -4, true, 'x', 0.5, 0.25),
         Sixteen((0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
@@ -186,7 +186,7 @@ impl std::fmt::Debug for Sixteen {
     }
 }
 
-/// More elements than serde takes.
+/// More elements than serde supports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Long(#[serde(with = "long")] pub [u32; 40]);
 
@@ -210,11 +210,11 @@ passes!(
     arrays, pass_arrays: (Long, [[u16; 8]; 8]) = (Long(std::array::from_fn(|n| n as u32 * 99)), [[7; 8]; 8])
 );
 
-/// Counted references: each arrives as one of its own.
+/// Counted references, each of which is decoded separately.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Counted(#[serde(with = "counted")] pub Rc<String>, #[serde(with = "counted")] pub Rc<String>);
 
-/// What the reference refers to.
+/// Encodes the referenced value.
 mod counted {
     use std::rc::Rc;
 
@@ -258,7 +258,7 @@ passes!(
 );
 
 passes!(
-    /// Interior mutability, and sequences that are no vectors.
+    /// Interior mutability, and sequences other than vectors.
     cells, pass_cells: (Cell<u8>, RefCell<VecDeque<u8>>, BTreeSet<char>) = {
         let mut ring = VecDeque::from([1, 2, 3]);
         ring.rotate_left(1);
@@ -273,7 +273,7 @@ passes!(
     |heap| format!("{:?}", heap.clone().into_sorted_vec())
 );
 
-/// Other names in text formats, and fields that may be missing there.
+/// An enum with other names in text formats, and with fields that may be missing there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Renamed {
@@ -300,7 +300,7 @@ passes!(
     ]
 );
 
-/// Through another type.
+/// A type that is encoded through another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32)", into = "(u32, u32)")]
 pub struct Fraction {
@@ -323,11 +323,11 @@ impl From<Fraction> for (u32, u32) {
 }
 
 passes!(
-    /// A type that travels as another.
+    /// A type that is encoded as another.
     other_type, pass_other_type: Fraction = Fraction { numerator: 22, denominator: 7 }
 );
 
-/// All of these: their names, and what they give on this machine.
+/// All of these: their names, and their native functions.
 pub const ALL: &[(&str, Entry)] = &[
     ("skipped_empty", skipped_empty),
     ("memo", memo),

@@ -1,4 +1,4 @@
-//! Jobs that panic, trap or return errors, and parents that pass that on or do not.
+//! Jobs that panic, trap or return errors, and parents that pass failures on or catch them.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::shapes::fib;
 
-/// Panics if told to, after some work in children of its own.
+/// Panics if `fails`, after some work in children of its own.
 #[job]
 pub fn fragile(n: u64, fails: bool) -> u64 {
     let below = fib::spawn(n);
@@ -37,7 +37,7 @@ pub fn panic_in_root() -> u64 {
     panic!("the root fails\nin two lines");
 }
 
-/// Nobody but the entry point is on the stack of this trap.
+/// A trap with only the entry point on the stack.
 #[main]
 pub fn trap() -> u64 {
     trap_here()
@@ -50,7 +50,7 @@ fn trap_here() -> u64 {
     panic!("unreachable");
 }
 
-/// What one version of an app writes and another does not read.
+/// A value that another version of the app cannot read.
 #[derive(Debug)]
 pub struct OfAnotherVersion(u64);
 
@@ -63,7 +63,7 @@ impl Serialize for OfAnotherVersion {
     }
 }
 
-/// So many bytes are not checked where they are encoded.
+/// Length above which values are not checked where they are encoded.
 const LONG: u64 = 2_000_000;
 
 impl<'de> Deserialize<'de> for OfAnotherVersion {
@@ -72,13 +72,13 @@ impl<'de> Deserialize<'de> for OfAnotherVersion {
     }
 }
 
-/// Returns what whoever syncs it cannot read.
+/// Returns a value that its parent cannot read.
 #[job]
 pub fn older(number: u64) -> OfAnotherVersion {
     OfAnotherVersion(number)
 }
 
-/// Gets what it cannot read.
+/// Receives a value that it cannot read.
 #[job]
 pub fn newer(given: OfAnotherVersion) -> u64 {
     given.0
@@ -102,13 +102,13 @@ pub fn trapping(n: u64) -> u64 {
     crate::spin(n) ^ trap_here()
 }
 
-/// What a failure looks like, without what depends on the compilation: the panic's place.
+/// A failure's text, without the panic's place, which depends on the compilation.
 fn told(error: &JobError) -> String {
     let message = error.message.split(", at ").next().unwrap_or_default();
     format!("{}: {message}", error.job)
 }
 
-/// A panic two levels down is caught, and the parent goes on with its other jobs.
+/// A panic two levels down is caught, and the parent continues with its other jobs.
 #[main]
 pub fn panic_caught(n: u64) -> String {
     let before = fib::spawn(n);
@@ -137,7 +137,7 @@ pub fn trap_caught(n: u64) -> String {
     format!("{}; {}", failing.try_sync().map_or_else(|e| e.job, |n| n.to_string()), good.sync())
 }
 
-/// A job that returns a `Result`, which is a value like any other.
+/// A job that returns a `Result`, an ordinary value.
 #[job]
 pub fn halved(n: u64) -> Result<u64, String> {
     if n.is_multiple_of(2) { Ok(n / 2) } else { Err(format!("{n} is odd")) }
@@ -167,7 +167,7 @@ pub fn error_boxed(n: i64) -> Result<i64, Box<dyn Error>> {
     Ok("12x".parse::<i64>()? + n)
 }
 
-/// Catches what `depth` levels below fails, and fails itself with it.
+/// Catches a failure `depth` levels below, and fails with it.
 #[job]
 pub fn rethrow(depth: u32) -> u64 {
     if depth == 0 {
@@ -201,13 +201,13 @@ pub fn attempted_tree(depth: u32) -> u64 {
     handles.into_iter().map(|handle| handle.try_sync().unwrap_or_default()).sum()
 }
 
-/// The leaves of a tree `depth` deep, so many attempts within one another on each path.
+/// The leaves of a tree of this depth, with `depth` nested attempts on each path.
 #[main]
 pub fn attempts_everywhere(depth: u32) -> u64 {
     attempted_tree(depth)
 }
 
-/// Attempts `count` jobs that fail, one after another: nothing may be left behind each time.
+/// Attempts `count` jobs that fail, one after another: none may leave anything behind.
 #[main]
 pub fn many_failures(count: u64) -> u64 {
     let mut failed = 0;
@@ -219,8 +219,8 @@ pub fn many_failures(count: u64) -> u64 {
     failed
 }
 
-/// Spawns `count` good jobs, then one that fails, and catches every failure. The failing one may not
-/// run anywhere but at its own sync.
+/// Spawns `count` good jobs, then one that fails, and catches every failure. The failing job may only
+/// run at its own sync.
 #[main]
 pub fn failure_behind_many(count: u64) -> String {
     let mut handles: Vec<_> = (0..count).map(|n| fragile::spawn(n % 3, false)).collect();
@@ -244,13 +244,13 @@ pub fn other_name(n: u64) -> u64 {
     n
 }
 
-/// How a job is called that fails in place.
+/// The reported name of a job that fails in place.
 #[main]
 pub fn failure_of_renamed(n: u64) -> String {
     other_name::spawn(n).try_sync().map_or_else(|error| told(&error), |n| n.to_string())
 }
 
-/// A job with records of another size than those around it; leaves many of them behind and fails.
+/// A job whose records differ in size from those around it; it leaves many of them behind and fails.
 #[job]
 pub fn littering(count: u64) -> u64 {
     let litter: Vec<_> =
@@ -258,13 +258,13 @@ pub fn littering(count: u64) -> u64 {
     for handle in litter {
         handle.sync();
     }
-    // A full stack is not swept at once, so many spawns are needed until it is.
+    // A full stack is not swept at once, so it takes many spawns.
     let _unsynced: Vec<_> = (0..5_000).map(|n| crate::parameters::medium::spawn([n; 20])).collect();
     panic!("after {count} records");
 }
 
-/// The stack of latent jobs is full and swept within an attempt that fails, while the records below
-/// it were synced out of order; afterwards it must still be whole.
+/// The stack of latent jobs fills up and is swept within an attempt that fails, while the records below
+/// it were synced out of order; afterwards it must still be intact.
 #[main]
 pub fn swept_in_attempt(below: u64, within: u64) -> u64 {
     let holes: Vec<_> = (0..below).map(|n| fib::spawn(n % 3)).collect();

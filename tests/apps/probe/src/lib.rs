@@ -1,5 +1,5 @@
-//! The app that the tests of this repo run: every use and misuse of the SDK that they need, one entry
-//! point each. Compiled for this machine too, where the same entry points give the expected answers.
+//! The app that this repo's tests run: every use and misuse of the SDK that they need, one entry
+//! point each. It is also compiled for this machine, where the same entry points return the expected answers.
 
 pub mod failures;
 pub mod limits;
@@ -15,7 +15,7 @@ pub mod statics;
 pub mod voice;
 pub mod waits;
 
-/// A well-mixed number from `seed` (splitmix64): the apps' only source of variety.
+/// A well-mixed number from `seed` (splitmix64): the app's only source of variety.
 #[must_use]
 pub fn mix(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);

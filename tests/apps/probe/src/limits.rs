@@ -1,4 +1,4 @@
-//! Jobs that want more than they may have.
+//! Jobs that exceed their limits.
 
 use sateen::prelude::*;
 
@@ -14,7 +14,7 @@ pub fn endless(n: u64) -> u64 {
     }
 }
 
-/// A loop that touches nothing but registers.
+/// A loop that uses only registers.
 #[main]
 pub fn loop_for_ever() -> u64 {
     endless(1)
@@ -46,7 +46,7 @@ pub fn recurse_for_ever() -> u64 {
     down(0)
 }
 
-/// Recurses for ever with much on the stack in the app's own memory.
+/// Recurses for ever with large frames on the stack in the app's own memory.
 #[main]
 pub fn recurse_in_memory_for_ever() -> u64 {
     fn down(n: u64) -> u64 {
@@ -91,7 +91,7 @@ pub fn allocate(gibibytes: u64) -> u64 {
     vector.capacity() as u64
 }
 
-/// Asks for `gibibytes` from the engine itself, and goes on when refused.
+/// Requests `gibibytes` from the engine itself, and continues when refused.
 #[main]
 pub fn grow(gibibytes: usize) -> String {
     #[cfg(target_family = "wasm")]
@@ -101,19 +101,19 @@ pub fn grow(gibibytes: usize) -> String {
     format!("grown from {grown}")
 }
 
-/// Returns so many mebibytes.
+/// Returns this number of mebibytes.
 #[main]
 pub fn large_output(mebibytes: usize) -> Vec<u8> {
     vec![7; mebibytes << 20]
 }
 
-/// A job that returns so many mebibytes.
+/// A job that returns this number of mebibytes.
 #[job]
 pub fn large(mebibytes: usize) -> Vec<u8> {
     vec![7; mebibytes << 20]
 }
 
-/// A child's result of so many mebibytes.
+/// A child's result of this number of mebibytes.
 #[main]
 pub fn large_result(mebibytes: usize) -> u64 {
     let handle = large::spawn(mebibytes);
@@ -121,7 +121,7 @@ pub fn large_result(mebibytes: usize) -> u64 {
     handle.sync().len() as u64
 }
 
-/// Children whose results have so many mebibytes each; the parent is busy for long enough that others take them.
+/// Children with results of this number of mebibytes; the parent is busy for long enough that others take them.
 #[main]
 pub fn large_results(children: usize, mebibytes: usize) -> u64 {
     let handles: Vec<_> = (0..children).map(|_| large::spawn(mebibytes)).collect();
@@ -129,13 +129,13 @@ pub fn large_results(children: usize, mebibytes: usize) -> u64 {
     handles.into_iter().map(|handle| handle.sync().len() as u64).sum()
 }
 
-/// Takes bytes and gives their number.
+/// Takes bytes and returns their number.
 #[job]
 pub fn count(bytes: Vec<u8>) -> u64 {
     bytes.len() as u64
 }
 
-/// A child's parameter of so many mebibytes.
+/// A child's parameter of this number of mebibytes.
 #[main]
 pub fn large_parameter(mebibytes: usize) -> u64 {
     let handle = count::spawn(vec![7; mebibytes << 20]);
@@ -143,14 +143,14 @@ pub fn large_parameter(mebibytes: usize) -> u64 {
     handle.sync()
 }
 
-/// Says that it has begun, and does not end.
+/// Logs that it has begun, and does not end.
 #[main]
 pub fn begin_for_ever() -> u64 {
     sateen::log!("begun");
     endless(1)
 }
 
-/// Says that it has begun, and does not end: one worker computes while the others wait.
+/// Logs that it has begun, and does not end: one worker computes while the others wait.
 #[main]
 pub fn begin_waiting_for_ever() -> u64 {
     let endless = endless::spawn(1);
@@ -159,7 +159,7 @@ pub fn begin_waiting_for_ever() -> u64 {
     endless.sync()
 }
 
-/// Fills all the memory it can get, again and again, with single instructions.
+/// Repeatedly fills all the memory that it can get, with single instructions.
 #[main]
 pub fn fill_for_ever(mebibytes: usize) -> u64 {
     sateen::log!("begun");
@@ -171,7 +171,7 @@ pub fn fill_for_ever(mebibytes: usize) -> u64 {
     0
 }
 
-/// A node of a tree that holds `kibibytes` while its children run; the number of nodes below it, and itself.
+/// A node of a tree that holds `kibibytes` while its children run; returns the number of nodes at or below it.
 #[job]
 pub fn hoarder(depth: u64, kibibytes: usize) -> u64 {
     let held = std::hint::black_box(vec![1u8; kibibytes << 10]);
@@ -185,7 +185,7 @@ pub fn hoarder(depth: u64, kibibytes: usize) -> u64 {
     below + u64::from(held[held.len() / 2])
 }
 
-/// A tree of which each path holds `depth` times so many kibibytes, and all that wait together much more.
+/// A tree in which each path holds `depth` times `kibibytes`, and all waiting nodes together much more.
 #[main]
 pub fn hoard(depth: u64, kibibytes: usize) -> u64 {
     hoarder::spawn(depth, kibibytes).sync()

@@ -1,4 +1,4 @@
-//! Programs whose work and span are known by how they are made.
+//! Programs whose work and span are known by construction.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ pub fn stretch(steps: u64) -> u64 {
     spin(steps)
 }
 
-/// `count` pieces that need not wait for one another.
+/// `count` independent pieces.
 #[main]
 pub fn pieces(count: u64, steps: u64) -> u64 {
     stretch::spawn_all((0..count).map(|_| steps)).sync().into_iter().fold(0, u64::wrapping_add)
@@ -34,7 +34,7 @@ pub fn pieces_in_a_set(count: u64, steps: u64) -> u64 {
     sum
 }
 
-/// `count` pieces, each of which waits for the one before.
+/// `count` pieces, each of which waits for the previous one.
 #[main]
 pub fn pieces_in_a_row(count: u64, steps: u64) -> u64 {
     (0..count).fold(0, |sum: u64, _| sum.wrapping_add(stretch::spawn(steps).sync()))
@@ -57,20 +57,20 @@ pub fn tree(levels: u64, steps: u64) -> u64 {
     halves(levels, steps)
 }
 
-/// Nothing for most numbers; for the last, a tree.
+/// No work for most numbers; for the last, a tree.
 #[job]
 pub fn seldom_large(number: u64, levels: u64, steps: u64) -> u64 {
     if number == 0 { halves(levels, steps) } else { halves(levels, 0) }
 }
 
-/// Hundreds of jobs that are small, and then one of their kind and depth that has all the work.
+/// Hundreds of small jobs, and then one of the same kind and depth that has all the work.
 #[main]
 pub fn surprise(levels: u64, steps: u64) -> u64 {
     let numbers = seldom_large::spawn_all((0..500).map(|number| (number, levels, steps)));
     numbers.sync().into_iter().fold(0, u64::wrapping_add)
 }
 
-/// A table that every sandbox makes for itself: some two milliseconds for each `steps` of two million.
+/// A table that every sandbox makes for itself: about two milliseconds for each two million `steps`.
 fn table(number: u64, steps: u64) -> u64 {
     thread_local! {
         static LAST: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
@@ -85,13 +85,13 @@ fn table(number: u64, steps: u64) -> u64 {
     }
 }
 
-/// Little work with a table that takes long to make.
+/// A little work with a table that takes long to make.
 #[job]
 pub fn look_up(number: u64, steps: u64) -> u64 {
     table(number, steps) ^ spin(steps / 16)
 }
 
-/// `count` jobs for each of `tables` tables, which the root needs as well.
+/// `count` jobs for each of `tables` tables, which the root also needs.
 #[main]
 pub fn tables(tables: u64, count: u64, steps: u64) -> u64 {
     (0..tables).fold(0, |sum, number| {
@@ -101,7 +101,7 @@ pub fn tables(tables: u64, count: u64, steps: u64) -> u64 {
     })
 }
 
-/// The same without telling that each sandbox makes its own.
+/// The same, without declaring that each sandbox makes its own.
 #[main]
 pub fn untold_tables(count: u64, steps: u64) -> u64 {
     untold::spawn_all((0..count).map(|_| steps)).sync().into_iter().fold(untold(steps), u64::wrapping_add)
@@ -118,7 +118,7 @@ pub fn untold(steps: u64) -> u64 {
     table ^ spin(steps / 16)
 }
 
-/// A value whose replicas take long to bring up to date.
+/// A value whose replicas take long to update.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Slow {
     state: u64,
@@ -132,7 +132,7 @@ impl Slow {
     }
 }
 
-/// Reads an object; each sandbox has to bring its replica up to date.
+/// Reads an object; each sandbox has to update its replica.
 #[job]
 pub fn read_slow(slow: Shared<Slow>, steps: u64) -> u64 {
     slow.read().state ^ spin(steps)
@@ -151,7 +151,7 @@ fn is_turned(slow: &Shared<Slow>, _steps: &u64) -> bool {
     slow.read().state != 0
 }
 
-/// The same of an object that is new enough.
+/// The same for an object that is new enough.
 #[job(guard = is_turned)]
 pub fn read_turned(slow: Shared<Slow>, steps: u64) -> u64 {
     slow.read().state ^ spin(steps)
@@ -196,7 +196,7 @@ pub fn fails(steps: u64) -> u64 {
     sateen::per_sandbox(&steps, || if steps > 0 { panic!("it cannot be made") } else { 0 })
 }
 
-/// What is done after a child has failed counts.
+/// Work after the failure of a child counts.
 #[main]
 pub fn goes_on_after_a_failure(steps: u64) -> u64 {
     let failed = fails::spawn(steps).try_sync().is_err();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{mix, spin};
 
-/// The best that was found.
+/// The best number found.
 #[derive(Serialize, Deserialize)]
 pub struct Best(u64);
 
@@ -19,8 +19,8 @@ impl Best {
     }
 }
 
-/// The least of the numbers `from..to`, mixed, of those that are no more than what others have found. Whoever
-/// is run again may find what it found itself, and must find it again.
+/// The least of the mixed numbers `from..to` that do not exceed the best found by others. A job that is
+/// run again may meet its own result, and must find it again.
 #[job]
 pub fn search_least(from: u64, to: u64, best: Shared<Best>) -> u64 {
     if to - from <= 8 {
@@ -39,7 +39,7 @@ pub fn search_least(from: u64, to: u64, best: Shared<Best>) -> u64 {
     search_least(middle, to, best).min(left.sync())
 }
 
-/// The least of so many mixed numbers.
+/// The least of `count` mixed numbers.
 #[main]
 pub fn least(count: u64) -> u64 {
     let best = Shared::new(Best(u64::MAX));
@@ -47,13 +47,13 @@ pub fn least(count: u64) -> u64 {
     best.read().0
 }
 
-/// The same, from results: on many hosts, updates may come later than these.
+/// The same, from results: on many hosts, updates may arrive later than results.
 #[main]
 pub fn least_of_results(count: u64) -> u64 {
     search_least(0, count, Shared::new(Best(u64::MAX)))
 }
 
-/// Who was there, and how often.
+/// The visitors, and the number of visits of each.
 #[derive(Serialize, Deserialize, Default)]
 pub struct Guests {
     visits: BTreeMap<u64, u32>,
@@ -72,7 +72,7 @@ impl Guests {
     }
 }
 
-/// Each of `from..to` enters once; what a parent sees after its syncs has them all.
+/// Each of `from..to` enters once; after its syncs, a parent sees all of them.
 #[job]
 pub fn visit(from: u64, to: u64, guests: Shared<Guests>) -> bool {
     if to - from == 1 {
@@ -85,7 +85,7 @@ pub fn visit(from: u64, to: u64, guests: Shared<Guests>) -> bool {
     left.sync() && right.sync() && (from..to).all(|who| guests.read().visits.contains_key(&who))
 }
 
-/// So many jobs update an object, which has `ballast` numbers besides.
+/// `count` jobs update an object with `ballast` additional numbers.
 #[main]
 pub fn visited(count: u64, ballast: u64) -> String {
     let guests = Shared::new(Guests { ballast: (0..ballast).map(mix).collect(), ..Guests::default() });
@@ -114,7 +114,7 @@ fn has_step(state: &Shared<State>, step: &u32, _from: &usize, _to: &usize) -> bo
     state.read().step >= *step
 }
 
-/// The next words `from..to`, each of which depends on all that there are.
+/// The next words `from..to`, each of which depends on all present words.
 #[job(guard = has_step)]
 pub fn next_words(state: Shared<State>, step: u32, from: usize, to: usize) -> Vec<u64> {
     let state = state.read();
@@ -123,7 +123,7 @@ pub fn next_words(state: Shared<State>, step: u32, from: usize, to: usize) -> Ve
     (from..to).map(|at| mix(all ^ state.words[at] ^ spin(2_000))).collect()
 }
 
-/// An iterative program: in each step all parts are computed from all of the last step.
+/// An iterative program: in each step, all parts are computed from the whole last step.
 #[main]
 pub fn iterated(words: usize, steps: u32) -> u64 {
     const PART: usize = 16;
@@ -137,7 +137,7 @@ pub fn iterated(words: usize, steps: u32) -> u64 {
     words.iter().fold(0, |all, word| mix(all ^ word))
 }
 
-/// Part of a step; `size` says how much there is to do.
+/// Part of a step; `size` is the amount of work.
 #[job(guard = has_steps)]
 pub fn part_of_step(state: Shared<State>, step: u32, part: u64, size: u64) -> u64 {
     let state = state.read();
@@ -149,7 +149,7 @@ fn has_steps(state: &Shared<State>, step: &u32, _part: &u64, _size: &u64) -> boo
     state.read().step >= *step
 }
 
-/// So many steps of so many large parts.
+/// A number of steps with large parts.
 #[main]
 pub fn stepped(steps: u32, parts: u64, size: u64) -> u64 {
     let state = Shared::new(State { step: 0, words: vec![7; 100] });
@@ -160,7 +160,7 @@ pub fn stepped(steps: u32, parts: u64, size: u64) -> u64 {
     state.read().words.iter().fold(0, |all, word| mix(all ^ word))
 }
 
-/// A door that somebody opens.
+/// A door that can be opened.
 #[derive(Serialize, Deserialize)]
 pub struct Door(bool);
 
@@ -188,7 +188,7 @@ pub fn enter(door: Shared<Door>, name: String) -> bool {
     door.read().0
 }
 
-/// The door is opened when somebody waits for it.
+/// The door is opened when a job waits for it.
 #[main]
 pub fn wait_for_the_door() -> bool {
     let door = Shared::new(Door(false));
@@ -198,7 +198,7 @@ pub fn wait_for_the_door() -> bool {
     waiting.sync()
 }
 
-/// Nobody opens it.
+/// The door is never opened.
 #[main]
 pub fn wait_before_the_door() -> bool {
     let door = Shared::new(Door(false));
@@ -212,7 +212,7 @@ pub fn slammer(door: Shared<Door>) {
     door.slam("wind".to_owned());
 }
 
-/// Nobody opens it, and there is time for another host to come by.
+/// The door is never opened, and another host has time to steal.
 #[main]
 pub fn wait_elsewhere(rounds: u64) -> bool {
     let door = Shared::new(Door(false));
@@ -221,7 +221,7 @@ pub fn wait_elsewhere(rounds: u64) -> bool {
     waiting.sync()
 }
 
-/// The door is opened when another host has had time to wait for it.
+/// The door is opened after another host has had time to wait for it.
 #[main]
 pub fn opened_late(rounds: u64) -> bool {
     let door = Shared::new(Door(false));
@@ -231,7 +231,7 @@ pub fn opened_late(rounds: u64) -> bool {
     waiting.sync()
 }
 
-/// An update panics at once, or when another replica has it; nobody can catch that.
+/// An update panics at once, or when another replica applies it; it cannot be caught.
 #[main]
 pub fn panic_in_update() -> bool {
     let door = Shared::new(Door(true));
@@ -268,7 +268,7 @@ pub fn tour(who: u64, house: Shared<House>) {
     house.read().rooms.iter().for_each(|room| room.enter(who));
 }
 
-/// References in results, in objects and in their updates are as good as any.
+/// References in results, in objects and in their updates work like all others.
 #[main]
 pub fn references_everywhere(wings: u64, rooms: u64, guests: u64) -> String {
     let house = Shared::new(House::default());
@@ -292,7 +292,7 @@ pub fn make_slowly(count: u64, rounds: u64) -> Vec<Shared<Guests>> {
     make(count)
 }
 
-/// Objects that jobs have made, and what their makers did to them.
+/// Objects that jobs have made, with their makers' updates.
 #[main]
 pub fn handed_up(makers: u64, rooms: u64, rounds: u64) -> u64 {
     let made = make_slowly::spawn_all((0..makers).map(|_| (rooms, rounds))).sync();
@@ -302,7 +302,7 @@ pub fn handed_up(makers: u64, rooms: u64, rounds: u64) -> u64 {
         .fold(0, |sum, (who, times)| sum + (who + 1) * u64::from(times))
 }
 
-/// Somebody reads, and fails.
+/// Reads, and fails.
 #[job]
 pub fn fail_reading(guests: Shared<Guests>) -> u64 {
     let reading = guests.read();
@@ -311,7 +311,7 @@ pub fn fail_reading(guests: Shared<Guests>) -> u64 {
     0
 }
 
-/// Whoever reads and fails does not keep the others from seeing what comes.
+/// A reader that fails does not keep the others from seeing new updates.
 #[main]
 pub fn failed_readers(count: u64) -> u64 {
     let guests = Shared::new(Guests::default());
@@ -336,21 +336,21 @@ pub fn come_and_go(count: u64, words: usize) -> u64 {
     sum
 }
 
-/// An object of so many bytes.
+/// An object of `bytes` bytes.
 #[main]
 pub fn large_object(bytes: usize) -> usize {
     let words = Shared::new(State { step: 0, words: vec![u64::MAX; bytes / 10] });
     words.read().words.len()
 }
 
-/// Reads an object so often.
+/// Reads an object a number of times.
 #[main]
 pub fn read_often(count: u64) -> u64 {
     let best = Shared::new(Best(7));
     (0..count).fold(0, |sum, number| sum ^ (best.read().0 + number))
 }
 
-/// Updates an object so often, each time with a read.
+/// Updates an object a number of times, each time with a read.
 #[main]
 pub fn update_often(count: u64) -> u64 {
     let best = Shared::new(Best(u64::MAX));
@@ -366,7 +366,7 @@ pub fn glance(state: Shared<State>, at: usize) -> u64 {
     state.read().words[at]
 }
 
-/// So many jobs look at an object of so many words, one after another.
+/// A number of jobs read a large object, one after another.
 #[main]
 pub fn glance_often(count: usize, words: usize) -> u64 {
     let state = Shared::new(State { step: 0, words: (0..words as u64).map(mix).collect() });

@@ -4,7 +4,7 @@ use sateen::prelude::*;
 
 use crate::shapes::{fib, leaf};
 
-/// How many handles are permuted.
+/// Handles that are permuted.
 const HANDLES: usize = 5;
 
 /// All orders of `0..HANDLES`, by Heap's algorithm.
@@ -24,7 +24,7 @@ fn permutations() -> Vec<[usize; HANDLES]> {
     all
 }
 
-/// Syncs five jobs in each of their 120 orders. Every job's result is told by its place, so that no
+/// Syncs five jobs in each of their 120 orders. Every job's result depends on its place, so that no
 /// two can be confused.
 #[main]
 pub fn every_order(n: u64) -> u64 {
@@ -66,7 +66,7 @@ pub fn dropped(count: u64) -> u64 {
     kept.sync_all().iter().sum()
 }
 
-/// Spawns jobs that never end and drops them: the run ends all the same.
+/// Spawns jobs that never end and drops them: the run still ends.
 #[main]
 pub fn dropped_while_running(count: u64) -> u64 {
     for n in 0..count {
@@ -84,8 +84,8 @@ pub fn endless_family(n: u64) -> u64 {
     child.sync()
 }
 
-/// Drops a job that never ends and one that waits for such a child; then says so and goes on for ever
-/// itself. A test holds it up in its log lines until all of them were taken.
+/// Drops a job that never ends and one that waits for such a child; then logs that and continues for ever.
+/// A test blocks it in its log lines until all of them were taken.
 #[main]
 pub fn drop_and_go_on() -> u64 {
     let family = endless_family::spawn(1);
@@ -127,7 +127,7 @@ pub fn moved(n: u64) -> u64 {
     digest
 }
 
-/// A job keeps its handles while it recurses, so that frames' records lie between one another's.
+/// A job keeps its handles while it recurses, so that records of different frames are interleaved.
 #[job]
 pub fn braided(depth: u64) -> u64 {
     if depth == 0 {

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// More than a record holds in place.
+/// More bytes than a record holds in place.
 pub type Wide = [[u64; 16]; 4];
 
 const _: () = assert!(size_of::<Wide>() > 256);
 const _: () = assert!(align_of::<u128>() == 16);
 
-/// Sums a megabyte that was moved to it.
+/// Sums a megabyte that was moved into it.
 #[job]
 pub fn weigh(bytes: Vec<u8>) -> u64 {
     bytes.iter().map(|byte| u64::from(*byte)).sum()
@@ -24,7 +24,7 @@ pub fn megabytes(count: u64) -> u64 {
     weigh::spawn_all((0..count).map(filled)).sync().iter().sum()
 }
 
-/// Gives back a megabyte.
+/// Returns a megabyte.
 #[job]
 pub fn fill(n: u64) -> Vec<u8> {
     vec![crate::mix(n) as u8; 1 << 20]
@@ -36,7 +36,7 @@ pub fn megabyte_results(count: u64) -> u64 {
     fill::spawn_all(0..count).sync().into_iter().map(weigh).sum()
 }
 
-/// Parameters beyond what a record holds in place, between two that are not.
+/// Parameters that do not fit a record, between two that do.
 #[job]
 pub fn widen(before: u8, wide: Wide, after: u8) -> Wide {
     wide.map(|row| row.map(|word| crate::mix(word ^ u64::from(before) ^ u64::from(after))))
@@ -50,13 +50,13 @@ pub fn wide(count: u64) -> u64 {
     handles.into_iter().flat_map(Spawned::sync).flatten().fold(0, |sum, word| crate::mix(sum ^ word))
 }
 
-/// As much as a record holds in place, and more than most do.
+/// As many bytes as a record holds in place, more than most.
 #[job]
 pub fn medium(words: [u64; 20]) -> u64 {
     words.iter().sum()
 }
 
-/// Nothing in, nothing out.
+/// No parameters and no result.
 #[job]
 pub fn nothing() {}
 
@@ -79,7 +79,7 @@ pub fn empty(count: u64) -> u64 {
     (units + nothings.sync_all().len()) as u64
 }
 
-/// A parameter aligned to sixteen bytes, behind one of a single byte.
+/// A parameter aligned to sixteen bytes, after one of a single byte.
 #[job]
 pub fn aligned(small: u8, large: u128) -> u128 {
     large.wrapping_mul(u128::from(small) + 3)
@@ -99,7 +99,7 @@ pub fn alignment(count: u64) -> u128 {
     handles.into_iter().fold(0, add)
 }
 
-/// Something of everything that serde can write.
+/// A value of every kind that serde can write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
     /// No fields.

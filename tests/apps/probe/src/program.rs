@@ -1,5 +1,5 @@
-//! A random program: what each job does follows from a seed. Whatever the scheduler does, its value
-//! must be that of the sequential program.
+//! A random program: each job's actions follow from a seed. Whatever the scheduler does, its value
+//! must equal that of the sequential program.
 
 use sateen::prelude::*;
 
@@ -29,7 +29,7 @@ impl Choices {
     }
 }
 
-/// Parameters that are kept in a box, being too large and too widely aligned for a record.
+/// Parameters that are kept in a box, as their size and alignment exceed a record's.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Crate {
     seed: u128,
@@ -98,12 +98,12 @@ impl Handle {
 }
 
 fn digest_of(error: &JobError) -> u64 {
-    // Where a panic stands in the source is told on the grid and not natively.
+    // A panic's place in the source is reported on the grid but not natively.
     digest(error.message.split(", at ").next().unwrap_or_default())
 }
 
-/// Takes what is in the set; the first result that is a multiple of five makes the others useless. In
-/// whichever order they come, the value is the same.
+/// Takes the results of the set; the first result that is a multiple of five makes the others useless. The
+/// value is the same in any order of results.
 fn taken(set: &mut JobSet<node>) -> u64 {
     let mut value = 0;
     while let Some((index, result)) = set.try_next() {
@@ -121,9 +121,9 @@ fn digest(text: &str) -> u64 {
     text.bytes().fold(0, |digest, byte| mix(digest ^ u64::from(byte)))
 }
 
-/// How often a leaf fails: one in so many.
+/// One in this number of leaves fails.
 const FAILING_LEAVES: u64 = 60;
-/// How often a child is attempted: one in so many.
+/// One in this number of children is attempted.
 const ATTEMPTS: u64 = 6;
 
 fn body(seed: u64, depth: u32) -> u64 {
@@ -177,7 +177,7 @@ fn body(seed: u64, depth: u32) -> u64 {
     value
 }
 
-/// The value of the program that `seed` stands for: a tree `depth` deep, some parts of which fail.
+/// The value of the program with this seed: a tree `depth` deep, some parts of which fail.
 #[main]
 pub fn random_program(seed: u64, depth: u32) -> u64 {
     Handle::spawn(&mut Choices(seed), depth).try_sync()

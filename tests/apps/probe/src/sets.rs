@@ -4,14 +4,14 @@ use sateen::prelude::*;
 
 use crate::{mix, spin};
 
-/// Takes a while, and no spawn.
+/// Takes a while, without spawning.
 #[job]
 pub fn item(n: u64, rounds: u64) -> u64 {
     spin(rounds);
     n
 }
 
-/// The sum of `count` items; each index comes once.
+/// The sum of `count` items; each index must come once.
 #[main]
 pub fn set_sum(count: u64, rounds: u64) -> u64 {
     let mut set = JobSet::new();
@@ -29,7 +29,7 @@ pub fn set_sum(count: u64, rounds: u64) -> u64 {
     sum
 }
 
-/// As `fib`, each call with a set of its own.
+/// As `fib`, with a set in each call.
 #[job]
 pub fn set_fib(n: u64) -> u64 {
     if n < 2 {
@@ -51,7 +51,7 @@ pub fn set_balanced(n: u64) -> u64 {
     set_fib(n)
 }
 
-/// A tree in which each node spawns into two sets by turns, with single spawns between, takes some back
+/// A tree in which each node spawns alternately into two sets, with single spawns in between, takes some results
 /// before it spawns the others, and drops a third of them.
 #[job]
 pub fn thicket(seed: u64, depth: u32) -> u64 {
@@ -73,7 +73,7 @@ pub fn thicket(seed: u64, depth: u32) -> u64 {
     }
     let [mut first, mut second, third] = sets;
     for n in 9..11 {
-        // In which order they come is nobody's business: only the sum is told.
+        // The order of results is irrelevant: only the sum is returned.
         first.spawn(child(n));
         second.spawn(child(n));
     }
@@ -97,7 +97,7 @@ pub fn thickets(depth: u32) -> u64 {
     thicket(1, depth)
 }
 
-/// Says yes from the number `yes` upwards; the others never come to an end.
+/// Says yes from the number `yes` upwards; the others never end.
 #[job]
 pub fn oracle(n: u64, yes: u64) -> bool {
     if n >= yes {
@@ -111,7 +111,7 @@ pub fn oracle(n: u64, yes: u64) -> bool {
     }
 }
 
-/// The first yes ends it; on one worker `yes` must be 0, and else less than there are workers.
+/// The first yes ends it; on one worker `yes` must be 0, and otherwise less than the number of workers.
 #[main]
 pub fn first_yes(count: u64, yes: u64) -> u64 {
     let mut set = JobSet::new();
@@ -124,8 +124,8 @@ pub fn first_yes(count: u64, yes: u64) -> u64 {
     u64::from(answer.is_some_and(|(index, answer)| answer && index as u64 >= yes))
 }
 
-/// A search for any leaf with a property: what it returns does not depend on which is found, or on what
-/// was aborted.
+/// A search for any leaf with a property: its result does not depend on which leaf is found, or on
+/// aborts.
 #[job]
 pub fn search(seed: u64, depth: u32) -> Option<u64> {
     if depth == 0 {
@@ -143,7 +143,7 @@ pub fn search(seed: u64, depth: u32) -> Option<u64> {
     None
 }
 
-/// How many of `count` searches find something.
+/// The number of successful searches among `count`.
 #[main]
 pub fn searches(count: u64, depth: u32) -> u64 {
     search::spawn_all((0..count).map(|n| (mix(n), depth))).sync().into_iter().flatten().count() as u64
@@ -153,7 +153,7 @@ pub fn searches(count: u64, depth: u32) -> u64 {
 #[job]
 pub fn even(n: u64, depth: u32) -> u64 {
     spin(2000);
-    // Something outstanding when it fails.
+    // A job that is outstanding when it fails.
     let mut set = JobSet::<even>::new();
     if depth > 0 {
         set.extend((0..6).map(|below| (2 * below, depth - 1)));
@@ -163,7 +163,7 @@ pub fn even(n: u64, depth: u32) -> u64 {
     n
 }
 
-/// How the odd ones failed.
+/// The failures of the odd numbers.
 #[main]
 pub fn odd_ones(count: u64) -> String {
     let mut set = JobSet::<even>::new();
@@ -182,7 +182,7 @@ pub fn odd_ones(count: u64) -> String {
     odd.iter().map(|(index, message)| format!("{index}: {message}\n")).collect()
 }
 
-/// The failure of one ends the run.
+/// The failure of one job ends the run.
 #[main]
 pub fn odd_one(count: u64) -> u64 {
     let mut set = JobSet::<even>::new();
@@ -194,7 +194,7 @@ pub fn odd_one(count: u64) -> u64 {
     sum
 }
 
-/// Far more jobs than memory holds, taken as they come.
+/// Far more jobs than memory holds, taken as they finish.
 #[main]
 pub fn streamed(count: u64, rounds: u64) -> u64 {
     let mut sum = 0;
@@ -214,7 +214,7 @@ pub fn heavy_item(ballast: Vec<u64>) -> u64 {
     ballast.iter().sum()
 }
 
-/// As `streamed`, of large ones.
+/// As `streamed`, with large parameters.
 #[main]
 pub fn streamed_weights(count: u64) -> u64 {
     heavy_item::stream((0..count).map(|n| vec![n; 256])).map(|(_, weight)| weight / 256).sum()
@@ -234,7 +234,7 @@ pub fn abort_many(count: u64) -> u64 {
     let taken = u64::from(set.next().is_some());
     set.abort();
     assert!(set.is_empty());
-    // The set goes on.
+    // The set can still be used.
     assert_eq!(item::spawn_in(&mut set, 7, 1) as u64, count);
     assert_eq!(set.next(), Some((count as usize, 7)));
     taken
@@ -257,7 +257,7 @@ pub fn moved_set(n: u64) -> u64 {
     sum
 }
 
-/// So much work, and a tree below it that is always a little behind.
+/// `steps` of work, and a tree below it that always lags a little.
 #[job]
 pub fn long(steps: u64) -> u64 {
     for _ in 0..steps / 2_000_000 {
@@ -268,7 +268,7 @@ pub fn long(steps: u64) -> u64 {
     1
 }
 
-/// Spawns `others` that take as many steps, and after `before` aborts them, says so, and goes on by itself.
+/// Spawns `others` jobs that take as many steps, and after `before` steps aborts them, logs that, and continues alone.
 #[main]
 pub fn aborted_later(others: u64, steps: u64, before: u64, after: u64) -> u64 {
     let mut set = JobSet::new();
@@ -282,7 +282,7 @@ pub fn aborted_later(others: u64, steps: u64, before: u64, after: u64) -> u64 {
     others
 }
 
-/// Handles whose records lie where a set's lay, which still has jobs elsewhere.
+/// Handles whose records reuse the place of a set's records, while the set still has jobs elsewhere.
 #[main]
 pub fn handles_in_a_sets_place(rounds: u64) -> u64 {
     let mut sum = 0;

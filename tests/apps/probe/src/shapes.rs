@@ -19,7 +19,7 @@ pub fn balanced(n: u64) -> u64 {
     fib(n)
 }
 
-/// A leaf that is nothing but its number.
+/// A leaf that returns its number.
 #[job]
 pub fn leaf(n: u64) -> u64 {
     n
@@ -36,7 +36,7 @@ pub fn comb(depth: u64) -> u64 {
     tooth.sync() + below
 }
 
-/// The sum of 1 to `depth`, on the stack all at once.
+/// The sum of 1 to `depth`, with all levels on the stack at once.
 #[main]
 pub fn skewed(depth: u64) -> u64 {
     comb(depth)

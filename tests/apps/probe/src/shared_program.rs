@@ -1,12 +1,12 @@
-//! A random program with shared objects: their updates may come in any order, and none may be lost or
-//! come twice.
+//! A random program with shared objects: their updates may arrive in any order, and none may be lost or
+//! applied twice.
 
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::mix;
 
-/// Sums that do not depend on the order of what is added.
+/// Sums that do not depend on the order of additions.
 #[derive(Serialize, Deserialize, Default)]
 pub struct Tally {
     sum: u64,
@@ -48,7 +48,7 @@ fn has_count(tallies: &Vec<Shared<Tally>>, counts: &Vec<u64>, _seed: &u64, _dept
     tallies.iter().zip(counts).all(|(tally, count)| tally.read().count >= *count)
 }
 
-/// A node that is given what its parent has seen.
+/// A node that receives the counts that its parent has seen.
 #[job(guard = has_count)]
 pub fn sharer(tallies: Vec<Shared<Tally>>, counts: Vec<u64>, seed: u64, depth: u32) -> u64 {
     assert!(has_count(&tallies, &counts, &seed, &depth), "a replica went back");
@@ -80,7 +80,7 @@ fn body(tallies: &[Shared<Tally>], seed: u64, depth: u32) -> u64 {
         assert!(below(20) != 0, "leaf {seed} fails with {}", reading.count.min(1));
         return mix(seed);
     }
-    // Some nodes share an object of their own with what is below them.
+    // Some nodes share a new object with the nodes below them.
     let own = (below(4) == 0).then(|| Shared::new(Tally::default()));
     let shared: Vec<Shared<Tally>> = tallies.iter().chain(&own).cloned().collect();
     let counts: Vec<u64> = shared.iter().map(|tally| tally.read().count).collect();
@@ -89,13 +89,13 @@ fn body(tallies: &[Shared<Tally>], seed: u64, depth: u32) -> u64 {
         .collect();
     let mut value = 0;
     for child in children {
-        // Every child is synced: what an aborted one has updated is anybody's guess.
+        // Every child is synced, as the updates of an aborted child would be unknown.
         value = mix(value ^ child.try_sync().unwrap_or(seed));
     }
     own.map_or(value, |own| mix(value ^ own.read().digest()))
 }
 
-/// The value of the program that `seed` stands for.
+/// The value of the program with this seed.
 #[main]
 pub fn shared_program(seed: u64, depth: u32) -> u64 {
     let tallies: Vec<_> = (0..1 + seed % 3).map(|_| Shared::new(Tally::default())).collect();

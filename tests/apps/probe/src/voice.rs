@@ -1,4 +1,4 @@
-//! What an app reads and says: inputs, outputs, log, progress.
+//! An app's inputs, outputs, log and progress.
 
 use sateen::prelude::*;
 
@@ -24,27 +24,27 @@ pub fn log_lines(count: u64) -> u64 {
     count
 }
 
-/// One line of so many bytes.
+/// One line of `length` bytes.
 #[main]
 pub fn log_long(bytes: usize) -> u64 {
     sateen::log!("{}", "é".repeat(bytes / 2));
     bytes as u64
 }
 
-/// A panic whose message would move a terminal's cursor or begin a line of its own.
+/// A panic whose message would move a terminal's cursor or begin a new line.
 #[main]
 pub fn panic_control() -> u64 {
     panic!("one\nsateen: forged\r\x1b[2J\x07two");
 }
 
-/// Writes to the log what would move a terminal's cursor or begin a line of its own.
+/// Logs text that would move a terminal's cursor or begin a new line.
 #[main]
 pub fn log_control() -> u64 {
     sateen::log!("one\nsateen: forged\r\x1b[2J\x07two");
     2
 }
 
-/// Fails with what would move a terminal's cursor or begin a line of its own.
+/// Fails with text that would move a terminal's cursor or begin a new line.
 #[main]
 pub fn fail_control() -> Result<u64, String> {
     Err("one\nsateen: forged\r\x1b[2J\x07two".to_owned())
@@ -96,7 +96,7 @@ pub fn bytes(count: usize) -> Vec<u8> {
     (0..=255).cycle().take(256 * count).collect()
 }
 
-/// Nothing at all.
+/// An empty result.
 #[main]
 pub fn silence() {}
 
@@ -114,13 +114,13 @@ pub fn arguments(
     format!("{whole} {signed} {real} {flag} {letter} {word} {rest:?}")
 }
 
-/// Parameters that have the names of what the macros write.
+/// Parameters with the same names as the macros' own variables.
 #[main]
 pub fn echo(arguments: String, echo: Vec<String>) -> String {
     format!("{arguments} {}", echo.join(" "))
 }
 
-/// Text that is not made anew.
+/// A literal text.
 #[main]
 pub fn literal() -> &'static str {
     "as it stands"

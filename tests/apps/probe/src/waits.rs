@@ -1,5 +1,5 @@
-//! Who runs while somebody waits. Each step is logged, and a test that receives the lines can hold a
-//! worker up in them: so it decides what happens first, without a clock.
+//! Jobs that run while others wait. Each step is logged, and a test that receives the lines can block a
+//! worker in them: so it decides the order of events, without a clock.
 
 use sateen::prelude::*;
 
@@ -17,7 +17,7 @@ pub fn family(pieces: u64) -> u64 {
     piece::spawn_all(0..pieces).sync().iter().sum()
 }
 
-/// The root waits for a job that was stolen, which has work to share.
+/// The root waits for a stolen job, which has work to share.
 #[main]
 pub fn share_while_waiting(pieces: u64) -> u64 {
     let family = family::spawn(pieces);
@@ -39,7 +39,7 @@ pub fn share_while_attempting(pieces: u64) -> u64 {
     attempted::spawn(pieces).try_sync().unwrap_or(u64::MAX)
 }
 
-/// A job that does nothing but say that it runs.
+/// A job that only logs that it runs.
 #[job]
 pub fn guest(name: String) -> u64 {
     sateen::log!("{name} runs");
@@ -47,7 +47,7 @@ pub fn guest(name: String) -> u64 {
     1
 }
 
-/// Waits for a job of its own.
+/// Waits for its own child.
 #[job]
 pub fn stranger() -> u64 {
     sateen::log!("stranger runs");
@@ -58,7 +58,7 @@ pub fn stranger() -> u64 {
     sum
 }
 
-/// The root waits for `wanted`; meanwhile its worker takes `stranger`, which waits as well, and for
+/// The root waits for `wanted`; meanwhile its worker takes `stranger`, which waits as well, for
 /// longer.
 #[main]
 pub fn wait_beside_a_stranger() -> u64 {
@@ -72,7 +72,7 @@ pub fn wait_beside_a_stranger() -> u64 {
     sum + stranger.sync()
 }
 
-/// A chain of waits: each job waits for the next, which somebody else has taken.
+/// A chain of waits: each job waits for the next, which another worker has taken.
 #[job]
 pub fn waiting_chain(depth: u64) -> u64 {
     if depth == 0 {

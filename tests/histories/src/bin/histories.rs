@@ -1,5 +1,5 @@
 //! Runs many histories: `histories [--seeds N] [--first SEED] [--faults FAMILIES] [--json]`.
-//! The exit code is 1 if people are told anything in one of them that contradicts something else.
+//! The exit code is 1 if the published numbers of any history contradict one another.
 #![allow(clippy::print_stdout)]
 
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use rustix::time::{ClockId, clock_gettime};
 use sateen_simulator::experiments::{Outcome, faults, machine, slow, throughput, wide};
 
-/// This thread's processor time: what else runs makes no event longer.
+/// This thread's processor time, which other load does not increase.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -157,7 +157,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--seconds" => arguments.seconds = number()?,
             "--hosts" => arguments.hosts = Some(number()? as usize),
             "--json" => arguments.json = true,
-            other => return Err(format!("what is {other:?}?")),
+            other => return Err(format!("unknown argument {other:?}")),
         }
     }
     Ok(arguments)

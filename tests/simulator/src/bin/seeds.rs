@@ -1,6 +1,6 @@
 //! Runs many seeds with faults of all families: `seeds [--seeds N] [--first SEED] [--faults FAMILIES] [--json]`.
-//! With `--log`, it tells what happens under the first seed alone.
-//! The exit code is 1 if one breaks a law.
+//! With `--log`, it prints what happens in the first seed only.
+//! The exit code is 1 if a seed breaks a law.
 #![allow(clippy::print_stdout)]
 
 use std::process::ExitCode;

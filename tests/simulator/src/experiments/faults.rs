@@ -12,21 +12,21 @@ use crate::network::NetworkConfig;
 use crate::tree::{Bulk, Tree, TreePlan};
 use crate::world::World;
 
-/// What DAS-2 took with all 64 hosts, in seconds.
+/// DAS-2's time with all 64 hosts, in seconds.
 pub const UNDISTURBED_S: f64 = 125.2;
 const SITES: usize = 4;
-/// Whatever takes longer has failed.
+/// Time after which a run has failed.
 const LIMIT_S: u64 = 2_000;
 const HOSTS_PER_SITE: usize = 16;
 
-/// What happens at half time.
+/// The event at half time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Happens {
     /// Nothing.
     Nothing,
-    /// So many sites crash.
+    /// This number of sites crash.
     Crash(usize),
-    /// So many sites leave.
+    /// This number of sites leave.
     Leave(usize),
     /// A new site joins and an old one leaves.
     Migrate,
@@ -37,15 +37,15 @@ pub enum Happens {
 pub struct Row {
     /// What happened.
     pub happens: Happens,
-    /// Of how many sites.
+    /// The number of sites.
     pub sites: usize,
-    /// What survives.
+    /// The fault tolerance in use.
     pub fault_tolerance: String,
-    /// The same work with the capacity going away and nothing lost, in seconds.
+    /// The time of the same work if capacity were lost but no work, in seconds.
     pub ideal_s: f64,
     /// `elapsed_s` by `ideal_s`.
     pub ratio: f64,
-    /// What was measured.
+    /// The measurements.
     pub outcome: Outcome,
 }
 
@@ -67,7 +67,7 @@ pub fn knapsack_like(seed: u64, jobs: u64, work_s: f64) -> Rc<Tree> {
     }))
 }
 
-/// Sites with a hundred microseconds within, and two milliseconds to the coordinator.
+/// Sites with an inner latency of a hundred microseconds, and two milliseconds to the coordinator.
 pub fn network() -> NetworkConfig {
     NetworkConfig {
         latency_in_site_ns: 100_000,
@@ -139,10 +139,10 @@ pub fn table(seed: u64, jobs: u64) -> Vec<Row> {
     rows
 }
 
-/// A tree that takes [`UNDISTURBED_S`] undisturbed on so many sites, and that row.
+/// A tree that takes [`UNDISTURBED_S`] undisturbed on `sites` sites, and its row.
 fn scaled(seed: u64, jobs: u64, sites: usize) -> (Rc<Tree>, Row) {
     let mut work_s = UNDISTURBED_S * (sites * HOSTS_PER_SITE) as f64;
-    // The start and the end of a run are not parallel: what that costs is known after one try.
+    // The start and the end of a run are not parallel: their cost is known after one try.
     let tree = knapsack_like(seed, jobs, work_s);
     let first = row(seed, &tree, sites, Happens::Nothing, FaultTolerance::Full, UNDISTURBED_S);
     work_s *= UNDISTURBED_S / first.outcome.elapsed_s;
@@ -151,7 +151,7 @@ fn scaled(seed: u64, jobs: u64, sites: usize) -> (Rc<Tree>, Row) {
     (tree, row)
 }
 
-/// The hosts of the last `lost` of the first sites: the one with the root is not always among them.
+/// The hosts of the last `lost` of the first sites: the root's host is not always among them.
 fn hosts_of(world: &World, lost: usize) -> Vec<ProcessIndex> {
     let sites = if world.alive().any(|(_, process)| process.plan.site >= SITES) { SITES } else { usize::MAX };
     let old = world.alive().filter(|(_, process)| process.plan.site < sites);

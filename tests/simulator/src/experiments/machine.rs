@@ -1,9 +1,9 @@
 //! How long single events of the machines take in the largest grids: a coordinator of 100,000 hosts with a run of
 //! a million entries, and a host with half a million.
 //!
-//! The time is real, the machine's own is not. It is read from a clock that the caller brings, best one of the
-//! thread's processor time. That still counts what others do to caches, and interrupts; but machines do the same
-//! again and again, so all is repeated, and an event takes the median of its repetitions.
+//! The measured time is real, the machine's is virtual. The caller supplies the clock, best the thread's
+//! processor time. That still includes interrupts and other processes' effects on caches; but machines are
+//! deterministic, so everything is repeated, and an event's time is the median of its repetitions.
 
 mod at_a_host;
 
@@ -20,9 +20,9 @@ use at_a_host::host;
 
 use super::{RUN, S};
 
-/// Entries of one message: as many as may be.
+/// Entries of one message: the maximum.
 const ENTRIES_PER_MESSAGE: u64 = limits::ENTRIES_PER_MESSAGE_MAX as u64;
-/// Hosts are heard so often, in nanoseconds.
+/// Interval at which hosts are heard, in nanoseconds.
 const HEARD_EVERY: u64 = S;
 /// Searches that wait while hosts recover.
 const SEARCHES: u64 = 10_000;
@@ -30,16 +30,16 @@ const SEARCHES: u64 = 10_000;
 /// A clock, in nanoseconds.
 pub type Clock = fn() -> u64;
 
-/// How large a measurement is.
+/// The size of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     /// Hosts of the grid.
     pub hosts: u64,
     /// Entries of the largest run's table; a host has half as many.
     pub entries: u64,
-    /// Runs beside that one, each with some entries.
+    /// Additional runs, each with some entries.
     pub runs: u64,
-    /// How often all is done.
+    /// The number of repetitions.
     pub repetitions: usize,
 }
 
@@ -49,16 +49,16 @@ impl Default for Scale {
     }
 }
 
-/// How long the events of one kind took.
+/// The times of the events of one kind.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Row {
-    /// Whose, and which.
+    /// The kind, with its machine.
     pub kind: &'static str,
-    /// How many there were.
+    /// Their number.
     pub events: usize,
-    /// The middle one, in milliseconds.
+    /// The median, in milliseconds.
     pub median_ms: f64,
-    /// All but one of ten thousand are no longer, in milliseconds.
+    /// The 99.99th percentile, in milliseconds.
     pub p9999_ms: f64,
     /// The longest, in milliseconds.
     pub longest_ms: f64,
@@ -75,7 +75,7 @@ impl Times {
         Self { clock, of: BTreeMap::new() }
     }
 
-    /// Does something that is one event.
+    /// Times one event.
     fn take<T>(&mut self, kind: &'static str, event: impl FnOnce() -> T) -> T {
         let began = (self.clock)();
         let done = event();
@@ -108,7 +108,7 @@ fn rows(mut repetitions: Vec<Times>) -> Vec<Row> {
     first.of.into_iter().map(row).collect()
 }
 
-/// Entry number `job` of a tree in which each job has two children: its ancestors are the halves of its number.
+/// Entry number `job` of a binary tree: its ancestors are found by halving its number.
 fn entry(job: u64) -> Entry {
     let above = std::iter::successors(Some(job / 2), |job| Some(job / 2)).take_while(|job| *job > 0);
     let mut lineage: Vec<_> = above.map(|job| key(job).tag()).collect();
@@ -123,7 +123,7 @@ fn entry(job: u64) -> Entry {
 }
 
 fn key(job: u64) -> JobKey {
-    // Spread, as hashes are.
+    // Spread like hashes.
     let mut bytes = [0; 32];
     let spread = job.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bytes[..8].copy_from_slice(&spread.to_be_bytes());
@@ -145,27 +145,27 @@ fn spec() -> RunSpec {
     }
 }
 
-/// A coordinator, and what it was given to do.
+/// A coordinator and its surroundings.
 struct Grid {
     machine: Coordinator,
     times: Times,
     now: Time,
     hosts: Vec<(HostId, LinkId)>,
-    /// What the coordinator said last who is at the end of a link.
+    /// The host at the end of each link, as the coordinator said last.
     identities: BTreeMap<LinkId, (HostId, u64)>,
     /// The root job's host and number.
     root: Option<(LinkId, JobNumber)>,
-    /// Hosts that are to answer a departure.
+    /// Hosts that must answer a departure.
     to_recover: Vec<(LinkId, u64)>,
     run: RunId,
     /// The coordinator of which hosts thought that it was started again.
     restarted: Option<Coordinator>,
-    /// When all hosts were heard last.
+    /// The last time at which all hosts were heard.
     heard: Time,
 }
 
 impl Grid {
-    /// Takes what the machine wants to be done, which is the driver's time.
+    /// Drains the machine's commands, which is not measured.
     fn drain(&mut self) {
         while let Some((link, message)) = self.machine.poll_transmit() {
             match message {
@@ -189,7 +189,7 @@ impl Grid {
         self.drain();
     }
 
-    /// Lets time pass, and all that is due happen. Hosts are heard now and then.
+    /// Lets time pass, with all timers. Hosts are heard now and then.
     fn pass(&mut self, kind: &'static str, ns: u64) {
         self.now = Time(self.now.0 + ns);
         if self.now.0 >= self.heard.0 + HEARD_EVERY {
@@ -207,7 +207,7 @@ impl Grid {
         }
     }
 
-    /// A command of a user's.
+    /// A user's command.
     fn order<T>(&mut self, kind: &'static str, order: impl FnOnce(&mut Coordinator, Time) -> T) -> T {
         let (machine, now) = (&mut self.machine, self.now);
         let done = self.times.take(kind, || order(machine, now));
@@ -224,7 +224,7 @@ impl Grid {
         }
     }
 
-    /// No host was given up that is to be there.
+    /// Checks that no host was given up wrongly.
     fn expect_all(&self) {
         assert_eq!(self.machine.hosts().count(), self.hosts.len());
     }
@@ -327,10 +327,10 @@ fn work(grid: &mut Grid, entries: u64) {
     grid.hear_all();
     for first in (1..=entries).step_by(ENTRIES_PER_MESSAGE as usize) {
         let (_, link) = grid.hosts[(first / ENTRIES_PER_MESSAGE) as usize % grid.hosts.len()];
-        // From the deepest up, or each would make those below it superfluous.
+        // From the deepest up, as each entry makes those below it superfluous.
         let last = entries - first + 1;
         let some = (last.saturating_sub(ENTRIES_PER_MESSAGE - 1).max(1)..=last).rev();
-        // Results near the root would leave nothing of the table.
+        // Results near the root would empty the table.
         let entries: Vec<Entry> = some
             .map(|job| {
                 let mut entry = entry(job);
@@ -365,7 +365,7 @@ fn work(grid: &mut Grid, entries: u64) {
     }
 }
 
-/// Many other runs, most of which wait.
+/// Adds many other runs, most of which wait.
 fn crowd(grid: &mut Grid, runs: u64) {
     let of_crowd = |number: u64| RunId(RUN.0 + 1 + number);
     for number in 0..runs {
@@ -380,7 +380,7 @@ fn crowd(grid: &mut Grid, runs: u64) {
         }
         grid.pass("timeout: saves", 100_000);
     }
-    // Those under way are loaded by some, and not by others.
+    // Some hosts load the active runs, others do not.
     for (index, (_, link)) in grid.hosts.clone().into_iter().take(10_000).enumerate() {
         let run = of_crowd(index as u64 % 7);
         if index % 2 == 0 {
@@ -416,7 +416,7 @@ fn crowd(grid: &mut Grid, runs: u64) {
     grid.say("Paused", link, ToCoordinator::Paused { reason: None });
 }
 
-/// All hosts come back to a coordinator that was started again.
+/// All hosts return to a restarted coordinator.
 fn restart(grid: &mut Grid) {
     let config = CoordinatorConfig { restarted: true, ..config() };
     let spec = spec();
@@ -435,7 +435,7 @@ fn restart(grid: &mut Grid) {
     grid.pass("timeout: after a restart", limits::RESTART_GRACE.as_nanos() as u64);
     grid.recover();
     grid.pass("timeout: after a restart", S / 2);
-    // Kept to the end: to free so much is not work of the machine's, and makes the allocator slow afterwards.
+    // Kept until the end: freeing so much is not the machine's work, and slows the allocator afterwards.
     grid.restarted = Some(std::mem::replace(&mut grid.machine, before));
 }
 
@@ -460,7 +460,7 @@ fn depart(grid: &mut Grid, entries: u64) {
         grid.recover();
     }
     grid.leave("departure of 150", 150);
-    // Searches wait until all have answered.
+    // Searches wait until all hosts have answered.
     for number in 0..SEARCHES {
         let (_, link) = grid.hosts[number as usize];
         let job = entries / 16 + number % (entries / 16);

@@ -1,4 +1,4 @@
-//! The papers' measurements, repeated in virtual time. Benches call these and get numbers.
+//! The papers' measurements, repeated in virtual time for the benchmarks.
 
 pub mod faults;
 pub mod machine;
@@ -20,12 +20,12 @@ const S: u64 = 1_000_000_000;
 /// The one run of an experiment.
 const RUN: RunId = RunId(1);
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Outcome {
     /// From submission to the end, in seconds.
     pub elapsed_s: f64,
-    /// Work that was done, the redundant included, in seconds at speed 1.
+    /// Work done, redundant work included, in seconds at speed 1.
     pub executed_s: f64,
     /// Work of the tree, in seconds at speed 1.
     pub work_s: f64,
@@ -39,17 +39,17 @@ pub struct Outcome {
     pub lost: u64,
     /// Results that came from the table.
     pub reused: u64,
-    /// Orphans that went on.
+    /// Orphans that continued.
     pub adopted: u64,
     /// Results recorded.
     pub recorded: u64,
     /// Events of the simulation.
     pub events: u64,
-    /// What broke the contract between machine and runtime.
+    /// Violations of the contract between machine and runtime.
     pub violations: Vec<String>,
 }
 
-/// What is done to a world, so long after its run was submitted.
+/// An action on a world, at a time after its run was submitted.
 type Step = (Time, Box<dyn FnOnce(&mut World)>);
 
 /// A world with sites of equal hosts.
@@ -92,7 +92,7 @@ fn spec(tree: &Tree, stealing: Stealing, fault_tolerance: FaultTolerance) -> Run
     }
 }
 
-/// Lets hosts join, submits the tree, does what is to be done at their times after that, and waits for
+/// Lets hosts join, submits the tree, performs the steps at their times after that, and waits for
 /// the end, at most `limit_s` virtual seconds.
 fn measure(limit_s: u64, world: &mut World, tree: &Rc<Tree>, spec: RunSpec, mut steps: Vec<Step>) -> Outcome {
     world.run_until(Time(world.now.0 + S), |_| false);
@@ -108,7 +108,7 @@ fn measure(limit_s: u64, world: &mut World, tree: &Rc<Tree>, spec: RunSpec, mut 
     }
     world.run_until(Time(begun.0 + limit_s * S), World::is_over);
     let elapsed_s = (world.now.0 - begun.0) as f64 / 1e9;
-    // Hosts say what they counted last.
+    // Hosts report their last counts.
     world.run_until(Time(world.now.0 + 20 * S), World::has_final_counts);
     let mut violations = world.violations.clone();
     violations.extend(crate::invariants::at_end(world));

@@ -1,4 +1,4 @@
-//! Large results over slow links: how long a run takes, over what its results take on the wire.
+//! Large results over slow links: the time of a run, over the time of its results on the wire.
 
 use std::rc::Rc;
 
@@ -14,37 +14,37 @@ use crate::tree::{Bulk, Sizes, Tree, TreePlan};
 const HOSTS: usize = 4;
 /// Jobs below the root, which has no other work.
 const JOBS: u64 = 48;
-/// The work of one, in nanoseconds.
+/// The work of a job, in nanoseconds.
 const JOB_NS: u64 = 1_000_000_000;
-/// What each gives, and the root.
+/// The result of each job, and of the root.
 const RESULT_BYTES: usize = 6 << 20;
-/// Of each link, each way.
+/// Bandwidth of each link, each way.
 const BYTES_PER_SECOND: u64 = 1 << 20;
-/// A run that takes so long is not over.
+/// Time after which a run is not waited for.
 const LIMIT_S: u64 = 3_600;
 
-/// What is measured.
+/// A row of measurements.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// Whether hosts reach one another directly; otherwise by the relay.
+    /// Whether hosts reach one another directly; otherwise through the relay.
     pub is_direct: bool,
     /// The least time in which the run could end, in seconds.
     pub bound_s: f64,
     /// The run's time over that.
     pub ratio: f64,
-    /// Chunks that were sent over all that are in the results.
+    /// Chunks sent, over the chunks in the results.
     pub sent_ratio: f64,
     /// Hosts that were given up.
     pub given_up: u64,
-    /// What was measured.
+    /// The measurements.
     pub outcome: Outcome,
 }
 
-/// The least time for a run from which so many jobs were stolen: the first stolen job has to be computed before
-/// anything travels; all their results pass the link, or links, to the root's host; and the root's own result, which
-/// follows from all of them, passes the link to the coordinator after that.
+/// The least time for a run with `stolen` stolen jobs: the first stolen job has to be computed before
+/// any result is sent; all their results pass the link, or links, to the root's host; and the root's own result, which
+/// depends on all of them, passes the link to the coordinator after that.
 ///
-/// Relayed results share one link. Direct links are one from each of the others, and at best carry equal parts.
+/// Relayed results share one link. Each other host has a direct link, and at best all carry equal parts.
 fn bound_s(tree: &Tree, is_direct: bool, stolen: u64) -> f64 {
     let root = tree.root();
     let children = (0..root.children as usize).map(|child| tree.node(tree.child(0, child)).work_ns);

@@ -1,4 +1,4 @@
-//! How fast the simulator is: hosts × virtual seconds in a second of one core.
+//! The simulator's speed: hosts × virtual seconds in a second of one core.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{S, faults, grid, spec};
 use crate::world::World;
 
-/// What is measured.
+/// The measurements.
 #[derive(Debug, Clone, Serialize)]
 pub struct Throughput {
     /// Hosts.
@@ -18,7 +18,7 @@ pub struct Throughput {
     pub virtual_s: u64,
     /// Runs that ended meanwhile.
     pub runs: usize,
-    /// What it took.
+    /// The real time, in seconds.
     pub elapsed_s: f64,
     /// Events.
     pub events: u64,
@@ -26,7 +26,7 @@ pub struct Throughput {
     pub host_seconds_per_second: f64,
 }
 
-/// `hosts` for so long, with a small run every `every_s` seconds.
+/// Simulates `hosts` hosts for `virtual_s` seconds, with a small run every `every_s` seconds.
 pub fn measure(seed: u64, hosts: usize, virtual_s: u64, every_s: u64) -> Throughput {
     let sites = hosts.div_ceil(100);
     let mut world: World = grid(seed, sites, hosts / sites, faults::network());

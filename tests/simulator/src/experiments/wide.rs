@@ -9,16 +9,16 @@ use super::{Outcome, grid, measure, spec};
 use crate::network::NetworkConfig;
 use crate::tree::{Bulk, Tree, TreePlan};
 
-/// What is measured.
+/// A row of measurements.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// How victims are chosen.
+    /// The choice of victims.
     pub stealing: String,
     /// Hosts, of one worker each.
     pub hosts: usize,
-    /// The tree's work, as far as it was done, by what all hosts could have done in the time.
+    /// The tree's work done, over the work that all hosts could have done in the time.
     pub efficiency: f64,
-    /// What was measured.
+    /// The measurements.
     pub outcome: Outcome,
 }
 
@@ -50,7 +50,7 @@ pub fn row(seed: u64, sites: usize, hosts: usize, ideal_s: f64, jobs: u64, steal
     let mut world = grid(seed, sites, hosts, network(20_000_000));
     let spec = spec(&tree, stealing, FaultTolerance::Full);
     let outcome = measure((2.0 * ideal_s) as u64, &mut world, &tree, spec, Vec::new());
-    // A way that is not done after twice the time is judged by what it has done.
+    // A way that is not finished after twice the time is judged by the work done.
     let efficiency = outcome.executed_s.min(outcome.work_s) / (outcome.elapsed_s * (sites * hosts) as f64);
     Row { stealing: format!("{stealing:?}"), hosts: sites * hosts, efficiency, outcome }
 }

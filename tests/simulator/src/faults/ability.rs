@@ -7,12 +7,12 @@ use crate::event::ProcessIndex;
 use crate::process::{HostPlan, Input};
 use crate::world::World;
 
-/// A host cannot do with a run what others can.
+/// A host cannot handle a run as others can.
 #[derive(Debug, Clone)]
 pub struct Unable {
     draw: u64,
     run: RunId,
-    /// Every host there is now.
+    /// Every present host.
     is_all: bool,
 }
 
@@ -33,7 +33,7 @@ impl World {
                 continue;
             }
             self.upset_workers += state.plan.workers_by_speed();
-            // What is still being loaded will not load; what runs stops.
+            // A run that is still being loaded will not load; a running one stops.
             if state.runtime.portions.contains_key(&fault.run) {
                 self.sometimes.hit("a host could not go on with a run");
                 let notice = Notice::Unable("memory cannot be mapped".to_owned());
@@ -44,8 +44,8 @@ impl World {
         }
     }
 
-    /// Whether a host goes on loading a run, and does not come to its end before all heals. Of the hosts that cannot
-    /// load it, some say so instead.
+    /// Whether a host keeps loading a run, and does not finish until all faults end. Some of the hosts that cannot
+    /// load it say so instead.
     pub(crate) fn is_loading_for_ever(&mut self, process: ProcessIndex, run: RunId) -> bool {
         let Some(draw) = self.unloadable else { return false };
         if Random::new(draw ^ run.0).below(8) == 0 {
@@ -66,7 +66,7 @@ impl World {
         false
     }
 
-    /// Somebody can run each run that is not over.
+    /// Ensures that some host can run each unfinished run.
     pub(crate) fn see_to_ability(&mut self) {
         let stuck = self.server.runs.iter().any(|(run, stored)| {
             let is_able = |process: &crate::process::Process| {

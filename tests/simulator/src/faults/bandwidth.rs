@@ -1,5 +1,5 @@
 //! Links with little bandwidth, and runs whose results, parameters and objects are large. Links break while parcels
-//! are under way, and become slower for a while.
+//! are being transferred, and become slower for a while.
 
 use std::collections::BTreeMap;
 
@@ -18,40 +18,40 @@ use crate::tree::{Bulk, Sizes};
 use crate::world::World;
 
 const MIB: usize = 1 << 20;
-/// The largest results, parameters and objects, in bytes: seldom as large as they may be.
+/// The largest results, parameters and objects, in bytes: rarely the maximum.
 const BYTES_MAX: [usize; 8] = [128 << 10, 512 << 10, MIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB];
 /// The smallest, in bytes.
 const BYTES_MIN: usize = 2 << 10;
-/// All of a run together, in bytes.
+/// Maximum total of a run, in bytes.
 const TOTAL_BYTES_MAX: usize = 96 * MIB;
-/// Of each kind, if they are small.
+/// Maximum of each kind, if they are small.
 const COUNT_MAX: usize = 40;
-/// All that is large passes one link in a time between these, in seconds.
+/// Bounds of the time in which all large transfers pass one link, in seconds.
 const TRANSFER_S: (usize, usize) = (2, 60);
 /// The slowest links, in bytes a second.
 const BYTES_PER_SECOND_MIN: u64 = 128 << 10;
-/// Where nothing is under way that could be lost, a break waits for so long.
+/// Interval at which a break looks for a transfer that could be lost.
 const LOOK_EVERY_NS: u64 = 50_000_000;
-/// Hosts notice that a direct link was reset after this time, at most.
+/// Maximum time until hosts notice that a direct link was reset.
 const NOTICED_NS_MAX: usize = 50_000_000;
 
-/// What is large in a seed, and how slow its links are.
+/// The large items in a seed, and the bandwidth of its links.
 #[derive(Debug, Clone)]
 pub struct Narrow {
-    /// In each of its runs.
+    /// Large items in each of its runs.
     pub bulk: Bulk,
     transfer_s: u64,
 }
 
-/// A link breaks on which a parcel is under way.
+/// A link breaks while a parcel is being transferred on it.
 #[derive(Debug, Clone)]
 pub struct Break {
     draw: u64,
-    /// How long a direct path is away.
+    /// The time for which a direct path is away.
     for_ns: u64,
     number: u32,
     reset: Reset,
-    /// It waits for a parcel until then.
+    /// The time until which it waits for a parcel.
     until: Time,
 }
 
@@ -63,7 +63,7 @@ pub struct Congestion {
 }
 
 impl Narrow {
-    /// What a seed has.
+    /// Draws them for a seed.
     pub fn draw(random: &mut Random) -> Self {
         let mut sizes = |most: usize| {
             let bytes_max = BYTES_MAX[random.below(BYTES_MAX.len())].min(most);
@@ -79,7 +79,7 @@ impl Narrow {
         Self { bulk: Bulk { results, parameters, object_bytes }, transfer_s }
     }
 
-    /// Links over which so many bytes pass in the time that was drawn, in bytes a second.
+    /// The bandwidth at which `bytes` bytes take the drawn time, in bytes a second.
     pub fn bytes_per_second(&self, bytes: u64) -> u64 {
         (bytes / self.transfer_s).max(BYTES_PER_SECOND_MIN)
     }
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// Both notice, send what may be lost again by the relay, and dial again later.
+    /// Both ends notice, resend possibly lost messages through the relay, and dial again later.
     fn break_direct(&mut self, one: ProcessIndex, other: ProcessIndex, fault: &Break) {
         self.sometimes.hit("a direct link was reset");
         self.network.dead_paths.insert(fault.number, Dead::noticed(one, other));
@@ -149,30 +149,30 @@ impl World {
         }
     }
 
-    /// Links have this part of their bandwidth.
+    /// Divides the bandwidth of links.
     pub(crate) fn set_rate(&mut self, divisor: u64) {
         self.network.pipes.bytes_per_second = self.network.config.bytes_per_second / divisor;
         self.pump_all();
     }
 
-    /// The time that all that is large takes over one link, if each host gets each object, in nanoseconds.
+    /// The time of all large transfers over one link, if each host gets each object, in nanoseconds.
     pub fn bulk_ns(&self) -> u64 {
         let hosts = self.alive().count() as u64;
         self.network.pipes.transfer_ns(self.trees.values().map(|tree| tree.bulk_bytes(hosts)).sum())
     }
 }
 
-/// What chunks of parcels came over, for all that are on their way.
+/// The routes of chunks, for all parcels in transit.
 #[derive(Debug, Default)]
 pub struct Parcels {
     carriers: BTreeMap<(Leg, HostId, ParcelId), Carrier>,
-    /// The bytes of all that were announced, by their senders.
+    /// The bytes of all announced parcels, by their senders.
     announced: BTreeMap<(HostId, ParcelId), u64>,
-    /// When a chunk last arrived.
+    /// The last arrival of a chunk.
     pub moved_at: Time,
 }
 
-/// Where a chunk was seen.
+/// The place where a chunk was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Leg {
     /// At the relay, for this host.
@@ -189,12 +189,12 @@ enum Carrier {
 }
 
 impl Parcels {
-    /// How many parcels were announced, and their bytes.
+    /// The number of announced parcels, and their bytes.
     pub fn announced(&self) -> (u64, u64) {
         (self.announced.len() as u64, self.announced.values().sum())
     }
 
-    /// A frame was passed on.
+    /// A frame was relayed.
     pub fn relayed(
         &mut self,
         link: LinkId,
@@ -239,7 +239,7 @@ impl Parcels {
         }
     }
 
-    /// The coordinator said something.
+    /// The coordinator sent a message.
     pub fn told_host(&mut self, message: &ToHost, sometimes: &mut Sometimes) {
         match message {
             ToHost::Entries { entries, .. } => note_entries(entries, sometimes),
@@ -248,7 +248,7 @@ impl Parcels {
         }
     }
 
-    /// The coordinator was told something.
+    /// The coordinator received a message.
     pub fn told_coordinator(
         &mut self,
         link: LinkId,

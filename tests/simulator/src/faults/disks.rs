@@ -10,74 +10,74 @@ use crate::event::{Event, ProcessIndex, Undo};
 use crate::process::Process;
 use crate::world::World;
 
-/// Something is wrong with a disk.
+/// A fault of a disk.
 #[derive(Debug, Clone)]
 pub enum Disk {
-    /// A host crashes, and starts again with so much of what it had saved, in percent.
+    /// A host crashes, and starts again with a part of its saved entries, in percent.
     Host {
-        /// Draws the host, and what is lost.
+        /// Draws the host, and the lost entries.
         draw: u64,
-        /// What is left.
+        /// The remaining part.
         left_percent: usize,
-        /// When it starts again.
+        /// The time of its restart.
         back_ns: u64,
     },
-    /// The coordinator crashes, and starts again with so many of its entries, in percent.
+    /// The coordinator crashes, and starts again with a part of its entries, in percent.
     Coordinator {
-        /// Draws what is lost.
+        /// Draws the lost entries.
         draw: u64,
-        /// What is left.
+        /// The remaining part.
         left_percent: usize,
-        /// When it starts again.
+        /// The time of its restart.
         back_ns: u64,
     },
-    /// The coordinator crashes, and starts again on what its disk was some time before.
+    /// The coordinator crashes, and starts again on an earlier state of its disk.
     RolledBack {
-        /// How long before.
+        /// The age of that state.
         age_ns: u64,
-        /// When it starts again.
+        /// The time of its restart.
         back_ns: u64,
     },
-    /// A host crashes, or all do, and starts again on what its disk was some time before.
+    /// A host or all hosts crash, and start again on earlier states of their disks.
     HostRolledBack {
         /// Draws the host.
         draw: u64,
         /// Whether it is all hosts.
         is_all: bool,
-        /// How long before.
+        /// The age of that state.
         age_ns: u64,
-        /// When they start again.
+        /// The time of their restart.
         back_ns: u64,
     },
-    /// Everything that a host saves, or all hosts, takes so long, or cannot be saved at all.
+    /// Saving at a host, or at all hosts, is slow or impossible.
     HostSlow {
         /// Draws the hosts.
         draw: u64,
-        /// Each; nothing can be saved if there is none.
+        /// The time of each save; `None` if it is impossible.
         each_ns: Option<u64>,
-        /// Until it is as it was.
+        /// The duration of the fault.
         for_ns: u64,
     },
-    /// Everything that the coordinator saves takes so long.
+    /// Saving at the coordinator is slow.
     Slow {
         /// Draws the run that is suspended meanwhile.
         draw: u64,
-        /// Each.
+        /// The time of each save.
         each_ns: u64,
-        /// Until it is as it was.
+        /// The duration of the fault.
         for_ns: u64,
     },
-    /// The coordinator can save nothing.
+    /// The coordinator cannot save anything.
     Full {
         /// Draws the run that is suspended meanwhile.
         draw: u64,
-        /// Until there is room.
+        /// The duration of the fault.
         for_ns: u64,
     },
 }
 
 impl Disk {
-    /// How long it takes until what follows from it is over.
+    /// The time until its consequences are over.
     pub fn takes_ns(&self) -> u64 {
         match self {
             Self::RolledBack { age_ns, back_ns } | Self::HostRolledBack { age_ns, back_ns, .. } => {
@@ -92,7 +92,7 @@ pub(crate) fn draw(random: &mut Random) -> Disk {
     let ms = |random: &mut Random, most: usize| (1 + random.below(most) as u64) * 1_000_000;
     let draw = random.next_u64();
     let left_percent = [0, 50, 90][random.below(3)];
-    // From another stream, so that the others stay as they are.
+    // From another stream, so that the other faults stay the same.
     let mut choices = Random::new(draw ^ 0xd15c);
     let choice = choices.below(10);
     match choice {
@@ -112,7 +112,7 @@ pub(crate) fn draw(random: &mut Random) -> Disk {
         2..4 => Disk::Slow { draw, each_ns: ms(random, 2_000), for_ns: ms(random, 8_000) },
         _ => Disk::Full { draw, for_ns: ms(random, 8_000) },
     };
-    // In the place of another, so that what is drawn next stays as it is, too.
+    // In place of another fault, so that the next draws stay the same, too.
     if (4..6).contains(&choice) {
         let age_ns = 500_000_000 + choices.below(9_500) as u64 * 1_000_000;
         let is_all = choices.below(4) == 0;
@@ -124,9 +124,9 @@ pub(crate) fn draw(random: &mut Random) -> Disk {
 /// A change of a run that is not on the disk yet.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// How far it is.
+    /// Its state.
     State(RunId, RunState),
-    /// How it ended.
+    /// Its end.
     End(RunId, RunEnd),
 }
 
@@ -138,10 +138,10 @@ impl Change {
     }
 }
 
-/// The coordinator's disk, and what waits for it.
+/// The coordinator's disk, and the changes and messages that wait for it.
 #[derive(Debug, Default)]
 pub struct Behind {
-    /// What each change takes.
+    /// The time of each change.
     pub each_ns: u64,
     /// Nothing can be saved.
     pub is_full: bool,
@@ -150,7 +150,7 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// What was not saved is lost with the process.
+    /// Unsaved changes are lost with the process.
     pub fn crash(&mut self) {
         self.changes.clear();
         self.held.clear();
@@ -161,7 +161,7 @@ impl Behind {
         self.changes.iter().any(|(_, change)| change.run() == run)
     }
 
-    /// Keeps a message that follows from what is not saved.
+    /// Holds a message back that depends on an unsaved change.
     pub fn hold(&mut self, link: LinkId, message: ToHost) -> Option<ToHost> {
         let run = match &message {
             ToHost::StartRun { run, .. }
@@ -237,7 +237,7 @@ impl World {
         self.disturb();
     }
 
-    /// One of those that have something on their disks, if there are any.
+    /// A process with records on its disk, if there is any.
     fn draw_with_records(&self, draw: u64) -> Option<ProcessIndex> {
         let has_records = |index: &ProcessIndex| {
             self.is_up(*index) && self.processes[*index as usize].store.has_records(self.now)
@@ -257,7 +257,7 @@ impl World {
         }
     }
 
-    /// The host at a place crashes, and starts again on the copy of its disk. One that is not up meanwhile keeps its disk.
+    /// The host at a place crashes, and starts again on the copy of its disk. A host that is not up keeps its disk.
     pub(crate) fn roll_back_host(&mut self, place: usize, back_ns: u64) {
         let at_place = self.alive().find(|(index, process)| process.place == place && self.is_up(*index));
         let Some((process, _)) = at_place else { return };
@@ -287,7 +287,7 @@ impl World {
         (store.each_ns, store.is_full) = (0, false);
     }
 
-    /// Mostly suspends a run, since few changes are saved while nobody asks for one.
+    /// Mostly suspends a run, since otherwise few changes are saved.
     fn save_something(&mut self, draw: u64, for_ns: u64) {
         if (draw >> 32).is_multiple_of(4) {
             return;
@@ -324,7 +324,7 @@ impl World {
         }
     }
 
-    /// What has had its time is on the disk, and what followed from it is sent.
+    /// Completes due saves, and sends the messages that waited for them.
     pub(crate) fn catch_up(&mut self) {
         while !self.server.behind.is_full
             && self.server.behind.changes.front().is_some_and(|(due, _)| *due <= self.now)
@@ -339,14 +339,14 @@ impl World {
         }
     }
 
-    /// Sends a message of the machine's, unless it follows from what is not saved.
+    /// Sends a message of the machine, unless it depends on an unsaved change.
     pub(crate) fn send_down_if_saved(&mut self, link: LinkId, message: ToHost) {
         if let Some(message) = self.server.behind.hold(link, message) {
             self.send_down(link, message);
         }
     }
 
-    /// The coordinator's disk is as it should be.
+    /// The coordinator's disk works again.
     pub(crate) fn mend_disk(&mut self) {
         let behind = &mut self.server.behind;
         (behind.each_ns, behind.is_full) = (0, false);

@@ -1,4 +1,4 @@
-//! Runs that end because of something that a host says: a limit was met, or a job failed beyond catching.
+//! Runs that end because of a host's report: a limit was met, or a job failed beyond catching.
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::{JobFailure, Random, RunEnd, RunId, Time};
@@ -13,14 +13,14 @@ pub struct End {
     draw: u64,
     run: RunId,
     is_limit: bool,
-    /// The host's link breaks just before, so that it cannot say so at once.
+    /// Whether the host's link breaks just before, so that it cannot report the end at once.
     is_cut: bool,
 }
 
 /// Time after which the coordinator notices that such a link is broken.
 const NOTICED_NS: u64 = 50_000_000;
 
-/// What hosts have said of runs that must end of it.
+/// Reports of hosts that end runs.
 #[derive(Debug, Default)]
 pub struct Said {
     limits: Vec<RunId>,
@@ -28,7 +28,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// Whether a run may end so, for all that hosts have said.
+    /// Whether a run may end in this way, given the hosts' reports.
     pub fn allows(&self, run: RunId, end: &RunEnd) -> bool {
         match end {
             RunEnd::Limit(_) => self.limits.contains(&run),
@@ -59,7 +59,7 @@ impl World {
         }
         self.upset(index);
         let state = &mut self.processes[index as usize];
-        // Nothing of it is computed here any more.
+        // The run is not computed here any more.
         state.runtime.halt(self.now, fault.run);
         let is_reachable = state.host.is_connected();
         let notice = if fault.is_limit {

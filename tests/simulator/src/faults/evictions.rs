@@ -1,4 +1,4 @@
-//! Hosts that have no memory for what they stole: they drop it where it stands, and hand it back.
+//! Hosts that have no memory for stolen jobs: they drop them as they are, and hand them back.
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::{JobNumber, JobTag, ROOT_KIND, Random, RunId};
@@ -11,7 +11,7 @@ use crate::world::World;
 #[derive(Debug, Clone)]
 pub struct Eviction {
     draw: u64,
-    /// Of all that it holds, in percent.
+    /// The evicted part of the jobs that it holds, in percent.
     percent: usize,
 }
 
@@ -28,7 +28,7 @@ impl World {
             .flat_map(|(run, portion)| stolen(portion).map(|held| (*run, held)))
             .filter(|_| random.below(100) < eviction.percent)
             .collect();
-        // Whatever is below an evicted job is aborted with it, on whichever host, and loses what it was at.
+        // Jobs below an evicted job are aborted with it, on any host, and lose their present work.
         let tags: Vec<(RunId, JobTag)> = (evicted.iter())
             .filter_map(|(run, held)| {
                 let portion = &state.runtime.portions[run];
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// How many jobs have begun that are below another, and that one: as workers of the usual speed.
+    /// The number of begun jobs at or below a job, counted as workers of the usual speed.
     fn begun_below(&self, run: RunId, tag: JobTag) -> u64 {
         let of_process = |process: &Process| {
             let tasks =

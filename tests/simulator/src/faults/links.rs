@@ -1,14 +1,14 @@
-//! Links that are reset: what is on them is lost, and each end notices in its own time.
+//! Links that are reset: messages on them are lost, and each end notices in its own time.
 
 use sateen_protocol::{Random, Time};
 
 use crate::event::{Event, ProcessIndex};
 use crate::world::World;
 
-/// Both ends have noticed after so long, by their own pings.
+/// Maximum time until both ends have noticed, by their own pings.
 const NOTICED_MS_MAX: usize = 10_000;
 
-/// The host dials again when it has noticed, which takes it up to 0.2 s more.
+/// Maximum time until the host notices; it then dials again, which takes up to 0.2 s more.
 const BLIP_MS_MAX: usize = 4_500;
 const BLIP_SHORT_MS_MAX: usize = 50;
 
@@ -17,9 +17,9 @@ const BLIP_SHORT_MS_MAX: usize = 50;
 pub struct Reset {
     /// Draws the host.
     draw: u64,
-    /// When the host notices.
+    /// Time until the host notices.
     host_ns: u64,
-    /// When the coordinator does.
+    /// Time until the coordinator notices.
     coordinator_ns: u64,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn draw(random: &mut Random) -> Reset {
         _ => random.below(NOTICED_MS_MAX) as u64 * 1_000_000,
     };
     let draw = random.next_u64();
-    // At least one end is told at once: otherwise it is a partition.
+    // At least one end notices at once: otherwise it is a partition.
     let (at_once, later) = (soon(random) / 10, soon(random));
     match random.below(2) {
         0 => Reset { draw, host_ns: at_once, coordinator_ns: later },
@@ -38,7 +38,7 @@ pub(crate) fn draw(random: &mut Random) -> Reset {
     }
 }
 
-/// A link that is away for less than 5 s: half of these are over before anybody is given up.
+/// A link that is away for less than 5 s: half of these end before any host is given up.
 pub(crate) fn draw_blip(random: &mut Random) -> Reset {
     let away_ms = match random.below(2) {
         0 => random.below(BLIP_SHORT_MS_MAX),

@@ -1,5 +1,5 @@
-//! What can be done to a grid: what crashes, freezes and is cut off here, each other family in a file of
-//! its own.
+//! Faults of a grid: crashes, freezes and partitions are here, each other family in its own
+//! file.
 
 pub mod ability;
 pub mod bandwidth;
@@ -26,24 +26,24 @@ use crate::process::STORE_FLUSH_NS;
 use crate::tree::NodeIndex;
 use crate::world::World;
 
-/// What lasts so long is longer than anything that hosts or the coordinator wait for.
+/// Longer than any wait of hosts or the coordinator.
 const LONG: Duration = Duration::from_secs(60);
-/// Both ends give a link up on which nothing has passed for so long.
+/// Maximum time without messages before both ends give a link up.
 const STALL_MAX_NS: u64 = 10_000_000_000;
 
 impl World {
-    /// Something is not as it should be.
+    /// Records a disturbance.
     pub fn disturb(&mut self) {
         self.disturbed_at = self.now;
         self.shaken_workers += self.alive().map(|(_, process)| process.plan.workers as u64).sum::<u64>();
     }
 
-    /// The workers of a process may lose what they are at.
+    /// The workers of a process may lose their present work.
     pub(crate) fn upset(&mut self, process: ProcessIndex) {
         self.upset_workers += self.processes[process as usize].plan.workers_by_speed();
     }
 
-    /// Those of all may.
+    /// The workers of all processes may.
     pub(crate) fn upset_all(&mut self) {
         self.upset_workers += self.alive().map(|(_, process)| process.plan.workers_by_speed()).sum::<u64>();
     }
@@ -51,7 +51,7 @@ impl World {
     /// The coordinator has given a host up, or it left.
     pub(crate) fn note_gone(&mut self, host: HostId) {
         self.ids_gone += 1;
-        // One that has ended was counted then.
+        // A process that has ended was counted then.
         if let Some(process) = self.directory.get(host) {
             self.upset(process);
             let state = &mut self.processes[process as usize];
@@ -67,7 +67,7 @@ impl World {
         (state.gone_since, state.unheard_since) = (None, None);
     }
 
-    /// What a host has done of which nobody may have heard, if there is any: it stops, or knows that it was given up.
+    /// Counts a host's possibly unreported work, if any, as it stops or learns that it was given up.
     fn count_away(&mut self, process: ProcessIndex) {
         let state = &mut self.processes[process as usize];
         if let Some(since) = state.gone_since.or(state.unheard_since) {
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// A host is back: what it is at, and others have begun again meanwhile, is done twice.
+    /// A host is back: its present work that others have begun again meanwhile is done twice.
     pub(crate) fn note_begun_elsewhere(&mut self, process: ProcessIndex) {
         for (run, portion) in &self.processes[process as usize].runtime.portions {
             let others = self.alive().filter(|(index, _)| *index != process);
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// Kills a host's process. Silently: the machine lost power, and nobody closes its links.
+    /// Kills a host's process. If silently, the machine lost power, and its links are not closed.
     pub fn kill(&mut self, process: ProcessIndex, is_silent: bool) {
         let state = &mut self.processes[process as usize];
         if !state.is_alive {
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    /// Stops a process; time passes it by.
+    /// Stops a process, while time continues.
     pub fn freeze(&mut self, process: ProcessIndex) {
         if self.is_up(process) {
             self.sometimes.hit("a host froze");
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// It goes on, with all that has come meanwhile.
+    /// Continues it, with all events that have arrived meanwhile.
     pub fn thaw(&mut self, process: ProcessIndex) {
         let state = &mut self.processes[process as usize];
         let Some(waiting) = state.frozen.take() else { return };
@@ -160,7 +160,7 @@ impl World {
         state.runtime.thaw(self.now);
         let now = self.now;
         (state.gone_since.iter_mut()).chain(&mut state.unheard_since).for_each(|since| *since = now);
-        // What peers have sent meanwhile is read, however old it is.
+        // Messages that peers have sent meanwhile are read, however old they are.
         for event in waiting {
             if self.processes[process as usize].is_alive {
                 self.happen(event);
@@ -202,7 +202,7 @@ impl World {
         self.disturb();
     }
 
-    /// Starts the coordinator again on what it saved.
+    /// Starts the coordinator again on its saved state.
     pub fn restart_coordinator(&mut self) {
         if self.server.machine.is_none() {
             self.server.start(self.now);
@@ -211,12 +211,12 @@ impl World {
         }
     }
 
-    /// Cuts the net in two.
+    /// Cuts the network in two.
     pub fn cut(&mut self, number: u32, here: &[Node], there: &[Node]) {
         self.divide_by(number, here, there, false);
     }
 
-    /// Stops all that goes from here to there, and, unless it is one way, back.
+    /// Stops all messages from here to there, and, unless it is one way, back.
     pub fn divide_by(&mut self, number: u32, here: &[Node], there: &[Node], is_one_way: bool) {
         let (here, there) = (here.iter().copied().collect(), there.iter().copied().collect());
         let partition = Partition { here, there, is_one_way, since: self.now };
@@ -224,7 +224,7 @@ impl World {
         self.disturb();
     }
 
-    /// Heals a partition; what waited for that goes out.
+    /// Heals a partition; waiting messages are sent.
     pub fn heal(&mut self, number: u32) {
         let Some(partition) = self.network.partitions.remove(&number) else { return };
         if self.now.since(partition.since) >= LONG {
@@ -292,14 +292,14 @@ impl World {
         }
     }
 
-    /// Resumes a run. Who is told that this was not possible, or not saved, tries again soon.
+    /// Resumes a run. If this was not possible, or not saved, it is tried again soon.
     fn resume(&mut self, run: RunId) {
         let now = self.now;
         if self.server.runs.get(&run).is_none_or(|stored| stored.end.is_some()) {
             return;
         }
         let is_resumed = self.with_coordinator(|machine| {
-            // Somebody else may have resumed it; what is refused otherwise is tried again.
+            // It may have been resumed already; other refusals are tried again.
             let _ = machine.resume(now, run);
             let state = machine.run(run).map(|view| view.state());
             !matches!(state, Some(RunState::Suspended | RunState::Suspending))

@@ -1,11 +1,11 @@
-//! Hosts that pause, as their owners want them to, and take work again.
+//! Hosts that pause, as requested by their owners, and take work again.
 
 use sateen_protocol::{Random, Time};
 
 use crate::event::{Event, ProcessIndex, Undo};
 use crate::world::World;
 
-/// A host that is stopped is asked again after so long.
+/// Time after which a stopped host is asked again.
 const AGAIN_NS: u64 = 200_000_000;
 
 /// A host takes no work for a while.

@@ -1,4 +1,4 @@
-//! Hosts that have no time for jobs for a while, although they take part: what they have, they finish.
+//! Hosts that take no jobs for a while, although they take part: they finish the jobs that they have.
 
 use sateen_protocol::{Random, Time};
 
@@ -12,7 +12,7 @@ pub struct Rest {
     for_ns: u64,
 }
 
-/// Long enough, mostly, for objects to be forgotten that no job mentions.
+/// Mostly long enough for objects to be forgotten that no job mentions.
 pub(crate) fn draw(random: &mut Random) -> Rest {
     let for_ns = (6_000 + random.below(10_000) as u64) * 1_000_000;
     Rest { draw: random.next_u64(), for_ns }

@@ -1,4 +1,4 @@
-//! Paths: one direction dead, a direct path dead while the relay works, messages that come twice.
+//! Paths: one direction dead, a direct path dead while the relay works, messages that arrive twice.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::event::{Event, ProcessIndex, Undo};
 use crate::network::{Node, Weather};
 use crate::world::World;
 
-/// A host's driver sends by the relay when nothing has come over a direct link for so long.
+/// Time without messages over a direct link after which a host's driver uses the relay.
 const FALLBACK_NS: u64 = 1_000_000_000;
 
-/// Some nodes' messages do not reach others, whose messages reach them.
+/// Messages pass in one direction only between some nodes and others.
 #[derive(Debug, Clone)]
 pub struct OneWay {
     draw: u64,
@@ -19,7 +19,7 @@ pub struct OneWay {
     number: u32,
 }
 
-/// Some hosts' direct links to others are dead, and the relay is not.
+/// Direct links between some hosts and others are dead, and the relay works.
 #[derive(Debug, Clone)]
 pub struct DeadPath {
     draw: u64,
@@ -27,7 +27,7 @@ pub struct DeadPath {
     number: u32,
 }
 
-/// Hosts on both sides of a dead path, and since when it is dead.
+/// Hosts on both sides of a dead path, and the time when it died.
 #[derive(Debug)]
 pub struct Dead {
     here: BTreeSet<ProcessIndex>,
@@ -79,7 +79,7 @@ impl World {
 }
 
 impl Dead {
-    /// Between two whose drivers have noticed already.
+    /// A dead path between two hosts whose drivers have noticed already.
     pub fn noticed(one: ProcessIndex, other: ProcessIndex) -> Self {
         Self { here: BTreeSet::from([one]), there: BTreeSet::from([other]), since: Time(0) }
     }

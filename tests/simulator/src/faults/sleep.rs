@@ -13,12 +13,12 @@ const SLEEP_S: (u64, u64) = (20, 300);
 pub struct Sleep {
     draw: u64,
     for_ns: u64,
-    /// Some nodes are cut off from others instead, under this number.
+    /// The number of the partition, if some nodes are cut off from others instead.
     cut: Option<u32>,
 }
 
 impl Sleep {
-    /// How long it takes until what follows from it is over.
+    /// The time until its consequences are over.
     pub fn takes_ns(&self) -> u64 {
         self.for_ns + 1_000_000_000
     }
@@ -60,22 +60,22 @@ impl Default for Clock {
 const MILLION: u64 = 1_000_000;
 
 impl Clock {
-    /// One that goes wrong by up to so many parts of a million.
+    /// Draws a clock with a drift of up to `off_ppm_max` parts per million.
     pub fn drawn(random: &mut Random, off_ppm_max: u64) -> Self {
         Self { rate_ppm: MILLION - off_ppm_max + random.below(2 * off_ppm_max as usize + 1) as u64 }
     }
 
-    /// Whether it goes wrong by a hundredth at least.
+    /// Whether its drift is at least a hundredth.
     pub fn is_off(&self) -> bool {
         self.rate_ppm.abs_diff(MILLION) >= MILLION / 100
     }
 
-    /// What it shows now.
+    /// The time that it shows now.
     pub fn read(&self, now: Time) -> Time {
         Time((u128::from(now.0) * u128::from(self.rate_ppm) / u128::from(MILLION)) as u64)
     }
 
-    /// The first moment in which it shows this.
+    /// The first moment at which it shows `shown`.
     pub fn when(&self, shown: Time) -> Time {
         if shown == Time::NEVER {
             return shown;
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_shows_at_least_what_it_was_waited_for() {
+    fn a_clock_shows_at_least_the_awaited_time() {
         let mut random = Random::new(1);
         for _ in 0..1000 {
             let clock = Clock::drawn(&mut random, 50_000);

@@ -1,5 +1,5 @@
-//! A coordinator that stalls: what comes meanwhile waits, and arrives all at once. Hosts that hear nothing from it
-//! hang up.
+//! A coordinator that stalls: messages wait meanwhile, and arrive all at once. Hosts that hear nothing from it
+//! close their links.
 
 use std::collections::VecDeque;
 
@@ -14,16 +14,16 @@ use crate::world::World;
 
 /// The longest stall.
 const STALL_MS_MAX: usize = 10_000;
-/// The coordinator's driver takes a turn that is so late for a stall.
+/// Delay of a turn after which the coordinator's driver notices a stall.
 const NOTICED_NS: u64 = 1_000_000_000;
-/// A host that was stopped hears what has come meanwhile before it calls the coordinator silent.
+/// A host that was stopped processes waiting messages for this time before it considers the coordinator silent.
 const HEARS_AGAIN_NS: u64 = 500_000_000;
 
 /// The coordinator stalls.
 #[derive(Debug, Clone)]
 pub struct Stall {
     for_ns: u64,
-    /// The whole process, the relay included; otherwise only the machine waits, for a disk say.
+    /// Whether the whole process stalls, the relay included; otherwise only the machine waits, for example for a disk.
     is_whole: bool,
 }
 
@@ -33,10 +33,10 @@ pub(crate) fn draw(random: &mut Random) -> Stall {
     Stall { for_ns, is_whole: random.below(2) == 0 }
 }
 
-/// What waits for a coordinator that stalls.
+/// Events that wait for a stalled coordinator.
 #[derive(Debug, Default)]
 pub struct Waiting {
-    /// Relaying as well, and all else that the process does.
+    /// Whether the whole process stalls, the relay included.
     pub is_whole: bool,
     since: Time,
     events: VecDeque<Event>,
@@ -54,7 +54,7 @@ impl World {
         self.disturb();
     }
 
-    /// Keeps the event if it needs a coordinator that stalls.
+    /// Holds the event back if it needs a coordinator that stalls.
     pub(crate) fn wait_for_coordinator(&mut self, event: Event) -> Option<Event> {
         let Some(waiting) = &mut self.server.waiting else { return Some(event) };
         let needs_machine = match &event {
@@ -73,7 +73,7 @@ impl World {
         None
     }
 
-    /// It crashes: what was sent to it is lost, and what is not a message finds it gone.
+    /// It crashes: messages to it are lost, and other events have no effect.
     pub(crate) fn drop_waiting(&mut self) {
         let Some(waiting) = self.server.waiting.take() else { return };
         for event in waiting.events {
@@ -83,7 +83,7 @@ impl World {
         }
     }
 
-    /// It goes on. Its driver notices that it was held up, and reads what has come before it looks at the clock.
+    /// It continues. Its driver notices the stall, and reads waiting messages before it looks at the clock.
     pub(crate) fn unstall_coordinator(&mut self) {
         let Some(waiting) = self.server.waiting.take() else { return };
         let (now, took) = (self.now, self.now.since(waiting.since));

@@ -1,5 +1,5 @@
-//! Hosts of another version of the protocol: told so, they try again, and do no harm. Strangers only knock;
-//! neighbours are hosts as all others, of the version before or after, and are updated after a while.
+//! Hosts of another version of the protocol: they are told so, try again, and do no harm. Strangers only dial;
+//! neighbours are ordinary hosts of the version before or after, and are updated after a while.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,13 +14,13 @@ use crate::process::{HostPlan, REFUSED_REST_MAX_NS};
 use crate::schedule::Fault;
 use crate::world::World;
 
-/// How often such a host dials, and how long it waits.
+/// Maximum dials of such a host, and the pause after each.
 const DIALS_MAX: u32 = 20;
 const WAIT_NS: u64 = 700_000_000;
-/// After so many of these, a neighbour is updated.
+/// Unit of the time after which a neighbour is updated.
 const UPDATED_NS: u64 = 400_000_000;
 
-/// A host of another version dials, again and again.
+/// A host of another version dials repeatedly.
 #[derive(Debug, Clone, Copy)]
 pub struct Stranger {
     version: u8,
@@ -43,7 +43,7 @@ pub(crate) fn draw(random: &mut Random) -> Fault {
     Fault::Neighbour(Neighbour { version, for_ns: u64::from(dials) * UPDATED_NS })
 }
 
-/// What a peer of this version makes of a message of version `by`.
+/// Decodes a message of version `by` as a peer of this version.
 fn read_of_version<M>(by: u8, message: &M) -> Result<Vec<M>, FrameError>
 where
     M: Serialize + DeserializeOwned,
@@ -66,7 +66,7 @@ impl World {
         if self.server.machine.is_none() || self.server.waiting.is_some() {
             return;
         }
-        // A process that never ran is at the other end: nothing sent to it matters.
+        // A process that never runs is at the other end: messages to it do not matter.
         let plan = HostPlan { site: 0, workers: 1, speed_percent: 100 };
         let process = self.add_ghost(plan);
         let link = self.network.open(process, self.now);
@@ -91,14 +91,14 @@ impl World {
         self.queue.push(Time(self.now.0 + neighbour.for_ns), Event::Undo(Undo::Update(process)));
     }
 
-    /// It speaks this version from its next link on.
+    /// The host uses this version from its next link on.
     pub(crate) fn update_host(&mut self, process: ProcessIndex) {
         let state = &mut self.processes[process as usize];
         state.was_updated |= state.version != PROTOCOL_VERSION;
         state.version = PROTOCOL_VERSION;
     }
 
-    /// Whether the coordinator understands what comes over a link; who is not understood is refused.
+    /// Whether the coordinator understands a message from a link; otherwise it refuses the host.
     pub(crate) fn is_understood(&mut self, link: LinkId, message: &ToCoordinator) -> bool {
         let version = self.network.link(link).version;
         if version == PROTOCOL_VERSION {
@@ -117,15 +117,15 @@ impl World {
         false
     }
 
-    /// Whether a host understands what comes over its link. One that does not hangs up, says what is to be updated,
-    /// and rests before it tries again.
+    /// Whether a host understands a message from its link. If not, it closes the link, reports what must be updated,
+    /// and pauses before it tries again.
     pub(crate) fn understands(&mut self, link: LinkId, message: &ToHost) -> bool {
         let state = self.network.link(link);
         let (version, process) = (state.version, state.process);
         if version == PROTOCOL_VERSION {
             return true;
         }
-        // To a host of the version after this one, the coordinator is of the version before.
+        // For a host of the next version, the coordinator is of the previous version.
         let seen = PROTOCOL_VERSION.wrapping_add(PROTOCOL_VERSION.wrapping_sub(version));
         let advice = match read_of_version(seen, message) {
             Ok(_) => None,

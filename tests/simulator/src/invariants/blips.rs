@@ -1,18 +1,18 @@
-//! A link that is away for less than 5 s costs little, as nobody has died: no host comes back as another, and as long as
-//! nobody is given up, no root is begun a second time and nothing is computed twice.
+//! A link that is away for less than 5 s costs little, as no host has died: no host returns under another id, and as
+//! long as no host is given up, no root is begun a second time and nothing is computed twice.
 //!
-//! A host whose link is away for more than a moment is given up, and others begin what it is at, which ends when it is back. So it may cost what this host computed while it was away, and since its last recordings
-//! before, with the job that each worker was at. Its root, if it had one, is begun once more elsewhere, and withdrawn:
-//! until then all that the others do may be what it does, too.
+//! A host whose link is away for more than a moment is given up, and others begin its work, until it is back. So it may
+//! cost what this host computed while it was away and since its last recordings, with each worker's present job. Its
+//! root, if it had one, is begun once more elsewhere, and withdrawn: until then, the others may do the same work.
 
 use sateen_protocol::{FaultTolerance, limits};
 
 use super::Calm;
 use crate::world::World;
 
-/// What a worker did that others do not know, beside what it does while it is away, in intervals of recording.
+/// A worker's unrecorded work before the link was away, in intervals of recording.
 const INTERVALS: u64 = 8;
-/// Time after its link is back until others have stopped what they began for it.
+/// Time after its link is back until others have stopped the jobs that they began for it.
 const STOPPED_NS: u64 = 500_000_000;
 
 pub fn check(world: &World, calm: &Calm) -> Option<String> {
@@ -20,7 +20,9 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         return None;
     }
     if world.sometimes.count("a host came back under a new id") > 0 {
-        return Some("a host came back as another, and its link was away for less than 5 s".to_owned());
+        return Some(
+            "a host returned under another id, although its link was away for less than 5 s".to_owned(),
+        );
     }
     world.server.runs.iter().find_map(|(run, stored)| {
         stored.end.as_ref()?;
@@ -37,7 +39,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let recording_ns = INTERVALS
             * (u64::from(stored.spec.record_every_ms) * 1_000_000 + limits::FLUSH.as_nanos() as u64);
         let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
-        // Below a root that was begun once more, the others do again what the first one does meanwhile.
+        // Below a root that was begun once more, the others repeat the first one's work meanwhile.
         let all: u64 = world.processes.iter().map(|process| process.plan.workers_by_speed()).sum();
         let may_ns: u64 = (world.blips.iter().filter(|_| given_up > 0))
             .map(|(workers, away_ns)| {
@@ -48,7 +50,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         (again_ns > may_ns).then(|| {
             let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
             format!(
-                "{again_ms:.1} ms of run {run} were computed again, and {may_ms:.1} ms may be: links were away, and \
+                "{again_ms:.1} ms of run {run} were computed again, and {may_ms:.1} ms are allowed: links were away, and \
                  {given_up} hosts were given up"
             )
         })

@@ -1,10 +1,10 @@
-//! Queues and tables keep to their limits.
+//! Queues and tables stay within their limits.
 
 use sateen_protocol::limits;
 
 use crate::world::World;
 
-/// So many messages and timers wait for each host at most. A stopped host's are not counted.
+/// Maximum messages and timers that wait for each host. Those of a stopped host are not counted.
 const EVENTS_PER_HOST_MAX: usize = 20_000;
 
 pub fn check(world: &World) -> Option<String> {

@@ -1,12 +1,12 @@
-//! Counts add up: what people are told was done is no more than what was done, whoever was lost, reborn or
+//! Counts add up: published counts never exceed the work that was done, even if hosts were lost, reborn or
 //! asked twice.
 //!
-//! It may be less: what a host did just before it went is told by nobody.
+//! They may be less: work that a host did just before it went is not reported.
 //!
-//! Whenever somebody looks, the numbers of a host's row agree with one another, and a run's are their sums.
+//! At every moment, the numbers of a host's row agree with one another, and a run's are their sums.
 //!
-//! And all jobs are accounted for: whatever was spawned was executed, in place or elsewhere, or aborted; by what really
-//! happened, and, where nothing is disturbed, by what people are told of it, which is the same.
+//! And all jobs are accounted for: every spawned job was executed, in place or elsewhere, or aborted. This holds for
+//! the real counts, and, without disturbances, for the published counts, which are the same.
 
 use sateen_protocol::{Counts, Jobs, RunEnd, RunId};
 
@@ -18,8 +18,8 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
     told(world, calm).or_else(|| world.server.runs.keys().find_map(|run| account(world, calm, *run)))
 }
 
-/// Each instance of a job begins once: with a spawn, as which a root that is begun counts, or as a job that comes back to be
-/// run here. Each ends at most once; where nothing is disturbed, exactly once for each spawn, as then nothing that came back
+/// Each instance of a job begins once: with a spawn (a begun root counts as one), or as a job that returns to be
+/// run here. Each ends at most once; without disturbances, exactly once for each spawn, as then no returned job
 /// had begun elsewhere.
 fn account(world: &World, calm: &Calm, run: RunId) -> Option<String> {
     let (mut jobs, mut tally) = (Jobs::default(), Tally::default());
@@ -35,7 +35,7 @@ fn account(world: &World, calm: &Calm, run: RunId) -> Option<String> {
     if ended > begun {
         return Some(format!("{ended} jobs of run {run} ended, and {begun} began: {jobs:?}, {tally:?}"));
     }
-    // One of two equal jobs may be given the other's result.
+    // One of two equal jobs may receive the other's result.
     if !calm.is_undisturbed || !is_finished || world.trees.get(&run)?.has_twins() {
         return None;
     }
@@ -46,17 +46,17 @@ fn account(world: &World, calm: &Calm, run: RunId) -> Option<String> {
         .then(|| format!("{begun} jobs of run {run} began, and only {ended} ended: {jobs:?}, {tally:?}"))
 }
 
-/// What people are told when that is final: what really was, and of an undisturbed run all of that.
+/// Compares final published counts with the real ones; those of an undisturbed run must be complete.
 fn told(world: &World, calm: &Calm) -> Option<String> {
     world.server.runs.iter().find_map(|(run, stored)| {
         stored.end.as_ref()?;
         let Some((told, is_complete)) = &stored.counted else {
-            // A coordinator that was started again meanwhile hears no last counts.
+            // A coordinator that was restarted meanwhile receives no last counts.
             let is_missed = world.server.starts == 1;
-            return is_missed.then(|| format!("what hosts counted of run {run} has not become final"));
+            return is_missed.then(|| format!("the hosts' counts of run {run} have not become final"));
         };
         if calm.is_undisturbed && !is_complete {
-            return Some(format!("hosts have not told their last counts of run {run}, undisturbed"));
+            return Some(format!("hosts have not reported their last counts of run {run}, undisturbed"));
         }
         let mut really = Counts { work_ns: world.executed_ns(*run), ..Counts::default() };
         for process in &world.processes {
@@ -76,12 +76,13 @@ fn told(world: &World, calm: &Calm) -> Option<String> {
     })
 }
 
-/// What each host tells of the jobs that it held, and of its steal requests; and what people are told of all of them.
+/// Checks each host's counts of the jobs that it held, and of its steal requests; and the published counts of all
+/// hosts.
 pub fn audit(world: &World) -> Option<String> {
     of_hosts(world).or_else(|| of_people(world))
 }
 
-/// The numbers of a host's row agree with one another, and a run's are the sums of its rows'.
+/// Checks that the numbers of a host's row agree with one another, and that a run's are the sums of its rows.
 fn of_people(world: &World) -> Option<String> {
     world.server.machine.iter().flat_map(|machine| machine.runs()).find_map(|view| {
         let mut sum = Counts::default();
@@ -99,10 +100,7 @@ fn of_people(world: &World) -> Option<String> {
                 ("ns done again", row.redone_work_ns, "ns done", row.work_ns),
             ];
             if let Some((what, is, of, most)) = pairs.into_iter().find(|(_, is, _, most)| is > most) {
-                return Some(format!(
-                    "of run {}, host {host} tells of {is} {what} and {most} {of}",
-                    view.run
-                ));
+                return Some(format!("of run {}, host {host} reports {is} {what} and {most} {of}", view.run));
             }
         }
         (sum != view.counts()).then(|| {

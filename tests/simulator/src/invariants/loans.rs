@@ -1,4 +1,4 @@
-//! No loan is lost for ever: whatever a guest waits for is being run, or on its way, somewhere.
+//! No loan is lost for ever: every job that a guest waits for is being run, or in transit, somewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use sateen_protocol::{JobKey, RunId, limits};
 
 use crate::world::World;
 
-/// Chance at which the law may be wrong: one in a billion.
+/// Probability of a false alarm of this law: one in a billion.
 const WRONG_MAX: f64 = 1e-9;
 /// Maximum attempts that are waited for, however many messages are lost.
 const ATTEMPTS_MAX: u32 = 1_000;
@@ -17,7 +17,7 @@ pub fn check(world: &mut World) -> Option<String> {
     let mut away = Vec::new();
     for (index, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
-            // A host that is stopped notices nothing.
+            // A stopped host notices nothing.
             let is_up = process.frozen.is_none();
             running.entry(*run).or_default().extend(portion.tasks.values().map(|task| task.spec.key));
             let waits = portion.away.iter().filter(|_| is_up);
@@ -25,7 +25,7 @@ pub fn check(world: &mut World) -> Option<String> {
         }
     }
     let now = world.now;
-    // What is on its way in chunks may take long, and what waits for its turn longer.
+    // Jobs in transit in chunks may take long, and those that wait for their turn longer.
     if world.network.pipes.is_jammed() {
         world.jammed_at = now;
     }
@@ -41,7 +41,7 @@ pub fn check(world: &mut World) -> Option<String> {
         .collect();
     world.suspects = suspects;
     // Silence must be noticed, the coordinator settle, and three reconciliations take place. While messages are
-    // lost, more are needed before three have got through.
+    // lost, more are needed before three get through.
     let attempts = attempts_for_three(world.network.weather.loss_per_million);
     let patience = limits::SILENCE_MAX + limits::FIND_TIMEOUT + attempts * limits::RECONCILE;
     let patience = patience + Duration::from_nanos(4 * world.network.pipes.buffer_ns());
@@ -51,7 +51,7 @@ pub fn check(world: &mut World) -> Option<String> {
     Some(format!("host {index} waits for job {} of run {run}, and nobody runs it", number.0))
 }
 
-/// Number of reconciliations of which at least three succeed, all but surely. Each is a question and its answer.
+/// Number of reconciliations of which at least three almost surely succeed. Each is a question and its answer.
 fn attempts_for_three(loss_per_million: u32) -> u32 {
     const WANTED: usize = 3;
     let arrives = 1.0 - f64::from(loss_per_million) / 1e6;
@@ -59,7 +59,7 @@ fn attempts_for_three(loss_per_million: u32) -> u32 {
     if loss_per_million == 0 {
         return WANTED as u32;
     }
-    // The chance that none, one or two have succeeded so far.
+    // The probability that none, one or two have succeeded so far.
     let mut chances = [0.0; WANTED];
     chances[0] = 1.0;
     let mut attempts = 0;

@@ -1,25 +1,25 @@
-//! What the machines keep is bounded by what there is, and what is over leaves nothing behind.
+//! The machines' state is bounded by what exists, and finished runs leave nothing behind.
 
 use sateen_protocol::limits;
 
 use crate::world::World;
 
-/// Requests to other sites that a host has under way beside those within its site, for each run.
+/// Outstanding requests of a host to other sites, in addition to those within its site, for each run.
 const WIDE_STEALS_MAX: usize = 1;
-/// Entries that wait for company: what comes in that time, and more while the link is down.
+/// Entries that wait to be sent together: those that arrive in that time, and more while the link is down.
 const OUTBOX_MAX: usize = 4096;
-/// What is not in the table any more is swept when entries are sent.
+/// Entries that are not in the table any more: they are swept when entries are sent.
 const UNSWEPT_MAX: usize = 4096;
-/// Hosts that went just now and whose entries wait still.
+/// Hosts that have just departed and whose entries still wait.
 const GONE_MAX: usize = 8;
 /// Shared objects that a root makes.
 const OBJECTS_PER_ROOT_MAX: usize = 2;
-/// Departures that a host has not answered: those of the time after which it is given up.
+/// Departures that a host has not answered, in the time before it is given up.
 const OWED_PER_HOST_MAX: usize = 64;
 /// Claims of a run: each loss of its root adds one.
 const CLAIMS_PER_RUN_MAX: usize = 64;
 
-/// At every moment.
+/// Checks the bounds that hold at every moment.
 pub fn check(world: &World) -> Option<String> {
     // Each host may have been given up under several ids.
     let gone = world.ids_gone + GONE_MAX;
@@ -45,14 +45,14 @@ pub fn check(world: &World) -> Option<String> {
             ("outbox_hosts", sizes.outbox_hosts, runs * sizes.peers),
             ("owner_outbox", sizes.owner_outbox, runs * OUTBOX_MAX),
             ("repeats", sizes.repeats, repeats),
-            // All that it knew, each time that it went itself.
+            // All hosts that it knew, each time that it went itself.
             ("given_up", sizes.given_up, 2 * (gone + world.processes.len())),
             ("outgoing parcels", sizes.outgoing.0, parcels),
             ("bytes of outgoing parcels", sizes.outgoing.1, outgoing + limits::PARCEL_BYTES_MAX),
             ("incoming parcels", sizes.incoming.0, parcels),
             ("bytes of incoming parcels", sizes.incoming.1, incoming + limits::PARCEL_BYTES_MAX),
             ("bytes of replicas", sizes.replicas.1 as usize, runs * limits::SHARED_BYTES_MAX as usize),
-            // A host that comes back under another id has lost all that it knew.
+            // A host that returns under another id has lost all its knowledge.
             ("former_sharers", sizes.former_sharers, sizes.replicas.0 * (gone + world.processes.len())),
             ("logs_before", sizes.logs_before, objects),
             ("cut_off", sizes.cut_off, limits::CUT_OFF_HOSTS_MAX),
@@ -61,7 +61,7 @@ pub fn check(world: &World) -> Option<String> {
             ("waiting_texts", sizes.waiting_texts, limits::LOG_LINES_WAITING_MAX + 1),
         ];
         if let Some((what, has, most)) = bounds.into_iter().find(|(_, has, most)| has > most) {
-            return Some(format!("host {index} keeps {has} of {what}, and {most} are enough"));
+            return Some(format!("host {index} keeps {has} of {what}, and at most {most} are allowed"));
         }
     }
     let sizes = world.server.machine.as_ref().map(|machine| machine.sizes())?;
@@ -73,7 +73,7 @@ pub fn check(world: &World) -> Option<String> {
         ("claims", sizes.claims, sizes.runs * CLAIMS_PER_RUN_MAX),
         ("searches", sizes.searches, limits::SEARCHES_WAITING_MAX),
         ("subscribers", sizes.subscribers, sizes.runs * limits::SUBSCRIBED_JOBS_MAX),
-        // Who has just gone is forgotten a part at a time.
+        // A host that has just departed is forgotten gradually.
         ("readiness", sizes.readiness, sizes.runs * (sizes.hosts + GONE_MAX)),
         ("unsaved", sizes.unsaved, sizes.runs * (sizes.hosts + GONE_MAX) * OUTBOX_MAX),
         ("slices", sizes.slices, (sizes.runs + 4) * (sizes.hosts + GONE_MAX)),
@@ -83,7 +83,7 @@ pub fn check(world: &World) -> Option<String> {
         ("missing", sizes.missing, gone),
         ("rows", sizes.rows, (sizes.runs + sizes.over.0) * (sizes.hosts + gone)),
         ("runs that are over", sizes.over.0, world.server.runs.len()),
-        ("hosts that are to tell their last counts", sizes.over.1, sizes.over.0 * (sizes.hosts + gone)),
+        ("hosts that must report their last counts", sizes.over.1, sizes.over.0 * (sizes.hosts + gone)),
         ("incoming parcels", sizes.incoming.0, limits::PARCELS_WITH_PEER_MAX * (sizes.hosts + GONE_MAX)),
         (
             "bytes of incoming parcels",
@@ -92,10 +92,10 @@ pub fn check(world: &World) -> Option<String> {
         ),
     ];
     let (what, has, most) = bounds.into_iter().find(|(_, has, most)| has > most)?;
-    Some(format!("the coordinator keeps {has} of {what}, and {most} are enough"))
+    Some(format!("the coordinator keeps {has} of {what}, and at most {most} are allowed"))
 }
 
-/// All objects that there may ever have been: each root that was begun made some.
+/// Maximum objects ever created: each root that was begun made some.
 fn objects_created(world: &World) -> usize {
     let roots = world
         .processes
@@ -104,7 +104,7 @@ fn objects_created(world: &World) -> usize {
     OBJECTS_PER_ROOT_MAX * roots.sum::<usize>()
 }
 
-/// When all runs are over and the grid has come to rest.
+/// Checks the bounds that hold when all runs are over and the grid is idle.
 pub fn check_end(world: &World) -> Option<String> {
     let sizes = world.server.machine.as_ref().map(|machine| machine.sizes())?;
     let left = [
@@ -147,7 +147,7 @@ pub fn check_end(world: &World) -> Option<String> {
         if let Some((what, has)) = left.into_iter().find(|(_, has)| *has > 0) {
             return Some(format!("all is over, and host {index} keeps {has} of {what}"));
         }
-        // How long its peers take to answer, and nothing that waits.
+        // Its peers' answer times, and nothing that waits.
         let repeats = sizes.peers + 1;
         (sizes.repeats > repeats)
             .then(|| format!("all is over, and host {index} keeps {} of repeats", sizes.repeats))

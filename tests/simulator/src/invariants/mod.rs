@@ -1,4 +1,4 @@
-//! What must always hold, one law a file. Each returns what broke it.
+//! The laws, one per file. Each returns its violation, if any.
 
 mod answer;
 mod blips;
@@ -22,7 +22,7 @@ use sateen_protocol::limits;
 
 use crate::world::World;
 
-/// Checks what must hold at every moment.
+/// Checks the laws that must hold at every moment.
 pub fn audit(world: &mut World) {
     observe(world);
     let now = world.now;
@@ -56,7 +56,7 @@ fn observe(world: &mut World) {
     }
 }
 
-/// Checks what must hold when all runs are over and the grid has come to rest.
+/// Checks the laws that must hold when all runs are over and the grid is idle.
 pub fn check_end(world: &mut World, calm: &Calm) {
     let found = [
         liveness::check(world),
@@ -74,7 +74,7 @@ pub fn check_end(world: &mut World, calm: &Calm) {
     report(world, found.into_iter().flatten());
 }
 
-/// Whether all hosts are connected and know whom they are to know.
+/// Whether all hosts are connected and know the hosts that they should know.
 pub fn is_reconciled(world: &World) -> bool {
     reconciled::check(world).is_none()
 }
@@ -84,18 +84,18 @@ pub fn at_end(world: &World) -> Vec<String> {
     [liveness::check(world), answer::check(world), obedience::check(world)].into_iter().flatten().collect()
 }
 
-/// How calm a seed was: some laws hold only without some faults.
+/// The kinds of faults that a seed lacked: some laws hold only without them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Calm {
-    /// Nothing was disturbed, but for messages that came late.
+    /// Nothing was disturbed, except for late messages.
     pub is_undisturbed: bool,
-    /// Hosts crashed or left, one after the other with time between, and nothing else happened.
+    /// Hosts crashed or left, one after the other with time in between, and nothing else happened.
     pub only_departures: bool,
     /// Links were away for less than 5 s, and nothing else happened.
     pub only_blips: bool,
-    /// Nothing of what was recorded can have been lost: no disk or table was.
+    /// No recorded result can have been lost with a disk or table.
     pub records_survive: bool,
-    /// But messages were, or hosts stopped to take part in a run.
+    /// Messages were lost or late, or hosts stopped taking part in a run.
     pub records_are_late: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The machine keeps to its contract with the runtime: no result twice or for nobody, no wrong result,
+//! The machine obeys its contract with the runtime: no repeated, unwanted or wrong result,
 //! no job injected twice.
 
 use crate::world::World;

@@ -1,26 +1,26 @@
-//! What is computed again in a disturbed run is bounded: each worker of a host that ends, stops, pauses or is given up
-//! may lose what it did since the last recording, and what it was at. So does each job below one that a host evicts,
-//! on whichever host. So may all when the coordinator crashes, or a run is suspended. A host that was given up and does
-//! not know goes on meanwhile, and when it is back, with what another host has begun again: the first result counts, and
-//! until then both are at it.
+//! The work computed again in a disturbed run is bounded: each worker of a host that ends, stops, pauses or is given up
+//! may lose its work since the last recording, and its present job. So does each job below one that a host evicts, on
+//! any host. So may all workers when the coordinator crashes, or a run is suspended. A host that was given up without
+//! knowing it continues meanwhile, and when it is back, also jobs that another host has begun again: the first result
+//! counts, and until then both work on it.
 //!
-//! While messages are lost or late, or a host cannot go on with a run, what was recorded may not be known where it is
-//! looked for. There, all workers may lose as much each time that anything happens.
+//! While messages are lost or late, or a host cannot continue a run, recorded results may be unknown where they are
+//! looked up. Then all workers may lose as much at each disturbance.
 //!
-//! Where nothing but one departure happens, [`super::bounded_loss`] is stricter.
+//! If nothing but one departure happens, [`super::bounded_loss`] is stricter.
 
 use sateen_protocol::{FaultTolerance, limits};
 
 use super::Calm;
 use crate::world::World;
 
-/// What a worker may lose each time, in intervals of recording.
+/// A worker's maximum loss each time, in intervals of recording.
 const INTERVALS: u64 = 8;
-/// What its disturbances may cost, as a fault may be noticed by some before others.
+/// Factor on the cost of disturbances, as some hosts may notice a fault before others.
 const TIMES: u64 = 2;
 
 pub fn check(world: &World, calm: &Calm) -> Option<String> {
-    // Links that are away, and nothing else: `super::blips`.
+    // If links are away and nothing else happens, `super::blips` checks it.
     if !calm.records_survive || calm.only_blips {
         return None;
     }
@@ -36,7 +36,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let per_worker_ns = INTERVALS * (interval_ns + limits::FLUSH.as_nanos() as u64) + 3 * leaf_ns;
         let late = if calm.records_are_late { world.shaken_workers } else { 0 };
         let upset = world.upset_workers + late;
-        // What calls had done before their children that did not return is lost with them.
+        // The work of unfinished calls before their children is lost with them.
         let gone = world.processes.iter().filter(|process| !process.is_alive);
         let cut_short_ns: u64 = gone.map(|process| process.runtime.cut_short_ns(*run)).sum();
         let may_ns = TIMES * upset * per_worker_ns + cut_short_ns + world.away_ns;

@@ -1,5 +1,5 @@
-//! When faults have stopped, all hosts are connected, know whom they are to know, in a small grid all others,
-//! and have forgotten what is over.
+//! After the faults, all hosts are connected, know the hosts that they should know (in a small grid, all others),
+//! and have forgotten finished runs.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub fn check(world: &World) -> Option<String> {
         let known: BTreeSet<HostId> = process.host.peers().map(|info| info.id).collect();
         let circle: BTreeSet<HostId> = machine.circle(id).collect();
         if known != circle {
-            return Some(format!("host {index}, {id}, knows {known:?}, and is to know {circle:?}"));
+            return Some(format!("host {index}, {id}, knows {known:?}, and should know {circle:?}"));
         }
         if !known.is_subset(&listed) {
             return Some(format!("host {index}, {id}, knows {known:?}, and there are {listed:?}"));
@@ -29,7 +29,7 @@ pub fn check(world: &World) -> Option<String> {
             return Some(format!("host {index}, {id}, knows only {known:?}, and there are {listed:?}"));
         }
         if let Some(unlisted) = known.iter().find(|other| !machine.circle(**other).any(|known| known == id)) {
-            return Some(format!("{id} knows {unlisted}, which is not to know it"));
+            return Some(format!("{id} knows {unlisted}, which should not know it"));
         }
         let over = |run: &sateen_protocol::RunId| {
             world.server.runs.get(run).is_some_and(|stored| stored.end.is_some())
@@ -42,5 +42,5 @@ pub fn check(world: &World) -> Option<String> {
         }
     }
     (world.alive().count() != listed.len())
-        .then(|| format!("{} hosts are there, and the coordinator lists {listed:?}", world.alive().count()))
+        .then(|| format!("{} hosts are alive, and the coordinator lists {listed:?}", world.alive().count()))
 }

@@ -1,14 +1,14 @@
-//! When nothing is disturbed, every update that a running host made or has reaches all replicas of its object soon;
-//! and replicas with the same updates are the same, whatever happens.
+//! Without disturbances, every update that a running host made or has soon reaches all replicas of its object;
+//! and replicas with the same updates are always the same.
 //!
-//! After a partition of minutes two sides may both have forgotten updates that the other had not got; then one side's are
-//! given up, which its hosts say (`UpdatesLost`), and those are not expected any more.
+//! After a partition of minutes, both sides may have forgotten updates that the other lacks; then one side's updates
+//! are given up, which its hosts report (`UpdatesLost`), and they are not expected any more.
 //!
-//! A host that sleeps may have made updates that never left it. Nobody can have these until it wakes, which counts
-//! as a disturbance: from then on they are expected everywhere. And large updates travel as parcels, which wait their
-//! turn where many are on their way: what is missing may come later while there is such a parcel, and in the time that
-//! comparing takes after it. Some of it must come all the time, though: who makes updates faster than a link carries
-//! them is always behind, and never stands still.
+//! A sleeping host may have made updates that never left it. No other host can have these until it wakes, which counts
+//! as a disturbance: from then on they are expected everywhere. Large updates are sent as parcels, which wait their
+//! turn behind others: missing updates may come later while such a parcel is in transit, and in the time of a
+//! comparison after it. But some must arrive all the time: a replica whose host makes updates faster than its link
+//! carries them is always behind, but never stands still.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,11 +18,11 @@ use sateen_protocol::{RunId, Time, limits};
 use crate::event::ProcessIndex;
 use crate::world::World;
 
-/// So long after the last disturbance, updates must get through; and in so long.
+/// Time after the last disturbance from which updates must get through, and maximum time that they take.
 const CALM_NS: u64 = 4_000_000_000;
 const REACH_NS: u64 = 2_000_000_000;
 
-/// What some host had of an object at a moment: the most of each host's updates, and who had a replica.
+/// The updates of an object at a moment: the most that any host had of each writer, and the hosts with a replica.
 #[derive(Debug, Default)]
 pub struct Seen {
     most: BTreeMap<Writer, u64>,
@@ -32,12 +32,12 @@ pub struct Seen {
 /// All objects at a moment.
 type Moment = (Time, BTreeMap<(RunId, ObjectId), Seen>);
 
-/// What the law remembers.
+/// The law's memory.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// What hosts had lately.
+    /// The hosts' recent updates.
     seen: VecDeque<Moment>,
-    /// Replicas that lack something although such a parcel was on its way.
+    /// Replicas that lack updates although such a parcel was in transit.
     late: BTreeMap<(ProcessIndex, RunId, ObjectId), Late>,
 }
 
@@ -45,15 +45,15 @@ pub struct Watched {
 #[derive(Debug, Clone, Copy)]
 struct Late {
     of: Writer,
-    /// How many it has.
+    /// The number of updates that it has.
     has: u64,
-    /// Since when it has no more.
+    /// The time since it has received no more.
     since: Time,
-    /// When a parcel with updates was last on its way.
+    /// The last time when a parcel with updates was in transit.
     awaited: Time,
 }
 
-/// What broke the law.
+/// Returns a violation of the law.
 pub fn check(world: &mut World) -> Option<String> {
     let is_whole = world.network.partitions.is_empty() && !world.network.has_weather();
     let is_whole = is_whole && !world.network.has_half_open();
@@ -63,8 +63,8 @@ pub fn check(world: &mut World) -> Option<String> {
         world.replicas = Watched::default();
         return None;
     }
-    // Updates that are large wait for their turn among all else that is, and so do their announcements, which may wait in
-    // the queues of four links: of two to the relay, there and back.
+    // Large updates wait for their turn among other transfers, and so do their announcements, which may wait in
+    // the queues of four links: two to the relay, each there and back.
     let reach_ns = world.bulk_ns() + REACH_NS + 4 * world.network.pipes.buffer_ns();
     let mut found = None;
     if let Some((at, objects)) = world.replicas.seen.front()
@@ -94,7 +94,7 @@ pub fn check(world: &mut World) -> Option<String> {
                     if is_awaited && world.now.since(is.since) < limits::PARCEL_UNWANTED_MAX {
                         continue;
                     }
-                    found = Some(format!("host {index} has not all that {of} did to {object} of run {run}"));
+                    found = Some(format!("host {index} lacks updates of {of} to {object} of run {run}"));
                 }
             }
         }
@@ -104,7 +104,7 @@ pub fn check(world: &mut World) -> Option<String> {
     let mut objects: BTreeMap<(RunId, ObjectId), Seen> = BTreeMap::new();
     for (index, process) in world.alive().filter(|(_, process)| process.frozen.is_none()) {
         for (run, portion) in &process.runtime.portions {
-            // What it made counts although it may have forgotten the object since.
+            // Its updates count even if it has forgotten the object since.
             for ((creation, writer), count) in &portion.made {
                 let seen = objects.entry((*run, *creation)).or_default();
                 let most = seen.most.entry(*writer).or_default();
@@ -127,7 +127,7 @@ pub fn check(world: &mut World) -> Option<String> {
     found
 }
 
-/// Two replicas that count the same updates and are not the same.
+/// Finds two replicas that count the same updates and differ.
 pub fn check_content(world: &World) -> Option<String> {
     let mut known = BTreeMap::new();
     for (index, process) in world.alive() {
@@ -138,7 +138,7 @@ pub fn check_content(world: &World) -> Option<String> {
                     known.entry((*run, *creation, versions)).or_insert((index, (digest, value)));
                 if *known != (digest, value) {
                     return Some(format!(
-                        "hosts {other} and {index} have the same updates of {creation} of run {run} and other replicas"
+                        "hosts {other} and {index} have the same updates of {creation} of run {run} and different replicas"
                     ));
                 }
             }

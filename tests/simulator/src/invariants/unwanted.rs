@@ -1,6 +1,6 @@
-//! An abort reaches all that it should: where nobody was lost, nothing runs for long that nobody wants.
+//! An abort reaches all its jobs: if no host was lost, no unwanted job runs for long.
 //!
-//! After a crash there are orphans, which go on although nobody may ever ask for them.
+//! After a crash there are orphans, which continue although they may never be wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub fn check(world: &mut World) -> Option<String> {
         }
     }
     world.unwanted = unwanted;
-    // A message that was lost is made good by reconciliation.
+    // Reconciliation makes up for a lost message.
     let patience = limits::SILENCE_MAX + 3 * limits::RECONCILE;
     let patience = patience + Duration::from_nanos(4 * world.network.pipes.buffer_ns());
     let (index, run, held) = world.unwanted.iter().find(|(_, since)| world.now.since(**since) > patience)?.0;

@@ -1,4 +1,4 @@
-//! What is in flight is not sent again: where nothing is lost or late, each parcel's bytes travel once.
+//! Bytes in flight are not sent again: if nothing is lost or late, each parcel's bytes are sent once.
 
 use sateen_protocol::limits::PARCEL_WINDOW_BYTES_MIN;
 
@@ -6,9 +6,9 @@ use crate::pipes::Pipe;
 use crate::schedule::Fault;
 use crate::world::World;
 
-/// Questions about the first bytes of a parcel that may be asked again, as nobody knows then how slow a link is.
+/// Requests for a parcel's first bytes that may be repeated, as the link's speed is not known then.
 const FIRST_QUESTIONS: u64 = 2;
-/// What chunks take beside their bytes, in parts of a thousand.
+/// Overhead of chunks, in thousandths of their bytes.
 const OVERHEAD_PER_MILLE: u64 = 5;
 
 pub fn check(world: &World) -> Option<String> {
@@ -22,5 +22,5 @@ pub fn check(world: &World) -> Option<String> {
     let sent: u64 = carried.map(|(_, bytes)| bytes).sum();
     let again = parcels * FIRST_QUESTIONS * PARCEL_WINDOW_BYTES_MIN as u64;
     let most = bytes + bytes * OVERHEAD_PER_MILLE / 1_000 + again;
-    (sent > most).then(|| format!("{sent} bytes were sent of {parcels} parcels, which have {bytes}"))
+    (sent > most).then(|| format!("{sent} bytes were sent for {parcels} parcels, which have {bytes}"))
 }

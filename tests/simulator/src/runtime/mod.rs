@@ -1,5 +1,5 @@
-//! A host's runtime: workers that run cost-model guests. It stands for the sandboxes, the scheduler and
-//! the driver of a real host, and keeps the same contract with the machine.
+//! A host's runtime: workers that run cost-model guests. It represents the sandboxes, the scheduler and
+//! the driver of a real host, and obeys the same contract with the machine.
 
 mod objects;
 mod portion;
@@ -23,10 +23,10 @@ use times::{Now, Times};
 
 use crate::tree::Tree;
 
-/// Counts are told so often, at most.
+/// Minimum interval between reports of counts.
 const COUNTS_EVERY_NS: u64 = 400_000_000;
 
-/// Guards wait so long before they ask, and so long again.
+/// Time that guards wait before they ask, and between questions.
 const PATIENCE_NS: u64 = 20_000_000;
 /// A wake for guards, not for a worker.
 const GUARDS: u32 = u32::MAX;
@@ -47,14 +47,14 @@ struct Stretch {
     cost_ns: u64,
 }
 
-/// A worker's stretch of work, to be put on the heap.
+/// A worker's stretch of work, for the heap.
 #[derive(Debug, Clone, Copy)]
 pub struct Wake {
-    /// Which worker.
+    /// The worker.
     pub worker: u32,
-    /// Which stretch.
+    /// The stretch's number.
     pub generation: u32,
-    /// When it is done.
+    /// Its end.
     pub at: Time,
 }
 
@@ -66,21 +66,21 @@ pub struct Runtime {
     grain_ns: u64,
     /// Its parts of the runs.
     pub portions: BTreeMap<RunId, Box<Portion>>,
-    /// Work done for runs that are not here any more.
+    /// Work done for runs that have been dropped here.
     executed_before: BTreeMap<RunId, u64>,
-    /// Of it, what calls had done that had not returned when the run was dropped.
+    /// Of it, the work of calls that had not returned when the run was dropped.
     cut_short: BTreeMap<RunId, u64>,
-    /// What was counted of them.
+    /// The counts of these runs.
     counted_before: BTreeMap<RunId, Jobs>,
     tallied_before: BTreeMap<RunId, Tally>,
-    /// It has no time for jobs of other hosts.
+    /// Whether it takes no jobs of other hosts.
     pub is_resting: bool,
     /// Stretches that have begun.
     pub wakes: Vec<Wake>,
-    /// Rules that the machine broke, of runs that are not here any more.
+    /// Rules that the machine broke, in dropped runs.
     complaints: Vec<String>,
     frozen_at: Option<Time>,
-    /// For how long it has been stopped before.
+    /// Total time for which it was stopped before.
     stopped: Duration,
     is_watching: bool,
     portions_begun: u64,
@@ -88,7 +88,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// One without work.
+    /// A runtime without work.
     pub fn new(workers: usize, speed_percent: u64, grain_ns: u64) -> Self {
         Self {
             workers: (0..workers).map(|_| Worker::default()).collect(),
@@ -110,7 +110,7 @@ impl Runtime {
         }
     }
 
-    /// How many workers there are.
+    /// The number of workers.
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
@@ -127,7 +127,7 @@ impl Runtime {
         });
     }
 
-    /// Drops all of a run; what was counted of it.
+    /// Drops a run; returns its counts.
     pub fn stop(&mut self, now: Time, run: RunId) -> Option<FinalCounts> {
         for worker in 0..self.workers.len() {
             if self.workers[worker].running.is_some_and(|(other, _)| other == run) {
@@ -146,7 +146,7 @@ impl Runtime {
         Some(FinalCounts { counts, workers, ..FinalCounts::default() })
     }
 
-    /// Computes nothing of a run any more.
+    /// Stops computing a run.
     pub fn halt(&mut self, now: Time, run: RunId) {
         if let Some(portion) = self.portions.get_mut(&run) {
             portion.is_halted = true;
@@ -162,7 +162,7 @@ impl Runtime {
         }
     }
 
-    /// Stops a job that nobody wants any more.
+    /// Stops an unwanted job.
     pub fn abort(&mut self, now: Time, run: RunId, held: JobNumber) {
         let Some(portion) = self.portions.get_mut(&run) else { return };
         // It may have ended just now.
@@ -172,7 +172,7 @@ impl Runtime {
         }
     }
 
-    /// A worker's stretch is over; false if it is one that was interrupted.
+    /// A worker's stretch is over; false if it was interrupted before.
     pub fn stretch_over(&mut self, now: Time, worker: u32, generation: u32) -> bool {
         if worker == GUARDS {
             self.is_watching = false;
@@ -192,7 +192,7 @@ impl Runtime {
         true
     }
 
-    /// Gives idle workers what there is, and tells who has nothing.
+    /// Gives available work to idle workers, and reports workers without work.
     pub fn dispatch(&mut self, now: Time) {
         if self.frozen_at.is_some() {
             return;
@@ -225,12 +225,12 @@ impl Runtime {
         }
     }
 
-    /// How long it has been stopped.
+    /// The time for which it has been stopped.
     pub fn frozen_for(&self, now: Time) -> Duration {
         self.frozen_at.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// It goes on.
+    /// The process continues.
     pub fn thaw(&mut self, now: Time) {
         let Some(since) = self.frozen_at.take() else { return };
         self.stopped += now.since(since);
@@ -250,7 +250,7 @@ impl Runtime {
         self.portions.iter_mut().find_map(|(run, portion)| Some((*run, portion.notices.pop_front()?)))
     }
 
-    /// The work done for each run, that of unfinished stretches included.
+    /// The work done for each run, including unfinished stretches.
     pub fn executed(&self, now: Time) -> BTreeMap<RunId, u64> {
         let mut executed = self.executed_before.clone();
         for (run, portion) in &self.portions {
@@ -270,7 +270,7 @@ impl Runtime {
         self.cut_short.get(&run).copied().unwrap_or_default()
     }
 
-    /// What was counted of a run's jobs, ever.
+    /// All counts of a run's jobs.
     pub fn jobs(&self, run: RunId) -> Jobs {
         let mut jobs = self.counted_before.get(&run).copied().unwrap_or_default();
         if let Some(portion) = self.portions.get(&run) {
@@ -279,7 +279,7 @@ impl Runtime {
         jobs
     }
 
-    /// What was tallied of a run, ever.
+    /// The whole tally of a run.
     pub fn tally(&self, run: RunId) -> Tally {
         let mut tally = self.tallied_before.get(&run).copied().unwrap_or_default();
         if let Some(portion) = self.portions.get(&run) {
@@ -288,7 +288,7 @@ impl Runtime {
         tally
     }
 
-    /// What workers do now that have work.
+    /// The number of busy workers.
     pub fn busy(&self) -> usize {
         self.workers.iter().filter(|worker| worker.running.is_some()).count()
     }
@@ -319,7 +319,7 @@ impl Runtime {
         }
     }
 
-    /// The time without that in which the process was stopped.
+    /// The time, without periods in which the process was stopped.
     fn own_time(&self, now: Time) -> Time {
         let until = self.frozen_at.unwrap_or(now);
         Time(until.0.saturating_sub(self.stopped.as_nanos() as u64))

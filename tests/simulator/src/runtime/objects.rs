@@ -13,21 +13,21 @@ use super::task::{Doing, Source, TaskId};
 use crate::digest::mix;
 use crate::tree::{NodeIndex, filled, is_filled};
 
-/// So many updates are folded into a new base.
+/// Number of updates after which a new base is made.
 const FOLDED: usize = 8;
-/// What follows a value in a large base.
+/// Word that pads a large base.
 const PADDING: u64 = 0x9add_1e60;
 
-/// What guests make of an object: who has updated it, and how often each host.
+/// An object's value for guests: the nodes that have updated it, and the number of updates by each host.
 pub type Value = (BTreeSet<NodeIndex>, BTreeMap<Writer, u64>);
 
-/// An object as this host's guests have it.
+/// An object at this host's guests.
 #[derive(Debug)]
 pub struct Object {
-    /// The replica that the machine has, too.
+    /// The replica shared with the machine.
     pub replica: Arc<SharedReplica>,
     value: Value,
-    /// A base has at least this many.
+    /// Minimum bytes of a base.
     bytes: usize,
     position: u64,
     applied: usize,
@@ -40,7 +40,7 @@ impl Object {
         Self { replica, bytes, value: Value::default(), position: 0, applied: 0, was_replaced: false }
     }
 
-    /// Which updates it has, their digest, and what guests made of them.
+    /// Its updates, their digest, and the guests' value.
     pub fn content(&self) -> Option<(Versions, Digest, &Value)> {
         self.replica.with(|place| {
             let replica = place.as_ref().filter(|replica| replica.end() == self.position)?;
@@ -48,7 +48,7 @@ impl Object {
         })
     }
 
-    /// Applies what has come; complains about updates out of their hosts' order, doubled or left out.
+    /// Applies new updates; reports updates that are out of their hosts' order, repeated or missing.
     fn catch_up(&mut self) -> Result<(), String> {
         let Some((catchup, position)) =
             self.replica.with(|place| place.as_ref().map(|replica| replica.since(self.position)))
@@ -90,13 +90,13 @@ impl Object {
     }
 }
 
-/// A base of at least so many bytes.
+/// A base of at least `bytes` bytes.
 fn padded(value: &Value, bytes: usize) -> Bytes {
     filled(&postcard::to_allocvec(value).unwrap_or_default(), PADDING, bytes).into()
 }
 
 impl Portion {
-    /// The root creates its objects, other ones each time that it is run.
+    /// The root creates its objects, different ones each time that it is run.
     pub fn create_objects(&mut self) -> Vec<Mention> {
         (0..self.tree.shared_objects())
             .map(|number| {
@@ -139,7 +139,7 @@ impl Portion {
         }
     }
 
-    /// Some updates of an object were given up. Those that were made here and are not in its replica any more are nowhere.
+    /// Some updates of an object were given up. Updates made here that are missing from its replica are lost.
     pub fn forget_lost_updates(&mut self, creation: ObjectId) {
         let object = self.objects.get(&creation);
         let here =
@@ -151,7 +151,7 @@ impl Portion {
         }
     }
 
-    /// A job has come that mentions objects; some may have been dropped.
+    /// A job has arrived that mentions objects, some of which may have been dropped.
     pub fn use_objects(&mut self, spec: &JobSpec) {
         for mention in &spec.objects {
             let creation = mention.creation;
@@ -188,8 +188,8 @@ impl Portion {
         mentions.iter().find(|mention| mention.object == named(u64::from(number))).map(|found| found.creation)
     }
 
-    /// The object that a stolen task waits for, if it must: it uses all that it mentions, and its guard
-    /// may want more.
+    /// The object that a stolen task must wait for, if any: it uses all objects that it mentions, and its guard
+    /// may need more updates.
     fn waits_for(&self, task: TaskId) -> Option<ObjectId> {
         let of = self.tasks.get(&task)?;
         let has_come = |creation: &ObjectId| {
@@ -217,7 +217,7 @@ impl Portion {
         true
     }
 
-    /// Something has come to an object: who waited for it goes on.
+    /// An object has changed: tasks that waited for it continue.
     pub fn object_changed(&mut self, creation: ObjectId) {
         let Some(object) = self.objects.get_mut(&creation) else { return };
         let caught_up = object.catch_up();

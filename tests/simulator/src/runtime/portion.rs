@@ -15,38 +15,38 @@ use super::task::{Answer, Child, Doing, Frame, Place, Source, Stage, Task, TaskI
 use super::times::Times;
 use crate::tree::{NodeIndex, Tree, filled, is_filled};
 
-/// Results of jobs that took less are not worth recording.
+/// Minimum work of a job whose result is recorded.
 pub const RECORD_WORK_MIN_NS: u64 = 5_000_000;
 
-/// An exposed job that nobody has taken.
+/// An exposed job that has not been taken.
 #[derive(Debug)]
 pub struct Open {
-    /// Whose child it is.
+    /// Its place as a child.
     pub place: Place,
-    /// Where it was exposed.
+    /// The worker that exposed it.
     pub worker: usize,
-    /// What is to be run.
+    /// Its specification.
     pub spec: JobSpec,
-    /// What was told before this was known when it became open; see [`Portion::sought`].
+    /// The number of lookup notices before it became open; see [`Portion::sought`].
     pub asked: u64,
 }
 
-/// What a host counts of a run beside [`sateen_protocol::Jobs`], so that all jobs can be accounted for.
+/// A host's counts of a run in addition to [`sateen_protocol::Jobs`], so that all jobs can be accounted for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
-    /// Roots that were begun.
+    /// Begun roots.
     pub roots: u64,
-    /// Jobs that came back from the machine to be run here, as they were lost or never left.
+    /// Jobs that the machine returned to be run here, as they were lost or never left.
     pub requeued: u64,
-    /// Children that the machine had when nobody wanted them any more. What became of one is counted where it
-    /// is; one that was on its way at the end is counted nowhere.
+    /// Children that were at the machine when they became unwanted. Their outcomes are counted at their
+    /// hosts; one in transit at the end is not counted.
     pub given_up: u64,
-    /// The work of calls that returned and of which others are equal, with that of all in one stretch with them.
+    /// The work of returned calls that have equal ones, with that of all calls in one stretch with them.
     pub twins_ns: u64,
 }
 
 impl Tally {
-    /// Adds another's.
+    /// Adds another tally.
     pub fn add(&mut self, other: &Self) {
         self.roots += other.roots;
         self.requeued += other.requeued;
@@ -57,52 +57,52 @@ impl Tally {
 
 /// A host's part of one run.
 pub struct Portion {
-    /// What the run is.
+    /// The run's specification.
     pub run_spec: RunSpec,
     /// Its tree.
     pub tree: Rc<Tree>,
-    /// How many thieves wait.
+    /// The number of waiting thieves.
     pub thieves: usize,
-    /// What redone jobs may find that look their children up, there or below; and with what that was last told, of
-    /// all that was.
+    /// Jobs whose children's results may be found by lookups of redone jobs; each with the number of the
+    /// last notice about it.
     pub sought: BTreeMap<JobTag, u64>,
-    /// How often something was told that may be found.
+    /// The number of lookup notices.
     pub told: u64,
-    /// Its guests come to rest.
+    /// Whether its guests are being suspended.
     pub is_draining: bool,
-    /// A limit was met, or a job failed beyond catching: nothing is computed any more.
+    /// Whether a limit was met, or a job failed beyond catching: nothing is computed any more.
     pub is_halted: bool,
-    /// That they have was told.
+    /// Whether their suspension was reported.
     pub drained_told: bool,
-    /// How many idle workers the machine knows of.
+    /// The number of idle workers known to the machine.
     pub idle_told: usize,
     /// Jobs with an instance.
     pub tasks: BTreeMap<TaskId, Task>,
     /// Exposed jobs, oldest first.
     pub open: VecDeque<Open>,
-    /// Injected jobs that nobody has begun.
+    /// Injected jobs that have not begun.
     pub incoming: VecDeque<TaskId>,
-    /// Tasks that can go on.
+    /// Tasks that can continue.
     pub resumed: VecDeque<TaskId>,
-    /// Children that the machine has.
+    /// Children at the machine.
     pub away: BTreeMap<JobNumber, (Place, JobSpec)>,
-    /// Children that the machine had and that were abandoned; its answer may be on its way.
+    /// Abandoned children at the machine, whose results may still arrive.
     pub abandoned: BTreeSet<JobNumber>,
     /// Tasks by the machine's numbers.
     pub held: BTreeMap<JobNumber, TaskId>,
-    /// What the runtime counts.
+    /// The runtime's counts.
     pub counts: Counts,
-    /// What beside spawns makes jobs, or takes them elsewhere.
+    /// Counts of other ways in which jobs begin or move.
     pub tally: Tally,
-    /// When the counts were told.
+    /// The time of the last report of counts.
     pub counts_told: Time,
-    /// Work that was done here.
+    /// Work done here.
     pub executed_ns: u64,
-    /// What workers did with their time.
+    /// The workers' use of time.
     pub times: Times,
     /// Workers whose tasks were aborted by their spawners.
     pub interrupted: Vec<usize>,
-    /// What the machine is to be told.
+    /// Notices for the machine.
     pub notices: VecDeque<Notice>,
     /// Rules that the machine broke.
     pub complaints: Vec<String>,
@@ -110,17 +110,17 @@ pub struct Portion {
     pub objects: BTreeMap<ObjectId, Object>,
     /// Stolen tasks whose guards wait.
     pub guarded: BTreeSet<TaskId>,
-    /// What this host is called in updates.
+    /// This host's writer name in updates.
     pub origin: HostId,
-    /// No other portion at this host ever had the same.
+    /// A number that is unique among this host's portions.
     pub uniqueness: u64,
-    /// How many objects were created here.
+    /// The number of objects created here.
     pub created: u64,
-    /// How many updates were made here, by the log in which they are.
+    /// The number of updates made here, by their log.
     pub made: BTreeMap<(ObjectId, Writer), u64>,
     /// Objects that were used here before, and may have been forgotten.
     pub dropped: BTreeSet<ObjectId>,
-    /// Rare states that were reached.
+    /// Rare states reached.
     pub rare: Vec<&'static str>,
     keys: KeyMaker,
     next_task: TaskId,
@@ -128,7 +128,7 @@ pub struct Portion {
 }
 
 impl Portion {
-    /// One without jobs.
+    /// A portion without jobs.
     pub fn new(run_spec: RunSpec, tree: Rc<Tree>, workers: usize, uniqueness: u64) -> Self {
         let keys = tree.keys();
         Self {
@@ -170,21 +170,21 @@ impl Portion {
         }
     }
 
-    /// What calls have done before their children that have not returned.
+    /// The work of unfinished calls before their children.
     pub fn unreturned_ns(&self) -> u64 {
         let calls = self.tasks.values().flat_map(|task| &task.frames);
         let have_divided = calls.filter(|frame| matches!(frame.stage, Stage::Syncing(_) | Stage::Combining));
         have_divided.map(|frame| self.tree.node(frame.node).before_ns).sum()
     }
 
-    /// Nothing of it is wanted any more: what has not ended is aborted.
+    /// Aborts all unfinished jobs.
     pub fn abort_all(&mut self) {
         while let Some(task) = self.tasks.first_key_value().map(|(id, _)| *id) {
             self.abort(task);
         }
     }
 
-    /// Takes a job of the machine's.
+    /// Takes a job from the machine.
     pub fn inject(&mut self, held: JobNumber, spec: JobSpec) {
         if self.held.contains_key(&held) {
             self.complaints.push(format!("job {} was injected twice", held.0));
@@ -200,7 +200,7 @@ impl Portion {
         self.incoming.push_back(task);
     }
 
-    /// Gives the oldest open job up.
+    /// Hands over the oldest open job.
     pub fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
         while !self.open.is_empty() && self.ask_first(0) {}
         let open = self.open.pop_front()?;
@@ -208,11 +208,11 @@ impl Portion {
         Some((number, open.spec))
     }
 
-    /// A child that the machine had has this result.
+    /// A child at the machine has this result.
     pub fn complete(&mut self, number: JobNumber, finished: &Finished) {
         let Some((place, spec)) = self.away.remove(&number) else {
             if !self.abandoned.remove(&number) {
-                self.complaints.push(format!("job {} got a result that nobody waits for", number.0));
+                self.complaints.push(format!("job {} got an unwanted result", number.0));
             }
             return;
         };
@@ -229,11 +229,11 @@ impl Portion {
         self.fill(place, Answer { value: value.unwrap_or(0), work_ns, span_ns });
     }
 
-    /// A child that the machine had is to be run here.
+    /// A child at the machine must be run here.
     pub fn requeue(&mut self, number: JobNumber, again: Again) {
         let Some((place, mut spec)) = self.away.remove(&number) else {
             if !self.abandoned.remove(&number) {
-                self.complaints.push(format!("job {} is to be run again, and nobody waits for it", number.0));
+                self.complaints.push(format!("job {} must be run again, but it is unwanted", number.0));
             }
             return;
         };
@@ -252,7 +252,7 @@ impl Portion {
     pub fn begin(&mut self, mut spec: JobSpec, node: NodeIndex, source: Source) -> TaskId {
         if spec.kind == ROOT_KIND {
             self.tally.roots += 1;
-            // The root is nobody's spawn; hosts count it as one, so that all that is executed was spawned.
+            // Hosts count the root as a spawn, so that every executed job was spawned.
             self.counts.jobs.spawned += 1;
             spec.objects = self.create_objects();
         }
@@ -269,13 +269,13 @@ impl Portion {
         self.times.compute(worker, (u128::from(cost_ns) * 100 / u128::from(speed_percent)) as u64);
     }
 
-    /// Stops a task and all that works for it; gives the workers that ran some of it.
+    /// Stops a task and all tasks that work for it; returns their workers.
     pub fn abort(&mut self, id: TaskId) -> Vec<usize> {
         let mut workers = Vec::new();
         let mut waiting = vec![id];
         while let Some(id) = waiting.pop() {
             let Some(task) = self.tasks.remove(&id) else { continue };
-            // Each call on its stack is a job, and so is each child that nobody has begun.
+            // Each call on its stack is a job, and so is each child that has not begun.
             let children = task.frames.iter().flat_map(|frame| &frame.children);
             let unbegun = children.filter(|child| matches!(child, Child::Latent | Child::Open)).count();
             self.counts.jobs.aborted += (task.frames.len() + unbegun) as u64;
@@ -300,7 +300,7 @@ impl Portion {
         workers
     }
 
-    /// Nobody wants a child any more that the machine has.
+    /// A child at the machine is not wanted any more.
     pub fn give_up(&mut self, number: JobNumber) {
         self.away.remove(&number);
         self.abandoned.insert(number);
@@ -333,7 +333,7 @@ impl Portion {
         }
     }
 
-    /// A result as it travels. Of a job that fails, the failure says what its answer would have been.
+    /// A result as it is sent. If a job fails, the failure contains the answer that it would have had.
     fn finished(&self, spec: &JobSpec, answer: Answer) -> Finished {
         let bytes = self.node_of(spec).map_or(0, |node| self.tree.result_bytes(node));
         let outcome = match self.tree.fails(answer.value) {
@@ -361,7 +361,7 @@ impl Portion {
         self.tell_exposed();
     }
 
-    /// What may be found, beside what might be before; nothing at all if that is empty.
+    /// Adds jobs whose results may be found; clears all if `jobs` is empty.
     pub fn lookups(&mut self, jobs: Vec<JobTag>) {
         if jobs.is_empty() {
             self.sought.clear();
@@ -370,8 +370,8 @@ impl Portion {
         self.sought.extend(jobs.into_iter().map(|job| (job, self.told)));
     }
 
-    /// Asks for an open redone job before anybody begins it, if something has come to be known of it since it became
-    /// open: its thief was away for a moment, say, and runs it still.
+    /// Looks up an open redone job before it begins, if there was news of it since it became
+    /// open: for example, its thief was away for a moment and still runs it.
     pub fn ask_first(&mut self, index: usize) -> bool {
         let Some(open) = self.open.get_mut(index).filter(|open| open.spec.redone && !self.is_draining) else {
             return false;
@@ -388,7 +388,7 @@ impl Portion {
         true
     }
 
-    /// Shows a child of a redone job to the machine before it may run, if something is known of it.
+    /// Has the machine look up a child of a redone job before it may run, if a result of it may exist.
     pub fn look_up(&mut self, place: Place) {
         let Some(spec) = self.spec_of(place) else { return };
         if !self.sought.contains_key(&spec.key.tag()) {
@@ -404,14 +404,14 @@ impl Portion {
         self.open.remove(index).map(|open| open.spec)
     }
 
-    /// Says that there is an open job, if anybody waits for one.
+    /// Reports that there is an open job, if a thief waits for one.
     pub fn tell_exposed(&mut self) {
         if self.thieves > 0 && !self.open.is_empty() {
             self.notices.push_back(Notice::Exposed);
         }
     }
 
-    /// Which node a job is; `None` for parameters that no job has.
+    /// The node of a job; `None` for parameters that no job has.
     pub fn node_of(&self, spec: &JobSpec) -> Option<NodeIndex> {
         if spec.kind == ROOT_KIND {
             return Some(0);
@@ -435,7 +435,7 @@ impl Portion {
         self.wake(place);
     }
 
-    /// The task goes on if it waits for this child.
+    /// Continues the task if it waits for this child.
     fn wake(&mut self, place: Place) {
         if let Some(task) = self.tasks.get_mut(&place.task)
             && let Doing::Waiting(awaited) = task.doing
@@ -479,14 +479,14 @@ impl Portion {
             lineage: above.child(&task.spec.key),
             redone: frame.redone,
             given_back: false,
-            // What nobody exposed before is in no lineage; entries may be below it all the same.
+            // A child that was never exposed is in no lineage, but entries may be below it.
             lookup_below: frame.lookup_below,
             objects: task.spec.objects.clone(),
         })
     }
 }
 
-/// A root's result, as the ABI has it.
+/// A root's result in the ABI's encoding.
 fn as_of_root(bytes: Vec<u8>) -> Vec<u8> {
     postcard::to_allocvec(&MainOutcome::Bytes(bytes)).unwrap_or_default()
 }

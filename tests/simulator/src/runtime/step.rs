@@ -1,4 +1,4 @@
-//! What a task does between two stretches of work. Every step is also where it may expose jobs.
+//! A task's steps between two stretches of work. At every step it may expose jobs.
 
 use sateen_protocol::Time;
 use sateen_protocol::host::Notice;
@@ -6,13 +6,13 @@ use sateen_protocol::host::Notice;
 use super::portion::Portion;
 use super::task::{Answer, Child, Doing, Frame, Place, Source, Stage, TaskId};
 
-/// So many latent jobs become visible each time that work is to be recorded.
+/// Maximum latent jobs that are exposed each time that work must be recorded.
 const EXPOSED_TO_RECORD_MAX: usize = 64;
 
-/// What comes next for a worker.
+/// A worker's next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// So much work.
+    /// A stretch of work.
     Compute {
         /// At speed 1.
         cost_ns: u64,
@@ -21,21 +21,21 @@ pub enum Step {
     Free,
 }
 
-/// What a step must know of the host.
+/// The host's state for a step.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings {
     /// Now.
     pub now: Time,
-    /// Which worker runs the task.
+    /// The worker that runs the task.
     pub worker: usize,
     /// Workers without work.
     pub idle: usize,
-    /// A subtree that takes less is computed in one stretch while nobody is hungry.
+    /// A subtree with less work is computed in one stretch while no worker is hungry.
     pub grain_ns: u64,
 }
 
 impl Portion {
-    /// Goes on with a task until it needs time, waits or ends. `next_record` is when the worker has to
+    /// Continues a task until it needs time, waits or ends. At `next_record`, the worker has to
     /// expose a job so that its result will be recorded.
     pub fn step(&mut self, id: TaskId, around: Surroundings, next_record: &mut Time) -> Step {
         loop {
@@ -131,7 +131,7 @@ impl Portion {
         }
     }
 
-    /// Nobody wants the children of this call any more that are not done.
+    /// The unfinished children of this call are not wanted any more.
     fn abort_children(&mut self, id: TaskId, frame: usize) {
         let Some(task) = self.tasks.get(&id) else { return };
         for child in 0..task.frames[frame].children.len() {
@@ -167,7 +167,7 @@ impl Portion {
                 frame.stage = Stage::Syncing(place.child + 1);
                 return false;
             }
-            // A real guest finishes what is not saved first; this one loses it, which is harder on the protocol.
+            // A real guest first finishes unsaved work; this one loses it, which is harder on the protocol.
             Child::Latent | Child::Open if is_draining => {
                 task.doing = Doing::Resting;
                 return true;
@@ -179,7 +179,7 @@ impl Portion {
                 return false;
             }
             Child::Open => {
-                // It may be elsewhere still.
+                // It may still be elsewhere.
                 if let Some(index) = self.open.iter().rposition(|open| open.place == place)
                     && self.ask_first(index)
                 {
@@ -194,7 +194,7 @@ impl Portion {
                 return true;
             }
         }
-        // Nobody took it.
+        // It has not been taken.
         let Some(spec) = self.withdraw(place) else { unreachable!("an open child is not in the queue") };
         let Some(task) = self.tasks.get_mut(&place.task) else { return true };
         let parent = &mut task.frames[place.frame];
@@ -252,7 +252,7 @@ impl Portion {
         true
     }
 
-    /// A guest that waits cannot expose anything, so all it has becomes visible before.
+    /// A waiting guest cannot expose jobs, so it exposes all of them before.
     fn expose_all(&mut self, id: TaskId, worker: usize) {
         while self.expose_oldest(id, worker) {}
     }
@@ -287,7 +287,7 @@ impl Portion {
         Some(id)
     }
 
-    /// Of what this worker would begin next, some may be known elsewhere by now.
+    /// Looks up the jobs that this worker would begin next, as they may be known elsewhere by now.
     fn ask_before_beginning(&mut self, worker: usize) {
         loop {
             let own = self.open.iter().rposition(|open| open.worker == worker);
@@ -347,7 +347,7 @@ mod tests {
         Portion::new(spec, tree, 2, 1)
     }
 
-    /// Nobody exposed the child before, so it is in no lineage; entries may be below it all the same.
+    /// The child was never exposed, so it is in no lineage, but entries may be below it.
     #[test]
     fn a_worker_that_takes_a_child_of_a_redone_job_looks_up_as_deep() {
         for (redone, lookup_below) in [(true, 5), (false, 0)] {
@@ -368,7 +368,7 @@ mod tests {
             let root = portion.pick(0).expect("the root waits");
             let around = Surroundings { now: Time(0), worker: 0, idle: 2, grain_ns: 0 };
             let mut next_record = Time(u64::MAX);
-            // What comes before its children; then the first of them, with the second exposed.
+            // The work before its children; then the first of them, with the second exposed.
             for _ in 0..2 {
                 let step = portion.step(root, around, &mut next_record);
                 assert!(matches!(step, Step::Compute { .. }), "{step:?}");

@@ -7,18 +7,18 @@ use crate::tree::{Node, NodeIndex};
 /// The number of a task in its portion.
 pub type TaskId = u64;
 
-/// Where a child stands: the task, the call in its stack, the child of that call.
+/// A child's place: the task, the call in its stack, the child of that call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Whose child.
+    /// The task.
     pub task: TaskId,
-    /// Which call.
+    /// The call.
     pub frame: usize,
-    /// Which child.
+    /// The child.
     pub child: usize,
 }
 
-/// What became of a spawned child.
+/// The state of a spawned child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Child {
     /// A record in the guest's memory.
@@ -33,11 +33,11 @@ pub enum Child {
     Away(JobNumber),
     /// Its result.
     Done(Answer),
-    /// Nobody wants its result.
+    /// Its result is not wanted.
     Aborted,
 }
 
-/// A result and what it took.
+/// A result and its cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The result.
@@ -48,10 +48,10 @@ pub struct Answer {
     pub span_ns: u64,
 }
 
-/// How far a call is.
+/// The stage of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing was done.
+    /// It has not begun.
     Fresh,
     /// Its whole subtree is being computed in one stretch.
     Whole,
@@ -66,23 +66,23 @@ pub enum Stage {
 /// A call.
 #[derive(Debug)]
 pub struct Frame {
-    /// Of which node.
+    /// Its node.
     pub node: NodeIndex,
     /// Spawns below the root.
     pub depth: u32,
-    /// How far it is.
+    /// Its stage.
     pub stage: Stage,
     /// Its children, once they are spawned.
     pub children: Vec<Child>,
-    /// It was exposed, and taken back.
+    /// Whether it was exposed, and taken back.
     pub exposed: Option<Box<JobSpec>>,
-    /// It, or a job above it, was lost.
+    /// Whether it, or a job above it, was lost.
     pub redone: bool,
     /// Children down to this depth are looked up.
     pub lookup_below: u32,
 }
 
-/// For whom a task works.
+/// The owner of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// For the machine.
@@ -91,7 +91,7 @@ pub enum Source {
     Local(Place),
 }
 
-/// What a task is doing.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
     /// It waits for a worker.
@@ -102,25 +102,25 @@ pub enum Doing {
     Waiting(Place),
     /// Its guard waits for an update.
     Guarded,
-    /// It has come to rest for good.
+    /// It is suspended for good.
     Resting,
 }
 
 /// A job with an instance of its own.
 #[derive(Debug)]
 pub struct Task {
-    /// What it runs.
+    /// Its job.
     pub spec: JobSpec,
-    /// For whom.
+    /// Its owner.
     pub source: Source,
-    /// What it is doing.
+    /// Its state.
     pub doing: Doing,
     /// Its calls, the innermost last.
     pub frames: Vec<Frame>,
 }
 
 impl Frame {
-    /// Whether the children that are not done have become useless.
+    /// Whether the unfinished children have become useless.
     pub fn is_decided(&self, node: &Node) -> bool {
         let child = node.decisive.and_then(|child| self.children.get(child as usize));
         matches!(child, Some(Child::Done(_)))

@@ -1,15 +1,15 @@
-//! What workers do with their time in a run, as a host tells it: see [`WorkerTimes`]. What of
-//! it is done again is an estimate of the real runtime's, which the model does not have.
+//! The workers' use of time in a run, as a host reports it: see [`WorkerTimes`]. The part that
+//! is done again is an estimate of the real runtime, which the model lacks.
 
 use sateen_protocol::Time;
 use sateen_protocol::message::WorkerTimes;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// Of all workers in one run. The time in which the process was stopped is not in it.
+/// The times of all workers in one run, without the time in which the process was stopped.
 #[derive(Debug, Default)]
 pub struct Times {
-    /// When the portion began, by the clock of [`Times::tell`].
+    /// The portion's start, by the clock of [`Times::tell`].
     began_ns: u64,
     of: Vec<Spent>,
 }
@@ -23,33 +23,33 @@ struct Spent {
     others: u64,
 }
 
-/// What a worker does at a moment.
+/// A worker's activity at a moment.
 #[derive(Debug, Clone, Copy)]
 pub enum Now {
-    /// It has computed for this run for so long, in nanoseconds.
+    /// It has computed for this run for this time, in nanoseconds.
     Computes(u64),
     /// It computes for another run.
     Others,
-    /// Nothing is there for it, and jobs wait for results from elsewhere.
+    /// It has no work, and jobs wait for results from elsewhere.
     Waits,
-    /// Nothing is there for it.
+    /// It has no work.
     Steals,
 }
 
 impl Times {
-    /// Of as many workers.
+    /// The times of `workers` workers.
     pub fn new(workers: usize, began: Time) -> Self {
         Self { began_ns: began.0, of: vec![Spent::default(); workers] }
     }
 
-    /// A worker has computed for so long.
+    /// A worker has computed for `for_ns`.
     pub fn compute(&mut self, worker: usize, for_ns: u64) {
         if let Some(spent) = self.of.get_mut(worker) {
             spent.work += for_ns;
         }
     }
 
-    /// What is told at a moment, by what each worker does then.
+    /// The report at a moment, given each worker's activity.
     pub fn tell(&mut self, now: Time, doing: impl Fn(usize) -> Now) -> Vec<WorkerTimes> {
         let all = now.0.saturating_sub(self.began_ns);
         let tell = |(worker, spent): (usize, &mut Spent)| {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_a_workers_time_is_told_once() {
+    fn all_of_a_workers_time_is_reported_once() {
         let mut times = Times::new(2, Time(5 * NS_PER_MS));
         times.compute(0, 30 * NS_PER_MS);
         let at = |times: &mut Times, ms: u64, doing: Now| {

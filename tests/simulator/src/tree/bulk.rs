@@ -1,6 +1,6 @@
-//! Large things of a run: results and parameters of jobs, replicas of shared objects.
+//! Large items of a run: results and parameters of jobs, replicas of shared objects.
 //!
-//! What is in them follows from what they belong to, so that a chunk in a wrong place shows.
+//! Their contents are derived from the item that they belong to, so that a chunk in a wrong place is detected.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use sateen_protocol::Random;
 
 use super::NodeIndex;
 
-/// Some of a kind.
+/// The large items of a kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sizes {
-    /// How many, at most; rather those of nodes near the root, which are stolen.
+    /// Maximum number; preferably of nodes near the root, which are stolen.
     pub count: usize,
     /// The smallest, in bytes.
     pub bytes_min: usize,
@@ -19,7 +19,7 @@ pub struct Sizes {
     pub bytes_max: usize,
 }
 
-/// What is large in a run.
+/// The large items of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bulk {
     /// Results of jobs.
@@ -31,7 +31,7 @@ pub struct Bulk {
 }
 
 impl Sizes {
-    /// The sizes of so many nodes, by their indexes; of each order of magnitude as many.
+    /// Draws sizes among `nodes` nodes, by their indexes; equally many of each order of magnitude.
     pub fn draw(&self, nodes: usize, random: &mut Random) -> BTreeMap<NodeIndex, usize> {
         if self.count >= nodes {
             return (0..nodes).map(|index| (index as NodeIndex, self.size(random))).collect();
@@ -50,7 +50,7 @@ impl Sizes {
     }
 }
 
-/// `start`, and what follows from `word` up to so many bytes.
+/// `start`, filled up to `bytes` bytes with contents derived from `word`.
 pub fn filled(start: &[u8], word: u64, bytes: usize) -> Vec<u8> {
     let mut all = Vec::with_capacity(bytes.max(start.len()));
     all.extend_from_slice(start);
@@ -63,7 +63,7 @@ pub fn filled(start: &[u8], word: u64, bytes: usize) -> Vec<u8> {
     all
 }
 
-/// Whether what follows a start follows from `word`.
+/// Whether `rest` has the contents derived from `word`.
 pub fn is_filled(rest: &[u8], word: u64) -> bool {
     (rest.chunks(8).zip(0..)).all(|(part, place)| *part == (word ^ place).to_le_bytes()[..part.len()])
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_in_a_wrong_place_shows() {
+    fn a_piece_in_a_wrong_place_is_detected() {
         let mut bytes = filled(&[9], 7, 1 + 8 * 5 + 3);
         assert_eq!((bytes.len(), bytes[0]), (44, 9));
         assert!(is_filled(&bytes[1..], 7) && !is_filled(&bytes[1..], 8));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_keep_to_their_bounds() {
+    fn sizes_stay_within_their_bounds() {
         let sizes = Sizes { count: 20, bytes_min: 100, bytes_max: 10_000 };
         let drawn = sizes.draw(1000, &mut Random::new(3));
         assert!(drawn.values().all(|bytes| (100..=10_000).contains(bytes)), "{drawn:?}");

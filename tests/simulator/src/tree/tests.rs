@@ -39,11 +39,11 @@ fn a_decisive_child_makes_others_useless() {
 }
 
 #[test]
-fn totals_are_those_of_the_plan() {
+fn totals_match_the_plan() {
     let tree = Tree::new(&plan());
     assert_eq!(tree.root().jobs, 1000);
     let difference = tree.root().work_ns.abs_diff(1_000_000_000);
-    assert!(difference < 2000, "{difference} ns beside the plan");
+    assert!(difference < 2000, "{difference} ns off the plan");
     assert!(tree.root().span_ns < tree.root().work_ns);
     assert_eq!(tree.root().answer, answer(&tree, 0));
 }

@@ -1,27 +1,27 @@
-//! A bug as it is written down.
+//! Reads bugs from their files.
 
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A bug that is planted.
+/// A planted bug.
 #[derive(Debug, Clone)]
 pub struct Bug {
-    /// The name of its file, or the mutant's.
+    /// Its name: that of its file or mutant.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Its description, in a sentence.
     pub what: String,
     /// The source file, from the repo's root.
     pub file: PathBuf,
-    /// The bytes of it that are replaced.
+    /// The bytes that are replaced.
     pub at: Range<usize>,
-    /// By what.
+    /// The replacement.
     pub to: String,
 }
 
 impl Bug {
-    /// Those of a folder, by name.
+    /// Reads the bugs of a folder, by name.
     ///
     /// # Errors
     /// When a file cannot be read, is not a bug, or does not fit the sources in `root` any more.
@@ -73,8 +73,8 @@ impl<'a> Written<'a> {
         Some(Self { what, file, from, to })
     }
 
-    /// Where `from` differs from `to`, and what `to` has there: what is the same around it may belong to other
-    /// functions.
+    /// The place where `from` differs from `to`, and the text of `to` there: the common text around it may belong to
+    /// other functions.
     fn difference(&self) -> (Range<usize>, &'a str) {
         let same = |one: &str, other: &str| {
             one.chars()
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_replaced() {
+    fn only_the_difference_is_replaced() {
         let text = "What it is\nfile.rs\n<<<<\nif a && b {\n====\nif a || b {\n>>>>\n";
         let written = Written::parse(text).expect("it is a bug");
         assert_eq!((written.what, written.file), ("What it is", "file.rs"));

@@ -1,4 +1,4 @@
-//! What caught each bug, and the file in which that is kept from run to run.
+//! Records which tests caught each bug, in a file that is kept from run to run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::bug::Bug;
 
-/// Above the rows of [`Caught::row`].
+/// Header of the rows of [`Caught::row`].
 pub const HEADER: &str = "| bug | unit tests | stories | first seed |\n| --- | --- | --- | --- |";
 
-/// What caught a bug.
+/// The tests that caught a bug.
 #[derive(Debug, Clone, Default)]
 pub struct Caught {
     /// Unit tests.
@@ -26,7 +26,7 @@ pub struct Caught {
 }
 
 impl Caught {
-    /// Whether anything did.
+    /// Whether anything caught it.
     pub fn is_any(&self) -> bool {
         !(self.seeds.is_empty() && self.tests.is_empty() && self.stories.is_empty())
     }
@@ -37,7 +37,7 @@ impl Caught {
         format!("| {what} | {} | {} | {} |", few(&self.tests), few(&self.stories), self.first_seed())
     }
 
-    /// The same for people who watch.
+    /// A line for the terminal.
     pub fn line(&self, bug: &Bug) -> String {
         let Self { tests, stories, .. } = self;
         let verdict = if self.is_any() { "caught" } else { "MISSED" };
@@ -75,7 +75,7 @@ impl Caught {
     }
 }
 
-/// Some names of what caught a bug, and how many more there are.
+/// Some of the tests that caught a bug, and the number of others.
 fn few(names: &BTreeSet<String>) -> String {
     const SHOWN_MAX: usize = 2;
     let mut shown: Vec<String> = names.iter().take(SHOWN_MAX).map(|name| format!("`{name}`")).collect();
@@ -85,14 +85,14 @@ fn few(names: &BTreeSet<String>) -> String {
     shown.join(", ")
 }
 
-/// What caught each bug when it was last tried.
+/// The tests that caught each bug when it was last tried.
 pub struct Ledger {
     path: PathBuf,
     by_bug: BTreeMap<String, Caught>,
 }
 
 impl Ledger {
-    /// That of a file, which need not exist.
+    /// Opens the ledger in a file, which need not exist.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -112,12 +112,12 @@ impl Ledger {
         Ok(Self { path: path.to_owned(), by_bug })
     }
 
-    /// What caught a bug; `None` if it was never tried.
+    /// The tests that caught a bug; `None` if it was never tried.
     pub fn caught(&self, bug: &Bug) -> Option<&Caught> {
         self.by_bug.get(&bug.name)
     }
 
-    /// Keeps what caught a bug.
+    /// Records the tests that caught a bug.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -1,21 +1,21 @@
-//! Plants bugs in the protocol and reports what catches each: unit tests, stories, seeds.
+//! Plants bugs in the protocol and reports which tests catch each: unit tests, stories, seeds.
 //!
 //! ```text
 //! planted [--seeds N] [--until-caught] [--resume] [--table] [--json] [NAME…]
 //! planted --mutants N [--draw SEED] …
 //! ```
 //!
-//! A bug is a file in `planted/`: what it is, the source file, the text that is replaced, and by what. The
+//! A bug is a file in `planted/`: a description, the source file, the replaced text, and the replacement. The
 //! protocol, the simulator and the stories are copied to `target/planted` (mutants to `target/mutants`) and built
-//! there once, with all bugs, of which a variable of the environment picks one. With `--mutants` the bugs are a random
-//! sample of what cargo-mutants would change, or all of that with `--mutants 0`; `--draw` repeats a sample, and with
-//! names only those of it are tried. What `.cargo/mutants.toml` excludes is not drawn.
+//! there once, with all bugs; an environment variable selects one. With `--mutants`, the bugs are a random
+//! sample of cargo-mutants' mutants, or all of them with `--mutants 0`; `--draw` repeats a sample, and with
+//! names only those of it are tried. Mutants that `.cargo/mutants.toml` excludes are not drawn.
 //!
-//! `--until-caught` runs what costs least first, and only until something catches the bug: stories, unit tests, seeds.
-//! What was found is kept in `caught.jsonl` of the folder. Bugs that were never tried come first, then those that
-//! nothing caught. `--resume` continues where an interrupted run with the same sources stopped; `--table` only prints
-//! what is kept. With `--json` each bug is an object on a line of its own, and so is the share of mutants that is
-//! caught, on the last line. The exit code is 1 if nothing catches a bug, or fewer mutants are caught than must be, and
+//! `--until-caught` runs the cheapest first, and stops when the bug is caught: stories, unit tests, seeds.
+//! Results are kept in `caught.jsonl` of the folder. Bugs that were never tried come first, then those that
+//! were not caught. `--resume` continues an interrupted run with the same sources; `--table` only prints
+//! the kept results. With `--json`, each bug is an object on its own line, and the last line has the share of mutants
+//! caught. The exit code is 1 if a bug is not caught, or fewer mutants are caught than required, and
 //! 2 if a bug does not fit the source any more.
 #![allow(clippy::print_stdout)]
 
@@ -42,7 +42,7 @@ use workspace::{Planted, Workspace};
 /// The share of mutants that must be caught.
 const MUTANTS_CAUGHT_MIN: f64 = 0.85;
 
-/// What is run, and how it is reported.
+/// The command line's options.
 #[derive(Default)]
 struct Wishes {
     effort: Effort,
@@ -55,7 +55,7 @@ struct Wishes {
     names: BTreeSet<String>,
 }
 
-/// How often what happened.
+/// Counts of outcomes.
 #[derive(Default)]
 struct Totals {
     caught: usize,
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
         let mut number = || words.next().and_then(|text| text.parse::<u64>().ok());
         match word.as_str() {
             "--seeds" | "--mutants" | "--draw" => {
-                let Some(number) = number() else { return refuse(&format!("{word} takes a number")) };
+                let Some(number) = number() else { return refuse(&format!("{word} needs a number")) };
                 match word.as_str() {
                     "--seeds" => wishes.effort.seeds = number,
                     "--mutants" => wishes.mutants = Some(number as usize),
@@ -132,7 +132,7 @@ fn conclude(wishes: &Wishes, totals: &Totals) -> ExitCode {
     }
 }
 
-/// The bugs to plant, and the name of the folder in which.
+/// The bugs to plant, and the name of their folder.
 fn bugs(wishes: &Wishes, root: &Path) -> io::Result<(Vec<Bug>, &'static str)> {
     let Some(count) = wishes.mutants else {
         let mut bugs = Bug::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("planted"), root)?;
@@ -165,7 +165,7 @@ fn plant_all(wishes: &Wishes) -> io::Result<Totals> {
     }
     for bug in &bugs {
         let Some(caught) = ledger.caught(bug) else { continue };
-        // Of mutants, those that survive are what there is to look at.
+        // Of mutants, only the survivors are of interest.
         if wishes.mutants.is_none() || !caught.is_any() {
             println!("{}", if wishes.is_json { caught.json(bug) } else { caught.row(bug) });
         }
@@ -174,7 +174,7 @@ fn plant_all(wishes: &Wishes) -> io::Result<Totals> {
     Ok(totals)
 }
 
-/// Tries bugs, and returns how many cannot be tried.
+/// Tries bugs, and returns the number that cannot be tried.
 fn try_all(wishes: &Wishes, workspace: Workspace, bugs: &[Bug], ledger: &mut Ledger) -> io::Result<usize> {
     let effort = wishes.effort;
     let mut by_number: BTreeMap<u32, Bug> = (1..).zip(bugs.iter().cloned()).collect();
@@ -189,7 +189,7 @@ fn try_all(wishes: &Wishes, workspace: Workspace, bugs: &[Bug], ledger: &mut Led
     let mut trial = Trial::new(&workspace, functions)?;
     let mut in_order: Vec<(u32, Bug)> = by_number.into_iter().collect();
     in_order.sort_by_key(|(_, bug)| ledger.caught(bug).map(Caught::is_any));
-    // Seeds cost most: they come after all else.
+    // Seeds cost most, so they come last.
     let mut survivors = try_each(wishes, &trial, in_order, ledger)?;
     survivors.sort_by_key(|(number, ..)| *number);
     for (number, bug, mut caught) in survivors {
@@ -200,7 +200,7 @@ fn try_all(wishes: &Wishes, workspace: Workspace, bugs: &[Bug], ledger: &mut Led
     Ok(unfit.len())
 }
 
-/// Runs all but seeds against each, on all processors, and returns those that need seeds.
+/// Runs everything except seeds against each bug, on all processors, and returns those that need seeds.
 fn try_each(
     wishes: &Wishes,
     trial: &Trial<'_>,

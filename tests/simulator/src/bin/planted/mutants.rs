@@ -1,4 +1,4 @@
-//! Mutants: what cargo-mutants would change of the protocol, as bugs. A random sample of them says what share of all
+//! Mutants: cargo-mutants' changes to the protocol, as bugs. A random sample of them estimates the share that
 //! the tests catch.
 
 use std::fs;
@@ -16,7 +16,7 @@ const Z: f64 = 1.96;
 /// All mutants of the protocol.
 ///
 /// # Errors
-/// When cargo-mutants is missing, or lists what is not understood.
+/// When cargo-mutants is missing, or its list is not understood.
 pub fn all(root: &Path) -> io::Result<Vec<Bug>> {
     let words = ["mutants", "--list", "--json", "--package", "sateen-protocol"];
     let output = Command::new("cargo").args(words).current_dir(root).output()?;
@@ -51,7 +51,7 @@ fn byte_at(source: &str, line: usize, column: usize) -> Option<usize> {
     Some(begins + rest.chars().take(column.checked_sub(1)?).map(char::len_utf8).sum::<usize>())
 }
 
-/// `count` of these, each subset as likely as any other.
+/// Draws `count` of these, each subset with equal probability.
 pub fn sample(mut all: Vec<Bug>, count: usize, seed: u64) -> Vec<Bug> {
     let count = count.min(all.len());
     let mut state = seed;
@@ -71,7 +71,7 @@ fn next(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Wilson's interval of 95 % for a share of which a sample is known.
+/// Wilson's 95 % interval for a share estimated from a sample.
 pub fn interval(caught: usize, total: usize) -> (f64, f64) {
     let count = total.max(1) as f64;
     let share = caught as f64 / count;

@@ -1,23 +1,23 @@
-//! Many bugs in one build: each function that has bugs gets an arm for each of them, and a number picks one.
+//! Puts many bugs into one build: each function that has bugs gets an arm for each of them, and a number selects one.
 //!
 //! ```text
 //! fn f() { BODY }   becomes   fn f() { match crate::planted(7) { 7 => BODY with bug 7, _ => BODY } }
 //! ```
 //!
-//! Building is nearly all that a bug costs, so it is done once for all. The argument names the function by the first
-//! of its bugs: what reaches no function of a bug cannot catch it, and need not be run.
+//! Building is nearly the whole cost of a bug, so it is done once for all. The argument identifies the function by the
+//! first of its bugs: a test that does not reach a bug's function cannot catch the bug, and need not be run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The variable that picks the bug, by its number.
+/// The environment variable that selects the bug, by its number.
 pub const VARIABLE: &str = "SATEEN_PLANTED";
 
-/// The variable with the file to which the functions that each thread reaches are appended, a line each: the function
-/// and the thread's name.
+/// The environment variable with the file to which the functions that each thread reaches are appended, a line each:
+/// the function and the thread's name.
 pub const REACHED: &str = "SATEEN_REACHED";
 
-/// What the crate needs that has such functions.
+/// Code that a crate with such functions needs.
 pub const PICK: &str = r#"
 #[doc(hidden)]
 #[allow(missing_docs, clippy::disallowed_methods)]
@@ -50,7 +50,7 @@ pub struct Edit {
     pub number: u32,
     /// The bytes that are replaced.
     pub at: Range<usize>,
-    /// By what.
+    /// The replacement.
     pub to: String,
 }
 
@@ -65,14 +65,14 @@ pub struct Armed {
     pub outside: BTreeSet<u32>,
 }
 
-/// The source with arms for all these edits.
+/// Returns the source with arms for all these edits.
 pub fn with_arms(source: &str, edits: &[Edit]) -> Armed {
     let bodies = bodies(source);
     let mut armed = Armed { source: source.to_owned(), ..Armed::default() };
     let mut by_body: BTreeMap<(usize, usize), Vec<&Edit>> = BTreeMap::new();
     for edit in edits {
         let around = |body: &&Range<usize>| body.start < edit.at.start && edit.at.end < body.end;
-        // The outermost, so that no arm is inside another.
+        // Only in outermost functions, so that no arm is inside another.
         match bodies.iter().filter(around).min_by_key(|body| body.start) {
             Some(body) => by_body.entry((body.start, body.end)).or_default().push(edit),
             None => {
@@ -106,15 +106,15 @@ pub fn arm_at(source: &str, byte: usize) -> Option<u32> {
     number.parse().ok()
 }
 
-/// The bodies of functions, braces included, but for those that cannot have arms: all arms of a function that returns
-/// an `impl Trait` would have to be of one type, and a constant function reads no variable.
+/// The bodies of functions, braces included, except those that cannot have arms: all arms of a function that returns
+/// an `impl Trait` would need the same type, and a constant function cannot read a variable.
 fn bodies(source: &str) -> Vec<Range<usize>> {
     let bytes = source.as_bytes();
     let mut found = Vec::new();
     // Open braces, and whether each begins a body that may have arms.
     let mut braces: Vec<(usize, bool)> = Vec::new();
     let mut nesting = 0_i32;
-    // Of a function whose body has not begun: how deep in brackets it is, and where it is.
+    // For a function whose body has not begun: its nesting in brackets, and its place.
     let mut signature: Option<(i32, usize)> = None;
     let mut at = 0;
     while at < bytes.len() {
@@ -163,7 +163,7 @@ fn word_end(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().position(|byte| !is_letter(byte)).map_or(bytes.len(), |length| at + length)
 }
 
-/// The end of the comment, string or character that begins here, in which braces mean nothing.
+/// The end of the comment, string or character that begins here, in which braces are ignored.
 fn opaque(source: &str, at: usize) -> Option<usize> {
     let rest = source.get(at..)?;
     let follows_word = source[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
@@ -232,7 +232,7 @@ const SIX: u8 = 6;
     }
 
     #[test]
-    fn bodies_are_found_whatever_is_in_them() {
+    fn bodies_are_found_whatever_they_contain() {
         let found: Vec<&str> = bodies(SOURCE).into_iter().map(|body| &SOURCE[body]).collect();
         assert_eq!(found.len(), 3);
         assert!(found[0].starts_with("{ // a brace") && found[0].ends_with("[1 + 2, 3]\n}"));

@@ -1,4 +1,4 @@
-//! What is run against a bug.
+//! Runs tests against a bug.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -14,23 +14,23 @@ use crate::caught::Caught;
 use crate::switch;
 use crate::workspace::Workspace;
 
-/// Processor time of all unit tests or all stories, in seconds.
+/// Maximum processor time of all unit tests or all stories, in seconds.
 const ALL_CPU_S_MAX: u32 = 60;
-/// The same of a group of them: a machine that never ends is caught.
+/// The same for a group of them: a machine that never ends is caught.
 const SOME_CPU_S_MAX: u32 = 12;
-/// The same of a block of seeds.
+/// The same for a block of seeds.
 const SEEDS_CPU_S_MAX: u32 = 400;
-/// Seeds that are run at once when one that fails is enough.
+/// Seeds that are run at once when one failure is enough.
 const SEEDS_AT_ONCE: u64 = 50;
-/// What stands for tests that did not end, or ended the process.
+/// Stands for tests that did not end, or ended the process.
 const ENDLESS: &str = "(does not end)";
 
-/// What may be spent on a bug.
+/// The effort for a bug.
 #[derive(Clone, Copy)]
 pub struct Effort {
     /// Seeds to run, from 0.
     pub seeds: u64,
-    /// What costs least comes first, and only until something catches the bug: stories, unit tests, seeds.
+    /// Run the cheapest first, and stop when the bug is caught: stories, unit tests, seeds.
     pub is_once_enough: bool,
 }
 
@@ -41,13 +41,13 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// Whether a bug for which this is known needs no more of it.
+    /// Whether a bug with these results needs no more effort.
     pub fn is_spent(&self, caught: &Caught) -> bool {
         caught.seeds_run >= self.seeds || (self.is_once_enough && caught.is_any())
     }
 }
 
-/// The programs that may catch bugs, built with all that are planted.
+/// The programs that may catch bugs, built with all planted bugs.
 pub struct Trial<'a> {
     workspace: &'a Workspace,
     /// The function of each bug.
@@ -60,19 +60,20 @@ pub struct Trial<'a> {
 /// Unit tests, or stories.
 struct Suite {
     program: PathBuf,
-    /// The tests that reach each function, those first that reach the fewest: they are about it.
+    /// The tests that reach each function, beginning with those that reach the fewest functions, as they are about it.
     by_function: BTreeMap<u32, Vec<String>>,
 }
 
 /// The program that runs seeds.
 struct Seeds {
     program: PathBuf,
-    /// Whether a seed breaks a law without any bug: then it catches nothing.
+    /// Whether a seed breaks a law without any bug, and so catches nothing.
     is_broken: BTreeMap<u64, bool>,
 }
 
 impl<'a> Trial<'a> {
-    /// Builds unit tests and stories, checks that nothing fails while no bug is picked, and sees what each reaches.
+    /// Builds unit tests and stories, checks that nothing fails without a bug, and records which functions each
+    /// reaches.
     ///
     /// # Errors
     /// When something does not build or fails.
@@ -91,17 +92,17 @@ impl<'a> Trial<'a> {
             let output = workspace.run(&program, words, &variables, 0, ALL_CPU_S_MAX)?;
             let failed = failed(&output);
             if !failed.is_empty() {
-                return Err(io::Error::other(format!("without any bug these fail: {failed:?}")));
+                return Err(io::Error::other(format!("these tests fail without any bug: {failed:?}")));
             }
             Ok(Suite { program, by_function: by_function(&fs::read_to_string(&reached)?) })
         };
-        // With one thread, tests would run on the main one, which has no name of theirs.
+        // With one thread, tests would run on the main thread, which does not have their names.
         let tests = suite(tests, &["--test-threads", "2"], failed_tests)?;
         let stories = suite(stories, &[], failed_stories)?;
         Ok(Self { workspace, functions, tests, stories, seeds: None })
     }
 
-    /// Runs what may catch a bug, but for seeds.
+    /// Runs everything that may catch a bug, except seeds.
     ///
     /// # Errors
     /// When something cannot be run.
@@ -154,7 +155,7 @@ impl<'a> Trial<'a> {
 }
 
 impl Suite {
-    /// The tests that reach this function, in groups that are run at once: one that fails may be enough.
+    /// The tests that reach this function, in groups that are run at once: one failure may be enough.
     fn reaching(&self, function: Option<&u32>) -> impl Iterator<Item = &[String]> {
         const AT_ONCE: usize = 16;
         function
@@ -164,7 +165,7 @@ impl Suite {
     }
 }
 
-/// What [`switch::REACHED`] has, by function.
+/// The contents of the file [`switch::REACHED`], by function.
 fn by_function(reached: &str) -> BTreeMap<u32, Vec<String>> {
     let mut reach: BTreeMap<&str, usize> = BTreeMap::new();
     let mut found: BTreeMap<u32, Vec<String>> = BTreeMap::new();
@@ -194,7 +195,7 @@ fn failed_tests(output: &Output) -> BTreeSet<String> {
     failed
 }
 
-/// The stories that went another way. Where a machine does not end, that is the one that was told last.
+/// The stories whose outcome changed. If a machine does not end, that is the story run last.
 fn failed_stories(output: &Output) -> BTreeSet<String> {
     if output.status.success() {
         return BTreeSet::new();
@@ -211,7 +212,7 @@ fn failed_stories(output: &Output) -> BTreeSet<String> {
 }
 
 impl Seeds {
-    /// Optimised, as seeds take longer than to build that.
+    /// Builds with optimisation, as seeds take longer than that build.
     fn build(workspace: &Workspace) -> io::Result<Self> {
         let words = ["build", "--release", "-p", "sateen-simulator", "--bin", "seeds"];
         Ok(Self { program: workspace.build(&words)?, is_broken: BTreeMap::new() })

@@ -12,23 +12,23 @@ use serde_json::Value;
 use crate::bug::Bug;
 use crate::switch::{self, Edit};
 
-/// A workspace of nothing but the protocol, the simulator and the stories.
+/// A workspace with only the protocol, the simulator and the stories.
 pub struct Workspace {
     root: PathBuf,
     folder: PathBuf,
 }
 
-/// What came of planting.
+/// The outcome of planting.
 #[derive(Debug, Default)]
 pub struct Planted {
-    /// The function of each bug, as [`switch::with_arms`] numbers it.
+    /// The function of each bug, with the number from [`switch::with_arms`].
     pub functions: BTreeMap<u32, u32>,
     /// Bugs that do not compile.
     pub unfit: BTreeSet<u32>,
 }
 
 impl Workspace {
-    /// Copies that of `root` to a folder. The target folder in it is kept.
+    /// Copies the workspace in `root` to a folder, keeping the folder's target folder.
     ///
     /// # Errors
     /// When something cannot be read or written.
@@ -52,7 +52,7 @@ impl Workspace {
         Ok(Self { root: root.to_owned(), folder: folder.to_owned() })
     }
 
-    /// Plants all of them, each to be picked by its number.
+    /// Plants all bugs, each selected by its number.
     ///
     /// # Errors
     /// When a file cannot be read or written, or the sources do not compile for another reason.
@@ -121,7 +121,7 @@ impl Workspace {
         }
     }
 
-    /// Builds a program, and returns where it is.
+    /// Builds a program, and returns its path.
     ///
     /// # Errors
     /// When it does not build.
@@ -138,12 +138,12 @@ impl Workspace {
             .ok_or_else(|| io::Error::other(format!("cargo {} builds no program", words.join(" "))))
     }
 
-    /// A file in the copy for what a program reports.
+    /// A file in the copy for a program's report.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Runs a program that was built with a bug, for at most so many seconds of processor time, with these variables.
+    /// Runs a program built with bugs, with a maximum of processor time, and with these environment variables.
     ///
     /// # Errors
     /// When it cannot be run.
@@ -164,7 +164,7 @@ impl Workspace {
         shell.env(switch::VARIABLE, bug.to_string()).output()
     }
 
-    /// With little optimisation building takes twice as long as without, and tests a fifth of the time.
+    /// With little optimisation, building takes twice as long as without, and tests a fifth of the time.
     fn cargo(&self, words: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command
@@ -177,7 +177,7 @@ impl Workspace {
     }
 }
 
-/// Makes `to` the same as `from`. What is the same already is not touched: cargo goes by times.
+/// Makes `to` the same as `from`. Identical files are not touched, as cargo compares times.
 fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(to)? {

@@ -38,7 +38,7 @@ fn pass(times: &mut Times, host: &mut Host, now: Time, kind: &'static str) {
     }
 }
 
-/// A host's events, with so many entries in its table.
+/// A host's events, with `entries` entries in its table.
 pub fn host(clock: Clock, entries: u64) -> Times {
     let mut times = Times::new(clock);
     let config = HostConfig { report: report(), seed: 1, table_bytes_max: usize::MAX };
@@ -98,7 +98,7 @@ pub fn host(clock: Clock, entries: u64) -> Times {
     times
 }
 
-/// Others steal jobs, and the thief of some of them goes.
+/// Others steal jobs, and one thief departs.
 fn lend(times: &mut Times, host: &mut Host, now: Time) {
     const THIEVES: u64 = 100;
     for number in 0..LOANS {
@@ -128,7 +128,7 @@ fn lend(times: &mut Times, host: &mut Host, now: Time) {
     pass(times, host, Time(now.0 + 3 * S), "host: timeout, with loans");
 }
 
-/// The link to the coordinator broke, and is there again.
+/// The link to the coordinator broke, and is open again.
 fn come_back(times: &mut Times, host: &mut Host, now: Time) {
     times.take("host: disconnected", || host.handle_disconnected(now));
     drain(host);
@@ -161,7 +161,7 @@ fn look_up(times: &mut Times, host: &mut Host, now: Time, run: RunId, entries: u
     }
 }
 
-/// A job that is run again, of the tree of the entries.
+/// A job of the entries' tree that is run again.
 fn job(number: u64) -> JobSpec {
     let entry = entry(number);
     JobSpec {
