@@ -102,7 +102,7 @@ impl Coordinator {
             ToCoordinator::Misbehaved { host: accused, reason } => {
                 let state = self.hosts.get_mut(&host);
                 let is_heard = state.is_some_and(|state| {
-                    state.accusations.take(now, ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX)
+                    state.paces.accusations.take(now, ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX)
                 });
                 if is_heard {
                     self.events.push_back(Event::Misbehaved { by: host, host: accused, reason });

@@ -1,10 +1,11 @@
 //! The coordinator's state machine.
 //!
 //! `messages` is what hosts say, `hosts` who is there: hellos and goodbyes; `silence` who says nothing any more;
-//! `missing` who was given up and may come back; `circles` is who knows whom, and `news` who is told of whom; `part` is a run as the
-//! coordinator has it, `runs` the states of runs, `turns` which of them are given to hosts, `root` who has their
-//! root jobs, `participation` who is heard of them, `over` what hosts say of those that are over; `parcels` is what is too large for one message; `results` is the coordinator's result table and the
-//! barrier that makes recovery find orphans.
+//! `missing` who was given up and may come back, `comings` how a host came and came back; `circles` is who knows whom,
+//! and `news` who is told of whom; `run` is a run as the coordinator has it, `runs` the states of runs, `turns` which of
+//! them are given to hosts, `root` who has their root jobs, `participation` who is heard of them, `over` what hosts say
+//! of those that are over; `parcels` is what is too large for one message; `results` is the coordinator's result table
+//! and the barrier that makes recovery find orphans.
 //!
 //! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
 //! another host in redone mode when the first is gone, and waits for its result.
@@ -15,6 +16,7 @@ mod backlog;
 mod bounds;
 mod chores;
 mod circles;
+mod comings;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]

@@ -6,8 +6,8 @@ mod newsroom;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::limits::{
-    INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX, JOINED_PER_MESSAGE_MAX, NEWS, NEWS_AT_A_TIME_MAX,
-    NEWS_AT_ONCE, PING, SHARERS_PER_MESSAGE_MAX, SHOWN_AT_ONCE_MAX,
+    INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX, JOINED_PER_MESSAGE_MAX, NEWS_AT_A_TIME_MAX, PING,
+    SHARERS_PER_MESSAGE_MAX, SHOWN_AT_ONCE_MAX,
 };
 use crate::message::{Departure, HostInfo, ToHost};
 use crate::{HostId, Time};
@@ -26,7 +26,7 @@ impl Coordinator {
             // The next welcome tells it all.
             return None;
         }
-        let due = now.max(state.news_from);
+        let due = state.mailbox.due(now);
         let room = &mut self.newsroom;
         Some(state.mailbox.news.get_or_insert_with(|| {
             room.due.insert((due, host));
@@ -137,10 +137,7 @@ impl Coordinator {
             return;
         }
         if let Some(state) = self.hosts.get_mut(&host).filter(|_| is_all) {
-            // A few messages in a row go out at once, more of them at their distance.
-            state.news_paid = state.news_paid.max(now) + NEWS;
-            let ahead = NEWS.saturating_mul(NEWS_AT_ONCE);
-            state.news_from = Time(state.news_paid.0.saturating_sub(ahead.as_nanos() as u64));
+            state.mailbox.pay(now);
         }
         self.send(host, ToHost::Hosts { epoch: self.epoch, joined, gone });
     }
@@ -149,7 +146,7 @@ impl Coordinator {
     fn info(&self, viewer: HostId, host: HostId) -> Option<HostInfo> {
         let state = self.hosts.get(&host).filter(|state| state.paused.is_none())?;
         let direct_secret = self.pair_secret(viewer, host);
-        let incarnation = state.incarnation;
+        let incarnation = state.comings.incarnation();
         Some(HostInfo { id: host, report: state.report.clone(), direct_secret, incarnation })
     }
 
@@ -225,7 +222,7 @@ impl Coordinator {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(state) = self.hosts.get_mut(&host) else { return Ok(()) };
-        let pace = &mut state.introductions;
+        let pace = &mut state.paces.introductions;
         let others = others.iter().copied();
         let others: VecDeque<HostId> =
             others.filter(|_| pace.take(now, INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX)).collect();

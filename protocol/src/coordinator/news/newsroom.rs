@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::limits::{DEPARTURE_ANSWER_MAX, DEPARTURES_EXPIRED_AT_ONCE_MAX};
+use crate::limits::{DEPARTURE_ANSWER_MAX, DEPARTURES_EXPIRED_AT_ONCE_MAX, NEWS, NEWS_AT_ONCE};
 use crate::message::Departure;
 use crate::{HostId, Time};
 
@@ -17,11 +17,31 @@ pub struct News {
 #[derive(Default)]
 pub struct Mailbox {
     pub(super) news: Option<Box<News>>,
+    /// It may be told of other hosts from then on, and what it was told is spread out until then.
+    from: Time,
+    paid: Time,
     /// By epoch; in order.
     owed: VecDeque<u64>,
 }
 
 impl Mailbox {
+    /// Of a host that comes now.
+    pub fn from(now: Time) -> Self {
+        Self { from: now, paid: now, ..Self::default() }
+    }
+
+    /// When its host may be told something.
+    pub(super) fn due(&self, now: Time) -> Time {
+        now.max(self.from)
+    }
+
+    /// Its host is told all that there is. A few messages in a row go out at once, more of them at their distance.
+    pub(super) fn pay(&mut self, now: Time) {
+        self.paid = self.paid.max(now) + NEWS;
+        let ahead = NEWS.saturating_mul(NEWS_AT_ONCE);
+        self.from = Time(self.paid.0.saturating_sub(ahead.as_nanos() as u64));
+    }
+
     /// How much its host has not been told.
     pub fn untold(&self) -> usize {
         self.news.as_ref().map_or(0, |news| 1 + news.joined.len())
