@@ -162,7 +162,7 @@ impl Coordinator {
     /// A host is to be sent what is known of a job and below it, and from now on what comes.
     pub(super) fn begin_answer(&mut self, now: Time, host: HostId, answer: Answer) {
         let Some(state) = self.hosts.get(&host) else { return };
-        let due = now.max(state.answers_from());
+        let due = now.max(state.paces.answers_from());
         if let Some(part) = self.runs.get_mut(&answer.run) {
             part.subscriptions.add(host, answer.key.tag());
         }
@@ -188,7 +188,7 @@ impl Coordinator {
             }
             let Some((host, answer)) = self.answers.pop(now) else { break };
             let rest = self.send_piece(now, host, answer, &mut room);
-            let due = self.hosts.get(&host).map_or(now, |state| now.max(state.answers_from()));
+            let due = self.hosts.get(&host).map_or(now, |state| now.max(state.paces.answers_from()));
             self.answers.put_back(host, due, rest);
         }
     }
@@ -209,7 +209,7 @@ impl Coordinator {
         let bytes = EMPTY_BYTES + entries.iter().map(Entry::bytes).sum::<usize>();
         if let Some(state) = self.hosts.get_mut(&host) {
             let takes_ns = bytes as u64 * 1_000_000_000 / ANSWER_BYTES_PER_SECOND;
-            state.answers_paid = state.answers_paid.max(now) + Duration::from_nanos(takes_ns);
+            state.paces.answers_paid = state.paces.answers_paid.max(now) + Duration::from_nanos(takes_ns);
         }
         let Answer { run, key, .. } = answer;
         if !entries.is_empty() {

@@ -3,7 +3,8 @@
 use super::tests::{Grid, spec};
 use super::*;
 use crate::limits::DRAIN_MAX;
-use crate::{Entry, EntryState, Finished, Lineage, Outcome};
+use crate::message::ToCoordinator;
+use crate::{Entry, EntryState, Finished, Lineage, Outcome, RunEnd, RunState};
 
 const RUN: RunId = RunId(1);
 

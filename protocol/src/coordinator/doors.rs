@@ -8,6 +8,7 @@ use crate::limits::{
     INLINE_RESULT_BYTES_MAX, INTRODUCTIONS_AT_ONCE_MAX, RUNS_ACTIVE_MAX, SHARERS_PER_MESSAGE_MAX,
     TABLES_TOGETHER_MAX, UNPAUSE_EVERY, UNPAUSES_AT_ONCE_MAX, UNREADY_REST_MAX, UNREADY_TURN_MAX,
 };
+use crate::message::ToCoordinator;
 use crate::{Entry, EntryState, Finished, JobKey, JobTag, Lineage, Outcome};
 
 fn starts(grid: &Grid, link: LinkId, run: Option<RunId>) -> usize {

@@ -11,6 +11,7 @@ use crate::pace::Pace;
 use crate::{Counts, GridId, HostId, RunId, Time};
 
 use super::answers::{BURST, PIECE};
+use super::comings::Comings;
 use super::news::Mailbox;
 use super::participation::Given;
 use super::slices::Slice;
@@ -24,12 +25,7 @@ const ROOT_NUMBER_MAX: u64 = 1 << 48;
 /// A host, from its first hello until it is gone.
 pub struct HostState {
     pub report: Arc<HostReport>,
-    /// How often it was given up and came back.
-    pub incarnation: u32,
-    /// It has come back and nobody has been told.
-    pub was_missing: bool,
-    /// When it came back the last time.
-    pub back_since: Option<Time>,
+    pub comings: Comings,
     pub link: Option<LinkId>,
     pub since: Time,
     pub heard: Time,
@@ -37,29 +33,45 @@ pub struct HostState {
     pub checked_at: Time,
     /// When its link broke.
     pub down_since: Option<Time>,
-    /// It may be told of other hosts from then on, and what it was told is spread out until then.
-    pub news_from: Time,
-    pub news_paid: Time,
     /// It was there before the coordinator was started again, and was asked whom it knows. Until it answers: who was said to be
     /// gone since then. `None` if it is not asked, or does not answer.
     pub gone_since_asked: Option<BTreeSet<HostId>>,
     pub mailbox: Mailbox,
-    /// Entries that it was sent in answers are spread out until then. A new host earns its first burst by being there, so
-    /// that one that comes again and again gets no more than one that stays.
-    pub answers_paid: Time,
-    pub accusations: Pace,
-    /// It was here under another id, or before the coordinator was started again.
-    pub was_elsewhere: bool,
+    pub paces: Paces,
     /// Runs that it was given, until a while after their ends.
     pub given: BTreeMap<RunId, Given>,
-    pub introductions: Pace,
-    pub unpauses: Pace,
     /// It has worked again too often, and does so then.
     pub unpauses_at: Option<Time>,
     pub paused: Option<String>,
     /// It pauses, and gives back what it has: its goodbye is one for a moment.
     pub rests: bool,
     pub counts: BTreeMap<RunId, Counts>,
+}
+
+/// What a host does, or gets, a few times at once and then at a distance.
+pub struct Paces {
+    /// Entries that it was sent in answers are spread out until then. A new host earns its first burst by being there, so
+    /// that one that comes again and again gets no more than one that stays.
+    pub answers_paid: Time,
+    pub accusations: Pace,
+    pub introductions: Pace,
+    pub unpauses: Pace,
+}
+
+impl Paces {
+    fn from(now: Time) -> Self {
+        Self {
+            answers_paid: now,
+            accusations: Pace::default(),
+            introductions: Pace::default(),
+            unpauses: Pace::default(),
+        }
+    }
+
+    /// When it may be sent more in answers to its searches.
+    pub fn answers_from(&self) -> Time {
+        Time(self.answers_paid.0.saturating_sub(BURST.as_nanos() as u64))
+    }
 }
 
 impl HostState {
@@ -88,11 +100,6 @@ impl HostState {
             ready,
             counts,
         }
-    }
-
-    /// When it may be sent more in answers to its searches.
-    pub fn answers_from(&self) -> Time {
-        Time(self.answers_paid.0.saturating_sub(BURST.as_nanos() as u64))
     }
 }
 
@@ -160,10 +167,10 @@ impl Coordinator {
         let is_known = self.hosts.contains_key(&host) || was_missing;
         let is_new = self.enter(now, link, host, incarnation, report, paused);
         if !is_known && let Some(state) = self.hosts.get_mut(&host) {
-            state.was_elsewhere = was.is_some();
+            state.comings.set_elsewhere(was.is_some());
             if known.is_none() {
                 // It could say hello again and again, each time as another host.
-                state.answers_paid = now + BURST + PIECE;
+                state.paces.answers_paid = now + BURST + PIECE;
             }
         }
         self.note_pause(host);
@@ -210,9 +217,8 @@ impl Coordinator {
                 if let Some(since) = state.down_since.take() {
                     self.down.remove(&(since + RECONNECT_GRACE, host));
                 }
-                let is_changed = *state.report != report
-                    || state.paused != paused
-                    || std::mem::take(&mut state.was_missing);
+                let is_changed =
+                    *state.report != report || state.paused != paused || state.comings.take_untold();
                 state.report = Arc::new(report);
                 state.link = Some(link);
                 state.heard = now;
@@ -223,24 +229,16 @@ impl Coordinator {
             None => {
                 let state = HostState {
                     report: Arc::new(report),
-                    incarnation,
-                    was_missing: false,
-                    back_since: None,
+                    comings: Comings::first(incarnation),
                     link: Some(link),
                     since: now,
                     heard: now,
                     checked_at: now + SILENCE_MAX,
                     down_since: None,
-                    news_from: now,
-                    news_paid: now,
                     gone_since_asked: None,
-                    mailbox: Mailbox::default(),
-                    answers_paid: now,
-                    accusations: Pace::default(),
-                    was_elsewhere: false,
+                    mailbox: Mailbox::from(now),
+                    paces: Paces::from(now),
                     given: BTreeMap::new(),
-                    introductions: Pace::default(),
-                    unpauses: Pace::default(),
                     unpauses_at: None,
                     paused,
                     rests: false,
@@ -285,7 +283,7 @@ impl Coordinator {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let is_paused = state.paused.is_some();
         state.gone_since_asked = (!complete).then(BTreeSet::new);
-        let incarnation = state.incarnation;
+        let incarnation = state.comings.incarnation();
         if is_paused {
             self.close_mailbox(host);
             self.circles.step_aside(host);

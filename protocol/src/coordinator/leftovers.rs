@@ -6,9 +6,9 @@ use super::run::{CoordinatorRun, Suspending};
 use super::tests::{Grid, Identity, spec};
 use super::*;
 use crate::limits::{CIRCLE, DEPARTURE_ANSWER_MAX, IDENTITY_KEPT, RECONNECT_GRACE};
-use crate::message::HostReport;
+use crate::message::{HostReport, ToCoordinator};
 use crate::parcel::{Contents, ParcelId};
-use crate::{Counts, Entry, EntryState, JobKey, JobNumber, Lineage, RunSpec, Stealing};
+use crate::{Counts, Entry, EntryState, JobKey, JobNumber, Lineage, RunSpec, RunState, Stealing};
 
 const RUN: RunId = RunId(1);
 
@@ -230,4 +230,15 @@ fn whoever_steals_from_the_master_alone_comes_to_know_it() {
         let known = grid.machine.circle(grid.identity(links[0]).0).count();
         assert_eq!(known == links.len() - 1, stealing == Stealing::MasterWorker, "{known} know the master");
     }
+}
+
+#[test]
+fn a_link_that_was_closed_is_forgotten_when_it_is() {
+    let mut grid = Grid::new();
+    let (link, _) = grid.join();
+    grid.tell(link, ToCoordinator::Leaving);
+    assert!(grid.is_closed(link));
+    assert_eq!(grid.machine.sizes().closing, 1);
+    grid.cut(link);
+    assert_eq!(grid.machine.sizes().closing, 0);
 }

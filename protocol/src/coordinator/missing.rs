@@ -92,9 +92,7 @@ impl Coordinator {
         state.heard = now;
         state.checked_at = now + SILENCE_MAX;
         self.silence.check(state.checked_at, host);
-        state.incarnation = state.incarnation.wrapping_add(1);
-        state.was_missing = true;
-        state.back_since = Some(now);
+        state.comings.come_back(now);
         let is_known = |run: &RunId| self.runs.contains_key(run) || self.over.contains_key(run);
         state.counts.retain(|run, _| is_known(run));
         state.given.retain(|run, _| is_known(run));

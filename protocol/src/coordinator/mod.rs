@@ -1,10 +1,11 @@
 //! The coordinator's state machine.
 //!
-//! `hosts` is who is there: hellos and goodbyes; `silence` who says nothing any more; `missing` who was given up
-//! and may come back; `circles` is who knows whom, and `news` who is told of whom; `part` is a run as the
-//! coordinator has it, `runs` the states of runs, `turns` which of them are given to hosts, `root` who has their
-//! root jobs, `participation` who is heard of them, `over` what hosts say of those that are over; `parcels` is what is too large for one message; `results` is the coordinator's result table and the
-//! barrier that makes recovery find orphans.
+//! `messages` is what hosts say, `hosts` who is there: hellos and goodbyes; `silence` who says nothing any more;
+//! `missing` who was given up and may come back, `comings` how a host came and came back; `circles` is who knows whom,
+//! and `news` who is told of whom; `run` is a run as the coordinator has it, `runs` the states of runs, `turns` which of
+//! them are given to hosts, `root` who has their root jobs, `participation` who is heard of them, `over` what hosts say
+//! of those that are over; `parcels` is what is too large for one message; `results` is the coordinator's result table
+//! and the barrier that makes recovery find orphans.
 //!
 //! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
 //! another host in redone mode when the first is gone, and waits for its result.
@@ -15,6 +16,7 @@ mod backlog;
 mod bounds;
 mod chores;
 mod circles;
+mod comings;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
@@ -24,6 +26,7 @@ mod doors;
 mod hosts;
 #[cfg(test)]
 mod leftovers;
+mod messages;
 mod meter;
 mod metering;
 mod missing;
@@ -56,14 +59,11 @@ mod views;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use crate::limits::Circle;
-use crate::limits::{
-    ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, NOTES_WAITING_MAX, PING,
-    RESTART_GRACE, WORKERS_REPORTED_MAX, shortened,
-};
-use crate::message::{ToCoordinator, ToHost};
+use crate::limits::{PING, RESTART_GRACE};
+use crate::message::ToHost;
 use crate::parcel::Incoming;
 use crate::table::Total;
-use crate::{HostId, Random, RunEnd, RunId, RunState, Table, Time};
+use crate::{HostId, Random, RunId, Table, Time};
 use answers::Answers;
 pub use backlog::Backlog;
 use chores::Chores;
@@ -240,123 +240,6 @@ impl Coordinator {
     }
 
     // ---- what happens ----
-
-    /// A host said something on this link.
-    pub fn handle_message(&mut self, now: Time, link: LinkId, message: ToCoordinator) {
-        if self.closing.contains(&link) {
-            return;
-        }
-        if let Err(misbehaviour) = self.message(now, link, message) {
-            self.handle_misbehaviour(now, link, misbehaviour.to_string());
-        }
-        self.tell_news(now);
-    }
-
-    fn message(&mut self, now: Time, link: LinkId, message: ToCoordinator) -> Result<(), Misbehaviour> {
-        if message.has_long_text() {
-            return Err(Misbehaviour::TooMuch);
-        }
-        let host = self.links.get(&link).copied();
-        let message = match (message.in_plain_text(), host) {
-            (ToCoordinator::Hello { report, was, incarnation, roots, paused }, None) => {
-                let identity = was.map(|was| (was, incarnation));
-                return self.on_hello(now, link, report, identity, &roots, paused);
-            }
-            (ToCoordinator::Hello { .. }, Some(_)) => return Err(Misbehaviour::HelloTwice),
-            (_, None) => return Err(Misbehaviour::NoHello),
-            (message, Some(_)) => message,
-        };
-        let Some(host) = host else { return Ok(()) };
-        if let Some(state) = self.hosts.get_mut(&host) {
-            state.heard = now;
-        }
-        match message {
-            ToCoordinator::Ready { run } => self.on_ready(now, host, run),
-            ToCoordinator::Unready { run, reason } => {
-                self.on_unready(now, host, run, reason);
-            }
-            ToCoordinator::RootFinished { run, number, finished } => {
-                self.on_root_finished(now, host, run, number, finished)?;
-            }
-            ToCoordinator::Limit { run, reason } => {
-                if self.takes_part(host, run) {
-                    self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
-                }
-            }
-            ToCoordinator::Failed { run, failure } => {
-                if self.takes_part(host, run) {
-                    self.end(now, run, RunEnd::Failed(failure), RunState::Failed);
-                }
-            }
-            ToCoordinator::Entries { run, entries } => {
-                if entries.len() > ENTRIES_PER_MESSAGE_MAX {
-                    return Err(Misbehaviour::TooMuch);
-                }
-                self.on_entries(now, host, run, entries)?;
-            }
-            ToCoordinator::Recovered { epoch } => {
-                if let Some(state) = self.hosts.get_mut(&host) {
-                    self.newsroom.settle(&mut state.mailbox, epoch);
-                }
-                self.settle(now);
-            }
-            ToCoordinator::Find { run, key } => self.on_find(now, host, run, key),
-            ToCoordinator::Counts { run, series, counts, progress, notes, notes_dropped: _, workers } => {
-                if workers.len() > WORKERS_REPORTED_MAX || notes.len() > NOTES_WAITING_MAX {
-                    return Err(Misbehaviour::TooMuch);
-                }
-                if !self.has_taken_part(host, run) {
-                    return Ok(());
-                }
-                self.on_counts(host, run, (series, *counts), progress);
-                if !workers.is_empty() {
-                    self.events.push_back(Event::Activity { run, host, series, workers });
-                }
-                if !notes.is_empty() {
-                    self.events.push_back(Event::Notes(run, host, notes));
-                }
-            }
-            ToCoordinator::Log { run, lines } => {
-                if self.has_taken_part(host, run) {
-                    self.events.push_back(Event::Log(run, host, lines));
-                }
-            }
-            ToCoordinator::Suspended { run } => self.on_suspended(now, run, host),
-            ToCoordinator::Stopped { run } => self.on_stopped(now, run, host),
-            ToCoordinator::Paused { reason } => self.on_paused(now, host, reason),
-            ToCoordinator::Leaving => self.on_leaving(now, link, host),
-            ToCoordinator::Knows { hosts } => self.on_knows(now, host, &hosts)?,
-            ToCoordinator::Meet { hosts } => self.on_meet(now, host, &hosts)?,
-            ToCoordinator::Forgot { ask, host: other, forgotten } => {
-                self.on_forgot(now, host, ask, other, forgotten);
-            }
-            ToCoordinator::Misbehaved { host: accused, reason } => {
-                let state = self.hosts.get_mut(&host);
-                let is_heard = state.is_some_and(|state| {
-                    state.accusations.take(now, ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX)
-                });
-                if is_heard {
-                    self.events.push_back(Event::Misbehaved { by: host, host: accused, reason });
-                }
-            }
-            // The driver passes relayed frames on itself; a pong says no more than that it came.
-            ToCoordinator::Relay { .. }
-            | ToCoordinator::RelayBulk { .. }
-            | ToCoordinator::Pong { .. }
-            | ToCoordinator::Hello { .. } => {}
-            ToCoordinator::Parcel(message) => self.on_parcel(now, host, message)?,
-        }
-        Ok(())
-    }
-
-    /// A host broke the protocol, here or in the driver's decoder: it is told why and cut off.
-    pub fn handle_misbehaviour(&mut self, _now: Time, link: LinkId, reason: String) {
-        if self.closing.contains(&link) {
-            return;
-        }
-        self.transmits.push_back((link, ToHost::Refused { reason: shortened(&reason) }));
-        self.close(link, reason);
-    }
 
     /// Time has come to what `poll_timeout` named, or has just passed.
     pub fn handle_timeout(&mut self, now: Time) {

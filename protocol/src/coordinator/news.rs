@@ -1,11 +1,13 @@
-//! Who is told of whom, and when: what happens within a moment goes out in one message.
+//! Who is told of whom, and when: what happens within a moment goes out in one message. `newsroom` keeps what is still to
+//! be told and answered.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod newsroom;
+
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::limits::{
-    DEPARTURE_ANSWER_MAX, DEPARTURES_EXPIRED_AT_ONCE_MAX, INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX,
-    JOINED_PER_MESSAGE_MAX, NEWS, NEWS_AT_A_TIME_MAX, NEWS_AT_ONCE, PING, SHARERS_PER_MESSAGE_MAX,
-    SHOWN_AT_ONCE_MAX,
+    INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX, JOINED_PER_MESSAGE_MAX, NEWS_AT_A_TIME_MAX, PING,
+    SHARERS_PER_MESSAGE_MAX, SHOWN_AT_ONCE_MAX,
 };
 use crate::message::{Departure, HostInfo, ToHost};
 use crate::{HostId, Time};
@@ -13,164 +15,9 @@ use crate::{HostId, Time};
 use super::circles::Parted;
 use super::slices::Slice;
 use super::{Coordinator, Misbehaviour};
+use newsroom::{Going, News};
 
-/// What a host has not been told yet.
-struct News {
-    due: Time,
-    joined: BTreeSet<HostId>,
-    gone: Vec<(HostId, Departure)>,
-}
-
-/// What a host has not been told yet, and which departures it has to answer.
-#[derive(Default)]
-pub struct Mailbox {
-    news: Option<Box<News>>,
-    /// By epoch; in order.
-    owed: VecDeque<u64>,
-}
-
-impl Mailbox {
-    /// How much its host has not been told.
-    pub fn untold(&self) -> usize {
-        self.news.as_ref().map_or(0, |news| 1 + news.joined.len())
-    }
-
-    /// Whether it is about to be told that another host is gone.
-    fn has_gone(&self, gone: HostId) -> bool {
-        self.news.as_ref().is_some_and(|news| news.gone.iter().any(|(id, _)| *id == gone))
-    }
-}
-
-/// When all hosts are told what they have not been told yet, and how many answers are missing.
-#[derive(Default)]
-pub struct Newsroom {
-    due: BTreeSet<(Time, HostId)>,
-    /// How many hosts have to answer departures, by epoch.
-    owed: BTreeMap<u64, Owed>,
-    /// Up to this epoch nobody is waited for any more.
-    expired: Option<u64>,
-    /// Hosts that are being shown round; how often at once, if they came more than once.
-    shown: BTreeMap<HostId, usize>,
-    /// Who is still to hear of hosts that are gone.
-    going: BTreeMap<HostId, Going>,
-}
-
-/// Answers to a departure that have not come.
-struct Owed {
-    /// How many, and what else holds the epoch.
-    count: usize,
-    /// When it was first told.
-    since: Time,
-}
-
-/// A host that is gone, and whose circle is being told.
-struct Going {
-    departure: Departure,
-    /// When it went; not settled before all have been told.
-    epoch: u64,
-    untold: VecDeque<HostId>,
-}
-
-impl Newsroom {
-    /// How many hosts have not been told all, or are not known by all who are to know that they came or went.
-    pub fn untold(&self) -> usize {
-        self.due.len() + self.shown.len() + self.going.len()
-    }
-
-    /// How many are still to hear that a host is gone.
-    pub fn untold_of(&self, gone: HostId) -> usize {
-        self.going.get(&gone).map_or(0, |going| going.untold.len())
-    }
-
-    /// How many answers to departures are missing.
-    pub fn owed(&self) -> usize {
-        self.owed.values().map(|owed| owed.count).sum()
-    }
-
-    /// The first departure that somebody has not answered.
-    pub fn unsettled(&self) -> u64 {
-        self.owed.first_key_value().map_or(u64::MAX, |(epoch, _)| *epoch)
-    }
-
-    /// Whether all have answered all departures up to an epoch.
-    pub fn has_settled(&self, epoch: u64) -> bool {
-        self.unsettled() > epoch
-    }
-
-    /// A host is to answer when it has told all that it has of those that went at this epoch.
-    pub fn owe(&mut self, now: Time, mailbox: &mut Mailbox, epoch: u64) {
-        while mailbox.owed.front().is_some_and(|first| Some(*first) <= self.expired) {
-            mailbox.owed.pop_front();
-        }
-        if Some(epoch) > self.expired
-            && let Err(place) = mailbox.owed.binary_search(&epoch)
-        {
-            mailbox.owed.insert(place, epoch);
-            self.hold(now, epoch);
-        }
-    }
-
-    /// An epoch is not settled before [`release`](Self::release), or has expired.
-    pub fn hold(&mut self, now: Time, epoch: u64) {
-        if Some(epoch) > self.expired {
-            self.owed.entry(epoch).or_insert(Owed { count: 0, since: now }).count += 1;
-        }
-    }
-
-    /// What held it is over.
-    pub fn release(&mut self, epoch: u64) {
-        if let Some(owed) = self.owed.get_mut(&epoch) {
-            owed.count -= 1;
-            if owed.count == 0 {
-                self.owed.remove(&epoch);
-            }
-        }
-    }
-
-    /// When answers to the first departure are no longer waited for. Nothing was heard before `deaf_until`.
-    pub fn next_expiry(&self, deaf_until: Time) -> Option<Time> {
-        let (_, first) = self.owed.first_key_value()?;
-        Some(first.since.max(deaf_until) + DEPARTURE_ANSWER_MAX)
-    }
-
-    /// How many departures have had the time for their answers.
-    pub fn expired_len(&self, now: Time, deaf_until: Time) -> usize {
-        let has_expired = |owed: &&Owed| now >= owed.since.max(deaf_until) + DEPARTURE_ANSWER_MAX;
-        self.owed.values().take_while(has_expired).count()
-    }
-
-    /// Waits no longer for answers that have had their time: some now, the others in events that follow at once. A host
-    /// that is silent is gone long before; one that is heard and does not answer delays all searches.
-    pub fn expire(&mut self, now: Time, deaf_until: Time) {
-        for _ in 0..DEPARTURES_EXPIRED_AT_ONCE_MAX {
-            if self.next_expiry(deaf_until).is_none_or(|at| now < at) {
-                break;
-            }
-            let first = self.owed.pop_first();
-            self.expired = first.map(|(epoch, _)| epoch).max(self.expired);
-        }
-    }
-
-    /// It has answered up to an epoch; all, if it is gone or has nothing to do with any of it.
-    pub fn settle(&mut self, mailbox: &mut Mailbox, epoch: u64) {
-        while let Some(first) = mailbox.owed.front().copied().filter(|first| *first <= epoch) {
-            mailbox.owed.pop_front();
-            self.release(first);
-        }
-    }
-
-    /// What a host has not been told: it will not be, or is told in another way.
-    pub fn drop(&mut self, host: HostId, mailbox: &mut Mailbox) {
-        if let Some(news) = mailbox.news.take() {
-            self.due.remove(&(news.due, host));
-        }
-    }
-
-    /// When something is to be told.
-    pub fn next(&self) -> Option<Time> {
-        self.due.first().map(|(time, _)| *time)
-    }
-}
+pub use newsroom::{Mailbox, Newsroom};
 
 impl Coordinator {
     fn news_of(&mut self, now: Time, host: HostId) -> Option<&mut News> {
@@ -179,7 +26,7 @@ impl Coordinator {
             // The next welcome tells it all.
             return None;
         }
-        let due = now.max(state.news_from);
+        let due = state.mailbox.due(now);
         let room = &mut self.newsroom;
         Some(state.mailbox.news.get_or_insert_with(|| {
             room.due.insert((due, host));
@@ -290,10 +137,7 @@ impl Coordinator {
             return;
         }
         if let Some(state) = self.hosts.get_mut(&host).filter(|_| is_all) {
-            // A few messages in a row go out at once, more of them at their distance.
-            state.news_paid = state.news_paid.max(now) + NEWS;
-            let ahead = NEWS.saturating_mul(NEWS_AT_ONCE);
-            state.news_from = Time(state.news_paid.0.saturating_sub(ahead.as_nanos() as u64));
+            state.mailbox.pay(now);
         }
         self.send(host, ToHost::Hosts { epoch: self.epoch, joined, gone });
     }
@@ -302,7 +146,7 @@ impl Coordinator {
     fn info(&self, viewer: HostId, host: HostId) -> Option<HostInfo> {
         let state = self.hosts.get(&host).filter(|state| state.paused.is_none())?;
         let direct_secret = self.pair_secret(viewer, host);
-        let incarnation = state.incarnation;
+        let incarnation = state.comings.incarnation();
         Some(HostInfo { id: host, report: state.report.clone(), direct_secret, incarnation })
     }
 
@@ -378,7 +222,7 @@ impl Coordinator {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(state) = self.hosts.get_mut(&host) else { return Ok(()) };
-        let pace = &mut state.introductions;
+        let pace = &mut state.paces.introductions;
         let others = others.iter().copied();
         let others: VecDeque<HostId> =
             others.filter(|_| pace.take(now, INTRODUCTION_EVERY, INTRODUCTIONS_AT_ONCE_MAX)).collect();

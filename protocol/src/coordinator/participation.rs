@@ -98,7 +98,7 @@ impl Coordinator {
     /// Whether a host may say what it counts, does and logs in a run, which may have ended a moment ago.
     pub(super) fn has_taken_part(&self, host: HostId, run: RunId) -> bool {
         let Some(state) = self.hosts.get(&host) else { return false };
-        if state.given.get(&run).is_some_and(|given| given.was_ready || state.was_elsewhere) {
+        if state.given.get(&run).is_some_and(|given| given.was_ready || state.comings.was_elsewhere()) {
             return true;
         }
         let Some(part) = self.runs.get(&run) else { return false };
@@ -113,7 +113,7 @@ impl Coordinator {
 
     /// Whether a host may have had a run before it came here with the identity that it has now.
     fn had_before(&self, host: HostId, part: &CoordinatorRun) -> bool {
-        part.was_active && self.hosts.get(&host).is_some_and(|state| state.was_elsewhere)
+        part.was_active && self.hosts.get(&host).is_some_and(|state| state.comings.was_elsewhere())
     }
 
     // ---- runs that are over ----

@@ -24,7 +24,7 @@ impl Coordinator {
                 self.circles.step_aside(host);
             }
         } else if was_paused && state.unpauses_at.is_none() {
-            if state.unpauses.take(now, UNPAUSE_EVERY, UNPAUSES_AT_ONCE_MAX) {
+            if state.paces.unpauses.take(now, UNPAUSE_EVERY, UNPAUSES_AT_ONCE_MAX) {
                 self.unpause(now, host);
             } else {
                 let at = now + UNPAUSE_EVERY;
@@ -63,7 +63,7 @@ impl Coordinator {
             self.unpausing.remove(&(at, host));
             if let Some(state) = self.hosts.get_mut(&host) {
                 state.unpauses_at = None;
-                state.unpauses.take(now, UNPAUSE_EVERY, UNPAUSES_AT_ONCE_MAX);
+                state.paces.unpauses.take(now, UNPAUSE_EVERY, UNPAUSES_AT_ONCE_MAX);
                 self.unpause(now, host);
             }
         }

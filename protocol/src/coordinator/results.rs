@@ -121,7 +121,8 @@ impl Coordinator {
             return self.send(host, ToHost::Found { run, key });
         }
         let until = now + SETTLE_MAX;
-        let just_back = |state: &HostState| state.back_since.is_some_and(|since| now < since + SETTLE_MAX);
+        let just_back =
+            |state: &HostState| state.comings.back_since().is_some_and(|since| now < since + SETTLE_MAX);
         let waits_for_missing = self.hosts.get(&host).is_some_and(just_back);
         self.searches.push(Search { host, run, key, epoch: self.epoch, until, waits_for_missing });
         self.settle(now);

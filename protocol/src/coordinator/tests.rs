@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX};
-use crate::message::{HostReport, RootClaim};
+use crate::message::{HostReport, RootClaim, ToCoordinator};
 use crate::{
-    BlobHash, FaultTolerance, Finished, GridId, JobFailure, JobNumber, Outcome, RunLimits, RunSpec, Stealing,
+    BlobHash, FaultTolerance, Finished, GridId, JobFailure, JobNumber, Outcome, RunEnd, RunLimits, RunSpec,
+    RunState, Stealing,
 };
 
 const RUN: RunId = RunId(1);
@@ -537,15 +538,4 @@ fn the_end_of_a_run_lets_the_next_begin() {
     grid.machine.cancel(grid.now, RUN).expect("it is there");
     grid.drain();
     assert_eq!(loads(&grid, link, last), (1, 0));
-}
-
-#[test]
-fn a_link_that_was_closed_is_forgotten_when_it_is() {
-    let mut grid = Grid::new();
-    let (link, _) = grid.join();
-    grid.tell(link, ToCoordinator::Leaving);
-    assert!(grid.is_closed(link));
-    assert_eq!(grid.machine.sizes().closing, 1);
-    grid.cut(link);
-    assert_eq!(grid.machine.sizes().closing, 0);
 }
