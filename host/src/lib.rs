@@ -43,7 +43,7 @@ pub use memory::HostMemory;
 pub use module::{App, ModuleCache, inspect};
 #[cfg(unix)]
 pub use module::{COMPILE_COMMAND, Compiler, compile_module};
-pub use portion::{Notice, Portion, PortionOptions};
+pub use portion::{Notice, Portion, PortionOptions, RunCommand};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
 pub use sateen_abi::SHAPE_PREFIX;
 pub use sateen_module::{

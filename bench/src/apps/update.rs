@@ -15,11 +15,10 @@ use sateen_host::grid::{
     CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, PageListen,
     RunningPortion, Runtime, start,
 };
-use sateen_protocol::host::{FinalCounts, Notice};
+use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
 use sateen_protocol::{
-    Again, BlobHash, Bytes, Counts, Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Mention, Outcome,
-    ROOT_KIND,
+    BlobHash, Bytes, Counts, Finished, HostId, JobKey, JobNumber, JobSpec, Mention, Outcome, ROOT_KIND,
 };
 use sateen_tests::cluster::Cluster;
 use tempfile::TempDir;
@@ -115,9 +114,7 @@ impl ScriptedPortion {
             let _ = self.board.arrivals.send(Arrival { host: self.host, count, at: Instant::now() });
         }
     }
-}
 
-impl RunningPortion for ScriptedPortion {
     fn inject(&mut self, held: JobNumber, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
         (self.notify)(Notice::Begun { held, worker: 0 });
@@ -148,30 +145,36 @@ impl RunningPortion for ScriptedPortion {
             (self.notify)(Notice::Exposed);
         }
     }
-    fn complete(&mut self, _number: JobNumber, _done: Finished) {
+    fn complete(&mut self) {
         self.completed += 1;
         let origin = lock(&self.board.origin);
         if let Some(root) = origin.as_ref().filter(|_| self.completed + 1 == HOSTS as u64) {
             (self.notify)(Notice::Finished { held: root.held, finished: finished() });
         }
     }
-    fn requeue(&mut self, _number: JobNumber, _again: Again) {
+    fn requeue(&mut self) {
         self.given -= 1;
         (self.notify)(Notice::Exposed);
     }
-    fn lookups(&mut self, _jobs: &[JobTag]) {}
-    fn abort(&mut self, _held: JobNumber) {}
-    fn drain(&mut self) {
-        (self.notify)(Notice::Drained);
-    }
-    fn identify(&mut self, HostId(name): HostId) {
-        self.name.store(name, SeqCst);
-    }
-    fn opened(&mut self, object: ObjectId, replica: Arc<SharedReplica>) {
-        self.replicas.insert(object, replica);
-    }
-    fn changed(&mut self, _object: ObjectId) {
-        self.tell_arrival();
+}
+
+impl RunningPortion for ScriptedPortion {
+    fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+        match command {
+            RunCommand::Inject { held, spec } => self.inject(held, spec),
+            RunCommand::Identify { origin: HostId(name) } => self.name.store(name, SeqCst),
+            RunCommand::Opened { object, replica } => {
+                self.replicas.insert(object, replica);
+            }
+            RunCommand::Replica { .. } => self.tell_arrival(),
+            RunCommand::Want { thieves } => self.want(thieves),
+            RunCommand::Offer => return self.offer(),
+            RunCommand::Complete { .. } => self.complete(),
+            RunCommand::Requeue { .. } => self.requeue(),
+            RunCommand::Drain => (self.notify)(Notice::Drained),
+            RunCommand::Lookups { .. } | RunCommand::Abort { .. } => {}
+        }
+        None
     }
     fn counts(&self) -> Counts {
         Counts::default()

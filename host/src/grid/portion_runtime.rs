@@ -1,15 +1,11 @@
 //! The runtime that runs guests: [`crate::Portion`].
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_command_line::explained;
-use sateen_protocol::host::{FinalCounts, Notice};
+use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
-use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{
-    Again, Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, Jobs, RunSpec,
-};
+use sateen_protocol::{Counts, FaultTolerance, JobNumber, JobSpec, Jobs, RunSpec};
 
 use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
@@ -130,38 +126,8 @@ fn record_every(spec: &RunSpec) -> Option<Duration> {
 }
 
 impl RunningPortion for Portion {
-    fn inject(&mut self, held: JobNumber, spec: JobSpec) {
-        Self::inject(self, held, spec);
-    }
-    fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
-        Self::offer(self)
-    }
-    fn want(&mut self, thieves: usize) {
-        Self::want(self, thieves);
-    }
-    fn complete(&mut self, number: JobNumber, finished: Finished) {
-        Self::complete(self, number, finished);
-    }
-    fn requeue(&mut self, number: JobNumber, again: Again) {
-        Self::requeue(self, number, again);
-    }
-    fn lookups(&mut self, jobs: &[JobTag]) {
-        Self::lookups(self, jobs);
-    }
-    fn abort(&mut self, held: JobNumber) {
-        Self::abort(self, held);
-    }
-    fn drain(&mut self) {
-        Self::drain(self);
-    }
-    fn identify(&mut self, origin: HostId) {
-        Self::identify(self, origin);
-    }
-    fn opened(&mut self, object: ObjectId, replica: Arc<SharedReplica>) {
-        Self::opened(self, object, replica);
-    }
-    fn changed(&mut self, object: ObjectId) {
-        Self::changed(self, object);
+    fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+        Self::handle(self, command)
     }
     fn counts(&self) -> Counts {
         counts_of(&Self::counts(self))

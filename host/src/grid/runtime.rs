@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sateen_protocol::host::{FinalCounts, Notice};
+use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
-use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Again, Counts, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
+use sateen_protocol::{Counts, JobNumber, JobSpec, RunId, RunSpec};
 
 pub use super::cancel::Cancel;
 use super::control::MayUse;
@@ -63,31 +62,10 @@ pub trait Runtime: Send + Sync + 'static {
 }
 
 /// This machine's portion of a run. All methods except `stop` are called on the driver's thread and return at
-/// once; see [`Command`](sateen_protocol::host::Command) for their meaning. Portions without shared objects
-/// need not implement the methods for them.
+/// once. What goes in and out are values, except the replicas of shared objects.
 pub trait RunningPortion: Send {
-    /// Runs a job of another host.
-    fn inject(&mut self, held: JobNumber, spec: JobSpec);
-    /// Lends an open job.
-    fn offer(&mut self) -> Option<(JobNumber, JobSpec)>;
-    /// Sets the number of waiting thieves.
-    fn want(&mut self, thieves: usize);
-    /// A lent or looked-up job has a result.
-    fn complete(&mut self, number: JobNumber, finished: Finished);
-    /// A lent or looked-up job must be run.
-    fn requeue(&mut self, number: JobNumber, again: Again);
-    /// Adds jobs that lookups may find; if the list is empty, they find nothing.
-    fn lookups(&mut self, jobs: &[JobTag]);
-    /// A held job is not wanted any more.
-    fn abort(&mut self, held: JobNumber);
-    /// Lets guests come to rest.
-    fn drain(&mut self);
-    /// Sets this host's name in updates of shared objects.
-    fn identify(&mut self, _origin: HostId) {}
-    /// Makes a place for the replica of a shared object that a job will mention.
-    fn opened(&mut self, _object: ObjectId, _replica: Arc<SharedReplica>) {}
-    /// A replica, or updates to it, have arrived.
-    fn changed(&mut self, _object: ObjectId) {}
+    /// Does what the state machine wants; returns the job that it lends, if it is asked for one and has one.
+    fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)>;
     /// The counts so far.
     fn counts(&self) -> Counts;
     /// Details for people, since the last call: [`Notice::Activity`].

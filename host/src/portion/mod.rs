@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use sateen_protocol::host::Notice;
+pub use sateen_protocol::host::{Notice, RunCommand};
 use sateen_protocol::limits::RECORD_EVERY_MS;
 use sateen_protocol::message::LogLine;
-use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Again, Finished, HostId, JobNumber, JobSpec, JobTag};
+use sateen_protocol::{JobNumber, JobSpec};
 
 use crate::failure::RunError;
 use crate::memory::HostMemory;
@@ -126,71 +125,30 @@ impl Portion {
         self.registry.grid.as_ref().map(|remote| act(&self.registry, remote))
     }
 
-    /// Runs a job of another host: the root, or a stolen job. `held` is the caller's number for it.
-    pub fn inject(&self, held: JobNumber, spec: JobSpec) {
-        self.with(|registry, remote| remote.inject(registry, held, spec));
-    }
-
-    /// Lends an open job to a thief elsewhere: the oldest of those with the least depth.
-    pub fn offer(&self) -> Option<(JobNumber, JobSpec)> {
-        self.with(|registry, remote| remote.offer(registry)).flatten()
-    }
-
-    /// Sets the number of thieves elsewhere that wait for a job: they count as hungry workers.
-    /// [`Notice::Exposed`] is sent when there is a job, at once if there already is one.
-    pub fn want(&self, thieves: usize) {
-        self.with(|registry, remote| remote.want(registry, thieves));
-    }
-
-    /// The outcome of a lent or looked-up job. An unknown number is ignored: that job is not wanted.
-    pub fn complete(&self, number: JobNumber, finished: Finished) {
-        self.with(|registry, remote| remote.complete_away(registry, number, finished));
-    }
-
-    /// A lent job comes back, or the result of a looked-up one is not known: the job is open again, in this host's
-    /// queue. Its number is no longer valid.
-    pub fn requeue(&self, number: JobNumber, again: Again) {
-        self.with(|registry, remote| remote.requeue(registry, number, again));
-    }
-
-    /// Adds jobs for which, or below which, lookups may find results. If the list is empty, redone jobs are not
-    /// looked up. Before the first call, all are looked up.
-    pub fn lookups(&self, jobs: &[JobTag]) {
-        self.with(|_, remote| remote.lookups.set(jobs));
-    }
-
-    /// This held job is not wanted any more.
-    pub fn abort(&self, held: JobNumber) {
-        self.with(|registry, remote| remote.abort_held(registry, held));
-    }
-
-    /// Called before leaving or suspending: begins no new jobs. Guests expose all latent jobs and continue until
-    /// their work is recorded, for [`FINISHING_MAX`](sateen_protocol::limits::FINISHING_MAX) at most, and then
-    /// come to rest at their next sync. Then [`Notice::Drained`] is sent, and again whenever guests that continued
-    /// have come to rest. Open jobs may still be offered.
-    pub fn drain(&self) {
-        self.with(|registry, remote| remote.drain(registry));
+    /// Does what its driver's state machine wants; returns the job that it lends, if it is asked for one and has one.
+    pub fn handle(&self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+        let registry = &*self.registry;
+        let remote = registry.grid.as_ref()?;
+        match command {
+            RunCommand::Inject { held, spec } => remote.inject(registry, held, spec),
+            RunCommand::Identify { origin } => registry.objects.identify(origin),
+            RunCommand::Opened { object, replica } => registry.objects.expect(object, replica),
+            RunCommand::Replica { object } => registry.note_object_changed(object),
+            RunCommand::Want { thieves } => remote.want(registry, thieves),
+            RunCommand::Offer => return remote.offer(registry),
+            RunCommand::Complete { number, finished } => remote.complete_away(registry, number, finished),
+            RunCommand::Requeue { number, again } => remote.requeue(registry, number, again),
+            RunCommand::Lookups { jobs } => remote.lookups.set(&jobs),
+            RunCommand::Abort { held } => remote.abort_held(registry, held),
+            RunCommand::Drain => remote.drain(registry),
+        }
+        None
     }
 
     /// Workers take no new jobs and guests stop at their next heartbeat, without using the processor, until the
     /// pause ends.
     pub fn pause(&self, paused: bool) {
         self.with(|registry, remote| remote.set_paused(registry, paused));
-    }
-
-    /// Sets this host's name in updates of shared objects.
-    pub fn identify(&self, origin: HostId) {
-        self.registry.objects.identify(origin);
-    }
-
-    /// Makes a place for the replica of a shared object that the next injected job may mention.
-    pub fn opened(&self, object: ObjectId, replica: Arc<SharedReplica>) {
-        self.registry.objects.expect(object, replica);
-    }
-
-    /// A replica, or updates to it, have arrived.
-    pub fn changed(&self, object: ObjectId) {
-        self.registry.note_object_changed(object);
     }
 
     /// The current state of the portion. Sums over all hosts are the run's figures.

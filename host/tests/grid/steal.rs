@@ -10,10 +10,10 @@ use sateen_host::grid::{
     CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, PageListen,
     RunningPortion, Runtime, Stopped, start,
 };
-use sateen_protocol::host::{FinalCounts, Notice};
+use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::{
-    Again, BlobHash, Counts, FaultTolerance, Finished, JobKey, JobNumber, JobSpec, JobTag, Outcome,
-    ROOT_KIND, RunEnd, RunLimits, RunSpec, Stealing,
+    BlobHash, Counts, FaultTolerance, Finished, JobKey, JobNumber, JobSpec, Outcome, ROOT_KIND, RunEnd,
+    RunLimits, RunSpec, Stealing,
 };
 
 use super::mini_coordinator::MiniCoordinator;
@@ -47,7 +47,7 @@ impl Runtime for Scripted {
     }
 }
 
-impl RunningPortion for ScriptedPortion {
+impl ScriptedPortion {
     fn inject(&mut self, held: JobNumber, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
         (self.notify)(Notice::Begun { held, worker: 0 });
@@ -76,7 +76,7 @@ impl RunningPortion for ScriptedPortion {
             (self.notify)(Notice::Exposed);
         }
     }
-    fn complete(&mut self, number: JobNumber, done: Finished) {
+    fn complete(&mut self, number: JobNumber, done: &Finished) {
         assert_eq!(done.outcome.bytes(), number.0.to_be_bytes());
         self.completed += 1;
         if self.completed == JOBS
@@ -85,13 +85,20 @@ impl RunningPortion for ScriptedPortion {
             (self.notify)(Notice::Finished { held: *held, finished: finished(b"all") });
         }
     }
-    fn requeue(&mut self, number: JobNumber, _: Again) {
-        panic!("nothing is lost, and job {} came back", number.0);
-    }
-    fn lookups(&mut self, _: &[JobTag]) {}
-    fn abort(&mut self, _: JobNumber) {}
-    fn drain(&mut self) {
-        (self.notify)(Notice::Drained);
+}
+
+impl RunningPortion for ScriptedPortion {
+    fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+        match command {
+            RunCommand::Inject { held, spec } => self.inject(held, spec),
+            RunCommand::Offer => return self.offer(),
+            RunCommand::Want { thieves } => self.want(thieves),
+            RunCommand::Complete { number, finished } => self.complete(number, &finished),
+            RunCommand::Requeue { number, .. } => panic!("nothing is lost, and job {} came back", number.0),
+            RunCommand::Drain => (self.notify)(Notice::Drained),
+            _ => {}
+        }
+        None
     }
     fn counts(&self) -> Counts {
         Counts::default()

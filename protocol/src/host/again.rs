@@ -43,8 +43,9 @@ impl RunAgain {
 
 #[cfg(test)]
 mod tests {
+    use super::super::corners::run_commands;
     use super::super::tests::{PEER, RUN, host, said};
-    use super::super::{Command, Host, Notice, Transmit};
+    use super::super::{Host, Notice, RunCommand, Transmit};
     use super::*;
     use crate::coordinator::root_job;
     use crate::message::PeerMessage;
@@ -83,8 +84,9 @@ mod tests {
 
     /// Whether the runtime was told that nothing is to be found any more.
     fn is_all_found(host: &mut Host) -> bool {
-        let commands = std::iter::from_fn(|| host.poll_command()).collect::<Vec<_>>();
-        commands.iter().any(|command| matches!(command, Command::Lookups { jobs, .. } if jobs.is_empty()))
+        run_commands(host)
+            .iter()
+            .any(|command| matches!(command, RunCommand::Lookups { jobs } if jobs.is_empty()))
     }
 
     #[test]

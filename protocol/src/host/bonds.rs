@@ -11,6 +11,7 @@ use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::{ObjectId, Replica};
 use crate::{Entry, EntryState, JobKey, JobNumber, JobSpec, Lineage, Mention, Scope, StealId, Stealing};
 
+use super::corners::run_commands;
 use super::held::{Held, Owner};
 use super::lent::{Loan, LoanState};
 use super::stage::Stage;
@@ -232,8 +233,8 @@ fn nothing_is_asked_of_hosts_that_nobody_knows() {
         while host.poll_command().is_some() {}
         host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec: job(1) });
         assert_eq!(said(&mut host), []);
-        let commands: Vec<Command> = std::iter::from_fn(|| host.poll_command()).collect();
-        assert!(commands.iter().any(|command| matches!(command, Command::Requeue { .. })), "{commands:?}");
+        let commands = run_commands(&mut host);
+        assert!(commands.iter().any(|command| matches!(command, RunCommand::Requeue { .. })), "{commands:?}");
         assert_eq!(host.table(RUN).0, 0, "it is of no use");
     }
 }

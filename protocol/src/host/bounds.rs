@@ -99,7 +99,7 @@ fn what_a_job_that_is_run_again_may_find_is_looked_at_little_by_little() {
     }
     assert_eq!(host.sizes().sought, 1000);
     let told = std::iter::from_fn(|| host.poll_command()).filter_map(|command| match command {
-        Command::Lookups { jobs, .. } => Some(jobs),
+        Command::Run { command: RunCommand::Lookups { jobs }, .. } => Some(jobs),
         _ => None,
     });
     let told: BTreeSet<crate::JobTag> = told.flatten().collect();

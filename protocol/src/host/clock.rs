@@ -12,7 +12,7 @@ use crate::limits::{
 use crate::message::{Departure, LogLine, PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::{Replica, Versions};
-use crate::{Again, Bytes, Finished, JobKey, JobNumber, Lineage, Outcome, StealId};
+use crate::{Bytes, Finished, JobKey, JobNumber, Lineage, Outcome, StealId};
 
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
@@ -97,9 +97,11 @@ const CASES: &[Case] = &[
             host.handle_from_coordinator(START, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
         },
         is_done: |_, commands, _| {
-            commands
-                .iter()
-                .any(|command| matches!(command, Command::Requeue { again: Again { redone: true, .. }, .. }))
+            let is_redone = |command: &Command| match command {
+                Command::Run { command: RunCommand::Requeue { again, .. }, .. } => again.redone,
+                _ => false,
+            };
+            commands.iter().any(is_redone)
         },
     },
     Case {

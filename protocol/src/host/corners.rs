@@ -25,6 +25,16 @@ fn join_far(host: &mut Host, id: HostId) {
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined: vec![info], gone: Vec::new() });
 }
 
+/// What portions of runs are to do.
+pub fn run_commands(host: &mut Host) -> Vec<RunCommand> {
+    (commands(host).into_iter())
+        .filter_map(|command| match command {
+            Command::Run { command, .. } => Some(command),
+            _ => None,
+        })
+        .collect()
+}
+
 fn commands(host: &mut Host) -> Vec<Command> {
     std::iter::from_fn(|| host.poll_command()).collect()
 }
@@ -137,8 +147,8 @@ fn a_loan_that_a_thief_had_and_has_no_more_is_looked_up_before_it_is_run_again()
             holding(1, vec![loan]);
         }
         holding(2, Vec::new());
-        let commands = commands(&mut host);
-        let is_back = commands.iter().any(|command| matches!(command, Command::Requeue { .. }));
+        let is_back =
+            run_commands(&mut host).iter().any(|command| matches!(command, RunCommand::Requeue { .. }));
         // Its result may be known to others.
         assert_eq!((is_back, host.runs[&RUN].recovery.unresolved_len()), (!was_held, usize::from(was_held)));
     }
@@ -161,7 +171,7 @@ fn the_runtime_is_told_when_the_host_is_called_otherwise() {
         epoch: 0,
     };
     host.handle_from_coordinator(NOW, welcome);
-    assert!(commands(&mut host).contains(&Command::Identify { run: RUN, origin: HostId(11) }));
+    assert!(commands(&mut host).contains(&RunCommand::Identify { origin: HostId(11) }.of(RUN)));
 }
 
 #[test]
@@ -284,10 +294,10 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
     commands(&mut host);
     assert_eq!(host.runs[&RUN].recovery.unresolved_len(), 2);
     host.handle_from_coordinator(NOW, ToHost::Found { run: RUN, key: JobKey([1; 32]) });
-    let redone: Vec<JobNumber> = commands(&mut host)
-        .iter()
+    let redone: Vec<JobNumber> = run_commands(&mut host)
+        .into_iter()
         .filter_map(|command| match command {
-            Command::Requeue { number, .. } => Some(*number),
+            RunCommand::Requeue { number, .. } => Some(number),
             _ => None,
         })
         .collect();

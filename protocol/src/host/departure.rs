@@ -14,7 +14,7 @@ use super::held::Owner;
 use super::lent::Loans;
 use super::run::Suspending;
 use super::stage::Stage;
-use super::{Command, Host, Repeats};
+use super::{Command, Host, Repeats, RunCommand};
 
 /// The goodbye of a host that pauses is given up when it is not answered; one that leaves waits for [`LEAVE_MAX`].
 const GOODBYE_MAX: Duration = Duration::from_secs(10);
@@ -125,7 +125,7 @@ impl Host {
         match part.stage {
             Stage::Ready => {
                 part.stage = Stage::Draining { until: now + DRAIN_MAX };
-                self.commands.push_back(Command::Drain { run });
+                self.commands.push_back(RunCommand::Drain.of(run));
             }
             Stage::Loading => part.stage = Stage::Drained,
             Stage::Draining { .. } | Stage::Drained | Stage::Unable => {}

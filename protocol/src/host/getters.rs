@@ -98,7 +98,7 @@ fn the_runtime_is_told_what_the_host_is_called_in_updates() {
         let commands = std::iter::from_fn(|| host.poll_command());
         commands
             .filter_map(|command| match command {
-                Command::Identify { run: RUN, origin } => Some(origin),
+                Command::Run { run: RUN, command: RunCommand::Identify { origin } } => Some(origin),
                 _ => None,
             })
             .collect()

@@ -7,7 +7,7 @@ use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, HostId, JobNumber, JobSpec, RunId, Time};
 
 use super::stage::Stage;
-use super::{Command, Event, Host, Misbehaviour, Notice, Receiver};
+use super::{Event, Host, Misbehaviour, Notice, Receiver, RunCommand};
 
 impl Host {
     /// A peer said something.
@@ -154,7 +154,7 @@ impl Host {
             }
             Notice::Exposed => {
                 if !part.victim.is_empty() {
-                    self.commands.push_back(Command::Offer { run });
+                    self.commands.push_back(RunCommand::Offer.of(run));
                 }
             }
             Notice::Begun { held, worker } => self.on_begun(now, run, held, worker),

@@ -7,7 +7,7 @@ use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, Tim
 use super::held::{Held, Owner};
 use super::lent::LoanState;
 use super::stage::Stage;
-use super::{Command, Event, Host, Misbehaviour, Receiver, Repeated};
+use super::{Event, Host, Misbehaviour, Receiver, Repeated, RunCommand};
 
 impl Host {
     /// The runtime gets a held job, as soon as it can run it.
@@ -17,7 +17,7 @@ impl Host {
             && let Some(held) = part.held.get(token)
             && held.finished.is_none()
         {
-            self.commands.push_back(Command::Inject { run, held: token, spec: held.spec().clone() });
+            self.commands.push_back(RunCommand::Inject { held: token, spec: held.spec().clone() }.of(run));
         }
     }
 
@@ -110,7 +110,7 @@ impl Host {
                         part.reporting.count_saved(&finished);
                     }
                     // It was adopted, and the tree knows that it is done: no table had its result.
-                    self.commands.push_back(Command::Complete { run, number, finished });
+                    self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
                     self.settle_owner(run, owner, number);
                     None
                 }
@@ -166,7 +166,7 @@ impl Host {
                             part.reporting.count_saved(&finished);
                         }
                         let number = loan.number();
-                        self.commands.push_back(Command::Complete { run, number, finished });
+                        self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
                     }
                 }
                 // A second time, or too late: the job was given up, redone or aborted.
@@ -232,7 +232,7 @@ impl Host {
                 part.thief.free_worker(threads);
             }
             self.note(run, held.spec(), NoteKind::Aborted);
-            self.commands.push_back(Command::Abort { run, held: token });
+            self.commands.push_back(RunCommand::Abort { held: token }.of(run));
         }
     }
 

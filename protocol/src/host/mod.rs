@@ -86,7 +86,7 @@ use sharing::Sharing;
 
 pub use ended::FinalCounts;
 pub use sizes::Sizes;
-pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Receiver, Transmit};
+pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Receiver, RunCommand, Transmit};
 
 /// A host.
 pub struct Host {

@@ -13,7 +13,7 @@ use super::lost::Announced;
 use super::outbox::OUTBOX_MAX;
 use super::run::HostRun;
 use super::stage::Stage;
-use super::{Command, Host};
+use super::{Command, Host, RunCommand};
 
 /// Entries that one event announces again; the others follow at once.
 const ANNOUNCED_AT_ONCE_MAX: usize = 16;
@@ -203,7 +203,7 @@ impl Host {
     pub(super) fn tell_lookups(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(jobs) = part.recovery.lookups.take_news() {
-            self.commands.push_back(Command::Lookups { run, jobs });
+            self.commands.push_back(RunCommand::Lookups { jobs }.of(run));
         }
     }
 

@@ -17,7 +17,7 @@ use super::held::Owner;
 use super::lent::{Loan, LoanState};
 use super::lost::Recovery;
 use super::repeats::is_known;
-use super::{Command, Event, Host, Receiver};
+use super::{Event, Host, Receiver, RunCommand};
 
 impl Host {
     /// A direct link broke, the coordinator is away, and nothing reaches the peer.
@@ -167,7 +167,7 @@ impl Host {
         }
         if matches!(tolerance, FaultTolerance::Off | FaultTolerance::RedoOnly) {
             let again = Again { redone: true, given_back: false, lookup_below: 0 };
-            self.commands.push_back(Command::Requeue { run, number, again });
+            self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
             return;
         }
         if self.is_with_stranger(run, &spec) && is_connected {
@@ -212,7 +212,7 @@ impl Host {
         part.recovery.lookups.note_again(spec.key.tag());
         let lookup_below = part.table.depth_below(spec.key.tag());
         let again = Again { redone: true, given_back: spec.given_back, lookup_below };
-        self.commands.push_back(Command::Requeue { run, number, again });
+        self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
     }
 
     /// Uses what the table says of a job; false if that is nothing.
@@ -276,7 +276,7 @@ impl Host {
         part.reporting.count_reused(&finished);
         self.events.push_back(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
-        self.commands.push_back(Command::Complete { run, number, finished });
+        self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
         self.tell_lookups(run);
     }
 
@@ -295,7 +295,7 @@ impl Host {
         let lookup_below = part.recovery.lookups.expect_below(&part.table, spec);
         self.tell_lookups(run);
         let again = Again { redone: true, given_back: spec.given_back, lookup_below };
-        self.commands.push_back(Command::Requeue { run, number, again });
+        self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
     }
 
     /// A job that never began goes back as it was.
@@ -305,7 +305,7 @@ impl Host {
         let lookup_below = if redone { part.recovery.lookups.expect_below(&part.table, spec) } else { 0 };
         self.tell_lookups(run);
         let again = Again { redone, given_back: spec.given_back, lookup_below };
-        self.commands.push_back(Command::Requeue { run, number, again });
+        self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
     }
 
     /// All entries were sent that answer a search.

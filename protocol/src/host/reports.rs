@@ -235,7 +235,7 @@ fn an_object_that_is_opened_again_keeps_its_content() {
         host.handle_notice(NOW, RUN, Notice::Opened { object: OBJECT, replica: place.clone() });
         assert!(host.replica(RUN, OBJECT).is_some_and(|current| Arc::ptr_eq(current, place)));
         assert!(place.with(|place| place.is_some()));
-        let has_come = Command::Replica { run: RUN, object: OBJECT };
+        let has_come = RunCommand::Replica { object: OBJECT }.of(RUN);
         assert_eq!(std::iter::from_fn(|| host.poll_command()).any(|command| command == has_come), is_other);
     }
 }
@@ -256,7 +256,7 @@ fn an_orphan_of_its_own_is_adopted_and_counted_as_saved() {
     assert!(
         commands
             .into_iter()
-            .any(|command| command == Command::Complete { run, number, finished: finished.clone() })
+            .any(|command| command == RunCommand::Complete { number, finished: finished.clone() }.of(run))
     );
     let counts = host.counts(RUN).expect("it takes part");
     assert_eq!((counts.orphaned, counts.jobs.adopted, counts.saved_work_ns), (1, 1, finished.work_ns));

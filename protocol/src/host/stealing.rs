@@ -25,7 +25,7 @@ use super::run::HostRun;
 use super::stage::Stage;
 use super::thief::Request;
 use super::victim::Parked;
-use super::{Command, Event, Host, Misbehaviour, Receiver};
+use super::{Event, Host, Misbehaviour, Receiver, RunCommand};
 
 impl Host {
     // ---- the thief ----
@@ -271,7 +271,7 @@ impl Host {
         if let Some(steal) = part.victim.park(Parked { thief, steal, holding, until: now + patience }) {
             self.tell_peer(thief, PeerMessage::Nothing { run, steal });
         } else {
-            self.commands.push_back(Command::Offer { run });
+            self.commands.push_back(RunCommand::Offer.of(run));
         }
     }
 
@@ -295,7 +295,7 @@ impl Host {
         if part.victim.is_empty() {
             self.tell_wanted(run);
         } else {
-            self.commands.push_back(Command::Offer { run });
+            self.commands.push_back(RunCommand::Offer.of(run));
         }
     }
 
@@ -312,7 +312,7 @@ impl Host {
     pub(super) fn tell_wanted(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(thieves) = part.victim.take_news() {
-            self.commands.push_back(Command::Want { run, thieves });
+            self.commands.push_back(RunCommand::Want { thieves }.of(run));
         }
     }
 

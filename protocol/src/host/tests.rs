@@ -8,6 +8,7 @@ use crate::message::{Departure, HostReport, PeerMessage, ToCoordinator, ToHost};
 use crate::shared::Versions;
 use crate::{BlobHash, Entry, FaultTolerance, JobNumber, RunLimits, RunSpec, Stealing};
 
+use super::corners::run_commands;
 use super::*;
 
 pub const RUN: RunId = RunId(1);
@@ -296,9 +297,9 @@ fn an_entry_that_comes_before_not_held_is_used() {
         }
         while host.poll_command().is_some() {}
         host.handle_from_peer(now, PEER, PeerMessage::NotHeld { run: RUN, number });
-        let commands: Vec<Command> = std::iter::from_fn(|| host.poll_command()).collect();
-        let is_used = commands.iter().any(|command| matches!(command, Command::Complete { .. }));
-        let is_redone = commands.iter().any(|command| matches!(command, Command::Requeue { .. }));
+        let commands = run_commands(&mut host);
+        let is_used = commands.iter().any(|command| matches!(command, RunCommand::Complete { .. }));
+        let is_redone = commands.iter().any(|command| matches!(command, RunCommand::Requeue { .. }));
         assert_eq!((is_used, is_redone), (has_come, !has_come), "{commands:?}");
         assert_eq!(host.runs[&RUN].table.get(&key).is_some(), has_come);
     }
@@ -323,8 +324,8 @@ fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
         let next_steal = crate::StealId(next_steal);
         let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
         host.handle_from_peer(now, PEER, message);
-        let commands: Vec<Command> = std::iter::from_fn(|| host.poll_command()).collect();
-        let is_back = commands.iter().any(|command| matches!(command, Command::Requeue { .. }));
+        let commands = run_commands(&mut host);
+        let is_back = commands.iter().any(|command| matches!(command, RunCommand::Requeue { .. }));
         assert_eq!(is_back, is_taken_back, "holding {holding}, next {next_steal:?}: {commands:?}");
     }
 }
@@ -389,8 +390,7 @@ fn a_lost_job_is_redone_although_the_coordinator_never_answers() {
     host.handle_from_coordinator(now, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     let mut is_redone = |now| {
         host.handle_timeout(now);
-        let commands: Vec<Command> = std::iter::from_fn(|| host.poll_command()).collect();
-        commands.iter().any(|command| matches!(command, Command::Requeue { .. }))
+        run_commands(&mut host).iter().any(|command| matches!(command, RunCommand::Requeue { .. }))
     };
     assert!(!is_redone(now), "the coordinator may know its result");
     assert!(!is_redone(now + FIND_TIMEOUT - std::time::Duration::from_millis(1)));
@@ -423,9 +423,9 @@ fn what_is_given_back_is_told_from_what_is_lost() {
             Some(departure) => host.handle_from_coordinator(now, gone(departure)),
         }
         host.handle_from_coordinator(now, ToHost::Found { run: RUN, key });
-        let again: Vec<crate::Again> = std::iter::from_fn(|| host.poll_command())
+        let again: Vec<crate::Again> = (run_commands(&mut host).into_iter())
             .filter_map(|command| match command {
-                Command::Requeue { again, .. } => Some(again),
+                RunCommand::Requeue { again, .. } => Some(again),
                 _ => None,
             })
             .collect();

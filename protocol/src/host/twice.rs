@@ -8,7 +8,7 @@ use crate::{Entry, EntryState, Finished, JobNumber, RunId};
 use super::held::Owner;
 use super::lent::LoanState;
 use super::run::HostRun;
-use super::{Command, Event, Host};
+use super::{Event, Host, RunCommand};
 
 impl Host {
     /// The host that had the root before has it again.
@@ -61,7 +61,7 @@ impl Host {
         part.reporting.count_reused(&finished);
         self.events.push_back(Event::Reused(run, spec.key));
         self.note(run, &spec, NoteKind::Aborted);
-        self.commands.push_back(Command::Abort { run, held: token });
+        self.commands.push_back(RunCommand::Abort { held: token }.of(run));
         if is_orphan {
             if let Some(part) = self.runs.get_mut(&run) {
                 part.held.forget(token);

@@ -11,6 +11,7 @@ mod entries;
 mod forge;
 mod messages;
 mod names;
+mod obey;
 mod objects;
 mod runtime;
 mod script;

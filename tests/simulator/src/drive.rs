@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::LinkId;
-use sateen_protocol::host::{Command, Event as HostEvent, Notice};
+use sateen_protocol::host::{Command, Event as HostEvent, Notice, RunCommand};
 use sateen_protocol::message::{PeerMessage, ToHost};
 use sateen_protocol::{HostId, Outcome, Time, coordinator};
 
@@ -13,7 +13,6 @@ use crate::invariants::replicas::Watched;
 use crate::network::Way;
 use crate::pipes::{Load, Pipe};
 use crate::process::Input;
-use crate::runtime::Object;
 use crate::world::{VIOLATIONS_MAX, World, retire};
 
 /// Maximum inputs of a machine without time passing; more mean an endless loop.
@@ -60,9 +59,8 @@ impl World {
                     Event::Worker { process: index, worker: wake.worker, generation: wake.generation };
                 self.queue.push(wake.at, event);
             }
-            for portion in process.runtime.portions.values_mut() {
-                portion.rare.drain(..).for_each(|name| self.sometimes.hit(name));
-            }
+            self.note_rare(index);
+            let process = &mut self.processes[index as usize];
             while let Some((run, notice)) = process.runtime.poll_notice() {
                 if matches!(notice, Notice::Abandoned { .. }) {
                     self.sometimes.hit("a job was aborted that was away");
@@ -123,6 +121,13 @@ impl World {
         }
     }
 
+    /// Notes the rare states that a host's runtime has reached.
+    fn note_rare(&mut self, index: ProcessIndex) {
+        for portion in self.processes[index as usize].runtime.portions.values_mut() {
+            portion.rare.drain(..).for_each(|name| self.sometimes.hit(name));
+        }
+    }
+
     fn obey(&mut self, index: ProcessIndex, command: Command) {
         let now = self.now;
         self.write(|| format!("host {index}: {command:?}"));
@@ -132,73 +137,13 @@ impl World {
                 process.loading.insert(run, spec);
                 self.queue.push(Time(now.0 + self.config.load_ns), Event::Loaded(index, run));
             }
-            Command::Inject { run, held, spec } => {
-                if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    portion.inject(held, spec);
+            Command::Run { run, command } => {
+                let is_asked = matches!(command, RunCommand::Offer);
+                let offered = process.runtime.handle(now, run, command);
+                if is_asked {
+                    process.inputs.push_back(Input::Offered(run, offered));
                 }
-            }
-            Command::Want { run, thieves } => {
-                if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    portion.thieves = thieves;
-                    portion.tell_exposed();
-                }
-            }
-            Command::Offer { run } => {
-                let job = process.runtime.portions.get_mut(&run).and_then(|portion| portion.offer());
-                process.inputs.push_back(Input::Offered(run, job));
-            }
-            Command::Complete { run, number, finished } => {
-                if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    portion.complete(number, &finished);
-                }
-            }
-            Command::Requeue { run, number, again } => {
-                if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    let is_first_time =
-                        portion.away.get(&number).is_some_and(|(_, spec)| !spec.redone) && !again.redone;
-                    if is_first_time {
-                        self.sometimes.hit("a job was lost, without a crash, and taken back");
-                    }
-                    portion.requeue(number, again);
-                }
-            }
-            Command::Lookups { run, jobs } => {
-                if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    portion.lookups(jobs);
-                }
-            }
-            Command::Abort { run, held } => {
-                let portion = process.runtime.portions.get(&run);
-                if portion.is_some_and(|portion| portion.held.contains_key(&held)) {
-                    self.sometimes.hit("an abort stopped a job of another host");
-                }
-                process.runtime.abort(now, run, held);
-            }
-            Command::Identify { run, origin } => {
-                if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    portion.origin = origin;
-                }
-            }
-            Command::Opened { run, object, replica } => {
-                if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    if portion.dropped.contains(&object) && replica.with(|place| place.is_none()) {
-                        self.sometimes.hit("a forgotten object was used again");
-                    }
-                    let bytes = portion.tree.object_bytes();
-                    portion.objects.entry(object).or_insert_with(|| Object::new(replica, bytes));
-                    portion.object_changed(object);
-                }
-            }
-            Command::Replica { run, object } => {
-                if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    portion.object_changed(object);
-                }
-                self.sometimes.hit("something came to a replica");
-            }
-            Command::Drain { run } => {
-                if let Some(portion) = process.runtime.portions.get_mut(&run) {
-                    portion.is_draining = true;
-                }
+                self.note_rare(index);
             }
             Command::Stop { run, forget } => {
                 process.loading.remove(&run);

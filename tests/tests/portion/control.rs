@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sateen_host::RunCommand;
+
 use crate::shuttle::{Shuttle, Task, sample};
 
 fn queens() -> Shuttle {
@@ -52,7 +54,7 @@ fn a_drained_portion_finishes_its_jobs_and_nothing_is_lost() {
         shuttle.portion(1).pause(true);
         shuttle.begin(0);
         shuttle.run_until(|shuttle| shuttle.counts()[0].work > Duration::from_millis(at_ms));
-        shuttle.portion(0).drain();
+        shuttle.portion(0).handle(RunCommand::Drain);
         shuttle.run_until(|shuttle| shuttle.is_drained(0));
         let done = shuttle.counts()[0].work;
         if shuttle.result.is_some() {
@@ -79,7 +81,7 @@ fn a_drained_portion_stops_and_others_finish() {
     shuttle.portion(1).pause(true);
     shuttle.begin(0);
     shuttle.run_until(|shuttle| shuttle.counts()[0].work > Duration::from_millis(50));
-    shuttle.portion(0).drain();
+    shuttle.portion(0).handle(RunCommand::Drain);
     shuttle.run_until(|shuttle| shuttle.is_drained(0));
     let rested = shuttle.counts()[0].clone();
     assert!(rested.instances > 0 && shuttle.result.is_none(), "the root waits: {rested:?}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use sateen_host::{App, Engine, Limits, Notice, Portion, PortionOptions};
+use sateen_host::{App, Engine, Limits, Notice, Portion, PortionOptions, RunCommand};
 use sateen_protocol::{JobNumber, JobSpec, Lineage, Outcome, ROOT_KIND};
 use sateen_tests::wat::{app, app_with, bytes, tight};
 
@@ -40,14 +40,16 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
         lookup_below,
         objects: Vec::new(),
     };
-    portion.inject(JobNumber(1), spec);
+    portion.handle(RunCommand::Inject { held: JobNumber(1), spec });
     loop {
         match notices.recv_timeout(Duration::from_secs(30)).expect("it does not hang") {
             Notice::Finished { held, finished } => {
                 assert_eq!(held, JobNumber(1));
                 return Ok(finished.outcome);
             }
-            Notice::Lookup { number, .. } => portion.requeue(number, lost(0)),
+            Notice::Lookup { number, .. } => {
+                portion.handle(RunCommand::Requeue { number, again: lost(0) });
+            }
             Notice::Limit(message) | Notice::Unable(message) => return Err(message),
             Notice::Failed(failure) => return Err(failure.message),
             _ => {}

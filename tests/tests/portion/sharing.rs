@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sateen_host::{Notice, Portion};
+use sateen_host::{Notice, Portion, RunCommand};
 use sateen_protocol::shared::{Log, ObjectId, Replica, SharedReplica, Snapshot, Writer};
 use sateen_protocol::{Bytes, HostId, JobSpec};
 use sateen_tests::random::Random;
@@ -32,7 +32,7 @@ pub fn name(index: usize) -> HostId {
 
 impl Sharing {
     pub fn add(&mut self, portion: &Portion) {
-        portion.identify(name(self.hosts));
+        portion.handle(RunCommand::Identify { origin: name(self.hosts) });
         self.hosts += 1;
     }
 
@@ -68,7 +68,8 @@ impl Sharing {
             if !self.replicas.contains_key(&place) {
                 self.mail.push(Mail::Replica { to: thief, object: mention.creation });
             }
-            portion.opened(mention.creation, self.replicas.entry(place).or_default().clone());
+            let replica = self.replicas.entry(place).or_default().clone();
+            portion.handle(RunCommand::Opened { object: mention.creation, replica });
         }
     }
 
@@ -120,7 +121,7 @@ impl Sharing {
                     }),
                 },
             };
-            portion.changed(object);
+            portion.handle(RunCommand::Replica { object });
             if !is_done {
                 self.mail.push(mail);
             }

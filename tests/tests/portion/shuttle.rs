@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use sateen_host::{App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, Snapshot};
+use sateen_host::{
+    App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, RunCommand, Snapshot,
+};
 use sateen_protocol::message::LogLine;
 use sateen_protocol::{Again, Finished, JobKey, JobNumber, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND};
 use sateen_tests::random::Random;
@@ -192,7 +194,7 @@ impl Shuttle {
         };
         let held = self.new_held();
         self.root = Some((host, held));
-        self.portion(host).inject(held, spec);
+        self.portion(host).handle(RunCommand::Inject { held, spec });
     }
 
     fn new_held(&mut self) -> JobNumber {
@@ -290,12 +292,12 @@ impl Shuttle {
                 Mail::Inject { to, held, spec } => {
                     if let Some(portion) = &self.hosts[to].portion {
                         self.sharing.open(to, portion, &spec);
-                        portion.inject(held, spec);
+                        portion.handle(RunCommand::Inject { held, spec });
                     }
                 }
                 Mail::Complete { to, number, finished } => {
                     if let Some(portion) = &self.hosts[to].portion {
-                        portion.complete(number, finished);
+                        portion.handle(RunCommand::Complete { number, finished });
                     }
                 }
                 Mail::Abort { to, held } => {
@@ -304,7 +306,9 @@ impl Shuttle {
                     );
                     match (on_its_way, &self.hosts[to].portion) {
                         (Some(at), _) => drop(self.mail.swap_remove(at)),
-                        (None, Some(portion)) => portion.abort(held),
+                        (None, Some(portion)) => {
+                            portion.handle(RunCommand::Abort { held });
+                        }
                         (None, None) => {}
                     }
                     if self.arriving.remove(&(to, held)) {
@@ -314,10 +318,10 @@ impl Shuttle {
                 }
                 Mail::Answer { to, number, key } => {
                     let Some(portion) = &self.hosts[to].portion else { continue };
-                    match self.table.get(&key) {
-                        Some(finished) => portion.complete(number, finished.clone()),
-                        None => portion.requeue(number, lost(self.depth_max)),
-                    }
+                    portion.handle(match self.table.get(&key) {
+                        Some(finished) => RunCommand::Complete { number, finished: finished.clone() },
+                        None => RunCommand::Requeue { number, again: lost(self.depth_max) },
+                    });
                 }
             }
         }
@@ -337,14 +341,14 @@ impl Shuttle {
         }
         for host in self.hosts.iter().filter(|host| host.idle == 0) {
             if let Some(portion) = &host.portion {
-                portion.want(idle);
+                portion.handle(RunCommand::Want { thieves: idle });
             }
         }
     }
 
     /// Moves a job, if there is one.
     fn move_one(&mut self, victim: usize, thief: usize) {
-        let Some((number, spec)) = self.portion(victim).offer() else { return };
+        let Some((number, spec)) = self.portion(victim).handle(RunCommand::Offer) else { return };
         let held = self.new_held();
         self.lent.insert((victim, number), Loan { thief, held, job: spec.key.tag() });
         self.held.insert((thief, held), (victim, number));
@@ -361,7 +365,7 @@ impl Shuttle {
         self.arriving.retain(|(thief, _)| *thief != host);
         self.sharing.crash(host);
         for portion in self.hosts.iter().filter_map(|host| host.portion.as_ref()) {
-            portion.lookups(&self.sought);
+            portion.handle(RunCommand::Lookups { jobs: self.sought.clone() });
         }
         for ((owner, number), loan) in std::mem::take(&mut self.lent) {
             let (thief, held) = (loan.thief, loan.held);
@@ -370,7 +374,7 @@ impl Shuttle {
                 self.mail.push(Mail::Abort { to: thief, held });
             } else if thief == host {
                 self.held.remove(&(thief, held));
-                self.portion(owner).requeue(number, lost(self.depth_max));
+                self.portion(owner).handle(RunCommand::Requeue { number, again: lost(self.depth_max) });
             } else {
                 self.lent.insert((owner, number), loan);
             }

@@ -24,7 +24,7 @@ const fn exception(name: &'static str, most: usize, why: &'static str) -> Except
 }
 
 #[rustfmt::skip]
-pub const LINES: [Exception; 14] = [
+pub const LINES: [Exception; 11] = [
     exception("coordinator/tests/service/doors.rs", 511, TESTS),
     exception("guest-sdk/assemblyscript/sateen.ts", 462, ONE_FILE),
     exception("guest-sdk/src/codec/canonical.rs", 413, TO_SPLIT),
@@ -33,10 +33,7 @@ pub const LINES: [Exception; 14] = [
     exception("protocol/src/coordinator/tests.rs", 541, TESTS),
     exception("protocol/src/host/tests.rs", 442, TESTS),
     exception("protocol/src/parcel/tests.rs", 465, TESTS),
-    exception("tests/simulator/src/drive.rs", 431, TO_SPLIT),
     exception("tests/simulator/src/experiments/machine.rs", 493, TO_SPLIT),
-    exception("tests/simulator/src/runtime/mod.rs", 418, TO_SPLIT),
-    exception("tests/simulator/src/runtime/portion.rs", 512, TO_SPLIT),
     exception("tests/simulator/src/world.rs", 540, TO_SPLIT),
     exception("web-ui/src/pages/Hosts.svelte", 427, TO_SPLIT),
 ];

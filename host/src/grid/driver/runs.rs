@@ -171,13 +171,6 @@ impl Driver {
         self.runs.get_mut(&run)?.portion.as_mut()
     }
 
-    /// Calls `act` with a run's portion, if there is one: a run that has ended needs nothing.
-    pub(super) fn with(&mut self, run: RunId, act: impl FnOnce(&mut dyn RunningPortion)) {
-        if let Some(portion) = self.portion(run) {
-            act(portion.as_mut());
-        }
-    }
-
     /// Drops a run. The state machine gets its counts once no guest computes any more.
     pub(super) fn stop(&mut self, run: RunId, forget: bool) {
         self.contribute(run);

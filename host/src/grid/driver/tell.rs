@@ -1,8 +1,8 @@
 //! The contract with the state machine: pass one event, then carry out all its commands.
 
-use sateen_protocol::Time;
-use sateen_protocol::host::{Command, Event, Host, Transmit};
+use sateen_protocol::host::{Command, Event, Host, RunCommand, Transmit};
 use sateen_protocol::limits::shortened;
+use sateen_protocol::{RunId, Time};
 use tracing::{debug, info, warn};
 
 use super::{Driver, Stopped};
@@ -43,31 +43,22 @@ impl Driver {
     fn perform(&mut self, command: Command) {
         match command {
             Command::Load { run, spec } => self.load(run, spec),
-            Command::Inject { run, held, spec } => self.with(run, |portion| portion.inject(held, spec)),
-            Command::Want { run, thieves } => self.with(run, |portion| portion.want(thieves)),
-            Command::Offer { run } => {
-                let offered = self.portion(run).and_then(|portion| portion.offer());
-                self.answer(|machine, now| machine.handle_offered(now, run, offered));
-            }
-            Command::Complete { run, number, finished } => {
-                self.with(run, |portion| portion.complete(number, finished));
-            }
-            Command::Requeue { run, number, again } => {
-                self.with(run, |portion| portion.requeue(number, again));
-            }
-            Command::Lookups { run, jobs } => self.with(run, |portion| portion.lookups(&jobs)),
-            Command::Abort { run, held } => self.with(run, |portion| portion.abort(held)),
-            Command::Identify { run, origin } => self.with(run, |portion| portion.identify(origin)),
-            Command::Opened { run, object, replica } => {
-                self.with(run, |portion| portion.opened(object, replica));
-            }
-            Command::Replica { run, object } => self.with(run, |portion| portion.changed(object)),
-            Command::Drain { run } => self.with(run, |portion| portion.drain()),
+            Command::Run { run, command } => self.hand_over(run, command),
             Command::Stop { run, forget } => self.stop(run, forget),
             Command::Save { run, entry } => self.save(run, entry),
             Command::CutOff { peer } => self.cut_off(peer),
             Command::Reconnect => self.reconnect(),
             Command::Left => self.ended = Some(Stopped::Left),
+        }
+    }
+
+    /// Hands a command to the run's portion, if there is one: a run that has ended needs nothing.
+    fn hand_over(&mut self, run: RunId, command: RunCommand) {
+        let is_asked = matches!(command, RunCommand::Offer);
+        let offered = self.portion(run).and_then(|portion| portion.handle(command));
+        // A thief waits for this answer.
+        if is_asked {
+            self.answer(|machine, now| machine.handle_offered(now, run, offered));
         }
     }
 

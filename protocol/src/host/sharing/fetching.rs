@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Fetch, Sharing};
 use crate::host::held::Owner;
 use crate::host::stage::Stage;
-use crate::host::{Command, Event, Host, Receiver, Repeated};
+use crate::host::{Event, Host, Receiver, Repeated, RunCommand};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
 use crate::shared::{Installed, Log, ObjectId, Replica, SharedReplica, Snapshot};
@@ -59,12 +59,12 @@ impl Host {
                     }
                 });
                 sharing.replica = place;
-                self.commands.push_back(Command::Replica { run, object });
+                self.commands.push_back(RunCommand::Replica { object }.of(run));
             }
             Some(_) => {}
             None => {
                 let replica = sharing.replica.clone();
-                self.commands.push_back(Command::Opened { run, object, replica });
+                self.commands.push_back(RunCommand::Opened { object, replica }.of(run));
             }
         }
         let Some(sharing) = self.sharing(run, object) else { return };
@@ -194,7 +194,7 @@ impl Host {
             let sharing = Sharing { is_mentioned: false, ..Sharing::new(now, replica.clone()) };
             part.shared.unmentioned.count += 1;
             part.shared.objects.insert(object, sharing);
-            self.commands.push_back(Command::Opened { run, object, replica });
+            self.commands.push_back(RunCommand::Opened { object, replica }.of(run));
         }
         let incarnation = self.incarnations + 1;
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -231,7 +231,7 @@ impl Host {
             if let Some(sharing) = self.sharing(run, object) {
                 sharing.compare_soon(now);
             }
-            self.commands.push_back(Command::Replica { run, object });
+            self.commands.push_back(RunCommand::Replica { object }.of(run));
         }
         self.meet(run, object, from);
         if installed != Installed::Nothing {
@@ -287,7 +287,7 @@ impl Host {
                 }
                 Owner::Here => {
                     let again = Again { redone: true, given_back: false, lookup_below: 0 };
-                    self.commands.push_back(Command::Requeue { run, number, again });
+                    self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
                 }
                 // A root mentions nothing, and has no guard.
                 Owner::Coordinator => {}

@@ -34,7 +34,7 @@ use std::time::Duration;
 pub use objects::SharedObjects;
 
 use super::stage::Stage;
-use super::{Command, Host};
+use super::{Host, RunCommand};
 use crate::limits::{
     SHARED_ASK, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH,
     SHARED_FORMER_MAX, SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES, SHARERS_PER_MESSAGE_MAX,
@@ -246,7 +246,7 @@ impl Host {
         if self.runs.get(&run).is_none_or(|part| matches!(part.stage, Stage::Loading | Stage::Unable)) {
             return;
         }
-        self.commands.push_back(Command::Identify { run, origin });
+        self.commands.push_back(RunCommand::Identify { origin }.of(run));
     }
 
     pub(in crate::host) fn identify_all(&mut self) {

@@ -1,7 +1,7 @@
 //! Updates, to all who have a replica and from them.
 
 use super::Unsent;
-use crate::host::{Command, Host, Receiver, Repeated};
+use crate::host::{Host, Receiver, Repeated, RunCommand};
 use crate::limits::{
     SHARED_ASK, SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FLUSH, SHARED_MESSAGE_BYTES_MAX,
     SHARED_UPDATE_OVERHEAD_BYTES, SHARERS_PER_MESSAGE_MAX,
@@ -129,7 +129,7 @@ impl Host {
         let Some(received) = received else { return };
         if received.applied > 0 {
             sharing.compare_soon(now);
-            self.commands.push_back(Command::Replica { run, object });
+            self.commands.push_back(RunCommand::Replica { object }.of(run));
             self.check_bytes(now, run, object);
         }
         if received.applied > 0 && !received.has_gap {

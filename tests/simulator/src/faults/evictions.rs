@@ -38,7 +38,7 @@ impl World {
         let upset: u64 = tags.iter().map(|(run, tag)| self.begun_below(*run, *tag)).sum();
         let state = &mut self.processes[process as usize];
         for (run, held) in &evicted {
-            state.runtime.abort(self.now, *run, *held);
+            state.runtime.evict(self.now, *run, *held);
             state.inputs.push_back(Input::Notice(*run, Notice::HandedBack { held: *held }));
         }
         if !evicted.is_empty() {

@@ -4,27 +4,27 @@
 mod objects;
 mod portion;
 mod step;
+mod tally;
 mod task;
+mod telling;
 mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use sateen_protocol::host::{FinalCounts, Notice};
-use sateen_protocol::{Counts, JobKey, JobNumber, Jobs, RunId, RunSpec, Time};
+use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
+use sateen_protocol::{Counts, JobKey, JobNumber, JobSpec, Jobs, RunId, RunSpec, Time};
 
 pub use objects::Object;
-pub use portion::{Portion, RECORD_WORK_MIN_NS, Tally, read_root_answer};
+pub use portion::{Portion, RECORD_WORK_MIN_NS, read_root_answer};
 pub use step::Step;
 use step::Surroundings;
+pub use tally::Tally;
 pub use task::{Child, Doing, Task, TaskId};
 use times::{Now, Times};
 
 use crate::tree::Tree;
-
-/// Minimum interval between reports of counts.
-const COUNTS_EVERY_NS: u64 = 400_000_000;
 
 /// Time that guards wait before they ask, and between questions.
 const PATIENCE_NS: u64 = 20_000_000;
@@ -162,13 +162,19 @@ impl Runtime {
         }
     }
 
-    /// Stops an unwanted job.
-    pub fn abort(&mut self, now: Time, run: RunId, held: JobNumber) {
-        let Some(portion) = self.portions.get_mut(&run) else { return };
-        // It may have ended just now.
-        let Some(task) = portion.held.get(&held).copied() else { return };
-        for worker in portion.abort(task) {
-            self.interrupt(now, worker);
+    /// Has the part of a run do what the machine wants; the job that it gives up, if it is asked for one.
+    pub fn handle(&mut self, now: Time, run: RunId, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+        let portion = self.portions.get_mut(&run)?;
+        let offered = portion.handle(command);
+        self.interrupt_aborted(now, run);
+        offered
+    }
+
+    /// There is no room any more for a job of another host.
+    pub fn evict(&mut self, now: Time, run: RunId, held: JobNumber) {
+        if let Some(portion) = self.portions.get_mut(&run) {
+            portion.abort_held(held);
+            self.interrupt_aborted(now, run);
         }
     }
 
@@ -305,6 +311,14 @@ impl Runtime {
         self.complaints.iter().chain(self.portions.values().flat_map(|portion| &portion.complaints))
     }
 
+    /// Frees the workers whose tasks were aborted.
+    fn interrupt_aborted(&mut self, now: Time, run: RunId) {
+        let Some(portion) = self.portions.get_mut(&run) else { return };
+        for worker in std::mem::take(&mut portion.interrupted) {
+            self.interrupt(now, worker);
+        }
+    }
+
     fn interrupt(&mut self, now: Time, worker: usize) {
         let until = self.frozen_at.unwrap_or(now);
         let state = &mut self.workers[worker];
@@ -344,9 +358,7 @@ impl Runtime {
                 continue;
             };
             let step = portion.step(task, around, &mut state.next_record);
-            for other in std::mem::take(&mut portion.interrupted) {
-                self.interrupt(now, other);
-            }
+            self.interrupt_aborted(now, run);
             let state = &mut self.workers[worker];
             match step {
                 Step::Compute { cost_ns } => {
@@ -374,45 +386,5 @@ impl Runtime {
             return later;
         }
         self.portions.range_mut(..first).find_map(|(run, portion)| Some((*run, portion.pick(worker)?)))
-    }
-
-    fn tell(&mut self, now: Time) {
-        let busy = self.busy();
-        let own_time = self.own_time(now);
-        let idle = if self.is_resting { 0 } else { self.workers.len() - busy };
-        for (run, portion) in &mut self.portions {
-            let computes = |worker: &Worker| worker.running.is_some_and(|(other, _)| other == *run);
-            if portion.is_draining {
-                if !portion.drained_told && !self.workers.iter().any(computes) {
-                    portion.drained_told = true;
-                    portion.notices.push_back(Notice::Drained);
-                }
-                continue;
-            }
-            if portion.idle_told != idle || now.0 > portion.counts_told.0 + COUNTS_EVERY_NS {
-                if portion.idle_told != idle {
-                    portion.idle_told = idle;
-                    portion.notices.push_back(Notice::Idle(idle));
-                }
-                portion.counts_told = now;
-                portion.drop_objects();
-                portion.counts.busy = self.workers.iter().filter(|worker| computes(worker)).count() as u32;
-                portion.counts.work_ns = portion.executed_ns;
-                let is_away = !portion.away.is_empty();
-                let doing = |worker: &Worker| match (worker.running, is_away) {
-                    (Some((other, _)), _) if other == *run => {
-                        let since = worker.stretch.map_or(now, |stretch| stretch.began);
-                        Now::Computes(now.since(since).as_nanos() as u64)
-                    }
-                    (Some(_), _) => Now::Others,
-                    (None, true) => Now::Waits,
-                    (None, false) => Now::Steals,
-                };
-                let doing: Vec<Now> = self.workers.iter().map(doing).collect();
-                let workers = portion.times.tell(own_time, |worker| doing[worker]);
-                portion.notices.push_back(Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
-                portion.notices.push_back(Notice::Counts(Box::new(portion.counts)));
-            }
-        }
     }
 }

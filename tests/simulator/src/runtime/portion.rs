@@ -1,16 +1,21 @@
 //! A host's part of one run: its tasks and its open jobs.
 
+mod answers;
+mod commands;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{ObjectId, Writer};
 use sateen_protocol::{
-    Again, Counts, FaultTolerance, Finished, HostId, JobNumber, JobSpec, JobTag, KeyMaker, MainOutcome,
-    Outcome, ROOT_KIND, RootOutcome, RunSpec, Time,
+    Counts, FaultTolerance, HostId, JobNumber, JobSpec, JobTag, KeyMaker, ROOT_KIND, RunSpec, Time,
 };
 
+pub use answers::read_root_answer;
+
 use super::objects::Object;
+use super::tally::Tally;
 use super::task::{Answer, Child, Doing, Frame, Place, Source, Stage, Task, TaskId};
 use super::times::Times;
 use crate::tree::{NodeIndex, Tree, filled, is_filled};
@@ -29,30 +34,6 @@ pub struct Open {
     pub spec: JobSpec,
     /// The number of lookup notices before it became open; see [`Portion::sought`].
     pub asked: u64,
-}
-
-/// A host's counts of a run in addition to [`sateen_protocol::Jobs`], so that all jobs can be accounted for.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Tally {
-    /// Begun roots.
-    pub roots: u64,
-    /// Jobs that the machine returned to be run here, as they were lost or never left.
-    pub requeued: u64,
-    /// Children that were at the machine when they became unwanted. Their outcomes are counted at their
-    /// hosts; one in transit at the end is not counted.
-    pub given_up: u64,
-    /// The work of returned calls that have equal ones, with that of all calls in one stretch with them.
-    pub twins_ns: u64,
-}
-
-impl Tally {
-    /// Adds another tally.
-    pub fn add(&mut self, other: &Self) {
-        self.roots += other.roots;
-        self.requeued += other.requeued;
-        self.given_up += other.given_up;
-        self.twins_ns += other.twins_ns;
-    }
 }
 
 /// A host's part of one run.
@@ -184,70 +165,6 @@ impl Portion {
         }
     }
 
-    /// Takes a job from the machine.
-    pub fn inject(&mut self, held: JobNumber, spec: JobSpec) {
-        if self.held.contains_key(&held) {
-            self.complaints.push(format!("job {} was injected twice", held.0));
-            return;
-        }
-        let Some(node) = self.node_of(&spec) else {
-            self.complaints.push(format!("job {} has parameters that no job has", held.0));
-            return;
-        };
-        self.use_objects(&spec);
-        let task = self.begin(spec, node, Source::Held(held));
-        self.held.insert(held, task);
-        self.incoming.push_back(task);
-    }
-
-    /// Hands over the oldest open job.
-    pub fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
-        while !self.open.is_empty() && self.ask_first(0) {}
-        let open = self.open.pop_front()?;
-        let number = self.send_away(open.place, open.spec.clone());
-        Some((number, open.spec))
-    }
-
-    /// A child at the machine has this result.
-    pub fn complete(&mut self, number: JobNumber, finished: &Finished) {
-        let Some((place, spec)) = self.away.remove(&number) else {
-            if !self.abandoned.remove(&number) {
-                self.complaints.push(format!("job {} got an unwanted result", number.0));
-            }
-            return;
-        };
-        let expected = self.node_of(&spec).map(|node| self.tree.node(node).answer);
-        let value = read_answer(&finished.outcome);
-        let is_whole = self.node_of(&spec).is_some_and(|node| {
-            let is_done = matches!(finished.outcome, Outcome::Done(_));
-            !is_done || finished.outcome.bytes().len() == self.tree.result_bytes(node).max(8)
-        });
-        if value.is_none() || value != expected || !is_whole {
-            self.complaints.push(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
-        }
-        let (work_ns, span_ns) = (finished.work_ns, finished.span_ns);
-        self.fill(place, Answer { value: value.unwrap_or(0), work_ns, span_ns });
-    }
-
-    /// A child at the machine must be run here.
-    pub fn requeue(&mut self, number: JobNumber, again: Again) {
-        let Some((place, mut spec)) = self.away.remove(&number) else {
-            if !self.abandoned.remove(&number) {
-                self.complaints.push(format!("job {} must be run again, but it is unwanted", number.0));
-            }
-            return;
-        };
-        self.tally.requeued += 1;
-        spec.redone |= again.redone;
-        spec.given_back = again.given_back;
-        spec.lookup_below = again.lookup_below;
-        self.set(place, Child::Open);
-        self.open.push_back(Open { place, worker: usize::MAX, spec, asked: self.told });
-        // Its parent may take it back.
-        self.wake(place);
-        self.tell_exposed();
-    }
-
     /// A task for a job.
     pub fn begin(&mut self, mut spec: JobSpec, node: NodeIndex, source: Source) -> TaskId {
         if spec.kind == ROOT_KIND {
@@ -333,20 +250,6 @@ impl Portion {
         }
     }
 
-    /// A result as it is sent. If a job fails, the failure contains the answer that it would have had.
-    fn finished(&self, spec: &JobSpec, answer: Answer) -> Finished {
-        let bytes = self.node_of(spec).map_or(0, |node| self.tree.result_bytes(node));
-        let outcome = match self.tree.fails(answer.value) {
-            true => Outcome::Failed(answer.value.to_string().into_bytes()),
-            false => {
-                let bytes = filled(&answer.value.to_le_bytes(), answer.value, bytes);
-                let is_root = spec.kind == ROOT_KIND;
-                Outcome::Done(if is_root { as_of_root(bytes) } else { bytes })
-            }
-        };
-        Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
-    }
-
     /// Whether finished work is recorded at all.
     pub fn records(&self) -> bool {
         self.run_spec.fault_tolerance == FaultTolerance::Full
@@ -359,15 +262,6 @@ impl Portion {
         self.counts.jobs.exposed += 1;
         self.open.push_back(Open { place, worker, spec, asked: 0 });
         self.tell_exposed();
-    }
-
-    /// Adds jobs whose results may be found; clears all if `jobs` is empty.
-    pub fn lookups(&mut self, jobs: Vec<JobTag>) {
-        if jobs.is_empty() {
-            self.sought.clear();
-        }
-        self.told += 1;
-        self.sought.extend(jobs.into_iter().map(|job| (job, self.told)));
     }
 
     /// Looks up an open redone job before it begins, if there was news of it since it became
@@ -483,30 +377,5 @@ impl Portion {
             lookup_below: frame.lookup_below,
             objects: task.spec.objects.clone(),
         })
-    }
-}
-
-/// A root's result in the ABI's encoding.
-fn as_of_root(bytes: Vec<u8>) -> Vec<u8> {
-    postcard::to_allocvec(&MainOutcome::Bytes(bytes)).unwrap_or_default()
-}
-
-/// The answer in the result of a root, if it is one.
-pub fn read_root_answer(finished: &Finished) -> Option<u64> {
-    match RootOutcome::of(finished) {
-        RootOutcome::Main(MainOutcome::Bytes(bytes)) => read_answer(&Outcome::Done(bytes)),
-        _ => None,
-    }
-}
-
-/// The answer in an outcome, if it is one.
-fn read_answer(outcome: &Outcome) -> Option<u64> {
-    match outcome {
-        Outcome::Done(bytes) => {
-            let (answer, rest) = bytes.split_first_chunk()?;
-            let answer = u64::from_le_bytes(*answer);
-            is_filled(rest, answer).then_some(answer)
-        }
-        Outcome::Failed(failure) => str::from_utf8(failure).ok()?.parse().ok(),
     }
 }

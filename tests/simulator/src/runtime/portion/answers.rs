@@ -1,0 +1,48 @@
+//! Answers as they travel: the bytes of results.
+
+use sateen_protocol::{Finished, JobSpec, MainOutcome, Outcome, ROOT_KIND, RootOutcome};
+
+use super::Portion;
+use crate::runtime::task::Answer;
+use crate::tree::{filled, is_filled};
+
+impl Portion {
+    /// A result as it travels. Of a job that fails, the failure says what its answer would have been.
+    pub(super) fn finished(&self, spec: &JobSpec, answer: Answer) -> Finished {
+        let bytes = self.node_of(spec).map_or(0, |node| self.tree.result_bytes(node));
+        let outcome = match self.tree.fails(answer.value) {
+            true => Outcome::Failed(answer.value.to_string().into_bytes()),
+            false => {
+                let bytes = filled(&answer.value.to_le_bytes(), answer.value, bytes);
+                let is_root = spec.kind == ROOT_KIND;
+                Outcome::Done(if is_root { as_of_root(bytes) } else { bytes })
+            }
+        };
+        Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
+    }
+}
+
+/// A root's result, as the ABI has it.
+fn as_of_root(bytes: Vec<u8>) -> Vec<u8> {
+    postcard::to_allocvec(&MainOutcome::Bytes(bytes)).unwrap_or_default()
+}
+
+/// The answer in the result of a root, if it is one.
+pub fn read_root_answer(finished: &Finished) -> Option<u64> {
+    match RootOutcome::of(finished) {
+        RootOutcome::Main(MainOutcome::Bytes(bytes)) => read_answer(&Outcome::Done(bytes)),
+        _ => None,
+    }
+}
+
+/// The answer in an outcome, if it is one.
+pub(super) fn read_answer(outcome: &Outcome) -> Option<u64> {
+    match outcome {
+        Outcome::Done(bytes) => {
+            let (answer, rest) = bytes.split_first_chunk()?;
+            let answer = u64::from_le_bytes(*answer);
+            is_filled(rest, answer).then_some(answer)
+        }
+        Outcome::Failed(failure) => str::from_utf8(failure).ok()?.parse().ok(),
+    }
+}

@@ -1,0 +1,53 @@
+//! What a host's runtime tells the machine without being asked.
+
+use sateen_protocol::Time;
+use sateen_protocol::host::Notice;
+
+use super::times::Now;
+use super::{Runtime, Worker};
+
+/// Counts are told so often, at most.
+const COUNTS_EVERY_NS: u64 = 400_000_000;
+
+impl Runtime {
+    /// Tells how many workers have nothing to do, what was counted, and that guests have come to rest.
+    pub(super) fn tell(&mut self, now: Time) {
+        let busy = self.busy();
+        let own_time = self.own_time(now);
+        let idle = if self.is_resting { 0 } else { self.workers.len() - busy };
+        for (run, portion) in &mut self.portions {
+            let computes = |worker: &Worker| worker.running.is_some_and(|(other, _)| other == *run);
+            if portion.is_draining {
+                if !portion.drained_told && !self.workers.iter().any(computes) {
+                    portion.drained_told = true;
+                    portion.notices.push_back(Notice::Drained);
+                }
+                continue;
+            }
+            if portion.idle_told != idle || now.0 > portion.counts_told.0 + COUNTS_EVERY_NS {
+                if portion.idle_told != idle {
+                    portion.idle_told = idle;
+                    portion.notices.push_back(Notice::Idle(idle));
+                }
+                portion.counts_told = now;
+                portion.drop_objects();
+                portion.counts.busy = self.workers.iter().filter(|worker| computes(worker)).count() as u32;
+                portion.counts.work_ns = portion.executed_ns;
+                let is_away = !portion.away.is_empty();
+                let doing = |worker: &Worker| match (worker.running, is_away) {
+                    (Some((other, _)), _) if other == *run => {
+                        let since = worker.stretch.map_or(now, |stretch| stretch.began);
+                        Now::Computes(now.since(since).as_nanos() as u64)
+                    }
+                    (Some(_), _) => Now::Others,
+                    (None, true) => Now::Waits,
+                    (None, false) => Now::Steals,
+                };
+                let doing: Vec<Now> = self.workers.iter().map(doing).collect();
+                let workers = portion.times.tell(own_time, |worker| doing[worker]);
+                portion.notices.push_back(Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
+                portion.notices.push_back(Notice::Counts(Box::new(portion.counts)));
+            }
+        }
+    }
+}
