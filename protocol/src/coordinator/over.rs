@@ -131,20 +131,21 @@ impl Coordinator {
         over.into_iter().for_each(|run| self.settle_counts(now, run));
     }
 
-    /// What hosts counted of a run that is over.
+    /// What hosts counted of a run that is over. Whether it is counted: what comes when counts are final is not.
     pub(super) fn on_counts_of_over(
         &mut self,
         host: HostId,
         run: RunId,
         (series, counts): (u64, Counts),
         progress: Option<(u64, u64)>,
-    ) {
-        let Some(over) = self.over.get_mut(&run) else { return };
+    ) -> bool {
+        let Some(over) = self.over.get_mut(&run) else { return false };
         let counts = over.part.tally.count(host, series, counts);
         over.part.progress = progress.or(over.part.progress);
         if let Some(state) = self.hosts.get_mut(&host) {
             state.counts.insert(run, counts);
         }
+        true
     }
 }
 
@@ -154,7 +155,7 @@ mod tests {
     use super::super::{Account, LinkId};
     use super::*;
     use crate::limits::{RECONNECT_GRACE, SILENCE_MAX};
-    use crate::message::ToCoordinator;
+    use crate::message::{ToCoordinator, WorkerTimes};
     use crate::{Finished, Jobs, Outcome};
 
     const RUN: RunId = RunId(1);
@@ -206,6 +207,10 @@ mod tests {
     #[test]
     fn what_hosts_counted_last_is_in_a_runs_figures() {
         let (mut grid, [one, two, _]) = ended();
+        let mut late = counts(5);
+        if let ToCoordinator::Counts { workers, .. } = &mut late {
+            workers.push(WorkerTimes::default());
+        }
         assert_eq!(grid.machine.sizes().over, (1, 2), "who has not loaded it is not waited for");
         for (link, message) in [
             (one, counts(15)),
@@ -220,8 +225,12 @@ mod tests {
         let (counts, account) = say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).expect("all");
         assert_eq!((counts.jobs.spawned, counts.busy, account.at_work.hosts), (19, 0, 2));
         assert!(account.is_complete && grid.machine.run_over(RUN).is_none());
-        // Nothing changes any more.
+        // Nothing changes any more, and people are told of nothing that is in no row.
         assert!(say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).is_none());
+        let events = |grid: &mut Grid| std::iter::from_fn(|| grid.machine.poll_event()).count();
+        events(&mut grid);
+        assert!(say(&mut grid, two, late).is_none());
+        assert_eq!(events(&mut grid), 0);
     }
 
     #[test]
