@@ -60,9 +60,10 @@ impl Coordinator {
             if let Some(link) = state.link {
                 self.transmits.push_back((link, ToHost::StopRun { run }));
             }
-            // One whose link is down answers when it is back.
+            // One whose link is down answers when it is back. One that has counted something may have told that before a
+            // restart, or when it was able to take part.
             if let Some(over) = self.over.get_mut(&run)
-                && state.given.get(&run).is_some_and(Given::was_ready)
+                && (state.given.get(&run).is_some_and(Given::was_ready) || over.part.tally.has_row(*host))
             {
                 over.part.awaited.insert(*host);
             }
@@ -151,12 +152,12 @@ impl Coordinator {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::Grid;
-    use super::super::{Account, LinkId};
+    use super::super::tests::{Grid, spec};
+    use super::super::{Account, LinkId, Standing, StoredRun};
     use super::*;
     use crate::limits::{RECONNECT_GRACE, SILENCE_MAX};
     use crate::message::{ToCoordinator, WorkerTimes};
-    use crate::{Finished, Jobs, Outcome};
+    use crate::{Finished, GridId, Jobs, Outcome, RunState};
 
     const RUN: RunId = RunId(1);
 
@@ -231,6 +232,24 @@ mod tests {
         events(&mut grid);
         assert!(say(&mut grid, two, late).is_none());
         assert_eq!(events(&mut grid), 0);
+    }
+
+    /// Nothing that the coordinator says reaches it, so it has not said that it is ready.
+    #[test]
+    fn a_host_that_counted_before_a_restart_is_waited_for() {
+        let host = HostId(99);
+        let standing = Standing {
+            by_host: vec![(host, Counts { work_ns: 1, ..Counts::default() })],
+            ..Standing::default()
+        };
+        let (spec, state, entries) = (spec(), RunState::Running, Vec::new());
+        let mut grid = Grid::of(true, vec![StoredRun { run: RUN, spec, state, entries, standing }]);
+        let was = (host, grid.machine.secret_of(host), GridId(7));
+        let link = grid.hello(Some(was), Vec::new());
+        grid.machine.cancel(grid.now, RUN).expect("it is under way");
+        assert!(settled(&mut grid).is_none());
+        let (_, account) = say(&mut grid, link, ToCoordinator::Stopped { run: RUN }).expect("all");
+        assert!(account.is_complete);
     }
 
     #[test]
