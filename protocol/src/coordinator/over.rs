@@ -223,6 +223,11 @@ mod tests {
         }
         let view = grid.machine.run_over(RUN).expect("it settles");
         assert_eq!((view.counts().jobs.spawned, view.at_work().hosts), (19, 2), "so far");
+        assert!(
+            grid.machine.has_changed(RUN),
+            "it is saved, should the coordinator be killed before the rest comes"
+        );
+        assert_eq!(grid.machine.take_changed(RUN, None, usize::MAX).len(), 2);
         let (counts, account) = say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).expect("all");
         assert_eq!((counts.jobs.spawned, counts.busy, account.at_work.hosts), (19, 0, 2));
         assert!(account.is_complete && grid.machine.run_over(RUN).is_none());
