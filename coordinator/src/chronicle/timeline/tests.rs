@@ -96,6 +96,18 @@ fn what_is_heard_at_once_of_a_worker_that_nobody_knew_is_all_there() {
     assert!(timeline.computed_s(0) < 6.0, "{}", timeline.computed_s(0));
 }
 
+/// All that a host says comes some seconds late for minutes, over a link that is full, and then at once.
+#[test]
+fn what_was_late_for_long_is_all_there() {
+    let mut timeline = Timeline::default();
+    timeline.add(0, 500, 1, &[times(500, 0)]);
+    for step in 8..=200 {
+        timeline.add(0, step * 500, 1, &[times(u64::from(step - 6) * 500, 0)]);
+    }
+    timeline.add(0, 100_010, 1, &[times(100_000, 0)]);
+    assert!((timeline.computed_s(0) - 100.0).abs() < 0.05, "{}", timeline.computed_s(0));
+}
+
 #[test]
 fn a_worker_that_begins_anew_is_not_taken_for_one_that_goes_on() {
     for (series, computed_s) in [(1, 2.0), (2, 2.2)] {
