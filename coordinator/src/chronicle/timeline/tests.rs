@@ -144,6 +144,25 @@ fn what_was_reported_since_it_was_taken_to_be_saved_is_not_lost() {
 }
 
 #[test]
+fn what_was_reported_of_a_series_that_ended_since_is_not_lost() {
+    let mut timeline = Timeline::default();
+    timeline.add(0, 1_000, 1, &[times(500, 500)]);
+    timeline.taken();
+    let saved = timeline.clone();
+    timeline.add(0, 2_000, 1, &[times(1_500, 500)]);
+    timeline.add(0, 3_000, 2, &[times(100, 0)]);
+    let reports = timeline.last_reports();
+    let restored = saved.restored(&reports);
+    let is = [&timeline, &restored].map(|timeline| timeline.computed_s(0));
+    assert!(is.iter().all(|is| (is - 1.6).abs() < 0.01), "{is:?}");
+    assert_eq!(restored.last_reports(), reports);
+    timeline.rename(0, 5);
+    assert!(timeline.last_reports().iter().all(|report| report.host == 5));
+    timeline.taken();
+    assert_eq!(timeline.last_reports(), []);
+}
+
+#[test]
 fn a_process_with_another_id_has_computed_once() {
     let mut timeline = Timeline::default();
     timeline.add(0, 1_000, 1, &[times(600, 400)]);
