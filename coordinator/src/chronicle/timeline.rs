@@ -15,6 +15,8 @@ use lane::{KINDS, Lane, NOT_THERE, kinds, mean};
 const BUCKET_MS: u32 = 250;
 /// Versions of which it is known what they changed.
 const CHANGES_MAX: usize = 4096;
+/// Maximum reports of series that ended since the timeline was saved: hosts begin anew when a run is resumed.
+const ENDED_MAX: usize = TIMELINE_WORKERS_MAX;
 
 /// Of all workers of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +39,9 @@ pub struct Timeline {
     /// Workers of which something was reported since the timeline was last taken to be saved.
     #[serde(skip)]
     recent: BTreeSet<(u32, u16)>,
+    /// What was reported last of workers that have begun anew since then.
+    #[serde(skip)]
+    ended: Vec<LastReport>,
 }
 
 /// What was reported last of a worker. All stretches are many bytes and are saved now and then; this is saved each time, as
@@ -48,6 +53,12 @@ pub struct LastReport {
     series: Option<u64>,
     t_ms: u32,
     times: [u64; KINDS],
+}
+
+impl LastReport {
+    fn of((host, worker): (u32, u16), lane: &Lane) -> Self {
+        Self { host, worker, series: lane.series, t_ms: lane.last_ms, times: lane.last }
+    }
 }
 
 /// A worker's part of what is shown.
@@ -71,6 +82,7 @@ impl Default for Timeline {
             computed_ms: BTreeMap::new(),
             others_ms: 0,
             recent: BTreeSet::new(),
+            ended: Vec::new(),
         }
     }
 }
@@ -83,6 +95,7 @@ impl Timeline {
         let mut changed_from = now_ms;
         for (worker, times) in (0_u16..).zip(workers) {
             let bucket_ms = self.bucket_ms;
+            self.keep_ended((host, worker), Some(series));
             let Some(lane) = self.lane((host, worker)) else { continue };
             let others_ms = lane.others_since(now_ms, series, times.others_ms);
             let (from_ms, computed_ms) = lane.add(bucket_ms, now_ms, Some(series), kinds(times));
@@ -110,6 +123,18 @@ impl Timeline {
         has_room.then(|| self.lanes.entry(of).or_default())
     }
 
+    /// A worker begins a series: what was reported last of the one before is not in a timeline that was saved earlier.
+    fn keep_ended(&mut self, of: (u32, u16), series: Option<u64>) {
+        if self.recent.contains(&of)
+            && self.ended.len() < ENDED_MAX
+            && let Some(lane) = self.lanes.get(&of)
+            && lane.series.is_some()
+            && lane.series != series
+        {
+            self.ended.push(LastReport::of(of, lane));
+        }
+    }
+
     /// A host's process has another id, and thus another place in the tree.
     pub fn rename(&mut self, was: u32, is: u32) {
         let all_of = |host| (host, 0)..=(host, u16::MAX);
@@ -123,6 +148,9 @@ impl Timeline {
             self.lanes.extend(lane.map(|lane| ((is, worker), lane)));
             self.recent.insert((is, worker));
         }
+        for report in self.ended.iter_mut().filter(|report| report.host == was) {
+            report.host = is;
+        }
         let computed_ms = self.computed_ms.remove(&was).unwrap_or_default();
         *self.computed_ms.entry(is).or_default() += computed_ms;
         // All of these rows are new.
@@ -132,16 +160,14 @@ impl Timeline {
 
     /// What was reported of workers since the timeline was last taken to be saved.
     pub fn last_reports(&self) -> Vec<LastReport> {
-        let reports = self.recent.iter().filter_map(|(host, worker)| {
-            let Lane { last, last_ms, series, .. } = self.lanes.get(&(*host, *worker))?;
-            Some(LastReport { host: *host, worker: *worker, series: *series, t_ms: *last_ms, times: *last })
-        });
-        reports.collect()
+        let newest = self.recent.iter().filter_map(|of| Some(LastReport::of(*of, self.lanes.get(of)?)));
+        self.ended.iter().cloned().chain(newest).collect()
     }
 
     /// All of it is taken to be saved.
     pub fn taken(&mut self) {
         self.recent.clear();
+        self.ended.clear();
     }
 
     /// What was taken could not be saved.
@@ -154,6 +180,7 @@ impl Timeline {
         for LastReport { host, worker, series, t_ms, times } in reports {
             self.make_room_until(*t_ms);
             let bucket_ms = self.bucket_ms;
+            self.keep_ended((*host, *worker), *series);
             if let Some(lane) = self.lane((*host, *worker)) {
                 lane.add(bucket_ms, *t_ms, *series, *times);
             }

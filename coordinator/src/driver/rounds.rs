@@ -83,7 +83,9 @@ impl Driver {
         let changed = |found: &RunId| self.machine.has_changed(*found);
         // First the rest of the run at which it was left, then the others, and its first hosts at the end.
         let (before, after): (Vec<RunId>, Vec<RunId>) =
-            self.machine.run_ids().filter(changed).partition(|found| *found < run);
+            { self.machine.run_ids().chain(self.machine.run_ids_over()) }
+                .filter(changed)
+                .partition(|found| *found < run);
         let mut left = most;
         for found in after.into_iter().chain(before) {
             let from = (found == run).then_some(host);

@@ -68,7 +68,7 @@ impl NamedStanding {
 pub struct Batch {
     /// Of runs that are not over.
     pub standings: HashMap<RunId, Standing>,
-    /// What hosts have counted of them; nothing in place of rows that are no more.
+    /// What hosts have counted, of runs without figures; nothing in place of rows that are no more.
     pub rows: BTreeMap<(RunId, HostId), Option<SavedRow>>,
     /// Of all.
     pub chronicles: Vec<ChronicleChanges>,
@@ -101,9 +101,10 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
                 let named = NamedStanding { standing: stands.clone(), names: Vec::new() };
                 standing.execute(params![run.0 as i64, encode(&named)?, stands.long_gone as i64])?;
             }
+            // Until all hosts have said what they counted last, what workers did is saved as well, and belongs to these.
             let mut counted = transaction.prepare(
                 "INSERT OR REPLACE INTO standing_rows SELECT ?1, ?2, ?3
-                 WHERE EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND ended_at_ms IS NULL)",
+                 WHERE EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND figures IS NULL)",
             )?;
             let mut uncounted =
                 transaction.prepare("DELETE FROM standing_rows WHERE run = ?1 AND host = ?2")?;
@@ -277,17 +278,41 @@ mod tests {
     use crate::chronicle::{Chronicles, Source};
     use crate::clock::unix_ms;
     use crate::store::schema::migrate;
+    use crate::store::sql;
 
     const RUN: RunId = RunId(1);
+
+    fn with_run() -> Connection {
+        let mut connection = Connection::open_in_memory().expect("a database");
+        migrate(&mut connection, Path::new("folder")).expect("it is new");
+        let run = "INSERT INTO runs (run, app, app_name, spec, state, submitted_at_ms)
+             VALUES (1, x'00', 'app', x'00', 'running', 0)";
+        connection.execute(run, []).expect("a run");
+        connection
+    }
+
+    #[test]
+    fn what_hosts_counted_is_saved_until_the_run_has_figures() {
+        let mut connection = with_run();
+        let rows = |connection: &mut Connection, host: u64| {
+            let row = coordinator::Row { sum: Counts::default(), anew: None };
+            let saved = SavedRow { row, name: Arc::default() };
+            let rows = BTreeMap::from([((RUN, HostId(host)), Some(saved))]);
+            save(connection, &Batch { rows, ..Batch::default() }).expect("it is saved");
+            standing(connection, RUN).expect("it can be read").standing.by_host.len()
+        };
+        assert_eq!(rows(&mut connection, 1), 1);
+        let end = RunEnd::Cancelled;
+        sql::set_end(&mut connection, RUN, judge(&end).0, &end, 1).expect("it ends");
+        assert_eq!(rows(&mut connection, 2), 2, "hosts say what they counted last");
+        sql::set_figures(&mut connection, RUN, &Figures::default()).expect("they are final");
+        assert_eq!(rows(&mut connection, 3), 0);
+    }
 
     #[test]
     fn what_workers_did_last_is_saved_and_a_folder_of_before_that_was_opens() {
         let folder = Path::new("folder");
-        let mut connection = Connection::open_in_memory().expect("a database");
-        migrate(&mut connection, folder).expect("it is new");
-        let run = "INSERT INTO runs (run, app, app_name, spec, state, submitted_at_ms)
-             VALUES (1, x'00', 'app', x'00', 'running', 0)";
-        connection.execute(run, []).expect("a run");
+        let mut connection = with_run();
         let submitted_at_ms = unix_ms() - 60_000;
         let mut begun = Chronicle::new(submitted_at_ms);
         let worked = WorkerTimes { work_ms: 2_000, ..WorkerTimes::default() };

@@ -74,10 +74,10 @@ impl Coordinator {
                 if workers.len() > WORKERS_REPORTED_MAX || notes.len() > NOTES_WAITING_MAX {
                     return Err(Misbehaviour::TooMuch);
                 }
-                if !self.has_taken_part(host, run) {
+                let is_heard = self.has_taken_part(host, run);
+                if !is_heard || !self.on_counts(host, run, (series, *counts), progress) {
                     return Ok(());
                 }
-                self.on_counts(host, run, (series, *counts), progress);
                 if !workers.is_empty() {
                     self.events.push_back(Event::Activity { run, host, series, workers });
                 }

@@ -60,9 +60,10 @@ impl Coordinator {
             if let Some(link) = state.link {
                 self.transmits.push_back((link, ToHost::StopRun { run }));
             }
-            // One whose link is down answers when it is back.
+            // One whose link is down answers when it is back. One that has counted something may have told that before a
+            // restart, or when it was able to take part.
             if let Some(over) = self.over.get_mut(&run)
-                && state.given.get(&run).is_some_and(Given::was_ready)
+                && (state.given.get(&run).is_some_and(Given::was_ready) || over.part.tally.has_row(*host))
             {
                 over.part.awaited.insert(*host);
             }
@@ -131,31 +132,32 @@ impl Coordinator {
         over.into_iter().for_each(|run| self.settle_counts(now, run));
     }
 
-    /// What hosts counted of a run that is over.
+    /// What hosts counted of a run that is over. Whether it is counted: what comes when counts are final is not.
     pub(super) fn on_counts_of_over(
         &mut self,
         host: HostId,
         run: RunId,
         (series, counts): (u64, Counts),
         progress: Option<(u64, u64)>,
-    ) {
-        let Some(over) = self.over.get_mut(&run) else { return };
+    ) -> bool {
+        let Some(over) = self.over.get_mut(&run) else { return false };
         let counts = over.part.tally.count(host, series, counts);
         over.part.progress = progress.or(over.part.progress);
         if let Some(state) = self.hosts.get_mut(&host) {
             state.counts.insert(run, counts);
         }
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::Grid;
-    use super::super::{Account, LinkId};
+    use super::super::tests::{Grid, spec};
+    use super::super::{Account, LinkId, Standing, StoredRun};
     use super::*;
     use crate::limits::{RECONNECT_GRACE, SILENCE_MAX};
-    use crate::message::ToCoordinator;
-    use crate::{Finished, Jobs, Outcome};
+    use crate::message::{ToCoordinator, WorkerTimes};
+    use crate::{Finished, GridId, Jobs, Outcome, RunState};
 
     const RUN: RunId = RunId(1);
 
@@ -206,6 +208,10 @@ mod tests {
     #[test]
     fn what_hosts_counted_last_is_in_a_runs_figures() {
         let (mut grid, [one, two, _]) = ended();
+        let mut late = counts(5);
+        if let ToCoordinator::Counts { workers, .. } = &mut late {
+            workers.push(WorkerTimes::default());
+        }
         assert_eq!(grid.machine.sizes().over, (1, 2), "who has not loaded it is not waited for");
         for (link, message) in [
             (one, counts(15)),
@@ -217,11 +223,38 @@ mod tests {
         }
         let view = grid.machine.run_over(RUN).expect("it settles");
         assert_eq!((view.counts().jobs.spawned, view.at_work().hosts), (19, 2), "so far");
+        assert!(
+            grid.machine.has_changed(RUN),
+            "it is saved, should the coordinator be killed before the rest comes"
+        );
+        assert_eq!(grid.machine.take_changed(RUN, None, usize::MAX).len(), 2);
         let (counts, account) = say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).expect("all");
         assert_eq!((counts.jobs.spawned, counts.busy, account.at_work.hosts), (19, 0, 2));
         assert!(account.is_complete && grid.machine.run_over(RUN).is_none());
-        // Nothing changes any more.
+        // Nothing changes any more, and people are told of nothing that is in no row.
         assert!(say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).is_none());
+        let events = |grid: &mut Grid| std::iter::from_fn(|| grid.machine.poll_event()).count();
+        events(&mut grid);
+        assert!(say(&mut grid, two, late).is_none());
+        assert_eq!(events(&mut grid), 0);
+    }
+
+    /// Nothing that the coordinator says reaches it, so it has not said that it is ready.
+    #[test]
+    fn a_host_that_counted_before_a_restart_is_waited_for() {
+        let host = HostId(99);
+        let standing = Standing {
+            by_host: vec![(host, Counts { work_ns: 1, ..Counts::default() })],
+            ..Standing::default()
+        };
+        let (spec, state, entries) = (spec(), RunState::Running, Vec::new());
+        let mut grid = Grid::of(true, vec![StoredRun { run: RUN, spec, state, entries, standing }]);
+        let was = (host, grid.machine.secret_of(host), GridId(7));
+        let link = grid.hello(Some(was), Vec::new());
+        grid.machine.cancel(grid.now, RUN).expect("it is under way");
+        assert!(settled(&mut grid).is_none());
+        let (_, account) = say(&mut grid, link, ToCoordinator::Stopped { run: RUN }).expect("all");
+        assert!(account.is_complete);
     }
 
     #[test]

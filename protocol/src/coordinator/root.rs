@@ -46,6 +46,9 @@ impl Coordinator {
         for (run, number) in unclaimed {
             if let Some(part) = self.runs.get_mut(&run) {
                 part.claims.remove(&(host, number));
+                // If it had the root, it could not go on with it, and has not said so yet.
+                part.tally.count_root_given_back(host);
+                self.events.push_back(Event::RootGivenBack(run, host));
             }
             // It has begun anew.
             self.take_root(now, run, Departure::Crashed);

@@ -167,7 +167,7 @@ impl Coordinator {
         run: RunId,
         (series, counts): (u64, Counts),
         progress: Option<(u64, u64)>,
-    ) {
+    ) -> bool {
         let Some(part) = self.runs.get_mut(&run) else {
             return self.on_counts_of_over(host, run, (series, counts), progress);
         };
@@ -178,6 +178,7 @@ impl Coordinator {
         if let Some(state) = self.hosts.get_mut(&host) {
             state.counts.insert(run, counts);
         }
+        true
     }
 
     /// A host's process has another id: what it counts is counted under that.

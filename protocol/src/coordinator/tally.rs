@@ -162,6 +162,11 @@ impl Tally {
         anew.map(|(host, counted)| (*host, counted.before, counted.last))
     }
 
+    /// Whether a host has a row.
+    pub fn has_row(&self, host: HostId) -> bool {
+        self.rows.contains_key(&host)
+    }
+
     /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -199,11 +199,12 @@ impl Coordinator {
 
     /// Whether there is something to take by [`Self::take_changed`].
     pub fn has_changed(&self, run: RunId) -> bool {
-        self.runs.get(&run).is_some_and(|part| part.tally.has_changed())
+        let over = || self.over.get(&run).map(|over| &*over.part);
+        self.runs.get(&run).or_else(over).is_some_and(|part| part.tally.has_changed())
     }
 
-    /// At most `most` of what hosts have counted of a run that has changed since it was taken last, to be saved; the
-    /// hosts after `after` come first, so that it is each one's turn. There is nothing in place of rows that are no
+    /// At most `most` of what hosts have counted of a run that has changed since it was taken last, to be saved, until its
+    /// counts are final; the hosts after `after` come first, so that it is each one's turn. There is nothing in place of rows that are no
     /// more.
     pub fn take_changed(
         &mut self,
@@ -211,6 +212,8 @@ impl Coordinator {
         after: Option<HostId>,
         most: usize,
     ) -> Vec<(HostId, Option<Row>)> {
-        self.runs.get_mut(&run).map_or_else(Vec::new, |part| part.tally.take_changed(after, most))
+        let over = self.over.get_mut(&run).map(|over| &mut *over.part);
+        let part = self.runs.get_mut(&run).or(over);
+        part.map_or_else(Vec::new, |part| part.tally.take_changed(after, most))
     }
 }

@@ -206,6 +206,7 @@ impl Host {
     /// The coordinator may have lost what it was told last.
     fn announce_again(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        part.reporting.tell_again();
         part.recovery.announce_all();
         let orphans: Vec<JobNumber> =
             part.held.iter().filter(|(_, held)| held.is_orphan()).map(|(token, _)| token).collect();

@@ -75,6 +75,8 @@ pub struct Reporting {
     reported: (Counts, Counts),
     /// What the workers had done then.
     workers_reported: Vec<WorkerTimes>,
+    /// It may have been lost with the link.
+    is_uncertain: bool,
     notes: Notes,
     /// What the app said.
     log: Vec<LogLine>,
@@ -91,6 +93,7 @@ impl Reporting {
             figures: Figures::default(),
             reported: Default::default(),
             workers_reported: Vec::new(),
+            is_uncertain: false,
             notes: Notes::default(),
             log: Vec::new(),
             next: now,
@@ -213,6 +216,11 @@ impl Reporting {
         self.figures.told_as_another = Told { counts: told, workers: self.workers_reported.clone() };
     }
 
+    /// What the coordinator was told last may have been lost with a link: it is told again.
+    pub fn tell_again(&mut self) {
+        self.is_uncertain = self.reported != Default::default();
+    }
+
     /// Whether the coordinator has not been told all of the counts. Asked after everything that happens: it
     /// adds nothing up.
     fn has_counted(&self) -> bool {
@@ -220,7 +228,7 @@ impl Reporting {
     }
 
     fn has_news(&self) -> bool {
-        self.notes.len() > 0 || self.has_counted()
+        self.notes.len() > 0 || self.is_uncertain || self.has_counted()
     }
 
     /// Whether workers have begun or ended since the coordinator was last told.
@@ -250,6 +258,7 @@ impl Reporting {
         if !self.has_news() {
             return Vec::new();
         }
+        self.is_uncertain = false;
         self.reported = (self.figures.runtime, self.figures.own);
         self.workers_reported.clone_from(&self.figures.workers);
         let notes = self.notes.take(now);

@@ -5,8 +5,6 @@ use serde::{Deserialize, Serialize};
 
 /// Kinds of doing: work, recover, steal, wait.
 pub const KINDS: usize = 4;
-/// The newest stretches to which something is added that is told late.
-const LATE_BUCKETS_MAX: usize = 128;
 /// Of a stretch that nothing is known of.
 pub const NOT_THERE: [f32; KINDS] = [f32::NAN; KINDS];
 
@@ -116,14 +114,15 @@ impl Lane {
 
     /// What was done before, and is heard only now: the coordinator was held up, say, and heard all at once. It was done
     /// in the newest stretches of which less is known than there was time for, or nothing: the first that was heard of the
-    /// worker may have been late, too. Gives the moment from which on something has changed, and how much there was room for.
+    /// worker may have been late, too, or all of it for long. Gives the moment from which on something has changed, and how
+    /// much there was room for.
     fn catch_up(&mut self, bucket_ms: u32, now_ms: u32, parts: [f64; KINDS], late_ms: f64) -> (u32, f64) {
         let (length_ms, mut left_ms, mut first_ms) = (f64::from(bucket_ms), late_ms, now_ms);
         let stretches = now_ms.div_ceil(bucket_ms) as usize;
         if self.shares.len() < stretches {
             self.shares.resize(stretches, NOT_THERE);
         }
-        for (place, known) in self.shares.iter_mut().enumerate().rev().take(LATE_BUCKETS_MAX) {
+        for (place, known) in self.shares.iter_mut().enumerate().rev() {
             let begins_ms = place as u32 * bucket_ms;
             let passed_ms = f64::from(now_ms.saturating_sub(begins_ms)).min(length_ms);
             let before = if known[0].is_nan() { [0.0; KINDS] } else { *known };

@@ -96,6 +96,18 @@ fn what_is_heard_at_once_of_a_worker_that_nobody_knew_is_all_there() {
     assert!(timeline.computed_s(0) < 6.0, "{}", timeline.computed_s(0));
 }
 
+/// All that a host says comes some seconds late for minutes, over a link that is full, and then at once.
+#[test]
+fn what_was_late_for_long_is_all_there() {
+    let mut timeline = Timeline::default();
+    timeline.add(0, 500, 1, &[times(500, 0)]);
+    for step in 8..=200 {
+        timeline.add(0, step * 500, 1, &[times(u64::from(step - 6) * 500, 0)]);
+    }
+    timeline.add(0, 100_010, 1, &[times(100_000, 0)]);
+    assert!((timeline.computed_s(0) - 100.0).abs() < 0.05, "{}", timeline.computed_s(0));
+}
+
 #[test]
 fn a_worker_that_begins_anew_is_not_taken_for_one_that_goes_on() {
     for (series, computed_s) in [(1, 2.0), (2, 2.2)] {
@@ -129,6 +141,25 @@ fn what_was_reported_since_it_was_taken_to_be_saved_is_not_lost() {
     timeline.taken();
     timeline.save_again();
     assert_eq!(timeline.last_reports().len(), 3);
+}
+
+#[test]
+fn what_was_reported_of_a_series_that_ended_since_is_not_lost() {
+    let mut timeline = Timeline::default();
+    timeline.add(0, 1_000, 1, &[times(500, 500)]);
+    timeline.taken();
+    let saved = timeline.clone();
+    timeline.add(0, 2_000, 1, &[times(1_500, 500)]);
+    timeline.add(0, 3_000, 2, &[times(100, 0)]);
+    let reports = timeline.last_reports();
+    let restored = saved.restored(&reports);
+    let is = [&timeline, &restored].map(|timeline| timeline.computed_s(0));
+    assert!(is.iter().all(|is| (is - 1.6).abs() < 0.01), "{is:?}");
+    assert_eq!(restored.last_reports(), reports);
+    timeline.rename(0, 5);
+    assert!(timeline.last_reports().iter().all(|report| report.host == 5));
+    timeline.taken();
+    assert_eq!(timeline.last_reports(), []);
 }
 
 #[test]

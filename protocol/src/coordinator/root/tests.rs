@@ -118,6 +118,26 @@ fn a_root_that_its_host_gives_back_is_counted() {
     }
 }
 
+/// Its link broke before it had said that it cannot go on.
+#[test]
+fn a_root_that_its_host_comes_back_without_is_counted() {
+    for (has_counted, given_back) in [(true, 1), (false, 0)] {
+        let mut grid = Grid::new();
+        let (link, was) = grid.join();
+        grid.submit(RUN);
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        grid.advance(1_000, &[link]);
+        assert!(grid.root(link).is_some());
+        if has_counted {
+            grid.tell(link, counted(5));
+        }
+        grid.cut(link);
+        grid.hello(Some(was), Vec::new());
+        let view = grid.machine.run(RUN).expect("it is not over");
+        assert_eq!((view.counts().jobs.given_back, view.root_losses()), (given_back, 0));
+    }
+}
+
 fn counted(work_ns: u64) -> ToCoordinator {
     ToCoordinator::Counts {
         run: RUN,

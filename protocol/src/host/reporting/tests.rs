@@ -52,6 +52,19 @@ fn reports_are_some_time_apart_unless_one_is_wanted_sooner() {
     assert!(reporting.is_due(now), "it is not put off");
 }
 
+/// A host that cannot go on with a run counts nothing more of it, and what it counted last would never be told.
+#[test]
+fn what_may_have_been_lost_with_a_link_is_told_again() {
+    let mut reporting = Reporting::new(NOW);
+    reporting.tell_again();
+    assert!(!reporting.has_news(), "nothing was told");
+    reporting.own_mut().jobs.reused = 4;
+    reporting.report(NOW, RUN);
+    reporting.tell_again();
+    assert_eq!(told(&mut reporting, NOW), [(4, 0, 0)]);
+    assert_eq!(told(&mut reporting, NOW), []);
+}
+
 #[test]
 fn what_was_told_for_another_id_is_not_told_again() {
     let mut reporting = Reporting::new(NOW);
