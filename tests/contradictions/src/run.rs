@@ -140,8 +140,9 @@ impl Page {
             if is("given_back") == 0.0 || !self.may_have_crashed() {
                 found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));
             }
-            // Jobs below one that was given back may continue elsewhere.
-            if is("given_back") == 0.0 {
+            // What is below a job that was given back may go on elsewhere, and so may what a host has that hears of a
+            // suspension when the run was resumed.
+            if is("given_back") == 0.0 && !self.may_have_been_suspended() {
                 found.same(of, "adopted", ("its status", is("adopted")), ("what was lost", 0.0));
             }
         }
@@ -149,18 +150,28 @@ impl Page {
 
     /// Whether a host may have crashed.
     fn may_have_crashed(&self) -> bool {
-        let events = || list(&self.details["events"]);
-        let is_any = |kind: &str| events().any(|event| event["kind"] == kind);
-        let are_all_kept = self.details["is_kept"] == true && is_any("submitted");
-        !are_all_kept || is_any("host_lost") || is_any("jobs_interrupted") || is_any("coordinator_restarted")
+        self.may_have_been(&["host_lost", "jobs_interrupted", "coordinator_restarted"])
+    }
+
+    fn may_have_been_suspended(&self) -> bool {
+        self.may_have_been(&["suspended"])
+    }
+
+    /// Whether there was one of these events, as far as that is known.
+    fn may_have_been(&self, kinds: &[&str]) -> bool {
+        let is_any = |kinds: &[&str]| {
+            list(&self.details["events"]).any(|event| kinds.iter().any(|kind| event["kind"] == *kind))
+        };
+        let are_all_kept = self.details["is_kept"] == true && is_any(&["submitted"]);
+        !are_all_kept || is_any(kinds)
     }
 
     /// Whether all hosts have reported all their counts. Before the end that is unknown: a link that is slow, or dead
     /// in one direction, may still seem to be open.
     fn is_all_told(&self) -> bool {
-        // Work that a host had not reported when it crashed was done again, unless the run failed.
+        // One that crashed may not have told the spawns of jobs that others stole from it and executed.
         let are_all_there = || list(&self.run["by_host"]).all(|host| host["there"] == true);
-        self.run["counted"] == "final" && (self.run["state"] == "done" || are_all_there())
+        self.run["counted"] == "final" && (!self.may_have_crashed() || are_all_there())
     }
 
     fn check_hosts(&self, found: &mut Found) {
