@@ -18,6 +18,8 @@ fn now_ns() -> u64 {
 pub fn bench() -> Result<Vec<Figure>> {
     let scale = Scale::default();
     let Scale { hosts, entries, repetitions, .. } = scale;
+    // As the coordinator and hosts do at their start.
+    sateen_command_line::free_at_once();
     eprintln!(
         "machine: {repetitions} times a coordinator with {hosts} hosts and {entries} entries, and a host"
     );

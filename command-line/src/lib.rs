@@ -1,7 +1,9 @@
 //! Shared parts of the command lines of Sateen's programs: values of flags and their ranges, errors in one line,
-//! local times, text that fits a terminal, the system's errors with their remedies, completions and man pages.
-#![forbid(unsafe_code)]
+//! local times, text that fits a terminal, the system's errors with their remedies, completions and man pages. And how
+//! they free memory.
+#![deny(unsafe_code)] // but for one call, with its reason
 
+mod allocator;
 mod generate;
 mod moment;
 mod range;
@@ -9,6 +11,7 @@ mod system;
 mod usage;
 pub mod wrap;
 
+pub use allocator::free_at_once;
 pub use generate::Generate;
 pub use moment::{local, local_with_zone, localised, time_of_day};
 pub use range::{name, number, size, time};

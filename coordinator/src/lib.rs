@@ -19,6 +19,7 @@ mod links;
 mod metrics;
 mod module;
 mod peer;
+mod saved_id;
 mod server;
 mod shutdown;
 mod store;

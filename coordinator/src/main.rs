@@ -37,6 +37,7 @@ fn main() -> ExitCode {
             Err(error) => fail(USAGE, &anyhow!(error)),
         };
     }
+    sateen_command_line::free_at_once();
     sateen_logging::start(flags.log);
     if let Err(error) = check_address(flags.listen, flags.trusted_network) {
         return fail(USAGE, &error.into());

@@ -282,7 +282,7 @@ pub const SILENCE_CHECKS_MAX: usize = 64;
 /// Hosts that one event of the coordinator tells something that all are told; the others follow at once.
 pub const BROADCAST_AT_ONCE_MAX: usize = 128;
 /// Circles of acquaintances that one event of the coordinator renews; the others follow at once.
-pub const RENEWED_AT_ONCE_MAX: usize = 8;
+pub const RENEWED_AT_ONCE_MAX: usize = 4;
 /// Runs in which one event of the coordinator looks for what a host has to do with; the others follow at once.
 pub const RUNS_LOOKED_AT_ONCE_MAX: usize = 16;
 /// Hosts that one event of the coordinator asks what they go on with, after a restart; the others follow at once.
@@ -305,7 +305,7 @@ pub const SHOWN_AT_ONCE_MAX: usize = 16;
 /// Maximum hosts that one message introduces to another; the others follow in the next.
 pub const JOINED_PER_MESSAGE_MAX: usize = 20;
 /// Acquaintances named by a host after a restart that one event of the coordinator notes; the others follow at once.
-pub const KNOWN_AT_ONCE_MAX: usize = 64;
+pub const KNOWN_AT_ONCE_MAX: usize = 32;
 /// Searches of a host that end without an answer in one event; the others follow at once.
 pub const SEARCHES_ENDED_AT_ONCE_MAX: usize = 64;
 /// A coordinator that was started again waits so long for its hosts before it gives them up.

@@ -1,5 +1,6 @@
 //! Checks the shape of the code: no file of more than 400 lines, no struct of more than 15 fields, and no circle of
-//! files of a crate that use one another. A module and its submodules may use one another.
+//! files of a crate that use one another. A module and its submodules may use one another. Some names may be used in
+//! one folder of a crate only.
 
 mod exceptions;
 mod uses;
@@ -21,7 +22,11 @@ const WRITTEN: [&str; 3] = ["rs", "ts", "svelte"];
 /// Crates that are checked for circles.
 const CRATES: [&str; 3] = ["protocol", "host", "coordinator"];
 
-/// Checks that all files and structs are small enough, and that no files use one another in a circle.
+/// Names that only one folder within a folder may use: `(name, folder, the one within)`.
+const RESERVED: [(&str, &str, &str); 1] = [("sateen_api", "coordinator/src/", "coordinator/src/api/")];
+
+/// Checks that all files and structs are small enough, that no files use one another in a circle, and that no name is used
+/// outside its folder.
 pub fn check() -> Result<()> {
     let root = root();
     let is_written = |path: &String| path.rsplit_once('.').is_some_and(|(_, end)| WRITTEN.contains(&end));
@@ -29,15 +34,17 @@ pub fn check() -> Result<()> {
     ensure!(files.len() > 500, "found only {} files", files.len());
     let mut lines = Vec::new();
     let mut fields = Vec::new();
+    let mut wrong = Vec::new();
     for file in &files {
         let text = fs::read_to_string(root.join(file)).with_context(|| file.clone())?;
         lines.push((file.clone(), text.lines().count()));
+        wrong.extend(reserved(file, &text));
         if file.ends_with(".rs") && file.contains("/src/") {
             let parsed = syn::parse_file(&text).with_context(|| file.clone())?;
             add_structs(&parsed.items, file, &mut fields);
         }
     }
-    let mut wrong = too_large(&lines, LINES_MAX, "lines", &LINES);
+    wrong.extend(too_large(&lines, LINES_MAX, "lines", &LINES));
     wrong.extend(too_large(&fields, FIELDS_MAX, "fields", &FIELDS));
     let mut circles = Vec::new();
     for name in CRATES {
@@ -57,6 +64,17 @@ fn add_structs(items: &[syn::Item], file: &str, found: &mut Vec<(String, usize)>
             _ => {}
         }
     }
+}
+
+/// Reports names that a file uses and that are reserved for another folder.
+fn reserved(file: &str, text: &str) -> Vec<String> {
+    let is_wrong = |(name, folder, within): &&(&str, &str, &str)| {
+        file.starts_with(folder) && !file.starts_with(within) && text.contains(name)
+    };
+    let wrong = RESERVED.iter().filter(is_wrong);
+    wrong
+        .map(|(name, _, within)| format!("{file} uses {name}, which is reserved for {within}: convert there"))
+        .collect()
 }
 
 /// Reports items that are too large and not excepted, and exceptions that are not needed any more.
@@ -130,6 +148,17 @@ mod tests {
         assert_eq!(
             other_circles(&[], &[&["a", "b"]]),
             ["these have an exception but are not a circle: a, b"]
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_for_another_folder_is_found() {
+        let says = |file| reserved(file, "use sateen_api::Run;").len();
+        assert_eq!(says("coordinator/src/store/sql.rs"), 1);
+        assert_eq!([says("coordinator/src/api/mod.rs"), says("cli/src/main.rs")], [0, 0]);
+        assert_eq!(
+            reserved("coordinator/src/store/sql.rs", "use sateen_protocol::RunId;"),
+            Vec::<String>::new()
         );
     }
 

@@ -10,8 +10,9 @@ use serde::Deserialize;
 
 use super::extract::{Path, Query};
 use super::problem::Problem;
+use super::shown::hex;
 use super::{Api, ranges, runs};
-use crate::chronicle::{FoundJob, hex};
+use crate::chronicle::FoundJob;
 use crate::driver::Gone;
 use crate::store::sql;
 

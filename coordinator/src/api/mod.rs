@@ -16,6 +16,7 @@ mod problem;
 mod ranges;
 mod runs;
 mod service;
+mod shown;
 
 use std::sync::Arc;
 

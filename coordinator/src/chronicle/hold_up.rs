@@ -4,11 +4,11 @@
 
 use std::sync::Mutex;
 
-use sateen_api::{HoldUp, HoldUpKind, HostOfRun, Run};
-
 use super::Chronicle;
 use super::names::Names;
 use super::timeline::Totals;
+use crate::figures::{Figures, HostFigures};
+use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
 
 /// In less time too few figures come in.
@@ -42,6 +42,47 @@ const LONG_PARAMETERS_MIN: f64 = 0.5;
 /// Share of the time of which nothing is known.
 const UNKNOWN_MIN: f64 = 0.5;
 
+/// What keeps a run from being faster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldUp {
+    /// What kind of thing.
+    pub kind: HoldUpKind,
+    /// In a sentence, with the figures behind it.
+    pub text: String,
+}
+
+/// Reasons that hold a run up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoldUpKind {
+    /// Its workers compute.
+    Nothing,
+    /// It waits, or waited, for hosts, its turn, or a user.
+    Waiting,
+    /// The hosts' processors are busy with other programs.
+    Starved,
+    /// Its hosts compute for other runs, too.
+    Sharing,
+    /// It repeats work that was lost in crashes.
+    Recovery,
+    /// One job, or a few, still run while all others are done.
+    Straggler,
+    /// Sending jobs' parameters takes time.
+    Parameters,
+    /// There are fewer jobs than workers.
+    Parallelism,
+}
+
+/// How a run goes, or went.
+#[derive(Debug, Clone, Copy)]
+pub struct Course<'a> {
+    /// It is over.
+    pub is_over: bool,
+    /// Why nothing happens, if nothing does.
+    pub waiting_for: Option<&'a str>,
+    /// Its figures.
+    pub figures: &'a Figures,
+}
+
 /// What is known of a run's time.
 #[derive(Debug, Clone, Default)]
 struct Evidence {
@@ -71,9 +112,9 @@ struct Evidence {
 
 /// What holds the run up; none where too little is known. The chronicle is locked for a moment at a time only, as the
 /// driver writes to it.
-pub fn hold_up(chronicle: &Mutex<Chronicle>, run: &Run, names: &Names) -> Option<HoldUp> {
+pub fn hold_up(chronicle: &Mutex<Chronicle>, course: Course<'_>, names: &Names) -> Option<HoldUp> {
     let (bucket_ms, totals) = totals(chronicle);
-    let evidence = locked(chronicle).evidence(run, names);
+    let evidence = locked(chronicle).evidence(course, names);
     Evidence { bucket_s: f64::from(bucket_ms) / 1e3, totals, ..evidence }.verdict()
 }
 
@@ -95,27 +136,28 @@ fn totals(chronicle: &Mutex<Chronicle>) -> (u32, Vec<Totals>) {
 
 impl Chronicle {
     /// All but what workers did.
-    fn evidence(&self, run: &Run, names: &Names) -> Evidence {
-        let is_over = run.is_over();
+    fn evidence(&self, course: Course<'_>, names: &Names) -> Evidence {
+        let Course { is_over, waiting_for, figures } = course;
         let now_ms = if is_over { self.last_ms() } else { self.now_ms() };
         let seconds = |ms: u32| f64::from(ms) / 1e3;
         let waited = self.idle.iter().filter(|idle| idle.host.is_none());
         let waited = waited.fold((0.0, String::new()), |(sum, _), idle| {
             (sum + seconds(idle.to_ms.unwrap_or(now_ms).saturating_sub(idle.from_ms)), idle.text.clone())
         });
-        let last = self.critical_path(names).into_iter().skip(1).next_back();
+        let last = self.critical_path(CRITICAL_PATH_MAX).into_iter().skip(1).next_back();
         Evidence {
             is_over,
             passed_s: seconds(now_ms),
-            waiting_for: run.waiting_for.clone().filter(|_| !is_over),
+            waiting_for: waiting_for.filter(|_| !is_over).map(str::to_owned),
             waited,
             others_s: self.timeline.others_s(),
-            work_s: run.figures.work_s,
-            least: least(&run.figures.by_host),
+            work_s: figures.times.work_s,
+            least: least(&figures.by_host),
             begun: self.tree.begun(),
             last_job: last.map(|job| {
                 let ran_ms = job.ended_ms.unwrap_or(now_ms).saturating_sub(job.begun_ms);
-                (format!("{} {}", job.function, job.job), job.host, seconds(ran_ms))
+                let host = self.host_at(job.host).map(|host| host.name.clone()).unwrap_or_default();
+                (format!("{} {}", names.of(job.kind), job.job), host, seconds(ran_ms))
             }),
             ..Evidence::default()
         }
@@ -294,7 +336,7 @@ impl Evidence {
     }
 }
 
-fn least(by_host: &[HostOfRun]) -> Option<(String, f64)> {
+fn least(by_host: &[HostFigures]) -> Option<(String, f64)> {
     let known = by_host.iter().filter(|host| host.computed_s >= TIME_S_MIN);
     let mut shares: Vec<(String, f64)> =
         known.map(|host| (host.name.clone(), (host.work_s / host.computed_s).min(1.0))).collect();

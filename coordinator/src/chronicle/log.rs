@@ -2,22 +2,50 @@
 
 use std::collections::VecDeque;
 
-use sateen_api::{Log, LogLine};
-use sateen_protocol::{HostId, message};
+use sateen_protocol::message::LogLine;
+use sateen_protocol::{HostId, JobTag};
+use serde::{Deserialize, Serialize};
 
 use crate::limits::{LOG_BYTES_MAX, LOG_LINES_MAX};
+use crate::saved_id;
+
+/// A line. It is saved by the places of its fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// Counts from 1.
+    pub number: u64,
+    /// Where it was written.
+    #[serde(with = "saved_id")]
+    pub host: HostId,
+    /// The name of the job that wrote it.
+    pub job: String,
+    /// That job, if its host told.
+    #[serde(with = "saved_id::option")]
+    pub tag: Option<JobTag>,
+    /// What it says.
+    pub text: String,
+}
+
+/// The lines after one of them.
+#[derive(Debug, Clone)]
+pub struct LinesAfter {
+    /// Those that are kept.
+    pub lines: Vec<Line>,
+    /// How many are not kept any more.
+    pub dropped: u64,
+}
 
 /// The lines.
 #[derive(Debug, Default)]
 pub struct Lines {
-    lines: VecDeque<LogLine>,
+    lines: VecDeque<Line>,
     bytes: usize,
     last: u64,
 }
 
 impl Lines {
     /// As they were saved.
-    pub fn restore(lines: Vec<LogLine>, last: u64) -> Self {
+    pub fn restore(lines: Vec<Line>, last: u64) -> Self {
         let newest = lines.last().map_or(0, |line| line.number);
         Self {
             bytes: lines.iter().map(|line| line.job.len() + line.text.len()).sum(),
@@ -27,18 +55,11 @@ impl Lines {
     }
 
     /// Takes lines down.
-    pub fn add(&mut self, host: HostId, lines: Vec<message::LogLine>) {
-        for message::LogLine { job, function, text } in lines {
+    pub fn add(&mut self, host: HostId, lines: Vec<LogLine>) {
+        for LogLine { job, function, text } in lines {
             self.last += 1;
             self.bytes += function.len() + text.len();
-            let tag = job.map(|job| job.to_string());
-            self.lines.push_back(LogLine {
-                number: self.last,
-                host: host.to_string(),
-                job: function,
-                tag,
-                text,
-            });
+            self.lines.push_back(Line { number: self.last, host, job: function, tag: job, text });
             while self.lines.len() > LOG_LINES_MAX || self.bytes > LOG_BYTES_MAX {
                 let Some(line) = self.lines.pop_front() else { break };
                 self.bytes -= line.job.len() + line.text.len();
@@ -57,8 +78,8 @@ impl Lines {
     }
 
     /// The lines after this one.
-    pub fn after(&self, after: u64) -> Log {
-        Log {
+    pub fn after(&self, after: u64) -> LinesAfter {
+        LinesAfter {
             lines: self.lines.iter().filter(|line| line.number > after).cloned().collect(),
             dropped: self.first().saturating_sub(after.saturating_add(1)),
         }

@@ -3,7 +3,7 @@
 //!
 //! `tree` keeps the jobs and what is counted of them; `timeline` what workers did when; `series` and `pace` how
 //! the run goes, `hold_up` what keeps it from being faster; `events` and `log` what was said of it. `saved` is what the store
-//! gets of all that; `all` has the chronicles of all runs; `shown` makes of them what pages get, `record` what they draw.
+//! gets of all that; `all` has the chronicles of all runs; `shown` is what others read of it, `record` what pages draw.
 
 mod all;
 mod events;
@@ -19,7 +19,6 @@ mod state;
 mod timeline;
 mod tree;
 
-use sateen_api::{EventKind, IdleWhy};
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::{HostId, RunState};
 
@@ -33,13 +32,16 @@ use timeline::Timeline;
 use tree::Tree;
 
 pub use all::{Chronicles, FoundJob};
-pub use hold_up::hold_up;
+pub use events::{Event, EventKind, Idle};
+pub use hold_up::{Course, HoldUp, HoldUpKind, hold_up};
+pub use log::Line;
 pub use names::Names;
+pub use pace::Remaining;
 pub use record::RECORD_BYTES;
 pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
-pub use series::Sample;
-pub use shown::{Shown, hex};
-pub use tree::{Missing, SavedJob};
+pub use series::{Point, Sample};
+pub use shown::{Shown, ShownJob};
+pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
 
 /// Maximum jobs of hosts that are gone that are ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
@@ -60,7 +62,7 @@ pub struct Chronicle {
     series: Series,
     pace: Pace,
     /// Why nothing is done, and was.
-    idle: Vec<IdleWhy>,
+    idle: Vec<Idle>,
     was_suspended: bool,
     is_over: bool,
     /// After a restart of the coordinator: when all hosts that come back have done so.
@@ -136,7 +138,7 @@ impl Chronicle {
                 NoteKind::Adopted => EventKind::Adopted,
                 _ => continue,
             };
-            self.events.add_of_job(t_ms, kind, source.id.to_string(), note.job.to_string());
+            self.events.add_of_job(t_ms, kind, source.id, note.job);
         }
     }
 
@@ -206,7 +208,7 @@ impl Chronicle {
         }
     }
 
-    fn idle_because(&mut self, host: Option<String>, why: Option<&str>, t_ms: u32) {
+    fn idle_because(&mut self, host: Option<HostId>, why: Option<&str>, t_ms: u32) {
         let open = self.idle.iter_mut().rfind(|idle| idle.to_ms.is_none() && idle.host == host);
         match (open, why) {
             (Some(open), Some(why)) if open.text == why => return,
@@ -218,14 +220,14 @@ impl Chronicle {
             if self.idle.len() >= IDLE_REASONS_MAX {
                 self.idle.remove(0);
             }
-            self.idle.push(IdleWhy { from_ms: t_ms, to_ms: None, host, text: why.to_owned() });
+            self.idle.push(Idle { from_ms: t_ms, to_ms: None, host, text: why.to_owned() });
         }
     }
 
     /// Takes down an event.
     pub fn add_event(&mut self, kind: EventKind, host: Option<HostId>, text: String) {
         let now_ms = self.now_ms();
-        self.events.add(now_ms, kind, host.map(|host| host.to_string()), text);
+        self.events.add(now_ms, kind, host, text);
     }
 
     /// A host has gone. Nothing is taken down if it had nothing to do with the run.

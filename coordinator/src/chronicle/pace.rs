@@ -1,6 +1,5 @@
 //! How long a run may still take: told only where something is known, and as a range.
 
-use sateen_api::Remaining;
 use serde::{Deserialize, Serialize};
 
 /// What the root job reported, at most so many times; thinned when there are more.
@@ -11,6 +10,17 @@ const MOMENTS_MIN: usize = 10;
 const MARGIN: f64 = 1.25;
 /// A band whose end is more than this many times its beginning says nothing.
 const WIDEST: f64 = 4.0;
+
+/// How long a run may still take, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Remaining {
+    /// At least.
+    pub low_s: f64,
+    /// At the mean pace so far.
+    pub likely_s: f64,
+    /// At most.
+    pub high_s: f64,
+}
 
 /// What the root job has reported of its progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use sateen_api::{EventKind, IdleWhy, LogLine};
 use sateen_protocol::RunId;
 use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
 use serde::{Deserialize, Serialize};
 
 use super::Chronicle;
-use super::events::Events;
-use super::log::Lines;
+use super::events::{EventKind, Events, Idle};
+use super::log::{Line, Lines};
 use super::pace::Pace;
 use super::series::Series;
 use super::timeline::{LastReport, Timeline};
@@ -58,7 +57,7 @@ pub struct ChartData {
     timeline: Timeline,
     series: Series,
     pace: Pace,
-    idle: Vec<IdleWhy>,
+    idle: Vec<Idle>,
 }
 
 /// What is to be saved of a run's chronicle.
@@ -69,7 +68,7 @@ pub struct ChronicleChanges {
     /// Jobs that are new or have changed, each with its place.
     pub jobs: Vec<(u32, SavedJob)>,
     /// New lines.
-    pub lines: Vec<LogLine>,
+    pub lines: Vec<Line>,
     /// Lines before this one are dropped.
     pub first_line: u64,
     /// What hosts and jobs there are beside.
@@ -138,7 +137,7 @@ impl Chronicle {
         is_over: bool,
         (summary, latest): (Summary, Latest),
         jobs: impl Iterator<Item = SavedJob>,
-        lines: Vec<LogLine>,
+        lines: Vec<Line>,
         charts: ChartData,
     ) -> Self {
         let tree = Tree::restore(&summary.tree, latest.went_on_ms, jobs);

@@ -1,6 +1,5 @@
 //! How a run goes over time: points at equal distances, which double when there are too many.
 
-use sateen_api::SeriesOfRun;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::SERIES_POINTS_MAX;
@@ -23,13 +22,20 @@ pub struct Sample {
     pub is_suspended: bool,
 }
 
+/// How a run went since the point before. All but the time is NaN if the coordinator was away then. It is saved by the places
+/// of its fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Point {
-    t_ms: u32,
-    busy: f32,
-    workers: f32,
-    jobs_per_s: f32,
-    redone_per_s: f32,
+pub struct Point {
+    /// Milliseconds since the run was submitted.
+    pub t_ms: u32,
+    /// Workers that computed.
+    pub busy: f32,
+    /// Workers.
+    pub workers: f32,
+    /// Jobs run in a second.
+    pub jobs_per_s: f32,
+    /// Jobs begun again in a second.
+    pub redone_per_s: f32,
 }
 
 /// The points.
@@ -134,21 +140,9 @@ impl Series {
         self.points = merged.collect();
     }
 
-    /// As it is shown.
-    pub fn shown(&self) -> SeriesOfRun {
-        let of = |of: fn(&Point) -> f32| {
-            let values = self.points.iter().map(of);
-            values
-                .map(|value| (!value.is_nan()).then(|| (f64::from(value) * 100.0).round() / 100.0))
-                .collect()
-        };
-        SeriesOfRun {
-            t_ms: self.points.iter().map(|point| point.t_ms).collect(),
-            busy: of(|point| point.busy),
-            workers: of(|point| point.workers),
-            jobs_per_s: of(|point| point.jobs_per_s),
-            redone_per_s: of(|point| point.redone_per_s),
-        }
+    /// The points that are kept.
+    pub fn points(&self) -> &[Point] {
+        &self.points
     }
 
     /// How many points there are, and when the newest was.
@@ -170,16 +164,12 @@ mod tests {
             let sample = Sample { t_ms: step * 500, busy: 3, workers: 4, executed, ..Sample::default() };
             series.add(sample, executed / 10);
         }
-        let shown = series.shown();
-        assert!(shown.t_ms.len() <= SERIES_POINTS_MAX && shown.t_ms.len() >= SERIES_POINTS_MAX / 4);
-        assert!(shown.t_ms.windows(2).all(|pair| pair[0] < pair[1]));
-        assert!(shown.busy.iter().all(|busy| *busy == Some(3.0)));
-        assert!(
-            shown.jobs_per_s.iter().all(|rate| rate.is_some_and(|rate| (rate - 100.0).abs() < 0.1)),
-            "{:?}",
-            shown.jobs_per_s
-        );
-        assert!(shown.redone_per_s.iter().all(|rate| rate.is_some_and(|rate| (rate - 10.0).abs() < 0.1)));
+        let points = series.points();
+        assert!(points.len() <= SERIES_POINTS_MAX && points.len() >= SERIES_POINTS_MAX / 4);
+        assert!(points.windows(2).all(|pair| pair[0].t_ms < pair[1].t_ms));
+        assert!(points.iter().all(|point| (point.busy - 3.0).abs() < 0.005));
+        assert!(points.iter().all(|point| (point.jobs_per_s - 100.0).abs() < 0.1), "{points:?}");
+        assert!(points.iter().all(|point| (point.redone_per_s - 10.0).abs() < 0.1));
     }
 
     #[test]
@@ -193,11 +183,12 @@ mod tests {
             for step in 1..=SERIES_POINTS_MAX as u32 {
                 series.add(sample(400_000 + 500 * step, 100 * u64::from(step)), 0);
             }
-            let shown = series.shown();
-            assert!(shown.t_ms.len() < SERIES_POINTS_MAX, "it was thinned");
-            let spans = shown.t_ms.windows(2).zip(&shown.jobs_per_s[1..]);
-            let ran: f64 =
-                spans.map(|(span, rate)| rate.unwrap_or(0.0) * f64::from(span[1] - span[0]) / 1e3).sum();
+            let points = series.points();
+            assert!(points.len() < SERIES_POINTS_MAX, "it was thinned");
+            let spans = points.windows(2).filter(|span| !span[1].jobs_per_s.is_nan());
+            let ran: f64 = spans
+                .map(|span| f64::from(span[1].jobs_per_s) * f64::from(span[1].t_ms - span[0].t_ms) / 1e3)
+                .sum();
             let executed = 100.0 * SERIES_POINTS_MAX as f64;
             assert!(ran <= 1.02 * executed && ran > 0.9 * executed, "{ran} of {executed}, {first}");
         }
@@ -217,11 +208,12 @@ mod tests {
         for step in 1..=4 {
             series.add(sample(24_000 + 500 * step, 1_000_000 + 100 * u64::from(step)), 0);
         }
-        let shown = series.shown();
-        let rates: Vec<Option<f64>> = shown.jobs_per_s;
-        assert_eq!(rates.iter().filter(|rate| rate.is_none()).count(), 1, "{rates:?}");
-        assert!(rates.iter().flatten().all(|rate| (rate - 200.0).abs() < 1.0), "{rates:?}");
-        assert_eq!(shown.t_ms[9..12], [5_000, 24_000, 24_500], "no jobs are below the line of the gap");
-        assert_eq!((shown.busy[10], shown.busy[11]), (None, Some(2.0)));
+        let points = series.points();
+        let rates: Vec<f32> = points.iter().map(|point| point.jobs_per_s).collect();
+        assert_eq!(rates.iter().filter(|rate| rate.is_nan()).count(), 1, "{rates:?}");
+        assert!(rates.iter().all(|rate| rate.is_nan() || (rate - 200.0).abs() < 1.0), "{rates:?}");
+        let times: Vec<u32> = points[9..12].iter().map(|point| point.t_ms).collect();
+        assert_eq!(times, [5_000, 24_000, 24_500], "no jobs are below the line of the gap");
+        assert!(points[10].busy.is_nan() && points[11].busy == 2.0, "{points:?}");
     }
 }

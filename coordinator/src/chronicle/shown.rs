@@ -1,24 +1,20 @@
-//! What pages get of a chronicle.
+//! What others read of a chronicle.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 
-use sateen_api::{
-    ChildJob, CriticalJob, Depth, Figures, HostOfRun, JobCounts, JobDetails, Log, Remaining, RunEvent,
-    SeriesOfRun, Timeline, TimelineRow, Tree, TreeHost, TreeTable,
-};
 use sateen_protocol::coordinator::LONG_GONE;
 use sateen_protocol::{HostId, JobTag};
 
 use super::Chronicle;
-use super::names::Names;
-use super::tree::{DepthCounts, NEVER, NO_WORKER, Node, ROOT};
+use super::events::{Event, Idle};
+use super::log::LinesAfter;
+use super::pace::Remaining;
+use super::series::Point;
+use super::timeline::Row;
+use super::tree::{DepthCounts, Missing, NEVER, NO_WORKER, Node, ROOT, TreeHost};
 use crate::clock::seconds;
-use crate::limits::{CHILDREN_SHOWN_MAX, CRITICAL_PATH_MAX, DEPTHS_SHOWN_MAX, TREE_NODES_IN_JSON_MAX};
+use crate::figures::{Figures, HostFigures, JobCounts};
 
-/// Length of a job's call where many are listed, about.
-const CALL_BYTES_IN_TREE: usize = 120;
-/// Length of a job's call where it is shown alone, about.
-const CALL_BYTES_MAX: usize = 4096;
 /// A job, for those who list many.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
@@ -48,33 +44,68 @@ pub struct Shown {
     pub rolled: u32,
 }
 
+impl Shown {
+    /// It is its run's root.
+    pub fn is_root(&self) -> bool {
+        self.kind == ROOT
+    }
+}
+
+/// A job, and what is beside it.
+#[derive(Debug, Clone)]
+pub struct ShownJob<'a> {
+    /// The job.
+    pub job: Shown,
+    /// Its parameters, encoded; those of a root are its run's arguments.
+    pub parameters: Result<&'a [u8], Missing>,
+    /// Some of the jobs below it that are kept, those that took longest.
+    pub children: Vec<Shown>,
+    /// How many jobs below it are not among them.
+    pub children_left_out: u32,
+}
+
+/// How much of a tree is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Jobs that it keeps.
+    pub kept: u64,
+    /// Jobs that were begun in instances of their own.
+    pub begun: u64,
+    /// What it does not keep, as far as is known.
+    pub left_out: u64,
+}
+
+/// A part of a timeline.
+#[derive(Debug, Clone)]
+pub struct TimelinePart {
+    /// The length of a stretch.
+    pub bucket_ms: u32,
+    /// When the first one begins, in milliseconds since the run was submitted.
+    pub from_ms: u32,
+    /// What each worker did.
+    pub rows: Vec<Row>,
+}
+
 fn some(time_ms: u32) -> Option<u32> {
     (time_ms != NEVER).then_some(time_ms)
 }
 
 impl Chronicle {
-    /// How much of the tree is shown, and its hosts from this place on.
-    pub fn table(&self, names: &Names, hosts_from: usize) -> (TreeTable, Vec<TreeHost>) {
-        let hosts = self.tree.hosts().iter().skip(hosts_from).map(|host| TreeHost {
-            id: host.id.to_string(),
-            name: host.name.clone(),
-            site: host.site.clone(),
-        });
-        let table = TreeTable {
-            hosts: None,
-            kinds: None,
-            shown: self.tree.len() as u64,
-            total: (self.tree.len() as u64).saturating_add(self.tree.without_room()),
-            left_out: self.tree.without_room().saturating_add(self.left_out),
-            entry_point: names.entry_point.clone(),
-        };
-        (table, hosts.collect())
+    /// How much of the tree is kept.
+    pub fn extent(&self) -> Extent {
+        let (kept, without_room) = (self.tree.len() as u64, self.tree.without_room());
+        let begun = kept.saturating_add(without_room);
+        Extent { kept, begun, left_out: without_room.saturating_add(self.left_out) }
     }
 
-    /// Id, name and site of a host of the tree's table.
-    pub fn host_of(&self, place: u32) -> (String, String, String) {
-        let host = self.tree.hosts().get(place as usize);
-        host.map_or_else(Default::default, |host| (host.id.to_string(), host.name.clone(), host.site.clone()))
+    /// The hosts of the tree, by their places in its table.
+    pub fn hosts(&self) -> &[TreeHost] {
+        self.tree.hosts()
+    }
+
+    /// A host of the tree's table.
+    pub fn host_at(&self, place: u32) -> Option<&TreeHost> {
+        self.tree.hosts().get(place as usize)
     }
 
     /// Jobs from one place on, at most so many.
@@ -84,9 +115,13 @@ impl Chronicle {
     }
 
     fn shown_one(&self, place: u32, node: &Node) -> Shown {
+        Self::shown_below(self.tree.parent_tag(place), node)
+    }
+
+    fn shown_below(parent: Option<JobTag>, node: &Node) -> Shown {
         Shown {
             job: node.tag,
-            parent: self.tree.parent_tag(place),
+            parent,
             kind: node.kind,
             depth: node.depth,
             host: node.host,
@@ -100,123 +135,45 @@ impl Chronicle {
         }
     }
 
-    /// The tree's first jobs as JSON has them.
-    pub fn tree(&self, names: &Names) -> Tree {
-        let nodes = (0_u32..).zip(self.shown(0, TREE_NODES_IN_JSON_MAX)).map(|(place, shown)| {
-            let (host, host_name, _) = self.host_of(shown.host);
-            let parameters = self.tree.parameters(place).ok().filter(|_| shown.kind != ROOT);
-            sateen_api::Node {
-                job: shown.job.to_string(),
-                parent: shown.parent.map(|parent| parent.to_string()),
-                function: names.of(shown.kind).to_owned(),
-                call: parameters.and_then(|bytes| names.call(shown.kind, bytes, CALL_BYTES_IN_TREE)),
-                depth: u32::from(shown.depth),
-                host,
-                host_name,
-                state: shown.state.to_owned(),
-                redone: shown.redone,
-                work_s: shown.work_s,
-                begun_ms: shown.begun_ms,
-                ended_ms: shown.ended_ms,
-                worker: shown.worker,
-                rolled: shown.rolled,
-            }
-        });
-        let nodes: Vec<sateen_api::Node> = nodes.collect();
-        let not_sent = self.tree.len().saturating_sub(nodes.len()) as u64;
-        let left_out = self.tree.without_room().saturating_add(self.left_out).saturating_add(not_sent);
-        Tree { nodes, left_out }
+    /// The encoded parameters of the job at this place.
+    pub fn parameters(&self, place: u32) -> Result<&[u8], Missing> {
+        self.tree.parameters(place)
     }
 
-    /// One job, without the command that runs it again.
-    pub fn job(&self, tag: JobTag, names: &Names, arguments: &[String]) -> Option<JobDetails> {
+    /// One job, and at most so many of those below it.
+    pub fn job(&self, tag: JobTag, children_max: usize) -> Option<ShownJob<'_>> {
         let place = self.tree.place(tag)?;
         let node = self.tree.get(place)?;
-        let shown = self.shown_one(place, node);
-        let is_root = node.kind == ROOT;
-        let (host, host_name, _) = self.host_of(node.host);
-        let (parameters, parameters_text, parameters_why) = match self.tree.parameters(place) {
-            _ if is_root => (None, Some(arguments.join(" ")), None),
-            Ok(bytes) => {
-                let call = names.call(node.kind, bytes, CALL_BYTES_MAX);
-                (Some(hex(bytes)), call.or_else(|| as_text(bytes)), None)
-            }
-            Err(missing) => (None, None, Some(missing.to_string())),
-        };
         let mut children: Vec<&Node> = self.tree.nodes().filter(|child| child.parent == place).collect();
         children.sort_by_key(|child| std::cmp::Reverse(child.work_ns()));
-        let children_left_out = children.len().saturating_sub(CHILDREN_SHOWN_MAX) as u32 + node.rolled;
-        let children = children.into_iter().take(CHILDREN_SHOWN_MAX).map(|child| ChildJob {
-            job: child.tag.to_string(),
-            function: names.of(child.kind).to_owned(),
-            state: child.state.word().to_owned(),
-            work_s: child.work_ns().map(seconds),
-        });
-        Some(JobDetails {
-            job: tag.to_string(),
-            function: names.of(node.kind).to_owned(),
-            is_root,
-            depth: u32::from(node.depth),
-            parameters,
-            parameters_text,
-            parameters_why,
-            host,
-            host_name,
-            worker: shown.worker,
-            state: shown.state.to_owned(),
-            redone: shown.redone,
-            begun_ms: shown.begun_ms,
-            ended_ms: shown.ended_ms,
-            work_s: shown.work_s,
-            parent: shown.parent.map(|parent| parent.to_string()),
-            children: children.collect(),
+        let children_left_out = children.len().saturating_sub(children_max) as u32 + node.rolled;
+        let children = children.into_iter().take(children_max);
+        Some(ShownJob {
+            job: self.shown_one(place, node),
+            parameters: self.tree.parameters(place),
+            children: children.map(|child| Self::shown_below(Some(tag), child)).collect(),
             children_left_out,
-            replay: None,
         })
     }
 
-    /// Jobs by depth. Below the last one that is shown, all are one.
-    pub fn depths(&self) -> Vec<Depth> {
-        let mut shown: Vec<Depth> = Vec::new();
-        for (depth, counts) in self.tree.depths() {
-            if counts.total() == 0 {
-                continue;
-            }
-            if shown.len() >= DEPTHS_SHOWN_MAX
-                && let Some(last) = shown.last_mut()
-            {
-                last.running = last.running.saturating_add(counts.running);
-                last.done = last.done.saturating_add(counts.done);
-                last.other = last.other.saturating_add(counts.other);
-                continue;
-            }
-            let DepthCounts { running, done, other } = counts;
-            shown.push(Depth { depth: u32::from(depth), running, done, other });
-        }
-        shown
+    /// Jobs by depth.
+    pub fn depths(&self) -> BTreeMap<u16, DepthCounts> {
+        self.tree.depths()
     }
 
-    /// The critical path, as far as it is known.
-    pub fn critical_path(&self, names: &Names) -> Vec<CriticalJob> {
-        let path = self.tree.critical_path(CRITICAL_PATH_MAX).into_iter();
-        let path = path.filter_map(|place| self.tree.get(place)).map(|node| CriticalJob {
-            job: node.tag.to_string(),
-            function: names.of(node.kind).to_owned(),
-            work_s: node.work_ns().map(seconds),
-            host: self.host_of(node.host).1,
-            begun_ms: node.begun_ms,
-            ended_ms: some(node.ended_ms),
-        });
-        path.collect()
+    /// The critical path from the root down, as far as it is known, and at most so many jobs of it.
+    pub fn critical_path(&self, jobs_max: usize) -> Vec<Shown> {
+        let path = self.tree.critical_path(jobs_max).into_iter();
+        path.filter_map(|place| Some(self.shown_one(place, self.tree.get(place)?))).collect()
     }
 
     /// How it went.
-    pub fn series(&self) -> SeriesOfRun {
-        self.series.shown()
+    pub fn points(&self) -> &[Point] {
+        self.series.points()
     }
 
     /// What happened.
-    pub fn events(&self) -> Vec<RunEvent> {
+    pub fn events(&self) -> Vec<Event> {
         self.events.all()
     }
 
@@ -249,32 +206,18 @@ impl Chronicle {
     }
 
     /// What workers did from one moment to another, in at most so many stretches.
-    pub fn timeline(&self, from_ms: u32, to_ms: u32, buckets_max: usize) -> Timeline {
+    pub fn timeline(&self, from_ms: u32, to_ms: u32, buckets_max: usize) -> TimelinePart {
         let (bucket_ms, from_ms, rows) = self.timeline.rows(from_ms, to_ms, buckets_max);
-        let rows = rows.into_iter().map(|row| {
-            let (host, host_name, site) = self.host_of(row.host);
-            let of = |kind: usize| {
-                let shares = row.shares.iter().map(|shares| shares[kind]);
-                shares
-                    .map(|share| (!share.is_nan()).then(|| (f64::from(share) * 1000.0).round() / 1000.0))
-                    .collect()
-            };
-            TimelineRow {
-                host,
-                host_name,
-                site,
-                worker: row.worker,
-                work: of(0),
-                recover: of(1),
-                steal: of(2),
-                wait: of(3),
-            }
-        });
-        Timeline { bucket_ms, from_ms, rows: rows.collect(), idle_why: self.idle.clone() }
+        TimelinePart { bucket_ms, from_ms, rows }
+    }
+
+    /// Why nothing is done, and was.
+    pub fn idle(&self) -> &[Idle] {
+        &self.idle
     }
 
     /// The lines after this one.
-    pub fn lines_after(&self, after: u64) -> Log {
+    pub fn lines_after(&self, after: u64) -> LinesAfter {
         self.lines.after(after)
     }
 
@@ -295,10 +238,11 @@ impl Chronicle {
         let computed = (0_u32..).zip(self.tree.hosts()).map(|(place, _)| self.timeline.computed_s(place));
         // Figures are saved a moment before the timeline is, and a restart may have come in between. The sum of nothing would
         // be a negative zero.
-        figures.computed_s = computed.fold(0.0, |sum, of_host| sum + of_host).max(figures.computed_s);
+        let computed_s = &mut figures.times.computed_s;
+        *computed_s = computed.fold(0.0, |sum, of_host| sum + of_host).max(*computed_s);
         let mut of_others = figures.jobs.redone;
         for row in &mut figures.by_host {
-            let known = HostId::parse(&row.host).and_then(|id| self.tree.known_host(id));
+            let known = self.tree.known_host(row.host);
             let (redone, computed_s) =
                 known.map(|(place, host)| (host.redone, self.timeline.computed_s(place))).unwrap_or_default();
             (row.jobs.redone, row.computed_s) = (redone, row.computed_s.max(computed_s));
@@ -311,32 +255,13 @@ impl Chronicle {
 
     /// Jobs that were begun again by hosts that have no row: by one of the first to go, or under an id that a host's process
     /// had before the coordinator was started again.
-    fn add_redone_elsewhere(rows: &mut Vec<HostOfRun>, redone: u64) {
-        let long_gone = LONG_GONE.to_string();
-        match rows.iter_mut().find(|row| row.host == long_gone) {
+    fn add_redone_elsewhere(rows: &mut Vec<HostFigures>, redone: u64) {
+        match rows.iter_mut().find(|row| row.host == LONG_GONE) {
             Some(row) => row.jobs.redone = row.jobs.redone.saturating_add(redone),
             None => {
                 let jobs = JobCounts { redone, ..JobCounts::default() };
-                rows.push(HostOfRun { host: long_gone, jobs, ..HostOfRun::default() });
+                rows.push(HostFigures { jobs, ..HostFigures::of(LONG_GONE) });
             }
         }
     }
-}
-
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    let mut digits = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // A string takes all that is written to it.
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
-}
-
-/// What parameters most likely are, if they are text with its length before it.
-fn as_text(bytes: &[u8]) -> Option<String> {
-    let (length, text) = bytes.split_first()?;
-    let text = std::str::from_utf8(text).ok()?;
-    let is_text = usize::from(*length) == text.len() && text.len() > 1 && !text.chars().any(char::is_control);
-    is_text.then(|| text.to_owned())
 }

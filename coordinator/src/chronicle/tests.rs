@@ -1,8 +1,7 @@
-use sateen_api::{Figures, HostOfRun};
-use sateen_module::JobShape;
 use sateen_protocol::{JobTag, RunId};
 
 use super::*;
+use crate::figures::{Figures, HostFigures};
 use crate::limits::{LOG_LINES_MAX, TREE_PARAMETERS_BYTES_MAX};
 
 fn note(job: u64, what: NoteKind) -> JobNote {
@@ -23,8 +22,9 @@ fn begun(job: u64, parameters: Option<Vec<u8>>) -> JobNote {
     JobNote { parameters, ..note(job, NoteKind::Begun { victim: None, redone: false, worker: 0 }) }
 }
 
-fn names() -> Names {
-    Names { kinds: vec!["f".to_owned()], entry_point: "main".to_owned(), shapes: Vec::new() }
+/// All jobs of a small tree.
+fn shown(chronicle: &Chronicle) -> Vec<Shown> {
+    chronicle.shown(0, usize::MAX)
 }
 
 fn host(id: u64) -> Source<'static> {
@@ -46,28 +46,6 @@ fn parameters_are_kept_as_long_as_there_is_room() {
 }
 
 #[test]
-fn a_job_is_a_call_where_its_shape_is_known() {
-    let mut chronicle = Chronicle::default();
-    let of_kind =
-        |job: u64, kind: u32, parameters: &[u8]| JobNote { kind, ..begun(job, Some(parameters.to_vec())) };
-    let long = [&[200, 1][..], &[7; 200]].concat();
-    let notes = [of_kind(2, 0, &[3, 1]), of_kind(3, 1, &[9]), of_kind(4, 0, &[3]), of_kind(5, 2, &long)];
-    chronicle.note(host(1), &notes);
-    let names = Names {
-        kinds: ["f", "g", "h"].map(str::to_owned).to_vec(),
-        entry_point: "main".to_owned(),
-        shapes: vec![JobShape::parse("(u8,?()) -> _"), None, JobShape::parse("([u8]) -> u8")],
-    };
-    let tree = chronicle.tree(&names);
-    let calls: Vec<_> = tree.nodes.iter().map(|node| node.call.as_deref()).collect();
-    assert_eq!(calls[0], Some("f(3, Some(()))"));
-    assert_eq!(calls[1..3], [None, None], "nothing is known of it, and what does not fit");
-    assert!(calls[3].is_some_and(|call| call.starts_with("h([7, 7, ") && call.len() < 150), "{calls:?}");
-    let text = |job| chronicle.job(JobTag(job), &names, &[]).and_then(|job| job.parameters_text);
-    assert!(text(5).is_some_and(|call| call.ends_with(", 7])") && call.len() > 500));
-}
-
-#[test]
 fn why_parameters_are_missing_is_told() {
     let mut chronicle = Chronicle::default();
     let done = NoteKind::Done { work_ns: 1 };
@@ -86,14 +64,12 @@ fn a_job_that_is_done_again_elsewhere_is_shown_there() {
     chronicle.note(host(1), &[note(1, begun(false)), note(2, begun(false))]);
     chronicle.note(host(3), &[note(2, NoteKind::Lost)]);
     chronicle.note(host(2), &[note(2, begun(true)), note(2, NoteKind::Done { work_ns: 5 })]);
-    let tree = chronicle.tree(&names());
-    assert_eq!(tree.nodes.len(), 2);
-    let node = &tree.nodes[1];
-    assert_eq!(
-        (node.host.as_str(), node.state.as_str(), node.redone, node.worker),
-        ("h2", "done", true, Some(3))
-    );
-    assert_eq!((node.function.as_str(), node.host_name.as_str()), ("f", "two"));
+    let jobs = shown(&chronicle);
+    assert_eq!(jobs.len(), 2);
+    let job = &jobs[1];
+    assert_eq!((job.kind, job.state, job.redone, job.worker), (0, "done", true, Some(3)));
+    let host = chronicle.host_at(job.host).map(|host| (host.id, host.name.as_str()));
+    assert_eq!(host, Some((HostId(2), "two")));
 }
 
 #[test]
@@ -102,7 +78,7 @@ fn a_job_that_nobody_had_begun_is_not_redone_if_the_one_above_it_is() {
     let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
     chronicle.note(host(1), &[note(1, begun(false)), note(1, NoteKind::Lost)]);
     chronicle.note(host(2), &[note(1, begun(true)), note(2, begun(true))]);
-    let redone: Vec<bool> = chronicle.tree(&names()).nodes.iter().map(|node| node.redone).collect();
+    let redone: Vec<bool> = shown(&chronicle).iter().map(|job| job.redone).collect();
     assert_eq!(redone, [true, false]);
 }
 
@@ -149,11 +125,11 @@ fn only_what_was_lost_is_redone() {
     // A new job, one with the key of another that is done, and, twice, those that were lost.
     let again = [1, 2, 3, 4, 1, 2].map(|job| note(job, begun(true)));
     chronicle.note(host(2), &again);
-    let shown = |chronicle: &Chronicle| {
-        let nodes = chronicle.tree(&names()).nodes.into_iter();
-        nodes.filter(|node| node.redone).map(|node| node.job).collect::<Vec<_>>()
+    let redone = |chronicle: &Chronicle| {
+        let jobs = shown(chronicle).into_iter();
+        jobs.filter(|job| job.redone).map(|job| job.job).collect::<Vec<_>>()
     };
-    assert_eq!(shown(&chronicle), [JobTag(1).to_string(), JobTag(2).to_string()]);
+    assert_eq!(redone(&chronicle), [JobTag(1), JobTag(2)]);
     assert_eq!(chronicle.redone(), 2);
     let mut figures = Figures { by_host: vec![row(2), row(3)], ..Figures::default() };
     chronicle.complete(&mut figures);
@@ -170,7 +146,7 @@ fn only_what_was_lost_is_redone() {
         Vec::new(),
         ChartData::default(),
     );
-    assert_eq!((restored.redone(), shown(&restored)), (2, shown(&chronicle)));
+    assert_eq!((restored.redone(), redone(&restored)), (2, redone(&chronicle)));
     assert_eq!(restored.lent_and_redone().map(|(_, _, redone)| redone).sum::<u64>(), 2);
 }
 
@@ -254,7 +230,7 @@ fn what_a_process_did_under_another_id_counts_once_and_at_the_host_that_it_is() 
         rows.map(|row| (row.jobs.redone, (row.computed_s * 10.0).round())).collect::<Vec<_>>()
     };
     assert_eq!((figures.jobs.redone, of_each(&figures)), (1, vec![(0, 0.0), (1, 30.0)]));
-    assert!((figures.computed_s - 3.0).abs() < 0.05, "{}", figures.computed_s);
+    assert!((figures.times.computed_s - 3.0).abs() < 0.05, "{}", figures.times.computed_s);
     // Hosts without a row went long ago: what they did again is in the row of those.
     let mut figures = Figures { by_host: vec![row(1)], ..Figures::default() };
     for _ in 0..2 {
@@ -301,8 +277,7 @@ fn what_runs_at_hosts_that_do_not_come_back_is_lost() {
     let states = |chronicle: &mut Chronicle, t_ms| {
         chronicle.sample(Sample { t_ms, ..Sample::default() }, None, None);
         while chronicle.end_some(1) {}
-        let nodes = chronicle.tree(&names()).nodes.into_iter();
-        nodes.map(|node| node.state).collect::<Vec<_>>()
+        shown(chronicle).into_iter().map(|job| job.state).collect::<Vec<_>>()
     };
     assert_eq!(states(&mut chronicle, settles_ms - 1), ["running", "running"]);
     assert_eq!(states(&mut chronicle, settles_ms), ["lost", "running"]);
@@ -310,8 +285,8 @@ fn what_runs_at_hosts_that_do_not_come_back_is_lost() {
     assert_eq!(text.as_deref(), Some("a job was running at a host that did not come back"));
 }
 
-fn row(host: u64) -> HostOfRun {
-    HostOfRun { host: HostId(host).to_string(), ..HostOfRun::default() }
+fn row(host: u64) -> HostFigures {
+    HostFigures::of(HostId(host))
 }
 
 #[test]
@@ -319,7 +294,7 @@ fn what_hosts_have_left_out_is_said() {
     let mut chronicle = Chronicle::default();
     chronicle.note(host(1), &[begun(1, None)]);
     chronicle.left_out(3);
-    assert_eq!(chronicle.tree(&names()).left_out, 3);
+    assert_eq!(chronicle.extent().left_out, 3);
 }
 
 #[test]
@@ -334,7 +309,7 @@ fn old_lines_are_dropped_and_counted() {
     let log = chronicle.lines_after(LOG_LINES_MAX as u64 + 4);
     assert_eq!((log.lines.len(), log.dropped), (1, 0));
     let line = &log.lines[0];
-    assert_eq!((line.job.as_str(), line.tag.as_deref()), ("f", Some(JobTag(7).to_string().as_str())));
+    assert_eq!((line.job.as_str(), line.tag), ("f", Some(JobTag(7))));
 }
 
 #[test]
@@ -381,7 +356,7 @@ fn why_nothing_is_done_is_told_with_its_time() {
     chronicle.sample(at(20), None, Some("no host"));
     chronicle.sample(at(30), None, Some("no app"));
     chronicle.sample(at(40), None, None);
-    let idle = chronicle.timeline(0, 100, 9).idle_why;
+    let idle = chronicle.idle();
     let told: Vec<_> = idle.iter().map(|idle| (idle.from_ms, idle.to_ms, idle.text.as_str())).collect();
     assert_eq!(told, [(10, Some(30), "no host"), (30, Some(40), "no app")]);
 }
@@ -400,8 +375,7 @@ fn a_run_that_rests_is_idle_for_that_reason_until_it_is_resumed() {
     waits(&mut chronicle, None);
     waits(&mut chronicle, Some("no host"));
     let reasons = |chronicle: &Chronicle| -> Vec<(String, bool)> {
-        let idle = chronicle.timeline(0, 100, 9).idle_why;
-        idle.into_iter().map(|idle| (idle.text, idle.to_ms.is_some())).collect()
+        chronicle.idle().iter().map(|idle| (idle.text.clone(), idle.to_ms.is_some())).collect()
     };
     assert_eq!(reasons(&chronicle), [(SUSPENDED.to_owned(), false)]);
     chronicle.state(RunState::Running);

@@ -14,7 +14,7 @@ use sateen_protocol::{HostId, JobTag, ROOT_KIND};
 
 use super::state::{Group, JobState};
 use changes::Changes;
-use hosts::{Hosts, TreeHost};
+use hosts::Hosts;
 use losses::Losses;
 use node::{GIVEN_BACK, HAS_PARAMETERS, NO_ROOM, SHARES, UNKNOWN_WORK, short_depth, short_kind};
 use nodes::Nodes;
@@ -24,6 +24,7 @@ use room::Room;
 use running::Running;
 use unlinked::Unlinked;
 
+pub use hosts::TreeHost;
 pub use node::{DepthCounts, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
 pub use parameters::Missing;
 pub use restore::{SavedJob, TreeSummary};

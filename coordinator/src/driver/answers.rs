@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use sateen_api::Figures;
 use sateen_protocol::coordinator::CommandError;
 use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
@@ -14,7 +13,7 @@ use super::scan::Scan;
 use super::settling::Settling;
 use super::{ChangeError, Driver, Live, Request, RunAction};
 use crate::clock::unix_ms;
-use crate::figures::{end, of_view};
+use crate::figures::{Figures, end, of_view};
 use crate::peer::Peer;
 use crate::store::{StoreError, sql};
 

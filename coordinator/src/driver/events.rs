@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use sateen_api::EventKind;
 use sateen_protocol::coordinator::{Event, LinkId};
 use sateen_protocol::limits::shortened;
 use sateen_protocol::message::{Departure, ToCoordinator};
 use sateen_protocol::{HostId, RunId};
 
 use super::Driver;
-use crate::chronicle::{Chronicle, Going, Source};
+use crate::chronicle::{Chronicle, EventKind, Going, Source};
 use crate::host_name::HostName;
 use crate::locked;
 

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sateen_api::{HostOfRun, JobCounts};
 use sateen_protocol::HostId;
 use sateen_protocol::coordinator::LinkId;
 
@@ -14,6 +13,7 @@ use super::rate::Pings;
 use super::request::HostSeen;
 use super::served::{Served, Told};
 use super::speed::{Pace, Speeds, compare};
+use crate::figures::{HostFigures, JobCounts};
 use crate::host_name::HostName;
 use crate::locked;
 use crate::store::chronicle::SavedHost;
@@ -43,7 +43,7 @@ impl Profiles {
     }
 
     /// A run is over: what each host did for it, and what its tree tells of them.
-    pub fn add_run(&self, by_host: &[HostOfRun], told: &HashMap<HostId, Told>) {
+    pub fn add_run(&self, by_host: &[HostFigures], told: &HashMap<HostId, Told>) {
         for part in by_host.chunks(ROWS_UNDER_LOCK_MAX) {
             locked(&self.served).add(part, told);
         }
@@ -57,7 +57,7 @@ impl Profiles {
             host.since_ms = self.names.saved(id).map(|saved| saved.since_ms);
             host.service = served.of(id);
             let Told { lent, redone } = told.get(&id).copied().unwrap_or_default();
-            host.service.jobs.add(&JobCounts { redone, ..host.view.counts.jobs.into() });
+            host.service.jobs.add(&JobCounts { of_hosts: host.view.counts.jobs, redone });
             host.service.lent = host.service.lent.saturating_add(lent);
             host.speed = speeds.of(id);
         }

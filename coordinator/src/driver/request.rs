@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sateen_api::Figures;
 use sateen_protocol::coordinator::{CommandError, HostView};
 use sateen_protocol::{RunId, RunSpec, RunState};
 use thiserror::Error;
@@ -11,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::served::Service;
 use crate::chronicle::Chronicles;
+use crate::figures::Figures;
 use crate::metrics::Totals;
 use crate::peer::Peer;
 use crate::store::StoreError;

@@ -8,7 +8,6 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use sateen_api::{Figures, HostOfRun};
 use sateen_protocol::coordinator::RunView;
 use sateen_protocol::{Counts, HostId, RunId};
 use tokio::sync::oneshot;
@@ -20,7 +19,7 @@ use super::served::{Service, Told};
 use super::speed::Pace;
 use super::totals::add_host;
 use crate::chronicle::Chronicles;
-use crate::figures::host_of_run;
+use crate::figures::{Figures, HostFigures, host_of_run};
 use crate::host_name::HostName;
 use crate::locked;
 use crate::metrics::Totals;
@@ -84,7 +83,7 @@ struct HostRow {
 }
 
 impl HostRow {
-    fn shown(self) -> HostOfRun {
+    fn shown(self) -> HostFigures {
         host_of_run(self.host, &self.name, self.is_there, &self.counts)
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sateen_api::{HostOfRun, JobCounts};
 use sateen_protocol::HostId;
+
+use crate::figures::{HostFigures, JobCounts};
 
 /// What a tree tells of a host.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,12 +32,11 @@ pub struct Served {
 
 impl Served {
     /// A run is over: what each host did for it, and what its tree tells of them.
-    pub fn add(&mut self, by_host: &[HostOfRun], told: &HashMap<HostId, Told>) {
-        for HostOfRun { host, jobs, .. } in by_host.iter().filter(|host| host.there) {
-            let Some(host) = HostId::parse(host) else { continue };
-            let service = self.of.entry(host).or_default();
+    pub fn add(&mut self, by_host: &[HostFigures], told: &HashMap<HostId, Told>) {
+        for HostFigures { host, jobs, .. } in by_host.iter().filter(|host| host.is_there) {
+            let service = self.of.entry(*host).or_default();
             service.jobs.add(jobs);
-            service.lent = service.lent.saturating_add(told.get(&host).map_or(0, |told| told.lent));
+            service.lent = service.lent.saturating_add(told.get(host).map_or(0, |told| told.lent));
         }
     }
 
@@ -53,16 +53,17 @@ impl Served {
 
 #[cfg(test)]
 mod tests {
+    use sateen_protocol::Jobs;
+
     use super::*;
 
     #[test]
     fn runs_add_up_for_those_who_are_there() {
         let [one, two, three] = [1, 2, 3].map(HostId);
-        let did = |host: HostId, there, executed| HostOfRun {
-            host: host.to_string(),
-            there,
-            jobs: JobCounts { executed, ..JobCounts::default() },
-            ..HostOfRun::default()
+        let did = |host: HostId, is_there, executed| HostFigures {
+            is_there,
+            jobs: Jobs { executed, ..Jobs::default() }.into(),
+            ..HostFigures::of(host)
         };
         let lent = |lent| Told { lent, redone: 0 };
         let mut served = Served::default();
@@ -70,7 +71,7 @@ mod tests {
         for _ in 0..2 {
             served.add(&run, &HashMap::from([(one, lent(3)), (three, lent(3))]));
         }
-        let done = |served: &Served, host| (served.of(host).jobs.executed, served.of(host).lent);
+        let done = |served: &Served, host| (served.of(host).jobs.of_hosts.executed, served.of(host).lent);
         assert_eq!([one, two, three].map(|host| done(&served, host)), [(10, 6), (14, 0), (0, 0)]);
         served.add(&[did(one, true, u64::MAX)], &HashMap::from([(one, lent(u64::MAX))]));
         assert_eq!(done(&served, one), (u64::MAX, u64::MAX));

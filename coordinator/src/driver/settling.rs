@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use sateen_api::{Counted, Figures, RunFailure};
 use sateen_protocol::coordinator::Account;
 use sateen_protocol::{Counts, RunEnd, RunId, RunState};
 
@@ -12,7 +11,7 @@ use super::Driver;
 use super::saver::Change;
 use super::scan::add_told;
 use super::speed::Pace;
-use crate::figures::{end, host_of_run, of_account};
+use crate::figures::{Counted, Figures, RunFailure, end, host_of_run, of_account};
 use crate::locked;
 
 /// A run that is over, and whose counts are not final.
@@ -98,7 +97,7 @@ impl Driver {
         let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
         let sums = Figures { counted, ..of_account(&account, &counts, Vec::new()) };
         let sums = end::close(sums, counts.workers, &end, failure);
-        self.since_start.add(run, &counts, sums.lost_work_s);
+        self.since_start.add(run, &counts, sums.times.lost_work_s);
         let (profiles, chronicles) = (self.hosts.profiles().clone(), Arc::clone(&self.chronicles));
         let of_all = sums.clone();
         let work_out = move || {

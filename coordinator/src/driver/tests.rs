@@ -6,7 +6,6 @@ use std::sync::mpsc as threads;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use sateen_api::Counted;
 use sateen_protocol::message::{ToCoordinator, ToHost};
 use sateen_protocol::{Counts, Finished, Outcome, RunState};
 use tempfile::TempDir;
@@ -16,6 +15,7 @@ use tokio::time::timeout;
 use super::measure::{New, hello, spec};
 use super::*;
 use crate::clock::Clock;
+use crate::figures::Counted;
 use crate::links::Link;
 
 /// Whatever a test waits for comes long before.

@@ -1,42 +1,39 @@
 //! How a run's end is shown.
 
-use sateen_api::{Counted, Figures, RunFailure};
 use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
 
+use super::{Counted, FailureKind, Figures, RunFailure};
 use crate::clock::seconds;
 
 /// The state of a run that ended like this, and why it has no result.
 pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
-    let failure = |kind: &str, message: &str| {
+    let failure = |kind: FailureKind, message: &str| {
         let message = message.to_owned();
-        (
-            RunState::Failed,
-            Some(RunFailure { kind: kind.to_owned(), message, job: None, backtrace: Vec::new() }),
-        )
+        (RunState::Failed, Some(RunFailure { kind, message, job: None, backtrace: Vec::new() }))
     };
     match end {
         RunEnd::Cancelled => (RunState::Cancelled, None),
-        RunEnd::Limit(reason) => failure("limit", reason),
-        RunEnd::Unable(reason) => failure("unable", reason),
+        RunEnd::Limit(reason) => failure(FailureKind::Limit, reason),
+        RunEnd::Unable(reason) => failure(FailureKind::Unable, reason),
         RunEnd::Failed(job) => of_job(job.clone()),
         RunEnd::Finished(finished) => match RootOutcome::of(finished) {
             RootOutcome::Main(MainOutcome::Text(_) | MainOutcome::Bytes(_)) => (RunState::Done, None),
-            RootOutcome::Main(MainOutcome::Failed(message)) => failure("app", &message),
-            RootOutcome::Main(MainOutcome::BadInput(message)) => failure("input", &message),
+            RootOutcome::Main(MainOutcome::Failed(message)) => failure(FailureKind::App, &message),
+            RootOutcome::Main(MainOutcome::BadInput(message)) => failure(FailureKind::Input, &message),
             RootOutcome::Job(job) => of_job(job),
             RootOutcome::Unreadable => match finished.outcome {
                 Outcome::Done(_) => failure(
-                    "app",
+                    FailureKind::App,
                     "its output is not encoded as the ABI wants; was it built with another version of the SDK?",
                 ),
-                Outcome::Failed(_) => failure("job", "a job failed, and why cannot be read"),
+                Outcome::Failed(_) => failure(FailureKind::Job, "a job failed, and why cannot be read"),
             },
         },
     }
 }
 
 fn of_job(JobFailure { job, message, backtrace }: JobFailure) -> (RunState, Option<RunFailure>) {
-    (RunState::Failed, Some(RunFailure { kind: "job".to_owned(), message, job: Some(job), backtrace }))
+    (RunState::Failed, Some(RunFailure { kind: FailureKind::Job, message, job: Some(job), backtrace }))
 }
 
 /// Clocks are read at different moments.
@@ -62,13 +59,14 @@ fn accounts(work_s: f64, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f6
 
 /// The figures of a run that is over. `workers` are those of all hosts that took part.
 pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
-    let has_lost = figures.jobs.lost > 0 || figures.root_losses > 0;
+    let has_lost = figures.jobs.of_hosts.lost > 0 || figures.root_losses > 0;
     let is_all_told = figures.counted == Counted::Final && !has_lost;
     let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(workers.max(1)) };
-    (figures.answer_work_s, figures.lost_work_s) = accounts(figures.work_s, untold_s, end);
-    if let (RunEnd::Finished(finished), Some(_)) = (end, figures.answer_work_s) {
+    let times = &mut figures.times;
+    (times.answer_work_s, times.lost_work_s) = accounts(times.work_s, untold_s, end);
+    if let (RunEnd::Finished(finished), Some(_)) = (end, times.answer_work_s) {
         // The chain goes through the work behind results, too.
-        figures.span_s = Some(seconds(finished.span_ns));
+        times.span_s = Some(seconds(finished.span_ns));
     }
     for host in &mut figures.by_host {
         host.busy = 0;
@@ -80,41 +78,38 @@ pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::Times;
     use sateen_protocol::Finished;
 
     #[test]
     fn what_is_behind_a_result_is_no_more_than_what_was_done_or_not_known() {
+        let worked = || Figures {
+            times: Times { work_s: 2.0, ..Times::default() },
+            counted: Counted::Final,
+            ..Figures::default()
+        };
         let finished = |work_ms: u64, result: &MainOutcome| {
             let outcome = Outcome::Done(encoded(result));
             let (work_ns, span_ns) = (work_ms * 1_000_000, 400_000_000);
-            close(
-                Figures { work_s: 2.0, counted: Counted::Final, ..Figures::default() },
-                1,
-                &RunEnd::Finished(Finished { outcome, work_ns, span_ns }),
-                None,
-            )
+            close(worked(), 1, &RunEnd::Finished(Finished { outcome, work_ns, span_ns }), None)
         };
         let right = MainOutcome::Text("1".to_owned());
         let figures = finished(1500, &right);
-        let of =
-            |figures: &Figures| (figures.work_s, figures.answer_work_s, figures.lost_work_s, figures.span_s);
+        let of = |Figures { times, .. }: &Figures| {
+            (times.work_s, times.answer_work_s, times.lost_work_s, times.span_s)
+        };
         assert_eq!(of(&figures), (2.0, Some(1.5), Some(0.5), Some(0.4)));
         // Results that were used again have more behind them.
         assert_eq!(of(&finished(5_139_000, &right)), (2.0, None, None, None));
         // Where there is no result, nothing is behind it.
         assert_eq!(of(&finished(1500, &MainOutcome::Failed("no".to_owned()))), (2.0, None, Some(2.0), None));
-        let cancelled = close(
-            Figures { work_s: 2.0, counted: Counted::Final, ..Figures::default() },
-            1,
-            &RunEnd::Cancelled,
-            None,
-        );
+        let cancelled = close(worked(), 1, &RunEnd::Cancelled, None);
         assert_eq!(of(&cancelled), (2.0, None, Some(2.0), None));
     }
 
     fn ended(outcome: Outcome) -> (RunState, Option<String>) {
         let (state, failure) = judge(&RunEnd::Finished(Finished { outcome, work_ns: 1, span_ns: 1 }));
-        (state, failure.map(|failure| format!("{}: {}", failure.kind, failure.message)))
+        (state, failure.map(|failure| format!("{}: {}", failure.kind.word(), failure.message)))
     }
 
     fn encoded(value: &impl serde::Serialize) -> Vec<u8> {

@@ -1,21 +1,25 @@
 //! Figures of runs, from what the machine and the store know.
 
 pub mod end;
+mod jobs;
+mod run;
 
-use sateen_api::{Figures, HostOfRun, Progress, Steals, TableSize};
 use sateen_protocol::coordinator::{Account, RunView};
 use sateen_protocol::{Counts, HostId};
 
 use crate::clock::seconds;
 use crate::host_name::HostName;
 
+pub use jobs::JobCounts;
+pub use run::{Counted, FailureKind, Figures, HostFigures, Progress, RunFailure, Steals, TableSize, Times};
+
 /// What a host has counted of a run.
-pub fn host_of_run(host: HostId, name: &HostName, there: bool, counts: &Counts) -> HostOfRun {
-    HostOfRun {
-        host: host.to_string(),
+pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Counts) -> HostFigures {
+    HostFigures {
+        host,
         name: name.name.clone(),
         site: name.site.clone(),
-        there,
+        is_there,
         jobs: counts.jobs.into(),
         work_s: seconds(counts.work_ns),
         computed_s: 0.0,
@@ -28,7 +32,7 @@ pub fn host_of_run(host: HostId, name: &HostName, there: bool, counts: &Counts) 
 }
 
 /// Of a run that is not over, with what hosts did of it.
-pub fn of_view(view: &RunView, by_host: Vec<HostOfRun>) -> Figures {
+pub fn of_view(view: &RunView, by_host: Vec<HostFigures>) -> Figures {
     let account = Account {
         progress: view.progress(),
         root_host: view.root_host(),
@@ -41,18 +45,21 @@ pub fn of_view(view: &RunView, by_host: Vec<HostOfRun>) -> Figures {
 }
 
 /// Of a run that has ended, with what hosts did of it.
-pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostOfRun>) -> Figures {
+pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostFigures>) -> Figures {
     let (entries, bytes) = account.table;
     Figures {
         hosts: account.at_work.hosts,
         threads: u32::try_from(account.at_work.workers).unwrap_or(u32::MAX),
         jobs: counts.jobs.into(),
         steals: Steals { requests: counts.steal_requests },
-        work_s: seconds(counts.work_ns),
-        redone_work_s: seconds(counts.redone_work_ns),
-        saved_work_s: seconds(counts.saved_work_ns),
+        times: Times {
+            work_s: seconds(counts.work_ns),
+            redone_work_s: seconds(counts.redone_work_ns),
+            saved_work_s: seconds(counts.saved_work_ns),
+            ..Times::default()
+        },
         progress: account.progress.map(|(done, total)| Progress { done, total }),
-        root_host: account.root_host.map(|host| host.to_string()),
+        root_host: account.root_host,
         root_losses: account.root_losses,
         table: TableSize { entries, bytes },
         by_host,

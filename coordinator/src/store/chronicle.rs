@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rusqlite::{Connection, Row, Statement, params};
-use sateen_api::{Figures, LogLine};
 use sateen_protocol::coordinator::{self, Account, AtWork, Standing};
 use sateen_protocol::{Counts, HostId, RunEnd, RunId};
 use serde::de::DeserializeOwned;
@@ -13,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
 use super::sql::{blob, decode, encode, readable, relaxed};
-use crate::chronicle::{ChartData, Chronicle, ChronicleChanges, Latest, SavedJob, Summary};
+use crate::chronicle::{ChartData, Chronicle, ChronicleChanges, Latest, Line, SavedJob, Summary};
 use crate::figures::end::{close, judge};
-use crate::figures::{host_of_run, of_account};
+use crate::figures::{Figures, host_of_run, of_account};
 use crate::host_name::HostName;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -243,7 +242,7 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     let mut looks = connection.prepare("SELECT looks FROM looks WHERE run = ?1")?;
     let charts = parts::<ChartData>(&mut looks, of.run, "the charts")?.pop();
     let mut lines = connection.prepare("SELECT line FROM log_lines WHERE run = ?1 ORDER BY number")?;
-    let lines = parts::<LogLine>(&mut lines, of.run, "a log line")?;
+    let lines = parts::<Line>(&mut lines, of.run, "a log line")?;
     // There may be very many: one after the other.
     let mut jobs = connection.prepare("SELECT job FROM tree_jobs WHERE run = ?1 ORDER BY place")?;
     let jobs = jobs.query_map([run], |row| row.get::<_, Vec<u8>>(0))?.flatten();
@@ -272,7 +271,6 @@ fn parts<T: DeserializeOwned>(
 mod tests {
     use std::path::Path;
 
-    use sateen_api::Figures;
     use sateen_protocol::message::WorkerTimes;
 
     use super::*;
@@ -304,7 +302,7 @@ mod tests {
             let chronicle = chronicle(connection, of).expect("it can be read");
             let mut figures = Figures::default();
             chronicle.complete(&mut figures);
-            (chronicle.lent_and_redone().count(), figures.computed_s.round())
+            (chronicle.lent_and_redone().count(), figures.times.computed_s.round())
         };
         assert_eq!(known(&connection), (1, 2.0));
         let before = "ALTER TABLE chronicles DROP COLUMN latest; UPDATE schema SET version = 9";

@@ -17,6 +17,8 @@ mod error;
 mod lane;
 mod ledger;
 pub mod listing;
+#[cfg(test)]
+mod pinned;
 mod private;
 mod results;
 mod schema;
@@ -28,12 +30,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use sateen_api::{Counted, Figures};
 use sateen_protocol::coordinator::StoredRun;
 use sateen_protocol::{BlobHash, GridId, HostId, RunId};
 
 use crate::chronicle::Chronicle;
 use crate::clock::unix_ms;
+use crate::figures::{Counted, Figures};
 use crate::limits::APPS_LISTED_BYTES_MAX;
 use crate::metrics::Timing;
 use crate::peer::Peer;

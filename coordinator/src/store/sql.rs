@@ -8,12 +8,12 @@ mod results;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
-use sateen_api::Figures;
 use sateen_protocol::{GridId, RunEnd, RunId, RunSpec, RunState};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::{StoreError, is_of_row};
+use crate::figures::Figures;
 use crate::peer::Peer;
 
 pub use apps::{

@@ -47,6 +47,7 @@ fn no_home() -> ExitCode {
 
 /// Works until it is asked to leave.
 fn take_part(host: Host) -> ExitCode {
+    sateen_command_line::free_at_once();
     sateen_logging::start(host.log);
     let direct = match host.direct() {
         Ok(direct) => direct,

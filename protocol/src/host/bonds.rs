@@ -43,9 +43,7 @@ pub fn entry(number: u8, lineage: usize, state: EntryState) -> Entry {
 
 /// The job of this number, lent to a thief that has said nothing of it.
 pub fn loan(number: u8, thief: HostId, state: LoanState) -> Loan {
-    let mut loan = Loan::new(NOW, JobNumber(number.into()), job(number), thief, state, 0);
-    loan.sent = None;
-    loan
+    Loan::new(NOW, JobNumber(number.into()), job(number), thief, state, 0)
 }
 
 /// Has a host hold a job that nobody waits for.

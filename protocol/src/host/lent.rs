@@ -28,8 +28,8 @@ pub struct Loan {
     /// When the thief was last heard to have it, and whether it ever was.
     pub heard: Time,
     pub is_heard: bool,
-    /// When its job was last sent, unless that is known to be lost.
-    pub sent: Option<Time>,
+    /// When its job was last sent, and how many times its thief had been doubted by then.
+    sent: (Time, u64),
     /// Since it was asked to adopt, the host has said again that it has the job.
     pub is_renewed: bool,
 }
@@ -44,7 +44,7 @@ impl Loan {
         state: LoanState,
         holding: u64,
     ) -> Self {
-        let sent = Some(now);
+        let sent = (now, 0);
         Self { number, spec, thief, state, holding, heard: now, is_heard: false, sent, is_renewed: false }
     }
 
@@ -67,11 +67,6 @@ impl Loan {
     pub fn thief(&self) -> HostId {
         self.thief
     }
-
-    /// Whether its job may be on its way to the thief, if that takes no longer than `wait`.
-    pub fn is_on_its_way(&self, now: Time, wait: Duration) -> bool {
-        self.sent.is_some_and(|sent| now < sent + wait)
-    }
 }
 
 /// The jobs of one run that other hosts have of this one, by the number under which they have them.
@@ -82,6 +77,9 @@ pub struct Loans {
     by_number: BTreeMap<JobNumber, JobNumber>,
     by_thief: BTreeSet<(HostId, JobNumber)>,
     by_tag: BTreeSet<(JobTag, JobNumber)>,
+    /// How many times what was on its way to a thief may have been lost. A broken link concerns thousands of loans, and
+    /// none is looked at for that.
+    doubts: BTreeMap<HostId, u64>,
 }
 
 impl Loans {
@@ -137,7 +135,8 @@ impl Loans {
     }
 
     /// A job is lent.
-    pub fn lend(&mut self, loan: JobNumber, entry: Loan) {
+    pub fn lend(&mut self, loan: JobNumber, mut entry: Loan) {
+        entry.sent.1 = self.doubts_of(entry.thief);
         self.by_number.insert(entry.number, loan);
         self.by_thief.insert((entry.thief, loan));
         self.by_tag.insert((entry.spec.key.tag(), loan));
@@ -150,6 +149,9 @@ impl Loans {
         self.by_number.remove(&entry.number);
         self.by_thief.remove(&(entry.thief, loan));
         self.by_tag.remove(&(entry.spec.key.tag(), loan));
+        if self.to(entry.thief).next().is_none() {
+            self.doubts.remove(&entry.thief);
+        }
         Some(entry)
     }
 
@@ -171,10 +173,27 @@ impl Loans {
 
     /// What was on its way to a host may be lost.
     pub fn doubt(&mut self, thief: HostId) {
-        for number in self.to(thief).collect::<Vec<_>>() {
-            if let Some(loan) = self.loans.get_mut(&number) {
-                loan.sent = None;
-            }
+        if self.to(thief).next().is_some() {
+            *self.doubts.entry(thief).or_default() += 1;
+        }
+    }
+
+    fn doubts_of(&self, thief: HostId) -> u64 {
+        self.doubts.get(&thief).copied().unwrap_or_default()
+    }
+
+    /// Whether a loan's job may be on its way to the thief, if that takes no longer than `wait`.
+    pub fn is_on_its_way(&self, loan: JobNumber, now: Time, wait: Duration) -> bool {
+        self.loans.get(&loan).is_some_and(|loan| {
+            let (at, doubts) = loan.sent;
+            now < at + wait && doubts == self.doubts_of(loan.thief)
+        })
+    }
+
+    /// A loan's job is sent again.
+    pub fn note_sent(&mut self, now: Time, loan: JobNumber) {
+        if let Some(loan) = self.loans.get_mut(&loan) {
+            loan.sent = (now, self.doubts.get(&loan.thief).copied().unwrap_or_default());
         }
     }
 
@@ -257,14 +276,22 @@ mod tests {
         assert!(loans.is_lent(THIEF, StealId(4)) && !loans.is_lent(OTHER, StealId(4)));
         assert_eq!(loans.lent_for(THIEF), BTreeSet::from([StealId(4)]));
         let wait = Duration::from_nanos(10);
-        let is_on_its_way = |loans: &Loans, now: u64| {
-            loans.get(JobNumber(101)).expect("it is lent").is_on_its_way(Time(now), wait)
-        };
+        let is_on_its_way = |loans: &Loans, now: u64| loans.is_on_its_way(JobNumber(101), Time(now), wait);
         assert!(is_on_its_way(&loans, 14) && !is_on_its_way(&loans, 15));
         loans.doubt(OTHER);
         assert!(is_on_its_way(&loans, 14));
         loans.doubt(THIEF);
         assert!(!is_on_its_way(&loans, 14));
+        loans.note_sent(Time(14), JobNumber(101));
+        assert!(is_on_its_way(&loans, 14));
+        loans.lend(JobNumber(103), Loan::new(Time(14), JobNumber(3), job(3), THIEF, given, 0));
+        assert!(loans.is_on_its_way(JobNumber(103), Time(14), wait), "it was lent after that");
+        loans.doubt(THIEF);
+        assert!(!is_on_its_way(&loans, 14) && !loans.is_on_its_way(JobNumber(103), Time(14), wait));
         check(&loans);
+        for number in 101..=103 {
+            loans.end(JobNumber(number));
+        }
+        assert!(loans.doubts.is_empty(), "nothing is left of a thief that has nothing");
     }
 }

@@ -138,8 +138,8 @@ impl Host {
         let pending: BTreeSet<StealId> = pending.iter().copied().collect();
         let (mut again, mut lost, mut agreed) = (Vec::new(), Vec::new(), Vec::new());
         for number in part.loans.to(from).collect::<Vec<_>>() {
-            let Some(loan) = part.loans.get_mut(number) else { continue };
             if held_set.contains(&number) {
+                let Some(loan) = part.loans.get_mut(number) else { continue };
                 loan.heard = now;
                 loan.is_heard = true;
                 // The answer itself was lost.
@@ -148,15 +148,16 @@ impl Host {
                 }
                 continue;
             }
+            let Some(loan) = part.loans.get(number) else { continue };
             match loan.state {
                 LoanState::Given(steal) if pending.contains(&steal) => {
-                    let bytes = loan.spec().parameters.len();
-                    // On its way, as far as is known.
-                    if loan.is_on_its_way(now, repeats.wait(Receiver::Peer(from), Duration::ZERO, bytes)) {
-                        continue;
+                    let spec = loan.spec();
+                    let wait = repeats.wait(Receiver::Peer(from), Duration::ZERO, spec.parameters.len());
+                    // Nothing is to be done for one that is on its way, as far as is known.
+                    if !part.loans.is_on_its_way(number, now, wait) {
+                        again.push(PeerMessage::Job { run, steal, number, spec: spec.clone() });
+                        part.loans.note_sent(now, number);
                     }
-                    loan.sent = Some(now);
-                    again.push(PeerMessage::Job { run, steal, number, spec: loan.spec().clone() });
                 }
                 LoanState::Given(steal) if steal < next_steal && holding > loan.holding => lost.push(number),
                 LoanState::Agreed if holding > loan.holding => lost.push(number),

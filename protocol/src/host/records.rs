@@ -107,19 +107,20 @@ impl Host {
         self.flush(now, run);
     }
 
-    /// Goes on with what one event could not do.
+    /// Goes on with the first thing that one event could not do; the others follow in events of their own.
     pub(super) fn tidy(&mut self, now: Time, run: RunId) {
-        self.announce_more(now, run);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(gone) = part.recovery.next_to_forget()
-            && !part.table.forget_host(gone, FORGOTTEN_AT_ONCE_MAX)
-        {
-            part.recovery.stop_forgetting(gone);
-        }
-        part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
         if part.recovery.lookups.expects_more() {
             part.recovery.lookups.expect_more(&part.table);
             self.tell_lookups(run);
+        } else if part.recovery.announced().is_some() {
+            self.announce_more(now, run);
+        } else if let Some(gone) = part.recovery.next_to_forget() {
+            if !part.table.forget_host(gone, FORGOTTEN_AT_ONCE_MAX) {
+                part.recovery.stop_forgetting(gone);
+            }
+        } else if part.table.is_to_be_swept() {
+            part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
         }
     }
 

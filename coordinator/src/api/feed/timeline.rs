@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use sateen_protocol::RunId;
 
 use super::run::json;
+use crate::api::shown::timeline;
 use crate::api::{Api, Problem, chronicle_of};
 use crate::chronicle::Chronicle;
 use crate::limits::{TIMELINE_BUCKETS_MAX, WATCH_TICKS_KEPT};
@@ -62,7 +63,7 @@ impl TimelineNews {
 
 fn part(chronicle: &Mutex<Chronicle>, from_ms: u32) -> String {
     let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
-    let timeline = chronicle.timeline(from_ms, u32::MAX, TIMELINE_BUCKETS_MAX);
+    let timeline = timeline(&chronicle, from_ms, u32::MAX, TIMELINE_BUCKETS_MAX);
     drop(chronicle);
     json(&timeline)
 }

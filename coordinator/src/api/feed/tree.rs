@@ -14,6 +14,7 @@ use sateen_api::{TreeHost, TreeTable};
 use sateen_protocol::RunId;
 
 use super::run::json;
+use crate::api::shown::{host_of_tree, table};
 use crate::api::{Api, Problem, chronicle_of, names_of};
 use crate::chronicle::{Chronicle, Names};
 use crate::limits::{
@@ -102,8 +103,8 @@ impl TreeFeed {
             let mut chronicle = self.chronicle.lock().unwrap_or_else(PoisonError::into_inner);
             let places = chronicle.take_fresh(TREE_RECORDS_PER_FRAME_MAX);
             chronicle.records(places.iter().copied(), &mut newest);
-            let (table, hosts) = chronicle.table(&self.names, self.hosts.len());
-            (places, table, hosts)
+            let hosts: Vec<_> = chronicle.hosts().iter().skip(self.hosts.len()).map(host_of_tree).collect();
+            (places, table(&chronicle, &self.names), hosts)
         };
         self.hosts.extend(hosts);
         let are_hosts_due = self.are_hosts_due();

@@ -19,6 +19,7 @@ use super::super::Api;
 use super::super::extract::Path;
 use super::super::gate::turn;
 use super::super::problem::Problem;
+use super::super::shown::host_at;
 use super::lanes::{Laid, Span, lay_out};
 use super::{chronicle, names, parse};
 use crate::chronicle::{Chronicle, Names, Shown};
@@ -103,7 +104,7 @@ fn written<F: Format>(
             let (jobs, hosts) = {
                 let chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
                 let jobs = chronicle.shown(from, AT_ONCE);
-                let hosts: Vec<_> = jobs.iter().map(|job| chronicle.host_of(job.host)).collect();
+                let hosts: Vec<_> = jobs.iter().map(|job| host_at(&chronicle, job.host)).collect();
                 (jobs, hosts)
             };
             for (job, host) in jobs.iter().zip(&hosts) {

@@ -6,7 +6,7 @@ use sateen_api::JobDetails;
 
 use super::super::extract::Path;
 use super::super::problem::Problem;
-use super::super::{Api, jobs};
+use super::super::{Api, jobs, shown};
 use super::{parse, with_chronicle};
 
 /// One job of a run.
@@ -19,7 +19,7 @@ pub async fn show(
     let found = with_chronicle(&api, run, move |chronicle, row, names| {
         let found = chronicle.find(from, to, 2);
         let [found] = found.as_slice() else { return Err(found.len()) };
-        let details = chronicle.job(found.job, names, &row.spec.arguments).ok_or(0_usize)?;
+        let details = shown::job(chronicle, found.job, names, &row.spec.arguments).ok_or(0_usize)?;
         Ok((details, found.can_run_alone()))
     });
     let (mut details, can_run_alone) = match found.await? {

@@ -15,7 +15,7 @@ use super::super::Api;
 use super::super::extract::Query;
 use super::super::problem::Problem;
 use super::super::ranges;
-use super::{is_between, shown};
+use super::known::{Known, is_between};
 use crate::driver::{Live, Request};
 use crate::locked;
 use crate::store::listing::{self, Wanted};
@@ -60,14 +60,14 @@ async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Prob
     };
     let runs = page.runs.into_iter().map(|row| {
         let live = live.remove(&row.run);
-        let mut run = shown(row, live);
-        if let Some(chronicle) = api.driver.chronicles.get(RunId(run.run)) {
-            locked(&chronicle).complete(&mut run.figures);
+        let chronicle = api.driver.chronicles.get(row.run);
+        let mut known = Known::of(row, live);
+        if let Some(chronicle) = chronicle {
+            locked(&chronicle).complete(&mut known.figures);
         }
         // A thousand runs of a thousand hosts would be a million lines.
-        run.figures.by_host.clear();
-        run.inputs = None;
-        run
+        known.figures.by_host.clear();
+        Run { inputs: None, ..known.shown() }
     });
     Ok((runs.collect(), page.next))
 }

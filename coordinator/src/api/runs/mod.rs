@@ -2,6 +2,7 @@
 
 pub mod export;
 pub mod job;
+mod known;
 mod lanes;
 mod list;
 pub mod result;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use sateen_api::{AppOfRun, Log, Run, RunDetails, Timeline, Tree};
+use sateen_api::{Log, Run, RunDetails, Timeline, Tree};
 use sateen_protocol::RunId;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -22,15 +23,17 @@ use super::Api;
 use super::extract::{Path, Query};
 use super::gate::turn;
 use super::problem::Problem;
-use super::ranges;
+use super::{ranges, shown};
 use crate::chronicle::{Chronicle, Names, hold_up};
-use crate::clock::{unix_ms, written};
-use crate::driver::{ChangeError, Gone, Live, Request, RunAction};
+use crate::clock::unix_ms;
+use crate::driver::{ChangeError, Gone, Request, RunAction};
 use crate::limits::{TIMELINE_BUCKETS_MAX, WAIT_MAX};
 use crate::locked;
 use crate::server::{Connection, Kind};
 use crate::shutdown::stopped;
 use crate::store::sql::{self, RunRow};
+
+use known::Known;
 
 pub use list::{list, newest};
 
@@ -168,7 +171,7 @@ pub async fn with_chronicle<T: Send + 'static>(
 
 /// The first jobs of a run.
 pub async fn tree(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Tree>, Problem> {
-    Ok(Json(with_chronicle(&api, parse(&run)?, |chronicle, _, names| chronicle.tree(names)).await?))
+    Ok(Json(with_chronicle(&api, parse(&run)?, |chronicle, _, names| shown::tree(chronicle, names)).await?))
 }
 
 /// Figures, depths, critical path, series, events.
@@ -178,34 +181,35 @@ pub async fn details(State(api): State<Api>, Path(run): Path<String>) -> Result<
 
 /// All that a page shows of one run.
 pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
-    let (row, live) = row_and_live(api, run).await?;
-    let names = names_of(api, &row).await?;
-    let mut shown = shown(row, live);
+    let mut known = Known::find(api, run).await?;
+    let names = names_of(api, known.row()).await?;
     let chronicle = api.driver.chronicles.get(run);
-    let is_kept = chronicle.is_some() || !shown.is_over();
+    let is_over = known.is_over();
+    let is_kept = chronicle.is_some() || !is_over;
     if let Some(chronicle) = &chronicle {
-        locked(chronicle).complete(&mut shown.figures);
+        locked(chronicle).complete(&mut known.figures);
     }
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
-    shown.held_up_by = hold_up(&chronicle, &shown, &names);
+    let held_up_by = hold_up(&chronicle, known.course(), &names).map(Into::into);
+    let run = Run { held_up_by, ..known.shown() };
     let chronicle = locked(&chronicle);
     let (remaining, remaining_why) = match chronicle.remaining() {
-        _ if shown.is_over() => (None, Some("the run is over".to_owned())),
-        Ok(remaining) => (Some(remaining), None),
+        _ if is_over => (None, Some("the run is over".to_owned())),
+        Ok(remaining) => (Some(remaining.into()), None),
         Err(why) => (None, Some(why)),
     };
-    let mean_busy = (is_kept && shown.elapsed_s > 0.0).then(|| shown.figures.computed_s / shown.elapsed_s);
+    let mean_busy = (is_kept && run.elapsed_s > 0.0).then(|| run.figures.computed_s / run.elapsed_s);
     Ok(RunDetails {
-        depths: chronicle.depths(),
+        depths: shown::depths(&chronicle),
         remaining,
         remaining_why,
         mean_busy,
-        critical_path: chronicle.critical_path(&names),
-        series: chronicle.series(),
-        events: chronicle.events(),
+        critical_path: shown::critical_path(&chronicle, &names),
+        series: shown::series(chronicle.points()),
+        events: shown::events(&chronicle),
         kinds: names.kinds,
         is_kept,
-        run: shown,
+        run,
     })
 }
 
@@ -230,8 +234,9 @@ pub async fn timeline(
     if from_ms > to_ms {
         return Err(Problem::bad_request(format!("from_ms, {from_ms}, is after to_ms, {to_ms}")));
     }
-    let work =
-        move |chronicle: &Chronicle, _: &RunRow, _: &Names| chronicle.timeline(from_ms, to_ms, buckets);
+    let work = move |chronicle: &Chronicle, _: &RunRow, _: &Names| {
+        shown::timeline(chronicle, from_ms, to_ms, buckets)
+    };
     Ok(Json(with_chronicle(&api, run, work).await?))
 }
 
@@ -272,7 +277,7 @@ pub async fn log(
     let run = parse(&run)?;
     let after = ranges::AFTER.whole(after.as_deref())?.unwrap_or(0);
     let chronicle = chronicle(&api, run).await?;
-    let log = locked(&chronicle).lines_after(after);
+    let log = shown::log(&locked(&chronicle), after);
     Ok(Json(log))
 }
 
@@ -296,58 +301,10 @@ fn unknown(run: RunId) -> Problem {
 }
 
 async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
-    let (row, live) = row_and_live(api, run).await?;
-    let Some(chronicle) = api.driver.chronicles.get(run) else { return Ok(shown(row, live)) };
-    let names = names_of(api, &row).await?;
-    let mut shown = shown(row, live);
-    locked(&chronicle).complete(&mut shown.figures);
-    shown.held_up_by = hold_up(&chronicle, &shown, &names);
-    Ok(shown)
-}
-
-/// A run as it is saved, and what the driver knows of it beside that.
-async fn row_and_live(api: &Api, run: RunId) -> Result<(RunRow, Option<Live>), Problem> {
-    loop {
-        // First the driver, then the store: what ends in between is found over.
-        let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
-        let row = row(api, run).await?;
-        // A second time it cannot be.
-        if !is_between(&row, live.as_ref()) {
-            return Ok((row, live));
-        }
-    }
-}
-
-/// Whether the end of a run was saved after the driver was asked: how it ended is the driver's to say, or is saved by now.
-fn is_between(row: &RunRow, live: Option<&Live>) -> bool {
-    row.state.is_over() && row.figures.is_none() && live.is_some_and(|live| !live.is_over)
-}
-
-fn shown(row: RunRow, live: Option<Live>) -> Run {
-    let (state, waiting_for, figures) = match (live, row.figures) {
-        (Some(live), _) if !row.state.is_over() => (live.state, live.waiting_for, live.figures),
-        (_, Some(figures)) => (row.state, None, figures),
-        // Hosts have not said what they counted last.
-        (live, None) => (row.state, None, live.map(|live| live.figures).unwrap_or_default()),
-    };
-    let until_ms = row.ended_at_ms.unwrap_or_else(unix_ms);
-    let elapsed_ms = row.started_at_ms.map_or(0, |started_ms| until_ms.saturating_sub(started_ms));
-    let is_queued = row.started_at_ms.is_none() && row.ended_at_ms.is_none();
-    let queued_ms = is_queued.then(|| until_ms.saturating_sub(row.submitted_at_ms));
-    Run {
-        run: row.run.0,
-        app: AppOfRun { hash: row.spec.app.to_string(), name: row.app_name },
-        function: row.spec.function,
-        arguments: row.spec.arguments,
-        state: state.word().to_owned(),
-        waiting_for,
-        submitted_at: written(row.submitted_at_ms),
-        started_at: row.started_at_ms.map(written),
-        ended_at: row.ended_at_ms.map(written),
-        elapsed_s: elapsed_ms as f64 / 1e3,
-        queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
-        inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
-        held_up_by: None,
-        figures,
-    }
+    let mut known = Known::find(api, run).await?;
+    let Some(chronicle) = api.driver.chronicles.get(run) else { return Ok(known.shown()) };
+    let names = names_of(api, known.row()).await?;
+    locked(&chronicle).complete(&mut known.figures);
+    let held_up_by = hold_up(&chronicle, known.course(), &names).map(Into::into);
+    Ok(Run { held_up_by, ..known.shown() })
 }

@@ -61,11 +61,11 @@ fn workers_without_processors_are_starved() {
     let mut starved = run(part(40, 4.0, 3.8, 0.1, 0.1));
     starved.work_s *= 0.19;
     is(&starved, HoldUpKind::Starved, &["busy elsewhere for 81 %", "these got 19 % of a core each."]);
-    let host = |name: &str, work_s, computed_s| HostOfRun {
+    let host = |name: &str, work_s, computed_s| HostFigures {
         name: name.to_owned(),
         work_s,
         computed_s,
-        ..HostOfRun::default()
+        ..HostFigures::default()
     };
     // Of a moment nothing is said.
     let hosts = [host("ada", 9.0, 10.0), host("bob", 1.0, 10.0), host("cyd", 0.0, 1.0)];

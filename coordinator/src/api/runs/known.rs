@@ -1,0 +1,96 @@
+//! A run, from what is saved of it and what the driver knows of it beside that.
+
+use sateen_api::{AppOfRun, Run};
+use sateen_protocol::{RunId, RunState};
+
+use super::row;
+use crate::api::{Api, Problem};
+use crate::chronicle::Course;
+use crate::clock::{unix_ms, written};
+use crate::driver::{Live, Request};
+use crate::figures::Figures;
+use crate::store::sql::RunRow;
+
+/// A run.
+#[derive(Debug)]
+pub struct Known {
+    /// As it is saved, but for what is here.
+    row: RunRow,
+    state: RunState,
+    waiting_for: Option<String>,
+    /// When this was known, in milliseconds since 1970.
+    at_ms: u64,
+    /// How it goes, or went.
+    pub figures: Figures,
+}
+
+impl Known {
+    /// What is saved, and what the driver knows.
+    pub fn of(mut row: RunRow, live: Option<Live>) -> Self {
+        let (state, waiting_for, figures) = match (live, row.figures.take()) {
+            (Some(live), _) if !row.state.is_over() => (live.state, live.waiting_for, live.figures),
+            (_, Some(figures)) => (row.state, None, figures),
+            // Hosts have not said what they counted last.
+            (live, None) => (row.state, None, live.map(|live| live.figures).unwrap_or_default()),
+        };
+        Self { row, state, waiting_for, at_ms: unix_ms(), figures }
+    }
+
+    /// A run that there is.
+    pub async fn find(api: &Api, run: RunId) -> Result<Self, Problem> {
+        loop {
+            // First the driver, then the store: what ends in between is found over.
+            let live = api.driver.ask(|reply| Request::Run(run, reply)).await?;
+            let row = row(api, run).await?;
+            // A second time it cannot be.
+            if !is_between(&row, live.as_ref()) {
+                return Ok(Self::of(row, live));
+            }
+        }
+    }
+
+    /// As it is saved; its figures are elsewhere.
+    pub fn row(&self) -> &RunRow {
+        &self.row
+    }
+
+    /// Whether it is over, as it is shown.
+    pub fn is_over(&self) -> bool {
+        self.state.is_over()
+    }
+
+    /// How it goes.
+    pub fn course(&self) -> Course<'_> {
+        Course { is_over: self.is_over(), waiting_for: self.waiting_for.as_deref(), figures: &self.figures }
+    }
+
+    /// As it is shown, but for what holds it up.
+    pub fn shown(self) -> Run {
+        let Self { row, state, waiting_for, at_ms, figures } = self;
+        let until_ms = row.ended_at_ms.unwrap_or(at_ms);
+        let elapsed_ms = row.started_at_ms.map_or(0, |started_ms| until_ms.saturating_sub(started_ms));
+        let is_queued = row.started_at_ms.is_none() && row.ended_at_ms.is_none();
+        let queued_ms = is_queued.then(|| until_ms.saturating_sub(row.submitted_at_ms));
+        Run {
+            run: row.run.0,
+            app: AppOfRun { hash: row.spec.app.to_string(), name: row.app_name },
+            function: row.spec.function,
+            arguments: row.spec.arguments,
+            state: state.word().to_owned(),
+            waiting_for,
+            submitted_at: written(row.submitted_at_ms),
+            started_at: row.started_at_ms.map(written),
+            ended_at: row.ended_at_ms.map(written),
+            elapsed_s: elapsed_ms as f64 / 1e3,
+            queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
+            inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
+            held_up_by: None,
+            figures: figures.into(),
+        }
+    }
+}
+
+/// Whether the end of a run was saved after the driver was asked: how it ended is the driver's to say, or is saved by now.
+pub fn is_between(row: &RunRow, live: Option<&Live>) -> bool {
+    row.state.is_over() && row.figures.is_none() && live.is_some_and(|live| !live.is_over)
+}

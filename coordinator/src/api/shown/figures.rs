@@ -1,0 +1,177 @@
+//! Figures of runs.
+
+use super::alike;
+use crate::figures::{
+    Counted, Figures, HostFigures, JobCounts, Progress, RunFailure, Steals, TableSize, Times,
+};
+
+alike!(Counted => sateen_api::Counted: SoFar, Final, Partial);
+
+impl From<Figures> for sateen_api::Figures {
+    fn from(figures: Figures) -> Self {
+        let Figures {
+            counted,
+            hosts,
+            threads,
+            jobs,
+            steals: Steals { requests },
+            times,
+            progress,
+            error,
+            root_host,
+            root_losses,
+            table: TableSize { entries, bytes },
+            by_host,
+        } = figures;
+        let Times { work_s, computed_s, answer_work_s, lost_work_s, redone_work_s, saved_work_s, span_s } =
+            times;
+        Self {
+            counted: counted.into(),
+            hosts,
+            threads,
+            jobs: jobs.into(),
+            steals: sateen_api::Steals { requests },
+            work_s,
+            computed_s,
+            answer_work_s,
+            lost_work_s,
+            redone_work_s,
+            saved_work_s,
+            span_s,
+            progress: progress.map(|Progress { done, total }| sateen_api::Progress { done, total }),
+            error: error.map(Into::into),
+            root_host: root_host.map(|host| host.to_string()),
+            root_losses,
+            table: sateen_api::TableSize { entries, bytes },
+            by_host: by_host.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<JobCounts> for sateen_api::JobCounts {
+    fn from(JobCounts { of_hosts, redone }: JobCounts) -> Self {
+        Self { redone, ..of_hosts.into() }
+    }
+}
+
+impl From<RunFailure> for sateen_api::RunFailure {
+    fn from(RunFailure { kind, message, job, backtrace }: RunFailure) -> Self {
+        Self { kind: kind.word().to_owned(), message, job, backtrace }
+    }
+}
+
+impl From<HostFigures> for sateen_api::HostOfRun {
+    fn from(figures: HostFigures) -> Self {
+        let HostFigures {
+            host,
+            name,
+            site,
+            is_there,
+            jobs,
+            work_s,
+            computed_s,
+            redone_work_s,
+            updates,
+            shared_bytes,
+            busy,
+            workers,
+        } = figures;
+        Self {
+            host: host.to_string(),
+            name,
+            site,
+            there: is_there,
+            jobs: jobs.into(),
+            work_s,
+            computed_s,
+            redone_work_s,
+            updates,
+            shared_bytes,
+            busy,
+            workers,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sateen_protocol::{HostId, Jobs};
+
+    use super::*;
+    use crate::figures::FailureKind;
+
+    #[test]
+    fn figures_are_shown_in_this_order_and_in_words() {
+        let of_hosts = Jobs {
+            spawned: 1,
+            exposed: 2,
+            executed: 3,
+            stolen_local: 4,
+            stolen: 5,
+            stolen_wide: 6,
+            reused: 10,
+            lost: 7,
+            given_back: 8,
+            adopted: 11,
+            recorded: 12,
+            aborted: 13,
+        };
+        let host = HostFigures {
+            name: "one".to_owned(),
+            site: "here".to_owned(),
+            is_there: true,
+            jobs: of_hosts.into(),
+            work_s: 0.5,
+            computed_s: 1.5,
+            redone_work_s: 2.5,
+            updates: 1,
+            shared_bytes: 2,
+            busy: 3,
+            workers: 4,
+            ..HostFigures::of(HostId(0xab))
+        };
+        let message = "no".to_owned();
+        let failure = RunFailure { kind: FailureKind::Input, message, job: None, backtrace: Vec::new() };
+        let times = Times {
+            work_s: 1.0,
+            computed_s: 2.0,
+            answer_work_s: None,
+            lost_work_s: Some(3.0),
+            redone_work_s: 4.0,
+            saved_work_s: 5.0,
+            span_s: Some(6.0),
+        };
+        let figures = Figures {
+            counted: Counted::Partial,
+            hosts: 1,
+            threads: 2,
+            jobs: JobCounts { of_hosts, redone: 9 },
+            steals: Steals { requests: 3 },
+            times,
+            progress: Some(Progress { done: 4, total: 5 }),
+            error: Some(failure),
+            root_host: Some(HostId(0xcd)),
+            root_losses: 6,
+            table: TableSize { entries: 7, bytes: 8 },
+            by_host: vec![host],
+        };
+        let jobs = |redone| {
+            format!(
+                r#"{{"spawned":1,"exposed":2,"executed":3,"stolen_local":4,"stolen":5,"stolen_wide":6,"lost":7,"given_back":8,"redone":{redone},"reused":10,"adopted":11,"recorded":12,"aborted":13}}"#
+            )
+        };
+        let expected = [
+            r#"{"counted":"partial","hosts":1,"threads":2,"jobs":"#,
+            &jobs(9),
+            r#","steals":{"requests":3},"work_s":1.0,"computed_s":2.0,"answer_work_s":null,"lost_work_s":3.0,"#,
+            r#""redone_work_s":4.0,"saved_work_s":5.0,"span_s":6.0,"progress":{"done":4,"total":5},"#,
+            r#""error":{"kind":"input","message":"no","job":null,"backtrace":[]},"root_host":"hcd","#,
+            r#""root_losses":6,"table":{"entries":7,"bytes":8},"#,
+            r#""by_host":[{"host":"hab","name":"one","site":"here","there":true,"jobs":"#,
+            &jobs(0),
+            r#","work_s":0.5,"computed_s":1.5,"redone_work_s":2.5,"updates":1,"shared_bytes":2,"busy":3,"workers":4}]}"#,
+        ];
+        let shown = serde_json::to_string(&sateen_api::Figures::from(figures)).expect("it encodes");
+        assert_eq!(shown, expected.concat());
+    }
+}

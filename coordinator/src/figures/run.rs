@@ -1,0 +1,251 @@
+//! The figures of a run. The API shows them, the store saves them.
+//!
+//! They are saved as these types are written in JSON, which `store/pinned.txt` pins: a field that is added needs a
+//! default, for folders that lack it. Where one of these types has the fields of a type of the API, that is so today and
+//! may change on either side.
+
+use sateen_protocol::HostId;
+use sateen_protocol::coordinator::LONG_GONE;
+use serde::{Deserialize, Serialize};
+
+use super::JobCounts;
+use crate::saved_id;
+
+/// The figures of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    /// Whether they are complete.
+    #[serde(default = "Counted::before")]
+    pub counted: Counted,
+    /// Hosts that have computed part of it.
+    pub hosts: u64,
+    /// The workers of these.
+    pub threads: u32,
+    /// What became of its jobs.
+    pub jobs: JobCounts,
+    /// Steals between hosts.
+    pub steals: Steals,
+    /// What it took.
+    #[serde(flatten)]
+    pub times: Times,
+    /// What the root job reports, if it does.
+    pub progress: Option<Progress>,
+    /// Why there is no result.
+    pub error: Option<RunFailure>,
+    /// The host that has the root job, or had it at the end.
+    #[serde(with = "saved_id::option")]
+    pub root_host: Option<HostId>,
+    /// How often the root job was lost with its host.
+    pub root_losses: u32,
+    /// Its result table.
+    pub table: TableSize,
+    /// Each host that took part.
+    pub by_host: Vec<HostFigures>,
+}
+
+/// What a run took, in seconds of processor time if nothing else is said.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Times {
+    /// All that its guests took.
+    pub work_s: f64,
+    /// How long all workers together computed, in seconds of the clock.
+    pub computed_s: f64,
+    /// The part of `work_s` behind the result; not known before the end, nor if results were used again and again.
+    pub answer_work_s: Option<f64>,
+    /// The part of `work_s` that nobody used; not known in the same cases.
+    pub lost_work_s: Option<f64>,
+    /// The part of `work_s` that had been done before.
+    pub redone_work_s: f64,
+    /// What results took that were found and not computed again.
+    pub saved_work_s: f64,
+    /// The longest chain of jobs, if `answer_work_s` is known.
+    pub span_s: Option<f64>,
+}
+
+/// Whether a run's numbers are complete.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    /// Hosts still count.
+    #[default]
+    SoFar,
+    /// All hosts that were there at its end have said what they counted last.
+    Final,
+    /// Some of them have not. What only newer versions know is read as this.
+    #[serde(other)]
+    Partial,
+}
+
+impl Counted {
+    /// Of runs that ended when last counts were not collected yet.
+    fn before() -> Self {
+        Self::Partial
+    }
+}
+
+/// Steals between hosts.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Steals {
+    /// Requests for jobs.
+    pub requests: u64,
+}
+
+/// What the root job reports.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Progress {
+    /// How much is done.
+    pub done: u64,
+    /// Of how much; 0 if that is not known.
+    pub total: u64,
+}
+
+/// What a result table takes.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct TableSize {
+    /// Its entries.
+    pub entries: usize,
+    /// Their bytes.
+    pub bytes: usize,
+}
+
+/// Why a run has no result.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunFailure {
+    /// What failed.
+    pub kind: FailureKind,
+    /// In a sentence.
+    pub message: String,
+    /// The job that failed, by its name.
+    pub job: Option<String>,
+    /// The guest's stack, innermost frame first.
+    #[serde(default)]
+    pub backtrace: Vec<String>,
+}
+
+/// What failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// A job panicked or trapped.
+    Job,
+    /// The app returned an error.
+    App,
+    /// The app refused its arguments or inputs.
+    Input,
+    /// A limit was exceeded.
+    Limit,
+    /// No host could run it.
+    Unable,
+    /// What only newer versions know.
+    #[serde(other)]
+    Other,
+}
+
+impl FailureKind {
+    /// As it is shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Job => "job",
+            Self::App => "app",
+            Self::Input => "input",
+            Self::Limit => "limit",
+            Self::Unable => "unable",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What a host did of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostFigures {
+    /// Who; those that went first, and are added up, are [`LONG_GONE`].
+    #[serde(with = "saved_id")]
+    pub host: HostId,
+    /// Its name; empty if it is not known any more.
+    pub name: String,
+    /// Its site.
+    pub site: String,
+    /// Whether it is still there.
+    #[serde(rename = "there")]
+    pub is_there: bool,
+    /// What became of jobs there.
+    pub jobs: JobCounts,
+    /// Processor time in guests, in seconds.
+    pub work_s: f64,
+    /// How long its workers together computed, in seconds of the clock.
+    pub computed_s: f64,
+    /// The part of `work_s` that had been done before.
+    pub redone_work_s: f64,
+    /// Updates of shared objects that its jobs made.
+    pub updates: u64,
+    /// What its replicas of shared objects take, in bytes.
+    pub shared_bytes: u64,
+    /// Workers that compute now.
+    pub busy: u32,
+    /// Workers.
+    pub workers: u32,
+}
+
+impl HostFigures {
+    /// Of a host that has done nothing.
+    pub fn of(host: HostId) -> Self {
+        Self {
+            host,
+            name: String::new(),
+            site: String::new(),
+            is_there: false,
+            jobs: JobCounts::default(),
+            work_s: 0.0,
+            computed_s: 0.0,
+            redone_work_s: 0.0,
+            updates: 0,
+            shared_bytes: 0,
+            busy: 0,
+            workers: 0,
+        }
+    }
+}
+
+impl Default for HostFigures {
+    fn default() -> Self {
+        Self::of(LONG_GONE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn figures_that_nobody_counted_to_the_end_are_partial() {
+        let counted =
+            |value: Value| serde_json::from_value::<Figures>(value).map(|figures| figures.counted).ok();
+        assert_eq!(counted(json!({})), Some(Counted::Partial));
+        assert_eq!(counted(json!({"counted": "final"})), Some(Counted::Final));
+        assert_eq!(counted(json!({"counted": "only newer versions know"})), Some(Counted::Partial));
+    }
+
+    #[test]
+    fn figures_of_other_versions_are_read() {
+        let older = json!({"work_s": 2.5, "jobs": {"executed": 7}, "by_host": [{"host": "h1"}]});
+        let figures: Figures = serde_json::from_value(older).expect("they are figures");
+        assert_eq!((figures.times.work_s, figures.jobs.of_hosts.executed), (2.5, 7));
+        assert_eq!(figures.by_host.iter().map(|row| row.host).collect::<Vec<_>>(), [HostId(1)]);
+        let newer = json!({"error": {"kind": "mood", "message": "no", "job": null, "when": 7}, "mood": 1});
+        let figures: Figures = serde_json::from_value(newer).expect("they are figures");
+        assert_eq!(figures.error.map(|error| error.kind), Some(FailureKind::Other));
+    }
+
+    #[test]
+    fn kinds_of_failures_are_saved_in_the_words_that_are_shown() {
+        use FailureKind::{App, Input, Job, Limit, Unable};
+        for kind in [Job, App, Input, Limit, Unable] {
+            assert_eq!(json!(kind), kind.word());
+        }
+    }
+}
