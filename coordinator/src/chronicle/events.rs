@@ -78,17 +78,17 @@ pub struct Idle {
     pub text: String,
 }
 
-/// Half for what happens to single jobs, of which there may be many, half for all else.
+/// Half of the room is for events of single jobs, of which there may be many, half for all others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Events {
     last: u64,
-    /// How often anything was new.
+    /// Number of changes.
     changes: u64,
     of_jobs: VecDeque<OfJobs>,
     others: VecDeque<Event>,
 }
 
-/// The same at one host within a moment; the event is the first one's.
+/// Events of one kind at one host within a moment; `event` is the first one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct OfJobs {
     event: Event,
@@ -111,7 +111,7 @@ impl OfJobs {
 }
 
 impl Events {
-    /// Takes an event down.
+    /// Adds an event.
     pub fn add(&mut self, t_ms: u32, kind: EventKind, host: Option<HostId>, text: String) {
         self.last += 1;
         self.changes += 1;
@@ -141,12 +141,12 @@ impl Events {
         }
     }
 
-    /// Another number whenever anything is new.
+    /// Changes whenever an event is added.
     pub fn version(&self) -> u64 {
         self.changes
     }
 
-    /// Those that are kept, in their order.
+    /// The events that are kept, in order.
     pub fn all(&self) -> Vec<Event> {
         let mut all: Vec<Event> =
             self.of_jobs.iter().map(OfJobs::shown).chain(self.others.iter().cloned()).collect();

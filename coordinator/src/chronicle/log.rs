@@ -44,7 +44,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// As they were saved.
+    /// Restores saved lines.
     pub fn restore(lines: Vec<Line>, last: u64) -> Self {
         let newest = lines.last().map_or(0, |line| line.number);
         Self {
@@ -54,7 +54,7 @@ impl Lines {
         }
     }
 
-    /// Takes lines down.
+    /// Adds lines.
     pub fn add(&mut self, host: HostId, lines: Vec<LogLine>) {
         for LogLine { job, function, text } in lines {
             self.last += 1;
@@ -67,12 +67,12 @@ impl Lines {
         }
     }
 
-    /// The number of the newest.
+    /// The number of the newest line.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// The number of the first that is kept.
+    /// The number of the first line that is kept.
     pub fn first(&self) -> u64 {
         self.lines.front().map_or(self.last + 1, |line| line.number)
     }
