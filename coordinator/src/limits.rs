@@ -198,7 +198,7 @@ pub const TREE_NODES_IN_JSON_MAX: usize = 10_000;
 pub const TREE_HOSTS_MAX: usize = 65_536;
 /// Maximum nodes of one run whose parents are not known yet; further ones never get a parent.
 pub const TREE_UNKNOWN_PARENTS_MAX: usize = 65_536;
-/// Maximum jobs without room that are remembered with the place where they count: such a job is not counted again when it
+/// Maximum jobs without room whose place of counting is remembered: one that begins again is not counted twice.
 pub const TREE_ROLLED_REMEMBERED_MAX: usize = 65_536;
 /// Maximum children of one job that are listed.
 pub const CHILDREN_SHOWN_MAX: usize = 100;
@@ -237,7 +237,7 @@ pub const WATCHERS_PER_PEER_MAX: usize = 100;
 pub const FEEDS_MAX: usize = 1024;
 /// Of these, topics first watched by pages of one peer.
 pub const FEEDS_PER_PEER_MAX: usize = 128;
-/// Maximum hosts of a tree for which pages are sent each new host at once; more are sent together, at this interval.
+/// Up to this size of a tree, pages are sent each new host at once; beyond, new hosts are sent together at an interval.
 pub const TREE_HOSTS_TOLD_AT_ONCE_MAX: usize = 1024;
 /// See [`TREE_HOSTS_TOLD_AT_ONCE_MAX`].
 pub const TREE_HOSTS_TOLD_EVERY: Duration = Duration::from_secs(10);

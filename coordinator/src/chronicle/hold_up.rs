@@ -42,16 +42,16 @@ const LONG_PARAMETERS_MIN: f64 = 0.5;
 /// Minimum share of the time of which nothing is known.
 const UNKNOWN_MIN: f64 = 0.5;
 
-/// What keeps a run from being faster.
+/// What slows a run down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldUp {
-    /// What kind of thing.
+    /// Its kind.
     pub kind: HoldUpKind,
-    /// In a sentence, with the figures behind it.
+    /// A sentence with the figures behind it.
     pub text: String,
 }
 
-/// Reasons that hold a run up.
+/// Kinds of causes that slow a run down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldUpKind {
     /// Its workers compute.
@@ -60,7 +60,7 @@ pub enum HoldUpKind {
     Waiting,
     /// The hosts' processors are busy with other programs.
     Starved,
-    /// Its hosts compute for other runs, too.
+    /// Its hosts also compute for other runs.
     Sharing,
     /// It repeats work that was lost in crashes.
     Recovery,
@@ -72,10 +72,10 @@ pub enum HoldUpKind {
     Parallelism,
 }
 
-/// How a run goes, or went.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Course<'a> {
-    /// It is over.
+    /// The run is over.
     pub is_over: bool,
     /// Why nothing happens, if nothing does.
     pub waiting_for: Option<&'a str>,

@@ -9,29 +9,29 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{LOG_BYTES_MAX, LOG_LINES_MAX};
 use crate::saved_id;
 
-/// A line. It is saved by the places of its fields.
+/// A line. Saved as a sequence of its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// Counts from 1.
     pub number: u64,
-    /// Where it was written.
+    /// The host that wrote it.
     #[serde(with = "saved_id")]
     pub host: HostId,
     /// The name of the job that wrote it.
     pub job: String,
-    /// That job, if its host told.
+    /// That job, if its host reported it.
     #[serde(with = "saved_id::option")]
     pub tag: Option<JobTag>,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
 /// The lines after one of them.
 #[derive(Debug, Clone)]
 pub struct LinesAfter {
-    /// Those that are kept.
+    /// The lines that are kept.
     pub lines: Vec<Line>,
-    /// How many are not kept any more.
+    /// The number of lines that are no longer kept.
     pub dropped: u64,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `pace` the progress of
 //! the run, `hold_up` what slows it down; `events` and `log` its messages. `saved` is what the store
-//! gets of all that; `all` has the chronicles of all runs; `shown` is what others read of it, `record` what pages draw.
+//! keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
 
 mod all;
 mod events;

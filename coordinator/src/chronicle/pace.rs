@@ -11,14 +11,14 @@ const MARGIN: f64 = 1.25;
 /// Maximum ratio of a range's ends; a wider range is useless.
 const WIDEST: f64 = 4.0;
 
-/// How long a run may still take, in seconds.
+/// The remaining time of a run, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Remaining {
-    /// At least.
+    /// Its minimum.
     pub low_s: f64,
-    /// At the mean pace so far.
+    /// Its value at the mean pace so far.
     pub likely_s: f64,
-    /// At most.
+    /// Its maximum.
     pub high_s: f64,
 }
 

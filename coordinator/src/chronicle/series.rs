@@ -22,7 +22,7 @@ pub struct Sample {
     pub is_suspended: bool,
 }
 
-/// How a run went since the point before. All but the time is NaN if the coordinator was away then. It is saved by the places
+/// A run's progress since the point before. All but the time is NaN if the coordinator was away then. Saved as a sequence
 /// of its fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
@@ -32,9 +32,9 @@ pub struct Point {
     pub busy: f32,
     /// Workers.
     pub workers: f32,
-    /// Jobs run in a second.
+    /// Jobs executed per second.
     pub jobs_per_s: f32,
-    /// Jobs begun again in a second.
+    /// Jobs begun again per second.
     pub redone_per_s: f32,
 }
 

@@ -1,4 +1,4 @@
-//! What others read of a chronicle.
+//! The interface of chronicles for other modules.
 
 use std::collections::BTreeMap;
 
@@ -45,33 +45,33 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// It is its run's root.
+    /// It is the root of its run.
     pub fn is_root(&self) -> bool {
         self.kind == ROOT
     }
 }
 
-/// A job, and what is beside it.
+/// A job, with its parameters and children.
 #[derive(Debug, Clone)]
 pub struct ShownJob<'a> {
     /// The job.
     pub job: Shown,
     /// Its parameters, encoded; those of a root are its run's arguments.
     pub parameters: Result<&'a [u8], Missing>,
-    /// Some of the jobs below it that are kept, those that took longest.
+    /// Some of its children that are kept, those that took longest.
     pub children: Vec<Shown>,
-    /// How many jobs below it are not among them.
+    /// The number of its other children.
     pub children_left_out: u32,
 }
 
 /// How much of a tree is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Jobs that it keeps.
+    /// The number of jobs that are kept.
     pub kept: u64,
     /// Jobs that were begun in instances of their own.
     pub begun: u64,
-    /// What it does not keep, as far as is known.
+    /// The number of jobs that are not kept, as far as it is known.
     pub left_out: u64,
 }
 
@@ -82,7 +82,7 @@ pub struct TimelinePart {
     pub bucket_ms: u32,
     /// When the first one begins, in milliseconds since the run was submitted.
     pub from_ms: u32,
-    /// What each worker did.
+    /// Each worker's activity.
     pub rows: Vec<Row>,
 }
 
@@ -98,7 +98,7 @@ impl Chronicle {
         Extent { kept, begun, left_out: without_room.saturating_add(self.left_out) }
     }
 
-    /// The hosts of the tree, by their places in its table.
+    /// The hosts of the tree, in the order of its table.
     pub fn hosts(&self) -> &[TreeHost] {
         self.tree.hosts()
     }
@@ -140,7 +140,7 @@ impl Chronicle {
         self.tree.parameters(place)
     }
 
-    /// One job, and at most so many of those below it.
+    /// One job, with at most `limit` of its children.
     pub fn job(&self, tag: JobTag, children_max: usize) -> Option<ShownJob<'_>> {
         let place = self.tree.place(tag)?;
         let node = self.tree.get(place)?;
@@ -161,7 +161,7 @@ impl Chronicle {
         self.tree.depths()
     }
 
-    /// The critical path from the root down, as far as it is known, and at most so many jobs of it.
+    /// The critical path from the root down, as far as it is known and up to a maximum number of jobs.
     pub fn critical_path(&self, jobs_max: usize) -> Vec<Shown> {
         let path = self.tree.critical_path(jobs_max).into_iter();
         path.filter_map(|place| Some(self.shown_one(place, self.tree.get(place)?))).collect()

@@ -45,7 +45,7 @@ pub struct RunRow {
     pub ended_at_ms: Option<u64>,
     /// The peer that submitted it; older versions did not record that.
     pub submitter: Option<Peer>,
-    /// Its figures, once it is over.
+    /// Its final figures, once they are saved.
     pub figures: Option<Figures>,
 }
 
@@ -232,7 +232,7 @@ pub fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>> {
     Ok(connection.prepare(&sql)?.query_row([run.0 as i64], run_row).optional()?)
 }
 
-/// Runs that are not over: the submitter of each, and its size in bytes.
+/// Runs that are not over: the submitter of each, and the size of its specification in bytes.
 pub fn unfinished(connection: &Connection) -> Result<Vec<(Option<Peer>, u64)>> {
     let states = states(|state| !state.is_over());
     let sql = format!("SELECT length(spec), submitted_from FROM runs WHERE state IN ({states})");
