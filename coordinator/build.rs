@@ -1,4 +1,4 @@
-//! Takes the built pages, if they were built, into the program: every file as it is and compressed.
+//! Embeds the pages, if they were built, in the program: every file, both raw and compressed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 fn main() -> Result<(), Error> {
-    // As cargo says now: the variable of the time when this was compiled may name another copy of the repo.
+    // As cargo sets it now: the value compiled into this script may name another copy of the repo.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
     let ui = Path::new(&package).join("../web-ui");
     let built = ui.join("dist");
@@ -19,7 +19,7 @@ fn main() -> Result<(), Error> {
         println!("cargo::rerun-if-changed={}", built.display());
         collect(&built, &built, &mut files)?;
     } else if ui.is_dir() {
-        // They may come.
+        // The pages may be built later.
         println!("cargo::rerun-if-changed={}", ui.display());
     } else {
         println!("cargo::rerun-if-changed=build.rs");
@@ -31,7 +31,7 @@ fn main() -> Result<(), Error> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(&fs::read(file)?)?;
         fs::write(&compressed, encoder.finish()?)?;
-        // A string takes all that is written to it.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             source,
             "    Asset {{ path: {path:?}, bytes: include_bytes!({file:?}), gzip: include_bytes!({compressed:?}) }},"
@@ -49,7 +49,7 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, PathBuf>) ->
             collect(root, &path, files)?;
         } else if let Ok(relative) = path.strip_prefix(root) {
             let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
-            // Source maps and what begins with a dot are for developers.
+            // Source maps and dot files are for developers.
             if !parts.iter().any(|part| part.starts_with('.'))
                 && path.extension().is_none_or(|end| end != "map")
             {

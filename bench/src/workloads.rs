@@ -132,7 +132,7 @@ static WORKLOADS: [Workload; 13] = [
     Workload { name: "raytracer", arguments: "3", inputs: &[] },
 ];
 
-/// What the plain version of the app `name` gives natively, with the inputs of its workload.
+/// The native result of the plain version of the app `name`, with the inputs of its workload.
 pub fn native(name: &str, arguments: &str) -> Result<String> {
     for (input, bytes) in WORKLOADS.iter().filter(|workload| workload.name == name).flat_map(|it| it.inputs) {
         sateen::testing::set_input(input, *bytes);
@@ -157,7 +157,7 @@ pub fn native(name: &str, arguments: &str) -> Result<String> {
     }
 }
 
-/// What tells outputs apart that are bytes.
+/// A text that identifies an output of bytes.
 pub fn fingerprint(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The time, for the machine and for people.
+//! The time: of the state machine, and of the calendar.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use rustix::time::{ClockId, clock_gettime};
 use sateen_protocol::Time;
 
 thread_local! {
-    /// In a simulation: what this thread takes for the time.
+    /// In a simulation: this thread's time.
     static SIMULATED: RefCell<Option<Simulation>> = const { RefCell::new(None) };
 }
 
-/// The time of a simulation, in nanoseconds since 1970, for all threads that follow it.
+/// The time of a simulation, in nanoseconds since 1970, for all threads that share it.
 #[derive(Debug, Clone, Default)]
 pub struct Simulation(Arc<AtomicU64>);
 
 impl Simulation {
-    /// It is this time now.
+    /// Sets the time.
     pub fn stand_at(&self, unix_ns: u64) {
         self.0.store(unix_ns, Relaxed);
     }
 
-    /// All clocks that this thread reads follow it from now on.
+    /// All clocks that this thread reads use this time from now on.
     pub fn follow(&self) {
         SIMULATED.set(Some(self.clone()));
     }
@@ -33,7 +33,7 @@ impl Simulation {
     }
 }
 
-/// The machine's time: nanoseconds since this was made, those of a suspended computer included.
+/// The state machine's time: nanoseconds since this clock was created, including those of a suspended computer.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     start_ns: u64,
@@ -41,22 +41,22 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that begins now.
+    /// A clock that starts now.
     pub fn start() -> Self {
         Self { start_ns: boot_ns(), stands_at: None }
     }
 
-    /// A clock that has stopped. In measurements with it no host is given up as silent, however long they take.
+    /// A clock that stands still. Measurements with it give no host up as silent, however long they take.
     pub fn standing() -> Self {
         Self { stands_at: Some(Time(1)), ..Self::start() }
     }
 
-    /// The machine's time.
+    /// The state machine's time.
     pub fn now(&self) -> Time {
         self.stands_at.unwrap_or_else(|| Time(boot_ns().saturating_sub(self.start_ns)))
     }
 
-    /// The calendar's time of a moment of the machine's, in milliseconds since 1970.
+    /// The calendar time of a moment of the state machine's, in milliseconds since 1970.
     pub fn unix_ms(&self, moment: Time) -> u64 {
         unix_ms().saturating_sub(self.now().since(moment).as_millis() as u64)
     }
@@ -80,7 +80,7 @@ impl Since {
         Self { passed_ms: self.passed_ms.max(ms), ..self }
     }
 
-    /// How long ago it is, in milliseconds.
+    /// The time since then, in milliseconds.
     pub fn ms(&self) -> u64 {
         self.passed_ms.saturating_add(boot_ns().saturating_sub(self.made_ns) / 1_000_000)
     }
@@ -116,7 +116,7 @@ fn boot_ns() -> u64 {
     if let Some(simulated_ns) = Simulation::now_ns() {
         return simulated_ns;
     }
-    // Elsewhere than on Linux the monotonic clock goes on in suspension by itself.
+    // Except on Linux, the monotonic clock continues during suspension by itself.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const CLOCK: ClockId = ClockId::Boottime;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_goes_on_when_the_calendar_is_set_back() {
+    fn time_continues_when_the_calendar_is_set_back() {
         let simulation = Simulation::default();
         simulation.stand_at(5_000_000_000);
         simulation.follow();

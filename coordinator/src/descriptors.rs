@@ -1,10 +1,10 @@
-//! How many websockets of hosts the system allows: each is an open file.
+//! How many websockets of hosts the system allows: each takes a file descriptor.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::limits::{DESCRIPTORS_KEPT, LINKS_MAX};
 
-/// Raises the limit of open files as far as the system lets a process, and returns how many links fit in.
+/// Raises the limit of open files as far as the system allows, and returns the number of links that fit.
 pub fn raise() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -23,10 +23,10 @@ pub fn raise() -> usize {
     links_max
 }
 
-/// Links with so many open files; no number is no limit.
+/// The number of links with this limit of open files; `None` is no limit.
 fn links_max(open_files: Option<u64>) -> usize {
     let open_files = open_files.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
-    // A service with a tiny limit still takes some hosts.
+    // A service with a tiny limit still accepts some hosts.
     open_files.saturating_sub(DESCRIPTORS_KEPT).max(open_files / 2).clamp(1, LINKS_MAX)
 }
 

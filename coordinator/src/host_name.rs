@@ -1,6 +1,6 @@
-//! What hosts call themselves.
+//! Hosts' names.
 
-/// What a host calls itself.
+/// A host's name for itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostName {
     /// Its name.

@@ -1,10 +1,10 @@
 //! The service where hosts meet, around the state machine [`sateen_protocol::coordinator::Coordinator`].
 //!
-//! [`run`] serves until it is told to stop. One task, the driver, owns the machine; each host's
+//! [`run`] serves until shutdown. One task, the driver, owns the machine; each host's
 //! websocket has a task that reads and one that sends; the HTTP API asks the driver, or reads the
 //! store. A data folder keeps apps, inputs, runs and their results; a process that is killed at any
-//! moment loses nothing that it has acknowledged. How runs stand, their trees
-//! and logs are saved behind all that: they lose the last moment.
+//! moment loses nothing that it has acknowledged. Standings of runs, their trees
+//! and logs are saved less strictly: of these, the last moment may be lost.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -53,23 +53,23 @@ pub use driver::simulated;
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
 pub use store::StoreError;
 
-/// How a coordinator is set up.
+/// The configuration of a coordinator.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Its data folder.
     pub data_dir: PathBuf,
-    /// Anybody who can reach it may use it: on a network where that is wanted. Without, it serves
-    /// loopback addresses only.
+    /// Allow addresses that other machines can reach: anyone who can reach the coordinator can use it. Otherwise only
+    /// loopback addresses are allowed.
     pub trusted_network: bool,
-    /// By which names it may be asked, beside localhost and addresses.
+    /// Names under which it accepts requests, in addition to localhost and addresses.
     pub public_names: Vec<PublicName>,
-    /// What modules and inputs may take on the disk, in bytes; one address may have an eighth of it.
+    /// Maximum disk space for modules and inputs, in bytes; one address may use an eighth of it.
     pub blobs_bytes_max: u64,
     /// Maximum finished runs whose trees, timelines and logs are kept.
     pub trees_kept: usize,
-    /// What the results of runs that are over may take on the disk, in bytes; those of one address an eighth of it.
+    /// Maximum disk space for results of finished runs, in bytes; one address may use an eighth of it.
     pub results_bytes_max: u64,
-    /// A folder whose database is lost becomes that of a new grid.
+    /// A folder whose database is lost becomes the folder of a new grid.
     pub new_grid: bool,
 }
 
@@ -79,7 +79,7 @@ pub enum Error {
     /// Something with its data folder.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The address is open to others.
+    /// Other machines can reach the address.
     #[error(
         "{0} can be reached from other machines, and everybody there could use the grid; listen on 127.0.0.1, \
          or say --trusted-network if that is wanted"
@@ -99,10 +99,10 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// Whether the address may be listened on.
+/// Checks whether the address may be listened on.
 ///
 /// # Errors
-/// When others could reach it and that is not wanted.
+/// When other machines could reach it and that is not allowed.
 pub fn check_address(address: SocketAddr, trusted_network: bool) -> Result<(), Error> {
     if address.ip().is_loopback() || trusted_network { Ok(()) } else { Err(Error::NotLoopback(address)) }
 }
@@ -131,7 +131,7 @@ pub fn prepare(config: Config) -> Result<Prepared, Error> {
     Ok(Prepared { config, store, restored })
 }
 
-/// Where all is done that is not sockets.
+/// The runtime for everything except sockets.
 struct Work(Option<Runtime>);
 
 impl Work {
@@ -148,19 +148,19 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        // A runtime may not be waited for within another.
+        // Waiting for a runtime within another one is not possible.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Serves until `shutdown` is done, then closes all links with a reason and the store. Sockets are served by
-/// the runtime that it is called in, which ought to have few threads; all else has a runtime of its own, so that
-/// whatever a request takes, hosts' frames pass.
+/// Serves until `shutdown` is done, then closes all links with a reason, and the store. The calling
+/// runtime serves the sockets, and should have few threads; all else has a runtime of its own, so that
+/// no request delays hosts' frames.
 ///
 /// # Errors
-/// When the address is open to others, or a part breaks down.
+/// When other machines can reach the address, or a part breaks down.
 pub async fn run(
     prepared: Prepared,
     listener: TcpListener,
@@ -240,7 +240,7 @@ pub async fn run(
         tracing::error!(%error, "the driver broke down at the end");
         Err(StoreError::Stopped)
     });
-    // Links send what waits and say goodbye, requests come to their ends; not for ever.
+    // Links send what is queued and say goodbye, and requests finish; within a time limit.
     let _ = timeout(STOP_MAX, async {
         let _ = (&mut serve).await;
         while links.count() > 0 {
@@ -254,7 +254,7 @@ pub async fn run(
     Ok(())
 }
 
-/// What is shared, also after a panic of somebody who had it.
+/// Locks a mutex, also after a panic of a thread that held it.
 fn locked<T>(shared: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

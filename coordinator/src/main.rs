@@ -16,9 +16,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use flags::Flags;
 
-/// Wrong usage.
+/// Exit code for wrong usage.
 const USAGE: u8 = 2;
-/// The grid cannot.
+/// Exit code when the service cannot run.
 const UNABLE: u8 = 4;
 
 fn main() -> ExitCode {
@@ -81,7 +81,7 @@ fn serve(flags: Flags) -> Result<()> {
             let why = explained(&error);
             anyhow!("{} cannot be listened on: {why}; name another address with --listen", flags.listen)
         })?;
-        // Whoever started this with port 0 learns here where it is.
+        // Callers that used port 0 learn the address here.
         writeln!(std::io::stdout(), "sateen-coordinator listens on http://{}", listener.local_addr()?)?;
         let shutdown = async move {
             tokio::select! {
@@ -93,7 +93,7 @@ fn serve(flags: Flags) -> Result<()> {
     })
 }
 
-/// A frame that is passed on by the thread that read it comes there sooner than one that wakes another thread:
+/// A frame that is passed on by the thread that read it arrives sooner than one that wakes another thread:
 /// steals that are relayed take 1.5 times as long as direct ones on one thread, 2.2 times on two. One thread
 /// passes on some 100,000 frames a second.
 fn socket_threads() -> usize {

@@ -1,15 +1,15 @@
-//! Whom a budget or a name belongs to, as long as there are no tokens.
+//! The owner of a budget or a name, as long as there are no tokens.
 
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where a connection comes from: an IPv4 address, or the 64 bits of an IPv6 address that its network gave out. The
-/// rest of those a machine chooses by itself, and anew each day.
+/// The origin of a connection: an IPv4 address, or the 64 bits of an IPv6 address that its network assigned. A machine
+/// chooses the other bits itself, and changes them daily.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Peer(IpAddr);
 
 impl Peer {
-    /// To which an address belongs.
+    /// The peer to which an address belongs.
     pub fn of(address: IpAddr) -> Self {
         const NETWORK: u128 = !(u64::MAX as u128);
         match address.to_canonical() {
@@ -19,12 +19,12 @@ impl Peer {
         }
     }
 
-    /// As it is written.
+    /// As text.
     pub fn parse(text: &str) -> Option<Self> {
         text.trim_end_matches("/64").parse().ok().map(Self::of)
     }
 
-    /// On this machine.
+    /// This machine.
     pub fn is_loopback(self) -> bool {
         self.0.is_loopback()
     }

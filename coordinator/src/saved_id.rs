@@ -1,4 +1,4 @@
-//! Ids in what is saved, which has them in the words that people see.
+//! Saves ids as the text that people see.
 
 use std::fmt::Display;
 
@@ -6,9 +6,9 @@ use sateen_protocol::{HostId, JobTag};
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
 
-/// An id that is saved in words.
+/// An id that is saved as text.
 pub trait SavedId: Display + Sized {
-    /// Reads what `Display` writes.
+    /// Parses the output of `Display`.
     fn read(text: &str) -> Option<Self>;
 }
 
@@ -38,7 +38,7 @@ fn read<I: SavedId, E: Error>(text: &str) -> Result<I, E> {
     I::read(text).ok_or_else(|| E::custom(format!("`{}` is not an id", text.escape_debug())))
 }
 
-/// The same for an id that may not be known.
+/// The same for an optional id.
 pub mod option {
     use super::{Deserialize, Deserializer, SavedId, Serialize, Serializer, read};
 

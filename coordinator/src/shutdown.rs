@@ -1,8 +1,8 @@
-//! The end of the service.
+//! Stopping the service.
 
 use tokio::sync::watch;
 
-/// Waits until the service is to stop, or nobody is left to say so.
+/// Waits until the service is to stop, or nothing is left that could stop it.
 pub async fn stopped(shutdown: &mut watch::Receiver<bool>) {
     let _ = shutdown.wait_for(|stop| *stop).await;
 }

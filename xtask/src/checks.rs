@@ -7,7 +7,7 @@ use crate::setup::{cargo_tool, wasm_target};
 use crate::shell::{cargo, run};
 use crate::{docs, figures, prose, shape};
 
-/// The SDK and an app, checked as wasm.
+/// The SDK and an app that uses all of it, checked as wasm.
 const WASM_PACKAGES: [&str; 4] = ["--package", "sateen", "--package", "fib"];
 
 /// Formatting, lints for both targets, documentation, pages, the protocol's purity, licences and advisories.

@@ -22,7 +22,7 @@ use crate::server::{Connection, Kind};
 use crate::store::StoreError;
 use crate::store::sql::{self, AppRow, Owner, Published, Publisher, Unpublished};
 
-/// Fewer digits of a hash are too easily another's.
+/// Minimum digits of a hash: a shorter prefix could easily match another app.
 const PREFIX_DIGITS_MIN: usize = 6;
 /// Digits of a whole hash.
 const DIGITS: usize = 64;
@@ -69,7 +69,7 @@ pub async fn publish(
     let is_new = match published.map_err(|error| Problem::unsaved(&error))? {
         Published::New => true,
         Published::Known => false,
-        // Another was faster.
+        // A concurrent request was faster.
         Published::NameTaken(owner) => return Err(taken(&row.name, &owner)),
         Published::Lookalike(other) => {
             return Err(Problem::conflict(format!(
@@ -86,7 +86,7 @@ pub async fn publish(
     Ok((status, Json(row.into())))
 }
 
-/// Gives a name up, for its owner.
+/// Releases a name; only its owner may.
 pub async fn unpublish(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -123,7 +123,7 @@ pub async fn show(State(api): State<Api>, Path(app): Path<String>) -> Result<Jso
     Ok(Json(find(&api, &app).await?.into()))
 }
 
-/// The app that people mean by a hash, the beginning of one, or a name, in this order: no name can stand for another
+/// Looks an app up by hash, prefix of a hash, or name, in this order: no name can stand for another
 /// app's hash.
 pub async fn find(api: &Api, app: &str) -> Result<AppRow, Problem> {
     let named = app.to_owned();
@@ -133,7 +133,7 @@ pub async fn find(api: &Api, app: &str) -> Result<AppRow, Problem> {
             if looks_like_hash(&named) {
                 found = sql::apps_beginning(connection, &named.to_ascii_lowercase())?;
             }
-            // A whole hash means nothing else. Older versions took names that look like the beginning of one.
+            // A whole hash can mean nothing else. Older versions accepted names that look like a prefix of one.
             if found.is_empty() && named.len() != DIGITS {
                 found.extend(sql::app_named(connection, &named)?);
             }
@@ -200,7 +200,7 @@ fn full(of_peer: bool) -> Problem {
     Problem::new(StatusCode::INSUFFICIENT_STORAGE, detail)
 }
 
-/// From where a name can be used.
+/// The address from which a name can be used.
 fn address(owner: &Owner) -> &str {
     let unknown = "the coordinator's own machine, as nothing is known of who published it";
     owner.address.as_deref().unwrap_or(unknown)

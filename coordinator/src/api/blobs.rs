@@ -28,7 +28,7 @@ pub async fn upload(
     keep(&api, &connection, Some(hash), content).await
 }
 
-/// For those who cannot compute blake3, as pages and scripts.
+/// For clients that cannot compute blake3, such as pages and scripts.
 pub async fn add(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -54,7 +54,7 @@ async fn keep(
     Ok((status, Json(Blob { hash: hash.to_string(), bytes: length_bytes })))
 }
 
-/// Read from the disk as it is taken: nobody fills memory by asking for what they do not read.
+/// Read from the disk as the client takes it, so that an unread answer does not fill memory.
 pub async fn download(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -77,7 +77,7 @@ pub async fn download(
     Ok((headers, body::in_pieces(next, turn)).into_response())
 }
 
-/// Without reading it.
+/// Without reading the blob.
 pub async fn head(State(api): State<Api>, Path(hash): Path<String>) -> Result<Response, Problem> {
     let hash = parse(&hash)?;
     let bytes = api.store.blob_length_bytes(hash).await.ok_or_else(|| unknown(hash))?;

@@ -1,4 +1,4 @@
-//! Reading what requests carry: in pieces, each in its time, and never more than is allowed.
+//! Reading request bodies: in pieces, within time limits, and up to a maximum size.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::store::{Incoming, StoreError};
 struct Pieces<'a> {
     connection: &'a Connection,
     stream: BodyDataStream,
-    /// Time that the sender has left: bytes add to it.
+    /// Time that the sender has left; each byte adds to it.
     patience: Duration,
     bytes: usize,
     bytes_max: usize,
@@ -31,7 +31,7 @@ impl<'a> Pieces<'a> {
 
     async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
         let began = Instant::now();
-        // Meanwhile it is the peer that keeps others waiting, if they do.
+        // Meanwhile any delay of others is the peer's fault.
         self.connection.is_answered(false);
         let next = timeout(self.patience, self.stream.next()).await;
         self.connection.is_answered(true);
@@ -66,8 +66,8 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// A body that is read piece by piece, as it is taken; `next` blocks, and gives an empty piece at the end. What is held in
-/// `turn` is held until then.
+/// A body that is read piece by piece, as it is consumed; `next` blocks, and returns an empty piece at the end. The
+/// contents of `turn` are held until then.
 pub fn in_pieces<N>(next: N, turn: Pass) -> Body
 where
     N: FnMut() -> std::io::Result<Vec<u8>> + Send + 'static,
@@ -80,7 +80,7 @@ where
     Body::from_stream(pieces)
 }
 
-/// A body, in memory.
+/// Reads a body into memory.
 pub async fn in_memory(connection: &Connection, body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
     let mut pieces = Pieces::new(connection, body, bytes_max);
     let mut bytes = Vec::new();
@@ -90,7 +90,7 @@ pub async fn in_memory(connection: &Connection, body: Body, bytes_max: usize) ->
     Ok(bytes)
 }
 
-/// A body of a blob's size, in a file among the blobs.
+/// Reads a body of a blob's size into a file among the blobs.
 pub async fn in_file(api: &Api, connection: &Connection, body: Body) -> Result<Incoming, Problem> {
     let unsaved = |error: StoreError| Problem::unsaved(&error);
     let mut pieces = Pieces::new(connection, body, BLOB_BYTES_MAX);
@@ -106,7 +106,7 @@ pub async fn in_file(api: &Api, connection: &Connection, body: Body) -> Result<I
             incoming = match write(api, incoming, bytes).await {
                 Ok(incoming) => incoming,
                 Err(error) => {
-                    // It gets to read why: a socket that is closed with bytes unread resets the connection.
+                    // So that the client can read the reason: closing a socket with unread bytes resets the connection.
                     while let Ok(Some(_)) = pieces.next().await {}
                     return Err(unsaved(error));
                 }
@@ -118,7 +118,7 @@ pub async fn in_file(api: &Api, connection: &Connection, body: Body) -> Result<I
     }
 }
 
-/// Adds a piece to a blob that is on its way. If there is no room, some is made.
+/// Adds a piece to a blob that is being uploaded, after making room if necessary.
 async fn write(api: &Api, incoming: Incoming, piece: Vec<u8>) -> Result<Incoming, StoreError> {
     let peer = incoming.peer();
     let write = move |mut incoming: Incoming, piece: Vec<u8>| {

@@ -1,4 +1,4 @@
-//! What requests say in their addresses. What cannot be read is answered like all else: with a problem.
+//! Parameters in paths and queries. Invalid ones are answered like all other errors: with a problem.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -10,7 +10,7 @@ use super::problem::Problem;
 #[derive(Debug)]
 pub struct Path<T>(pub T);
 
-/// What follows the question mark.
+/// The parameters of the query.
 #[derive(Debug)]
 pub struct Query<T>(pub T);
 

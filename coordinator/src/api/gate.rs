@@ -1,4 +1,4 @@
-//! Requests in their turn: so many of one peer, so many of all, and answers that somebody takes.
+//! Limits on requests: maximum requests per peer and in all, and answers that clients take.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::limits::{
 };
 use crate::server::{Connection, Kind, Pass};
 
-/// Lets a request have its turn, with its body in memory; and sends the answer if there is room for one more.
+/// Handles a request in its turn, with its body in memory; and sends the answer if there is room for one more.
 pub async fn pass(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -57,7 +57,7 @@ async fn answer(
     counted(api, connection, response)
 }
 
-/// An answer, if there is room for it among those that are on their way.
+/// An answer, if there is room for one more that is being sent.
 pub fn counted(api: &Api, connection: &Connection, response: Response) -> Result<Response, Problem> {
     let bytes = response.body().size_hint().lower();
     if bytes <= RESPONSE_SMALL_BYTES {
@@ -71,7 +71,7 @@ pub fn counted(api: &Api, connection: &Connection, response: Response) -> Result
     Ok(Response::from_parts(parts, Body::new(Counted { content, rest: Bytes::new(), _room: room })))
 }
 
-/// Waits until one more of a kind may be under way.
+/// Waits until one more request of a kind may run.
 pub async fn turn(api: &Api, connection: &Arc<Connection>, kind: Kind) -> Result<Pass, Problem> {
     timeout(TURN_TIMEOUT, api.gates.wait_for(connection.activity(), kind)).await.map_err(|_| {
         busy(
@@ -85,8 +85,8 @@ fn busy(why: &str) -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, why)
 }
 
-/// Blobs, modules, results and traces are long on their way, and who waits for a run's end takes nothing meanwhile; pages'
-/// websockets and what operators' machines ask have their own limits or are short.
+/// Blobs, modules, results and traces take long to send, and a request that waits for a run's end sends nothing; pages'
+/// websockets and the requests of operators' machines have limits of their own or are short.
 fn has_its_own_turn(request: &Request) -> bool {
     let path = request.uri().path();
     let is_publication = request.method() == Method::POST && path == "/api/v1/apps";
@@ -100,17 +100,17 @@ fn has_its_own_turn(request: &Request) -> bool {
             && ["/wait", "/trace.json", "/result"].iter().any(|end| path.ends_with(end)))
 }
 
-/// An answer that is counted until it was sent: it is handed on in parts, of which the connection takes the next when the
-/// last is on its way.
+/// An answer that is counted until it was sent: the connection gets it in parts, each when the
+/// last is being sent.
 struct Counted {
     content: Body,
-    /// Of a longer part.
+    /// The rest of a long part.
     rest: Bytes,
     _room: Pass,
 }
 
 impl Counted {
-    /// The next part of what is there.
+    /// The next part of the remaining bytes.
     fn part(&mut self) -> Frame<Bytes> {
         let length = self.rest.len().min(RESPONSE_PART_BYTES);
         Frame::data(self.rest.split_to(length))

@@ -59,7 +59,7 @@ pub async fn websocket(
     Ok(upgrade.on_upgrade(move |socket| links::serve(socket, doors, api.links, api.from_links)))
 }
 
-/// A page that watches.
+/// The websocket of a page that watches.
 pub async fn watch(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -96,7 +96,7 @@ pub struct Page {
     limit: Option<String>,
 }
 
-/// Hosts by their ids. Where there are more, the header `Link` has the next page.
+/// Hosts ordered by id. If there are more, the header `Link` has the next page.
 pub async fn list(State(api): State<Api>, Query(page): Query<Page>) -> Result<Response, Problem> {
     let after = match page.after.as_deref() {
         Some(text) => Some(HostId::parse(text).ok_or_else(|| not_a_host(text))?),
@@ -111,7 +111,7 @@ pub async fn list(State(api): State<Api>, Query(page): Query<Page>) -> Result<Re
     hosts.truncate(limit);
     let last = hosts.last().map(|host| host.view.id).filter(|_| has_more);
     let link = last.map(|last| {
-        // As RFC 8288 has it.
+        // As in RFC 8288.
         [(header::LINK, format!("</api/v1/hosts?after={last}&limit={limit}>; rel=\"next\""))]
     });
     let hosts: Vec<Host> = hosts.into_iter().map(|host| shown(&api, host)).collect();
@@ -122,7 +122,7 @@ fn not_a_host(text: &str) -> Problem {
     Problem::bad_request(format!("`{}` is not the id of a host", text.escape_debug()))
 }
 
-/// Who is there.
+/// The connected hosts.
 pub async fn all(api: &Api) -> Result<Vec<Host>, Problem> {
     let hosts = api.driver.ask(Request::Hosts).await?;
     Ok(hosts.into_iter().map(|host| shown(api, host)).collect())

@@ -1,4 +1,4 @@
-//! A job by its key, for those who run it again.
+//! Looking a job up by its key, so that it can be run again.
 
 use axum::Json;
 use axum::extract::State;
@@ -18,7 +18,7 @@ use crate::store::sql;
 
 /// Digits of a tag, which is what the coordinator knows of a key.
 const TAG_DIGITS: usize = 16;
-/// Equal jobs of so many runs are looked at.
+/// Maximum runs in which equal jobs are looked at.
 const FOUND_MAX: usize = 64;
 
 #[derive(Deserialize)]
@@ -43,7 +43,7 @@ pub async fn show(
     describe(&api, run, job).await
 }
 
-/// The tags of the keys that begin with these digits.
+/// The range of tags of the keys with this prefix.
 pub fn tags(key: &str) -> Result<(JobTag, JobTag), Problem> {
     let is_key = KEY_DIGITS.contains(&key.len()) && key.bytes().all(|digit| digit.is_ascii_hexdigit());
     let digits = &key[..if is_key { key.len().min(TAG_DIGITS) } else { 0 }];
@@ -60,7 +60,7 @@ pub fn tags(key: &str) -> Result<(JobTag, JobTag), Problem> {
     Ok((JobTag(from), JobTag(from | ((1_u64 << unknown_bits) - 1))))
 }
 
-/// The one job that is meant, in the newest run in which it can be run again.
+/// The job with this prefix, in the newest run in which it can be run again.
 fn choose(
     key: &str,
     run: Option<RunId>,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_a_key_is_a_range_of_tags() {
+    fn the_prefix_of_a_key_is_a_range_of_tags() {
         let range = |key: &str| tags(key).map(|(from, to)| (from.0, to.0)).ok();
         assert_eq!(range("0123456789abcdef"), Some((0x0123_4567_89ab_cdef, 0x0123_4567_89ab_cdef)));
         assert_eq!(range("01234567"), Some((0x0123_4567_0000_0000, 0x0123_4567_ffff_ffff)));

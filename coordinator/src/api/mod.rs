@@ -1,4 +1,4 @@
-//! The HTTP API. Whatever changes runs goes through the driver; what is stored is read from the store.
+//! The HTTP API. Changes to runs go through the driver; stored data is read from the store.
 
 mod apps;
 mod blobs;
@@ -51,43 +51,43 @@ pub use runs::names as names_of;
 pub use runs::parse as parse_run;
 pub use service::status_of as status;
 
-/// Runs that pages list.
+/// Maximum runs in a page's list.
 pub async fn runs(api: &Api) -> Result<Vec<Run>, Problem> {
     runs::newest(api, RUNS_WATCHED_MAX).await
 }
 
-/// What requests need.
+/// State that request handlers share.
 #[derive(Debug, Clone)]
 pub struct Api {
-    /// Which grid this is.
+    /// The grid's identity.
     pub grid: GridId,
-    /// Since when it runs.
+    /// When the service started.
     pub clock: Clock,
     /// Apps, runs, blobs.
     pub store: Arc<Store>,
-    /// What goes on.
+    /// The driver's task.
     pub driver: DriverHandle,
-    /// Where requests are worked on, away from the threads of sockets.
+    /// The runtime that handles requests, away from the threads of sockets.
     pub work: Handle,
     /// The hosts' websockets.
     pub links: Arc<Links>,
-    /// Where those report.
+    /// The channel on which hosts' websockets report.
     pub from_links: mpsc::UnboundedSender<FromLink>,
-    /// By which names it is asked.
+    /// The names under which the coordinator accepts requests.
     pub names: Arc<PublicNames>,
     /// Ends waits.
     pub shutdown: watch::Receiver<bool>,
-    /// Pages that watch.
+    /// The feeds for pages.
     pub watching: Arc<Watching>,
-    /// What peers may have at once.
+    /// Limits for each peer and in all.
     pub gates: Arc<Gates>,
-    /// Bounds the memory and the cores that modules take.
+    /// Bounds the memory and the cores that reading modules takes.
     pub inspections: Arc<Semaphore>,
-    /// Long results that are being read.
+    /// Long results that are being sent.
     pub results: Arc<Results>,
 }
 
-/// All that is answered.
+/// All routes.
 pub fn router(api: Api) -> Router {
     Router::new()
         .route("/", get(pages::page))
@@ -126,11 +126,11 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/overview", get(service::overview))
         .layer(from_fn_with_state(api.clone(), elsewhere))
         .layer(from_fn_with_state(api.clone(), gate::pass))
-        // Stays with its socket.
+        // Stays on its socket's thread.
         .route("/ws/host", get(hosts::websocket))
         .fallback(pages::file)
         .method_not_allowed_fallback(async || Problem::wrong_method())
-        // Bodies are read in `gate` and by `body`, each with its own limit.
+        // Bodies are read in `gate` and by `body`, each with a limit of its own.
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(api.clone(), origin::check))
         .layer(from_fn_with_state(api.clone(), operations::count))
@@ -138,9 +138,9 @@ pub fn router(api: Api) -> Router {
         .with_state(api)
 }
 
-/// Answers a request away from the threads of sockets; no longer than somebody waits for the answer.
+/// Handles a request away from the threads of sockets, and stops when nobody waits for the answer any more.
 async fn elsewhere(State(api): State<Api>, request: Request, next: Next) -> Response {
-    // Ends what runs in it when it is dropped.
+    // Dropping it ends its tasks.
     let mut tasks = JoinSet::new();
     tasks.spawn_on(next.run(request), &api.work);
     match tasks.join_next().await {

@@ -1,5 +1,5 @@
 //! The document of the API, in OpenAPI 3.1. Its schemas come from the types; its operations are listed here, and
-//! tests hold them against the routes and against what a running server answers.
+//! tests compare them with the routes and with the answers of a running server.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::ranges::{self, Range};
 
-/// What an operation takes or gives.
+/// The content of a body.
 enum Content {
-    /// JSON of a type.
+    /// A value of a type, as JSON.
     Json(&'static str),
-    /// A list of them.
+    /// A list of such values.
     Jsons(&'static str),
     /// Something else: its media type.
     Other(&'static str),
@@ -26,11 +26,11 @@ enum Content {
 /// A query parameter.
 struct Parameter {
     name: &'static str,
-    /// What for.
+    /// Its description.
     description: &'static str,
-    /// Its type in JSON's words.
+    /// Its type in JSON Schema.
     kind: &'static str,
-    /// Of a number.
+    /// The range of a number.
     range: Option<Range>,
     is_required: bool,
 }
@@ -60,7 +60,7 @@ impl Parameter {
 struct Operation {
     method: &'static str,
     path: &'static str,
-    /// What it does.
+    /// The description of an operation.
     summary: &'static str,
     query: &'static [Parameter],
     body: Content,
@@ -293,7 +293,7 @@ fn schemas() -> serde_json::Map<String, Value> {
     };
     let mut taken = settings().for_deserialize().into_generator();
     taken.subschema_for::<sateen_api::Submission>();
-    // A default is what is read where an older version wrote nothing. This one writes all fields.
+    // A default stands for a field that an older version did not write. This version writes all fields.
     let no_default = |schema: &mut Schema| drop(schema.remove("default"));
     let given = settings().for_serialize().with_transform(RecursiveTransform(no_default));
     let mut given = given.into_generator();
@@ -350,10 +350,10 @@ mod tests {
 
     use super::*;
 
-    /// Pages of the dashboard: the same file for all.
+    /// Pages of the dashboard: the same file for all paths.
     const PAGES: [&str; 5] = ["/runs/{run}", "/runs/{run}/tree", "/runs/{run}/timeline", "/hosts", "/apps"];
 
-    /// The router's own words: no route is without a description, and none is described that is not there.
+    /// The routes in the router's own source: each is described, and each that is described exists.
     #[test]
     fn all_routes_are_described_and_no_others() {
         let source = include_str!("mod.rs");
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_referred_to_is_there() {
+    fn all_references_resolve() {
         let document = document();
         let text = document.to_string();
         for reference in text.split("#/components/schemas/").skip(1) {

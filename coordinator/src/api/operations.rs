@@ -1,4 +1,4 @@
-//! What operators' machines ask: is it alive, can it serve, what is it, how does it go.
+//! Endpoints for operators' machines: liveness, readiness, version, metrics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,7 +29,7 @@ pub async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Whether requests can be served: found out by writing to the data folder and asking the driver.
+/// Whether requests can be served: checked by writing to the data folder and asking the driver.
 pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Problem> {
     let not_ready = |why: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, why);
     let stuck = |what: &str| not_ready(format!("{what} has not answered for {} s", READY_MAX.as_secs()));
@@ -57,7 +57,7 @@ pub async fn version(State(api): State<Api>) -> Json<Version> {
 
 pub async fn metrics(State(api): State<Api>) -> Result<impl IntoResponse, Problem> {
     let totals = api.driver.ask(driver::Request::Totals).await?;
-    // A scrape is to show what is wrong, and not to fail with it.
+    // A scrape should show the fault instead of failing because of it.
     let runs = api.store.read(|connection| sql::runs_by_state(connection)).await.unwrap_or_default();
     let of_state = |state: RunState| runs.iter().find(|(of, _)| *of == state).map_or(0, |(_, count)| *count);
     let service = Service {

@@ -1,13 +1,13 @@
-//! Who may ask: no web page but the coordinator's own.
+//! Which pages may send requests: only the coordinator's own.
 //!
 //! A page from anywhere can have a browser send requests, and open websockets, to this machine and to those of its
-//! network. Such a request names its page as `Origin`; and one that got here by a name that was made to point here
+//! network. Such a request names its page as `Origin`; and a request that arrived by a name made to point here
 //! (DNS rebinding) has that name as `Host`. So the names are listed, and both are checked, whatever the network.
-//! An address of which `Host` consists needs no list: no name was made to point anywhere, and the page that has it as
-//! its origin came from this very address.
+//! An address in `Host` needs no list: no DNS name was used, and a page with this origin came
+//! from this very address.
 //!
-//! A request says what it is for as `Host`, and may say it in its URI as well (RFC 9112, 3.2.2). What stands between a
-//! client and this coordinator may go by the one or the other, so each must be right.
+//! A request names its target as `Host`, and may name it in its URI as well (RFC 9112, 3.2.2). A proxy between a
+//! client and this coordinator may use either, so both must be right.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ use super::problem::Problem;
 /// Maximum length of a name (RFC 1035, 2.3.4).
 const NAME_BYTES_MAX: usize = 253;
 
-/// A name by which a coordinator is known, without a port: `grid.example.org`.
+/// A name under which clients reach a coordinator, without a port: `grid.example.org`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicName(String);
 
@@ -42,21 +42,21 @@ impl FromStr for PublicName {
     }
 }
 
-/// The names and addresses by which this coordinator may be asked.
+/// The names and addresses under which this coordinator accepts requests.
 #[derive(Debug, Clone, Default)]
 pub struct PublicNames {
     names: Vec<PublicName>,
-    /// It listens on an address that other machines reach.
+    /// The coordinator listens on an address that other machines can reach.
     is_public: bool,
 }
 
 impl PublicNames {
-    /// Of a coordinator that listens on `address`.
+    /// For a coordinator that listens on `address`.
     pub fn new(names: Vec<PublicName>, address: IpAddr) -> Self {
         Self { names, is_public: !address.is_loopback() }
     }
 
-    /// Whether `host`, as the header has it, is this coordinator.
+    /// Whether `host`, as in the header, is this coordinator.
     fn knows(&self, host: &str) -> bool {
         let name = without_port(host);
         if name.eq_ignore_ascii_case("localhost") || self.is_listed(name) {
@@ -71,7 +71,7 @@ impl PublicNames {
         self.names.iter().any(|known| known.0.eq_ignore_ascii_case(name))
     }
 
-    /// Whether a page of this origin is this coordinator's own when it was asked as `host`. Where a proxy speaks TLS
+    /// Whether `origin` is this coordinator's own, for a request whose `Host` is `host`. Where a proxy speaks TLS
     /// for a listed name, the page's origin is https.
     fn is_own(&self, origin: &str, host: &str) -> bool {
         origin.strip_prefix("http://") == Some(host)
@@ -185,7 +185,7 @@ mod tests {
             assert_eq!(status(host, Some("http://evil.example"), &names), Some(403), "{host}");
         }
         assert_eq!(status("grid.example.org", Some("https://grid.example.org"), &names), None);
-        // A name that was made to point here: its page has it as its origin, too.
+        // A name made to point here: its page has it as its origin, too.
         let evil = "evil.example:7700";
         assert_eq!(status(evil, Some(&format!("http://{evil}")), &names), Some(421));
         assert_eq!(status(evil, None, &names), Some(421));

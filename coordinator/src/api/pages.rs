@@ -17,9 +17,9 @@ struct Asset {
 
 static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-/// Names below here have a hash of what is in the file: it never changes.
+/// Names with this prefix contain a hash of the file, which therefore never changes.
 const HASHED: &str = "assets/";
-/// Nothing from elsewhere, nothing inline, in nobody's frame.
+/// No content from elsewhere, no inline scripts, no framing.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'";
 
@@ -27,7 +27,7 @@ fn asset(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.path == path)
 }
 
-/// A page of the dashboard: what it shows is the page's own matter. Without the dashboard, the start page says
+/// A page of the dashboard, whose script finds out what to show. Without the dashboard, the start page says
 /// how to build it.
 pub async fn page(uri: Uri, headers: HeaderMap) -> Response {
     if let Some(index) = asset("index.html") {
@@ -42,7 +42,7 @@ pub async fn page(uri: Uri, headers: HeaderMap) -> Response {
     .into_response()
 }
 
-/// A file of the dashboard, or nothing that there is.
+/// A file of the dashboard, or 404.
 pub async fn file(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
     match asset(path).filter(|_| path != "index.html") {
@@ -52,14 +52,14 @@ pub async fn file(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     }
 }
 
-/// People get the dashboard, which says in a sentence that there is nothing; programs, a problem.
+/// Browsers get the dashboard, which shows a message that there is nothing; programs get a problem.
 fn not_found(method: &Method, path: &str, mut headers: HeaderMap) -> Response {
     const OF_PROGRAMS: [&str; 3] = ["api/", HASHED, "ws/"];
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_of_people = *method == Method::GET
         && accepted.contains("text/html")
         && !OF_PROGRAMS.iter().any(|start| path.starts_with(start));
-    // What is not there cannot be as it was.
+    // A missing page cannot be unmodified.
     headers.remove(header::IF_NONE_MATCH);
     match asset("index.html") {
         Some(index) if is_of_people => (StatusCode::NOT_FOUND, answer(index, &headers)).into_response(),
@@ -108,7 +108,7 @@ fn kind(path: &str) -> &'static str {
     }
 }
 
-/// Says to browsers what they may do with what is sent.
+/// Tells browsers what they may do with the content.
 pub async fn policy(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

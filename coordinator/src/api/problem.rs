@@ -1,4 +1,4 @@
-//! Errors as RFC 9457 has them.
+//! Errors in the format of RFC 9457.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};

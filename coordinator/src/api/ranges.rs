@@ -1,42 +1,42 @@
-//! Numbers in queries, and their ranges. What is outside is refused: a list of another length than was asked for, say, could
-//! be taken for the whole.
+//! Numbers in queries, and their ranges. Numbers outside are refused: a list shorter than the requested one, say, could
+//! be mistaken for the whole.
 
 use sateen_api::limits::RUNS_LISTED_MAX;
 
 use super::problem::Problem;
 use crate::limits::{HOSTS_LISTED_MAX, TIMELINE_BUCKETS_MAX, WAIT_MAX};
 
-/// Maximum of numbers that have no other: what JSON can hold everywhere.
+/// Maximum of numbers without a limit of their own: the largest that all JSON parsers can hold.
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// A number in a query.
 #[derive(Debug, Clone, Copy)]
 pub struct Range {
-    /// Its name there.
+    /// Its name in the query.
     pub name: &'static str,
-    /// The smallest that is taken.
+    /// The smallest allowed value.
     pub least: u64,
-    /// The largest.
+    /// The largest allowed value.
     pub most: u64,
 }
 
-/// Maximum runs of an answer.
+/// Maximum runs in an answer.
 pub const RUNS_LIMIT: Range = Range::new("limit", 1, RUNS_LISTED_MAX as u64);
-/// Maximum hosts of an answer.
+/// Maximum hosts in an answer.
 pub const HOSTS_LIMIT: Range = Range::new("limit", 1, HOSTS_LISTED_MAX as u64);
 /// Only runs with smaller numbers.
 pub const BEFORE: Range = Range::new("before", 1, u32::MAX as u64);
 /// A run's number.
 pub const RUN: Range = Range::new("run", 1, u32::MAX as u64);
-/// The last line of a log that is known.
+/// The last line of a log that the client knows.
 pub const AFTER: Range = Range::new("after", 0, NUMBER_MAX);
-/// From this moment of a run on.
+/// Only from this moment of a run on.
 pub const FROM_MS: Range = Range::new("from_ms", 0, u32::MAX as u64);
-/// To this one.
+/// Only up to this moment.
 pub const TO_MS: Range = Range::new("to_ms", 0, u32::MAX as u64);
-/// Stretches of a timeline.
+/// Maximum stretches of a timeline.
 pub const BUCKETS: Range = Range::new("buckets", 1, TIMELINE_BUCKETS_MAX as u64);
-/// How long a request waits.
+/// Maximum time for which a request waits.
 pub const TIMEOUT_S: Range = Range::new("timeout_s", 0, WAIT_MAX.as_secs());
 
 impl Range {

@@ -20,7 +20,7 @@ pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
     Ok(Json(status_of(&api).await?))
 }
 
-/// All that the first page shows.
+/// Everything on the first page.
 pub async fn overview(State(api): State<Api>) -> Result<Json<Grid>, Problem> {
     let status = status_of(&api).await?;
     let (runs, mut hosts) = (super::runs(&api).await?, super::hosts(&api).await?);
@@ -29,7 +29,7 @@ pub async fn overview(State(api): State<Api>) -> Result<Json<Grid>, Problem> {
     Ok(Json(Grid { status, runs, hosts, hosts_gone: None, runs_gone: None, alerts }))
 }
 
-/// How all is.
+/// The state of the grid.
 pub async fn status_of(api: &Api) -> Result<Status, Problem> {
     let totals = api.driver.ask(Request::Totals).await?;
     let runs = api.store.read(|connection| sql::runs_by_state(connection)).await?;

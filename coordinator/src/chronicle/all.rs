@@ -26,16 +26,16 @@ impl Default for Chronicles {
 struct Runs {
     of: HashMap<RunId, Arc<Mutex<Chronicle>>>,
     ended: VecDeque<RunId>,
-    /// To be forgotten on disk.
+    /// Chronicles to be deleted from the disk.
     dropped: Vec<RunId>,
-    /// Runs with jobs that run no more and are still to be ended.
+    /// Runs with jobs that no longer run and are still to be marked as ended.
     ending: BTreeSet<RunId>,
 }
 
 /// Maximum jobs ended in one call. Only the largest trees need a second.
 const ENDED_AT_ONCE: usize = 1024;
 
-/// A job as those see it who want to run it again.
+/// A job, as needed to run it again.
 #[derive(Debug, Clone)]
 pub struct FoundJob {
     /// The beginning of its key.
@@ -46,24 +46,24 @@ pub struct FoundJob {
     pub depth: u32,
     /// Its parameters, encoded. The root has its run's arguments in their place.
     pub parameters: Result<Vec<u8>, Missing>,
-    /// Its parameters mention shared objects, which nobody has but the hosts of its run.
+    /// Its parameters mention shared objects, which only the hosts of its run have.
     pub shares: bool,
 }
 
 impl FoundJob {
-    /// Whether the coordinator has all that it takes to run it again.
+    /// Whether the coordinator has everything needed to run it again.
     pub fn can_run_alone(&self) -> bool {
         self.kind == ROOT_KIND || (self.parameters.is_ok() && !self.shares)
     }
 }
 
 impl Chronicles {
-    /// Those of at most `ended_max` runs that are over are kept, and always that of the newest.
+    /// Keeps the chronicles of at most `ended_max` runs that are over, and always that of the newest.
     pub fn new(ended_max: usize) -> Self {
         Self { runs: Mutex::default(), ended_max }
     }
 
-    /// The run begins.
+    /// A run begins.
     pub fn begin(&self, run: RunId) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.of.entry(run).or_insert_with(|| Arc::new(Mutex::new(Chronicle::begin())));
@@ -74,7 +74,7 @@ impl Chronicles {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).of.get(&run).cloned()
     }
 
-    /// The same for all runs, the newest first.
+    /// The chronicles of all runs, the newest first.
     pub fn all(&self) -> Vec<(RunId, Arc<Mutex<Chronicle>>)> {
         let mut all: Vec<_> = {
             let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ impl Chronicles {
         found
     }
 
-    /// A run's chronicle from before a restart.
+    /// Adds a run's chronicle from before a restart.
     pub fn restore(&self, run: RunId, is_over: bool, chronicle: Chronicle) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.of.insert(run, Arc::new(Mutex::new(chronicle)));
@@ -109,8 +109,8 @@ impl Chronicles {
         }
     }
 
-    /// What is to be saved of all of them, at most so many jobs; and the runs whose chronicles are to be
-    /// forgotten. `is_last` if there will be no other time.
+    /// The changes of all chronicles that are to be saved, with at most `limit` jobs; and the runs whose chronicles are to be
+    /// deleted. `is_last` if nothing is saved after this.
     pub fn changes(&self, jobs_max: usize, is_last: bool) -> (Vec<ChronicleChanges>, Vec<RunId>) {
         let dropped = std::mem::take(&mut self.runs.lock().unwrap_or_else(PoisonError::into_inner).dropped);
         let mut left = jobs_max;
@@ -128,7 +128,7 @@ impl Chronicles {
         (changes, dropped)
     }
 
-    /// What was taken could not be saved.
+    /// Changes that were taken could not be saved.
     pub fn save_again(&self, taken: &[ChronicleChanges], dropped: Vec<RunId>) {
         for change in taken {
             if let Some(chronicle) = self.get(change.run) {
@@ -138,7 +138,7 @@ impl Chronicles {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).dropped.extend(dropped);
     }
 
-    /// The run is over: its chronicle is kept until others push it out.
+    /// A run is over: its chronicle is kept until newer ones displace it.
     pub fn end(&self, run: RunId, how: &str) {
         if let Some(chronicle) = self.get(run) {
             chronicle.lock().unwrap_or_else(PoisonError::into_inner).end(how);
@@ -149,7 +149,7 @@ impl Chronicles {
         runs.drop_oldest(self.ended_max);
     }
 
-    /// A host has gone: the run loses it, if it had to do with it.
+    /// A host has gone: runs that it had to do with lose it.
     pub fn host_gone(&self, run: RunId, source: Source<'_>, how: Going) {
         let Some(chronicle) = self.get(run) else { return };
         chronicle.lock().unwrap_or_else(PoisonError::into_inner).host_gone(source, how);
@@ -175,7 +175,7 @@ impl Chronicles {
         }
     }
 
-    /// Nobody wants it any more.
+    /// The run was deleted.
     pub fn forget(&self, run: RunId) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.of.remove(&run);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_trees_are_kept_as_the_operator_says() {
+    fn at_most_the_configured_number_of_trees_is_kept() {
         let chronicles = Chronicles::new(2);
         for run in 1..=4 {
             chronicles.begin(RunId(run));
@@ -239,7 +239,7 @@ mod tests {
         }
         assert_eq!(kept(&chronicles), [4, 3, 2]);
         assert_eq!(chronicles.changes(9, false).1, [RunId(1)], "the disk forgets it as well");
-        // A coordinator that is started anew with less room.
+        // A coordinator that is restarted with a lower limit.
         let fewer = Chronicles::new(0);
         for run in 2..=3 {
             fewer.restore(RunId(run), true, Chronicle::default());

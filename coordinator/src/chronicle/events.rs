@@ -1,4 +1,4 @@
-//! What happened to a run, for people: the newest of it; and why nothing did.
+//! The newest events of a run, and why the run was idle, for people.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::RUN_EVENTS_MAX;
 use crate::saved_id;
 
-/// What happened. It is saved by the places of its fields.
+/// An event. Saved as a sequence of its fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Counts from 1.
@@ -17,78 +17,78 @@ pub struct Event {
     pub t_ms: u32,
     /// What.
     pub kind: EventKind,
-    /// At which host.
+    /// The host, if any.
     #[serde(with = "saved_id::option")]
     pub host: Option<HostId>,
-    /// To which job.
+    /// The job, if any.
     #[serde(with = "saved_id::option")]
     pub job: Option<JobTag>,
-    /// In a sentence.
+    /// The event in a sentence.
     pub text: String,
 }
 
-/// Kinds of events. They are saved by their places here.
+/// Kinds of events. Saved as their numbers in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventKind {
     /// The run was submitted.
     Submitted,
-    /// A host has its root job.
+    /// A host has the run's root job.
     Started,
-    /// A host works on it.
+    /// A host works on the run.
     HostJoined,
     /// A host left in good order, or paused.
     HostLeft,
     /// A host was given up.
     HostLost,
-    /// Jobs of the tree were running at a host that was given up. Hosts that had lent it jobs count those as lost, which are
-    /// others.
+    /// Jobs of the tree were running at a host that was given up. Jobs lost by hosts that had lent them are counted
+    /// separately.
     JobsInterrupted,
-    /// Orphans have new owners.
+    /// Orphans were adopted.
     Adopted,
-    /// Results came from the table.
+    /// Results were found in the table.
     Reused,
-    /// Its root was lost with its host.
+    /// The root was lost with its host.
     RootLost,
     /// A host cannot take part.
     Unable,
-    /// It rests.
+    /// The run was suspended.
     Suspended,
-    /// It goes on.
+    /// The run was resumed.
     Resumed,
-    /// The coordinator was started again.
+    /// The coordinator was restarted.
     CoordinatorRestarted,
-    /// It is over.
+    /// The run is over.
     Ended,
-    /// What only newer versions know.
+    /// A kind that only newer versions know.
     #[serde(other)]
     Other,
 }
 
-/// Why nothing was done for a while. It is saved by the places of its fields.
+/// Why the run was idle for a while. Saved as a sequence of its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idle {
-    /// From when on, in milliseconds since the run was submitted.
+    /// Its beginning, in milliseconds since the run was submitted.
     pub from_ms: u32,
-    /// Until when; none while it lasts.
+    /// Its end; none while it lasts.
     pub to_ms: Option<u32>,
-    /// At which host, if not at all of them.
+    /// The host that was idle, if not all were.
     #[serde(with = "saved_id::option")]
     pub host: Option<HostId>,
-    /// In a sentence.
+    /// The reason in a sentence.
     pub text: String,
 }
 
-/// Half for what happens to single jobs, of which there may be many, half for all else.
+/// Half of the room is for events of single jobs, of which there may be many, half for all others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Events {
     last: u64,
-    /// How often anything was new.
+    /// Number of changes.
     changes: u64,
     of_jobs: VecDeque<OfJobs>,
     others: VecDeque<Event>,
 }
 
-/// The same at one host within a moment; the event is the first one's.
+/// Events of one kind at one host within a moment; `event` is the first one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct OfJobs {
     event: Event,
@@ -111,7 +111,7 @@ impl OfJobs {
 }
 
 impl Events {
-    /// Takes an event down.
+    /// Adds an event.
     pub fn add(&mut self, t_ms: u32, kind: EventKind, host: Option<HostId>, text: String) {
         self.last += 1;
         self.changes += 1;
@@ -141,12 +141,12 @@ impl Events {
         }
     }
 
-    /// Another number whenever anything is new.
+    /// Changes whenever an event is added.
     pub fn version(&self) -> u64 {
         self.changes
     }
 
-    /// Those that are kept, in their order.
+    /// The events that are kept, in order.
     pub fn all(&self) -> Vec<Event> {
         let mut all: Vec<Event> =
             self.of_jobs.iter().map(OfJobs::shown).chain(self.others.iter().cloned()).collect();

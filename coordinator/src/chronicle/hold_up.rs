@@ -1,6 +1,6 @@
-//! What keeps a run from being faster: one sentence, with the figures behind it.
+//! What slows a run down: one sentence, with the figures behind it.
 //!
-//! What workers did decides: the first of these that explains enough of the time that they did not compute.
+//! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
 use std::sync::Mutex;
 
@@ -11,47 +11,47 @@ use crate::figures::{Figures, HostFigures};
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
 
-/// In less time too few figures come in.
+/// Minimum age of a run: before, there are too few figures.
 const TIME_S_MIN: f64 = 2.0;
-/// Workers whose stretches are added up while the chronicle is locked.
+/// Maximum workers whose stretches are added up while the chronicle is locked.
 const WORKERS_AT_ONCE_MAX: usize = 32;
-/// A run that has waited for less has only just begun to.
+/// Minimum time for which a run has waited.
 const WAITED_S_MIN: f64 = 1.0;
-/// From this share of the workers' time on, nothing holds the run up that is worth a word.
+/// Share of the workers' time spent computing from which on nothing worth mentioning slows the run down.
 const COMPUTED_ENOUGH: f64 = 0.85;
-/// Share of its time that a run waited for hosts.
+/// Minimum share of its time that a run waited for hosts.
 const WAITED_MIN: f64 = 0.2;
-/// Share of the workers' time for which they waited for results of other hosts.
+/// Minimum share of the workers' time spent waiting for results of other hosts.
 const WAITED_FOR_OTHERS_MIN: f64 = 0.25;
-/// Processor time for the time in which workers computed: below, others had the processors.
+/// Minimum processor time per time in which workers computed: below this, other programs had the processors.
 const PROCESSOR_ENOUGH: f64 = 0.75;
-/// Share of the workers' time in which other runs had their turn.
+/// Minimum share of the workers' time in which other runs had their turn.
 const SHARED_MIN: f64 = 0.25;
-/// Share of the computing that was done before.
+/// Minimum share of the computing that had been done before.
 const RECOVERED_MIN: f64 = 0.25;
-/// A run is at its end while no more workers compute than this number, or than this share of them if that is more.
+/// A run is in its final phase while at most this many workers compute, or this share of them if that is more.
 const LAST_WORKERS: f64 = 1.5;
 const LAST_SHARE: f64 = 0.25;
-/// Where less is computed at the end, it waits for something else than a job.
+/// If fewer compute in the final phase, the run waits for something other than a job.
 const STRAGGLING_WORKERS_MIN: f64 = 0.5;
-/// Share of a run's time that its end takes, if a straggler is to blame; before it, workers computed this share.
+/// Minimum share of a run's time taken by a final phase that is blamed on a straggler; before it, workers computed this share.
 const END_MIN: f64 = 0.15;
 const BEFORE_END_MIN: f64 = 0.5;
-/// Share of jobs with parameters too long for the coordinator.
+/// Minimum share of jobs whose parameters are too long for the coordinator.
 const LONG_PARAMETERS_MIN: f64 = 0.5;
-/// Share of the time of which nothing is known.
+/// Minimum share of the time of which nothing is known.
 const UNKNOWN_MIN: f64 = 0.5;
 
-/// What keeps a run from being faster.
+/// What slows a run down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldUp {
-    /// What kind of thing.
+    /// Its kind.
     pub kind: HoldUpKind,
-    /// In a sentence, with the figures behind it.
+    /// A sentence with the figures behind it.
     pub text: String,
 }
 
-/// Reasons that hold a run up.
+/// Kinds of causes that slow a run down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldUpKind {
     /// Its workers compute.
@@ -60,7 +60,7 @@ pub enum HoldUpKind {
     Waiting,
     /// The hosts' processors are busy with other programs.
     Starved,
-    /// Its hosts compute for other runs, too.
+    /// Its hosts also compute for other runs.
     Sharing,
     /// It repeats work that was lost in crashes.
     Recovery,
@@ -72,10 +72,10 @@ pub enum HoldUpKind {
     Parallelism,
 }
 
-/// How a run goes, or went.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Course<'a> {
-    /// It is over.
+    /// The run is over.
     pub is_over: bool,
     /// Why nothing happens, if nothing does.
     pub waiting_for: Option<&'a str>,
@@ -90,9 +90,9 @@ struct Evidence {
     is_over: bool,
     /// From its submission on, in seconds.
     passed_s: f64,
-    /// Why nothing happens now.
+    /// Why nothing happens at present.
     waiting_for: Option<String>,
-    /// For how long nothing happened, in seconds, and why last.
+    /// For how long nothing happened, in seconds, and the last reason.
     waited: (f64, String),
     /// The length of a stretch, in seconds, and what workers did in each.
     bucket_s: f64,
@@ -101,16 +101,16 @@ struct Evidence {
     others_s: f64,
     /// Processor time in guests, in seconds.
     work_s: f64,
-    /// Of the hosts whose workers computed for long enough, that which got the least of its processors: its name, and the
-    /// share. None if there are not two.
+    /// Of the hosts whose workers computed for long enough, the one that got the smallest share of its processors: its name,
+    /// and the share. None if there are fewer than two such hosts.
     least: Option<(String, f64)>,
     /// Jobs that workers began, and of these, jobs with long parameters.
     begun: (u64, u64),
-    /// The job that the end waits for: what it is, where, and for how long it runs or ran, in seconds.
+    /// The job that the end waits for: what it is, where it runs, and for how long it has run, in seconds.
     last_job: Option<(String, String, f64)>,
 }
 
-/// What holds the run up; none where too little is known. The chronicle is locked for a moment at a time only, as the
+/// What slows the run down; none where too little is known. The chronicle is locked only briefly at a time, as the
 /// driver writes to it.
 pub fn hold_up(chronicle: &Mutex<Chronicle>, course: Course<'_>, names: &Names) -> Option<HoldUp> {
     let (bucket_ms, totals) = totals(chronicle);
@@ -135,7 +135,7 @@ fn totals(chronicle: &Mutex<Chronicle>) -> (u32, Vec<Totals>) {
 }
 
 impl Chronicle {
-    /// All but what workers did.
+    /// All evidence except what workers did.
     fn evidence(&self, course: Course<'_>, names: &Names) -> Evidence {
         let Course { is_over, waiting_for, figures } = course;
         let now_ms = if is_over { self.last_ms() } else { self.now_ms() };
@@ -209,7 +209,7 @@ impl Evidence {
 
         let computed_s = (all.work + all.recover) * self.bucket_s;
         let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
-        // What else computed here cost it no more than that its workers had nothing to do.
+        // Computing by other programs merely took time in which its workers had nothing to do.
         let starved = (1.0 - got) * (all.work + all.recover);
         if computed_s >= TIME_S_MIN && got < PROCESSOR_ENOUGH && starved >= all.steal + all.wait {
             let least =
@@ -300,7 +300,7 @@ impl Evidence {
         said(HoldUpKind::Parallelism, text)
     }
 
-    /// At the end, or now, next to nobody computes, and before that most did.
+    /// The final phase, past or present: next to no workers compute, and before it most did.
     fn straggler(&self) -> Option<HoldUp> {
         let is_end = |totals: &&Totals| {
             totals.workers >= 2.0

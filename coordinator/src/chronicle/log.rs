@@ -9,29 +9,29 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{LOG_BYTES_MAX, LOG_LINES_MAX};
 use crate::saved_id;
 
-/// A line. It is saved by the places of its fields.
+/// A line. Saved as a sequence of its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// Counts from 1.
     pub number: u64,
-    /// Where it was written.
+    /// The host that wrote it.
     #[serde(with = "saved_id")]
     pub host: HostId,
     /// The name of the job that wrote it.
     pub job: String,
-    /// That job, if its host told.
+    /// That job, if its host reported it.
     #[serde(with = "saved_id::option")]
     pub tag: Option<JobTag>,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
 /// The lines after one of them.
 #[derive(Debug, Clone)]
 pub struct LinesAfter {
-    /// Those that are kept.
+    /// The lines that are kept.
     pub lines: Vec<Line>,
-    /// How many are not kept any more.
+    /// The number of lines that are no longer kept.
     pub dropped: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// As they were saved.
+    /// Restores saved lines.
     pub fn restore(lines: Vec<Line>, last: u64) -> Self {
         let newest = lines.last().map_or(0, |line| line.number);
         Self {
@@ -54,7 +54,7 @@ impl Lines {
         }
     }
 
-    /// Takes lines down.
+    /// Adds lines.
     pub fn add(&mut self, host: HostId, lines: Vec<LogLine>) {
         for LogLine { job, function, text } in lines {
             self.last += 1;
@@ -67,12 +67,12 @@ impl Lines {
         }
     }
 
-    /// The number of the newest.
+    /// The number of the newest line.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// The number of the first that is kept.
+    /// The number of the first line that is kept.
     pub fn first(&self) -> u64 {
         self.lines.front().map_or(self.last + 1, |line| line.number)
     }

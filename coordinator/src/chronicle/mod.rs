@@ -1,9 +1,9 @@
-//! What people can look at while a run goes on, and after. Bounded; what has changed is saved now and then, so
-//! that a restart forgets no more than the last moment.
+//! What people can look at during a run and afterwards. Bounded; changes are saved now and then, so
+//! that a restart loses no more than the last moment.
 //!
-//! `tree` keeps the jobs and what is counted of them; `timeline` what workers did when; `series` and `pace` how
-//! the run goes, `hold_up` what keeps it from being faster; `events` and `log` what was said of it. `saved` is what the store
-//! gets of all that; `all` has the chronicles of all runs; `shown` is what others read of it, `record` what pages draw.
+//! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `pace` the progress of
+//! the run, `hold_up` what slows it down; `events` and `log` its messages. `saved` is what the store
+//! keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
 
 mod all;
 mod events;
@@ -43,9 +43,9 @@ pub use series::{Point, Sample};
 pub use shown::{Shown, ShownJob};
 pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
 
-/// Maximum jobs of hosts that are gone that are ended with each sample.
+/// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
-/// Why nothing is done in a run that rests.
+/// Why a suspended run is idle.
 const SUSPENDED: &str = "the run is suspended, until somebody resumes it";
 
 /// The chronicle of one run.
@@ -54,26 +54,26 @@ pub struct Chronicle {
     /// The time since the run was submitted: all times count from there.
     submitted: Since,
     tree: Tree,
-    /// What hosts say that they left out.
+    /// Notes that hosts report to have left out.
     left_out: u64,
     lines: Lines,
     events: Events,
     timeline: Timeline,
     series: Series,
     pace: Pace,
-    /// Why nothing is done, and was.
+    /// Why the run is and was idle.
     idle: Vec<Idle>,
     was_suspended: bool,
     is_over: bool,
-    /// After a restart of the coordinator: when all hosts that come back have done so.
+    /// After a restart of the coordinator: the time by which all returning hosts are back.
     settles_ms: Option<u32>,
     saved: saved::Saved,
 }
 
-/// A host, as a chronicle is told of it.
+/// A host, as chronicles refer to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// Who.
+    /// Its id.
     pub id: HostId,
     /// Its name.
     pub name: &'a str,
@@ -81,30 +81,30 @@ pub struct Source<'a> {
     pub site: &'a str,
 }
 
-/// How a host went, as the chronicles of its runs have it.
+/// How a host went, as recorded in the chronicles of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Going {
-    /// The host left, having said so.
+    /// It said goodbye.
     Left,
-    /// It gave back what it had because it pauses.
+    /// It paused, and gave back its jobs.
     Paused,
     /// It was given up.
     Crashed,
 }
 
 impl Chronicle {
-    /// Of a run that was submitted then.
+    /// The chronicle of a run that was submitted at this time.
     pub fn new(submitted_at_ms: u64) -> Self {
         Self { submitted: Since::unix_ms(submitted_at_ms), ..Self::default() }
     }
 
-    /// One whose tree is full soon.
+    /// A chronicle whose tree is soon full.
     #[cfg(test)]
     pub fn with_room_for(nodes_max: usize) -> Self {
         Self { tree: Tree::with_room_for(nodes_max), ..Self::default() }
     }
 
-    /// The same, with the event that it was.
+    /// The chronicle of a run that is submitted now, with that event.
     pub fn begin() -> Self {
         let mut chronicle = Self::new(unix_ms());
         chronicle.add_event(EventKind::Submitted, None, "the run was submitted".to_owned());
@@ -126,7 +126,7 @@ impl Chronicle {
         place
     }
 
-    /// Takes down what happened to jobs at a host.
+    /// Records what happened to jobs at a host.
     pub fn note(&mut self, source: Source<'_>, notes: &[JobNote]) {
         let host = self.host(source);
         let now_ms = self.now_ms();
@@ -142,7 +142,7 @@ impl Chronicle {
         }
     }
 
-    /// Takes down what a host's workers did, since the series began.
+    /// Records what a host's workers did since the series began.
     pub fn activity(&mut self, source: Source<'_>, series: u64, workers: &[WorkerTimes]) {
         let host = self.host(source);
         let now_ms = self.now_ms();
@@ -151,7 +151,7 @@ impl Chronicle {
         }
     }
 
-    /// The process of a host has another id. What its workers did goes with it, as what it has counted does.
+    /// The process of a host has another id. What its workers did and its counts move with it.
     pub fn host_reborn(&mut self, was: HostId, is: Source<'_>) {
         let Some((place, _)) = self.tree.known_host(was) else { return };
         let host = self.host(is);
@@ -162,20 +162,20 @@ impl Chronicle {
         }
     }
 
-    /// A host has left out so many more notes.
+    /// A host has left out this many more notes.
     pub fn left_out(&mut self, notes: u64) {
         self.left_out = self.left_out.saturating_add(notes);
     }
 
-    /// Takes down lines of the app's log.
+    /// Adds lines of the app's log.
     pub fn log(&mut self, host: HostId, lines: Vec<LogLine>) {
         self.lines.add(host, lines);
     }
 
-    /// Takes down how the run goes; called twice a second while it is not over.
+    /// Adds a sample of the run's progress; called twice a second while the run is not over.
     pub fn sample(&mut self, sample: Sample, progress: Option<(u64, u64)>, waiting_for: Option<&str>) {
         match self.settles_ms {
-            // Hosts have not all told what they count since the coordinator was started again.
+            // Since the coordinator's restart, not all hosts have sent their counts.
             Some(settles_ms) if sample.t_ms < settles_ms => self.series.gap(sample.t_ms),
             Some(_) => self.settle(sample.t_ms),
             None => self.series.add(sample, self.tree.redone()),
@@ -184,13 +184,13 @@ impl Chronicle {
             self.pace.add(sample.t_ms, done, total);
         }
         self.tree.end_some(ENDED_AT_ONCE_MAX);
-        // Its last moments before a restart may be forgotten.
+        // The last moments before a restart may be lost.
         self.was_suspended |= sample.is_suspended;
         let why = if self.was_suspended { Some(SUSPENDED) } else { waiting_for };
         self.idle_because(None, why, sample.t_ms);
     }
 
-    /// Who has not come back by now is gone.
+    /// Hosts that have not come back by now are gone.
     fn settle(&mut self, t_ms: u32) {
         self.settles_ms = None;
         match self.tree.lose_unheard(t_ms, self.was_suspended) {
@@ -224,19 +224,19 @@ impl Chronicle {
         }
     }
 
-    /// Takes down an event.
+    /// Adds an event.
     pub fn add_event(&mut self, kind: EventKind, host: Option<HostId>, text: String) {
         let now_ms = self.now_ms();
         self.events.add(now_ms, kind, host, text);
     }
 
-    /// A host has gone. Nothing is taken down if it had nothing to do with the run.
+    /// A host has gone. Nothing is recorded if it had nothing to do with the run.
     pub fn host_gone(&mut self, source: Source<'_>, how: Going) {
         if !self.tree.has_host(source.id) || self.is_over {
             return;
         }
         let now_ms = self.now_ms();
-        // What rests runs nowhere.
+        // No job of a suspended run is running.
         let is_given_back = how != Going::Crashed || self.was_suspended;
         let running = self.tree.lose_host(source.id, now_ms, is_given_back);
         let (kind, how) = match how {
@@ -246,7 +246,7 @@ impl Chronicle {
         };
         let named = format!("host {} ({})", source.name, source.site);
         self.add_event(kind, Some(source.id), format!("{named} {how}"));
-        // Hosts that had lent it jobs count those as lost, which are others: see `EventKind::JobsInterrupted`.
+        // Jobs lost by hosts that had lent them are counted separately: see `EventKind::JobsInterrupted`.
         let text = match running {
             0 => return,
             _ if is_given_back => return,
@@ -256,7 +256,7 @@ impl Chronicle {
         self.add_event(EventKind::JobsInterrupted, Some(source.id), text);
     }
 
-    /// The run rests, as it is known after a restart: it may have been asked to just before.
+    /// The run is suspended, or was about to be, when it is restored.
     pub fn rests(&mut self) {
         self.was_suspended = true;
     }
@@ -297,12 +297,12 @@ impl Chronicle {
         self.tree.len()
     }
 
-    /// Somebody looks at the tree, or nobody any more.
+    /// Whether somebody looks at the tree from now on.
     pub fn watch(&mut self, is_watched: bool) {
         self.tree.watch(is_watched);
     }
 
-    /// Places of jobs that have changed since they were taken last, at most so many.
+    /// Places of jobs that have changed since they were taken last, at most `limit`.
     pub fn take_fresh(&mut self, limit: usize) -> Vec<u32> {
         self.tree.take_fresh(limit)
     }

@@ -1,4 +1,4 @@
-//! What a run's jobs are called.
+//! The names of a run's jobs.
 
 use sateen_module::JobShape;
 
@@ -9,14 +9,14 @@ use super::tree::ROOT;
 pub struct Names {
     /// By kind.
     pub kinds: Vec<String>,
-    /// The root's.
+    /// The root's name.
     pub entry_point: String,
     /// By kind: how its jobs' parameters are encoded, where that is known.
     pub shapes: Vec<Option<JobShape>>,
 }
 
 impl Names {
-    /// Of a kind, as trees have it.
+    /// The name of a kind, as numbered in trees.
     pub fn of(&self, kind: u16) -> &str {
         if kind == ROOT {
             return &self.entry_point;
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_are_called_by_their_kinds() {
+    fn jobs_are_named_by_their_kinds() {
         let kinds = vec!["one".to_owned(), "two".to_owned()];
         let names = Names { kinds, entry_point: "main".to_owned(), shapes: vec![None] };
         assert_eq!([0, 1, 2, ROOT].map(|kind| names.of(kind)), ["one", "two", "unknown", "main"]);

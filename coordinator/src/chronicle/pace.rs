@@ -1,36 +1,36 @@
-//! How long a run may still take: told only where something is known, and as a range.
+//! The time that a run may still take: a range, and only where enough is known.
 
 use serde::{Deserialize, Serialize};
 
-/// What the root job reported, at most so many times; thinned when there are more.
+/// Maximum reports of the root job that are kept; they are thinned when there are more.
 const REPORTS_MAX: usize = 64;
-/// Fewer past moments say nothing.
+/// Minimum past moments for a prediction.
 const MOMENTS_MIN: usize = 10;
-/// The band is wider than all past errors by this factor at either end: paces drift.
+/// The range is wider than all past errors by this factor at either end: paces drift.
 const MARGIN: f64 = 1.25;
-/// A band whose end is more than this many times its beginning says nothing.
+/// Maximum ratio of a range's ends; a wider range is useless.
 const WIDEST: f64 = 4.0;
 
-/// How long a run may still take, in seconds.
+/// The remaining time of a run, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Remaining {
-    /// At least.
+    /// Its minimum.
     pub low_s: f64,
-    /// At the mean pace so far.
+    /// Its value at the mean pace so far.
     pub likely_s: f64,
-    /// At most.
+    /// Its maximum.
     pub high_s: f64,
 }
 
-/// What the root job has reported of its progress.
+/// The progress that the root job has reported.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
-    /// When, in milliseconds since the run was submitted, and which share was done.
+    /// When, in milliseconds since the run was submitted, and the share that was done.
     reports: Vec<(u32, f64)>,
 }
 
 impl Pace {
-    /// Takes down that so much of so much is done.
+    /// Adds a report: `done` of `total`.
     pub fn add(&mut self, t_ms: u32, done: u64, total: u64) {
         if total == 0 {
             return;
@@ -38,7 +38,7 @@ impl Pace {
         let share = (done as f64 / total as f64).min(1.0);
         match self.reports.last() {
             Some((_, last)) if *last == share => return,
-            // The total has grown, or another host has the root: what was before says nothing.
+            // The total has grown, or another host has the root: earlier reports are useless.
             Some((_, last)) if *last > share => self.reports.clear(),
             _ => {}
         }
@@ -48,7 +48,7 @@ impl Pace {
         }
     }
 
-    /// Keeps about half of them, at equal distances, and the newest.
+    /// Keeps about half of the reports, at equal distances, and the newest.
     fn thin(&mut self) {
         let (Some((_, first)), Some((newest, last))) = (self.reports.first(), self.reports.last()) else {
             return;
@@ -63,12 +63,12 @@ impl Pace {
         });
     }
 
-    /// The time that is left, as a band about what the mean pace foretells. Past moments would have foretold the present
-    /// one in the same way, and by how much they would have been wrong is known: the band holds all such errors, in both
-    /// directions, of moments from which the present was as far, compared with what was done, as the end is now.
+    /// The remaining time, as a range around the prediction of the mean pace. Past moments would have predicted the present
+    /// one in the same way, and their errors are known: the range covers all such errors, in both
+    /// directions, of moments from which the present was as far, relative to what was done, as the end is now.
     ///
     /// # Errors
-    /// Why nothing can be said, in a sentence.
+    /// Why no prediction can be made, in a sentence.
     pub fn remaining(&self, now_ms: u32) -> Result<Remaining, String> {
         let not_known = |why: &str| Err(format!("not known yet: {why}"));
         let (Some((first_ms, first)), Some((last_ms, last))) = (self.reports.first(), self.reports.last())
@@ -97,7 +97,7 @@ impl Pace {
         Ok(Remaining { low_s: left(low), likely_s: left(likely), high_s: left(high) })
     }
 
-    /// For each past moment that could foretell the present one: how long that has taken, over how long it should have.
+    /// For each past moment that could predict the present one: the time it took over the predicted time.
     fn errors(&self) -> Vec<f64> {
         let (Some((first_ms, first)), Some((last_ms, last))) = (self.reports.first(), self.reports.last())
         else {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_said_before_something_is_known() {
+    fn nothing_is_predicted_before_enough_is_known() {
         let mut pace = Pace::default();
         let why = pace.remaining(1000).expect_err("nothing was reported");
         assert!(why.starts_with("not known yet: ") && why.contains("no progress so far"), "{why}");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_pace_goes_on() {
+    fn a_steady_pace_continues() {
         let mut pace = Pace::default();
         for step in 0..=500 {
             pace.add(step * 100, u64::from(step), 1000);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_that_varies_a_little_has_a_band_and_one_that_varies_much_has_none() {
+    fn a_pace_that_varies_a_little_has_a_range_and_one_that_varies_much_has_none() {
         let reports = |slower: u32| {
             let mut pace = Pace::default();
             let mut t_ms = 0;
@@ -156,7 +156,7 @@ mod tests {
         // The second half takes as long as the first.
         let true_s = f64::from(now_ms) / 1000.0;
         assert!(left.low_s < true_s && true_s < left.high_s, "{left:?}");
-        // Ten times as fast in the beginning as in the end.
+        // At the start ten times as fast as at the end.
         let mut slowed = Pace::default();
         for step in 0..=50_u32 {
             slowed.add(step * 100 + step.saturating_sub(25) * 900, u64::from(step), 100);
@@ -165,9 +165,9 @@ mod tests {
         assert!(why.contains("not known yet") && why.contains("varies"), "{why}");
     }
 
-    /// Runs whose pace is another in each twentieth, and varies within them.
+    /// Runs whose pace changes every twentieth, and varies within these.
     #[test]
-    fn nine_of_ten_bands_hold_what_comes() {
+    fn nine_of_ten_ranges_hold_the_actual_time() {
         const STEPS: u64 = 200;
         let (mut told, mut held) = (0, 0);
         for seed in 0..300 {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_is_not_known_any_more() {
+    fn nothing_is_predicted_for_a_run_that_is_late() {
         let mut pace = Pace::default();
         for step in 0..=50 {
             pace.add(step * 100, u64::from(step), 100);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_has_reported_all_and_goes_on_is_not_said_to_end_now() {
+    fn a_run_that_has_reported_all_and_continues_is_not_predicted_to_end_now() {
         let mut pace = Pace::default();
         for step in 0..=50 {
             pace.add(step * 100, u64::from(step), 50);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_begins_anew_begins_a_new_pace() {
+    fn a_root_that_begins_again_begins_a_new_pace() {
         let mut pace = Pace::default();
         for step in 0..10 {
             pace.add(step * 100, u64::from(step), 10);

@@ -35,6 +35,6 @@ fn record(place: u32, node: &Node, bytes: &mut Vec<u8>) {
     bytes.push(node.flags());
     bytes.extend_from_slice(&node.worker.to_le_bytes());
     bytes.extend_from_slice(&node.rolled.to_le_bytes());
-    // Running jobs have no end, and what is nowhere no parent: both are all ones.
+    // A running job has no end, and a job without a known parent no parent: both are all ones.
     const { assert!(NOWHERE == u32::MAX && NEVER == u32::MAX && JobState::Running as u8 == 0) };
 }

@@ -1,4 +1,4 @@
-//! What the store gets of a chronicle, and how it is read again.
+//! A chronicle as the store keeps it, and how it is restored.
 
 use std::collections::BTreeSet;
 
@@ -15,24 +15,24 @@ use super::timeline::{LastReport, Timeline};
 use super::tree::{SavedJob, Tree, TreeSummary};
 use crate::clock::Since;
 
-/// What is saved of it, and what not.
+/// Which parts of a chronicle are saved.
 #[derive(Debug, Default)]
 pub struct Saved {
-    /// Lines up to this one are saved, or were dropped.
+    /// Lines up to this one are saved, or dropped.
     line: u64,
     summary: Summary,
-    /// The versions of what is looked at: events, timeline, points of the series.
+    /// The saved versions of events, timeline and points of the series.
     charts: Option<(u64, u64, usize)>,
     /// Batches since charts were saved: they are larger.
     batches: u32,
 }
 
-/// After a restart, hosts that come back have done so by then, and have told what they count.
+/// After a restart, the time by which returning hosts are back and have sent their counts.
 const SETTLED_MS: u32 = (RESTART_GRACE.as_millis() + 2 * COUNTS.as_millis()) as u32;
-/// Charts are saved with one batch in this many, or with the next one if that is asked for.
+/// Charts are saved with one batch in this many, or with the next one on request.
 const CHARTS_EVERY: u32 = 4;
 
-/// What there is of a chronicle beside its jobs, lines and charts.
+/// A chronicle except its jobs, lines and charts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     left_out: u64,
@@ -41,16 +41,16 @@ pub struct Summary {
     tree: TreeSummary,
 }
 
-/// What is saved with each batch, so that it fits what hosts have counted, which is.
+/// The part saved with each batch, so that it is consistent with what hosts have counted, which is too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latest {
-    /// When the run went on after it last rested.
+    /// When the run was resumed last.
     went_on_ms: u32,
-    /// What was reported of workers since charts were saved.
+    /// Reports of workers since charts were saved.
     workers: Vec<LastReport>,
 }
 
-/// What charts are made of.
+/// The data behind charts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ChartData {
     events: Events,
@@ -60,35 +60,35 @@ pub struct ChartData {
     idle: Vec<Idle>,
 }
 
-/// What is to be saved of a run's chronicle.
+/// Changes of a run's chronicle that are to be saved.
 #[derive(Debug)]
 pub struct ChronicleChanges {
-    /// Which run.
+    /// The run.
     pub run: RunId,
     /// Jobs that are new or have changed, each with its place.
     pub jobs: Vec<(u32, SavedJob)>,
-    /// New lines.
+    /// Lines that are new.
     pub lines: Vec<Line>,
     /// Lines before this one are dropped.
     pub first_line: u64,
-    /// What hosts and jobs there are beside.
+    /// The chronicle except jobs, lines and charts.
     pub summary: Summary,
-    /// What is newer than the charts.
+    /// Changes since the charts were saved.
     pub latest: Latest,
     /// Charts, if they are to be saved this time.
     pub charts: Option<ChartData>,
 }
 
 impl Saved {
-    /// The next batch has the charts: those that are saved do not fit the summary any more.
+    /// The next batch includes the charts: the saved ones no longer fit the summary.
     pub(super) fn save_charts_next(&mut self) {
         self.batches = CHARTS_EVERY;
     }
 }
 
 impl Chronicle {
-    /// What is to be saved of it since the last time, at most so many jobs; `None` if nothing is. `is_last` if
-    /// there will be no other time.
+    /// The changes since the last time, with at most `limit` jobs; `None` if there are none. `is_last` if
+    /// nothing is saved after this.
     pub(super) fn changes(&mut self, run: RunId, jobs_max: usize, is_last: bool) -> Option<ChronicleChanges> {
         let summary = Summary {
             left_out: self.left_out,
@@ -124,14 +124,14 @@ impl Chronicle {
         Some(ChronicleChanges { run, jobs, lines, first_line: self.lines.first(), summary, latest, charts })
     }
 
-    /// What was taken could not be saved: all of it is to be saved once more.
+    /// Changes that were taken could not be saved: all of them are saved with the next batch.
     pub(super) fn save_again(&mut self, taken: &ChronicleChanges) {
         self.tree.save_again(taken.jobs.iter().map(|(place, _)| *place));
         self.timeline.save_again();
         self.saved = Saved::default();
     }
 
-    /// As it was saved. What is missing of it is missing.
+    /// Restores a saved chronicle. Missing parts stay empty.
     pub fn restore(
         submitted_at_ms: u64,
         is_over: bool,
@@ -170,7 +170,7 @@ impl Chronicle {
                 "the coordinator was started again".to_owned(),
             );
         } else if !chronicle.events.all().iter().any(|event| event.kind == EventKind::Ended) {
-            // A run's end is saved at once, and what is taken down of it a moment later.
+            // A run's end is saved at once, and its events a moment later.
             chronicle.end("the run ended just before the coordinator was started again");
             chronicle.end_some(usize::MAX);
         }

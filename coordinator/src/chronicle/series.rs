@@ -1,4 +1,4 @@
-//! How a run goes over time: points at equal distances, which double when there are too many.
+//! A run's progress over time: points at equal distances, which double when there are too many.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,22 +7,22 @@ use crate::limits::SERIES_POINTS_MAX;
 /// The distance of points at the start.
 const POINT_MS: u32 = 500;
 
-/// What is known of a run at a moment.
+/// A sample of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sample {
     /// Milliseconds since the run was submitted.
     pub t_ms: u32,
-    /// Workers that compute.
+    /// Workers that are computing.
     pub busy: u32,
-    /// Workers.
+    /// All workers.
     pub workers: u32,
     /// Jobs run so far.
     pub executed: u64,
-    /// Nobody works on it until it is resumed.
+    /// The run is suspended.
     pub is_suspended: bool,
 }
 
-/// How a run went since the point before. All but the time is NaN if the coordinator was away then. It is saved by the places
+/// A run's progress since the point before. All but the time is NaN if the coordinator was away then. Saved as a sequence
 /// of its fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
@@ -32,9 +32,9 @@ pub struct Point {
     pub busy: f32,
     /// Workers.
     pub workers: f32,
-    /// Jobs run in a second.
+    /// Jobs executed per second.
     pub jobs_per_s: f32,
-    /// Jobs begun again in a second.
+    /// Jobs begun again per second.
     pub redone_per_s: f32,
 }
 
@@ -43,9 +43,9 @@ pub struct Point {
 pub struct Series {
     every_ms: u32,
     points: Vec<Point>,
-    /// The last point's end: time, and counts so far.
+    /// The end of the last point: its time, and the counts so far.
     last: Option<(u32, u64, u64)>,
-    /// Since then: samples, and sums of what computes and what there is.
+    /// Since then: the number of samples, and the sums of computing workers and of all workers.
     samples: u32,
     busy: f32,
     workers: f32,
@@ -58,8 +58,8 @@ impl Default for Series {
 }
 
 impl Series {
-    /// The coordinator was away until now: nothing is known of the time since the last point, and lines do not go on across
-    /// it.
+    /// The coordinator was away until now: nothing is known of the time since the last point, and lines have a gap
+    /// there.
     pub fn gap(&mut self, t_ms: u32) {
         if self.points.last().is_some_and(|last| !last.busy.is_nan() && last.t_ms < t_ms) {
             let (busy, workers, jobs_per_s, redone_per_s) = (f32::NAN, f32::NAN, f32::NAN, f32::NAN);
@@ -69,10 +69,10 @@ impl Series {
         (self.samples, self.busy, self.workers) = (0, 0.0, 0.0);
     }
 
-    /// Takes a sample down, and how many jobs had been begun again until then.
+    /// Adds a sample, with the number of jobs that had been begun again until then.
     pub fn add(&mut self, sample: Sample, redone_now: u64) {
         let Some((from_ms, executed, redone)) = self.last else {
-            // A point tells of the time since the one before it, and a gap lasts until now.
+            // A point covers the time since the one before it, and a gap lasts until now.
             if let Some(gap) = self.points.last_mut().filter(|last| last.busy.is_nan()) {
                 gap.t_ms = sample.t_ms;
             }
@@ -108,7 +108,7 @@ impl Series {
         self.every_ms = self.every_ms.saturating_mul(2);
         let mut from_ms = self.points.first().map_or(0, |first| first.t_ms.saturating_sub(self.every_ms / 2));
         let merged = self.points.chunks(2).map(|pair| {
-            // Each tells of the time since the one before it. A gap stays one as long as nothing is known of the time beside
+            // Each covers the time since the one before it. A gap stays one as long as nothing is known of the time next to
             // it.
             let lasted_ms = |point: &Point| {
                 let lasted_ms = point.t_ms.saturating_sub(from_ms);
@@ -124,7 +124,7 @@ impl Series {
                 let (sum, known_ms) = sums(of);
                 sum / known_ms
             };
-            // As much is below the line as there was.
+            // The area below the line stays the same.
             let rate = |of| {
                 let (sum, known_ms) = sums(of);
                 if known_ms > 0.0 { sum / lasted_ms.iter().sum::<f32>() } else { f32::NAN }
@@ -145,7 +145,7 @@ impl Series {
         &self.points
     }
 
-    /// How many points there are, and when the newest was.
+    /// The number of points, and the time of the newest.
     pub fn age(&self) -> (usize, u32) {
         (self.points.len(), self.points.last().map_or(0, |point| point.t_ms))
     }
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_are_thinned_and_what_they_say_stays_right() {
+    fn points_are_thinned_and_stay_correct() {
         let mut series = Series::default();
         let steps = 20 * SERIES_POINTS_MAX as u32;
         for step in 0..=steps {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_jobs_are_below_the_line_when_a_gap_and_what_follows_become_one_point() {
+    fn thinning_a_gap_and_a_point_adds_no_jobs() {
         for first in [1, 2] {
             let mut series = Series::default();
             let sample = |t_ms, executed| Sample { t_ms, busy: 2, workers: 2, executed, ..Sample::default() };
@@ -194,9 +194,9 @@ mod tests {
         }
     }
 
-    /// Hosts go on while there is no coordinator, and tell the next one what they have counted.
+    /// Hosts continue without a coordinator, and send the next one their counts.
     #[test]
-    fn a_restart_is_a_gap_and_no_leap() {
+    fn a_restart_is_a_gap_and_not_a_jump() {
         let mut series = Series::default();
         let sample = |t_ms, executed| Sample { t_ms, busy: 2, workers: 2, executed, ..Sample::default() };
         for step in 0..=10 {

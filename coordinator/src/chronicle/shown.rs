@@ -1,4 +1,4 @@
-//! What others read of a chronicle.
+//! The interface of chronicles for other modules.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::tree::{DepthCounts, Missing, NEVER, NO_WORKER, Node, ROOT, TreeHost};
 use crate::clock::seconds;
 use crate::figures::{Figures, HostFigures, JobCounts};
 
-/// A job, for those who list many.
+/// A job in a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
     /// The beginning of its key.
@@ -26,11 +26,11 @@ pub struct Shown {
     pub kind: u16,
     /// Spawns below the root.
     pub depth: u16,
-    /// In the table of hosts.
+    /// Its host's place in the table of hosts.
     pub host: u32,
-    /// Which of the host's workers took it.
+    /// The number of the worker that ran it.
     pub worker: Option<u16>,
-    /// As it is shown.
+    /// The name of its state.
     pub state: &'static str,
     /// It was lost, and begun again.
     pub redone: bool,
@@ -45,33 +45,33 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// It is its run's root.
+    /// It is the root of its run.
     pub fn is_root(&self) -> bool {
         self.kind == ROOT
     }
 }
 
-/// A job, and what is beside it.
+/// A job, with its parameters and children.
 #[derive(Debug, Clone)]
 pub struct ShownJob<'a> {
     /// The job.
     pub job: Shown,
     /// Its parameters, encoded; those of a root are its run's arguments.
     pub parameters: Result<&'a [u8], Missing>,
-    /// Some of the jobs below it that are kept, those that took longest.
+    /// Some of its children that are kept, those that took longest.
     pub children: Vec<Shown>,
-    /// How many jobs below it are not among them.
+    /// The number of its other children.
     pub children_left_out: u32,
 }
 
 /// How much of a tree is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Jobs that it keeps.
+    /// The number of jobs that are kept.
     pub kept: u64,
     /// Jobs that were begun in instances of their own.
     pub begun: u64,
-    /// What it does not keep, as far as is known.
+    /// The number of jobs that are not kept, as far as it is known.
     pub left_out: u64,
 }
 
@@ -82,7 +82,7 @@ pub struct TimelinePart {
     pub bucket_ms: u32,
     /// When the first one begins, in milliseconds since the run was submitted.
     pub from_ms: u32,
-    /// What each worker did.
+    /// Each worker's activity.
     pub rows: Vec<Row>,
 }
 
@@ -98,7 +98,7 @@ impl Chronicle {
         Extent { kept, begun, left_out: without_room.saturating_add(self.left_out) }
     }
 
-    /// The hosts of the tree, by their places in its table.
+    /// The hosts of the tree, in the order of its table.
     pub fn hosts(&self) -> &[TreeHost] {
         self.tree.hosts()
     }
@@ -108,7 +108,7 @@ impl Chronicle {
         self.tree.hosts().get(place as usize)
     }
 
-    /// Jobs from one place on, at most so many.
+    /// Jobs from one place on, at most `limit`.
     pub fn shown(&self, from: u32, limit: usize) -> Vec<Shown> {
         let places = (from..).take(limit).map_while(|place| Some((place, self.tree.get(place)?)));
         places.map(|(place, node)| self.shown_one(place, node)).collect()
@@ -140,7 +140,7 @@ impl Chronicle {
         self.tree.parameters(place)
     }
 
-    /// One job, and at most so many of those below it.
+    /// One job, with at most `limit` of its children.
     pub fn job(&self, tag: JobTag, children_max: usize) -> Option<ShownJob<'_>> {
         let place = self.tree.place(tag)?;
         let node = self.tree.get(place)?;
@@ -161,23 +161,23 @@ impl Chronicle {
         self.tree.depths()
     }
 
-    /// The critical path from the root down, as far as it is known, and at most so many jobs of it.
+    /// The critical path from the root down, as far as it is known and up to a maximum number of jobs.
     pub fn critical_path(&self, jobs_max: usize) -> Vec<Shown> {
         let path = self.tree.critical_path(jobs_max).into_iter();
         path.filter_map(|place| Some(self.shown_one(place, self.tree.get(place)?))).collect()
     }
 
-    /// How it went.
+    /// The progress over time.
     pub fn points(&self) -> &[Point] {
         self.series.points()
     }
 
-    /// What happened.
+    /// The events.
     pub fn events(&self) -> Vec<Event> {
         self.events.all()
     }
 
-    /// The time that is left, or why that cannot be said.
+    /// The remaining time, or why it cannot be predicted.
     ///
     /// # Errors
     /// See [`Pace::remaining`](super::pace::Pace::remaining).
@@ -195,17 +195,17 @@ impl Chronicle {
         self.timeline.bucket_ms()
     }
 
-    /// From when on something is new for who knew this version.
+    /// The moment from which on the timeline differs from this version.
     pub fn timeline_changed_from(&self, version: u64) -> u32 {
         self.timeline.changed_from(version)
     }
 
-    /// Changes whenever a reason for doing nothing comes or goes.
+    /// Changes whenever the run becomes idle or stops being idle.
     pub fn idle_count(&self) -> usize {
         self.idle.iter().map(|idle| 1 + usize::from(idle.to_ms.is_some())).sum()
     }
 
-    /// What workers did from one moment to another, in at most so many stretches.
+    /// What workers did from one moment to another, in a limited number of stretches.
     pub fn timeline(&self, from_ms: u32, to_ms: u32, buckets_max: usize) -> TimelinePart {
         let (bucket_ms, from_ms, rows) = self.timeline.rows(from_ms, to_ms, buckets_max);
         TimelinePart { bucket_ms, from_ms, rows }
@@ -221,8 +221,8 @@ impl Chronicle {
         self.lines.after(after)
     }
 
-    /// Jobs that other hosts got from these, and jobs that these were the first to begin again after they had been
-    /// lost, in the order of the tree's table.
+    /// By host, in the order of the tree's table: jobs that other hosts got from it, and jobs that it was the first to begin
+    /// again after they had been lost.
     pub fn lent_and_redone(&self) -> impl Iterator<Item = (HostId, u64, u64)> {
         self.tree.hosts().iter().map(|host| (host.id, host.lent, host.redone))
     }
@@ -236,7 +236,7 @@ impl Chronicle {
     pub fn complete(&self, figures: &mut Figures) {
         figures.jobs.redone = self.redone();
         let computed = (0_u32..).zip(self.tree.hosts()).map(|(place, _)| self.timeline.computed_s(place));
-        // Figures are saved a moment before the timeline is, and a restart may have come in between. The sum of nothing would
+        // Figures are saved a moment before the timeline, and a restart may have come in between. The sum of nothing would
         // be a negative zero.
         let computed_s = &mut figures.times.computed_s;
         *computed_s = computed.fold(0.0, |sum, of_host| sum + of_host).max(*computed_s);
@@ -253,8 +253,8 @@ impl Chronicle {
         }
     }
 
-    /// Jobs that were begun again by hosts that have no row: by one of the first to go, or under an id that a host's process
-    /// had before the coordinator was started again.
+    /// Jobs that were begun again by hosts without a row: hosts that were added up because they went long ago, or an id that a
+    /// host's process had before the coordinator was restarted.
     fn add_redone_elsewhere(rows: &mut Vec<HostFigures>, redone: u64) {
         match rows.iter_mut().find(|row| row.host == LONG_GONE) {
             Some(row) => row.jobs.redone = row.jobs.redone.saturating_add(redone),

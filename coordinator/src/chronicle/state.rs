@@ -1,8 +1,8 @@
-//! How jobs stand.
+//! The states of jobs.
 
 use serde::{Deserialize, Serialize};
 
-/// What was heard of a job last.
+/// A job's last known state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum JobState {
@@ -15,7 +15,7 @@ pub enum JobState {
     Adopted,
 }
 
-/// What jobs by depth are told apart by.
+/// The groups in which jobs are counted by depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     Running,
@@ -24,7 +24,7 @@ pub enum Group {
 }
 
 impl JobState {
-    /// As it is shown.
+    /// The name of the state.
     pub fn word(self) -> &'static str {
         match self {
             Self::Running => "running",

@@ -36,7 +36,7 @@ fn parameters_are_kept_as_long_as_there_is_room() {
     let mut chronicle = Chronicle::default();
     let large = vec![7; TREE_PARAMETERS_BYTES_MAX - 200];
     chronicle.note(host(1), &[begun(1, None), begun(2, Some(large.clone())), begun(3, Some(vec![1; 200]))]);
-    // Once more is no more.
+    // A repetition takes no more room.
     chronicle.note(host(2), &[begun(2, Some(vec![8])), begun(4, Some(vec![1; 3]))]);
     let found = chronicle.find(JobTag(0), JobTag(9), 9);
     let length = |job: usize| found[job - 1].parameters.as_ref().map(Vec::len).map_err(|missing| *missing);
@@ -46,7 +46,7 @@ fn parameters_are_kept_as_long_as_there_is_room() {
 }
 
 #[test]
-fn why_parameters_are_missing_is_told() {
+fn the_reason_for_missing_parameters_is_shown() {
     let mut chronicle = Chronicle::default();
     let done = NoteKind::Done { work_ns: 1 };
     let reused = JobNote { parameters: Some(vec![5]), ..note(3, NoteKind::Reused) };
@@ -58,7 +58,7 @@ fn why_parameters_are_missing_is_told() {
 }
 
 #[test]
-fn a_job_that_is_done_again_elsewhere_is_shown_there() {
+fn a_job_that_is_redone_elsewhere_is_shown_there() {
     let mut chronicle = Chronicle::default();
     let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 3 };
     chronicle.note(host(1), &[note(1, begun(false)), note(2, begun(false))]);
@@ -82,9 +82,9 @@ fn a_job_that_nobody_had_begun_is_not_redone_if_the_one_above_it_is() {
     assert_eq!(redone, [true, false]);
 }
 
-/// Hosts that leave or pause give back what they have, and a run that rests runs nowhere.
+/// Hosts that leave or pause give back their jobs, and a suspended run runs nowhere.
 #[test]
-fn what_was_given_back_is_not_redone_unless_its_owner_says_that_it_was_lost() {
+fn a_job_that_was_given_back_is_not_redone_unless_its_owner_reports_it_lost() {
     let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
     for (how, rests, redone) in [
         (Going::Crashed, false, 2),
@@ -111,18 +111,18 @@ fn what_was_given_back_is_not_redone_unless_its_owner_says_that_it_was_lost() {
     }
 }
 
-/// After a root was lost, all that is begun below it says that it is redone.
+/// After a root was lost, everything that is begun below it is reported as redone.
 #[test]
-fn only_what_was_lost_is_redone() {
+fn only_lost_jobs_are_redone() {
     let mut chronicle = Chronicle::default();
     let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
     let done = NoteKind::Done { work_ns: 5 };
-    // The root runs at a host that is lost, and so did a job that was done there; another is done elsewhere.
+    // The root runs at a host that is lost, as did a finished job; another job is done elsewhere.
     chronicle.note(host(1), &[note(1, begun(false)), note(2, begun(false)), note(2, done)]);
     chronicle.note(host(3), &[note(3, begun(false)), note(3, done)]);
     assert_eq!(chronicle.redone(), 0);
     chronicle.host_gone(host(1), Going::Crashed);
-    // A new job, one with the key of another that is done, and, twice, those that were lost.
+    // A new job, one equal to a finished job, and, twice, those that were lost.
     let again = [1, 2, 3, 4, 1, 2].map(|job| note(job, begun(true)));
     chronicle.note(host(2), &again);
     let redone = |chronicle: &Chronicle| {
@@ -150,10 +150,10 @@ fn only_what_was_lost_is_redone() {
     assert_eq!(restored.lent_and_redone().map(|(_, _, redone)| redone).sum::<u64>(), 2);
 }
 
-/// All hosts drop a run that rests. Jobs that were lost just before are begun again for that reason as well, and their owners
-/// may have had no time to count them.
+/// All hosts drop a suspended run. Jobs that were lost just before are begun again for that reason as well, and their owners
+/// may not have had the time to count them.
 #[test]
-fn what_was_begun_before_a_run_rested_is_not_redone_afterwards() {
+fn jobs_begun_before_a_suspension_are_not_redone_afterwards() {
     for (crashes_before, is_started_again) in [(true, false), (false, false), (false, true)] {
         let mut chronicle = Chronicle::new(unix_ms() - 60_000);
         let begun = |job, redone, ago_ms| JobNote {
@@ -165,7 +165,7 @@ fn what_was_begun_before_a_run_rested_is_not_redone_afterwards() {
             chronicle.host_gone(host(1), Going::Crashed);
         }
         if is_started_again {
-            // It was asked to rest, and the coordinator was killed.
+            // The run was being suspended, and the coordinator was killed.
             let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
             let jobs = changes.jobs.into_iter().map(|(_, job)| job);
             let known = (changes.summary, changes.latest);
@@ -180,7 +180,7 @@ fn what_was_begun_before_a_run_rested_is_not_redone_afterwards() {
         chronicle.host_gone(host(1), Going::Crashed);
         chronicle.note(host(2), &[begun(1, true, 0), begun(2, true, 0), begun(3, false, 0)]);
         assert_eq!(chronicle.redone(), 0);
-        // What is lost from now on is.
+        // Jobs that are lost from now on are.
         chronicle.host_gone(host(2), Going::Crashed);
         let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("more is known");
         let (jobs, known) = (changes.jobs.into_iter(), (changes.summary, changes.latest));
@@ -195,7 +195,7 @@ fn what_was_begun_before_a_run_rested_is_not_redone_afterwards() {
 }
 
 #[test]
-fn what_workers_did_after_charts_were_saved_is_known_after_a_restart() {
+fn reports_of_workers_after_charts_were_saved_survive_a_restart() {
     let submitted_ms = unix_ms() - 60_000;
     let mut chronicle = Chronicle::new(submitted_ms);
     let worked = |work_ms| [WorkerTimes { work_ms, ..WorkerTimes::default() }];
@@ -213,7 +213,7 @@ fn what_workers_did_after_charts_were_saved_is_known_after_a_restart() {
 }
 
 #[test]
-fn what_a_process_did_under_another_id_counts_once_and_at_the_host_that_it_is() {
+fn work_of_a_process_under_another_id_counts_once_at_its_present_id() {
     let mut chronicle = Chronicle::new(unix_ms() - 60_000);
     let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
     let worked = |work_ms| [WorkerTimes { work_ms, ..WorkerTimes::default() }];
@@ -231,7 +231,7 @@ fn what_a_process_did_under_another_id_counts_once_and_at_the_host_that_it_is() 
     };
     assert_eq!((figures.jobs.redone, of_each(&figures)), (1, vec![(0, 0.0), (1, 30.0)]));
     assert!((figures.times.computed_s - 3.0).abs() < 0.05, "{}", figures.times.computed_s);
-    // Hosts without a row went long ago: what they did again is in the row of those.
+    // Hosts without a row went long ago: jobs that they redid are in the row of those.
     let mut figures = Figures { by_host: vec![row(1)], ..Figures::default() };
     for _ in 0..2 {
         chronicle.complete(&mut figures);
@@ -256,9 +256,9 @@ fn a_lost_job_is_redone_although_an_equal_one_was_done_in_between() {
     }
 }
 
-/// After a power cut, say: hosts come back as others, and what they ran before runs no more.
+/// As after a power cut: hosts come back with new ids, and jobs that they ran before run no longer.
 #[test]
-fn what_runs_at_hosts_that_do_not_come_back_is_lost() {
+fn jobs_of_hosts_that_do_not_come_back_are_lost() {
     let mut before = Chronicle::new(unix_ms());
     before.note(host(1), &[begun(1, None)]);
     before.note(host(2), &[begun(2, None)]);
@@ -290,7 +290,7 @@ fn row(host: u64) -> HostFigures {
 }
 
 #[test]
-fn what_hosts_have_left_out_is_said() {
+fn notes_that_hosts_left_out_are_reported() {
     let mut chronicle = Chronicle::default();
     chronicle.note(host(1), &[begun(1, None)]);
     chronicle.left_out(3);
@@ -313,7 +313,7 @@ fn old_lines_are_dropped_and_counted() {
 }
 
 #[test]
-fn a_flood_of_reuses_hides_no_crash() {
+fn many_reuses_do_not_displace_a_crash() {
     let mut chronicle = Chronicle::begin();
     chronicle.note(host(1), &[begun(1, None)]);
     chronicle.note(host(2), &[begun(2, None)]);
@@ -349,7 +349,7 @@ fn a_flood_of_reuses_hides_no_crash() {
 }
 
 #[test]
-fn why_nothing_is_done_is_told_with_its_time() {
+fn the_reason_for_being_idle_is_shown_with_its_time() {
     let mut chronicle = Chronicle::begin();
     let at = |t_ms| Sample { t_ms, ..Sample::default() };
     chronicle.sample(at(10), None, Some("no host"));
@@ -362,7 +362,7 @@ fn why_nothing_is_done_is_told_with_its_time() {
 }
 
 #[test]
-fn a_run_that_rests_is_idle_for_that_reason_until_it_is_resumed() {
+fn a_suspended_run_is_idle_for_that_reason_until_it_is_resumed() {
     let mut chronicle = Chronicle::begin();
     let waits = |chronicle: &mut Chronicle, why: Option<&str>| {
         let sample = Sample { t_ms: chronicle.now_ms(), ..Sample::default() };
@@ -371,7 +371,7 @@ fn a_run_that_rests_is_idle_for_that_reason_until_it_is_resumed() {
     chronicle.state(RunState::Running);
     waits(&mut chronicle, None);
     chronicle.state(RunState::Suspended);
-    // Whatever else it would wait for.
+    // Whatever else the run would wait for.
     waits(&mut chronicle, None);
     waits(&mut chronicle, Some("no host"));
     let reasons = |chronicle: &Chronicle| -> Vec<(String, bool)> {

@@ -1,4 +1,4 @@
-//! What each worker did when: shares of equal stretches of time, which double when there are too many.
+//! What each worker did over time: shares of equal stretches of time, which double in length when there are too many.
 
 mod lane;
 
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{TIMELINE_BUCKETS_MAX, TIMELINE_WORKERS_MAX};
 use lane::{KINDS, Lane, NOT_THERE, kinds, mean};
 
-/// A stretch at the start.
+/// The length of a stretch at the start.
 const BUCKET_MS: u32 = 250;
-/// Versions of which it is known what they changed.
+/// Versions whose changes are remembered.
 const CHANGES_MAX: usize = 4096;
 /// Maximum reports of series that ended since the timeline was saved: hosts begin anew when a run is resumed.
 const ENDED_MAX: usize = TIMELINE_WORKERS_MAX;
 
-/// Of all workers of a run.
+/// The workers of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     bucket_ms: u32,
@@ -26,7 +26,7 @@ pub struct Timeline {
     lanes: BTreeMap<(u32, u16), Lane>,
     /// Changes with every report.
     version: u64,
-    /// The newest versions, and from which moment on each changed something.
+    /// The newest versions, and the moment from which on each changed something.
     #[serde(skip)]
     changes: VecDeque<(u64, u32)>,
     /// Time for which each host's workers computed, in milliseconds, by the host's place in the tree.
@@ -36,7 +36,7 @@ pub struct Timeline {
     /// coordinator was started.
     #[serde(skip)]
     others_ms: u64,
-    /// Workers of which something was reported since the timeline was last taken to be saved.
+    /// Workers with reports since the timeline was last taken to be saved.
     #[serde(skip)]
     recent: BTreeSet<(u32, u16)>,
     /// What was reported last of workers that have begun anew since then.
@@ -44,8 +44,8 @@ pub struct Timeline {
     ended: Vec<LastReport>,
 }
 
-/// What was reported last of a worker. All stretches are many bytes and are saved now and then; this is saved each time, as
-/// what hosts have counted is.
+/// The last report of a worker. All stretches are many bytes and are saved only now and then; this is saved each time,
+/// like what hosts have counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LastReport {
     host: u32,
@@ -61,14 +61,14 @@ impl LastReport {
     }
 }
 
-/// A worker's part of what is shown.
+/// A worker's row in the part that is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// The host's place in the tree.
     pub host: u32,
     /// The worker's number.
     pub worker: u16,
-    /// By kind; NaN where the worker was not there.
+    /// Shares by kind; NaN where the worker was not connected.
     pub shares: Vec<[f32; KINDS]>,
 }
 
@@ -88,7 +88,7 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// What a host's workers have done until now since a series of reports began.
+    /// Adds what a host's workers have done since a series of reports began.
     pub fn add(&mut self, host: u32, now_ms: u32, series: u64, workers: &[WorkerTimes]) {
         self.make_room_until(now_ms);
         self.version += 1;
@@ -110,14 +110,14 @@ impl Timeline {
         }
     }
 
-    /// There is a stretch for this moment.
+    /// Adds stretches up to this moment.
     fn make_room_until(&mut self, now_ms: u32) {
         while now_ms / self.bucket_ms >= TIMELINE_BUCKETS_MAX as u32 {
             self.double();
         }
     }
 
-    /// What is known of a worker, if there is room for it.
+    /// The lane of a worker, if there is room for it.
     fn lane(&mut self, of: (u32, u16)) -> Option<&mut Lane> {
         let has_room = self.lanes.len() < TIMELINE_WORKERS_MAX || self.lanes.contains_key(&of);
         has_room.then(|| self.lanes.entry(of).or_default())
@@ -158,24 +158,24 @@ impl Timeline {
         self.changes.clear();
     }
 
-    /// What was reported of workers since the timeline was last taken to be saved.
+    /// Reports of workers since the timeline was last taken to be saved.
     pub fn last_reports(&self) -> Vec<LastReport> {
         let newest = self.recent.iter().filter_map(|of| Some(LastReport::of(*of, self.lanes.get(of)?)));
         self.ended.iter().cloned().chain(newest).collect()
     }
 
-    /// All of it is taken to be saved.
+    /// The whole timeline is being saved.
     pub fn taken(&mut self) {
         self.recent.clear();
         self.ended.clear();
     }
 
-    /// What was taken could not be saved.
+    /// The part that was taken could not be saved.
     pub fn save_again(&mut self) {
         self.recent = self.lanes.keys().copied().collect();
     }
 
-    /// As it was saved, with what was reported last until then, and with what follows from that.
+    /// Restores a saved timeline with the reports that came after it.
     pub fn restored(mut self, reports: &[LastReport]) -> Self {
         for LastReport { host, worker, series, t_ms, times } in reports {
             self.make_room_until(*t_ms);
@@ -205,7 +205,7 @@ impl Timeline {
         self.others_ms as f64 / 1e3
     }
 
-    /// From when on something is new for who knew this version.
+    /// The moment from which on the timeline differs from this version.
     pub fn changed_from(&self, version: u64) -> u32 {
         if self.changes.front().is_none_or(|(first, _)| *first > version + 1) {
             return 0;
@@ -221,7 +221,7 @@ impl Timeline {
         }
     }
 
-    /// Changes whenever something was added.
+    /// Changes with every report.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -231,8 +231,8 @@ impl Timeline {
         self.bucket_ms
     }
 
-    /// The rows from one moment to another, in at most so many stretches: their length, when the first begins,
-    /// and they.
+    /// The rows from one moment to another, in a limited number of stretches: their length, when the first begins,
+    /// and the rows.
     pub fn rows(&self, from_ms: u32, to_ms: u32, buckets_max: usize) -> (u32, u32, Vec<Row>) {
         let from = (from_ms / self.bucket_ms) as usize;
         let known = self.lanes.values().map(|lane| lane.shares.len()).max().unwrap_or(0);
@@ -253,24 +253,24 @@ impl Timeline {
     }
 }
 
-/// What all workers did in one stretch, in workers: 2.5 of `work` is as much as two and a half workers do in it.
+/// Workers by activity in one stretch: 2.5 of `work` is the work of two and a half workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
     /// Workers that were connected.
     pub workers: f64,
-    /// They computed.
+    /// Workers that computed.
     pub work: f64,
-    /// They computed what had been lost.
+    /// Workers that computed what had been lost.
     pub recover: f64,
-    /// They looked for work.
+    /// Workers that looked for work.
     pub steal: f64,
-    /// They waited for results.
+    /// Workers that waited for results.
     pub wait: f64,
 }
 
 impl Timeline {
     /// Adds up to `most` workers to the totals, stretch by stretch from the run's submission on: those after the worker
-    /// `after`. The last of them, if there may be more.
+    /// `after`. Returns the last of them, if there may be more.
     pub fn add_totals(
         &self,
         after: Option<(u32, u16)>,

@@ -1,11 +1,11 @@
-//! The jobs of a run that have an instance of their own, 48 bytes each, and what is counted of them.
+//! The jobs of a run that have an instance of their own, 48 bytes each, and their counts.
 //!
-//! Jobs that there is no room for are rolled up: they count at their depth, and at the nearest job above them
-//! that is kept, so that no sum is ever wrong because something is left out. `room` says who that is, `rolled` counts them.
+//! Jobs for which there is no room are rolled up: they count at their depth, and at the nearest job above them
+//! that is kept, so sums stay right although jobs are left out. `room` finds that job, `rolled` counts them.
 //!
-//! `nodes` has the jobs, `hosts` where they are; `running` which of them run, `unlinked` which of them wait for the job
-//! above them; `parameters` what they were called with, `losses` what became of those that were lost, `critical` which ended
-//! last, `changes` what is to be saved and shown.
+//! `nodes` has the jobs, `hosts` their hosts; `running` the running jobs, `unlinked` the jobs whose parent
+//! is not known yet; `parameters` their parameters, `losses` the fate of lost jobs, `critical` the child that ended
+//! last, `changes` what is still to be saved and shown.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct Tree {
     nodes: Nodes,
     hosts: Hosts,
     running: Running,
-    /// The run is over: nothing runs any more, whatever is told late.
+    /// The run is over: nothing runs any more, whatever is reported late.
     is_over: bool,
     losses: Losses,
     parameters: Parameters,
@@ -45,19 +45,19 @@ pub struct Tree {
     depths: BTreeMap<u16, DepthCounts>,
     root: Option<u32>,
     rolled: RolledUp,
-    /// Once it was full.
+    /// Exists since the tree was full for the first time.
     room: Option<Room>,
     changes: Changes,
 }
 
 impl Tree {
-    /// One that is full soon.
+    /// A tree that is soon full.
     #[cfg(test)]
     pub fn with_room_for(nodes_max: usize) -> Self {
         Self { nodes: Nodes::with_room_for(nodes_max), ..Self::default() }
     }
 
-    /// How many are kept.
+    /// The number of jobs that are kept.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -71,7 +71,7 @@ impl Tree {
         self.nodes.get_mut(place)
     }
 
-    /// All of them, by their places.
+    /// All jobs, in order of their places.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.all()
     }
@@ -81,18 +81,18 @@ impl Tree {
         self.nodes.place(tag)
     }
 
-    /// Its hosts; nodes name them by their places here.
+    /// The hosts; nodes refer to them by their places here.
     pub fn hosts(&self) -> &[TreeHost] {
         self.hosts.all()
     }
 
-    /// A host, and its place, if it is known.
+    /// A known host, with its place.
     pub fn known_host(&self, id: HostId) -> Option<(u32, &TreeHost)> {
         let place = self.hosts.place(id)?;
         Some((place, self.hosts.get(place)?))
     }
 
-    /// Jobs by depth, those that are not kept as well.
+    /// Jobs by depth, including those that are not kept.
     pub fn depths(&self) -> BTreeMap<u16, DepthCounts> {
         let mut depths = self.depths.clone();
         for (depth, rolled) in self.rolled.depths() {
@@ -104,7 +104,7 @@ impl Tree {
         depths
     }
 
-    /// Jobs that were begun and are not kept. One of them may be counted more than once.
+    /// The number of jobs that were begun and are not kept. Such a job may be counted more than once.
     pub fn without_room(&self) -> u64 {
         self.rolled.count()
     }
@@ -119,7 +119,7 @@ impl Tree {
         }
     }
 
-    /// The tag of the job above, even if that is not kept.
+    /// The tag of the parent, even if the parent is not kept.
     pub fn parent_tag(&self, place: u32) -> Option<JobTag> {
         let node = self.get(place)?;
         match self.get(node.parent) {
@@ -128,12 +128,12 @@ impl Tree {
         }
     }
 
-    /// The place of a host, which is new if it was not known; `NOWHERE` if there is no room.
+    /// The place of a host, which is added if it was not known; `NOWHERE` if there is no room.
     pub fn host(&mut self, id: HostId, name: &str, site: &str) -> u32 {
         self.hosts.add(id, name, site)
     }
 
-    /// Takes down what happened to a job at a host, at a time.
+    /// Records what happened to a job at a host, at a time.
     pub fn note(&mut self, host: u32, t_ms: u32, note: &JobNote) {
         if let NoteKind::Begun { victim: Some(victim), .. } = note.what {
             self.hosts.lends(victim);
@@ -165,7 +165,7 @@ impl Tree {
                 self.end(place, JobState::Done, t_ms);
             }
             NoteKind::Failed => self.end(place, JobState::Failed, t_ms),
-            // A job that is done twice may be done before the second is stopped.
+            // A job that is done twice may be done before the second execution is stopped.
             NoteKind::Aborted if before == Group::Done => {}
             NoteKind::Aborted => self.end(place, JobState::Aborted, t_ms),
             NoteKind::Lost => {
@@ -177,7 +177,7 @@ impl Tree {
                 self.end(place, JobState::Lost, t_ms);
             }
             NoteKind::Reused => self.end(place, JobState::Reused, t_ms),
-            // It may have come to its end before this was heard.
+            // It may have ended before this note arrived.
             NoteKind::Adopted if before == Group::Done => {}
             NoteKind::Adopted => {
                 let host = node.host;
@@ -194,7 +194,7 @@ impl Tree {
         self.touch(place);
     }
 
-    /// The job's place, which is a new one if it has none; `None` if it is rolled up, or has to be.
+    /// The job's place, a new one if it has none; `None` if it is rolled up, or has to be.
     fn kept(&mut self, host: u32, t_ms: u32, note: &JobNote) -> Option<u32> {
         if let Some(place) = self.place(note.job) {
             return Some(place);
@@ -237,7 +237,7 @@ impl Tree {
         place
     }
 
-    /// What is counted of a new node.
+    /// Counts a new node.
     fn count_in(&mut self, place: u32, node: Node) {
         if node.kind == ROOT {
             self.root = self.root.or(Some(place));
@@ -248,7 +248,7 @@ impl Tree {
         }
     }
 
-    /// Hangs a new node below its parent, and those that waited for it below it.
+    /// Links a new node to its parent, and the jobs that waited for it to the node.
     fn link(&mut self, place: u32, parent: Option<JobTag>) {
         let Some(tag) = self.get(place).map(|node| node.tag) else { return };
         if let Some(parent) = parent {
@@ -276,7 +276,7 @@ impl Tree {
         }
     }
 
-    /// Moves a job to another state, and with it what is counted.
+    /// Changes a job's state, and the counts with it.
     fn change(&mut self, place: u32, state: JobState, host: u32) {
         let Some(node) = self.get_mut(place) else { return };
         let (before, was_at, depth) = (node.state, node.host, node.depth);
@@ -320,7 +320,7 @@ impl Tree {
         self.begun
     }
 
-    /// Whether the host has to do with the run.
+    /// Whether the host has anything to do with the run.
     pub fn has_host(&self, host: HostId) -> bool {
         self.hosts.place(host).is_some()
     }

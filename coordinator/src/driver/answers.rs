@@ -1,4 +1,4 @@
-//! What the driver does about what the API asks.
+//! Requests of the API to the driver.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Driver {
                 self.drain();
                 match result {
                     Ok(()) => self.saver.answer(run, reply),
-                    // The machine has forgotten it, and the store does not know yet.
+                    // The machine has forgotten it, and its end is not in the store yet.
                     Err(CommandError::NoRun(_)) if self.saver.is_behind_with(run) => {
                         let _ = reply.send(Err(ChangeError::Over { run, why: self.store.trouble() }));
                     }
@@ -59,7 +59,7 @@ impl Driver {
         }
     }
 
-    /// Has a run saved; the machine gets it afterwards.
+    /// Saves a run; the machine gets it afterwards.
     fn submit(
         &self,
         app_name: String,
@@ -74,7 +74,7 @@ impl Driver {
                 sql::add_run(connection, &app_name, &to_save, submitter, now_ms)
             };
             let result = store.write(save).await;
-            // A driver that is gone has answered by being gone.
+            // A driver that has stopped has answered by stopping.
             let _ = driver.send(Submitted { result, spec, submitter, reply });
         });
     }
@@ -110,7 +110,7 @@ impl Driver {
         Some(self.over(run, *state, figures))
     }
 
-    /// A run that is over. Until that is saved, nobody is told.
+    /// A run that is over. The API learns that only when it is saved.
     fn over(&self, run: RunId, state: RunState, figures: Figures) -> Live {
         if !self.saver.is_behind_with_end(run) {
             return Live { run, state, waiting_for: None, figures, is_over: true };

@@ -1,4 +1,4 @@
-//! What the machine tells, and what passes it by: into logs, counters and chronicles.
+//! Events of the machine, and messages that bypass it: into logs, counters and chronicles.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +13,7 @@ use crate::chronicle::{Chronicle, EventKind, Going, Source};
 use crate::host_name::HostName;
 use crate::locked;
 
-/// Hosts that have not come back and are given up in one event.
+/// Maximum hosts that have not come back and are given up in one event.
 const AWAITED_AT_ONCE_MAX: usize = 64;
 
 impl Driver {
@@ -22,7 +22,7 @@ impl Driver {
         host.map_or("unknown".to_owned(), |host| self.hosts.named(host))
     }
 
-    /// Takes down what the machine does not pass on.
+    /// Records what the machine does not pass on.
     pub(super) fn look_at(&mut self, link: LinkId, message: &ToCoordinator) {
         match message {
             ToCoordinator::Hello { report, .. } => {
@@ -37,21 +37,21 @@ impl Driver {
         }
     }
 
-    /// Into the run's chronicle, if there is such a run: hosts may say anything.
+    /// Writes into a run's chronicle, if the run exists: hosts may send anything.
     pub(super) fn record(&self, run: RunId, write: impl FnOnce(&mut Chronicle)) {
         if let Some(chronicle) = self.chronicles.get(run) {
             write(&mut locked(&chronicle));
         }
     }
 
-    /// Hosts from before a restart that have had their time to come back are lost, like others that are given up.
+    /// Hosts from before a restart whose time to come back is over are lost, like others that are given up.
     pub(super) fn give_up_awaited(&mut self) {
         if self.machine.waits_for_hosts() {
             return;
         }
         for _ in 0..AWAITED_AT_ONCE_MAX {
             let Some(host) = self.hosts.give_up_awaited() else { break };
-            // It had joined before; that it was there is what is counted here.
+            // It had joined before; the metric counts that it was connected here.
             self.links.counters.hosts_joined.fetch_add(1, Relaxed);
             self.links.counters.hosts_crashed.fetch_add(1, Relaxed);
             tracing::warn!(host = %self.hosts.named(host), "host did not come back after the coordinator's restart");
@@ -59,7 +59,7 @@ impl Driver {
         }
     }
 
-    /// All runs that it had to do with are told.
+    /// Tells all runs that the host had to do with.
     fn host_gone(&mut self, host: HostId, how: Going) {
         let name = self.hosts.name_of(host);
         for run in self.machine.run_ids() {
@@ -72,7 +72,7 @@ impl Driver {
         }
     }
 
-    /// What a host's process did under another id is told with what it does.
+    /// Records what a host's process did under another id together with what it does now.
     fn host_reborn(&mut self, was: HostId, is: HostId) {
         let name = self.hosts.name_of(is);
         for run in self.machine.run_ids().chain(self.over.settling_ids()) {
@@ -156,7 +156,7 @@ impl Driver {
             }
             Event::Misbehaved { by, host, reason } => {
                 counters.misbehaviours.fetch_add(1, Relaxed);
-                // A host that accuses others may be the one that lies, and at length.
+                // A host that accuses others may itself be lying, and repeatedly.
                 let reason = shortened(&reason);
                 tracing::warn!(by = %self.hosts.named(by), host = %self.hosts.named(host), reason, "a host reports misbehaviour");
             }

@@ -1,4 +1,4 @@
-//! What the driver knows of hosts beside the machine.
+//! What the driver knows about hosts besides the machine's state.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -18,10 +18,10 @@ use crate::host_name::HostName;
 use crate::locked;
 use crate::store::chronicle::SavedHost;
 
-/// What others take in under a lock that the driver may wait for.
+/// Maximum rows that others handle under a lock that the driver may wait for.
 const ROWS_UNDER_LOCK_MAX: usize = 256;
 
-/// What is known of hosts, also to what works out figures behind the driver's back.
+/// Facts about hosts that are also used to compute figures outside the driver.
 #[derive(Debug, Clone, Default)]
 pub struct Profiles {
     names: Names,
@@ -30,26 +30,26 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    /// What hosts call themselves, and which of them are there.
+    /// The names of hosts, and which of them are connected.
     pub fn names(&self) -> &Names {
         &self.names
     }
 
-    /// Learns how fast hosts are from their paces in each run. Takes time in a large grid.
+    /// Updates hosts' speeds from their paces in each run. Takes time in a large grid.
     pub fn learn(&self, paces: impl Iterator<Item = Vec<Pace>>) {
         for part in compare(paces).chunks(ROWS_UNDER_LOCK_MAX) {
             locked(&self.speeds).learn(part, |host| self.names.is_there(host));
         }
     }
 
-    /// A run is over: what each host did for it, and what its tree tells of them.
+    /// A run is over: adds what each host did for it, and what its tree says about them.
     pub fn add_run(&self, by_host: &[HostFigures], told: &HashMap<HostId, Told>) {
         for part in by_host.chunks(ROWS_UNDER_LOCK_MAX) {
             locked(&self.served).add(part, told);
         }
     }
 
-    /// Adds what is known of some hosts to what the machine says of them, and what trees tell.
+    /// Adds these facts, and those from trees, to the machine's view of some hosts.
     pub fn complete(&self, hosts: &mut [HostSeen], told: &HashMap<HostId, Told>) {
         let (speeds, served) = (locked(&self.speeds), locked(&self.served));
         for host in hosts {
@@ -64,11 +64,11 @@ impl Profiles {
     }
 }
 
-/// What the driver knows of hosts.
+/// The driver's state about hosts.
 #[derive(Debug, Default)]
 pub struct Hosts {
     profiles: Profiles,
-    /// What a link's hello said, until the machine says who it is.
+    /// The names in links' hellos, until the machine identifies the host.
     hellos: HashMap<LinkId, HostName>,
     /// Hosts from before a restart that have not come back.
     awaited: BTreeSet<HostId>,
@@ -76,19 +76,19 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// What is known of them after a restart: names, and hosts that were there and may come back.
+    /// State after a restart: names, and hosts that were connected and may come back.
     pub fn restore(names: Vec<(HostId, String, String)>, hosts: Vec<(HostId, SavedHost)>) -> Self {
         let awaited = hosts.iter().map(|(host, _)| *host).collect();
         let profiles = Profiles { names: Names::restore(names, hosts), ..Profiles::default() };
         Self { profiles, awaited, ..Self::default() }
     }
 
-    /// What others may know, too.
+    /// The part that is shared outside the driver.
     pub fn profiles(&self) -> &Profiles {
         &self.profiles
     }
 
-    /// Somebody at a link has said hello.
+    /// A hello came on a link.
     pub fn greeted(&mut self, link: LinkId, name: HostName) {
         self.hellos.insert(link, name);
     }
@@ -99,7 +99,7 @@ impl Hosts {
         self.pings.closed(link);
     }
 
-    /// The machine says who is at a link, which comes from this address. Whether its hello was heard: then the host is there.
+    /// The machine identified the host of a link, which comes from this address. Returns whether its hello was heard: then the
     pub fn identified(&mut self, link: LinkId, host: HostId, address: Option<IpAddr>, now_ms: u64) -> bool {
         let Some(name) = self.hellos.remove(&link) else { return false };
         self.profiles.names.came(host, name, address, now_ms);
@@ -107,35 +107,35 @@ impl Hosts {
         true
     }
 
-    /// A host that had gone is there again.
+    /// A host that had gone is back.
     pub fn returned(&self, host: HostId) {
         self.profiles.names.returned(host);
     }
 
     /// A host has gone.
     pub fn went(&self, host: HostId) {
-        // Others learn nothing more of it once it is not there.
+        // Nothing more is added about a host that is gone.
         self.profiles.names.went(host);
         locked(&self.profiles.speeds).forget(host);
         locked(&self.profiles.served).forget(host);
     }
 
-    /// One of those that have not come back; it is not waited for any more.
+    /// A host that has not come back; it is no longer waited for.
     pub fn give_up_awaited(&mut self) -> Option<HostId> {
         self.awaited.pop_first()
     }
 
-    /// A host that is there, as it is saved.
+    /// A host, in the form that is saved.
     pub fn saved(&self, host: HostId) -> Option<SavedHost> {
         self.profiles.names.saved(host)
     }
 
-    /// What a host calls itself; nothing if that is not known.
+    /// A host's name for itself; empty if it is not known.
     pub fn name_of(&self, host: HostId) -> Arc<HostName> {
         self.profiles.names.of(host).unwrap_or_default()
     }
 
-    /// A host in a sentence.
+    /// A host in log messages.
     pub fn named(&self, host: HostId) -> String {
         match self.profiles.names.of(host) {
             Some(known) => format!("{host} ({} at {})", known.name, known.site),
@@ -143,12 +143,12 @@ impl Hosts {
         }
     }
 
-    /// From where a host comes, or came last.
+    /// The present or last address of a host.
     pub fn address_of(&self, host: HostId) -> String {
         shown_address(self.profiles.names.address_of(host))
     }
 
-    /// A ping is on its way.
+    /// A ping was sent.
     pub fn pinged(&mut self, link: LinkId, ping: u64) {
         self.pings.sent(link, ping);
     }
@@ -158,7 +158,7 @@ impl Hosts {
         self.pings.answered(link, ping);
     }
 
-    /// How long the last ping of a link took.
+    /// The round trip of a link's last ping.
     pub fn rtt(&self, link: LinkId) -> Option<Duration> {
         self.pings.rtt(link)
     }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_there_once_its_hello_was_heard_and_the_machine_knows_it() {
+    fn a_host_has_joined_once_its_hello_was_heard_and_the_machine_knows_it() {
         let saved = SavedHost { name: Arc::new(name("old")), since_ms: 3 };
         let mut hosts = Hosts::restore(Vec::new(), vec![(HostId(1), saved.clone()), (HostId(2), saved)]);
         let (one, two, three) = (HostId(1), HostId(2), HostId(3));

@@ -1,4 +1,4 @@
-//! What comes to the driver.
+//! The driver's inputs.
 
 use sateen_protocol::{RunId, RunSpec};
 use tokio::sync::{mpsc, oneshot};
@@ -17,31 +17,31 @@ pub struct Submitted {
     pub reply: oneshot::Sender<Result<RunId, StoreError>>,
 }
 
-/// Where all of it comes in. The driver waits for each at once.
+/// The receiving ends. The driver waits for all of them at once.
 #[derive(Debug)]
 pub struct Inbox {
-    /// What hosts say.
+    /// From hosts' links.
     pub from_links: mpsc::UnboundedReceiver<FromLink>,
-    /// What the API asks.
+    /// From the API.
     pub requests: mpsc::Receiver<Request>,
-    /// Runs that were submitted, once they are saved.
+    /// Submitted runs, once they are saved.
     pub submitted: mpsc::UnboundedReceiver<Submitted>,
     to_submitted: mpsc::UnboundedSender<Submitted>,
 }
 
 impl Inbox {
-    /// What links and the API have the other ends of.
+    /// The sending ends for links and the API.
     pub fn new(from_links: mpsc::UnboundedReceiver<FromLink>, requests: mpsc::Receiver<Request>) -> Self {
         let (to_submitted, submitted) = mpsc::unbounded_channel();
         Self { from_links, requests, submitted, to_submitted }
     }
 
-    /// Where what became of a submission goes.
+    /// Where the outcome of a submission goes.
     pub fn to_submitted(&self) -> mpsc::UnboundedSender<Submitted> {
         self.to_submitted.clone()
     }
 
-    /// Answers those whose runs are still being saved. Nobody begins these any more.
+    /// Answers requests whose runs are still being saved. These runs do not begin any more.
     pub async fn answer_submitted(self) {
         let Self { to_submitted, mut submitted, .. } = self;
         drop(to_submitted);

@@ -1,4 +1,4 @@
-//! How long the driver's own events take in the largest grids: what it does for each host, or now and then, while the
+//! How long the driver's own events take in the largest grids: its work for each host, and its periodic work, while the
 //! machine waits.
 
 use std::collections::BTreeMap;
@@ -20,12 +20,12 @@ use crate::links::{FromLink, Links};
 use crate::store::{Opening, Store, StoreError};
 
 const RUN: RunId = RunId(1);
-/// All hosts count so often.
+/// Rounds in which all hosts send counts.
 const ROUNDS: u64 = 2;
-/// Of the driver's parts of all that, in each round.
+/// Maximum parts of the driver's work in each round.
 const PARTS: usize = 1000;
 
-/// Times of events in nanoseconds, by kind.
+/// Durations of events in nanoseconds, by kind.
 pub type Times = BTreeMap<&'static str, Vec<u64>>;
 
 struct Bed {
@@ -96,7 +96,7 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
             bed.take("driver: a part of all rows and runs", Driver::next_part);
             if part % 10 == 0 {
                 bed.take("driver: a batch is handed to the store", Driver::save_standings);
-                // The store's answer is taken, which is not the driver's.
+                // The store's answer is awaited, which is not the driver's work.
                 runtime.block_on(tokio::task::yield_now());
             }
             bed.driver.drain();
@@ -118,10 +118,10 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
 
 /// Waits until there is an answer.
 type Answer = Pin<Box<dyn Future<Output = ()>>>;
-/// Asks, and begins to answer.
+/// Sends a request and begins to answer it.
 type Ask = fn(&mut Driver) -> Answer;
 
-/// What pages ask for, and what the driver does for that at once and later.
+/// The requests of pages, answered at once and later.
 fn asked() -> [(&'static str, &'static str, Ask); 4] {
     [
         ("driver: hosts are asked for", "driver: a part of all hosts", |driver| ask(driver, Request::Hosts)),
@@ -136,7 +136,7 @@ fn asked() -> [(&'static str, &'static str, Ask); 4] {
 fn ask<T: 'static>(driver: &mut Driver, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Answer {
     let (reply, answer) = oneshot::channel();
     driver.request(request(reply));
-    // What it is does not matter here.
+    // Its content does not matter here.
     Box::pin(async move { drop(answer.await) })
 }
 
@@ -157,7 +157,7 @@ fn first_root(bed: &mut Bed) -> Option<RootClaim> {
     None
 }
 
-/// All that the machine does in slices, so that every host was given the run.
+/// Runs all slices of the machine, so that every host was given the run.
 fn do_what_is_due(bed: &mut Bed) {
     let driver = &mut bed.driver;
     let now = driver.clock.now();
@@ -167,7 +167,7 @@ fn do_what_is_due(bed: &mut Bed) {
     }
 }
 
-/// A driver that has just begun, and what others reach it by.
+/// A new driver, and the sending ends of its inputs.
 pub(super) struct New {
     pub driver: Driver,
     pub handle: DriverHandle,
@@ -204,7 +204,7 @@ impl New {
     }
 }
 
-/// What a host says first.
+/// A host's hello.
 pub(super) fn hello(name: String, site: String, threads: u32) -> ToCoordinator {
     let report = HostReport { name, site, threads, version: "0".to_owned(), direct: None };
     ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None }
@@ -230,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// So that what is asked for takes two parts, and hosts and rows together three.
+    /// Large enough for requests to take two parts, and for hosts and rows together to take three.
     const HOSTS: u64 = 300;
 
     #[test]

@@ -1,4 +1,4 @@
-//! The one task that owns the state machine: tell it one thing, then do all that it wants, then wait.
+//! The one task that owns the state machine: it hands over one input, does all that the machine wants, then waits.
 
 mod answers;
 mod events;
@@ -56,26 +56,26 @@ use totals::SinceStart;
 pub use request::{ChangeError, DriverHandle, Gone, HostSeen, Live, Request, RunAction};
 pub use settling::LateFigures;
 
-/// The longest wait for the machine's next timeout, in case that the computer slept meanwhile: the
-/// machine's clock went on then and the runtime's did not.
+/// Maximum wait for the machine's next timeout, in case the computer slept meanwhile: the
+/// machine's clock continued then and the runtime's did not.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// What was known before a restart, for people.
+/// State from before a restart, for people.
 #[derive(Debug)]
 pub struct Known {
     /// Names and sites of hosts.
     pub names: Vec<(HostId, String, String)>,
-    /// Hosts that were there.
+    /// Hosts that were connected.
     pub hosts: Vec<(HostId, SavedHost)>,
-    /// Trees and logs of runs, and whether the runs are over; those that ended first come first.
+    /// Trees and logs of runs, and whether the runs are over; in the order in which they ended.
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
-    /// Maximum runs that are over and whose chronicles are kept.
+    /// Maximum finished runs whose chronicles are kept.
     pub trees_kept: usize,
-    /// Runs that are not over, and who submitted them.
+    /// Runs that are not over, and their submitters.
     pub submitters: Vec<(RunId, Option<Peer>)>,
 }
 
-/// What there is to do next.
+/// The next thing to do.
 enum Turn {
     News(FromLink),
     Written(Written),
@@ -98,7 +98,7 @@ pub struct Driver {
     store: Arc<Store>,
     saver: Saver,
     chronicles: Arc<Chronicles>,
-    /// Changes whenever a run is over.
+    /// Changes whenever a run ends.
     ends: watch::Sender<u64>,
     inbox: Inbox,
     hosts: Hosts,
@@ -110,7 +110,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Sets the driver up, and what others reach it by.
+    /// Creates the driver, and the sending ends of its inputs.
     pub fn new(
         machine: Coordinator,
         clock: Clock,
@@ -154,7 +154,7 @@ impl Driver {
         (driver, handle)
     }
 
-    /// Runs until `shutdown`, and saves what is left to save.
+    /// Runs until `shutdown`, and saves what is left.
     ///
     /// # Errors
     /// When that cannot be saved.
@@ -167,7 +167,7 @@ impl Driver {
         chronicles.set_missed_tick_behavior(MissedTickBehavior::Delay);
         entries.set_missed_tick_behavior(MissedTickBehavior::Delay);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // What the machine wants at the start.
+        // What the machine wants first.
         self.drain();
         loop {
             let wait = self.wait();
@@ -196,22 +196,22 @@ impl Driver {
                 Turn::SaveChronicles => self.save_standings(),
                 Turn::NextPart => self.next_part(),
                 Turn::NextScanPart => self.next_scan_part(),
-                // What could not be saved before.
+                // Changes that could not be saved before.
                 Turn::Second => self.saver.write(),
             }
         }
         self.links.close_all("the coordinator is shutting down");
-        // Nobody is heard any more.
+        // No more input is read.
         self.machine.settle_all_counts(self.clock.now());
         self.drain();
         self.collect_all();
         let saved = self.saver.finish().await;
-        // What is saved by now is acknowledged, although nobody begins it before the next start.
+        // Submissions that are saved by now are acknowledged, although they begin only after the next start.
         self.inbox.answer_submitted().await;
         saved
     }
 
-    /// Hosts that could not be heard while the driver was held up are not silent for that.
+    /// Hosts that could not be heard while the driver was held up do not count as silent.
     fn mind_stalls(&mut self) {
         let now = self.clock.now();
         if let Some(stall) = self.presence.stall(now) {
@@ -224,7 +224,7 @@ impl Driver {
         }
     }
 
-    /// How long there is nothing to do but to listen.
+    /// The maximum time to wait for input.
     fn wait(&self) -> Duration {
         match self.machine.poll_timeout() {
             Some((when, _)) => when.since(self.clock.now()).min(WAIT_MAX),
@@ -232,9 +232,9 @@ impl Driver {
         }
     }
 
-    /// Tells the machine the time, if it wants to know. All that has arrived comes first: a host that has said
-    /// something is not silent. What the machine does a slice at a time goes on for a while, so that it is done however
-    /// much hosts have to say.
+    /// Advances the machine's time, if it is due. All input that has arrived is handled first: a host that has sent
+    /// something is not silent. The machine's slices continue for a limited time, so that they make progress however
+    /// much hosts send.
     fn time_out(&mut self) {
         let is_due =
             |driver: &Self| driver.machine.poll_timeout().is_some_and(|(when, _)| when <= driver.clock.now());

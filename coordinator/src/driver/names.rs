@@ -1,5 +1,5 @@
-//! What hosts call themselves, from where they come, which of them are there, and since when. Known to what works out figures
-//! behind the driver's back, too.
+//! Hosts' names and addresses, which of them are connected, and since when. Also used to compute figures
+//! outside the driver.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -17,16 +17,16 @@ pub struct Names(Arc<RwLock<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// In an order: to grow, a hash map copies all of a hundred thousand at once.
+    /// Ordered: growing a hash map would copy all of a hundred thousand entries at once.
     of: BTreeMap<HostId, Entry>,
-    /// Hosts that went, the first to go first; some have come back.
+    /// Hosts that have gone, in that order; some have come back.
     gone: VecDeque<HostId>,
 }
 
 #[derive(Debug)]
 struct Entry {
     name: Arc<HostName>,
-    /// Of its last link, if that was since the coordinator's start.
+    /// The address of its last link, if that was since the coordinator's start.
     address: Option<IpAddr>,
     is_there: bool,
     /// When it joined, in milliseconds since 1970; 0 if that is not known.
@@ -34,7 +34,7 @@ struct Entry {
 }
 
 impl Names {
-    /// Those of hosts from before a restart; some of them were there and may come back.
+    /// Restores the names of hosts from before a restart; some of them were connected and may come back.
     pub fn restore(
         names: impl IntoIterator<Item = (HostId, String, String)>,
         hosts: impl IntoIterator<Item = (HostId, SavedHost)>,
@@ -59,7 +59,7 @@ impl Names {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A host is there, comes from this address, and calls itself so. If it was there before, it joined then.
+    /// A host has joined, with this address and name. If it was connected before, it keeps its time of joining.
     pub fn came(&self, host: HostId, name: HostName, address: Option<IpAddr>, now_ms: u64) {
         let mut known = self.write();
         let before = known.of.get(&host).map(|entry| entry.since_ms).filter(|since_ms| *since_ms > 0);
@@ -67,14 +67,14 @@ impl Names {
         known.of.insert(host, Entry { name: Arc::new(name), address, is_there: true, since_ms });
     }
 
-    /// A host that had gone is there again.
+    /// A host that had gone is back.
     pub fn returned(&self, host: HostId) {
         if let Some(entry) = self.write().of.get_mut(&host) {
             entry.is_there = true;
         }
     }
 
-    /// A host has gone. Its name is known until too many others have gone.
+    /// A host has gone. Its name is kept until too many others have gone.
     pub fn went(&self, host: HostId) {
         let mut known = self.write();
         let Some(entry) = known.of.get_mut(&host) else { return };
@@ -89,24 +89,24 @@ impl Names {
         }
     }
 
-    /// What a host calls itself.
+    /// A host's name for itself.
     pub fn of(&self, host: HostId) -> Option<Arc<HostName>> {
         self.read().of.get(&host).map(|entry| Arc::clone(&entry.name))
     }
 
-    /// A host that is there, as it is saved.
+    /// A connected host, in the form that is saved.
     pub fn saved(&self, host: HostId) -> Option<SavedHost> {
         let known = self.read();
         let entry = known.of.get(&host).filter(|entry| entry.is_there)?;
         Some(SavedHost { name: Arc::clone(&entry.name), since_ms: entry.since_ms })
     }
 
-    /// From where a host came last.
+    /// The last address of a host.
     pub fn address_of(&self, host: HostId) -> Option<IpAddr> {
         self.read().of.get(&host).and_then(|entry| entry.address)
     }
 
-    /// Whether a host is there.
+    /// Whether a host is connected.
     pub fn is_there(&self, host: HostId) -> bool {
         self.read().of.get(&host).is_some_and(|entry| entry.is_there)
     }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_gone_are_bounded_and_those_who_are_there_keep_theirs() {
+    fn names_of_gone_hosts_are_bounded_and_connected_hosts_keep_theirs() {
         let names = Names::restore([(HostId(1), "old".to_owned(), "here".to_owned())], []);
         assert!(names.of(HostId(1)).is_some_and(|name| name.name == "old") && !names.is_there(HostId(1)));
         let name = |name: &str| HostName { name: name.to_owned(), ..HostName::default() };
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_joined_when_it_first_came_whatever_was_started_again_since() {
+    fn a_hosts_time_of_joining_survives_restarts() {
         let name = || HostName { name: "two".to_owned(), site: "here".to_owned() };
         let names = Names::default();
         names.came(HostId(2), name(), None, 17);

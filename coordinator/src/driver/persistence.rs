@@ -1,5 +1,5 @@
-//! What the machine wants: saved, sent and closed, in this order. What follows from a change is held back until that is
-//! saved; `saver` says what.
+//! What the machine wants saved, sent and closed, in this order. What follows from a change is held back until that is
+//! saved; `saver` has the details.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,8 +13,8 @@ use super::saver::{Change, Written};
 use crate::clock::unix_ms;
 
 impl Driver {
-    /// Does all that the machine wants. What is to be saved comes first, as what follows from it is held back until
-    /// it is; then what is sent, then what is closed.
+    /// Does all that the machine wants. Changes are saved first, as what follows from them is held back until
+    /// then; next messages are sent, and links closed last.
     pub(super) fn drain(&mut self) {
         let transmits: Vec<(LinkId, ToHost)> = std::iter::from_fn(|| self.machine.poll_transmit()).collect();
         let mut closes = Vec::new();
@@ -65,12 +65,12 @@ impl Driver {
 
     fn send(&self, link: LinkId, message: ToHost) {
         if let Some(link) = self.links.get(link) {
-            // Only relayed messages have a sender that could be to blame.
+            // Only relayed messages have a sender that can be at fault.
             let _ = link.send(None, message);
         }
     }
 
-    /// Changes were saved: what follows from them is sent.
+    /// Changes were saved: the messages that follow from them are sent.
     pub(super) fn written(&mut self, written: Written) {
         for change in self.saver.note(written) {
             for (link, message) in self.saver.release(change.run()) {
@@ -85,14 +85,14 @@ impl Driver {
         }
     }
 
-    /// Has saved now and then how runs stand, and what is new in their chronicles.
+    /// Periodically saves the standings of runs, and what is new in their chronicles.
     pub(super) fn save_standings(&mut self) {
         self.begin_round();
         self.next_part();
         self.saver.save_standings();
     }
 
-    /// Has it saved whether a host is there.
+    /// Saves whether a host is connected.
     pub(super) fn save_presence(&mut self, host: HostId) {
         self.saver.add_host(host, self.hosts.saved(host));
     }

@@ -1,4 +1,4 @@
-//! Who has the places for runs that are under way, for those who wait for one.
+//! Who has the places for runs that are under way, to inform those that wait for one.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -11,18 +11,18 @@ use sateen_protocol::coordinator::{RunView, Waiting};
 use super::Driver;
 use crate::peer::Peer;
 
-/// Addresses that are named.
+/// Maximum addresses that are named.
 const NAMED_MAX: usize = 3;
 
-/// A run that has a place: who submitted it, as far as that is known, and for how long it has had it, in seconds.
+/// A run that has a place: its submitter, if known, and for how long it has had the place, in seconds.
 type Placed = (RunId, Option<Peer>, u64);
 
-/// Who submitted runs that are not over, as far as that is known.
+/// The submitters of runs that are not over, as far as they are known.
 #[derive(Debug, Default)]
 pub struct Submitters(HashMap<RunId, Peer>);
 
 impl Submitters {
-    /// Those that are known at the start.
+    /// The submitters known at the start.
     pub fn restore(known: Vec<(RunId, Option<Peer>)>) -> Self {
         Self(known.into_iter().filter_map(|(run, peer)| Some((run, peer?))).collect())
     }
@@ -37,15 +37,15 @@ impl Submitters {
         self.0.get(&run).copied()
     }
 
-    /// The run is over. Gives who submitted it.
+    /// The run is over. Returns its submitter.
     pub fn take(&mut self, run: RunId) -> Option<Peer> {
         self.0.remove(&run)
     }
 }
 
 impl Driver {
-    /// Why nothing happens with a run, with all that is known of it now. Who has the places is the same for many runs,
-    /// and worked out once.
+    /// Why nothing happens with a run, including who has the places: that is the same for many runs,
+    /// and computed once.
     pub(super) fn waiting_for(&self, view: &RunView<'_>, placed: &OnceCell<String>) -> Option<String> {
         let why = view.waiting_for.clone()?;
         match view.waiting {
@@ -66,7 +66,7 @@ impl Driver {
     }
 }
 
-/// Who has all places.
+/// Names those that have all places.
 fn places(placed: &[Placed]) -> String {
     let mut of_peers: BTreeMap<Option<Peer>, usize> = BTreeMap::new();
     for (_, peer, _) in placed {
@@ -97,7 +97,7 @@ fn places(placed: &[Placed]) -> String {
     text
 }
 
-/// In one unit, whole.
+/// In one unit, as a whole number.
 fn duration(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_places_is_named_and_which_run_has_had_one_the_longest() {
+    fn submitters_with_places_are_named_and_the_run_that_has_had_one_the_longest() {
         let all: Vec<Placed> = (1..=8).map(|run| (RunId(run), peer(7), 10_800 - run)).collect();
         assert_eq!(
             places(&all),

@@ -1,10 +1,10 @@
-//! Whether the driver was held up: its process stopped, its computer asleep or overloaded, or one event long.
+//! Detects whether the driver was held up: its process stopped, its computer asleep or overloaded, or one event long.
 
 use std::time::Duration;
 
 use sateen_protocol::Time;
 
-/// A turn that takes this much longer than was meant is a stall: shorter than hosts may be silent, and longer
+/// A turn that takes this much longer than planned is a stall: shorter than hosts may be silent, and longer
 /// than a busy machine delays a task.
 const STALL_MIN: Duration = Duration::from_secs(1);
 
@@ -16,17 +16,17 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Begins now.
+    /// Starts now.
     pub fn new(now: Time) -> Self {
         Self { began: now, wait: Duration::ZERO }
     }
 
-    /// The driver is about to wait, for `wait` at the longest.
+    /// The driver is about to wait, for at most `wait`.
     pub fn waits(&mut self, wait: Duration) {
         self.wait = wait;
     }
 
-    /// A wait is over; how long the driver was held up since the last one, if that was long.
+    /// A wait is over; returns how long the driver was held up since the last one, if that was long.
     pub fn stall(&mut self, now: Time) -> Option<Duration> {
         let passed = now.since(self.began).saturating_sub(self.wait);
         (self.began, self.wait) = (now, Duration::ZERO);

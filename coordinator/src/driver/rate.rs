@@ -1,4 +1,4 @@
-//! How fast things go: jobs in the last seconds, and pings.
+//! Rates: jobs per second over the last seconds, and ping times.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use sateen_protocol::Time;
 use sateen_protocol::coordinator::LinkId;
 
-/// A rate is over so many samples, two a second.
+/// Number of samples for a rate, two per second.
 const SAMPLES: usize = 5;
 
-/// Jobs in a second.
+/// Jobs per second.
 #[derive(Debug, Default)]
 pub struct Rate {
     samples: VecDeque<(Time, u64)>,
 }
 
 impl Rate {
-    /// So many so far.
+    /// Adds a sample: the number of jobs so far.
     pub fn add(&mut self, now: Time, so_far: u64) {
         self.samples.push_back((now, so_far));
         if self.samples.len() > SAMPLES {
@@ -24,7 +24,7 @@ impl Rate {
         }
     }
 
-    /// In the last seconds.
+    /// The rate over the last seconds.
     pub fn per_s(&self) -> f64 {
         let (Some((first, before)), Some((last, now))) = (self.samples.front(), self.samples.back()) else {
             return 0.0;
@@ -34,7 +34,7 @@ impl Rate {
     }
 }
 
-/// How long hosts take to answer.
+/// Round trips of pings.
 #[derive(Debug, Default)]
 pub struct Pings {
     sent: BTreeMap<LinkId, (u64, Instant)>,
@@ -42,7 +42,7 @@ pub struct Pings {
 }
 
 impl Pings {
-    /// A ping is on its way.
+    /// A ping was sent.
     pub fn sent(&mut self, link: LinkId, ping: u64) {
         self.sent.insert(link, (ping, Instant::now()));
     }
@@ -60,7 +60,7 @@ impl Pings {
         self.rtt.remove(&link);
     }
 
-    /// The last one of a link.
+    /// The last round trip of a link.
     pub fn rtt(&self, link: LinkId) -> Option<Duration> {
         self.rtt.get(&link).copied()
     }

@@ -1,4 +1,4 @@
-//! What the API asks of the driver.
+//! Requests of the API to the driver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,67 +15,67 @@ use crate::metrics::Totals;
 use crate::peer::Peer;
 use crate::store::StoreError;
 
-/// A question, and where the answer goes.
+/// A request, and where the answer goes.
 #[derive(Debug)]
 pub enum Request {
     /// A new run.
     Submit {
         /// Its app's name.
         app_name: String,
-        /// What it is.
+        /// The run.
         spec: Box<RunSpec>,
-        /// From where it comes.
+        /// The submitter's address.
         submitter: Peer,
         /// Its number, once it is saved.
         reply: oneshot::Sender<Result<RunId, StoreError>>,
     },
-    /// Something about a run is to change.
+    /// A command for a run.
     Change {
         /// Which run.
         run: RunId,
-        /// What.
+        /// The command.
         action: RunAction,
-        /// Answered when it is saved.
+        /// Answered when the change is saved.
         reply: oneshot::Sender<Result<(), ChangeError>>,
     },
-    /// How a run goes whose figures are not saved.
+    /// The progress of a run whose figures are not saved.
     Run(RunId, oneshot::Sender<Option<Live>>),
-    /// The same for all.
+    /// The same for all such runs.
     Runs(oneshot::Sender<Vec<Live>>),
-    /// Who is there.
+    /// The connected hosts.
     Hosts(oneshot::Sender<Vec<HostSeen>>),
-    /// Nobody wants the tree and the log of this run, which is over, any more.
+    /// The chronicle of this run, which is over, is to be deleted.
     Forget(RunId, oneshot::Sender<()>),
     /// For metrics.
     Totals(oneshot::Sender<Totals>),
 }
 
-/// What people may want of a run.
+/// A command for a run.
 #[derive(Debug, Clone, Copy)]
 pub enum RunAction {
-    /// Its end.
+    /// Cancels it.
     Cancel,
-    /// That it rests.
+    /// Suspends it.
     Suspend,
-    /// That it goes on.
+    /// Resumes it.
     Resume,
 }
 
-/// Why a change was not made.
+/// Why a command failed.
 #[derive(Debug, Error)]
 pub enum ChangeError {
-    /// The machine refuses.
+    /// The machine refused it.
     #[error(transparent)]
     Refused(CommandError),
-    /// The run is over, and that could not be saved yet; why, if that is known.
+    /// The run is over, and its end could not be saved yet; the reason, if known.
     #[error("run {run} is over, and its end is not saved yet{}", .why.as_ref().map_or_else(String::new, |why| format!(": {why}")))]
     Over {
         /// Which run.
         run: RunId,
-        /// Why not.
+        /// The reason.
         why: Option<String>,
     },
-    /// It is done and not saved.
+    /// The change was made and is not saved.
     #[error("it is done, but cannot be saved yet; that is tried again until it succeeds")]
     Unsaved,
 }
@@ -83,38 +83,38 @@ pub enum ChangeError {
 /// A run whose figures are not saved.
 #[derive(Debug)]
 pub struct Live {
-    /// Which.
+    /// The run.
     pub run: RunId,
-    /// How far it is.
+    /// Its state.
     pub state: RunState,
     /// Why nothing happens, if nothing does.
     pub waiting_for: Option<String>,
-    /// How it goes, or went.
+    /// Its figures so far, or final ones.
     pub figures: Figures,
-    /// It is over, whether that is saved or not.
+    /// It is over, and its end may not be saved yet.
     pub is_over: bool,
 }
 
-/// A host, and what the driver knows of it.
+/// A host, with what the driver knows about it.
 #[derive(Debug, Clone)]
 pub struct HostSeen {
-    /// As the machine has it.
+    /// The machine's view of it.
     pub view: HostView,
     /// When it joined, in milliseconds since 1970; none if it has gone meanwhile.
     pub since_ms: Option<u64>,
-    /// What it has done, in runs that are under way and in those that have ended while it was there.
+    /// What it has done, in runs that are under way and in those that ended while it was connected.
     pub service: Service,
-    /// To the coordinator and back.
+    /// Round trip to the coordinator.
     pub rtt: Option<Duration>,
-    /// Compared with others.
+    /// Its speed relative to other hosts.
     pub speed: Option<f64>,
 }
 
-/// How the API reaches the driver.
+/// The API's handle to the driver.
 #[derive(Debug, Clone)]
 pub struct DriverHandle {
     pub(super) requests: mpsc::Sender<Request>,
-    /// Changes whenever a run is over.
+    /// Changes whenever a run ends.
     pub ends: watch::Receiver<u64>,
     /// Trees and logs.
     pub chronicles: Arc<Chronicles>,
@@ -126,7 +126,7 @@ pub struct DriverHandle {
 pub struct Gone;
 
 impl DriverHandle {
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the answer.
     pub async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Gone> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).await.map_err(|_| Gone)?;

@@ -1,4 +1,4 @@
-//! What the driver does now and then for each run, or for each host of a run: a bounded part at a time, for it serves
+//! Periodic work of the driver for each run, or for each host of a run: a bounded part at a time, since it serves
 //! the machine meanwhile.
 
 use std::collections::VecDeque;
@@ -11,18 +11,18 @@ use super::Driver;
 use crate::chronicle::Sample;
 use crate::store::chronicle::SavedRow;
 
-/// What is done of all that in one event: rows of hosts, and runs.
+/// Maximum rows of hosts, and runs, that one event handles.
 const ROWS_AT_ONCE_MAX: usize = 256;
 const RUNS_AT_ONCE_MAX: usize = 256;
-/// Jobs of trees of runs that are over, or of hosts that are gone.
+/// Maximum jobs that are marked as ended, in trees of finished runs or of departed hosts.
 const JOBS_AT_ONCE_MAX: usize = 2048;
 
-/// How far the rounds are.
+/// The progress of the rounds.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    /// Runs that are still to be looked at in this round.
+    /// Runs that are still to be sampled in this round.
     to_sample: VecDeque<RunId>,
-    /// Jobs run so far, of those that were.
+    /// Jobs executed so far, in the runs that were sampled.
     executed: u64,
     /// The row that was saved last.
     saved: Option<(RunId, HostId)>,
@@ -39,7 +39,7 @@ impl Driver {
         }
     }
 
-    /// Does the next part of what is to be done.
+    /// Does the next part of the work.
     pub(super) fn next_part(&mut self) {
         self.give_up_awaited();
         self.sample_some();
@@ -47,7 +47,7 @@ impl Driver {
         self.chronicles.proceed(JOBS_AT_ONCE_MAX);
     }
 
-    /// Takes down how some runs go, and how they stand.
+    /// Samples the progress and standings of some runs.
     fn sample_some(&mut self) {
         if self.rounds.to_sample.is_empty() {
             return;
@@ -61,7 +61,7 @@ impl Driver {
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
                     busy: counts.busy,
-                    // What hosts that are gone have counted stays, their workers do not.
+                    // The counts of departed hosts stay, their workers do not.
                     workers: view.workers(),
                     executed: counts.jobs.executed,
                     is_suspended: view.state() == RunState::Suspended,
@@ -70,18 +70,18 @@ impl Driver {
             });
             self.saver.stands(run, view.standing());
         }
-        // What hosts have counted while there was no coordinator comes all at once.
+        // Counts from the time without a coordinator arrive all at once.
         let is_settled = self.clock.now() >= Time(0) + RESTART_GRACE + 2 * COUNTS;
         if self.rounds.to_sample.is_empty() && is_settled {
             self.since_start.sample(self.clock.now(), self.rounds.executed);
         }
     }
 
-    /// Has rows saved that have changed. In a small grid these are all; in a large one they have their turns.
+    /// Saves rows that have changed. In a small grid these are all; in a large one they take turns.
     pub(super) fn collect_rows(&mut self, most: usize) {
         let (run, host) = self.rounds.saved.unwrap_or((RunId(0), HostId(0)));
         let changed = |found: &RunId| self.machine.has_changed(*found);
-        // First the rest of the run at which it was left, then the others, and its first hosts at the end.
+        // First the rest of the run at which the last part stopped, then the others, and its first hosts at the end.
         let (before, after): (Vec<RunId>, Vec<RunId>) =
             { self.machine.run_ids().chain(self.machine.run_ids_over()) }
                 .filter(changed)
@@ -100,7 +100,7 @@ impl Driver {
         }
     }
 
-    /// Has at most `most` rows of a run saved that have changed, the one after `after` first. Gives whose they are.
+    /// Saves at most `most` changed rows of a run, the one after `after` first. Returns their hosts.
     fn take_rows(&mut self, run: RunId, after: Option<HostId>, most: usize) -> Vec<HostId> {
         let taken = self.machine.take_changed(run, after, most);
         let save = |(host, row): (HostId, Option<Row>)| {
@@ -111,8 +111,8 @@ impl Driver {
         taken.into_iter().map(save).collect()
     }
 
-    /// Something happened to a run's root job, at this host: that is saved at once. If it were forgotten in a restart, jobs
-    /// would be begun again, or adopted, although nothing was lost or given back.
+    /// Something happened to a run's root job, at this host: that is saved at once. If a restart forgot it, jobs
+    /// would be begun again, or adopted, although none was lost or given back.
     pub(super) fn save_at_once(&mut self, run: RunId, host: HostId) {
         let Some(view) = self.machine.run(run) else { return };
         self.saver.stands(run, view.standing());
@@ -120,7 +120,7 @@ impl Driver {
         self.saver.save_standings_at_once();
     }
 
-    /// All that there is to save of how runs stand, for the end.
+    /// The standings of all runs, for the end.
     pub(super) fn collect_all(&mut self) {
         let standings: Vec<(RunId, Standing)> = (self.machine.runs())
             .filter(|view| !view.state().is_over())

@@ -1,8 +1,8 @@
-//! Saving what the machine wants saved, and saving it again when the disk was full.
+//! Saves what the machine wants saved, and retries when the disk was full.
 //!
-//! States and ends are on the disk before anything that follows from them is sent. Nobody waits for the disk:
-//! a task writes, and until it has, or when it cannot, the messages and answers that follow from a change are
-//! held back, and all else goes on. Entries are saved in batches and behind the machine's back.
+//! States and ends are on the disk before anything that follows from them is sent. The driver does not wait for the disk:
+//! a task writes, and until it has, or while it cannot, the messages and answers that follow from a change are
+//! held back, and everything else continues. Entries are saved in batches, independently of that.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,21 +26,21 @@ use crate::store::chronicle::{SavedHost, SavedRow};
 use crate::store::sql::{self, EntryChanges};
 use crate::store::{Store, StoreError};
 
-/// A change that must be saved.
+/// A change to be saved.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// How far a run is.
+    /// The state of a run.
     State(RunId, RunState),
-    /// How a run ended.
+    /// The end of a run.
     End {
         /// Which run.
         run: RunId,
-        /// As pages show it.
+        /// Its state for pages.
         state: RunState,
-        /// How.
+        /// Its result or failure.
         end: Arc<RunEnd>,
     },
-    /// Which figures a run ended with, once they are final.
+    /// The final figures of a run.
     Figures {
         /// Which run.
         run: RunId,
@@ -50,7 +50,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whose it is.
+    /// The run of a change.
     pub fn run(&self) -> RunId {
         match self {
             Self::State(run, _) | Self::End { run, .. } | Self::Figures { run, .. } => *run,
@@ -58,51 +58,51 @@ impl Change {
     }
 }
 
-/// An answer to a request, once what it asked for is saved.
+/// An answer to a request, sent once the change is saved.
 pub type Answer = oneshot::Sender<Result<(), ChangeError>>;
 
-/// What became of a batch of changes: how many were saved, and whether the next one failed.
+/// The outcome of a batch of changes: how many were saved, and whether the next one failed.
 #[derive(Debug, Clone, Copy)]
 pub struct Written {
     saved: usize,
     has_failed: bool,
 }
 
-/// What waits to be saved.
+/// Everything that waits to be saved.
 #[derive(Debug)]
 pub struct Saver {
     store: Arc<Store>,
-    /// In their order, each with the time at which it was made.
+    /// In order, each with the time at which it was made.
     unsaved: VecDeque<(Change, u64)>,
-    /// How many of them each run has.
+    /// The number of changes of each run.
     unsaved_of: HashMap<RunId, usize>,
-    /// Some are being written; what becomes of them comes back here.
+    /// Receives the outcome of changes that are being written.
     written: Option<oneshot::Receiver<Written>>,
     held: HashMap<RunId, Held>,
     entries: EntryChanges,
-    /// Entries that the store's thread has been given and not saved yet.
+    /// Entries that the store's thread has received and not saved yet.
     entries_under_way: Arc<AtomicUsize>,
     chronicles: Arc<Chronicles>,
-    /// Whether a batch of standings and chronicles is on its way.
+    /// Whether a batch of standings and chronicles is being saved.
     batch: Arc<BatchUnderWay>,
-    /// How runs stood that are not over when that was last to be saved.
+    /// The standings of unfinished runs when they were last handed over to be saved.
     standings: HashMap<RunId, Standing>,
-    /// What goes with the next batch, also what of the last ones could not be saved.
+    /// The next batch, including what could not be saved of the last ones.
     next: Arc<Mutex<Standings>>,
     entries_dropped: u64,
 }
 
-/// What follows from unsaved changes of one run.
+/// Messages that follow from unsaved changes of one run.
 #[derive(Debug, Default)]
 struct Held {
     messages: Vec<(LinkId, ToHost)>,
-    /// Hosts repeat results until they are acknowledged; one acknowledgement is enough.
+    /// Hosts repeat results until they are acknowledged, so one acknowledgement is enough.
     acknowledged: HashSet<(LinkId, JobNumber)>,
     answers: Vec<Answer>,
 }
 
 impl Saver {
-    /// Nothing yet.
+    /// A saver without work.
     pub fn new(store: Arc<Store>, chronicles: Arc<Chronicles>) -> Self {
         Self {
             store,
@@ -120,7 +120,7 @@ impl Saver {
         }
     }
 
-    /// Has a change saved, after those that are still unsaved.
+    /// Saves a change, after those that are still unsaved.
     pub fn save(&mut self, change: Change) {
         if let Change::End { run, .. } = change {
             self.entries.saved.retain(|(of, _)| *of != run);
@@ -131,7 +131,7 @@ impl Saver {
         self.write();
     }
 
-    /// Has what is unsaved written, if that is not under way.
+    /// Writes unsaved changes, unless some are being written.
     pub fn write(&mut self) {
         if self.written.is_some() || self.unsaved.is_empty() {
             return;
@@ -141,7 +141,7 @@ impl Saver {
         self.written = Some(written);
         let store = Arc::clone(&self.store);
         tokio::spawn(async move {
-            // The driver that would have heard is gone.
+            // The driver that would receive the outcome is gone.
             let _ = reply.send(write_changes(&store, changes).await);
         });
     }
@@ -151,7 +151,7 @@ impl Saver {
         self.written.is_some()
     }
 
-    /// Waits until something was written, or could not be. Nothing is lost if this is dropped and called again.
+    /// Waits for the outcome of a write. Cancel safe: nothing is lost if this is dropped and called again.
     pub async fn written(&mut self) -> Written {
         let Some(written) = &mut self.written else { return std::future::pending().await };
         let written = written.await.unwrap_or(Written { saved: 0, has_failed: true });
@@ -159,7 +159,7 @@ impl Saver {
         written
     }
 
-    /// Takes note of what was written, and gives it. What could not be is tried again later.
+    /// Handles the outcome of a write, and returns what was saved. Failed changes are retried later.
     pub fn note(&mut self, written: Written) -> Vec<Change> {
         let saved: Vec<Change> = self.unsaved.drain(..written.saved).map(|(change, _)| change).collect();
         for change in &saved {
@@ -171,7 +171,7 @@ impl Saver {
             }
         }
         if written.has_failed {
-            // Whoever waits learns that it takes longer.
+            // Requests that wait are told that it takes longer.
             for held in self.held.values_mut() {
                 for answer in held.answers.drain(..) {
                     let _ = answer.send(Err(ChangeError::Unsaved));
@@ -183,7 +183,7 @@ impl Saver {
         saved
     }
 
-    /// How many changes could not be saved yet, and how many entries were not.
+    /// The number of changes that are not saved yet, and of entries that were dropped.
     pub fn backlog(&self) -> (usize, u64) {
         (self.unsaved.len(), self.entries_dropped)
     }
@@ -200,7 +200,7 @@ impl Saver {
         self.is_behind_with(run) && self.unsaved.iter().any(is_end)
     }
 
-    /// Gives the message back if it may be sent now. One that follows from what is not saved is kept.
+    /// Returns the message if it may be sent now. A message that follows from an unsaved change is kept.
     pub fn hold(&mut self, link: LinkId, message: ToHost) -> Option<(LinkId, ToHost)> {
         match follows_from(&message) {
             Some(run) if self.is_behind_with(run) => {
@@ -218,7 +218,7 @@ impl Saver {
         }
     }
 
-    /// Answers once the run's changes are saved, or cannot be.
+    /// Answers once the run's changes are saved, or failed to be.
     pub fn answer(&mut self, run: RunId, answer: Answer) {
         if self.is_behind_with(run) {
             self.held.entry(run).or_default().answers.push(answer);
@@ -228,8 +228,8 @@ impl Saver {
         }
     }
 
-    /// Messages of a run that were kept and may be sent now, in their order; none as long as anything of the
-    /// run is unsaved. Answers are given.
+    /// Kept messages of a run that may be sent now, in order; none as long as anything of the
+    /// run is unsaved. Also sends answers.
     pub fn release(&mut self, run: RunId) -> Vec<(LinkId, ToHost)> {
         if self.is_behind_with(run) {
             return Vec::new();
@@ -251,7 +251,7 @@ impl Saver {
         self.entries.superfluous.extend(superfluous.into_iter().take(room).map(|key| (run, key)));
     }
 
-    /// Hands the batch to the store, and does not wait for it.
+    /// Hands the batch to the store, without waiting for it.
     pub fn flush_entries(&mut self) {
         let changes = std::mem::take(&mut self.entries);
         let count = changes.saved.len();
@@ -263,12 +263,12 @@ impl Saver {
         tokio::spawn(async move {
             let saved = store.write(move |connection| sql::save_entries(connection, &changes)).await;
             under_way.fetch_sub(count, Ordering::Relaxed);
-            // The store has logged why. Entries that are not saved cost work and nothing else.
+            // The store has logged why. Losing entries only costs work.
             drop(saved);
         });
     }
 
-    /// How a run stands that is not over.
+    /// The standing of a run that is not over.
     pub fn stands(&mut self, run: RunId, standing: Standing) {
         if self.standings.get(&run) != Some(&standing) {
             self.standings.insert(run, standing.clone());
@@ -276,12 +276,12 @@ impl Saver {
         }
     }
 
-    /// What a host has counted of a run; nothing if it has no row any more.
+    /// A host's counts of a run; `None` if the row was removed.
     pub fn add_row(&mut self, run: RunId, host: HostId, row: Option<SavedRow>) {
         locked(&self.next).rows.insert((run, host), row);
     }
 
-    /// A host that came, or nothing in place of one that went.
+    /// A host that joined, or `None` for one that went.
     pub fn add_host(&mut self, host: HostId, saved: Option<SavedHost>) {
         locked(&self.next).hosts.insert(host, saved);
     }
@@ -291,15 +291,15 @@ impl Saver {
         self.standings.remove(&run);
     }
 
-    /// Hands how runs stand, as far as it has changed, and what is new in chronicles to the store, and does
-    /// not wait for it; unless the last batch is still under way.
+    /// Hands the standings that have changed, and what is new in chronicles, to the store, without
+    /// waiting for it; unless the last batch is still being saved.
     pub fn save_standings(&mut self) {
         if self.batch.begin() {
             self.write_batch();
         }
     }
 
-    /// The same, and if a batch is under way, with another one right after it.
+    /// The same, and if a batch is being saved, with another one right after it.
     pub fn save_standings_at_once(&mut self) {
         if self.batch.begin_or_repeat() {
             self.write_batch();
@@ -313,7 +313,7 @@ impl Saver {
             loop {
                 let (chronicles, next) = (Arc::clone(&chronicles), Arc::clone(&next));
                 let save = move |connection: &mut Connection| save_all(connection, &chronicles, &next, false);
-                // The store has logged why, if it fails. All of it is tried again.
+                // On failure, the store has logged why. All of it is tried again.
                 drop(store.write(save).await);
                 if batch.end() {
                     break;
@@ -327,7 +327,7 @@ impl Saver {
         self.batch.is_under_way()
     }
 
-    /// Saves all that can be saved, for the end.
+    /// Saves as much as possible, for the end.
     pub async fn finish(&mut self) -> Result<(), StoreError> {
         self.write();
         while self.is_writing() {
@@ -359,7 +359,7 @@ async fn write_changes(store: &Store, changes: Vec<(Change, u64)>) -> Written {
     Written { saved, has_failed: false }
 }
 
-/// The run whose saved state a message tells of.
+/// The run on whose saved state a message depends.
 fn follows_from(message: &ToHost) -> Option<RunId> {
     match message {
         ToHost::StartRun { run, .. }

@@ -1,8 +1,8 @@
-//! What grows with the grid and is asked for: worked out a bounded part at a time, for the driver serves the machine
-//! meanwhile, and put together on another thread.
+//! Requests whose work grows with the grid: done a bounded part at a time, since the driver serves the machine
+//! meanwhile, and assembled on another thread.
 //!
-//! A part is as things are when it is worked out: hosts that come or go meanwhile may or may not be among those that are
-//! seen, and none is seen twice.
+//! Each part sees the state at its time: hosts that join or leave meanwhile may or may not be
+//! included, and none is included twice.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
@@ -24,26 +24,26 @@ use crate::host_name::HostName;
 use crate::locked;
 use crate::metrics::Totals;
 
-/// Hosts, or rows of hosts, that are looked at in one event.
+/// Maximum hosts, or rows of hosts, that one event looks at.
 const HOSTS_AT_ONCE_MAX: usize = 256;
-/// Scans that take turns; what is asked for beyond waits until one of them is done.
+/// Maximum scans that take turns; further ones wait until one of them is done.
 const SCANS_AT_ONCE_MAX: usize = 4;
 
-/// Scans under way, and those that wait.
+/// Scans under way, and waiting ones.
 #[derive(Debug, Default)]
 pub struct Scans(VecDeque<Scan>);
 
 impl Scans {
-    /// Whether there is a part to be done.
+    /// Whether there is work to do.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// What is asked for.
+/// What a scan looks at.
 #[derive(Debug)]
 pub enum Scan {
-    /// Every host.
+    /// All hosts.
     Hosts(HostsScan),
     /// One run, with what each host did of it.
     Run(RunScan),
@@ -54,10 +54,10 @@ pub enum Scan {
 /// See [`Scan::Hosts`].
 #[derive(Debug)]
 pub struct HostsScan {
-    /// The first one that is not seen yet.
+    /// The first host that was not looked at yet.
     next: Option<HostId>,
     seen: Vec<Vec<HostSeen>>,
-    /// Runs whose paces are still to be seen, after the hosts; the first from this host on.
+    /// Runs whose paces are still to be read, after the hosts; the first from this host on.
     runs: Option<(VecDeque<RunId>, HostId)>,
     paces: Vec<(RunId, Vec<Vec<Pace>>)>,
     reply: oneshot::Sender<Vec<HostSeen>>,
@@ -72,8 +72,8 @@ pub struct RunScan {
     reply: oneshot::Sender<Option<Live>>,
 }
 
-/// What a host has counted of a run. It owns nothing on the heap: a hundred thousand names that are allocated here and freed
-/// on another thread have the allocator tidy up in some later event, for tens of milliseconds.
+/// A host's counts of a run. It owns nothing on the heap: freeing a hundred thousand names that were allocated here
+/// on another thread makes the allocator tidy up in some later event, for tens of milliseconds.
 #[derive(Debug)]
 struct HostRow {
     host: HostId,
@@ -110,7 +110,7 @@ impl Scan {
         Self::Totals(TotalsScan { next: HostId(0), sums: Box::default(), reply })
     }
 
-    /// Nobody waits for it any more.
+    /// Whether the request was abandoned.
     fn is_forsaken(&self) -> bool {
         match self {
             Self::Hosts(scan) => scan.reply.is_closed(),
@@ -120,13 +120,13 @@ impl Scan {
     }
 }
 
-/// The first id that comes after a host's.
+/// The id that follows a host's.
 fn after(host: HostId) -> Option<HostId> {
     host.0.checked_add(1).map(HostId)
 }
 
 impl Driver {
-    /// Does the first part of a scan at once, which in a small grid is all of it.
+    /// Does the first part of a scan at once, which in a small grid is the whole scan.
     pub(super) fn scan(&mut self, scan: Scan) {
         if self.scans.0.len() >= SCANS_AT_ONCE_MAX {
             self.scans.0.push_back(scan);
@@ -139,7 +139,7 @@ impl Driver {
     pub(super) fn next_scan_part(&mut self) {
         let Some(scan) = self.scans.0.pop_front() else { return };
         if scan.is_forsaken() {
-            // A hundred thousand hosts are not freed in a moment either.
+            // Freeing a hundred thousand hosts takes a while, too.
             spawn_blocking(move || drop(scan));
         } else if let Some(rest) = self.scan_part(scan) {
             let place = self.scans.0.len().min(SCANS_AT_ONCE_MAX - 1);
@@ -147,7 +147,7 @@ impl Driver {
         }
     }
 
-    /// Does the next part of a scan; what is left of it.
+    /// Does the next part of a scan; returns the rest of it.
     fn scan_part(&self, scan: Scan) -> Option<Scan> {
         match scan {
             Scan::Hosts(scan) => self.scan_hosts(scan).map(Scan::Hosts),
@@ -208,7 +208,7 @@ impl Driver {
         None
     }
 
-    /// Of a run that is over, whose figures are final and not saved yet.
+    /// Scans a run that is over, whose figures are final and not saved yet.
     fn answer_settled(&self, scan: RunScan) {
         let RunScan { run, reply, rows, .. } = scan;
         let (Some(live), Some(settled)) = (self.live(run, &OnceCell::new()), self.over.settled(run)) else {
@@ -216,14 +216,14 @@ impl Driver {
             return;
         };
         let figures = Arc::clone(&settled.figures);
-        // Whoever asks first works the figures out.
+        // The first request computes the figures.
         spawn_blocking(move || {
             drop(rows);
             drop(reply.send(Some(Live { figures: Figures::clone(&figures), ..live })));
         });
     }
 
-    /// A run that is not over, or whose counts are not final.
+    /// Scans a run that is not over, or whose counts are not final.
     fn view(&self, run: RunId) -> Option<RunView<'_>> {
         self.machine.run(run).or_else(|| self.machine.run_over(run))
     }
@@ -251,7 +251,7 @@ impl Driver {
                 self.put_together(scan);
                 return None;
             };
-            // One without rows takes a moment as well.
+            // Even a run without rows takes a moment.
             left -= 1;
             let view = self.view(run);
             let rows = view.into_iter().flat_map(|view| view.by_host_from(*from)).take(left);
@@ -276,7 +276,7 @@ impl Driver {
         Some(scan)
     }
 
-    /// Works out what is not the machine's to know, on another thread; no lock is held for long there.
+    /// Computes everything that does not need the machine, on another thread; no lock is held for long there.
     fn put_together(&self, scan: HostsScan) {
         let (chronicles, profiles) = (Arc::clone(&self.chronicles), self.hosts.profiles().clone());
         spawn_blocking(move || {
@@ -295,10 +295,10 @@ impl Driver {
     }
 }
 
-/// Adds what the tree of a run tells of its hosts.
+/// Adds what a run's tree says about its hosts.
 pub fn add_told(chronicles: &Chronicles, run: RunId, told: &mut HashMap<HostId, Told>) {
     let Some(chronicle) = chronicles.get(run) else { return };
-    // The driver writes to it: it is not kept for longer than copying takes.
+    // The driver writes to the chronicle: it is locked only for copying.
     let of_run: Vec<(HostId, u64, u64)> = locked(&chronicle).lent_and_redone().collect();
     for (host, lent, redone) in of_run {
         let sum = told.entry(host).or_default();

@@ -1,4 +1,4 @@
-//! What hosts did in runs that are over, for as long as they are there.
+//! What hosts did in runs that are over, kept while they are connected.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,10 +6,10 @@ use sateen_protocol::HostId;
 
 use crate::figures::{HostFigures, JobCounts};
 
-/// What a tree tells of a host.
+/// What a tree says about a host.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Told {
-    /// Jobs that others got from it.
+    /// Jobs that other hosts got from it.
     pub lent: u64,
     /// Jobs that it was the first to begin again after they had been lost.
     pub redone: u64,
@@ -18,9 +18,9 @@ pub struct Told {
 /// What a host did.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Service {
-    /// What became of jobs there.
+    /// Counts of jobs there.
     pub jobs: JobCounts,
-    /// Jobs that others got from it.
+    /// Jobs that other hosts got from it.
     pub lent: u64,
 }
 
@@ -31,7 +31,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// A run is over: what each host did for it, and what its tree tells of them.
+    /// A run is over: adds what each host did for it, and what its tree says about them.
     pub fn add(&mut self, by_host: &[HostFigures], told: &HashMap<HostId, Told>) {
         for HostFigures { host, jobs, .. } in by_host.iter().filter(|host| host.is_there) {
             let service = self.of.entry(*host).or_default();
@@ -40,12 +40,12 @@ impl Served {
         }
     }
 
-    /// Forgets one that has gone.
+    /// Forgets a host that has gone.
     pub fn forget(&mut self, host: HostId) {
         self.of.remove(&host);
     }
 
-    /// Of a host.
+    /// What a host did.
     pub fn of(&self, host: HostId) -> Service {
         self.of.get(&host).copied().unwrap_or_default()
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_add_up_for_those_who_are_there() {
+    fn runs_add_up_for_connected_hosts() {
         let [one, two, three] = [1, 2, 3].map(HostId);
         let did = |host: HostId, is_there, executed| HostFigures {
             is_there,

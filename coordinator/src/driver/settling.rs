@@ -1,5 +1,5 @@
-//! Runs that are over, until their figures are saved: at first hosts have not said what they counted last, then that has to
-//! be worked out.
+//! Runs that are over, until their figures are saved: first hosts have to send their last counts, then the figures have to
+//! be computed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -17,7 +17,7 @@ use crate::locked;
 /// A run that is over, and whose counts are not final.
 #[derive(Debug)]
 pub struct Settling {
-    /// As pages show it.
+    /// The state that pages show.
     pub state: RunState,
     pub end: Arc<RunEnd>,
     pub failure: Option<RunFailure>,
@@ -26,33 +26,33 @@ pub struct Settling {
 /// A run that is over, and whose counts are final.
 #[derive(Debug)]
 pub struct Settled {
-    /// As pages show it.
+    /// The state that pages show.
     pub state: RunState,
     /// Without what each host did.
     pub sums: Figures,
-    /// All. Computed at first use, since a large grid has many rows.
+    /// All figures. Computed at first use, since a large grid has many rows.
     pub figures: Arc<LateFigures>,
 }
 
-/// Figures that are worked out when somebody needs them.
+/// Figures that are computed when they are first needed.
 pub type LateFigures = LazyLock<Figures, Box<dyn FnOnce() -> Figures + Send>>;
 
 /// Runs that are over, until their figures are saved.
 #[derive(Debug, Default)]
 pub struct Over {
-    /// Those of which hosts have not said what they counted last.
+    /// Runs for which hosts have not sent their last counts.
     settling: HashMap<RunId, Settling>,
-    /// The others.
+    /// All other runs.
     settled: HashMap<RunId, Settled>,
 }
 
 impl Over {
-    /// All of them.
+    /// All runs.
     pub fn run_ids(&self) -> impl Iterator<Item = RunId> {
         self.settling.keys().chain(self.settled.keys()).copied()
     }
 
-    /// Those whose counts are not final.
+    /// Runs whose counts are not final.
     pub fn settling_ids(&self) -> impl Iterator<Item = RunId> {
         self.settling.keys().copied()
     }
@@ -74,7 +74,7 @@ impl Over {
 }
 
 impl Driver {
-    /// A run is over. Its figures follow when hosts have said what they counted last.
+    /// A run is over. Its figures follow when hosts have sent their last counts.
     pub(super) fn end(&mut self, run: RunId, end: RunEnd) {
         let end = self.store.results.admit(self.submitters.take(run), end);
         let (state, failure) = end::judge(&end);
@@ -91,7 +91,7 @@ impl Driver {
         self.saver.save(Change::End { run, state, end });
     }
 
-    /// Hosts have said what they counted of a run. The store's thread works out each host's figures, as it needs them first.
+    /// A run's counts are final. The store's thread computes each host's figures, as it needs them first.
     pub(super) fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
         let Some(Settling { state, end, failure }) = self.over.settling.remove(&run) else { return };
         let counted = if account.is_complete { Counted::Final } else { Counted::Partial };

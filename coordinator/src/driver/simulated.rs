@@ -1,7 +1,7 @@
-//! The coordinator in a simulation: driver, store and API as they are, in virtual time and without sockets.
+//! The coordinator in a simulation: the real driver, store and API, in virtual time and without sockets.
 //!
-//! Links lead nowhere: hosts hear of another machine that is told the same. What this one decides shows only in what
-//! people are told. It runs on the caller's thread, whose clocks stand still but when the caller moves them, beside the
+//! Links lead nowhere: another machine with the same inputs talks to the hosts. The decisions of this one show only in
+//! what people see. It runs on the caller's thread, whose clocks stand still unless the caller advances them, beside the
 //! store's own threads, for which the caller waits.
 
 use std::future::ready;
@@ -34,7 +34,7 @@ use crate::store::{Opening, Restored, Store, StoreError};
 
 /// When simulations begin: the year 2033, in nanoseconds since 1970.
 const EPOCH_NS: u64 = 2_000_000_000_000_000_000;
-/// What the driver does now and then.
+/// The driver's periodic work.
 const PERIODS: [(Duration, Due); 4] = [
     (PART_EVERY, Due::Part),
     (SAVE_ENTRIES_EVERY, Due::Entries),
@@ -50,9 +50,9 @@ enum Due {
     Again,
 }
 
-/// A coordinator's process. All times are those of the simulation. To drop it is to kill it.
+/// A coordinator's process. All times are those of the simulation. Dropping it kills it.
 pub struct Simulated {
-    // What has tasks of it comes last.
+    // What holds tasks of it comes last.
     driver: Driver,
     handle: DriverHandle,
     router: Router,
@@ -66,7 +66,7 @@ pub struct Simulated {
     runtime: Runtime,
 }
 
-/// How the runs stood that are not over, as `folder` has it.
+/// The standings of unfinished runs in `folder`.
 ///
 /// # Errors
 /// When the folder cannot be used.
@@ -76,7 +76,7 @@ pub fn standings(folder: &Path, now: Time) -> Result<Vec<(RunId, Standing)>, Sto
     Ok(restored.runs.into_iter().map(|stored| (stored.run, stored.standing)).collect())
 }
 
-/// This thread follows a simulation from now on, in which it is this time.
+/// Sets this thread's clock to the time of the simulation.
 fn follow(now: Time) -> Simulation {
     let time = Simulation::default();
     time.stand_at(EPOCH_NS + now.0);
@@ -89,7 +89,7 @@ fn open(folder: &Path) -> Result<(Store, Restored), StoreError> {
 }
 
 impl Simulated {
-    /// Starts on what `folder` has for people; what it is and which runs it has is said.
+    /// Starts on the chronicles in `folder`; the caller says what the coordinator is and which runs it has.
     ///
     /// # Errors
     /// When the folder cannot be used.
@@ -165,7 +165,7 @@ impl Simulated {
         &self.driver.machine
     }
 
-    /// Time passes, and the driver does what it does now and then.
+    /// Time passes, and the driver does its periodic work.
     pub fn pass(&mut self, until: Time) {
         while let Some((which, at)) = self.next_due().filter(|(_, at)| *at <= until) {
             let (period, due) = PERIODS[which];
@@ -239,17 +239,17 @@ impl Simulated {
         self.answered(now, async move { handle.ask(ask).await })?.ok()
     }
 
-    /// Somebody cancels a run, if that is possible.
+    /// Cancels a run, if that is possible.
     pub fn cancel(&mut self, now: Time, run: RunId) {
         self.change(now, run, RunAction::Cancel);
     }
 
-    /// Somebody suspends a run, if that is possible.
+    /// Suspends a run, if that is possible.
     pub fn suspend(&mut self, now: Time, run: RunId) {
         self.change(now, run, RunAction::Suspend);
     }
 
-    /// Somebody resumes a run, if that is possible.
+    /// Resumes a run, if that is possible.
     pub fn resume(&mut self, now: Time, run: RunId) {
         self.change(now, run, RunAction::Resume);
     }
@@ -257,11 +257,11 @@ impl Simulated {
     fn change(&mut self, now: Time, run: RunId, action: RunAction) {
         let handle = self.handle.clone();
         let ask = move |reply| Request::Change { run, action, reply };
-        // Hosts hear from the other machine whether it was done.
+        // Hosts learn from the other machine whether it was done.
         drop(self.answered(now, async move { handle.ask(ask).await }));
     }
 
-    /// What the API answers to GET: status and body.
+    /// The API's answer to GET: status and body.
     pub fn get(&mut self, now: Time, path: &str) -> Option<(u16, String)> {
         let request = HttpRequest::get(path)
             .header(header::HOST, "localhost")
@@ -278,7 +278,7 @@ impl Simulated {
         self.answered(now, answer)
     }
 
-    /// Has the driver do something, and what follows saved.
+    /// Makes the driver do something, and saves the effects.
     fn at(&mut self, now: Time, act: impl FnOnce(&mut Driver)) {
         self.time.stand_at(EPOCH_NS + now.0);
         let _entered = self.runtime.enter();
@@ -301,15 +301,15 @@ impl Simulated {
         }
     }
 
-    /// Waits until all that the store was given is saved: it does one thing after the other.
+    /// Waits until all changes are saved: the store handles them in order.
     fn wait_for_store(&self) {
         let store = Arc::clone(&self.store);
         let is_done = async { tokio::spawn(async move { store.write(|_| Ok(())).await }).await };
-        // What cannot be saved is tried again.
+        // Changes that cannot be saved are tried again.
         drop(self.runtime.block_on(is_done));
     }
 
-    /// Has the driver serve until there is an answer. No time passes.
+    /// Runs the driver until there is an answer. No time passes.
     fn answered<T>(&mut self, now: Time, answer: impl Future<Output = Result<T, super::Gone>>) -> Option<T> {
         self.time.stand_at(EPOCH_NS + now.0);
         let _entered = self.runtime.enter();
@@ -330,7 +330,7 @@ impl Simulated {
         answered.ok()
     }
 
-    /// A moment by the machine's clock, which begins with the process.
+    /// A moment of the machine's clock, which starts with the process.
     fn own(&self, moment: Time) -> Time {
         Time(moment.0.saturating_sub(self.began.0))
     }

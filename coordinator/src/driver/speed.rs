@@ -1,16 +1,16 @@
-//! How fast hosts are: from their jobs, so that nothing has to be run to find out.
+//! How fast hosts are, derived from their jobs, so that no benchmark has to be run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use sateen_protocol::{Counts, HostId};
 
-/// Less of a run tells nothing of a host,
+/// Minimum work of a host in a run,
 const WORK_MIN: Duration = Duration::from_secs(1);
-/// and neither do fewer jobs: some are long, some are short.
+/// and minimum jobs: some are long, some are short.
 const JOBS_MIN: u64 = 100;
 
-/// What is known of hosts' speeds. It stays known when their runs are over.
+/// Hosts' relative speeds. They are kept when runs are over.
 #[derive(Debug, Default)]
 pub struct Speeds {
     of: BTreeMap<HostId, f64>,
@@ -20,14 +20,14 @@ pub struct Speeds {
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     host: HostId,
-    /// Jobs in a second of processor time.
+    /// Jobs per second of processor time.
     rate: f64,
-    /// What it worked.
+    /// Its work.
     weight: f64,
 }
 
 impl Pace {
-    /// By what a host counts of the run, if it is there and that tells anything.
+    /// From a host's counts of the run, if the host is connected and has done enough.
     pub fn of(host: HostId, is_there: bool, counts: &Counts) -> Option<Self> {
         let rate = rate(counts).filter(|_| is_there)?;
         Some(Self { host, rate, weight: counts.work_ns as f64 })
@@ -36,10 +36,10 @@ impl Pace {
 
 /// Compares hosts by their paces in each run. Takes time in a large grid.
 pub fn compare(runs: impl Iterator<Item = Vec<Pace>>) -> Vec<(HostId, f64)> {
-    // By host: its relations to others, weighted by what it worked, and these weights.
+    // By host: its paces relative to others, weighted by its work, and the sum of these weights.
     let mut sums: HashMap<HostId, (f64, f64)> = HashMap::new();
     for paces in runs {
-        // Alone, nobody is fast or slow.
+        // A host alone is neither fast nor slow.
         let median = median(paces.iter().map(|pace| pace.rate)).filter(|_| paces.len() > 1);
         let Some(median) = median else { continue };
         for Pace { host, rate, weight } in paces {
@@ -52,7 +52,7 @@ pub fn compare(runs: impl Iterator<Item = Vec<Pace>>) -> Vec<(HostId, f64)> {
 }
 
 impl Speeds {
-    /// Takes over what [`compare`] found, of hosts that are there still.
+    /// Adds the findings of [`compare`], for hosts that are still connected.
     pub fn learn(&mut self, found: &[(HostId, f64)], is_there: impl Fn(HostId) -> bool) {
         self.of.extend(found.iter().filter(|(host, _)| is_there(*host)).copied());
     }
@@ -62,13 +62,13 @@ impl Speeds {
         self.of.remove(&host);
     }
 
-    /// Of a host.
+    /// The relative speed of a host.
     pub fn of(&self, host: HostId) -> Option<f64> {
         self.of.get(&host).copied()
     }
 }
 
-/// Jobs in a second of processor time.
+/// Jobs per second of processor time.
 fn rate(counts: &Counts) -> Option<f64> {
     let is_enough = u128::from(counts.work_ns) >= WORK_MIN.as_nanos() && counts.jobs.executed >= JOBS_MIN;
     is_enough.then(|| counts.jobs.executed as f64 * 1e9 / counts.work_ns as f64)
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// Of a host that is there: seconds of work, and what it ran in them.
+    /// Counts of a connected host: seconds of work, and jobs run in them.
     fn counts(host: u64, work_s: u64, executed: u64) -> (HostId, bool, Counts) {
         let jobs = Jobs { executed, ..Jobs::default() };
         (HostId(host), true, Counts { jobs, work_ns: work_s * 1_000_000_000, ..Counts::default() })
@@ -103,26 +103,26 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_more_in_its_time_is_faster_whoever_had_more_time() {
+    fn a_host_that_runs_more_in_its_time_is_faster_whatever_its_time() {
         let mut speeds = Speeds::default();
         let run = vec![counts(1, 10, 1000), counts(2, 5, 1000), counts(3, 100, 5000)];
         assert_eq!(looked(&mut speeds, std::slice::from_ref(&run)), [Some(1.0), Some(2.0), Some(0.5)]);
-        // The jobs of another run are longer for all.
+        // The jobs of another run take all hosts longer.
         let other = vec![counts(1, 10, 100), counts(2, 5, 100)];
         let [one, two, three] = looked(&mut speeds, &[run, other]);
         assert!(one.is_some_and(|one| one < 1.0) && two.is_some_and(|two| two > 1.0), "{one:?} {two:?}");
         assert_eq!(three, Some(0.5));
-        // When both are over, it is still known; not of who has gone.
+        // When both runs are over, speeds are still known, except those of hosts that have gone.
         assert_eq!(looked(&mut speeds, &[]), [one, two, three]);
         speeds.forget(HostId(1));
         assert_eq!((speeds.of(HostId(1)), speeds.of(HostId(2))), (None, two));
-        // Nor is it learned anew of one that went meanwhile.
+        // Nor are those learned again of a host that went meanwhile.
         speeds.learn(&[(HostId(1), 1.0), (HostId(3), 2.0)], |host| host != HostId(1));
         assert_eq!((speeds.of(HostId(1)), speeds.of(HostId(3))), (None, Some(2.0)));
     }
 
     #[test]
-    fn nothing_is_said_of_who_did_little_or_was_alone() {
+    fn no_speed_is_known_of_hosts_that_did_little_or_were_alone() {
         let mut speeds = Speeds::default();
         let gone = (HostId(2), false, counts(2, 10, 1000).2);
         for run in [
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_may_say_anything() {
+    fn absurd_counts_are_harmless() {
         let mut speeds = Speeds::default();
         let jobs = Jobs { executed: u64::MAX, ..Jobs::default() };
         let absurd = Counts { jobs, work_ns: u64::MAX, ..Counts::default() };

@@ -1,4 +1,4 @@
-//! How runs stand, and what is new in their chronicles: what people look at, saved now and then.
+//! Standings of runs, and what is new in their chronicles: for people, and saved now and then.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -14,26 +14,26 @@ use crate::locked;
 use crate::store::StoreError;
 use crate::store::chronicle::{self, Batch, SavedHost, SavedRow};
 
-/// How runs stand.
+/// The standings of runs.
 #[derive(Debug, Default)]
 pub struct Standings {
     /// Of runs that are not over.
     pub of_runs: HashMap<RunId, Standing>,
-    /// What hosts have counted; nothing in place of rows that are no more.
+    /// Hosts' counts; `None` for rows that were removed.
     pub rows: BTreeMap<(RunId, HostId), Option<SavedRow>>,
-    /// Hosts that came, and nothing in place of those that went.
+    /// Hosts that joined, and `None` for those that went.
     pub hosts: BTreeMap<HostId, Option<SavedHost>>,
 }
 
 impl Standings {
-    /// Adds what is newer than all that is here.
+    /// Adds what is newer than the contents.
     fn add_newer(&mut self, newer: Self) {
         self.of_runs.extend(newer.of_runs);
         self.rows.extend(newer.rows);
         self.hosts.extend(newer.hosts);
     }
 
-    /// Could not be saved: goes with the next batch. Others wait no longer than it takes to add what they added meanwhile.
+    /// A batch could not be saved, and becomes part of the next. The lock is held only while newer standings are added.
     fn put_back(mut self, next: &Mutex<Self>) {
         let newer = std::mem::take(&mut *locked(next));
         self.add_newer(newer);
@@ -43,40 +43,40 @@ impl Standings {
     }
 }
 
-/// Whether a batch is on its way to the store; there is one at a time.
+/// Whether a batch is being saved; there is one at a time.
 #[derive(Debug, Default)]
 pub struct BatchUnderWay(AtomicU8);
 
-/// Nothing is under way; a batch is; one is, and another is wanted after it.
+/// No batch is being saved; one is; one is, and another is to follow.
 const NOTHING: u8 = 0;
 const ONE: u8 = 1;
 const ONE_AND_ANOTHER: u8 = 2;
 
 impl BatchUnderWay {
-    /// A batch begins, unless one is under way.
+    /// Begins a batch, unless one is being saved.
     pub fn begin(&self) -> bool {
         self.0.compare_exchange(NOTHING, ONE, SeqCst, SeqCst).is_ok()
     }
 
-    /// A batch begins; if one is under way, another follows it.
+    /// Begins a batch; if one is being saved, another follows it.
     pub fn begin_or_repeat(&self) -> bool {
         let next = |now| Some(if now == NOTHING { ONE } else { ONE_AND_ANOTHER });
         self.0.fetch_update(SeqCst, SeqCst, next) == Ok(NOTHING)
     }
 
-    /// A batch has come to its end: whether that was the last, and not the first of two.
+    /// A batch is finished; returns whether it was the last, and not the first of two.
     pub fn end(&self) -> bool {
         let next = |now| Some(if now == ONE_AND_ANOTHER { ONE } else { NOTHING });
         self.0.fetch_update(SeqCst, SeqCst, next) != Ok(ONE_AND_ANOTHER)
     }
 
-    /// Whether there is one.
+    /// Whether a batch is being saved.
     pub fn is_under_way(&self) -> bool {
         self.0.load(SeqCst) != NOTHING
     }
 }
 
-/// Saves standings, and what is new in chronicles; on the store's thread. What could not be saved is there again.
+/// Saves standings, and what is new in chronicles; on the store's thread. What could not be saved is put back.
 pub fn save_all(
     connection: &mut Connection,
     chronicles: &Chronicles,
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_saved_comes_again_but_for_what_is_newer() {
+    fn a_failed_batch_is_retried_except_for_what_is_newer() {
         let of = |host, since_ms| (HostId(host), Some(SavedHost { name: Arc::default(), since_ms }));
         let hosts = |hosts: Vec<_>| Standings { hosts: hosts.into_iter().collect(), ..Standings::default() };
         let next = Mutex::new(hosts(vec![of(2, 5), (HostId(3), None)]));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_while_a_batch_is_under_way_follows_it() {
+    fn a_batch_requested_while_one_is_being_saved_follows_it() {
         let batch = BatchUnderWay::default();
         assert!(batch.begin());
         assert!(!batch.begin(), "now and then it is not worth another");

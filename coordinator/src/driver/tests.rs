@@ -1,4 +1,4 @@
-//! The driver with a disk that takes its time, and after a time in which it was held up.
+//! The driver with a slow disk, and after a stall.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::figures::Counted;
 use crate::links::Link;
 
-/// Whatever a test waits for comes long before.
+/// Longer than any test waits.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Bed {
@@ -63,7 +63,7 @@ impl Bed {
         self.handle.ask(ask).await.expect("it runs").expect("it is saved")
     }
 
-    /// The disk takes until the sender is used, or dropped.
+    /// The disk is blocked until the sender is used, or dropped.
     async fn block_disk(&self) -> threads::Sender<()> {
         let (release, released) = threads::channel();
         let (store, (began, begun)) = (Arc::clone(&self.store), oneshot::channel());
@@ -80,7 +80,7 @@ impl Bed {
     }
 }
 
-/// What is sent on a link, until `wanted` is.
+/// Messages sent on a link, until `wanted` is among them.
 async fn until<T>(link: &Link, mut wanted: impl FnMut(&ToHost) -> Option<T>) -> (T, Vec<ToHost>) {
     let mut messages = Vec::new();
     let found = timeout(PATIENCE, async {
@@ -101,7 +101,7 @@ fn done() -> Finished {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_waits_for_a_slow_disk_but_what_follows_from_it() {
+async fn only_what_follows_from_a_change_waits_for_a_slow_disk() {
     let bed = Bed::start();
     let one = bed.join("one");
     let run = bed.submit().await;
@@ -119,7 +119,7 @@ async fn nobody_waits_for_a_slow_disk_but_what_follows_from_it() {
     let submitted = bed.submit();
     tokio::pin!(submitted);
     assert!(timeout(Duration::from_millis(50), &mut submitted).await.is_err());
-    // Hosts come, are pinged, and pages are answered.
+    // Hosts join and are pinged, and pages are answered.
     let two = bed.join("two");
     until(&two, |message| matches!(message, ToHost::Welcome { .. }).then_some(())).await;
     let (_, told) = until(&one, |message| matches!(message, ToHost::Ping { .. }).then_some(())).await;
@@ -154,9 +154,9 @@ async fn nobody_waits_for_a_slow_disk_but_what_follows_from_it() {
     bed.stop.send_replace(true);
 }
 
-/// They are more than fit into one part, and are asked for by more than take turns at once, of whom one does not wait.
+/// There are more hosts than fit into one part, and more requests than take turns at once, one of which does not wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_about_many_hosts_leave_none_out() {
+async fn answers_about_many_hosts_are_complete() {
     const HOSTS: usize = 600;
     let bed = Bed::start();
     let run = bed.submit().await;
@@ -210,7 +210,7 @@ async fn a_change_is_answered_when_it_is_saved() {
     let cancelled = bed.handle.ask(|reply| Request::Change { run, action: RunAction::Cancel, reply });
     tokio::pin!(cancelled);
     assert!(timeout(Duration::from_millis(50), &mut cancelled).await.is_err());
-    // A second one is told that it is over, as the machine is ahead of the disk.
+    // A second one is refused since the run is over, as the machine is ahead of the disk.
     let again = bed.handle.ask(|reply| Request::Change { run, action: RunAction::Cancel, reply }).await;
     assert!(matches!(again, Ok(Err(ChangeError::Over { why: None, .. }))), "{again:?}");
     drop(release);
@@ -219,10 +219,10 @@ async fn a_change_is_answered_when_it_is_saved() {
     bed.stop.send_replace(true);
 }
 
-/// What the machine does a slice at a time is not done once for all that hosts have said meanwhile: who says very much would
-/// keep runs from being given to hosts.
+/// The machine's slices are not done only once per batch of messages: a host that sends very much would
+/// otherwise keep runs from being given to hosts.
 #[tokio::test]
-async fn slices_go_on_however_much_is_said() {
+async fn slices_continue_however_much_hosts_send() {
     let folder = tempfile::tempdir().expect("a folder");
     let New { mut driver, .. } = New::begin(folder.path(), 1000, Clock::start()).expect("it opens");
     let say = |driver: &mut Driver, link: &Link, message| {

@@ -9,16 +9,16 @@ use super::Driver;
 use super::rate::Rate;
 use crate::metrics::{EndedByState, Totals};
 
-/// What was counted since the start.
+/// Counts since the start.
 #[derive(Debug, Default)]
 pub struct SinceStart {
     ended: Ended,
-    /// What runs had counted that were there when the coordinator was started.
+    /// The counts, at the start, of the runs that were restored.
     restored: HashMap<RunId, Counts>,
     rate: Rate,
 }
 
-/// What runs gave that ended since the start.
+/// The outcome of runs that ended since the start.
 #[derive(Debug, Default)]
 struct Ended {
     counts: Counts,
@@ -27,7 +27,7 @@ struct Ended {
 }
 
 impl SinceStart {
-    /// With these runs, of which this was counted before.
+    /// With these restored runs and their counts.
     pub fn new(restored: HashMap<RunId, Counts>) -> Self {
         Self { restored, ..Self::default() }
     }
@@ -42,7 +42,7 @@ impl SinceStart {
         }
     }
 
-    /// Adds what was counted since the start of a run that has ended, once that is final.
+    /// Adds the counts since the start of a run that has ended, once they are final.
     pub fn add(&mut self, run: RunId, counts: &Counts, lost_work_s: Option<f64>) {
         let counts = self.of(run, counts);
         self.restored.remove(&run);
@@ -50,22 +50,22 @@ impl SinceStart {
         self.ended.lost_work_s += lost_work_s.unwrap_or(0.0).max(0.0);
     }
 
-    /// Of what was counted of a run, what was counted since the start.
+    /// The part of a run's counts that was counted since the start.
     pub fn of(&self, run: RunId, counts: &Counts) -> Counts {
         self.restored.get(&run).map_or(*counts, |before| counted_since(before, counts))
     }
 
-    /// Jobs that runs ran that have ended since.
+    /// Jobs executed in runs that ended since the start.
     pub fn executed(&self) -> u64 {
         self.ended.counts.jobs.executed
     }
 
-    /// Notes how many jobs all runs together have executed by now.
+    /// Adds a sample: the jobs executed by all runs so far.
     pub fn sample(&mut self, now: Time, executed: u64) {
         self.rate.add(now, executed);
     }
 
-    /// Totals, with what is known here: not of runs that go on.
+    /// Adds what is known here to the totals: not runs that are under way.
     fn complete(&self, totals: Totals) -> Totals {
         Totals {
             counts: self.ended.counts,
@@ -79,7 +79,7 @@ impl SinceStart {
 }
 
 impl Driver {
-    /// All but what is of each host.
+    /// All totals except those summed over hosts.
     pub(super) fn add_runs(&self, totals: Totals) -> Totals {
         let (unsaved, entries_dropped) = self.saver.backlog();
         let waiting = self.inbox.from_links.len();
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_before_the_start_does_not_count_and_only_once() {
+    fn counts_from_before_the_start_are_subtracted_once() {
         let executed = |executed| Counts { jobs: Jobs { executed, ..Jobs::default() }, ..Counts::default() };
         let (old, new) = (RunId(1), RunId(2));
         let mut since_start = SinceStart::new(HashMap::from([(old, executed(10))]));

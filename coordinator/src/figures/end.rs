@@ -5,7 +5,7 @@ use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, Run
 use super::{Counted, FailureKind, Figures, RunFailure};
 use crate::clock::seconds;
 
-/// The state of a run that ended like this, and why it has no result.
+/// The state of a run that ended like this, and the reason if it has no result.
 pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
     let failure = |kind: FailureKind, message: &str| {
         let message = message.to_owned();
@@ -36,14 +36,14 @@ fn of_job(JobFailure { job, message, backtrace }: JobFailure) -> (RunState, Opti
     (RunState::Failed, Some(RunFailure { kind: FailureKind::Job, message, job: Some(job), backtrace }))
 }
 
-/// Clocks are read at different moments.
+/// Maximum difference from reading clocks at different moments.
 const APART_S: f64 = 1e-3;
-/// What a worker may have done that nobody has told, where it crashed or counts are not final.
+/// Maximum unreported work of a worker that crashed, or whose counts are not final.
 const UNTOLD_S: f64 = 1.0;
 
-/// Processor time of a run that is behind its result, and that nobody used, in seconds. A result that was used again and
-/// again has its work behind each use, and so there may be more behind the answer than was ever done; then neither is known.
-/// `untold_s` of the work may not have been told.
+/// Processor time of a run that did not contribute to its result, in seconds. A result that was used repeatedly
+/// counts its work with each use, so the answer may account for more work than was ever done; then the lost work is unknown.
+/// `untold_s` of the work may be unreported.
 fn accounts(work_s: f64, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
     let RunEnd::Finished(finished) = end else { return (None, Some(work_s)) };
     if judge(end).0 != RunState::Done {
@@ -57,7 +57,7 @@ fn accounts(work_s: f64, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f6
     }
 }
 
-/// The figures of a run that is over. `workers` are those of all hosts that took part.
+/// Computes the figures of a run that is over. `workers` are those of all hosts that took part.
 pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
     let has_lost = figures.jobs.of_hosts.lost > 0 || figures.root_losses > 0;
     let is_all_told = figures.counted == Counted::Final && !has_lost;
@@ -65,7 +65,7 @@ pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<R
     let times = &mut figures.times;
     (times.answer_work_s, times.lost_work_s) = accounts(times.work_s, untold_s, end);
     if let (RunEnd::Finished(finished), Some(_)) = (end, times.answer_work_s) {
-        // The chain goes through the work behind results, too.
+        // The chain includes the work behind reused results, too.
         times.span_s = Some(seconds(finished.span_ns));
     }
     for host in &mut figures.by_host {
@@ -82,7 +82,7 @@ mod tests {
     use sateen_protocol::Finished;
 
     #[test]
-    fn what_is_behind_a_result_is_no_more_than_what_was_done_or_not_known() {
+    fn the_work_behind_a_result_is_no_more_than_was_done_or_is_unknown() {
         let worked = || Figures {
             times: Times { work_s: 2.0, ..Times::default() },
             counted: Counted::Final,
@@ -99,9 +99,9 @@ mod tests {
             (times.work_s, times.answer_work_s, times.lost_work_s, times.span_s)
         };
         assert_eq!(of(&figures), (2.0, Some(1.5), Some(0.5), Some(0.4)));
-        // Results that were used again have more behind them.
+        // Results that were used repeatedly account for more work.
         assert_eq!(of(&finished(5_139_000, &right)), (2.0, None, None, None));
-        // Where there is no result, nothing is behind it.
+        // Without a result, no work is behind it.
         assert_eq!(of(&finished(1500, &MainOutcome::Failed("no".to_owned()))), (2.0, None, Some(2.0), None));
         let cancelled = close(worked(), 1, &RunEnd::Cancelled, None);
         assert_eq!(of(&cancelled), (2.0, None, Some(2.0), None));

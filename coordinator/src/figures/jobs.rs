@@ -1,20 +1,20 @@
-//! What became of jobs, and how that is saved.
+//! Counts of jobs, and how they are saved.
 
 use sateen_protocol::Jobs;
 use serde::{Deserialize, Serialize};
 
-/// What became of jobs: what hosts count, and what only a tree knows.
+/// Counts of jobs: those of hosts, and one that only a tree knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "SavedJobs", into = "SavedJobs")]
 pub struct JobCounts {
-    /// As hosts count them.
+    /// The counts of hosts.
     pub of_hosts: Jobs,
-    /// Jobs lost and begun again, each once.
+    /// Jobs that were lost and begun again, each counted once.
     pub redone: u64,
 }
 
 impl JobCounts {
-    /// Adds those of another run. No sum overflows.
+    /// Adds those of another run, saturating.
     pub fn add(&mut self, other: &Self) {
         self.of_hosts.add(&other.of_hosts);
         self.redone = self.redone.saturating_add(other.redone);
@@ -27,7 +27,7 @@ impl From<Jobs> for JobCounts {
     }
 }
 
-/// As they are saved: the order of the fields is part of the bytes.
+/// The saved form: the order of the fields is part of the bytes.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct SavedJobs {
@@ -48,7 +48,7 @@ struct SavedJobs {
 
 impl From<JobCounts> for SavedJobs {
     fn from(JobCounts { of_hosts, redone }: JobCounts) -> Self {
-        // Named one by one, so that none that is added is forgotten.
+        // Field by field, so that a new one cannot be forgotten.
         let Jobs {
             spawned,
             exposed,

@@ -1,4 +1,4 @@
-//! Figures of runs, from what the machine and the store know.
+//! Figures of runs, computed from the data of the machine and the store.
 
 pub mod end;
 mod jobs;
@@ -13,7 +13,7 @@ use crate::host_name::HostName;
 pub use jobs::JobCounts;
 pub use run::{Counted, FailureKind, Figures, HostFigures, Progress, RunFailure, Steals, TableSize, Times};
 
-/// What a host has counted of a run.
+/// A host's counts of a run.
 pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Counts) -> HostFigures {
     HostFigures {
         host,
@@ -31,7 +31,7 @@ pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Count
     }
 }
 
-/// Of a run that is not over, with what hosts did of it.
+/// The figures of a run that is not over, with those of its hosts.
 pub fn of_view(view: &RunView, by_host: Vec<HostFigures>) -> Figures {
     let account = Account {
         progress: view.progress(),
@@ -44,7 +44,7 @@ pub fn of_view(view: &RunView, by_host: Vec<HostFigures>) -> Figures {
     of_account(&account, &view.counts(), by_host)
 }
 
-/// Of a run that has ended, with what hosts did of it.
+/// The figures of a run that has ended, with those of its hosts.
 pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostFigures>) -> Figures {
     let (entries, bytes) = account.table;
     Figures {

@@ -1,8 +1,8 @@
 //! The figures of a run. The API shows them, the store saves them.
 //!
-//! They are saved as these types are written in JSON, which `store/pinned.txt` pins: a field that is added needs a
-//! default, for folders that lack it. Where one of these types has the fields of a type of the API, that is so today and
-//! may change on either side.
+//! They are saved as JSON of these types, which `store/pinned.txt` pins: a new field needs a
+//! default, for folders that lack it. Where one of these types has the same fields as a type of the API, that is a
+//! coincidence and may change on either side.
 
 use sateen_protocol::HostId;
 use sateen_protocol::coordinator::LONG_GONE;
@@ -20,66 +20,66 @@ pub struct Figures {
     pub counted: Counted,
     /// Hosts that have computed part of it.
     pub hosts: u64,
-    /// The workers of these.
+    /// The workers of these hosts.
     pub threads: u32,
-    /// What became of its jobs.
+    /// Counts of its jobs.
     pub jobs: JobCounts,
     /// Steals between hosts.
     pub steals: Steals,
-    /// What it took.
+    /// Its times.
     #[serde(flatten)]
     pub times: Times,
-    /// What the root job reports, if it does.
+    /// The progress that the root job reports, if it does.
     pub progress: Option<Progress>,
-    /// Why there is no result.
+    /// Why it has no result.
     pub error: Option<RunFailure>,
     /// The host that has the root job, or had it at the end.
     #[serde(with = "saved_id::option")]
     pub root_host: Option<HostId>,
     /// How often the root job was lost with its host.
     pub root_losses: u32,
-    /// Its result table.
+    /// The size of its result table.
     pub table: TableSize,
     /// Each host that took part.
     pub by_host: Vec<HostFigures>,
 }
 
-/// What a run took, in seconds of processor time if nothing else is said.
+/// The times of a run, in seconds of processor time unless noted otherwise.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Times {
-    /// All that its guests took.
+    /// All work of its guests.
     pub work_s: f64,
     /// How long all workers together computed, in seconds of the clock.
     pub computed_s: f64,
-    /// The part of `work_s` behind the result; not known before the end, nor if results were used again and again.
+    /// The part of `work_s` behind the result; not known before the end, nor if results were used repeatedly.
     pub answer_work_s: Option<f64>,
-    /// The part of `work_s` that nobody used; not known in the same cases.
+    /// The part of `work_s` that did not contribute to the result; not known in the same cases.
     pub lost_work_s: Option<f64>,
     /// The part of `work_s` that had been done before.
     pub redone_work_s: f64,
-    /// What results took that were found and not computed again.
+    /// The work behind results that were found and not computed again.
     pub saved_work_s: f64,
     /// The longest chain of jobs, if `answer_work_s` is known.
     pub span_s: Option<f64>,
 }
 
-/// Whether a run's numbers are complete.
+/// Whether a run's figures are complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
-    /// Hosts still count.
+    /// Hosts are still counting.
     #[default]
     SoFar,
-    /// All hosts that were there at its end have said what they counted last.
+    /// All hosts that were connected at its end have sent their last counts.
     Final,
-    /// Some of them have not. What only newer versions know is read as this.
+    /// Some of them have not. Values that only newer versions know are read as this.
     #[serde(other)]
     Partial,
 }
 
 impl Counted {
-    /// Of runs that ended when last counts were not collected yet.
+    /// For runs that ended when last counts were not collected yet.
     fn before() -> Self {
         Self::Partial
     }
@@ -92,16 +92,16 @@ pub struct Steals {
     pub requests: u64,
 }
 
-/// What the root job reports.
+/// The progress that the root job reports.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Progress {
-    /// How much is done.
+    /// The part that is done.
     pub done: u64,
-    /// Of how much; 0 if that is not known.
+    /// The total; 0 if it is not known.
     pub total: u64,
 }
 
-/// What a result table takes.
+/// The size of a result table.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct TableSize {
     /// Its entries.
@@ -113,18 +113,18 @@ pub struct TableSize {
 /// Why a run has no result.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunFailure {
-    /// What failed.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// In a sentence.
+    /// The reason in a sentence.
     pub message: String,
-    /// The job that failed, by its name.
+    /// The name of the job that failed.
     pub job: Option<String>,
     /// The guest's stack, innermost frame first.
     #[serde(default)]
     pub backtrace: Vec<String>,
 }
 
-/// What failed.
+/// Kinds of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -138,7 +138,7 @@ pub enum FailureKind {
     Limit,
     /// No host could run it.
     Unable,
-    /// What only newer versions know.
+    /// A kind that only newer versions know.
     #[serde(other)]
     Other,
 }
@@ -157,18 +157,18 @@ impl FailureKind {
     }
 }
 
-/// What a host did of a run.
+/// A host's figures of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFigures {
-    /// Who; those that went first, and are added up, are [`LONG_GONE`].
+    /// Its id; hosts that went long ago are added up as [`LONG_GONE`].
     #[serde(with = "saved_id")]
     pub host: HostId,
-    /// Its name; empty if it is not known any more.
+    /// Its name; empty if it is no longer known.
     pub name: String,
     /// Its site.
     pub site: String,
-    /// Whether it is still there.
+    /// Whether it is still connected.
     #[serde(rename = "there")]
     pub is_there: bool,
     /// What became of jobs there.
@@ -181,16 +181,16 @@ pub struct HostFigures {
     pub redone_work_s: f64,
     /// Updates of shared objects that its jobs made.
     pub updates: u64,
-    /// What its replicas of shared objects take, in bytes.
+    /// The size of its replicas of shared objects, in bytes.
     pub shared_bytes: u64,
-    /// Workers that compute now.
+    /// Workers that are computing.
     pub busy: u32,
     /// Workers.
     pub workers: u32,
 }
 
 impl HostFigures {
-    /// Of a host that has done nothing.
+    /// Figures of a host that has done nothing.
     pub fn of(host: HostId) -> Self {
         Self {
             host,
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_that_nobody_counted_to_the_end_are_partial() {
+    fn figures_with_unknown_completeness_are_partial() {
         let counted =
             |value: Value| serde_json::from_value::<Figures>(value).map(|figures| figures.counted).ok();
         assert_eq!(counted(json!({})), Some(Counted::Partial));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_failures_are_saved_in_the_words_that_are_shown() {
+    fn kinds_of_failures_are_saved_under_the_names_that_are_shown() {
         use FailureKind::{App, Input, Job, Limit, Unable};
         for kind in [Job, App, Input, Limit, Unable] {
             assert_eq!(json!(kind), kind.word());

@@ -1,5 +1,5 @@
-//! Frames that have begun to come and are not whole. What there is of each stays in memory, so it is bounded for each
-//! peer and for all, and a frame must come whole within a time.
+//! Incomplete frames. Their bytes stay in memory, so they are bounded for each
+//! peer and for all together, and a frame must be complete within a time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,12 +15,12 @@ use crate::peer::Peer;
 pub enum Late {
     /// Its own frame takes too long.
     Slow,
-    /// This link has the most of what is too much.
+    /// This link has the most bytes of incomplete frames, and there are too many.
     Most(LinkId),
 }
 
 impl Late {
-    /// Why it is cut off; it goes to the log, as a host that is cut off reads nothing more.
+    /// The reason, for the log: a host that is cut off reads nothing more.
     pub fn reason(self) -> String {
         match self {
             Self::Slow => format!("a frame of it took more than {} s to come", FRAME_TIME_MAX.as_secs()),
@@ -43,13 +43,13 @@ struct Halves {
     bytes: usize,
 }
 
-/// Those of all links.
+/// The incomplete frames of all links.
 #[derive(Debug, Default)]
 pub struct Begun(Mutex<Halves>);
 
 impl Begun {
-    /// Whether a frame of which so much has come is counted. A read takes that much along of the next frame, and shorter
-    /// frames are to cost nothing.
+    /// Whether a frame of which this much has arrived is counted. A read also takes that much of the next frame, and shorter
+    /// frames should cost nothing.
     pub fn counts(bytes: usize) -> bool {
         bytes > READ_BUFFER_BYTES
     }
@@ -58,7 +58,7 @@ impl Begun {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A link has read so much of a frame that [`counts`](Self::counts). Gives which link is cut off for it, if one is.
+    /// A link has read this much of a frame that [`counts`](Self::counts). Returns the link that is cut off for it, if any.
     pub fn note(&self, link: LinkId, peer: Peer, bytes: usize, now: Time) -> Option<Late> {
         let mut halves = self.halves();
         let half = halves.of_links.entry(link).or_insert(Half { peer, bytes: 0, since: now });
@@ -85,7 +85,7 @@ impl Begun {
         Some(Late::Most(most))
     }
 
-    /// A frame of the link is whole, or the link is closed.
+    /// A frame of the link is complete, or the link is closed.
     pub fn forget(&self, link: LinkId) {
         self.halves().forget(link);
     }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn all_peers_together_have_theirs_and_the_largest_peer_pays() {
+    fn all_peers_together_have_a_share_and_the_largest_peer_pays() {
         let begun = Begun::default();
         assert_eq!(begun.note(LinkId(0), peer(200), FRAME, Time(0)), None, "it has one");
         let mut cut = Vec::new();

@@ -1,11 +1,11 @@
-//! The address at which a host says that others of its site reach it. They dial what they are told, so it is
-//! passed on only if the host itself comes from there.
+//! The address under which a host is reachable for others of its site. These hosts connect to it, so it is
+//! passed on only if the host's own connection comes from there.
 
 use std::net::{IpAddr, SocketAddr};
 
 use sateen_protocol::message::ToCoordinator;
 
-/// Takes out of a hello an address that is not of the machine that it came from: that host is relayed.
+/// Removes from a hello an address other than that of the connection: such a host is reached by relay.
 pub fn check(message: &mut ToCoordinator, comes_from: IpAddr) {
     let ToCoordinator::Hello { report, .. } = message else { return };
     let Some(reported) = report.direct.take() else { return };
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_from_which_the_host_comes_are_passed_on() {
+    fn only_addresses_from_which_the_host_connects_are_passed_on() {
         for (reported, comes_from, expected) in [
             ("192.0.2.1:9", "192.0.2.1", Some("192.0.2.1:9")),
             ("192.0.2.1:9", "::ffff:192.0.2.1", Some("192.0.2.1:9")),

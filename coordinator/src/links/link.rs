@@ -18,12 +18,12 @@ use crate::limits::{FRAGMENTS_BYTES_MAX, LINKS_QUEUED_BYTES_MAX};
 use crate::metrics::Counters;
 use crate::peer::Peer;
 
-/// How far a link is.
+/// The state of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Messages go both ways.
+    /// Messages pass in both directions.
     Open,
-    /// What waits is sent, then it is closed.
+    /// The queue is sent, then the link is closed.
     Closing,
     /// Nothing is sent any more.
     Dead,
@@ -34,7 +34,7 @@ pub enum Phase {
 pub struct Link {
     /// Its number.
     pub id: LinkId,
-    /// Where its host comes from.
+    /// The address of its host.
     pub address: IpAddr,
     queue: Queue,
     phase: watch::Sender<Phase>,
@@ -43,11 +43,11 @@ pub struct Link {
     reason: Mutex<String>,
     counters: Arc<Counters>,
     others: Weak<Open>,
-    /// When something came from it last, by the machine's clock in nanoseconds.
+    /// When something was last received, by the machine's clock in nanoseconds.
     heard_ns: AtomicU64,
-    /// Memory of a message whose last fragment has not come, in bytes.
+    /// Memory of an incomplete message, in bytes.
     fragments_bytes: AtomicUsize,
-    /// What was read since the last whole frame, in bytes.
+    /// Bytes read since the last complete frame.
     begun_bytes: AtomicUsize,
 }
 
@@ -75,11 +75,11 @@ impl Link {
         }
     }
 
-    /// Sends a message; `from` another link if it is relayed. A receiver that takes too little of what the coordinator
-    /// has to tell it is cut off.
+    /// Queues a message; `from` another link if it is relayed. A receiver that takes too little of the coordinator's own
+    /// messages is cut off.
     ///
     /// # Errors
-    /// When the sender is to blame that it does not fit.
+    /// When the message does not fit and the sender is to blame.
     pub fn send(&self, from: Option<LinkId>, message: ToHost) -> Result<(), SenderFloods> {
         if *self.phase.borrow() != Phase::Open {
             return Ok(());
@@ -104,11 +104,11 @@ impl Link {
         }
     }
 
-    /// Too much waits on all links. Most of it may be relayed: then that of those who have the most is thrown away,
-    /// whoever is to get it. Or else the link is cut off whose host takes the least of what it is told.
+    /// Too much is queued on all links. If most of it is relayed, the messages of the largest senders are dropped,
+    /// for all receivers. Otherwise the link is cut off whose host takes the least of the coordinator's own messages.
     fn relieve(&self) {
         let Some(others) = self.others.upgrade() else { return };
-        // Others that find the same need not do it again.
+        // Other threads that notice the same need not repeat this.
         let Ok(_alone) = others.relieving.try_lock() else { return };
         let all: Vec<Arc<Self>> = others.links().values().cloned().collect();
         let mut by_sender = HashMap::new();
@@ -130,7 +130,7 @@ impl Link {
         }
     }
 
-    /// A message whose last fragment has not come takes so much. If there is too much of that on all links, the one
+    /// An incomplete message takes this much memory. If there is too much of that on all links, the one
     /// with the most is cut off.
     pub(super) fn holds_fragments(&self, bytes: usize) {
         let Some(others) = self.others.upgrade() else { return };
@@ -142,7 +142,7 @@ impl Link {
         } else {
             all.fetch_sub(before - bytes, Relaxed) - (before - bytes)
         };
-        // Some may be cut off already and give theirs back at once.
+        // Some may be cut off already, and are about to release theirs.
         if sum > FRAGMENTS_BYTES_MAX
             && others.sum_of(Self::fragments_bytes) > FRAGMENTS_BYTES_MAX
             && let Some(most) = others.most_by(Self::fragments_bytes)
@@ -156,7 +156,7 @@ impl Link {
         if self.phase() == Phase::Open { self.fragments_bytes.load(Relaxed) } else { 0 }
     }
 
-    /// Bytes came: they are a sign of life, and a part of a frame that may not be whole yet.
+    /// Bytes arrived: a sign of life, and possibly a part of an incomplete frame.
     pub(super) fn reads(&self, now: Time, bytes: usize) {
         self.hear(now);
         let begun = self.begun_bytes.fetch_add(bytes, Relaxed) + bytes;
@@ -174,7 +174,7 @@ impl Link {
         }
     }
 
-    /// What came is the end of a frame, or the link is read no more.
+    /// A frame is complete, or the link is read no more.
     pub(super) fn has_whole_frame(&self) {
         if Begun::counts(self.begun_bytes.swap(0, Relaxed))
             && let Some(others) = self.others.upgrade()
@@ -183,12 +183,12 @@ impl Link {
         }
     }
 
-    /// Something came: whatever it is, the host is not silent.
+    /// Something arrived: the host is not silent.
     pub(super) fn hear(&self, now: Time) {
         self.heard_ns.store(now.0, Relaxed);
     }
 
-    /// When something came last.
+    /// When something last arrived.
     pub fn last_heard(&self) -> Time {
         Time(self.heard_ns.load(Relaxed))
     }
@@ -197,12 +197,12 @@ impl Link {
         &self.queue
     }
 
-    /// Who is at the other end, once that is known.
+    /// The host at the other end, once it is known.
     pub fn host(&self) -> Option<HostId> {
         self.host.get().copied()
     }
 
-    /// Waits until it is known who is at the other end.
+    /// Waits until the host at the other end is known.
     pub(super) async fn identified(&self) -> HostId {
         loop {
             let identified = self.identified.notified();
@@ -219,12 +219,12 @@ impl Link {
         self.identified.notify_one();
     }
 
-    /// Closes it when what waits was sent.
+    /// Closes the link when its queue was sent.
     pub fn close(&self, reason: &str) {
         self.advance(Phase::Closing, reason);
     }
 
-    /// Closes it now.
+    /// Closes the link now.
     pub fn cut(&self, reason: &str) {
         self.advance(Phase::Dead, reason);
     }
@@ -240,7 +240,7 @@ impl Link {
         });
     }
 
-    /// Why it was closed; empty as long as it is open.
+    /// Why the link was closed; empty while it is open.
     pub fn reason(&self) -> String {
         self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -249,15 +249,15 @@ impl Link {
         *self.phase.borrow()
     }
 
-    /// Waits until it is so far.
+    /// Waits until the link is in this state.
     pub(super) async fn reached(&self, phase: Phase) {
         let mut phases = self.phase.subscribe();
-        // The sender lives in this very link.
+        // The sender lives in this link itself.
         let _ = phases.wait_for(|now| *now >= phase).await;
     }
 }
 
-/// Those that have the most, as many as have so much together.
+/// The senders with the most bytes, as many as have this much together.
 fn largest(by_sender: HashMap<LinkId, usize>, bytes: usize) -> HashSet<LinkId> {
     let mut senders: Vec<(usize, LinkId)> =
         by_sender.into_iter().map(|(sender, bytes)| (bytes, sender)).collect();
@@ -272,7 +272,7 @@ fn largest(by_sender: HashMap<LinkId, usize>, bytes: usize) -> HashSet<LinkId> {
     largest
 }
 
-/// A host has more under way to another than is allowed.
+/// A host has more queued for another than is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderFloods;
 
@@ -280,9 +280,9 @@ pub struct SenderFloods;
 mod tests {
     use super::*;
 
-    /// Hosts that read nothing, and senders that make use of that.
+    /// Hosts that read nothing, and senders that exploit that.
     #[test]
-    fn when_too_much_waits_what_the_largest_senders_have_goes_and_no_receiver() {
+    fn when_queues_are_full_the_largest_senders_lose_messages_and_no_receiver_is_cut_off() {
         let open = Arc::<Open>::default();
         let add = |number: u64| {
             let address = IpAddr::from([127, 0, 0, 1]);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_takes_nothing_of_what_it_is_told_is_cut_off() {
+    fn a_host_that_takes_none_of_the_coordinators_messages_is_cut_off() {
         let open = Arc::<Open>::default();
         let links: Vec<_> = (1..=10)
             .map(|number| {

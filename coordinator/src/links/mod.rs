@@ -1,5 +1,5 @@
-//! The hosts' websockets: for each a task that reads and one that sends, and between them a bounded
-//! queue. What hosts say to one another passes here and does not trouble the driver.
+//! The hosts' websockets: each has a task that reads and one that sends, with a bounded queue in
+//! between. Messages between hosts pass here without involving the driver.
 
 mod begun;
 mod direct;
@@ -33,51 +33,51 @@ use reader::{End, Reader};
 
 pub use link::Link;
 
-/// A host that was cut off has so long to read why.
+/// Maximum time for a host that was cut off to read the reason.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// What a link tells the driver.
+/// What a link sends to the driver.
 #[derive(Debug)]
 pub enum FromLink {
-    /// Messages came, all in one frame.
+    /// The messages of one frame.
     Messages {
-        /// Where.
+        /// The link.
         link: LinkId,
-        /// In their order.
+        /// In order.
         messages: Vec<ToCoordinator>,
-        /// Given back when they were handled.
+        /// Released when they were handled.
         permit: Waiting,
     },
-    /// The host broke the rules, and is read no more.
+    /// The host broke the rules, and is no longer read.
     Misbehaved {
-        /// Where.
+        /// The link.
         link: LinkId,
-        /// How.
+        /// What the host did.
         reason: String,
     },
     /// The link is closed.
     Closed {
-        /// Which.
+        /// The link.
         link: LinkId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What messages that wait for the state machine hold: of their link's share, and of all links' room.
+/// Memory of messages that wait for the state machine: from their link's share, and from the room of all links.
 pub type Waiting = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
 /// The links that are open.
 #[derive(Debug, Default)]
 pub struct Open {
     links: Mutex<HashMap<LinkId, Arc<Link>>>,
-    /// What waits to be sent on all of them.
+    /// Bytes queued on all of them.
     queued_bytes: Arc<AtomicUsize>,
-    /// Locked while somebody sees to that not being too much.
+    /// Locked while a thread reduces these.
     relieving: Mutex<()>,
-    /// Memory of messages whose last fragments have not come.
+    /// Memory of incomplete messages.
     fragments_bytes: AtomicUsize,
-    /// Frames that have begun to come.
+    /// Incomplete frames.
     begun: Begun,
 }
 
@@ -90,29 +90,29 @@ impl Open {
         self.links().values().map(|link| bytes(link)).sum()
     }
 
-    /// The one that has the most of something.
+    /// The link that has the most of something.
     fn most_by(&self, bytes: impl Fn(&Link) -> usize) -> Option<Arc<Link>> {
         self.links().values().max_by_key(|link| bytes(link)).cloned()
     }
 }
 
-/// All links.
+/// All open links.
 #[derive(Debug)]
 pub struct Links {
-    /// What went through them.
+    /// Counts of frames and bytes.
     pub counters: Arc<Counters>,
     clock: Clock,
-    /// As many as there may be.
+    /// Maximum links.
     most: usize,
     next: AtomicU64,
     open: Arc<Open>,
     by_host: RwLock<HashMap<HostId, Arc<Link>>>,
-    /// Room for what waits for the state machine, in bytes.
+    /// Room for messages that wait for the state machine, in bytes.
     inbox: Arc<Semaphore>,
 }
 
 impl Links {
-    /// None yet.
+    /// No links yet.
     pub fn new(counters: Arc<Counters>, clock: Clock, most: usize) -> Self {
         Self {
             counters,
@@ -125,7 +125,7 @@ impl Links {
         }
     }
 
-    /// How many are open.
+    /// The number of open links.
     pub fn count(&self) -> usize {
         self.open.links().len()
     }
@@ -147,7 +147,7 @@ impl Links {
 
     /// Relayed frames for the host go to this link from now on.
     pub fn identify(&self, id: LinkId, host: HostId) {
-        // Locked until it is in both maps, so that a link that closes meanwhile is taken out of both.
+        // Locked until it is in both maps, so that a link that closes meanwhile is removed from both.
         let open = self.open.links();
         let Some(link) = open.get(&id) else { return };
         link.identify(host);
@@ -155,14 +155,14 @@ impl Links {
         by_host.insert(host, Arc::clone(link));
     }
 
-    /// Closes all links, after what waits was sent.
+    /// Closes all links, after their queues were sent.
     pub fn close_all(&self, reason: &str) {
         for link in self.open.links().values() {
             link.close(reason);
         }
     }
 
-    /// Whether one more may be opened.
+    /// Whether one more link may be opened.
     pub fn has_room(&self) -> bool {
         self.count() < self.most
     }
@@ -187,14 +187,14 @@ impl Links {
     }
 }
 
-/// What a link holds of its peer's budgets.
+/// The parts of its peer's budgets that a link holds.
 #[derive(Debug)]
 pub struct Doors {
-    /// Until it is closed. Held for its drop.
+    /// Held until the link is closed.
     pub _link: Pass,
-    /// Until its hello was understood.
+    /// Held until its hello was understood.
     pub unknown: Option<Pass>,
-    /// Its socket, of which little is read before that.
+    /// Its socket, from which little is read before that.
     pub connection: Arc<Connection>,
 }
 
@@ -206,7 +206,7 @@ impl Doors {
     }
 }
 
-/// Serves one websocket from its opening to its end.
+/// Serves one websocket until it is closed.
 pub async fn serve(
     socket: WebSocket,
     mut doors: Doors,
@@ -216,7 +216,7 @@ pub async fn serve(
     let link = links.add(doors.connection.address.ip());
     links.counters.links_opened.fetch_add(1, Ordering::Relaxed);
     let (heard, clock) = (Arc::clone(&link), links.clock);
-    // A long frame over a slow link is a sign of life with each of its bytes.
+    // Each byte of a long frame over a slow link is a sign of life.
     doors.connection.when_read(move |bytes| heard.reads(clock.now(), bytes));
     let (sink, mut stream) = socket.split();
     let writer = tokio::spawn(writer::write(Arc::clone(&link), Arc::clone(&links.counters), sink));
@@ -239,7 +239,7 @@ pub async fn serve(
     };
     let is_cut = link.phase() == link::Phase::Dead;
     link.close(&reason);
-    // What the host still sends is thrown away, so that it gets to read why it was cut off: closing a
+    // What the host still sends is discarded, so that it can read why it was cut off: closing a
     // socket with unread bytes resets the connection.
     let discard = async { while let Some(Ok(_)) = stream.next().await {} };
     let linger = if is_cut { Duration::ZERO } else { LINGER };

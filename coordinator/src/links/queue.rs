@@ -1,6 +1,6 @@
-//! What waits to be sent to one host: bounded in messages and bytes, and fair to other hosts. What others have relayed
-//! is bounded for each of them and together; where it is too much, that of the sender with the most is thrown away,
-//! for what is relayed is sent again. A host is cut off only for what the coordinator itself has to tell it. Chunks of
+//! The queue of messages to one host: bounded in messages and bytes, and fair to other hosts. Relayed messages
+//! are bounded for each sender and together; beyond, those of the sender with the most are dropped,
+//! since they are sent again. A host is cut off only because of the coordinator's own messages. Chunks of
 //! parcels are bulk: all else overtakes them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -17,14 +17,14 @@ use crate::limits::{
     LINK_RELAYED_BYTES_MAX, LINK_RELAYED_MESSAGES_MAX, WRITE_BULK_BATCH_BYTES,
 };
 
-/// A message that does not fit any more, and whose fault that is.
+/// A message does not fit: whose fault that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// The receiver takes too little of what the coordinator has to tell it.
+    /// The receiver takes too little of the coordinator's own messages.
     Receiver,
-    /// The sender sends it more than is allowed to be under way.
+    /// The sender has more queued for the receiver than is allowed.
     Sender,
-    /// Nobody's: it is thrown away, and will be sent again.
+    /// Nobody's: the message is dropped, and will be sent again.
     Dropped,
 }
 
@@ -33,7 +33,7 @@ pub enum Full {
 pub struct Queue {
     waiting: Mutex<Waiting>,
     more: Notify,
-    /// What waits on all links, in bytes.
+    /// Bytes queued on all links.
     all_bytes: Arc<AtomicUsize>,
 }
 
@@ -43,7 +43,7 @@ struct Waiting {
     bulk: Lane,
 }
 
-/// Messages, and what they take in memory.
+/// A number of messages, and their memory.
 #[derive(Debug, Clone, Copy, Default)]
 struct Amount {
     bytes: usize,
@@ -61,7 +61,7 @@ impl Amount {
         self.messages -= 1;
     }
 
-    /// Whether there is room for one more of so many bytes.
+    /// Whether there is room for one more message of this size.
     fn has_room(self, bytes: usize, most: Self) -> bool {
         self.bytes + bytes <= most.bytes && self.messages < most.messages
     }
@@ -71,9 +71,9 @@ impl Amount {
 #[derive(Debug, Default)]
 struct Lane {
     messages: VecDeque<(Option<LinkId>, ToHost)>,
-    /// The coordinator's own.
+    /// The coordinator's own messages.
     own: Amount,
-    /// Those of other hosts, and of each.
+    /// Messages of other hosts, in all and by sender.
     relayed: Amount,
     by_sender: HashMap<LinkId, Amount>,
 }
@@ -94,7 +94,7 @@ impl Lane {
         self.messages.push_back((from, message));
     }
 
-    /// One of its messages is not here any more.
+    /// A message was removed.
     fn account(&mut self, from: Option<LinkId>, bytes: usize) {
         let Some(sender) = from else { return self.own.take(bytes) };
         self.relayed.take(bytes);
@@ -106,7 +106,7 @@ impl Lane {
         }
     }
 
-    /// Takes messages of about `bytes_max` out; what they come to.
+    /// Takes messages of about `bytes_max` out; returns their memory.
     fn take(&mut self, bytes_max: usize, into: &mut Vec<ToHost>) -> usize {
         let mut taken = 0;
         while taken < bytes_max
@@ -120,8 +120,8 @@ impl Lane {
         taken
     }
 
-    /// Makes room for a relayed message at the expense of those that have more here than its sender. What was thrown
-    /// away for it in bytes, or nothing if there is no room.
+    /// Makes room for a relayed message at the expense of senders that have more here than its own. Returns the bytes
+    /// that were dropped for it; as an error if there is still no room.
     fn make_room(&mut self, sender: LinkId, bytes: usize, most: Amount) -> Result<usize, usize> {
         let mut dropped = 0;
         while !self.relayed.has_room(bytes, most) {
@@ -138,7 +138,7 @@ impl Lane {
         Ok(dropped)
     }
 
-    /// Throws away what these have here; what that comes to.
+    /// Drops the messages of these senders; returns their memory.
     fn drop_senders(&mut self, senders: &HashSet<LinkId>) -> usize {
         if !self.by_sender.keys().any(|sender| senders.contains(sender)) {
             return 0;
@@ -156,7 +156,7 @@ impl Lane {
     }
 }
 
-/// What others may have waiting besides bulk.
+/// Maximum for the messages of other hosts besides bulk.
 const RELAYED_MAX: Amount = Amount { bytes: LINK_RELAYED_BYTES_MAX, messages: LINK_RELAYED_MESSAGES_MAX };
 const PER_SENDER_MAX: Amount =
     Amount { bytes: LINK_QUEUE_BYTES_PER_SENDER_MAX, messages: LINK_QUEUE_MESSAGES_PER_SENDER_MAX };
@@ -166,7 +166,7 @@ const BULK_PER_SENDER_MAX: Amount =
     Amount { bytes: LINK_BULK_BYTES_PER_SENDER_MAX, messages: LINK_QUEUE_MESSAGES_PER_SENDER_MAX };
 
 impl Queue {
-    /// Empty; what is added counts in `all_bytes` as well.
+    /// An empty queue; its messages count in `all_bytes` as well.
     pub fn new(all_bytes: Arc<AtomicUsize>) -> Self {
         Self { waiting: Mutex::default(), more: Notify::new(), all_bytes }
     }
@@ -175,24 +175,24 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// About what the coordinator's own messages take in memory.
+    /// Approximate memory of the coordinator's own messages.
     pub fn own_bytes(&self) -> usize {
         let waiting = self.waiting();
         waiting.control.own.bytes + waiting.bulk.own.bytes
     }
 
-    /// What waits on all links.
+    /// Bytes queued on all links.
     pub fn all_bytes(&self) -> usize {
         self.all_bytes.load(Relaxed)
     }
 
-    /// Throws away what waits.
+    /// Drops all messages.
     pub fn clear(&self) {
         let waiting = std::mem::take(&mut *self.waiting());
         self.all_bytes.fetch_sub(waiting.control.bytes() + waiting.bulk.bytes(), Relaxed);
     }
 
-    /// Adds what each sender has here, in bytes.
+    /// Adds the bytes that each sender has here.
     pub fn add_relayed(&self, bytes_by_sender: &mut HashMap<LinkId, usize>) {
         let waiting = self.waiting();
         for (sender, amount) in waiting.control.by_sender.iter().chain(&waiting.bulk.by_sender) {
@@ -200,7 +200,7 @@ impl Queue {
         }
     }
 
-    /// Throws away what these senders have here.
+    /// Drops the messages of these senders.
     pub fn drop_senders(&self, senders: &HashSet<LinkId>) {
         let mut waiting = self.waiting();
         let dropped = waiting.control.drop_senders(senders) + waiting.bulk.drop_senders(senders);
@@ -244,7 +244,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes messages of about `bytes_max` out; none when there are none. Bulk only if nothing else waits.
+    /// Takes messages of about `bytes_max` out; none if there are none. Bulk only if there are no others.
     pub fn take(&self, bytes_max: usize, into: &mut Vec<ToHost>) {
         let mut waiting = self.waiting();
         let mut taken = waiting.control.take(bytes_max, into);
@@ -254,13 +254,13 @@ impl Queue {
         self.all_bytes.fetch_sub(taken, Relaxed);
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         let waiting = self.waiting();
         waiting.control.messages.is_empty() && waiting.bulk.messages.is_empty()
     }
 
-    /// Waits until there may be something.
+    /// Waits until there may be a message.
     pub async fn more(&self) {
         self.more.notified().await;
     }
@@ -272,7 +272,7 @@ impl Drop for Queue {
     }
 }
 
-/// About what a message takes in memory.
+/// Approximate memory of a message.
 fn bytes_of(message: &ToHost) -> usize {
     const FIXED: usize = 128;
     FIXED

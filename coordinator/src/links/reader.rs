@@ -1,4 +1,4 @@
-//! Reading what a host sends: frames for other hosts go straight to those hosts' links, all else to the
+//! Reads a host's frames: those for other hosts go straight to these hosts' links, all others to the
 //! driver.
 
 use std::sync::Arc;
@@ -35,13 +35,13 @@ pub struct Reader<'a> {
     driver: &'a mpsc::UnboundedSender<FromLink>,
     doors: &'a mut Doors,
     decoder: Decoder,
-    /// Keeps the driver's queue short, and the links fair to one another.
+    /// Keeps the driver's queue short, and treats links fairly.
     waiting: Arc<Semaphore>,
     pace: Pace,
     said_hello: bool,
-    /// The last fragment of a message has not come.
+    /// The last fragment of a message has not arrived.
     holds_fragments: bool,
-    /// The link that was relayed to last: steals and their answers go to and fro.
+    /// The link that was relayed to last: steals and their answers alternate.
     receiver: Option<(HostId, Arc<Link>)>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
                 frame.len()
             )));
         }
-        // A byte may be a message of hundreds: room is for what messages take in memory, at first for the most.
+        // A byte may be a message of hundreds: room is for memory, at first for the maximum.
         let mut room = self.room(self.decoder.memory_max::<ToCoordinator>(frame.len())).await?;
         let messages: Vec<ToCoordinator> = self.decoder.decode(frame).map_err(|error| {
             let advice = error.advice("sateen-coordinator", env!("CARGO_PKG_VERSION"), "sateen-host");
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         for message in messages {
             match message {
                 ToCoordinator::Relay { to, frame } => {
-                    // Who was here before knows its peers, and may send to them right after its hello.
+                    // A host that was connected before knows its peers, and may send to them right after its hello.
                     if !for_driver.is_empty() {
                         self.pass_on(std::mem::take(&mut for_driver), room.take()).await?;
                     }
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         if for_driver.is_empty() { Ok(()) } else { self.pass_on(for_driver, room.take()).await }
     }
 
-    /// Room for messages of so many bytes of memory among what waits for the state machine.
+    /// Takes room for messages of this size in memory from what may wait for the state machine.
     async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, End> {
         let bytes = u32::try_from(bytes.min(INBOX_BYTES_MAX)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.links.inbox).acquire_many_owned(bytes);
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
 
 fn broken(error: &axum::Error) -> End {
     let text = error.to_string();
-    // What the websocket library refuses: too long a message, a reserved bit, a text that is none.
+    // What the websocket library refuses: a message that is too long, a reserved bit, invalid text.
     let is_io =
         text.contains("IO error") || text.contains("Connection") || text.contains("closing handshake");
     if is_io { End::Closed("its link broke".to_owned()) } else { End::Misbehaved(text) }
@@ -242,7 +242,7 @@ fn flood() -> End {
     End::Misbehaved(format!("it floods: more than {MESSAGES_PER_SECOND_MAX} messages a second"))
 }
 
-/// Counts messages a second.
+/// Counts messages per second.
 struct Pace {
     began: Instant,
     messages: u32,

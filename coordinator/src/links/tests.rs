@@ -18,7 +18,7 @@ use super::*;
 use crate::server::{Gates, Kind};
 
 const PEERS: usize = 50;
-/// As many as a link may send in a second.
+/// The maximum that a link may send per second.
 const FRAMES: usize = 4;
 const MESSAGES: usize = 4096;
 
@@ -56,7 +56,7 @@ async fn join(to: SocketAddr, number: usize) -> WebSocketStream<TcpStream> {
     socket
 }
 
-/// A frame of as many messages of two bytes as there may be takes a hundred times as much when it is decoded.
+/// A frame of as many two-byte messages as possible takes a hundred times as much memory when it is decoded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn small_messages_that_wait_for_the_driver_take_bounded_memory() {
     let (driver, mut from_links) = mpsc::unbounded_channel();
@@ -78,14 +78,14 @@ async fn small_messages_that_wait_for_the_driver_take_bounded_memory() {
         }
         sockets.push(socket);
     }
-    // All is read that will be as long as the driver does nothing.
+    // Nothing more is read as long as the driver does nothing.
     let (mut before, mut waiting) = (usize::MAX, 0);
     while before != waiting {
         before = waiting;
         tokio::time::sleep(Duration::from_millis(300)).await;
         waiting = from_links.len();
     }
-    // Then it goes on, and nothing was lost.
+    // Then reading continues, and nothing was lost.
     let (mut bytes, mut count) = (0, 0);
     for place in 0.. {
         let news = timeout(Duration::from_secs(30), from_links.recv()).await.expect("nobody waits in vain");

@@ -13,12 +13,12 @@ use super::link::{Link, Phase};
 use crate::limits::{WRITE_BATCH_BYTES, WRITE_TIMEOUT};
 use crate::metrics::Counters;
 
-/// The close code for somebody who broke the rules (RFC 6455, 7.4.1).
+/// The close code for a violation of the protocol (RFC 6455, 7.4.1).
 const POLICY: u16 = 1008;
-/// A close frame carries at most 125 bytes, two of which are the code.
+/// A close frame has room for at most 125 bytes, two of which are the code.
 const REASON_BYTES_MAX: usize = 123;
 
-/// Sends what waits until the link is closed.
+/// Sends the queue until the link is closed.
 pub async fn write(link: Arc<Link>, counters: Arc<Counters>, mut socket: SplitSink<WebSocket, Message>) {
     tokio::select! {
         () = send(&link, &counters, &mut socket) => {}
@@ -55,7 +55,7 @@ async fn send(link: &Link, counters: &Counters, socket: &mut SplitSink<WebSocket
                 return;
             }
         }
-        // Sent at once when nothing more is there to go along.
+        // Flushed at once when there is nothing more to send along.
         if link.queue().is_empty() && !in_time(link, socket.flush()).await {
             return;
         }
@@ -65,7 +65,7 @@ async fn send(link: &Link, counters: &Counters, socket: &mut SplitSink<WebSocket
     in_time(link, socket.send(Message::Close(Some(close)))).await;
 }
 
-/// Whether it was done, in time.
+/// Whether it was done in time.
 async fn in_time(link: &Link, work: impl Future<Output = Result<(), axum::Error>>) -> bool {
     match timeout(WRITE_TIMEOUT, work).await {
         Ok(Ok(())) => return true,

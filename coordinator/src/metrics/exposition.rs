@@ -1,4 +1,4 @@
-//! The text that Prometheus reads, in the OpenMetrics format.
+//! Metrics in the OpenMetrics format, for Prometheus.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,13 +14,13 @@ use sateen_protocol::{STEAL_LATENCY_BOUNDS_US, Scope};
 use super::{Counters, Service, Timing, Totals};
 use crate::clock::seconds;
 
-/// Of the text.
+/// The content type.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All metrics, and the type of their text.
+/// All metrics as text, and its content type.
 ///
 /// # Errors
-/// Never: a string takes all that is written to it.
+/// Never: writing to a string cannot fail.
 pub fn exposition(
     counters: &Arc<Counters>,
     store: [(&'static str, Arc<Timing>); 2],
@@ -35,7 +35,7 @@ pub fn exposition(
     Ok((CONTENT_TYPE, written))
 }
 
-/// What one scrape shows.
+/// The state that one scrape shows.
 #[derive(Debug)]
 struct All {
     counters: Arc<Counters>,
@@ -44,7 +44,7 @@ struct All {
     service: Service,
 }
 
-/// A label: its name and its value, both of which are this program's own words.
+/// A label: its name and its value, neither of which comes from outside.
 type Label = (&'static str, &'static str);
 
 /// A label, counts by upper bound, and the sum.
@@ -254,7 +254,7 @@ impl All {
     }
 }
 
-/// Writes families of metrics.
+/// Writes metric families.
 struct Out<'a, 'b> {
     encoder: DescriptorEncoder<'a>,
     said: &'b mut HashMap<String, f64>,
@@ -301,9 +301,9 @@ impl Out<'_, '_> {
         Ok(())
     }
 
-    /// Of seconds.
+    /// Converts to seconds.
     fn histograms(&mut self, name: &str, help: &str, values: &[Histogram]) -> fmt::Result {
-        /// What hosts report may be anything, and no sum overflows.
+        /// Hosts may report anything, so no sum may overflow.
         const COUNT_MAX: u64 = u64::MAX >> 8;
         let mut family =
             self.encoder.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
@@ -327,7 +327,7 @@ impl Out<'_, '_> {
     }
 }
 
-/// The value, or what was said of it before if that is more.
+/// The value, or the last exposed one if that is larger.
 fn at_least(said: &mut HashMap<String, f64>, what: String, value: f64) -> f64 {
     let before = said.entry(what).or_insert(value);
     *before = before.max(value);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn no_counter_falls_whatever_hosts_say() {
+    fn no_counter_falls_whatever_hosts_report() {
         let counters = Arc::new(Counters::default());
         let mut counts = Counts { jobs: spawned(7), work_ns: 2_500_000_000, ..Counts::default() };
         counts.steals.of(Scope::Site).latencies.buckets = [u64::MAX; 13];

@@ -1,7 +1,7 @@
-//! What is counted, and how Prometheus reads it. Never a label by host or job.
+//! Counters, and their exposition for Prometheus. Never with a label for a host or job.
 //!
-//! Counts of jobs and steals are those that hosts report, summed; all else is this process's own. Counters
-//! begin at nought with the process, those of runs that are older as well. Hosts are not believed to be honest: whatever they report, a counter
+//! Counts of jobs and steals are sums of hosts' reports; all others are counted by this process. Counters
+//! begin at zero with the process, those of older runs as well. Hosts are not trusted: whatever they report, a counter
 //! never falls.
 
 mod exposition;
@@ -16,10 +16,10 @@ use sateen_protocol::Counts;
 pub use exposition::exposition;
 pub use timing::Timing;
 
-/// Counts since this process began.
+/// Counts since this process started.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Websocket frames of hosts.
+    /// Websocket frames from hosts.
     pub frames_in: AtomicU64,
     /// Their bytes.
     pub bytes_in: AtomicU64,
@@ -33,109 +33,109 @@ pub struct Counters {
     pub relayed_frames: AtomicU64,
     /// Their bytes.
     pub relayed_bytes: AtomicU64,
-    /// Frames for hosts that are not there.
+    /// Frames for hosts that are not connected.
     pub unreachable: AtomicU64,
     /// Hosts that broke the protocol.
     pub misbehaviours: AtomicU64,
     /// Websockets opened.
     pub links_opened: AtomicU64,
-    /// Websockets of hosts that took too little of what they were sent.
+    /// Websockets of hosts that took too little of their messages.
     pub slow_links: AtomicU64,
     /// Root jobs lost with their hosts.
     pub root_losses: AtomicU64,
     /// Jobs that were lost and begun again.
     pub jobs_redone: AtomicU64,
-    /// Hosts that came.
+    /// Hosts that joined.
     pub hosts_joined: AtomicU64,
     /// Hosts that said goodbye.
     pub hosts_left: AtomicU64,
     /// Hosts that were given up.
     pub hosts_crashed: AtomicU64,
-    /// Times that the driver was held up for so long that hosts got time to be heard again.
+    /// Stalls of the driver, after which hosts got time to be heard again.
     pub stalls: AtomicU64,
     /// Runs that were submitted.
     pub runs_submitted: AtomicU64,
     /// Answers to requests, by the first digit of their status.
     pub answers: [AtomicU64; 5],
-    /// What was said before, so that no counter falls.
+    /// Values that were exposed last, so that no counter falls.
     said: Mutex<HashMap<String, f64>>,
 }
 
-/// Sums over hosts and runs, from the driver.
+/// Sums over hosts and runs, computed by the driver.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
-    /// Hosts that compute, that have nothing to do, that take no work, and whose link is away.
+    /// Hosts that compute, that are idle, that take no work, and whose link is down.
     pub hosts: HostsByState,
-    /// Their workers, and those of them that compute.
+    /// Their workers, and the workers that compute.
     pub workers: u64,
     /// See `workers`.
     pub busy: u64,
-    /// What became of jobs since the start, in runs that are not over and in those that ended since.
+    /// Counts of jobs since the start, in runs that are not over and in those that ended since.
     pub counts: Counts,
-    /// Jobs that were run since the start, in runs that ended since.
+    /// Jobs executed since the start, in runs that ended since.
     pub executed: u64,
-    /// Of the runs that ended, processor time that nobody used, in seconds.
+    /// In runs that ended, processor time that did not contribute to a result, in seconds.
     pub lost_work_s: f64,
     /// Runs that ended since the start, by state.
     pub ended: EndedByState,
     /// Entries of result tables, and their bytes.
     pub table: (usize, usize),
-    /// What links have told and the driver has not looked at yet.
+    /// Messages of links that wait for the driver.
     pub waiting: usize,
-    /// Entries of result tables that were not saved because too many waited.
+    /// Entries of result tables that were not saved because too many were waiting.
     pub entries_dropped: u64,
-    /// Changes of runs that could not be saved yet.
+    /// Changes of runs that are not saved yet.
     pub unsaved: usize,
-    /// Jobs run in the last seconds.
+    /// Jobs per second over the last seconds.
     pub jobs_per_s: f64,
 }
 
-/// Hosts that are there.
+/// Connected hosts, by activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostsByState {
     /// A guest computes.
     pub working: u64,
     /// None does.
     pub idle: u64,
-    /// They take no work.
+    /// They accept no work.
     pub paused: u64,
-    /// Their link is away; they may come back.
+    /// Their link is down; they may come back.
     pub away: u64,
 }
 
 impl HostsByState {
-    /// All of them.
+    /// All hosts.
     pub fn all(&self) -> u64 {
         self.working + self.idle + self.paused + self.away
     }
 }
 
-/// Runs that are over.
+/// Runs that are over, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndedByState {
     /// With a result.
     pub done: u64,
     /// Without.
     pub failed: u64,
-    /// Because somebody wanted that.
+    /// Cancelled.
     pub cancelled: u64,
 }
 
-/// What the service knows beside.
+/// Facts that the service adds.
 #[derive(Debug, Clone, Default)]
 pub struct Service {
-    /// Of the software.
+    /// The version of the software.
     pub version: &'static str,
-    /// Of frames and messages.
+    /// The version of the protocol.
     pub protocol: u8,
-    /// Seconds since 1970.
+    /// Start time in seconds since 1970.
     pub started_at_s: f64,
     /// Open websockets of hosts.
     pub links: usize,
-    /// Open websockets of those who watch.
+    /// Open websockets of pages that watch.
     pub watchers: usize,
-    /// Runs that are known, by state.
+    /// Known runs, by state.
     pub runs: Vec<(&'static str, u64)>,
-    /// Whether the data folder could be written when that was tried last.
+    /// Whether the last test write to the data folder succeeded.
     pub store_works: bool,
 }

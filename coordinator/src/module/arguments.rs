@@ -1,12 +1,12 @@
-//! Whether the words of a command line are what an entry point takes, as far as its manifest tells.
+//! Checks whether an entry point accepts the words of a command line, as far as its manifest shows.
 
 use sateen::{Argument, Arguments, BadInput};
 
-/// Checks `words` against `parameters`, as the SDK writes them down: `n: u64, name: Option<String>`. From the first
-/// type on that is not the SDK's own, anything goes: the app will say.
+/// Checks `words` against `parameters` as the SDK writes them: `n: u64, name: Option<String>`. From the first
+/// type on that the SDK does not define, anything is accepted: the app itself will check.
 ///
 /// # Errors
-/// When a word is missing, superfluous, or none of its type; in the sentences that the app would say.
+/// When a word is missing, superfluous, or not of its type; in the same sentences as the app's.
 pub fn check(parameters: &str, words: &[String]) -> Result<(), BadInput> {
     let mut arguments = Arguments::new(words.to_vec());
     for parameter in split(parameters) {
@@ -19,7 +19,7 @@ pub fn check(parameters: &str, words: &[String]) -> Result<(), BadInput> {
     arguments.finish(parameters)
 }
 
-/// Takes a parameter of the type `kind`; `None` if that is not known here.
+/// Takes a parameter of the type `kind`; `None` if the type is not known here.
 fn take(kind: &str, arguments: &mut Arguments, name: &str) -> Option<Result<(), BadInput>> {
     let within = |outer: &str| kind.strip_prefix(outer)?.trim_start().strip_prefix('<')?.strip_suffix('>');
     let (shape, scalar) = match (within("Option"), within("Vec")) {
@@ -38,7 +38,7 @@ fn take(kind: &str, arguments: &mut Arguments, name: &str) -> Option<Result<(), 
     taken!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, bool, char, String)
 }
 
-/// How many words a parameter takes.
+/// The number of words that a parameter takes.
 #[derive(Clone, Copy)]
 enum Shape {
     One,
@@ -54,7 +54,7 @@ fn take_as<T: Argument>(shape: Shape, arguments: &mut Arguments, name: &str) -> 
     }
 }
 
-/// The parts between commas that are within no brackets.
+/// The parts between commas outside brackets.
 fn split(parameters: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_i32;
     let parts = parameters.split(move |letter: char| {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_an_app_would_refuse_are_refused_in_its_words() {
+    fn words_that_an_app_would_refuse_are_refused_with_the_same_message() {
         let refused = |parameters: &str, words: &[&str]| checked(parameters, words).expect_err("it is wrong");
         assert_eq!(
             refused("n: u64", &["x"]),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_app_may_take_is_let_through() {
+    fn words_that_an_app_might_accept_are_accepted() {
         for (parameters, words) in [
             ("n: u64", &["7"][..]),
             ("", &[]),
@@ -106,7 +106,7 @@ mod tests {
             ("generated: Option<u64>, seed: Option<u64>", &["52", "8"]),
             ("words: Vec<String>", &["a", "b", "c"]),
             ("x: f64, flags: Vec<String>", &["-1e3", "--quick"]),
-            // Types of the app's own, and manifests that are none.
+            // Types defined by the app, and malformed manifests.
             ("at: Place, n: u8", &["here", "there", "everywhere"]),
             ("pair: (u8, u8), n: u8", &[]),
             ("words…", &["1", "2"]),

@@ -1,4 +1,4 @@
-//! What a module offers, as the catalogue keeps it.
+//! The contents of a module, for the catalogue.
 
 mod arguments;
 
@@ -8,30 +8,30 @@ use sateen_module::{Determinism, Inspection, JobShape, ModuleLimits};
 use sateen_protocol::ROOT_KIND;
 use serde::{Deserialize, Serialize};
 
-/// Of what an entry point takes, in characters.
+/// Maximum length of the description of an entry point's parameters, in characters.
 const ARGUMENTS_SHOWN_MAX: usize = 256;
-/// Parameters of an entry point that are longer are not kept.
+/// Maximum parameters of an entry point that are kept.
 const PARAMETERS_BYTES_MAX: usize = 4096;
 
-/// What is known of a module.
+/// A description of a module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// How far its results can depend on the machine: `integer` or `float`.
     pub determinism: String,
     /// Names of its entry points, sorted.
     pub entry_points: Vec<String>,
-    /// Names of its jobs, sorted; a job's kind is its place here.
+    /// Names of its jobs, sorted; a job's kind is its index here.
     pub jobs: Vec<String>,
-    /// The parameters of each entry point of which the module tells them, as the SDK wrote them down.
+    /// The parameters of each entry point, where the manifest has them, as the SDK wrote them.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
-    /// How the parameters and results of jobs are encoded, as far as the module tells.
+    /// How the parameters and results of jobs are encoded, where the manifest says so.
     #[serde(default)]
     pub shapes: BTreeMap<String, String>,
-    /// What an instance's memory begins with, in bytes.
+    /// Initial size of an instance's memory, in bytes.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
-    /// What it lets its memory grow to.
+    /// Maximum size of an instance's memory.
     #[serde(default)]
     pub memory_bytes_max: Option<u64>,
 }
@@ -45,12 +45,12 @@ impl About {
         self.jobs.get(kind as usize).map_or("unknown", String::as_str)
     }
 
-    /// The same for each kind of job.
+    /// The encoding of each kind of job.
     pub fn shapes_by_kind(&self) -> Vec<Option<JobShape>> {
         self.jobs.iter().map(|job| JobShape::parse(self.shapes.get(job)?)).collect()
     }
 
-    /// What its entry point `main`, or its only one, takes, for people to read.
+    /// The parameters of its entry point `main`, or of its only one, for people.
     pub fn arguments(&self) -> Option<String> {
         let name = match &self.entry_points[..] {
             [only] => only,
@@ -59,10 +59,10 @@ impl About {
         Some(self.parameters.get(name)?.chars().take(ARGUMENTS_SHOWN_MAX).collect())
     }
 
-    /// Whether an entry point takes these words, as far as the module tells.
+    /// Checks whether an entry point accepts these words, as far as the manifest shows.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason if it does not.
     pub fn check_arguments(&self, entry_point: &str, words: &[String]) -> Result<(), String> {
         let Some(parameters) = self.parameters.get(entry_point) else { return Ok(()) };
         arguments::check(parameters, words).map_err(|bad| bad.0)
@@ -72,7 +72,7 @@ impl About {
 /// Reads and validates a module.
 ///
 /// # Errors
-/// When no host could run it; the sentence says why.
+/// When no host could run it; the sentence gives the reason.
 pub fn inspect(bytes: &[u8]) -> Result<About, String> {
     let inspection = sateen_module::inspect(bytes, &ModuleLimits::default());
     if let Some(why) = inspection.refusal() {
@@ -96,7 +96,7 @@ pub fn inspect(bytes: &[u8]) -> Result<About, String> {
     })
 }
 
-/// From lines of the manifest: `main NAME(parameters) -> result`. Of two for one entry point, the first.
+/// Parses lines of the manifest: `main NAME(parameters) -> result`. Of two for one entry point, the first counts.
 fn parameters(inspection: &Inspection) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for line in &inspection.manifest {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_app_offers_is_read() {
+    fn the_contents_of_an_app_are_read() {
         let about = of(r#"
             (func (export "sateen_abi_1"))
             (func (export "sateen_main_main") (param f64) (result f64) (f64.sqrt (local.get 0)))
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_entry_point_takes_is_what_its_manifest_says() {
+    fn the_parameters_of_an_entry_point_are_those_of_its_manifest() {
         let manifest =
             "job main(x: u8) -> u8\nmain mainly(a: u8)\nmain main(n: u64, of: (u8, u8)) -> Result<u64, E>\n";
         assert_eq!(arguments_of(manifest, &["main", "mainly"]).as_deref(), Some("n: u64, of: (u8, u8)"));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_host_could_run_is_refused() {
+    fn modules_that_no_host_could_run_are_refused() {
         let abi = r#"(func (export "sateen_abi_1"))"#;
         let refused = |parts: &str, why: &str| {
             let refusal = of(parts).expect_err("it is refused");

@@ -1,4 +1,4 @@
-//! What a connection does, for those who grant it something.
+//! The activity of a connection, as a basis for granting it resources.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -6,21 +6,21 @@ use tokio::sync::watch;
 
 use crate::peer::Peer;
 
-/// Whose a connection is, and what it does.
+/// A connection's peer and activity.
 #[derive(Debug)]
 pub struct Activity {
-    /// The other end's address, as far as it counts for limits.
+    /// The peer, as limits count it.
     peer: Peer,
-    /// What was read and written.
+    /// Bytes read and written.
     moved_bytes: AtomicU64,
-    /// It has sent a request, and the answer is being found.
+    /// A request was received, and its answer is being prepared.
     is_answering: AtomicBool,
-    /// It is to be broken off.
+    /// The connection is to be aborted.
     is_cut: watch::Sender<bool>,
 }
 
 impl Activity {
-    /// Of a new connection of this peer.
+    /// A new connection of this peer.
     pub fn new(peer: Peer) -> Self {
         Self {
             peer,
@@ -30,7 +30,7 @@ impl Activity {
         }
     }
 
-    /// Whose it is.
+    /// The peer.
     pub fn peer(&self) -> Peer {
         self.peer
     }
@@ -40,35 +40,35 @@ impl Activity {
         self.moved_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// What was read and written.
+    /// Bytes read and written.
     pub fn moved_bytes(&self) -> u64 {
         self.moved_bytes.load(Relaxed)
     }
 
-    /// Whether the answer to a request of it is being found from now on.
+    /// Sets whether an answer is being prepared.
     pub fn is_answered(&self, is_answering: bool) {
         self.is_answering.store(is_answering, Relaxed);
     }
 
-    /// Whether it is.
+    /// Whether an answer is being prepared.
     pub fn is_answering(&self) -> bool {
         self.is_answering.load(Relaxed)
     }
 
-    /// Breaks the connection off.
+    /// Aborts the connection.
     pub fn cut(&self) {
         self.is_cut.send_replace(true);
     }
 
-    /// Whether it is to be broken off.
+    /// Whether the connection is to be aborted.
     #[cfg(test)]
     pub fn is_cut(&self) -> bool {
         *self.is_cut.borrow()
     }
 
-    /// Waits until it is to be broken off.
+    /// Waits until the connection is to be aborted.
     pub async fn until_cut(&self) {
-        // The sender lives in here.
+        // The sender lives in this struct.
         let _ = self.is_cut.subscribe().wait_for(|is_cut| *is_cut).await;
     }
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_connection_does_is_known_until_it_is_broken_off() {
+    fn activity_is_tracked_until_the_connection_is_aborted() {
         let peer = Peer::of([192, 0, 2, 7].into());
         let activity = Activity::new(peer);
         let known = |activity: &Activity| {

@@ -18,18 +18,18 @@ use crate::peer::Peer;
 
 const UNLIMITED: i64 = i64::MAX;
 
-/// Told how many bytes came with each read.
+/// Called with the number of bytes of each read.
 type OnRead = Box<dyn Fn(usize) + Send + Sync>;
 
-/// Who is at the other end, and what is granted to it. Handlers of requests find it among a request's extensions.
+/// The other end of a connection, and what is granted to it. Handlers find it among a request's extensions.
 pub struct Connection {
-    /// To whose budgets it counts.
+    /// The peer whose budgets it uses.
     pub peer: Peer,
-    /// Where it comes from.
+    /// Its address.
     pub address: SocketAddr,
-    /// What is still read of it.
+    /// The number of bytes that may still be read.
     to_read_bytes: AtomicI64,
-    /// What it does, for those who want what it was granted.
+    /// Its activity, which decides what it keeps.
     activity: Arc<Activity>,
     /// Held until it becomes a websocket, which has a budget of its own.
     plain: Mutex<Option<Pass>>,
@@ -55,17 +55,17 @@ impl Connection {
         }
     }
 
-    /// What it does, for those who grant it something.
+    /// Its activity, which decides what it keeps.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
     }
 
-    /// It holds this until it becomes a websocket.
+    /// Holds this until the connection becomes a websocket.
     pub(super) fn hold(&self, plain: Pass) {
         *self.plain.lock().unwrap_or_else(PoisonError::into_inner) = Some(plain);
     }
 
-    /// Whether the answer to a request of it is being found; otherwise it is its peer that has to do something.
+    /// Sets whether an answer is being prepared; otherwise it is the peer's turn.
     pub fn is_answered(&self, is_answering: bool) {
         self.activity.is_answered(is_answering);
     }
@@ -79,27 +79,27 @@ impl Connection {
         self.activity.is_cut()
     }
 
-    /// Waits until it is to be broken off.
+    /// Waits until the connection is to be aborted.
     pub async fn until_cut(&self) {
         self.activity.until_cut().await;
     }
 
-    /// It is a websocket from now on.
+    /// The connection is a websocket from now on.
     pub fn becomes_websocket(&self) {
         drop(self.plain.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Once so many more bytes have come, it is broken off.
+    /// Aborts the connection once this many more bytes have come.
     pub fn read_at_most(&self, bytes: u32) {
         self.to_read_bytes.store(i64::from(bytes), Relaxed);
     }
 
-    /// Takes that back.
+    /// Removes that limit.
     pub fn read_on(&self) {
         self.to_read_bytes.store(UNLIMITED, Relaxed);
     }
 
-    /// Has this called whenever bytes have come, whether or not they are the end of anything. Once.
+    /// Registers a callback for each read of bytes, whether or not they complete anything. Once.
     pub fn when_read(&self, on_read: impl Fn(usize) + Send + Sync + 'static) {
         // A connection becomes one websocket.
         let _ = self.on_read.set(Box::new(on_read));
@@ -118,7 +118,7 @@ impl Connection {
     }
 }
 
-/// A socket that is broken off when its peer sends more than it may, or takes too little of what it asked for.
+/// A socket that is aborted when its peer sends more than allowed, or takes too little of an answer.
 #[derive(Debug)]
 pub struct Guarded {
     socket: TcpStream,

@@ -1,14 +1,14 @@
-//! What peers may have at once: each of them, and all together.
+//! Limits on what peers may hold at once: each of them, and all together.
 //!
-//! A peer is an address. Whoever has many of them still meets the totals; whoever has one cannot use these up.
+//! A peer is an address. A client with many addresses still meets the totals; a client with one cannot use these up.
 //!
-//! Many users may share an address, and one of them may be hostile. So what can be held for long by doing little
-//! (connections, uploads, waits for runs' ends, links without a hello) is taken from those who do the least with it when
-//! others want it; among equals from a peer that has the most, the oldest first. What the service itself works on is taken
-//! from nobody. A connection that loses one is broken off, but a wait for a run's end is answered.
+//! Many users may share an address, and one of them may be hostile. So what can be held for long with little effort
+//! (connections, uploads, waits for runs' ends, links without a hello) is taken from connections that do the least with it
+//! when others want it; among equals from a peer that has the most, the oldest first. What the service itself works on is
+//! never taken away. A connection that loses something is aborted, except that a wait for a run's end is answered.
 //!
-//! Those who wait have their turns in the order in which they came, but for those whose own peer has all that it may.
-//! Only the first one of each peer is woken, or looks who does too little, however many wait; it looks for all of them.
+//! Waiters get their turns in the order in which they came, except those whose own peer has reached its limit.
+//! Only the first waiter of each peer is woken, or looks for connections that do too little, on behalf of all.
 
 mod kind;
 mod waiting;
@@ -30,34 +30,34 @@ use waiting::{Grants, Line};
 
 pub use kind::Kind;
 
-/// Whose limit is reached.
+/// Which limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// The peer's own.
+    /// The peer's own limit.
     Peer,
-    /// That of all.
+    /// The limit of all together.
     All,
 }
 
-/// Counts what peers have.
+/// Counts what peers hold.
 #[derive(Debug, Default)]
 pub struct Gates {
     held: Mutex<HashMap<Kind, Held>>,
 }
 
-/// What there is of one kind.
+/// The holders of one kind.
 #[derive(Debug, Default)]
 struct Held {
     all: usize,
     by_peer: HashMap<Peer, usize>,
-    /// Those who can lose what they have, and which of them are of a peer.
+    /// The connections that can lose what they hold, and those of each peer.
     holders: BTreeMap<u64, Holder>,
     holders_of: HashMap<Peer, BTreeSet<u64>>,
     line: Line,
     next: u64,
 }
 
-/// One that can lose what it has.
+/// A connection that can lose what it holds.
 #[derive(Debug)]
 struct Holder {
     peer: Peer,
@@ -65,12 +65,12 @@ struct Holder {
     activity: Arc<Activity>,
     since: Instant,
     moved_bytes_before: u64,
-    /// Told when it loses what it has, if that does not break its connection off.
+    /// Notified of the loss, if that does not abort the connection.
     lost: Option<Arc<Notify>>,
 }
 
 impl Holder {
-    /// What it does with what it has, in bytes a second; nothing for one that loses nothing now.
+    /// Its rate, in bytes a second; `None` if it cannot lose anything now.
     fn rate(&self, now: Instant, kind: Kind) -> Option<f64> {
         let held = now.duration_since(self.since);
         if held < kind.held_at_least() || self.activity.is_answering() {
@@ -89,7 +89,7 @@ impl Holder {
     }
 }
 
-/// One of those that do too little: its rate, how many its peer has, and its number. The least loses first.
+/// A connection that does too little: its rate, how many its peer has, and its number. The smallest loses first.
 #[derive(Debug)]
 struct Idle {
     rate: f64,
@@ -109,7 +109,7 @@ impl Held {
         self.by_peer.get(&peer).copied().unwrap_or(0)
     }
 
-    /// Whether there is room for so many. One alone always has room, however much it is.
+    /// Whether there is room for this many. A single one always has room, however large.
     fn room(&self, peer: Peer, kind: Kind, count: usize) -> Result<(), Full> {
         let (all_max, of_peer_max) = kind.max();
         let of_peer = self.of_peer(peer);
@@ -137,7 +137,7 @@ impl Held {
         }
     }
 
-    /// The connection can lose what it takes of this kind from now on; its number.
+    /// The connection can lose what it takes of this kind from now on; returns its number.
     fn hold(&mut self, connection: &Arc<Activity>, count: usize, lost: Option<Arc<Notify>>) -> u64 {
         let (number, peer) = (self.next, connection.peer());
         self.next += 1;
@@ -165,8 +165,8 @@ impl Held {
         Some(holder)
     }
 
-    /// Takes what they have from at most `most` connections, those that do the least with it, and too little; of `peer`, if
-    /// that is given. Whether there was any.
+    /// Takes what they hold from at most `most` connections that do too little, those with the least first; of `peer`, if
+    /// given. Returns whether there was any.
     fn make_room(&mut self, kind: Kind, peer: Option<Peer>, most: usize) -> bool {
         let now = Instant::now();
         let rated = |number: &u64| {
@@ -184,7 +184,7 @@ impl Held {
         }
         for Idle { number, .. } in &idle {
             let Some(holder) = self.release(*number) else { continue };
-            // What it has is another's from now on, even if it takes a moment to notice.
+            // Its share is free from now on, even if it takes a moment to notice.
             self.give_back(holder.peer, holder.count);
             tracing::debug!(peer = ?holder.peer, ?kind, "a connection that does too little makes room");
             holder.loses();
@@ -201,7 +201,7 @@ impl Gates {
     /// Takes `count` of a kind for a peer.
     ///
     /// # Errors
-    /// When there is no room. One alone always has room, however much it is.
+    /// When there is no room. A single one always has room, however large.
     pub fn take(self: &Arc<Self>, peer: Peer, kind: Kind, count: usize) -> Result<Pass, Full> {
         let mut held = self.held();
         let of_kind = held.entry(kind).or_default();
@@ -210,8 +210,8 @@ impl Gates {
         Ok(Pass { gates: Arc::clone(self), peer, kind, count, number: None, lost: None })
     }
 
-    /// Takes one of a kind for a connection. Where there is no room, another connection that does too little with
-    /// what it has loses it.
+    /// Takes one of a kind for a connection. If there is no room, another connection that does too little
+    /// loses its own.
     ///
     /// # Errors
     /// When there is no room, and none can be made.
@@ -219,11 +219,11 @@ impl Gates {
         self.take_many_for(connection, kind, 1)
     }
 
-    /// Takes `count` of a kind for a connection, which loses all of it at once. Where there is no room, other connections
-    /// that do too little with what they have lose it.
+    /// Takes `count` of a kind for a connection, which loses all of them at once. If there is no room, other connections
+    /// that do too little lose theirs.
     ///
     /// # Errors
-    /// When there is no room, and none can be made. One alone always has room, however much it is.
+    /// When there is no room, and none can be made. A single one always has room, however large.
     pub fn take_many_for(
         self: &Arc<Self>,
         connection: &Arc<Activity>,
@@ -251,7 +251,7 @@ impl Gates {
         Ok(self.pass(of_kind, connection, kind, count))
     }
 
-    /// So many for a connection, for which there is room.
+    /// Takes this many for a connection, for which there is room.
     fn pass(
         self: &Arc<Self>,
         of_kind: &mut Held,
@@ -265,7 +265,7 @@ impl Gates {
         Pass { gates: Arc::clone(self), peer: connection.peer(), kind, count, number, lost }
     }
 
-    /// Gives room that there is to those who have waited longest. What they get is to be handed over without the lock.
+    /// Gives free room to those that have waited longest. The caller hands it over without the lock.
     fn grant(self: &Arc<Self>, of_kind: &mut Held, kind: Kind) -> Grants {
         let mut grants = Grants::default();
         while of_kind.all < kind.max().0
@@ -280,21 +280,21 @@ impl Gates {
     }
 }
 
-/// Given back when it is dropped.
+/// Returned when it is dropped.
 #[derive(Debug)]
 pub struct Pass {
     gates: Arc<Gates>,
     peer: Peer,
     kind: Kind,
     count: usize,
-    /// Among those that can be taken away.
+    /// Its number among those that can be taken away.
     number: Option<u64>,
-    /// Told when that happens.
+    /// Notified of the loss.
     lost: Option<Arc<Notify>>,
 }
 
 impl Pass {
-    /// Waits until another has it, which happens only to what is answered then.
+    /// Waits until it is taken away, which happens only to kinds that are answered then.
     pub async fn until_lost(&self) {
         match &self.lost {
             Some(lost) => lost.notified().await,
@@ -307,7 +307,7 @@ impl Drop for Pass {
     fn drop(&mut self) {
         let mut held = self.gates.held();
         let Some(of_kind) = held.get_mut(&self.kind) else { return };
-        // What was taken away is not given back twice.
+        // What was taken away is not returned twice.
         if self.number.is_none_or(|number| of_kind.release(number).is_some()) {
             of_kind.give_back(self.peer, self.count);
         }

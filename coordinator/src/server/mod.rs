@@ -1,4 +1,4 @@
-//! The HTTP server: connections within their budgets, each with time limits for what it sends and for what it takes.
+//! The HTTP server: connections within their budgets, each with time limits for reading and writing.
 
 mod activity;
 mod connection;
@@ -34,7 +34,7 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nR
     Content-Type: text/plain\r\nContent-Length: 62\r\n\r\n\
     too many connections are open; close some, or try again later\n";
 
-/// Serves until `stopping`, then lets open requests come to their ends.
+/// Serves until `stopping`, then lets open requests finish.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -52,7 +52,7 @@ pub async fn serve(
             Ok((socket, address)) => admit(socket, address, &router, &gates, &stopping, &open),
             Err(error) if is_of_connection(&error) => {}
             Err(error) => {
-                // Out of descriptors, most likely; others are closed meanwhile.
+                // Out of descriptors, most likely; other connections will close meanwhile.
                 tracing::error!(error = explained(&error), "no connection can be accepted");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
@@ -79,14 +79,14 @@ fn admit(
     let connection = Arc::new(Connection::new(address));
     let Ok(plain) = gates.take_for(connection.activity(), Kind::Connection) else {
         tracing::debug!(%address, "no room for a connection");
-        // It learns as much as its socket takes now.
+        // The client reads as much as its socket takes now.
         let _ = socket.try_write(BUSY);
         return;
     };
     connection.hold(plain);
-    // Steals go through here, and a delayed one is a slow one; it works without.
+    // Steals pass here, and should not be delayed; the server works without it.
     let _ = socket.set_nodelay(true);
-    // And pings are not to wait behind what the system has of large results.
+    // And pings should not wait behind large results in the system's buffer.
     let _ = socket2::SockRef::from(&socket).set_send_buffer_size(crate::limits::SEND_BUFFER_BYTES);
     let (router, mut stopping, open) = (router.clone(), stopping.clone(), open.clone());
     tokio::spawn(async move {

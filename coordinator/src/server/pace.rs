@@ -1,4 +1,4 @@
-//! How long a peer may take for what it is sent.
+//! How long a peer may take to read an answer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,8 +8,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::limits::{READER_BYTES_PER_SECOND_MIN, READER_PATIENCE};
 
-/// Patience with one that does not read: some seconds to begin with, and more for each byte that it takes. A peer that
-/// takes one byte now and then uses it up as one that takes none.
+/// Patience with a peer that does not read: some seconds to begin with, and more for each byte that it takes. A peer that
+/// takes a byte now and then uses it up like one that takes none.
 #[derive(Debug)]
 pub struct Pace {
     left: Duration,
@@ -24,7 +24,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The peer took so many bytes.
+    /// The peer took this many bytes.
     pub fn took(&mut self, bytes: usize) {
         if let Some(since) = self.blocked_since.take() {
             self.left = self.left.saturating_sub(since.elapsed());
@@ -34,7 +34,7 @@ impl Pace {
         self.left = self.left.saturating_add(earned).min(READER_PATIENCE);
     }
 
-    /// The peer takes nothing now. Ready when it had its time; otherwise wakes the task then.
+    /// The peer takes nothing now. Ready when its time is up; otherwise wakes the task then.
     pub fn blocked(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let since = *self.blocked_since.get_or_insert_with(Instant::now);
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(since + self.left)));
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn bytes_now_and_then_buy_no_time() {
+    async fn an_occasional_byte_buys_no_time() {
         let second = Duration::from_secs(1);
         let mut pace = Pace::default();
         assert!(!is_out_of_patience(&mut pace, READER_PATIENCE - second).await);

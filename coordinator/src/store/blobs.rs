@@ -17,7 +17,7 @@ use crate::peer::Peer;
 
 const INCOMING: &str = "incoming-";
 
-/// How many blobs there are in a folder, if that is there.
+/// The number of blobs in a folder, if the folder exists.
 pub(super) fn count(folder: &Path) -> usize {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.file_name());
     names.filter(|name| BlobHash::parse(&name.to_string_lossy()).is_some()).count()
@@ -33,8 +33,8 @@ pub struct Blobs {
 }
 
 impl Blobs {
-    /// Opens the folder, whose blobs are to take at most so much, and removes what an earlier process did not bring to an
-    /// end. `uploaded` says from where blobs came, and when they were used.
+    /// Opens the folder, with a maximum size for all blobs, and removes unfinished files of an earlier process.
+    /// `uploaded` says who uploaded each blob, and when it was used.
     pub(super) fn open(
         folder: PathBuf,
         max_bytes: u64,
@@ -55,7 +55,7 @@ impl Blobs {
         Ok(Self { folder, next: AtomicU64::new(0), ledger: Arc::new(ledger) })
     }
 
-    /// A file for a blob that is on its way from a peer. Blocks.
+    /// A file for a blob that a peer uploads. Blocks.
     pub fn incoming(&self, peer: Peer) -> Result<Incoming, StoreError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("{INCOMING}{number}"));
@@ -64,10 +64,10 @@ impl Blobs {
         Ok(Incoming { file, path, hasher: blake3::Hasher::new(), bytes: 0, room })
     }
 
-    /// Keeps a blob that has come; on the disk when this returns; false if it was there already. Blocks.
+    /// Keeps an uploaded blob; on the disk when this returns; false if it existed already. Blocks.
     pub fn keep(&self, mut incoming: Incoming) -> Result<bool, StoreError> {
         let (hash, path) = (incoming.hash(), self.path(incoming.hash()));
-        // It is not removed for want of room meanwhile.
+        // So that it is not removed meanwhile to make room.
         self.ledger.use_now(hash, unix_ms());
         if matches!(self.open_verified(hash), Ok(Some(_))) {
             return Ok(false);
@@ -83,7 +83,7 @@ impl Blobs {
         Ok(true)
     }
 
-    /// Makes room for so many more bytes of a peer by removing what nothing refers to; whether there is some now. Blocks.
+    /// Makes room for this many more bytes of a peer by removing unreferenced blobs; returns whether there is room now. Blocks.
     pub fn make_room(&self, of: (Peer, u64), referred: &HashSet<BlobHash>) -> bool {
         self.ledger.make_room(of, referred, unix_ms(), |hash| {
             tracing::info!(%hash, "a blob that no app and no run refers to makes room");
@@ -91,7 +91,7 @@ impl Blobs {
         })
     }
 
-    /// A file for something on its way out, which goes when it is closed. Blocks.
+    /// A file for something that is being sent, deleted when it is closed. Blocks.
     pub fn passing(&self) -> Result<File, StoreError> {
         tempfile::tempfile_in(&self.folder).map_err(|error| self.error(error))
     }
@@ -101,7 +101,7 @@ impl Blobs {
         StoreError::file(&self.folder, error)
     }
 
-    /// A blob, after all of it was read and verified once, and its length. One that is damaged is removed. Blocks.
+    /// A blob, after all of it was read and verified once, and its length. A damaged blob is removed. Blocks.
     pub fn open_verified(&self, hash: BlobHash) -> Result<Option<(File, u64)>, StoreError> {
         let path = self.path(hash);
         let broken = |error| StoreError::file(&path, error);
@@ -121,7 +121,7 @@ impl Blobs {
             };
         }
         if hasher.finalize().as_bytes() != &hash.0 {
-            // From now on it counts as missing, so whoever needs it is told to upload it.
+            // From now on it counts as missing, so clients that need it upload it again.
             let removed = fs::remove_file(&path).is_ok();
             tracing::error!(%hash, removed, "a blob was damaged in the data folder; publish the app or upload the input again");
             return Err(StoreError::Damaged(hash.to_string()));
@@ -130,12 +130,12 @@ impl Blobs {
         Ok(Some((file, hasher.count())))
     }
 
-    /// Whether a blob is there, whole or not. Blocks.
+    /// Whether a blob exists, intact or not. Blocks.
     pub(super) fn has(&self, hash: BlobHash) -> bool {
         self.path(hash).is_file()
     }
 
-    /// How long a blob is, if it is there. Whoever asks is going to need it. Blocks.
+    /// The length of a blob, if it exists. Marks it as used, since the client is about to need it. Blocks.
     pub fn length_bytes(&self, hash: BlobHash) -> Option<u64> {
         self.ledger.use_now(hash, unix_ms());
         fs::metadata(self.path(hash)).ok().map(|file| file.len())
@@ -146,7 +146,7 @@ impl Blobs {
     }
 }
 
-/// A blob that is on its way into the folder. What is not kept is removed.
+/// A blob that is being uploaded. Removed unless it is kept.
 #[derive(Debug)]
 pub struct Incoming {
     file: File,
@@ -156,7 +156,7 @@ pub struct Incoming {
     room: Room,
 }
 
-/// What is taken on the disk, and given back when it is not kept.
+/// The reserved disk space, released if the blob is not kept.
 #[derive(Debug)]
 struct Room {
     ledger: Arc<Ledger>,
@@ -171,7 +171,7 @@ impl Drop for Room {
 }
 
 impl Incoming {
-    /// From whom it comes.
+    /// The peer that uploads it.
     pub fn peer(&self) -> Peer {
         self.room.peer
     }
@@ -186,17 +186,17 @@ impl Incoming {
         Ok(())
     }
 
-    /// Of what has come so far.
+    /// The hash of what has come so far.
     pub fn hash(&self) -> BlobHash {
         BlobHash(*self.hasher.finalize().as_bytes())
     }
 
-    /// How much that is.
+    /// The length of what has come so far.
     pub fn length_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// All of it. Blocks.
+    /// Flushes all of it to the disk. Blocks.
     pub fn read(&self) -> Result<Vec<u8>, StoreError> {
         fs::read(&self.path).map_err(|error| StoreError::file(&self.path, error))
     }
@@ -204,12 +204,12 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        // It has another name if it was kept; if it cannot be removed, the next start tries again.
+        // A kept blob has another name by now; if removing fails, the next start tries again.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A renamed file has its new name after a power cut only if the folder is on the disk, too.
+/// A renamed file has its new name after a power cut only if the folder was synced, too.
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_to_its_end_leaves_nothing() {
+    fn an_unfinished_blob_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let blobs = Blobs::open(folder.path().to_owned(), 1 << 20, &HashMap::new()).expect("opened");
         let mut incoming = blobs.incoming(peer()).expect("a file");

@@ -1,4 +1,4 @@
-//! SQL for what people look at: how runs stand, their trees and logs. Losing some of it costs nothing else,
+//! SQL for standings of runs, their trees and logs. Losing some of it has no other consequences,
 //! so it is not forced to the disk.
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,20 +19,20 @@ use crate::host_name::HostName;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// What a host has counted of a run, and its name.
+/// A host's counts of a run, with its name.
 #[derive(Debug, Clone)]
 pub struct SavedRow {
-    /// As the machine has it.
+    /// The machine's counts.
     pub row: coordinator::Row,
-    /// What the host calls itself.
+    /// The host's name for itself.
     pub name: Arc<HostName>,
 }
 
-/// How a run stands, with names for its hosts. What hosts have counted has a table of its own; in folders of older
-/// versions it is here.
+/// The standing of a run, with names for its hosts. Hosts' counts have a table of their own; in folders of older
+/// versions they are here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedStanding {
-    /// As the machine has it.
+    /// The machine's standing.
     pub standing: Standing,
     /// Names and sites.
     pub names: Vec<(HostId, String, String)>,
@@ -63,25 +63,25 @@ impl NamedStanding {
     }
 }
 
-/// What a batch changes.
+/// The changes of a batch.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Of runs that are not over.
+    /// Standings of runs that are not over.
     pub standings: HashMap<RunId, Standing>,
-    /// What hosts have counted, of runs without figures; nothing in place of rows that are no more.
+    /// Hosts' counts of runs without figures; `None` for rows that were removed.
     pub rows: BTreeMap<(RunId, HostId), Option<SavedRow>>,
-    /// Of all.
+    /// Changes of chronicles.
     pub chronicles: Vec<ChronicleChanges>,
-    /// Nobody looks at these any more.
+    /// Chronicles to be deleted.
     pub dropped: Vec<RunId>,
-    /// Hosts that came, and nothing in place of those that went.
+    /// Hosts that joined, and `None` for those that went.
     pub hosts: BTreeMap<HostId, Option<SavedHost>>,
 }
 
-/// A host that is there.
+/// A connected host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedHost {
-    /// What it calls itself.
+    /// Its name.
     pub name: Arc<HostName>,
     /// When it joined, in milliseconds since 1970.
     pub since_ms: u64,
@@ -92,7 +92,7 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
     relaxed(connection, |connection| {
         let transaction = connection.transaction()?;
         {
-            // A batch may come after the end of its run.
+            // A batch may arrive after the end of its run.
             let mut standing = transaction.prepare(
                 "INSERT OR REPLACE INTO standings SELECT ?1, ?2, ?3
                  WHERE EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND ended_at_ms IS NULL)",
@@ -159,7 +159,7 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
     })
 }
 
-/// How a run stood. What cannot be read is not known.
+/// The standing of a run; none if it cannot be read.
 pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
     let mut statement = connection.prepare("SELECT standing, long_gone FROM standings WHERE run = ?1")?;
     let what = || format!("how run {run} stands, whose counts begin anew");
@@ -180,7 +180,7 @@ pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
     if rows.is_empty() {
         return Ok(named);
     }
-    // They are newer than what an older version saved.
+    // These rows are newer than those of an older version.
     let known: std::collections::HashSet<HostId> = rows.iter().map(|(host, _)| *host).collect();
     named.standing.by_host.retain(|(host, _)| !known.contains(host));
     named.standing.counted.retain(|(host, ..)| !known.contains(host));
@@ -193,7 +193,7 @@ pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
     Ok(named)
 }
 
-/// The hosts that were there.
+/// The hosts that were connected.
 pub fn hosts(connection: &Connection) -> Result<Vec<(HostId, SavedHost)>> {
     let mut statement = connection.prepare("SELECT host, name, site, since_ms FROM hosts ORDER BY host")?;
     let read = |row: &Row<'_>| {
@@ -207,7 +207,7 @@ pub fn hosts(connection: &Connection) -> Result<Vec<(HostId, SavedHost)>> {
 /// A run that has a chronicle.
 #[derive(Debug, Clone, Copy)]
 pub struct Chronicled {
-    /// Which.
+    /// The run.
     pub run: RunId,
     /// Whether it is over.
     pub is_over: bool,
@@ -244,7 +244,7 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     let charts = parts::<ChartData>(&mut looks, of.run, "the charts")?.pop();
     let mut lines = connection.prepare("SELECT line FROM log_lines WHERE run = ?1 ORDER BY number")?;
     let lines = parts::<Line>(&mut lines, of.run, "a log line")?;
-    // There may be very many: one after the other.
+    // There may be very many, so they are read one by one.
     let mut jobs = connection.prepare("SELECT job FROM tree_jobs WHERE run = ?1 ORDER BY place")?;
     let jobs = jobs.query_map([run], |row| row.get::<_, Vec<u8>>(0))?.flatten();
     let jobs = jobs.filter_map(|bytes| decode::<SavedJob>(&bytes, "a job").ok());
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_workers_did_last_is_saved_and_a_folder_of_before_that_was_opens() {
+    fn recent_reports_of_workers_are_saved_and_an_older_folder_opens() {
         let folder = Path::new("folder");
         let mut connection = with_run();
         let submitted_at_ms = unix_ms() - 60_000;

@@ -1,4 +1,4 @@
-//! What can be wrong with a data folder.
+//! Errors of a data folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use thiserror::Error;
 /// Why something could not be saved or read.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// Another process has the folder.
+    /// Another process uses the folder.
     #[error(
         "the data folder {0} is in use by another sateen-coordinator; stop it, or name another folder with --data-dir"
     )]
@@ -24,75 +24,75 @@ pub enum StoreError {
         folder: PathBuf,
         /// Its version.
         found: u32,
-        /// The newest that this program knows.
+        /// The newest version that this program knows.
         known: u32,
     },
-    /// The folder is a grid's, whose database is gone.
+    /// The folder belongs to a grid whose database is gone.
     #[error(
         "the data folder {folder} has {} of a grid in blobs/, and its database state.sqlite is missing or empty: the grid's identity, apps, runs and results are lost with it; restore state.sqlite from a backup, name another folder with --data-dir, or begin a new grid with what is left by starting once with --new-grid", left(*.blobs)
     )]
     Lost {
-        /// Which folder.
+        /// The folder.
         folder: PathBuf,
-        /// Its blobs.
+        /// The number of its blobs.
         blobs: usize,
     },
     /// The folder, or a file in it, cannot be used.
     #[error("{}", unusable(.path, .why))]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: io::Error,
     },
     /// The database cannot be opened.
     #[error("{}", unopened(.path, .why))]
     Open {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: rusqlite::Error,
     },
-    /// The disk is full or fails, says the database.
+    /// The disk is full or fails, according to the database.
     #[error("{}", unwritten(.folder, .why))]
     Disk {
-        /// The data folder; empty as long as it is not known which.
+        /// The data folder; empty as long as it is not known.
         folder: PathBuf,
-        /// Why.
+        /// The reason.
         why: rusqlite::Error,
     },
-    /// The database cannot do it.
+    /// The database failed.
     #[error("the database cannot do it: {0}")]
     Sql(rusqlite::Error),
-    /// A blob's bytes are not those that its name says.
+    /// A blob's contents do not match its name.
     #[error("the blob {0} was damaged in the data folder and is gone; upload it again")]
     Damaged(String),
-    /// One peer has all the blobs that it may have.
+    /// The blobs of one peer have reached their maximum size.
     #[error(
         "the blobs that were uploaded from this address take the {max_mib} MiB that they may; delete runs that are over, whose inputs are not needed then, or start the coordinator with a larger --blobs-max"
     )]
     BlobsOfPeer {
-        /// What it may have, in MiB.
+        /// The maximum, in MiB.
         max_mib: u64,
     },
-    /// There are all the blobs that there may be.
+    /// All blobs together have reached their maximum size.
     #[error(
         "all blobs take the {max_mib} MiB that they may; delete runs that are over, whose inputs are not needed then, or start the coordinator with a larger --blobs-max"
     )]
     BlobsOfAll {
-        /// What they may take, in MiB.
+        /// The maximum, in MiB.
         max_mib: u64,
     },
     /// Something that this program wrote cannot be read.
     #[error("the database holds {0} that cannot be read")]
     Unreadable(&'static str),
-    /// The system gives no thread for the database.
+    /// The system could not start a thread for the database.
     #[error("no thread can be started for the database: {}; raise the limit on the user's processes", explained(.0))]
     Thread(io::Error),
     /// The system has no randomness for a grid's secrets.
     #[error("the system gives no randomness: {0}")]
     Randomness(getrandom::Error),
-    /// The service ends.
+    /// The service is stopping.
     #[error("the coordinator is shutting down")]
     Stopped,
 }
@@ -130,7 +130,7 @@ fn unwritten(folder: &Path, why: &rusqlite::Error) -> String {
     }
 }
 
-/// SQLite takes some systems' full disks for failures.
+/// SQLite reports some systems' full disks as I/O errors.
 fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
 }
@@ -140,7 +140,7 @@ impl StoreError {
         Self::File { path: path.to_owned(), why }
     }
 
-    /// The same of a known data folder.
+    /// The same error, with a known data folder.
     pub(super) fn in_folder(self, folder: &Path) -> Self {
         match self {
             Self::Disk { why, .. } => Self::Disk { folder: folder.to_owned(), why },
@@ -148,7 +148,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the row that was asked for cannot be decoded; the database itself works.
+    /// Whether the requested row cannot be decoded; the database itself works.
     pub fn is_of_row(&self) -> bool {
         matches!(self, Self::Sql(error) if is_of_row(error))
     }

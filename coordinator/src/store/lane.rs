@@ -10,11 +10,11 @@ use crate::limits::STORE_QUEUE_MAX;
 
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// Does work with a connection, one piece after the other. To drop it waits until all work is done and the connection
-/// closed: the folder may be opened again then.
+/// Runs work with a connection, one piece after the other. Dropping it waits until all work is done and the connection
+/// closed: then the folder may be opened again.
 #[derive(Debug)]
 pub struct Lane {
-    /// `None` while it is dropped, and so is the thread.
+    /// `None` once it is being dropped; so is the thread.
     queue: Option<mpsc::Sender<Work>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -49,7 +49,7 @@ impl Lane {
 impl Drop for Lane {
     fn drop(&mut self) {
         drop(self.queue.take());
-        // Work that has the last hold of the store drops it on this very thread.
+        // Work that holds the last reference to the store drops it on this very thread.
         if let Some(thread) = self.thread.take().filter(|lane| lane.thread().id() != thread::current().id()) {
             // A panic has been reported by the thread.
             let _ = thread.join();
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_is_closed_when_its_lane_is_gone() {
+    fn a_connection_is_closed_when_its_lane_is_dropped() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("state.sqlite");
         let connection = Connection::open(&path).expect("a database");
@@ -79,7 +79,7 @@ mod tests {
         let slow: Work = Box::new(|_| thread::sleep(Duration::from_millis(50)));
         lane.queue.as_ref().expect("it is there").try_send(slow).expect("there is room");
         drop(lane);
-        // The last connection takes the log away.
+        // Closing the last connection removes the log.
         assert!(path.exists() && !path.with_extension("sqlite-wal").exists());
     }
 }

@@ -1,4 +1,4 @@
-//! What blobs take on the disk: by the addresses that uploaded them, and in all.
+//! The disk space of blobs: by the addresses that uploaded them, and in all.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use super::error::StoreError;
 use crate::limits::{BLOB_KEPT_AT_LEAST, BLOBS_PER_PEER_SHARE};
 use crate::peer::Peer;
 
-/// What blobs take.
+/// The disk space of blobs.
 #[derive(Debug)]
 pub struct Ledger {
     max_bytes: u64,
@@ -18,7 +18,7 @@ pub struct Ledger {
 
 #[derive(Debug, Default)]
 struct Books {
-    /// On their way as well.
+    /// Includes uploads in progress.
     all_bytes: u64,
     by_peer: HashMap<Peer, u64>,
     of: HashMap<BlobHash, Kept>,
@@ -28,7 +28,7 @@ struct Books {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Kept {
     bytes: u64,
-    /// Who uploaded it, as far as that is known.
+    /// The peer that uploaded it, if known.
     peer: Option<Peer>,
     used_at_ms: u64,
 }
@@ -52,8 +52,8 @@ impl Books {
         }
     }
 
-    /// Of those which nothing refers to, the one to go first: the one that was used longest ago if that is long enough,
-    /// or else the oldest of the peer that has the most of them. Of `peer`, if that is given.
+    /// The unreferenced blob to be removed first: the one that was used longest ago if that is long enough,
+    /// or else the oldest of the peer that has the most bytes. Of `peer`, if given.
     fn first_to_go(&self, referred: &HashSet<BlobHash>, peer: Option<Peer>, now_ms: u64) -> Option<BlobHash> {
         let superfluous = || {
             let is_it = move |(hash, kept): &(&BlobHash, &Kept)| {
@@ -69,7 +69,7 @@ impl Books {
         superfluous().for_each(|(_, kept)| *of_peers.entry(kept.peer).or_default() += kept.bytes);
         let (largest, bytes) = of_peers.into_iter().max_by_key(|(peer, bytes)| (*bytes, *peer))?;
         if peer.is_none() && bytes <= self.all_bytes / BLOBS_PER_PEER_SHARE / 2 {
-            // Nobody has so many that what has just come would have to go.
+            // No peer has so many blobs that the newest would have to go.
             return None;
         }
         let of_largest = superfluous().filter(|(_, kept)| kept.peer == largest);
@@ -78,7 +78,7 @@ impl Books {
 }
 
 impl Ledger {
-    /// Nothing yet, of at most so much.
+    /// An empty ledger with a maximum.
     pub fn new(max_bytes: u64) -> Self {
         Self { max_bytes, books: Mutex::default() }
     }
@@ -87,12 +87,12 @@ impl Ledger {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What one peer may have.
+    /// The maximum of one peer.
     fn of_peer_max(&self) -> u64 {
         self.max_bytes / BLOBS_PER_PEER_SHARE
     }
 
-    /// Room for more of what is on its way.
+    /// Reserves room for more bytes of an upload.
     pub fn take(&self, peer: Peer, bytes: u64) -> Result<(), StoreError> {
         let mut books = self.books();
         if books.by_peer.get(&peer).copied().unwrap_or(0) + bytes > self.of_peer_max() {
@@ -105,19 +105,19 @@ impl Ledger {
         Ok(())
     }
 
-    /// What was on its way is thrown away.
+    /// An upload was discarded.
     pub fn give_back(&self, peer: Peer, bytes: u64) {
         self.books().give_back(Some(peer), bytes);
     }
 
-    /// A blob was there at the start.
+    /// A blob existed at the start.
     pub fn found(&self, hash: BlobHash, bytes: u64, peer: Option<Peer>, used_at_ms: u64) {
         let mut books = self.books();
         books.take(peer, bytes);
         books.of.insert(hash, Kept { bytes, peer, used_at_ms });
     }
 
-    /// What was on its way is kept: it is the peer's from now on, unless it was there before.
+    /// An upload is kept: it belongs to the peer from now on, unless the blob existed before.
     pub fn keep(&self, hash: BlobHash, bytes: u64, peer: Peer, now_ms: u64) {
         let mut books = self.books();
         match books.of.get_mut(&hash) {
@@ -131,14 +131,14 @@ impl Ledger {
         }
     }
 
-    /// Somebody needs it: it stays for some time, whether or not anything refers to it.
+    /// A blob is needed: it stays for some time, even if nothing refers to it.
     pub fn use_now(&self, hash: BlobHash, now_ms: u64) {
         if let Some(kept) = self.books().of.get_mut(&hash) {
             kept.used_at_ms = now_ms;
         }
     }
 
-    /// Makes room for so many more bytes of a peer by removing what nothing refers to; whether there is some now.
+    /// Makes room for this many more bytes of a peer by removing unreferenced blobs; returns whether there is room now.
     pub fn make_room(
         &self,
         (peer, bytes): (Peer, u64),
@@ -147,7 +147,7 @@ impl Ledger {
         mut remove: impl FnMut(BlobHash) -> bool,
     ) -> bool {
         let mut books = self.books();
-        // Somewhat more than is needed: not for each piece anew.
+        // Somewhat more than is needed, so as not to repeat this for each piece.
         let is_full = |has: u64, max: u64| has + bytes > max - max / 8;
         let of_peer = |books: &Books| books.by_peer.get(&peer).copied().unwrap_or(0);
         loop {
@@ -200,23 +200,23 @@ mod tests {
     }
 
     #[test]
-    fn one_peer_has_a_share_and_its_own_superfluous_blobs_make_room_for_its_own() {
+    fn one_peer_has_a_share_and_its_own_unreferenced_blobs_make_room_for_its_own() {
         let ledger = Ledger::new(100 * BLOBS_PER_PEER_SHARE);
         assert!(keep(&ledger, 1, 1, 50, 0) && keep(&ledger, 1, 2, 50, 1) && keep(&ledger, 2, 3, 50, 0));
         assert!(matches!(ledger.take(peer(1), 1), Err(StoreError::BlobsOfPeer { .. })));
-        // One that a run refers to stays, and so does that of another.
+        // A blob that a run refers to stays, and so does another peer's.
         assert_eq!(removed(&ledger, 1, &[1], 2), (true, vec![2]));
         assert_eq!(removed(&ledger, 1, &[1], 2), (true, vec![]));
         assert!(keep(&ledger, 1, 4, 50, 3));
         assert_eq!(removed(&ledger, 1, &[1, 4], 2), (false, vec![]));
-        // What is there already takes no more room.
+        // A blob that exists already takes no more room.
         ledger.give_back(peer(1), 50);
         assert!(keep(&ledger, 1, 3, 50, 4));
         assert_eq!(ledger.books().by_peer[&peer(1)], 50);
     }
 
     #[test]
-    fn when_all_is_full_what_was_not_used_for_long_goes_first_and_then_that_of_the_largest() {
+    fn when_all_is_full_long_unused_blobs_go_first_and_then_those_of_the_largest_peer() {
         let ledger = Ledger::new(1000);
         let share = 1000 / BLOBS_PER_PEER_SHARE;
         for of in 0..BLOBS_PER_PEER_SHARE as u8 {
@@ -224,11 +224,11 @@ mod tests {
             assert!(keep(&ledger, of, 2 * of + 1, share / 2, KEPT_MS));
         }
         assert!(matches!(ledger.take(peer(99), 9), Err(StoreError::BlobsOfAll { .. })));
-        // One is old, and that does not suffice.
+        // One blob is old, and that does not suffice.
         assert_eq!(removed(&ledger, 99, &[2], KEPT_MS + 1), (true, vec![0, 14]));
         ledger.use_now(hash(4), KEPT_MS + 1);
         assert!(keep(&ledger, 98, 200, share / 2, KEPT_MS + 1));
-        // None of the others is old: the one that has the most loses its oldest.
+        // None of the others is old: the peer with the most loses its oldest.
         let (has_room, gone) = removed(&ledger, 99, &[2], KEPT_MS + 1);
         assert!(has_room && gone.len() == 1 && gone != [200] && gone != [2] && gone != [4], "{gone:?}");
     }

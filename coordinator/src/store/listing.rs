@@ -1,4 +1,4 @@
-//! Lists of runs, page by page, for people who look for some of them among all.
+//! Lists of runs, page by page, with filters.
 
 use rusqlite::{Connection, Row, params};
 use sateen_protocol::RunState;
@@ -7,29 +7,29 @@ use super::error::{StoreError, is_of_row};
 use super::sql::{RUN, RunRow, run_row};
 use crate::limits::{ARGUMENTS_LISTED_BYTES_MAX, RUNS_SCANNED_BYTES_MAX, RUNS_SCANNED_MAX};
 
-/// Which runs are wanted.
+/// A filter for runs.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Only runs in one of these states; all if there are none.
+    /// Only runs in one of these states; all if empty.
     pub states: Vec<RunState>,
     /// Only runs with smaller numbers.
     pub before: Option<u64>,
     /// Only runs whose number, app, entry point or arguments contain this; in lower case.
     pub words: String,
-    /// Maximum runs of a page.
+    /// Maximum runs on a page.
     pub limit: u32,
 }
 
-/// Some of the runs that are wanted, newest first.
+/// A page of runs, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// For lists: of long arguments only the beginning, no inputs, and not what each host did.
+    /// For lists: long arguments are cut, and inputs and hosts' figures left out.
     pub runs: Vec<RunRow>,
     /// If there may be more: all others have smaller numbers than this.
     pub next: Option<u64>,
 }
 
-/// A page of runs. At most [`RUNS_SCANNED_MAX`] runs are looked at, so a page may have few runs, or none, and others
+/// A page of runs. At most [`RUNS_SCANNED_MAX`] runs are looked at, so a page may have few runs, or none, although others
 /// follow.
 pub fn page(connection: &Connection, wanted: &Wanted) -> Result<Page, StoreError> {
     let sql = format!("{RUN} WHERE run < ?1 ORDER BY run DESC");
@@ -89,11 +89,11 @@ fn listed(mut run: RunRow) -> RunRow {
     run
 }
 
-/// Cuts words after `bytes_max`, and says so with an ellipsis.
+/// Cuts words after `bytes_max`, marked by an ellipsis.
 fn shorten(words: &mut Vec<String>, mut bytes_max: usize) {
     for place in 0..words.len() {
         let word = &mut words[place];
-        // What an empty word takes in an answer counts as well.
+        // An empty word takes room in an answer as well.
         if word.len() + 4 > bytes_max {
             word.truncate(word.floor_char_boundary(bytes_max));
             word.push('…');

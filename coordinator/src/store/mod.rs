@@ -6,10 +6,10 @@
 //! blobs/HASH     modules and inputs
 //! ```
 //!
-//! Only its owner may read it: who knows the grid's secret can speak as any host.
+//! Only its owner may read it: with the grid's secret, anyone can impersonate any host.
 //!
-//! The database is written by one thread and read by another, so that no page waits for the disk and
-//! no task of the runtime ever does.
+//! One thread writes to the database and another reads, so that no page waits for the disk, and
+//! no task of the runtime either.
 
 mod blobs;
 pub mod chronicle;
@@ -49,7 +49,7 @@ pub use results::Results;
 const DATABASE: &str = "state.sqlite";
 const BLOBS: &str = "blobs";
 
-/// What apps and runs need and somebody has deleted from the folder.
+/// Blobs that apps and runs need and that were deleted from the folder.
 fn missing(apps: &[sql::AppRow], runs: &[StoredRun], blobs: &Blobs) -> Vec<String> {
     let apps = apps.iter().filter(|app| !blobs.has(app.hash)).map(|app| {
         let (name, hash) = (&app.name, app.hash);
@@ -64,8 +64,8 @@ fn missing(apps: &[sql::AppRow], runs: &[StoredRun], blobs: &Blobs) -> Vec<Strin
     apps.chain(inputs).collect()
 }
 
-/// Saves the figures of a run whose hosts had not said what they counted last when the coordinator stopped: they are of
-/// the last moment at which it was saved what hosts had counted.
+/// Saves the figures of a run whose hosts had not sent their last counts when the coordinator stopped: they date
+/// from the last time when hosts' counts were saved.
 fn settle(connection: &mut Connection, run: RunId, chronicle: Option<&Chronicle>) -> Result<(), StoreError> {
     let Some(end) = sql::end(connection, run)? else { return Ok(()) };
     let figures = chronicle::standing(connection, run)?.figures(&end);
@@ -83,10 +83,10 @@ pub struct Store {
     reader: Lane,
     blobs: Arc<Blobs>,
     making_room: tokio::sync::Mutex<()>,
-    /// What results take, and may take.
+    /// The disk space of results.
     pub results: Results,
     trouble: Mutex<Option<String>>,
-    /// How long reads take, from question to answer.
+    /// Durations of reads, from request to answer.
     pub reading: Arc<Timing>,
     /// The same for writes.
     pub writing: Arc<Timing>,
@@ -95,47 +95,47 @@ pub struct Store {
     _lock: File,
 }
 
-/// How a data folder is opened.
+/// Options for opening a data folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening {
-    /// What blobs may take, in bytes.
+    /// Maximum disk space for blobs, in bytes.
     pub blobs_bytes_max: u64,
-    /// What results may take, in bytes.
+    /// Maximum disk space for results, in bytes.
     pub results_bytes_max: u64,
-    /// A new grid may begin where there are blobs and no database.
+    /// A new grid may begin in a folder with blobs and without a database.
     pub new_grid: bool,
 }
 
-/// What a data folder says at the start.
+/// The contents of a data folder at the start.
 #[derive(Debug)]
 pub struct Restored {
-    /// Which grid it is.
+    /// The grid's identity.
     pub grid: GridId,
-    /// Makes the hosts' secrets.
+    /// Generates the hosts' secrets.
     pub secret: [u8; 32],
-    /// The grid ran before.
+    /// The grid has run before.
     pub restarted: bool,
-    /// For the machine's randomness, another one each time.
+    /// A seed for the machine's randomness, different each time.
     pub seed: u64,
     /// Its runs that are not over.
     pub runs: Vec<StoredRun>,
-    /// Who submitted each of these, as far as that is known.
+    /// Who submitted each of them, if known.
     pub submitters: Vec<(RunId, Option<Peer>)>,
     /// Names and sites of hosts that work on them.
     pub names: Vec<(HostId, String, String)>,
-    /// Hosts that were there.
+    /// Hosts that were connected.
     pub hosts: Vec<(HostId, SavedHost)>,
-    /// Trees and logs, and whether their runs are over; those that ended first come first.
+    /// Trees and logs, and whether their runs are over; in the order in which these ended.
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
-    /// Modules and inputs that are needed and not there, each in a sentence.
+    /// Modules and inputs that are needed and missing, each in a sentence.
     pub missing: Vec<String>,
 }
 
 impl Store {
-    /// Opens the folder, which is made if it is not there. Blocks.
+    /// Opens the folder, which is created if it does not exist. Blocks.
     ///
     /// # Errors
-    /// When it is in use, of a newer version, without its database, or cannot be written. Nothing in it is changed then.
+    /// When it is in use, of a newer version, without its database, or cannot be written. Then nothing in it was changed.
     pub fn open(folder: &Path, opening: Opening) -> Result<(Self, Restored), StoreError> {
         Self::open_folder(folder, opening).map_err(|error| error.in_folder(folder))
     }
@@ -172,7 +172,7 @@ impl Store {
         for of in chronicle::runs(&connection)? {
             chronicles.push((of.run, of.is_over, chronicle::chronicle(&connection, of)?));
         }
-        // Nothing may have been saved of the newest ones.
+        // Nothing may have been saved of the newest runs.
         for (run, submitted_at_ms) in submitted {
             if !chronicles.iter().any(|(known, ..)| *known == run) {
                 chronicles.push((run, false, Chronicle::new(submitted_at_ms)));
@@ -228,7 +228,7 @@ impl Store {
         result
     }
 
-    /// Does something with the blobs, which blocks.
+    /// Runs blocking work with the blobs.
     pub async fn with_blobs<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Blobs) -> Result<T, StoreError> + Send + 'static,
@@ -237,7 +237,7 @@ impl Store {
         tokio::task::spawn_blocking(move || work(&blobs)).await.unwrap_or(Err(StoreError::Stopped))
     }
 
-    /// Keeps a blob that has come; false if it was there already.
+    /// Keeps an uploaded blob; false if it existed already.
     pub async fn keep_blob(&self, incoming: Incoming) -> Result<bool, StoreError> {
         let (hash, bytes, peer) = (incoming.hash(), incoming.length_bytes(), incoming.peer());
         match self.with_blobs(move |blobs| blobs.keep(incoming)).await {
@@ -255,21 +255,21 @@ impl Store {
         }
     }
 
-    /// Makes room for so many more bytes of blobs from a peer by removing what no app and no run refers to; whether there is some now.
+    /// Makes room for this many more bytes of a peer's blobs by removing unreferenced ones; returns whether there is room now.
     pub async fn make_room(&self, peer: Peer, bytes: usize) -> Result<bool, StoreError> {
-        // One after the other: each reads what all runs refer to.
+        // One at a time: each reads all references of runs.
         let _alone = self.making_room.lock().await;
         let referred = self.read(|connection| sql::referred(connection)).await?;
         self.with_blobs(move |blobs| Ok(blobs.make_room((peer, bytes as u64), &referred))).await
     }
 
-    /// How long a blob is, if it is there.
+    /// The length of a blob, if it exists.
     pub async fn blob_length_bytes(&self, hash: BlobHash) -> Option<u64> {
         let blobs = Arc::clone(&self.blobs);
         tokio::task::spawn_blocking(move || blobs.length_bytes(hash)).await.unwrap_or(None)
     }
 
-    /// Why nothing can be saved, since the last attempt failed.
+    /// Why nothing can be saved, if the last attempt failed.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -291,7 +291,7 @@ impl Store {
         }
     }
 
-    /// Brings all into the database's one file. For the end: nothing is written afterwards.
+    /// Merges everything into the database's one file. For the end: nothing is written afterwards.
     pub async fn checkpoint(&self) -> Result<(), StoreError> {
         let work = |connection: &mut Connection| {
             Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
@@ -300,8 +300,8 @@ impl Store {
     }
 }
 
-/// Whether a grid may begin in the folder. Blobs come into it only when it has a database: a first start that did not
-/// come to its end has none.
+/// Whether a grid may begin in the folder. Blobs are added only once it has a database: an interrupted first start
+/// leaves none.
 fn check_new(folder: &Path) -> Result<(), StoreError> {
     let blobs = blobs::count(&folder.join(BLOBS));
     if blobs == 0 { Ok(()) } else { Err(StoreError::Lost { folder: folder.to_owned(), blobs }) }
@@ -333,7 +333,7 @@ fn open(path: &Path, folder: &Path) -> Result<Connection, StoreError> {
         StoreError::Sql(why) | StoreError::Disk { why, .. } => unusable(why),
         error => error,
     })?;
-    // A folder that can be read and not written would otherwise show only later.
+    // Otherwise a folder that can be read and not written would be noticed only later.
     sql::probe(&connection).map_err(|error| match error {
         StoreError::Sql(why) | StoreError::Disk { why, .. } => unusable(why),
         error => error,
@@ -352,7 +352,7 @@ fn fresh_identity() -> Result<(GridId, [u8; 32]), StoreError> {
     let mut bytes = [0; 40];
     getrandom::fill(&mut bytes).map_err(StoreError::Randomness)?;
     let (id, secret) = bytes.split_at(8);
-    // Both lengths are given by the array's.
+    // The arrays' types give both lengths.
     let id = id.try_into().map_or(0, u64::from_be_bytes);
     Ok((GridId(id), secret.try_into().unwrap_or([0; 32])))
 }

@@ -1,4 +1,4 @@
-//! What is saved of runs, byte by byte, as `pinned.txt` has it; JSON as it is, all else in hexadecimal digits.
+//! Pins the saved form of runs, byte by byte, in `pinned.txt`; JSON as it is, everything else in hexadecimal digits.
 //! `SATEEN_BLESS=1 cargo test -p sateen-coordinator pinned` writes the file anew.
 //!
 //! Data folders of released versions have these bytes: when a line changes, older folders must still be read.
@@ -25,7 +25,7 @@ use crate::host_name::HostName;
 
 const RUN: RunId = RunId(1);
 const SUBMITTED_AT_MS: u64 = 1_700_000_000_000;
-/// What is saved of a run's chronicle.
+/// The saved chronicle of a run.
 const COLUMNS: [(&str, &str); 5] = [
     ("chronicles", "summary"),
     ("chronicles", "latest"),
@@ -212,7 +212,7 @@ fn ended_chronicle() -> Chronicle {
     chronicle
 }
 
-/// Saves all of it in a new database: what was taken, and each value there, by its name.
+/// Saves everything in a new database: returns the values that were saved, and each stored value by name.
 fn save_all(chronicles: &Chronicles) -> (Connection, Batch, Vec<(String, String)>) {
     let mut connection = database();
     let batch = Batch { chronicles: chronicles.changes(usize::MAX, true).0, ..Batch::default() };
@@ -232,7 +232,7 @@ fn follow_a_clock() {
 }
 
 #[test]
-fn what_is_saved_is_pinned_and_saved_alike_after_it_was_read() {
+fn the_saved_form_is_pinned_and_survives_a_round_trip() {
     follow_a_clock();
     let mut lines = Vec::new();
     let mut connection = database();
@@ -250,12 +250,12 @@ fn what_is_saved_is_pinned_and_saved_alike_after_it_was_read() {
     let (connection, batch, values) = save_all(&chronicles);
     let of = Chronicled { run: RUN, is_over: true, submitted_at_ms: SUBMITTED_AT_MS };
     chronicles.restore(RUN, true, chronicle(&connection, of).expect("it can be read"));
-    // It is as it was saved, so that all of it has to be asked for.
+    // It counts as saved, so all of it has to be requested.
     chronicles.save_again(&batch.chronicles, Vec::new());
     assert_eq!(save_all(&chronicles).2, values);
     lines.extend(values);
 
-    // What is saved of workers while charts are not.
+    // Reports of workers, saved while charts are not.
     chronicles.restore(RUN, false, begun_chronicle());
     let latest = chronicles.changes(usize::MAX, false).0.into_iter().map(|changes| changes.latest);
     lines.extend(latest.map(|latest| ("latest".to_owned(), hex(&encode(&latest).expect("encodes")))));

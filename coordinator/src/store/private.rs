@@ -1,4 +1,4 @@
-//! Who may read a data folder: its owner alone. It holds the grid's secret, and what people computed.
+//! Access to a data folder: for its owner alone. It holds the grid's secret, and what people computed.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -16,7 +16,7 @@ const FOLDER_MODE: u32 = 0o700;
 #[cfg(unix)]
 const FILE_MODE: u32 = 0o600;
 
-/// Makes the folder if it is not there.
+/// Creates the folder if it does not exist.
 pub fn create(folder: &Path) -> Result<(), StoreError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -25,7 +25,7 @@ pub fn create(folder: &Path) -> Result<(), StoreError> {
     builder.create(folder).map_err(|error| StoreError::file(folder, error))
 }
 
-/// How a file of the folder is opened, and made if it is not there.
+/// Options for opening or creating a file of the folder.
 pub fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
@@ -34,12 +34,12 @@ pub fn options() -> OpenOptions {
     options
 }
 
-/// Takes from others what they may do in a folder that an older version made, or somebody by hand; and makes the
-/// database's file, after whose mode the database makes those beside it.
+/// Removes other users' permissions from a folder that an older version created, or that was created by hand; and creates
+/// the database's file, whose mode the database uses for those beside it.
 ///
 /// # Errors
-/// When a file that others may read cannot be taken from them. The folder itself may be another user's, as a mounted
-/// volume's is: that is only warned of, as its files are private.
+/// When the permissions of a file cannot be removed. The folder itself may belong to another user, like that of a mounted
+/// volume: that only causes a warning, as its files are private.
 pub fn mend(folder: &Path, database: &Path) -> Result<(), StoreError> {
     let is_ours = database.exists() || holds_nothing_else(folder);
     options().open(database).map_err(|error| StoreError::file(database, error))?;
@@ -74,7 +74,7 @@ pub fn mend(folder: &Path, database: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Somebody's folder in which the database happens to be made is left as it is.
+/// A folder that only happens to contain the database is left as it is.
 fn holds_nothing_else(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|entries| {
         entries.flatten().all(|entry| ["lock", "lost+found"].iter().any(|known| entry.file_name() == *known))
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_could_read_is_mended() {
+    fn the_permissions_of_an_open_folder_are_removed() {
         let parent = tempfile::tempdir().expect("a folder");
         let folder = parent.path().join("data");
         fs::create_dir(&folder).expect("made");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn somebodys_folder_stays_as_it_is_and_the_database_in_it_is_private() {
+    fn a_shared_folder_stays_as_it_is_and_the_database_in_it_is_private() {
         let parent = tempfile::tempdir().expect("a folder");
         open_to_all(parent.path(), 0o755);
         fs::write(parent.path().join("thesis.tex"), "x").expect("written");

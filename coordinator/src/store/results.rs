@@ -1,7 +1,7 @@
-//! What the results of runs that are over take on the disk: of whom, and in all.
+//! The disk space of finished runs' results: by peer, and in all.
 //!
-//! A result that was saved stays until somebody deletes its run. Where there is no room, runs are not accepted; and a
-//! run that was accepted before and gives a large result ends at this limit, so that the bound holds.
+//! A saved result stays until its run is deleted. When there is no room, runs are not accepted; and a
+//! run that was accepted before and returns a large result fails because of this limit, so that the bound holds.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use sateen_protocol::RunEnd;
 use crate::limits::{RESULT_ALWAYS_KEPT_BYTES, RESULTS_PER_PEER_SHARE, RUN_KEPT_BYTES};
 use crate::peer::Peer;
 
-/// What results take.
+/// The disk space of results.
 #[derive(Debug)]
 pub struct Results {
     max_bytes: u64,
@@ -26,7 +26,7 @@ struct Books {
 }
 
 impl Results {
-    /// A bound, and what is kept: from whom, how many, and the bytes of their ends as they are saved.
+    /// A bound, and what is kept: by peer, the number of results, and the bytes of their ends as saved.
     pub fn new(max_bytes: u64, kept: Vec<(Option<Peer>, u64, u64)>) -> Self {
         let mut books = Books::default();
         for (peer, count, bytes) in kept {
@@ -57,15 +57,15 @@ impl Results {
         })
     }
 
-    /// Whether a run of this peer may be accepted.
+    /// Checks whether a run of this peer may be accepted.
     ///
     /// # Errors
-    /// When there is no room for a result; the sentence says why and what to do.
+    /// When there is no room for a result; the sentence gives the reason and what to do.
     pub fn check(&self, peer: Peer) -> Result<(), String> {
         self.refusal(&self.books(), Some(peer), RUN_KEPT_BYTES).map_or(Ok(()), Err)
     }
 
-    /// The end of a run of this peer's as it is saved: the limit that was met if there is no room for its result.
+    /// The end to be saved for a run of this peer: the limit that was met if there is no room for its result.
     pub fn admit(&self, peer: Option<Peer>, end: RunEnd) -> RunEnd {
         let bytes = payload(&end);
         let mut books = self.books();
@@ -84,7 +84,7 @@ impl Results {
         end
     }
 
-    /// A run is deleted of which the end takes `bytes`, encoded.
+    /// A run is deleted whose end takes `bytes`, encoded.
     pub fn give_back(&self, peer: Option<Peer>, bytes: u64) {
         let mut books = self.books();
         let bytes = bytes + RUN_KEPT_BYTES;
@@ -98,7 +98,7 @@ impl Results {
     }
 }
 
-/// As it is saved.
+/// In the form that is saved.
 fn encoded_bytes(end: &RunEnd) -> u64 {
     // Strings and bytes always encode.
     postcard::experimental::serialized_size(end).map_or(0, |bytes| bytes as u64)
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn one_peer_has_a_share_and_what_was_kept_stays() {
+    fn one_peer_has_a_share_and_kept_results_stay() {
         let results = Results::new(RESULTS_PER_PEER_SHARE << 20, vec![(Some(peer(1)), 1, 500 << 10)]);
         assert!(is_kept(&results, 1, 400) && !is_kept(&results, 1, 400) && is_kept(&results, 2, 400));
         assert_eq!(results.check(peer(1)), Ok(()), "there is room for a small one");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_is_counted_as_it_was_when_it_was_kept() {
+    fn a_deleted_result_is_counted_as_it_was_when_it_was_kept() {
         let results = Results::new(1 << 30, Vec::new());
         let end = results.admit(Some(peer(1)), RunEnd::Limit("the time is over".to_owned()));
         let saved = postcard::to_allocvec(&end).expect("it encodes").len() as u64;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn all_together_have_a_bound() {
+    fn all_peers_together_have_a_bound() {
         let results = Results::new(1 << 20, vec![(None, 1, 1 << 20)]);
         let why = results.check(peer(1)).expect_err("it is full");
         assert!(why.starts_with("the results of all runs take 1 MiB of 1 MiB"), "{why}");

@@ -1,4 +1,4 @@
-//! The tables, and how older data folders become of this version.
+//! The tables, and the migration of older data folders to this version.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::error::StoreError;
 
-/// Each entry brings the tables to the next version. What was released is never changed here, only
+/// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
 const MIGRATIONS: [&str; 10] = [
     "
@@ -137,7 +137,7 @@ const MIGRATIONS: [&str; 10] = [
 /// The version that this program writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// Brings the tables to this program's version, all at once or not at all.
+/// Migrates the tables to this program's version, all at once or not at all.
 pub fn migrate(connection: &mut Connection, folder: &Path) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     transaction.execute_batch("CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL)")?;

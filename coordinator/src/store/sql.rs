@@ -1,4 +1,4 @@
-//! The one place where SQL is spoken. Plain statements, so that another database can take SQLite's
+//! All SQL. Plain statements, so that another database can take SQLite's
 //! place here.
 
 mod apps;
@@ -29,27 +29,27 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// A run.
 #[derive(Debug, Clone)]
 pub struct RunRow {
-    /// Which.
+    /// The run.
     pub run: RunId,
     /// The app's name when it was submitted.
     pub app_name: String,
     /// What it is.
     pub spec: RunSpec,
-    /// How far it is.
+    /// Its state.
     pub state: RunState,
-    /// In milliseconds since 1970.
+    /// When it was submitted, in milliseconds since 1970.
     pub submitted_at_ms: u64,
     /// When its root job was first given to a host.
     pub started_at_ms: Option<u64>,
-    /// When it was over.
+    /// When it ended.
     pub ended_at_ms: Option<u64>,
-    /// Who submitted it; older versions did not take that down.
+    /// The peer that submitted it; older versions did not record that.
     pub submitter: Option<Peer>,
-    /// What became of it, once it is over.
+    /// Its final figures, once they are saved.
     pub figures: Option<Figures>,
 }
 
-/// The grid's identity and secret, made at first need; and whether they were there already.
+/// The grid's identity and secret, created when first needed; and whether they existed before.
 pub fn grid(
     connection: &Connection,
     fresh: impl FnOnce() -> Result<(GridId, [u8; 32])>,
@@ -77,11 +77,11 @@ fn from_json<'a, T: Deserialize<'a>>(column: usize, text: &'a str) -> rusqlite::
 }
 
 fn to_json(value: &impl Serialize) -> String {
-    // What is stored here are plain structs, which always encode.
+    // The stored types are plain structs, which always encode.
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Adds a run and gives its number.
+/// Adds a run and returns its number.
 pub fn add_run(
     connection: &Connection,
     app_name: &str,
@@ -104,7 +104,7 @@ pub fn add_run(
     Ok(RunId(connection.last_insert_rowid() as u64))
 }
 
-/// Saves how far a run is. The first time that it runs is when it was started.
+/// Saves a run's state. The first time that it is running is when it was started.
 pub fn set_state(connection: &Connection, run: RunId, state: RunState, now_ms: u64) -> Result<()> {
     let started_at_ms = (state == RunState::Running).then_some(now_ms as i64);
     connection.execute(
@@ -114,7 +114,7 @@ pub fn set_state(connection: &Connection, run: RunId, state: RunState, now_ms: u
     Ok(())
 }
 
-/// Saves how a run ended; its entries are not needed any more. Its figures follow.
+/// Saves how a run ended; its entries are no longer needed. Its figures follow.
 pub fn set_end(
     connection: &mut Connection,
     run: RunId,
@@ -136,7 +136,7 @@ pub fn set_end(
     Ok(())
 }
 
-/// Saves which figures a run ended with; how it stood is not needed any more.
+/// Saves a run's final figures; its standing is no longer needed.
 pub fn set_figures(connection: &mut Connection, run: RunId, figures: &Figures) -> Result<()> {
     let transaction = connection.transaction()?;
     transaction
@@ -147,7 +147,7 @@ pub fn set_figures(connection: &mut Connection, run: RunId, figures: &Figures) -
     Ok(())
 }
 
-/// Runs that are over and have no figures: hosts had not said what they counted last when the coordinator stopped.
+/// Runs that are over and have no figures: hosts had not sent their last counts when the coordinator stopped.
 pub fn unsettled(connection: &Connection) -> Result<Vec<RunId>> {
     let mut statement =
         connection.prepare("SELECT run FROM runs WHERE ended_at_ms IS NOT NULL AND figures IS NULL")?;
@@ -155,7 +155,7 @@ pub fn unsettled(connection: &Connection) -> Result<Vec<RunId>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Forgets a run that is over. Gives whose result is gone, and its bytes.
+/// Deletes a run that is over. Returns the peer whose result is gone, and its bytes.
 pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<Option<(Option<Peer>, u64)>> {
     let transaction = connection.transaction()?;
     let freed = results::result_of(&transaction, run)?;
@@ -177,7 +177,7 @@ pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<Option<(Opt
     Ok(freed)
 }
 
-/// How many bytes the end of a run takes; 0 before it.
+/// The size of the end of a run; 0 before it ends.
 pub fn end_length(connection: &Connection, run: RunId) -> Result<u64> {
     let length: Option<i64> = (connection.prepare("SELECT length(end) FROM ends WHERE run = ?1")?)
         .query_row([run.0 as i64], |row| row.get(0))
@@ -185,7 +185,7 @@ pub fn end_length(connection: &Connection, run: RunId) -> Result<u64> {
     Ok(length.unwrap_or(0) as u64)
 }
 
-/// How a run ended, if it did.
+/// How a run ended, if it has.
 pub fn end(connection: &Connection, run: RunId) -> Result<Option<RunEnd>> {
     let bytes: Option<Vec<u8>> = (connection.prepare("SELECT end FROM ends WHERE run = ?1")?)
         .query_row([run.0 as i64], |row| row.get(0))
@@ -221,7 +221,7 @@ pub(super) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     })
 }
 
-/// A column with a peer, if that is known.
+/// A column with a peer, if known.
 fn peer(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Peer>> {
     Ok(row.get::<_, Option<String>>(column)?.as_deref().and_then(Peer::parse))
 }
@@ -232,7 +232,7 @@ pub fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>> {
     Ok(connection.prepare(&sql)?.query_row([run.0 as i64], run_row).optional()?)
 }
 
-/// Runs that are not over: who submitted each, and with how many bytes.
+/// Runs that are not over: the submitter of each, and the size of its specification in bytes.
 pub fn unfinished(connection: &Connection) -> Result<Vec<(Option<Peer>, u64)>> {
     let states = states(|state| !state.is_over());
     let sql = format!("SELECT length(spec), submitted_from FROM runs WHERE state IN ({states})");
@@ -241,8 +241,8 @@ pub fn unfinished(connection: &Connection) -> Result<Vec<(Option<Peer>, u64)>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Runs that are not over, oldest first. One that was being suspended rests now. One that cannot be decoded is
-/// left where it is, with a warning.
+/// Runs that are not over, oldest first. One that was being suspended is suspended now. One that cannot be decoded is
+/// left in place, with a warning.
 pub fn runs_to_restore(connection: &Connection) -> Result<Vec<RunRow>> {
     connection.execute("UPDATE runs SET state = 'suspended' WHERE state = 'suspending'", [])?;
     let sql = format!("{RUN} WHERE state NOT IN ({}) ORDER BY run", states(RunState::is_over));
@@ -252,13 +252,13 @@ pub fn runs_to_restore(connection: &Connection) -> Result<Vec<RunRow>> {
     })
 }
 
-/// A list in SQL of those states.
+/// These states as a list in SQL.
 fn states(which: impl Fn(RunState) -> bool) -> String {
     let states = RunState::ALL.into_iter().filter(|state| which(*state));
     states.map(|state| format!("'{}'", state.word())).collect::<Vec<_>>().join(", ")
 }
 
-/// How many runs there are in each state.
+/// The number of runs in each state.
 pub fn runs_by_state(connection: &Connection) -> Result<Vec<(RunState, u64)>> {
     let mut statement = connection.prepare("SELECT state, count(*) FROM runs GROUP BY state")?;
     let count = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
@@ -287,7 +287,7 @@ pub fn probe(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// The rows that can be decoded. One that cannot is left out with a warning: it must not cost the others, nor
+/// The rows that can be decoded. Others are left out with a warning: they must not affect the rest, nor
 /// keep the service from starting.
 ///
 /// # Errors
@@ -315,7 +315,7 @@ pub(super) fn readable<T>(
     Ok(all)
 }
 
-/// What a row's first column holds, for people.
+/// The contents of a row's first column, for people.
 fn key_of(row: &Row<'_>) -> String {
     match row.get_ref(0) {
         Ok(ValueRef::Integer(number)) => number.to_string(),
@@ -326,7 +326,7 @@ fn key_of(row: &Row<'_>) -> String {
     }
 }
 
-/// A column of postcard.
+/// A column in postcard format.
 pub(super) fn blob<T: DeserializeOwned>(
     row: &Row<'_>,
     column: usize,

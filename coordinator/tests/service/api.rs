@@ -9,7 +9,7 @@ fn body(answer: &(u16, Vec<u8>)) -> Value {
 }
 
 #[test]
-fn the_service_tells_about_itself() {
+fn the_service_describes_itself() {
     let server = Server::start();
     assert_eq!(server.get("/healthz").0, 200);
     assert_eq!(server.get("/readyz").0, 200);
@@ -32,7 +32,7 @@ fn the_service_tells_about_itself() {
 }
 
 #[test]
-fn apps_are_found_by_name_hash_and_the_beginning_of_one() {
+fn apps_are_found_by_name_hash_and_prefix() {
     let server = Server::start();
     let module = app("");
     let first = server.post("/api/v1/apps?name=probe", &module);
@@ -54,7 +54,7 @@ fn apps_are_found_by_name_hash_and_the_beginning_of_one() {
 }
 
 #[test]
-fn the_newest_of_a_name_is_meant_by_it() {
+fn a_name_stands_for_its_newest_module() {
     let server = Server::start();
     let newer = app("(func)");
     assert_eq!(server.post("/api/v1/apps?name=probe", &app("")).0, 201);
@@ -67,7 +67,7 @@ fn the_newest_of_a_name_is_meant_by_it() {
 }
 
 #[test]
-fn no_name_stands_for_another_apps_hash() {
+fn a_name_never_stands_for_another_apps_hash() {
     let server = Server::start();
     let hash = server.publish();
     let evil = app("(func)");
@@ -77,7 +77,7 @@ fn no_name_stands_for_another_apps_hash() {
     }
     assert_eq!(server.json(&format!("/api/v1/apps/{hash}"))["hash"], hash.as_str());
 
-    // Older versions took such names: a hash means the app all the same.
+    // Older versions accepted such names: a hash still stands for its app.
     let evil_hash = blake3::hash(&evil).to_hex().to_string();
     assert_eq!(server.post("/api/v1/apps?name=evil", &evil).0, 201);
     let folder = server.kill();
@@ -100,9 +100,9 @@ fn no_name_stands_for_another_apps_hash() {
     assert_eq!(server.run(run)["app"]["hash"], hash.as_str());
 }
 
-/// `sateen submit fib.wasm` where there is no such file must not run what a stranger has called so.
+/// If there is no file `fib.wasm`, `sateen submit fib.wasm` must not run an app that a stranger published under that name.
 #[test]
-fn no_name_stands_for_a_file() {
+fn a_name_never_stands_for_a_file() {
     let server = Server::start();
     for name in ["fib.wasm", "Fib.WASM", ".wasm"] {
         let (status, why) = detail(server.post(&format!("/api/v1/apps?name={name}"), &app("")));
@@ -112,7 +112,7 @@ fn no_name_stands_for_a_file() {
 }
 
 #[test]
-fn a_name_belongs_to_who_published_it_first() {
+fn a_name_belongs_to_its_first_publisher() {
     let server = Server::start();
     let (first, second) = (app(""), app("(func)"));
     let from = |address: &str, name: &str, module: &[u8]| {
@@ -126,7 +126,7 @@ fn a_name_belongs_to_who_published_it_first() {
     assert_eq!(server.json("/api/v1/apps").as_array().map(Vec::len), Some(1));
     assert_eq!(from("127.0.0.3", "other", &second).0, 201);
     assert_eq!(from("127.0.0.2", "probe", &second).0, 200);
-    // A restart changes nothing of that.
+    // A restart does not change that.
     let server = server.kill_and_restart();
     assert_eq!(server.post_from("127.0.0.3", "/api/v1/apps?name=probe", &first).0, 409);
     assert_eq!(server.post_from("127.0.0.2", "/api/v1/apps?name=probe", &first).0, 200);
@@ -147,12 +147,12 @@ fn names_of_older_versions_keep_their_owners() {
     let server = Server::start_in(folder);
     let post = |from, name| server.post_from(from, &format!("/api/v1/apps?name={name}"), &app("")).0;
     assert_eq!((post("127.0.0.2", "probe"), post("127.0.0.1", "probe")), (409, 200));
-    // Of this one no address is known.
+    // The address of this one's owner is not known.
     assert_eq!(post("127.0.0.1", "older"), 200);
 }
 
 #[test]
-fn what_is_no_app_is_refused() {
+fn invalid_apps_are_refused() {
     let server = Server::start();
     for (module, word) in [
         (b"hello".to_vec(), "magic number"),
@@ -186,7 +186,7 @@ fn blobs_are_verified() {
     std::fs::write(server.folder.path().join("blobs").join(hash.as_str()), b"inbut").expect("written");
     let (status, why) = detail(server.get(&path));
     assert!(status == 410 && why.contains("damaged"), "{why}");
-    // Who asks whether it must be uploaded is told so.
+    // A client that asks whether the blob has to be uploaded learns that.
     assert_eq!(detail(server.get(&path)).0, 404);
     assert_eq!(server.put(&path, b"input").0, 201);
     assert_eq!(server.get(&path), (200, b"input".to_vec()));
@@ -239,7 +239,7 @@ fn runs_that_do_not_exist_are_not_found() {
 }
 
 #[test]
-fn a_run_without_hosts_waits_and_says_why() {
+fn a_run_without_hosts_waits_and_shows_the_reason() {
     let server = Server::start();
     let hash = server.publish();
     let run = server.submit();
@@ -268,7 +268,7 @@ fn a_run_without_hosts_waits_and_says_why() {
 }
 
 #[test]
-fn pages_of_others_may_not_use_it() {
+fn foreign_pages_may_not_use_the_api() {
     let server = Server::start();
     let own = format!("http://{}", server.address);
     assert_eq!(server.get_with("/api/v1/runs", ("Origin", &own)).0, 200);

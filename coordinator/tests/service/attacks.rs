@@ -1,4 +1,4 @@
-//! More attacks on the service, each beside somebody honest.
+//! More attacks on the service, each beside an honest client.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::host::Host;
 use crate::server::{RawRequest, Server, app, command, detail};
 
-/// Far above what the service takes, far below what the attacks would.
+/// Far above what the service needs, far below what the attacks would take.
 const MEMORY_MIB_MAX: u64 = 400;
 
 #[track_caller]
@@ -36,7 +36,7 @@ fn empty_strings_by_the_megabyte_fill_no_memory() {
     let server = Server::start();
     let lines = vec![LogLine { job: None, function: String::new(), text: String::new() }];
     let one = encode(&ToCoordinator::Log { run: RunId(1), lines }).expect("short").concat();
-    // The header, what comes before the list, and an element of it.
+    // The header, the bytes before the list, and an element of it.
     let (before, element) = (&one[2..one.len() - 4], &one[one.len() - 3..]);
     let message = |bytes: usize| {
         let count = bytes / element.len();
@@ -72,7 +72,7 @@ fn empty_strings_by_the_megabyte_fill_no_memory() {
 
 /// A long frame over a slow link: it takes longer than a host may be silent, and its pongs come behind it.
 #[test]
-fn a_host_whose_frames_take_their_time_is_not_silent() {
+fn a_host_that_sends_a_long_frame_slowly_is_not_silent() {
     let server = Server::start();
     let (mut slow, (id, ..)) = Host::join(&server.address, "slow");
     let content = vec![7; 200 << 10];
@@ -88,14 +88,14 @@ fn a_host_whose_frames_take_their_time_is_not_silent() {
         assert!(slow.try_send_raw(part), "it was given up after {:?}", began.elapsed());
         std::thread::sleep(Duration::from_millis(700));
     }
-    // Longer than a host may be silent, and than it has for its hello.
+    // Longer than a host may be silent, and longer than the time for its hello.
     assert!(began.elapsed() > Duration::from_secs(12).max(2 * SILENCE_MAX));
     relayed(&mut slow, &content);
     let hosts = server.json("/api/v1/hosts");
     assert_eq!((hosts[0]["id"].as_str(), hosts.as_array().map(Vec::len)), (Some(&*id.to_string()), Some(1)));
 }
 
-/// Flooded by several, more than fits into its queue: it is not to blame, and hears from others.
+/// Flooded by several hosts, with more than fits into its queue: it is not to blame, and hears from others.
 #[test]
 fn a_host_that_others_flood_is_not_cut_off() {
     let server = Server::start();
@@ -107,7 +107,7 @@ fn a_host_that_others_flood_is_not_cut_off() {
             let (address, frames) = (server.address.clone(), frames.clone());
             std::thread::spawn(move || {
                 let (mut flooder, _) = Host::join(&address, &format!("flooder{number}"));
-                // Less than what one may have under way.
+                // Less than one host may have queued.
                 for _ in 0..60 {
                     for frame in &frames {
                         if !flooder.try_send(Message::Binary(frame.clone().into())) {
@@ -127,9 +127,9 @@ fn a_host_that_others_flood_is_not_cut_off() {
     assert_small(&server);
 }
 
-/// Requests that wait for a run's end take nobody's place.
+/// Requests that wait for a run's end block nobody.
 #[test]
-fn who_hoards_waits_keeps_nobody_from_waiting_or_asking() {
+fn a_client_with_many_waits_does_not_block_others() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
@@ -141,7 +141,7 @@ fn who_hoards_waits_keeps_nobody_from_waiting_or_asking() {
         raw
     };
     let mut hoarded: Vec<RawRequest> = (0..600).map(|_| open()).collect();
-    // As long as nobody can have lost its place.
+    // Within the minimum time of all waits.
     std::thread::sleep(Duration::from_millis(2500));
     let began = Instant::now();
     let waited = server.json(&format!("/api/v1/runs/{run}/wait?timeout_s=0.5"));
@@ -156,7 +156,7 @@ fn who_hoards_waits_keeps_nobody_from_waiting_or_asking() {
     hoarded.extend((0..300).map(|_| open()));
     std::thread::sleep(Duration::from_millis(2500));
     assert_eq!(server.json(&format!("/api/v1/runs/{run}/wait?timeout_s=0.1"))["run"], run);
-    // All learn of the end that still wait for it.
+    // All that are still waiting learn of the end.
     let waiting = std::thread::spawn({
         let (address, wait) =
             (server.address.clone(), wait.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
@@ -173,9 +173,9 @@ fn who_hoards_waits_keeps_nobody_from_waiting_or_asking() {
     assert_small(&server);
 }
 
-/// Blobs and apps have so much of the disk; what nothing refers to goes first.
+/// Blobs and apps have limited disk space; unreferenced ones go first.
 #[test]
-fn nobody_fills_the_disk() {
+fn nobody_can_fill_the_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     // An address may have one of eight MiB.
     let start = |folder: tempfile::TempDir| {
@@ -191,7 +191,7 @@ fn nobody_fills_the_disk() {
     // The first makes room for the second.
     assert_eq!(put(&server, "127.66.0.1", 2).0, 201);
     assert_eq!((server.get(&path(1)).0, server.get(&path(2)).0), (404, 200));
-    // A run needs the second.
+    // A run refers to the second.
     let hash = blake3::hash(&blob(2)).to_hex().to_string();
     let submission = json!({"app": "probe", "inputs": {"file": hash}}).to_string();
     let (status, body) = server.post("/api/v1/runs", submission.as_bytes());
@@ -199,17 +199,17 @@ fn nobody_fills_the_disk() {
     let (status, why) = detail(put(&server, "127.66.0.1", 3));
     assert!(status == 507 && why.contains("--blobs-max") && why.contains("delete runs"), "{status} {why}");
     assert_eq!(server.get(&path(2)).0, 200);
-    // Others have their share, and so it is after a restart.
+    // Others have their share, also after a restart.
     assert_eq!(put(&server, "127.66.0.2", 4).0, 201);
     let server = start(server.kill());
     assert_eq!(put(&server, "127.66.0.1", 3).0, 507);
-    // When all is full, an address that has the most makes room for one that comes later.
+    // When all is full, the address with the most makes room for one that comes later.
     for number in 10..24 {
         let (status, _) = put(&server, &format!("127.66.1.{number}"), number);
         assert_eq!(status, 201, "{number}");
     }
     assert_eq!(server.get(&path(2)).0, 200, "a run needs it");
-    // Once its run is deleted, nobody does.
+    // Once its run is deleted, nothing refers to it.
     assert_eq!(server.post("/api/v1/runs/1/cancel", b"").0, 202);
     assert_eq!(server.delete("/api/v1/runs/1").0, 204);
     assert_eq!(put(&server, "127.66.0.1", 3).0, 201);

@@ -1,4 +1,4 @@
-//! Rows of the database that cannot be decoded cost themselves and nothing else.
+//! Rows of the database that cannot be decoded affect nothing else.
 
 use std::fs;
 use std::process::Stdio;
@@ -28,7 +28,7 @@ const COLUMNS: [(&str, &str); 10] = [
     ("tree_jobs", "job"),
 ];
 
-/// What may stand there instead: nothing, noise, too little, and what is not even of the column's type.
+/// Replacements: nothing, noise, too little, and a value of another type.
 fn damages(good: &Value) -> Vec<Value> {
     let bytes = match good {
         Value::Blob(bytes) => bytes.clone(),
@@ -47,7 +47,7 @@ fn damages(good: &Value) -> Vec<Value> {
     ]
 }
 
-/// Two runs, of which all tables have something to say; the second is the one that stays whole.
+/// Two runs with contents in all tables; the second is the one that stays intact.
 fn lived_in() -> (TempDir, u64, u64) {
     let server = Server::start();
     server.publish();
@@ -101,14 +101,14 @@ fn lived_in() -> (TempDir, u64, u64) {
 fn copy(from: &TempDir) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for file in ["state.sqlite", "state.sqlite-wal"] {
-        // The log may have been taken in already.
+        // The log may have arrived already.
         let _ = fs::copy(from.path().join(file), folder.path().join(file));
     }
     folder
 }
 
 #[test]
-fn a_row_that_cannot_be_decoded_is_named_and_left_out() {
+fn a_row_that_cannot_be_decoded_is_reported_and_left_out() {
     let (lived_in, damaged, whole) = lived_in();
     for (table, column) in COLUMNS {
         let good: Value = {
@@ -133,7 +133,7 @@ fn a_row_that_cannot_be_decoded_is_named_and_left_out() {
             let listed = listed.as_array().expect("a list");
             assert!(listed.iter().any(|run| run["run"] == whole), "{what}: {listed:?}");
             assert_eq!(server.run(whole)["app"]["name"], "probe", "{what}");
-            // What some damages leave can be decoded, and then nothing is wrong.
+            // Some damages leave decodable data, and then nothing is reported.
             let is_listed = listed.iter().any(|run| run["run"] == damaged);
             let text = fs::read_to_string(&log).expect("text");
             assert!(is_listed || text.contains("cannot be decoded"), "{what}: {text}");

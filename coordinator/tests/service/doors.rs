@@ -1,4 +1,4 @@
-//! Attacks on the service: each takes many times the memory or the slots that it is left, and an honest request beside
+//! Attacks on the service: each takes many times the memory or the slots that it is allowed, and an honest request beside
 //! it is answered.
 
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::host::{Host, hello};
 use crate::server::{RawRequest, Server, app, detail, eventually, program};
 
-/// Far above what the service takes, far below what the attacks would.
+/// Far above what the service needs, far below what the attacks would take.
 const MEMORY_MIB_MAX: u64 = 400;
 
 #[track_caller]
@@ -33,7 +33,7 @@ fn head(server: &Server, method_and_path: &str, content_bytes: usize) -> Vec<u8>
         .into_bytes()
 }
 
-/// Whether the service has closed the connection, or does within the time.
+/// Whether the service has closed the connection, or does so within the time.
 fn is_closed(raw: &mut RawRequest, within: Duration) -> bool {
     use std::io::Read;
     raw.0.set_read_timeout(Some(within)).expect("a socket");
@@ -55,7 +55,7 @@ fn honest_upload(server: &Server, content: &[u8]) {
 }
 
 #[test]
-fn uploads_of_a_byte_now_and_then_hold_up_nobody() {
+fn slow_uploads_block_nobody() {
     let server = Server::start();
     let path = format!("PUT /api/v1/blobs/{}", "0".repeat(64));
     let mut slow: Vec<RawRequest> = attackers(3)
@@ -68,7 +68,7 @@ fn uploads_of_a_byte_now_and_then_hold_up_nobody() {
     }
     honest_upload(&server, b"honest");
     assert_eq!(server.publish().len(), 64);
-    // They lose their slots, however often they send another byte.
+    // They lose their slots, even if they keep sending a byte now and then.
     let began = Instant::now();
     eventually_within(Duration::from_secs(60), "the slow ones are cut off", || {
         slow.retain_mut(|raw| raw.try_send(b"x") && !is_closed(raw, Duration::from_millis(1)));
@@ -128,7 +128,7 @@ fn blobs_that_nobody_reads_fill_no_memory() {
 }
 
 #[test]
-fn requests_that_do_not_come_to_their_ends_fill_no_memory() {
+fn unfinished_requests_fill_no_memory() {
     let server = Server::start();
     let mut open: Vec<RawRequest> = attackers(4)
         .flat_map(|from| (0..200).map(move |_| from.clone()))
@@ -137,7 +137,7 @@ fn requests_that_do_not_come_to_their_ends_fill_no_memory() {
     let nearly_all = vec![b' '; (1 << 20) - 1];
     for (number, raw) in open.iter_mut().enumerate() {
         if number % 2 == 0 {
-            // Nor do its headers.
+            // Nor do unfinished headers.
             raw.try_send(b"GET /api/v1/runs HTTP/1.1\r\nX-Slow: ");
         } else if raw.try_send(&head(&server, "POST /api/v1/runs", 1 << 20)) {
             raw.0.set_nonblocking(true).expect("a socket");
@@ -166,7 +166,7 @@ fn one_address_cannot_open_all_connections() {
 }
 
 #[test]
-fn headers_without_end_are_cut_off() {
+fn endless_headers_are_cut_off() {
     let server = Server::start();
     let mut raw = RawRequest::open(&server.address, "127.0.0.1");
     raw.send(b"GET / HTTP/1.1\r\nX-Long: ");
@@ -191,7 +191,7 @@ fn little_is_read_of_a_link_before_its_hello() {
         let (_, closed) = bad.cut_off();
         assert!(closed.contains(why), "{closed}");
     }
-    // A frame whose end does not come.
+    // An unfinished frame.
     let mut many: Vec<Host> = (0..200).map(|_| Host::connect(&server.address)).collect();
     for host in &mut many {
         let mut frame = vec![0x82, 0xff];
@@ -203,9 +203,9 @@ fn little_is_read_of_a_link_before_its_hello() {
     assert_small(&server);
 }
 
-/// As many as one address may have open files for here, each with a frame that lacks its end.
+/// As many as one address may have open files for here, each with an unfinished frame.
 #[test]
-fn frames_without_end_fill_no_memory() {
+fn endless_frames_fill_no_memory() {
     const LINKS: usize = 600;
     let server = Server::start();
     let mut frame = vec![0x82, 0xff];
@@ -228,10 +228,10 @@ fn frames_without_end_fill_no_memory() {
 }
 
 #[test]
-fn messages_without_end_fill_no_memory() {
+fn endless_messages_fill_no_memory() {
     let server = Server::start();
     let fragment = [&[PROTOCOL_VERSION, 1], vec![7; FRAME_BYTES_MAX - 2].as_slice()].concat();
-    // Nearly as long as a message may be: together ten times what they may be.
+    // Nearly as long as a message may be: together ten times the memory limit for them.
     let many: Vec<Host> = (0..100)
         .map(|number| {
             let (mut host, _) = Host::join(&server.address, &format!("long{number}"));
@@ -254,9 +254,9 @@ fn long_line(bytes: usize) -> LogLine {
     LogLine { job: None, function: "main".to_owned(), text: "x".repeat(bytes) }
 }
 
-/// Many users behind one address, of whom one is hostile and the others wait no longer than for their turn.
+/// Many users behind one address, one of them hostile: the others wait no longer than for their turn.
 #[test]
-fn hostile_neighbours_take_nobodys_place() {
+fn hostile_neighbours_block_nobody() {
     let server = Server::start();
     let path = format!("PUT /api/v1/blobs/{}", "0".repeat(64));
     let upgrade = format!(
@@ -289,7 +289,7 @@ fn hostile_neighbours_take_nobodys_place() {
 }
 
 #[test]
-fn who_says_no_hello_holds_only_its_own_slots() {
+fn a_link_without_a_hello_holds_only_its_own_slots() {
     let server = Server::start();
     let upgrade = format!(
         "GET /ws/host HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
@@ -313,7 +313,7 @@ fn who_says_no_hello_holds_only_its_own_slots() {
 }
 
 #[test]
-fn many_that_read_nothing_fill_no_memory() {
+fn many_hosts_that_read_nothing_fill_no_memory() {
     let server = Server::start();
     let deaf: Vec<_> = (0..12).map(|number| Host::join(&server.address, &format!("deaf{number}"))).collect();
     for (_, (deaf_id, ..)) in &deaf {
@@ -326,7 +326,7 @@ fn many_that_read_nothing_fill_no_memory() {
             }
         }
     }
-    // Whoever does not answer for seconds is given up.
+    // Hosts that do not answer for seconds are given up.
     let (mut good, (good_id, ..)) = Host::join(&server.address, "good");
     let (mut other, _) = Host::join(&server.address, "other");
     other.send(&[ToCoordinator::Relay { to: good_id, frame: vec![1] }]);
@@ -339,7 +339,7 @@ fn many_that_read_nothing_fill_no_memory() {
 }
 
 #[test]
-fn queued_runs_have_room_and_no_more() {
+fn queued_runs_have_limited_room() {
     let server = Server::start();
     let echo = app("");
     server.post("/api/v1/apps?name=probe", &echo);
@@ -357,7 +357,7 @@ fn queued_runs_have_room_and_no_more() {
     };
     assert!(refused.0 == 429 && refused.1.contains("sateen cancel"), "{refused:?}");
     assert!(accepted >= 32, "{accepted}");
-    // Another may still submit, and lists are short.
+    // Another address may still submit, and lists are short.
     server.submit();
     let (status, list) = server.get("/api/v1/runs?limit=1000");
     assert!(status == 200 && list.len() < 1 << 20, "{} bytes", list.len());
@@ -374,7 +374,7 @@ fn queued_runs_have_room_and_no_more() {
     eventually("there is room again", || (submit("127.66.0.1").0 == 201).then_some(()));
 }
 
-/// What is done for each run that waits its turn is next to nothing.
+/// A run that waits its turn takes next to no work.
 #[test]
 fn queued_runs_take_no_processor_time() {
     let server = Server::start();
@@ -384,7 +384,7 @@ fn queued_runs_take_no_processor_time() {
     for _ in 0..500 {
         assert_eq!(server.post("/api/v1/runs", submission.as_bytes()).0, 201);
     }
-    // With a host that is there, and runs that are given to it.
+    // With a connected host, and runs that are given to it.
     let (mut host, _) = Host::join(&server.address, "honest");
     host.take_root();
     std::thread::sleep(Duration::from_secs(2));
@@ -437,7 +437,7 @@ fn leb128(into: &mut Vec<u8>, mut number: usize) {
 }
 
 #[test]
-fn a_name_that_was_made_to_point_here_is_refused_on_a_trusted_network_too() {
+fn a_name_made_to_point_here_is_refused_on_a_trusted_network_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(program());
     command.args([
@@ -472,15 +472,15 @@ fn a_name_that_was_made_to_point_here_is_refused_on_a_trusted_network_too() {
     }
     let bad = Command::new(program()).args(["--public-name", "http://grid"]).output().expect("it starts");
     assert_eq!(bad.status.code(), Some(2));
-    // A hello still gets in.
+    // A hello is still accepted.
     let mut host = Host::connect(&server.address);
     host.send(&[hello("honest", None, Vec::new())]);
     host.until(|message| matches!(message, ToHost::Welcome { .. }).then_some(()));
 }
 
-/// What stands before a coordinator may go by another of the names that a request gives than this does.
+/// A proxy in front of a coordinator may use another of the names in a request than the coordinator does.
 #[test]
-fn each_name_that_a_request_gives_is_looked_at() {
+fn each_name_in_a_request_is_checked() {
     let server = Server::start();
     let own = &*server.address;
     let ask = |target: &str, headers: &str| {
@@ -503,7 +503,7 @@ fn each_name_that_a_request_gives_is_looked_at() {
     let absolute = format!("http://{own}/api/v1/runs");
     assert_eq!(ask(&absolute, &good).0, 200);
     assert_eq!(ask(&absolute, &format!("{good}Origin: http://{own}\r\n")).0, 200);
-    // The page is that of the name in the URI, which goes before the header's.
+    // The page belongs to the name in the URI, which takes precedence over the header's.
     let port = own.rsplit_once(':').expect("a port").1;
     let other = format!("http://localhost:{port}");
     assert_eq!(ask(&absolute, &format!("{good}Origin: {other}\r\n")).0, 403);

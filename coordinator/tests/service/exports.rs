@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::host::{Host, text};
 use crate::server::{PATIENCE, Server, detail, eventually};
 
-/// A run of four jobs, at a host with such a name. The last reads shared objects.
+/// A run of four jobs, at a host with this name. The last reads shared objects.
 fn run_at(server: &Server, name: &str) -> u64 {
     server.publish();
     let run = server.submit();
@@ -54,7 +54,7 @@ fn run_at(server: &Server, name: &str) -> u64 {
 }
 
 #[test]
-fn one_job_is_told_in_full() {
+fn one_job_is_shown_in_full() {
     let server = Server::start();
     let run = run_at(&server, "one");
     let root = server.json(&format!("/api/v1/runs/{run}/jobs/{:016x}", 1_u64 << 32));
@@ -78,7 +78,7 @@ fn one_job_is_told_in_full() {
         (&"aborted".into(), &Value::Null, &Value::Null)
     );
     assert!(job["parameters_why"].is_string());
-    // Only its run has what it reads.
+    // Only its run has the objects that it reads.
     let job = server.json(&format!("/api/v1/runs/{run}/jobs/{:016x}", 4_u64 << 32));
     assert_eq!((&job["parameters"], &job["replay"]), (&"07".repeat(16).into(), &Value::Null));
     let (status, why) = detail(server.get("/api/v1/jobs/0000000400000000"));
@@ -129,7 +129,7 @@ fn all_jobs_come_as_files() {
 }
 
 #[test]
-fn a_run_that_is_over_can_be_deleted_and_is_gone() {
+fn a_finished_run_can_be_deleted() {
     let server = Server::start();
     let run = run_at(&server, "one");
     let other = server.submit();
@@ -164,9 +164,9 @@ fn a_run_that_is_over_can_be_deleted_and_is_gone() {
     assert_eq!(server.json("/api/v1/runs").as_array().map(Vec::len), Some(1));
 }
 
-/// Its host has not said what it counted last, so that its figures are waited for when it is deleted.
+/// Its host has not sent its last counts, so a request is waiting for its figures when it is deleted.
 #[test]
-fn who_waits_for_a_run_that_is_deleted_hears_of_it() {
+fn a_request_that_waits_for_a_deleted_run_is_answered() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
@@ -189,9 +189,9 @@ fn who_waits_for_a_run_that_is_deleted_hears_of_it() {
     assert!(begun.elapsed() < PATIENCE, "it waits for what cannot come");
 }
 
-/// One worker runs the root, which waits, and meanwhile jobs that end one after another's beginning.
+/// One worker runs the root, which waits, and meanwhile jobs that overlap one another.
 #[test]
-fn slices_of_a_trace_lie_within_one_another_or_apart() {
+fn slices_of_a_trace_are_nested_or_apart() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
@@ -209,7 +209,7 @@ fn slices_of_a_trace_lie_within_one_another_or_apart() {
     };
     let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
     let done = NoteKind::Done { work_ns: 1 };
-    // Moments count from the run's submission, so some time has to pass.
+    // Times count from the run's submission, so some time has to pass.
     std::thread::sleep(Duration::from_millis(900));
     let notes = vec![
         note(1, 800, begun),

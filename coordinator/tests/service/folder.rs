@@ -1,4 +1,4 @@
-//! Data folders that cannot be used, and disks that fill up.
+//! Unusable data folders, and disks that fill up.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use crate::host::{Host, text};
 use crate::server::{Server, command, detail, eventually, program};
 
-/// Exit code and what was said.
+/// Exit code and output.
 fn refused(command: &mut Command) -> (Option<i32>, String) {
     let output = command.stderr(Stdio::piped()).output().expect("the program starts");
     (output.status.code(), String::from_utf8(output.stderr).expect("text"))
@@ -32,7 +32,7 @@ fn a_folder_in_use_is_left_alone() {
 }
 
 #[test]
-fn a_folder_that_others_could_read_is_made_private() {
+fn a_folder_with_open_permissions_is_made_private() {
     let folder = Server::start().kill();
     let mode = |name: &str| {
         let file = fs::metadata(folder.path().join(name)).expect("it is there");
@@ -77,9 +77,9 @@ fn a_folder_of_a_newer_version_is_left_alone() {
     assert_eq!(fs::read(&database).expect("readable"), before);
 }
 
-/// What is left is not taken for a new grid. A first start that did not come to its end is no such thing.
+/// The rest of the folder is not taken for a new grid; but after an interrupted first start a grid may begin.
 #[test]
-fn a_folder_whose_database_is_lost_is_left_alone_until_that_is_wanted() {
+fn a_folder_whose_database_is_lost_is_left_alone_unless_a_new_grid_is_requested() {
     let server = Server::start();
     let app = server.publish();
     let folder = server.kill();
@@ -88,7 +88,7 @@ fn a_folder_whose_database_is_lost_is_left_alone_until_that_is_wanted() {
     let losses: [(Lose, bool); 3] = [
         (|database| fs::remove_file(database).expect("removed"), true),
         (|database| fs::write(database, "").expect("emptied"), true),
-        // Somebody else's, without a table.
+        // Another program's database, without a table.
         (
             |database| {
                 let connection = rusqlite::Connection::open(database).expect("opens");
@@ -122,7 +122,7 @@ fn a_folder_whose_database_is_lost_is_left_alone_until_that_is_wanted() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named() {
+fn a_read_only_folder_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     fs::write(&file, "not a folder").expect("written");
@@ -135,7 +135,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_left_alone() {
+fn a_file_that_is_not_a_database_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = folder.path().join("state.sqlite");
     let foreign = "somebody's diary\n".repeat(1000);
@@ -146,7 +146,7 @@ fn a_file_that_is_no_database_is_left_alone() {
 }
 
 #[test]
-fn wrong_usage_is_told_from_what_cannot_be_done() {
+fn wrong_usage_is_distinguished_from_failures() {
     let folder = tempfile::tempdir().expect("a folder");
     let with = |listen: &str| {
         refused(Command::new(program()).args(["--listen", listen, "--data-dir"]).arg(folder.path()))
@@ -162,8 +162,8 @@ fn wrong_usage_is_told_from_what_cannot_be_done() {
     assert!(code == Some(4) && why.contains("--listen"), "{why}");
 }
 
-/// The limit on a file's size stands for a full disk. Where it is met, the kernel also sends a signal,
-/// which the shell has ignored for its child.
+/// The limit on a file's size stands for a full disk. When it is reached, the kernel also sends a signal,
+/// which the shell ignores for its child.
 #[test]
 fn a_disk_that_fills_up_and_is_emptied_loses_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -218,9 +218,9 @@ fn a_disk_that_fills_up_and_is_emptied_loses_nothing() {
     assert_eq!(server.run(run)["state"], "done");
 }
 
-/// Somebody tidied up too much: what is needed and missing is named at the start, and can be uploaded again.
+/// Needed blobs were deleted by hand: they are reported at the start, and can be uploaded again.
 #[test]
-fn blobs_that_were_deleted_are_named_and_can_be_uploaded_again() {
+fn deleted_blobs_are_reported_and_can_be_uploaded_again() {
     let server = Server::start();
     let app = server.publish();
     let input = blake3::hash(b"input").to_hex().to_string();
@@ -236,7 +236,7 @@ fn blobs_that_were_deleted_are_named_and_can_be_uploaded_again() {
     let stderr = Stdio::from(fs::File::create(&log).expect("a file"));
     let child = command(folder.path()).stdout(Stdio::piped()).stderr(stderr).spawn().expect("it starts");
     let server = Server::from_child(child, folder);
-    // It listens before it says so.
+    // It listens before it reports them.
     eventually("what is missing is named", || {
         let text = fs::read_to_string(&log).ok()?;
         let named = |hash: &str, how: &str| {

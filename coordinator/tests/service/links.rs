@@ -1,4 +1,4 @@
-//! Hosts' websockets: what is passed on, and who is cut off.
+//! Hosts' websockets: what is passed on, and which hosts are cut off.
 
 use std::net::TcpStream;
 
@@ -30,7 +30,7 @@ fn frames_go_from_host_to_host_in_order() {
     for frame in frames {
         assert_eq!(relayed(&mut two), (one_id, frame));
     }
-    // The longest frame there is needs two to be passed on.
+    // The longest frame takes two frames to be passed on.
     let long = vec![7; FRAME_BYTES_MAX];
     two.send(&[ToCoordinator::Relay { to: one_id, frame: long.clone() }]);
     assert_eq!(relayed(&mut one), (two_id, long));
@@ -39,7 +39,7 @@ fn frames_go_from_host_to_host_in_order() {
 }
 
 #[test]
-fn whom_nobody_knows_is_unreachable() {
+fn an_unknown_host_is_unreachable() {
     let server = Server::start();
     let (mut one, _) = Host::join(&server.address, "one");
     let (mut two, (two_id, ..)) = Host::join(&server.address, "two");
@@ -55,9 +55,9 @@ fn whom_nobody_knows_is_unreachable() {
     }
 }
 
-/// Others dial what they are told: not whatever a host says.
+/// Other hosts connect to this address, so hosts cannot name just any.
 #[test]
-fn a_direct_address_is_passed_on_only_if_the_host_comes_from_there() {
+fn a_direct_address_is_passed_on_only_if_the_host_connects_from_there() {
     let server = Server::start();
     for (reported, expected) in
         [("127.0.0.1:4321", Some("127.0.0.1:4321")), ("192.0.2.7:4321", None), ("localhost:4321", None)]
@@ -91,7 +91,7 @@ fn a_frame_right_after_the_hello_is_passed_on() {
 }
 
 #[test]
-fn who_breaks_the_protocol_is_told_and_cut_off() {
+fn a_host_that_breaks_the_protocol_gets_the_reason_and_is_cut_off() {
     let server = Server::start();
     let (mut good, (good_id, ..)) = Host::join(&server.address, "good");
     let joined = |server: &Server| Host::join(&server.address, "bad").0;
@@ -141,7 +141,7 @@ fn who_breaks_the_protocol_is_told_and_cut_off() {
     bad.send(&[hello("bad", Some(identity), vec![root])]);
     check(bad, "never given");
 
-    // Those are counted, and nobody else suffers.
+    // These are counted, and nobody else is affected.
     assert_eq!(cases, 11);
     let (mut peer, (peer_id, ..)) = Host::join(&server.address, "peer");
     good.send(&[ToCoordinator::Relay { to: peer_id, frame: vec![3] }]);
@@ -150,7 +150,7 @@ fn who_breaks_the_protocol_is_told_and_cut_off() {
 }
 
 #[test]
-fn a_host_of_another_version_is_told_which_program_to_update() {
+fn a_host_of_another_version_learns_which_program_to_update() {
     let server = Server::start();
     let release = env!("CARGO_PKG_VERSION");
     for (version, what) in [
@@ -165,7 +165,7 @@ fn a_host_of_another_version_is_told_which_program_to_update() {
         let refused = refused.unwrap_or_else(|| panic!("no refusal; closed: {closed}"));
         assert!(refused.contains(&format!("version {version} of the protocol")), "{refused}");
         assert!(refused.ends_with(&what), "{refused}");
-        // It cannot read the refusal, which is of this version; the reason for which its link is closed it can.
+        // The host cannot read the refusal, which is of this version, but it can read the reason for closing its link.
         assert!(closed.contains(&format!("version {version}")), "{closed}");
     }
     assert_eq!(server.json("/api/v1/status")["hosts"], 0);
@@ -185,7 +185,7 @@ fn a_message_longer_than_a_frame_is_refused_unread() {
 }
 
 #[test]
-fn a_flood_ends_with_the_flooding_hosts_link() {
+fn a_host_that_floods_is_cut_off() {
     let server = Server::start();
     let (mut bad, _) = Host::join(&server.address, "bad");
     let pongs: Vec<ToCoordinator> = (0..1000).map(|ping| ToCoordinator::Pong { ping }).collect();
@@ -203,12 +203,12 @@ fn a_flood_ends_with_the_flooding_hosts_link() {
 }
 
 #[test]
-fn who_takes_nothing_does_not_hold_up_others() {
+fn a_host_that_reads_nothing_does_not_block_others() {
     let server = Server::start();
     let (mut sender, _) = Host::join(&server.address, "sender");
     let (_deaf, (deaf_id, ..)) = Host::join(&server.address, "deaf");
     let (mut good, (good_id, ..)) = Host::join(&server.address, "good");
-    // More than a socket's buffers take, less than is allowed to wait.
+    // More than a socket's buffers hold, less than may be queued.
     for _ in 0..50 {
         sender.send(&[ToCoordinator::Relay { to: deaf_id, frame: vec![0; FRAME_BYTES_MAX - 64] }]);
     }
@@ -217,7 +217,7 @@ fn who_takes_nothing_does_not_hold_up_others() {
 }
 
 #[test]
-fn who_sends_without_end_to_one_that_takes_nothing_is_cut_off() {
+fn a_host_that_sends_endlessly_to_one_that_reads_nothing_is_cut_off() {
     let server = Server::start();
     let (mut sender, _) = Host::join(&server.address, "sender");
     let (_deaf, (deaf_id, ..)) = Host::join(&server.address, "deaf");
@@ -245,7 +245,7 @@ fn a_web_page_cannot_open_a_link() {
 }
 
 #[test]
-fn links_that_close_are_forgotten() {
+fn closed_links_are_forgotten() {
     let server = Server::start();
     for _ in 0..20 {
         drop(Host::join(&server.address, "brief"));

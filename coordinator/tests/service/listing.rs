@@ -1,4 +1,4 @@
-//! Runs in lists: all of them are found, page by page; and how long what is known of them is kept.
+//! Lists of runs: all are found, page by page; and how long their chronicles are kept.
 
 use std::process::Stdio;
 
@@ -18,7 +18,7 @@ fn cancel(server: &Server, run: u64) {
     assert_eq!(server.post(&format!("/api/v1/runs/{run}/cancel"), b"").0, 202);
 }
 
-/// The numbers of all pages' runs, and how many pages there were.
+/// The numbers of the runs on all pages, and the number of pages.
 fn pages(server: &Server, first: &str) -> (Vec<u64>, usize) {
     let (mut path, mut numbers, mut count) = (Some(first.to_owned()), Vec::new(), 0);
     while let Some(now) = path {
@@ -39,7 +39,7 @@ fn pages(server: &Server, first: &str) -> (Vec<u64>, usize) {
 fn all_runs_are_found_page_by_page() {
     let server = Server::start();
     server.publish();
-    // The one that is looked for is the oldest.
+    // The oldest run is the one that is looked for.
     let needle = submit(&server, &["Needle & thread"]);
     for number in 0..24 {
         submit(&server, &[&number.to_string()]);
@@ -62,7 +62,7 @@ fn all_runs_are_found_page_by_page() {
 }
 
 #[test]
-fn as_many_trees_are_kept_as_the_operator_says() {
+fn at_most_the_configured_number_of_trees_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let child = command(folder.path()).args(["--trees-kept", "2"]).stdout(Stdio::piped()).spawn();
     let server = Server::from_child(child.expect("it starts"), folder);
@@ -77,7 +77,7 @@ fn as_many_trees_are_kept_as_the_operator_says() {
     });
     let kept = |server: &Server, run| server.json(&format!("/api/v1/runs/{run}/overview"))["is_kept"].clone();
     assert_eq!(runs.map(|run| kept(&server, run)), [json!(false), json!(true), json!(true)]);
-    // All that is told of what happened is gone together, and says where the rest is.
+    // Everything in the chronicle is gone together, and the error says where the rest is.
     let gone = ["tree", "log", "log?after=1", "timeline", "jobs.csv", "trace.json", "jobs/0000000000000001"];
     for page in gone.map(|page| format!("runs/{}/{page}", runs[0])) {
         let (status, why) = detail(server.get(&format!("/api/v1/{page}")));

@@ -30,7 +30,7 @@ fn accusations_fill_no_log() {
         let host = sateen_protocol::HostId(number);
         liar.send(&[ToCoordinator::Misbehaved { host, reason: reason.clone() }]);
     }
-    // Hosts that come and go fill none, either.
+    // Nor do hosts that come and go.
     for _ in 0..300 {
         Host::join(&server.address, "restless");
     }
@@ -43,7 +43,7 @@ fn accusations_fill_no_log() {
 }
 
 #[test]
-fn the_log_says_from_where_hosts_come_and_came() {
+fn the_log_has_the_addresses_of_hosts() {
     let (server, log) = logged();
     let logged = |what: &str| {
         eventually(what, || {

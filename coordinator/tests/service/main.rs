@@ -1,4 +1,4 @@
-//! The service as a process: its API, hosts' websockets, its data folder, its ends.
+//! The service as a process: its API, hosts' websockets, its data folder, its shutdown.
 
 mod api;
 mod attacks;

@@ -27,7 +27,7 @@ fn grows(sample: &str) -> bool {
     ["_total", "_bucket", "_count", "_sum"].iter().any(|end| name.ends_with(end))
 }
 
-/// All that a host can claim, and then that it has done next to nothing.
+/// A host's largest claims, followed by a claim that it has done next to nothing.
 #[test]
 fn absurd_reports_break_no_metric() {
     let server = Server::start();
@@ -65,7 +65,7 @@ fn absurd_reports_break_no_metric() {
             notes_dropped,
             workers,
         }]);
-        // What it says next is looked at when this was.
+        // Its next message is handled when this one was.
         host.send(&[said(given)]);
         eventually("the report is there", || {
             let log = server.json(&format!("/api/v1/runs/{run}/log"));
@@ -80,9 +80,9 @@ fn absurd_reports_break_no_metric() {
     assert_eq!(before["sateen_jobs_spawned_total"], u64::MAX as f64);
 }
 
-/// What was counted before a restart is the run's, and no leap of a counter that begins anew.
+/// Counts from before a restart belong to the run, and are not a jump of a new process's counter.
 #[test]
-fn counters_begin_at_nought_also_for_runs_that_are_older() {
+fn counters_begin_at_zero_also_for_older_runs() {
     let server = Server::start();
     server.publish();
     let run = server.submit();

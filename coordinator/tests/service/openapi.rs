@@ -1,11 +1,11 @@
-//! The document of the API, held against what the server answers.
+//! Compares the API document with the server's answers.
 
 use serde_json::{Value, json};
 
 use crate::host::{Host, said, text};
 use crate::server::{Server, app, detail};
 
-/// What of a value is not as the schema says.
+/// Where a value differs from its schema.
 fn differences(document: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or_default();
@@ -74,7 +74,7 @@ fn differences(document: &Value, schema: &Value, value: &Value, at: &str, found:
     }
 }
 
-/// What an object has, also by way of others that it is made of.
+/// An object's properties, including those of its parts.
 fn gather(
     document: &Value,
     schema: &Value,
@@ -100,7 +100,7 @@ fn gather(
     );
 }
 
-/// A server in which something is behind every page, and the words for their paths.
+/// A server with contents behind every path, and the words for their parameters.
 fn furnished() -> (Server, Host, Vec<(&'static str, String)>) {
     let server = Server::start();
     let hash = server.publish();
@@ -121,7 +121,7 @@ fn furnished() -> (Server, Host, Vec<(&'static str, String)>) {
     (server, host, words)
 }
 
-/// Each path of the document, as a URL that leads to something, and its operations.
+/// Each path of the document, as a URL with contents, and its operations.
 fn described<'a>(
     document: &'a Value,
     words: &'a [(&'static str, String)],
@@ -134,14 +134,14 @@ fn described<'a>(
 }
 
 #[test]
-fn what_is_answered_is_what_is_described() {
+fn answers_match_their_description() {
     let (server, _host, words) = furnished();
     let document = server.json("/api/v1/openapi.json");
     let mut looked_at = 0;
     for (path, url, operations) in described(&document, &words) {
         let described: Vec<String> =
             operations.as_object().expect("operations").keys().map(|method| method.to_uppercase()).collect();
-        // No method is answered that is not described, and all that are described are.
+        // No method is answered that is not described, and vice versa.
         let allowed = server.allowed(&url);
         let mut expected = described.clone();
         if expected.contains(&"GET".to_owned()) && !expected.contains(&"HEAD".to_owned()) {
@@ -193,9 +193,9 @@ fn what_is_answered_is_what_is_described() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// What a request may leave out, as the document has it and as the server does.
+/// Optional properties of requests, in the document and in the server.
 #[test]
-fn what_is_required_is_what_cannot_be_left_out() {
+fn exactly_the_required_properties_cannot_be_left_out() {
     let (server, _host, words) = furnished();
     let document = server.json("/api/v1/openapi.json");
     let value = |kind: &str| match kind {
@@ -214,7 +214,7 @@ fn what_is_required_is_what_cannot_be_left_out() {
                 let given: Vec<String> = given
                     .map(|parameter| {
                         let name = parameter["name"].as_str().expect("a name");
-                        // Of these words, others are refused.
+                        // Other values than these words are refused.
                         let value = match (path.as_str(), name) {
                             ("/api/v1/runs", "state") => "done",
                             ("/api/v1/hosts", "after") => "h0000000000000001",
@@ -244,7 +244,7 @@ fn what_is_required_is_what_cannot_be_left_out() {
         }
     }
     assert!(optional >= 12, "{optional}");
-    // The one body in JSON: without each of its fields in turn.
+    // The one JSON body: without each of its fields in turn.
     let schema = &document["components"]["schemas"]["Submission"];
     let required: Vec<&str> =
         schema["required"].as_array().expect("some").iter().filter_map(Value::as_str).collect();
@@ -262,8 +262,8 @@ fn what_is_required_is_what_cannot_be_left_out() {
     }
 }
 
-/// Every number in a query has a range in the document. What is outside is refused with that range, and what is at its ends is
-/// not.
+/// Every number in a query has a range in the document. Values outside are refused with that range, and its ends are
+/// accepted.
 #[test]
 fn numbers_out_of_their_ranges_are_refused_and_not_replaced() {
     let (server, _host, words) = furnished();
@@ -294,7 +294,7 @@ fn numbers_out_of_their_ranges_are_refused_and_not_replaced() {
             }
             for right in [least, most] {
                 let (status, body) = server.get(&format!("{url}?{name}={right}"));
-                // There may be no such run.
+                // The run may not exist.
                 let is_taken = status == 200 || (status == 404 && name == "run");
                 assert!(is_taken, "{url} {right}: {}", String::from_utf8_lossy(&body));
             }
@@ -304,7 +304,7 @@ fn numbers_out_of_their_ranges_are_refused_and_not_replaced() {
 }
 
 #[test]
-fn nothing_is_answered_where_nothing_is() {
+fn unknown_paths_are_not_found() {
     let server = Server::start();
     for path in [
         "/api",

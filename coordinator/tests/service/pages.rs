@@ -1,4 +1,4 @@
-//! Pages that take nothing, and hosts whose texts are meant to be long.
+//! Pages that read nothing, and hosts with texts that are long on purpose.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::host::{Host, hello};
 use crate::server::{RawRequest, Server, detail, eventually};
 
-/// A hello whose texts are as long as they may be, and would be six times as long in JSON.
+/// A hello whose texts have the maximum length, and would be six times as long in JSON.
 fn hostile_hello(number: usize, character: &str) -> ToCoordinator {
     let ToCoordinator::Hello { mut report, was, incarnation, roots, .. } = hello("", None, Vec::new()) else {
         unreachable!("a hello")
@@ -23,7 +23,7 @@ fn hostile_hello(number: usize, character: &str) -> ToCoordinator {
     ToCoordinator::Hello { report, was, incarnation, roots, paused: Some(text()) }
 }
 
-/// Hosts with such texts, which stay as long as this lives.
+/// Hosts with such texts, connected as long as this lives.
 struct Crowd {
     leaves: mpsc::Sender<()>,
     alive: Option<JoinHandle<()>>,
@@ -55,7 +55,7 @@ impl Crowd {
 
 impl Drop for Crowd {
     fn drop(&mut self) {
-        // One that has ended hears nothing.
+        // A host that has ended hears nothing.
         let _ = self.leaves.send(());
         if let Some(alive) = self.alive.take() {
             let _ = alive.join();
@@ -90,7 +90,7 @@ fn deaf_page(server: &Server, from: &str, topics: &[&str]) -> RawRequest {
 }
 
 #[test]
-fn what_hosts_say_of_themselves_is_plain_and_listed_page_by_page() {
+fn hosts_texts_are_plain_and_listed_page_by_page() {
     let server = Server::start();
     let _hosts = Crowd::join(&server, 5, |_| "\u{1}");
     let (first, link) = server.json_and_link("/api/v1/hosts?limit=3");
@@ -113,12 +113,12 @@ fn what_hosts_say_of_themselves_is_plain_and_listed_page_by_page() {
     assert!(status == 400 && why.contains("nobody"), "{status} {why}");
 }
 
-/// Pages that take nothing keep nothing here, and an honest one beside them is told everything.
+/// For pages that read nothing, nothing is kept, and an honest page beside them receives everything.
 #[test]
-fn deaf_pages_fill_no_memory() {
+fn pages_that_read_nothing_fill_no_memory() {
     const HOSTS: usize = 1000;
     let server = Server::start();
-    // Spaces in the end, and what JSON still has to escape.
+    // Trailing spaces, and characters that JSON still has to escape.
     let _hosts = Crowd::join(&server, HOSTS, |number| ["\u{1}", "\\"][number % 2]);
     let (_, body) = server.get("/api/v1/hosts");
     assert!(body.len() < 3 << 20, "{} bytes", body.len());
@@ -139,7 +139,7 @@ fn deaf_pages_fill_no_memory() {
         .map(|from| deaf_page(&server, &from, &["grid"]))
         .chain((0..90).map(|_| deaf_page(&server, "127.0.0.1", &["grid"])))
         .collect();
-    // All of them are told something, while hosts come and go.
+    // All of them are sent something, while hosts come and go.
     let mut most = 0;
     for number in 0..16 {
         let name = format!("honest{number}");
@@ -148,7 +148,7 @@ fn deaf_pages_fill_no_memory() {
         most = most.max(resident_mib(&server));
     }
     assert!(most < before + 100, "{before} MiB before, {most} MiB with {} deaf pages", deaf.len());
-    // Those that take nothing are closed after a while.
+    // Those that read nothing are closed after a while.
     eventually("there are no deaf pages", || (server.json("/api/v1/status")["watchers"] == 1).then_some(()));
     page.until("the page is told still", |page| {
         (page.value("grid")["status"]["watchers"] == 1).then_some(())

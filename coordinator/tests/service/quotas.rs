@@ -1,4 +1,4 @@
-//! What one address may keep here: names of apps, results, places for runs.
+//! Quotas of one address: names of apps, results, places for runs.
 
 use std::process::Stdio;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::host::{Host, text};
 use crate::server::{Answer, RawRequest, Server, app, command, detail, eventually};
 
-/// Runs that are given to hosts at once.
+/// Maximum runs that are given to hosts at once.
 const RUNS_ACTIVE: usize = 8;
 
 fn start(words: &[&str]) -> Server {
@@ -31,7 +31,7 @@ fn unpublish(server: &Server, from: &str, name: &str) -> Answer {
     raw.answer()
 }
 
-/// A run from an address, which a host begins.
+/// A run submitted from an address and begun by a host.
 fn begin(server: &Server, from: &str, host: &mut Host) -> (RunId, JobNumber) {
     let submission = json!({"app": "probe", "arguments": ["1"]}).to_string();
     let (status, body) = server.post_from(from, "/api/v1/runs", submission.as_bytes());
@@ -46,8 +46,8 @@ fn end(server: &Server, host: &mut Host, (run, number): (RunId, JobNumber), byte
 }
 
 #[test]
-fn results_have_a_bound_that_is_told_and_what_was_kept_stays() {
-    // An eighth of it is one address's.
+fn results_have_a_limit_that_is_reported_and_kept_results_stay() {
+    // One address may use an eighth of it.
     let server = start(&["--results-max", "2M"]);
     server.publish();
     let (mut host, _) = Host::join(&server.address, "one");
@@ -62,7 +62,7 @@ fn results_have_a_bound_that_is_told_and_what_was_kept_stays() {
     assert!(status == 410 && why.contains("was not kept"), "{status} {why}");
     let kept = |server: &Server| server.get(&format!("/api/v1/runs/{}/result", first.0));
     assert_eq!(kept(&server).0, 200);
-    // Small ones are kept, until no run is accepted any more. Another address has room.
+    // Small results are kept, until no run is accepted any more. Another address has room.
     let submission = json!({"app": "probe", "arguments": ["1"]}).to_string();
     let submit = |server: &Server, from: &str| server.post_from(from, "/api/v1/runs", submission.as_bytes());
     let mut more = 0;
@@ -77,7 +77,7 @@ fn results_have_a_bound_that_is_told_and_what_was_kept_stays() {
     let other = begin(&server, "127.66.0.2", &mut host);
     assert_eq!(end(&server, &mut host, other, 200 << 10)["state"], "done");
 
-    // Whose they are is known after a restart; what is deleted makes room.
+    // Their owners are known after a restart; deleting a run makes room.
     let folder = server.kill();
     let child = command(folder.path())
         .args(["--results-max", "2M"])
@@ -91,7 +91,7 @@ fn results_have_a_bound_that_is_told_and_what_was_kept_stays() {
 }
 
 #[test]
-fn a_name_can_be_given_up_by_its_owner_alone() {
+fn a_name_can_be_released_by_its_owner_only() {
     let server = Server::start();
     let (first, second) = (app(""), app("(func)"));
     assert_eq!(publish(&server, "127.66.0.1", "probe", &first).0, 201);
@@ -105,7 +105,7 @@ fn a_name_can_be_given_up_by_its_owner_alone() {
     assert!(status == 404 && why.contains("no app is published under the name `probe`"), "{status} {why}");
     let (status, why) = detail(server.get("/api/v1/apps/probe"));
     assert!(status == 404 && why.contains("no app is published under the name `probe`"), "{status} {why}");
-    // The run has its app still, and its jobs have their names; another may have the name.
+    // The run still has its app, and its jobs have their names; another owner may take the name.
     let (mut host, _) = Host::join(&server.address, "one");
     assert_eq!(host.take_root().0, RunId(run));
     assert_eq!(server.json(&format!("/api/v1/runs/{run}/overview"))["kinds"], json!(["work"]));
@@ -124,11 +124,11 @@ fn a_name_that_differs_in_case_only_is_refused() {
 }
 
 #[test]
-fn one_address_publishes_so_many_modules() {
+fn one_address_publishes_a_limited_number_of_modules() {
     const MOST: usize = 1024;
     let server = Server::start();
     publish(&server, "127.66.0.1", "n0", &app(""));
-    // As fast as they come: the database is written between two starts.
+    // As fast as possible: they are written to the database between two starts.
     let folder = server.kill();
     let database = rusqlite::Connection::open(folder.path().join("state.sqlite")).expect("opens");
     for number in 1..MOST {
@@ -142,7 +142,7 @@ fn one_address_publishes_so_many_modules() {
     let server = Server::start_in(folder);
     let (status, why) = detail(publish(&server, "127.66.0.1", "more", &app("")));
     assert!(status == 507 && why.contains("sateen unpublish"), "{status} {why}");
-    // Another module under one of its names is one more, the same is not.
+    // Another module under one of its names counts, the same one does not.
     assert_eq!(publish(&server, "127.66.0.1", "n7", &app("(func)")).0, 507);
     assert_eq!(publish(&server, "127.66.0.1", "n7", &app("")).0, 200);
     assert_eq!(publish(&server, "127.66.0.2", "more", &app("")).0, 200);
@@ -151,7 +151,7 @@ fn one_address_publishes_so_many_modules() {
 }
 
 #[test]
-fn a_run_that_waits_for_a_place_names_those_who_have_them() {
+fn a_run_that_waits_for_a_place_names_those_that_have_them() {
     let server = Server::start();
     server.publish();
     let (mut host, _) = Host::join(&server.address, "one");
@@ -166,7 +166,7 @@ fn a_run_that_waits_for_a_place_names_those_who_have_them() {
     let expected = "7 runs of 127.66.0.7, 1 run of 127.66.0.8 have all places for runs under way; run 1 has had its \
                     place the longest, for ";
     assert!(why.starts_with(expected), "{why}");
-    // Pages are told the same, and so it is after a restart, as soon as hosts are there.
+    // Pages show the same, also after a restart, as soon as hosts are connected.
     let listed = server.json("/api/v1/runs");
     assert!(listed[0]["waiting_for"].as_str().is_some_and(|why| why.starts_with(expected)), "{listed}");
     let server = server.kill_and_restart();

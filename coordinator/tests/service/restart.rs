@@ -1,4 +1,4 @@
-//! Ends of the process, and what the next one knows.
+//! Ways to stop the process, and what the next one knows.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use sateen_protocol::{Counts, Entry, EntryState, Finished, JobKey, JobTag, Jobs,
 use crate::host::{Host, said, text};
 use crate::server::{Server, detail, eventually};
 
-/// What people look at is saved twice a second, and nobody waits for it.
+/// Chronicles are saved twice a second, without anyone waiting for that.
 const SAVED_WITHIN: Duration = Duration::from_millis(1500);
 
 #[test]
-fn what_was_acknowledged_survives_kill_9() {
+fn acknowledged_changes_survive_kill_9() {
     let mut server = Server::start();
     let hash = server.publish();
     let input = blake3::hash(b"input").to_hex();
@@ -49,7 +49,7 @@ fn a_result_that_a_host_may_forget_survives_kill_9() {
 }
 
 #[test]
-fn a_host_that_comes_back_goes_on_with_its_root_job() {
+fn a_host_that_comes_back_continues_its_root_job() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
@@ -65,7 +65,7 @@ fn a_host_that_comes_back_goes_on_with_its_root_job() {
 }
 
 #[test]
-fn terminated_it_says_goodbye_and_leaves_one_file() {
+fn after_sigterm_it_says_goodbye_and_leaves_one_file() {
     let mut server = Server::start();
     server.publish();
     let run = server.submit();
@@ -78,7 +78,7 @@ fn terminated_it_says_goodbye_and_leaves_one_file() {
         });
         host.until(|message| matches!(message, ToHost::StartRun { .. }).then_some(()));
         let status = server.terminate();
-        // Either it waited already and is told, or it came too late.
+        // Either it was waiting already and is answered, or it came too late.
         assert!(matches!(waiting.join().expect("no panic"), Some(503) | None));
         status
     });
@@ -90,7 +90,7 @@ fn terminated_it_says_goodbye_and_leaves_one_file() {
 }
 
 #[test]
-fn what_people_look_at_survives_kill_9() {
+fn chronicles_survive_kill_9() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
@@ -143,7 +143,7 @@ fn what_people_look_at_survives_kill_9() {
     eventually("both counts are there", || (server.run(run)["jobs"]["spawned"] == 18).then_some(()));
     let looks = |server: &Server| {
         let mut about = server.run(run);
-        // Who is there, and what computes now, is for hosts to say again; until then the run waits for them.
+        // Hosts have to report again what is connected and computing; until then the run waits for them.
         about["elapsed_s"].take();
         about["waiting_for"].take();
         if let Some(about) = about.as_object_mut() {
@@ -180,7 +180,7 @@ fn what_people_look_at_survives_kill_9() {
     assert_eq!(server.run(run)["root_losses"], 1);
     two.finish(given, number_of_two, text("42"));
     two.await_acknowledgement(given);
-    // What comes after the end is taken down as well.
+    // Notes after the end are recorded as well.
     let notes = vec![note(1, ROOT_KIND, NoteKind::Done { work_ns: 9 }, None)];
     two.send(&[ToCoordinator::Counts {
         run: given,
@@ -216,7 +216,7 @@ fn a_root_whose_host_went_while_the_coordinator_was_away_is_counted_as_lost() {
     assert_eq!(server.run(run)["root_losses"], 1);
 }
 
-/// As after a power cut of both. Nobody else has to come for that to be known, and it is counted once.
+/// As after a power cut of both. It is known without other hosts coming, and counted once.
 #[test]
 fn a_host_that_never_comes_back_is_lost_with_its_root() {
     let mut server = Server::start();
@@ -252,12 +252,12 @@ fn a_host_that_never_comes_back_is_lost_with_its_root() {
     assert_eq!((gone(&server, "crashed"), sample(&server, "sateen_hosts_joined_total")), (0.0, 0.0));
 }
 
-/// A host joined when it first came, and not when the coordinator was started again.
+/// A host joined when it first came, and not when the coordinator was restarted.
 #[test]
-fn a_host_that_comes_back_after_a_restart_has_joined_before_it() {
+fn a_host_that_comes_back_after_a_restart_keeps_its_time_of_joining() {
     let mut server = Server::start();
     let (host, identity) = Host::join(&server.address, "one");
-    // Those whose links break leave nobody behind who could be given up before the next restart.
+    // Hosts whose links break leave nothing behind that could be given up before the next restart.
     let mut links = vec![host];
     let since = |server: &Server| server.json("/api/v1/hosts")[0]["since"].clone();
     let joined = since(&server);

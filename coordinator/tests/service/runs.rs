@@ -1,4 +1,4 @@
-//! Runs from their submission to their result, with hosts that only say what hosts say.
+//! Runs from submission to result, with simulated hosts.
 
 use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator, ToHost};
 use sateen_protocol::{Counts, JobFailure, JobTag, Jobs, MainOutcome, Outcome, ROOT_KIND, RunId};
@@ -66,7 +66,7 @@ fn a_run_ends_with_the_roots_result() {
         log["lines"][0].is_object().then_some(log)
     });
     assert_eq!(log["lines"][0]["text"], "hello");
-    // The tree has the job that said so.
+    // The tree has the job that wrote it.
     assert_eq!(
         (&log["lines"][0]["job"], &log["lines"][0]["tag"]),
         (&tree["nodes"][1]["function"], &tree["nodes"][1]["job"])
@@ -95,7 +95,7 @@ fn a_run_ends_with_the_roots_result() {
     assert_eq!((&over["hosts"], &over["threads"]), (&1.into(), &2.into()));
 }
 
-/// The run has the root `1` and a job `2` with parameters.
+/// A run with the root `1` and a job `2` with parameters.
 fn a_job_is_found_by_its_key(server: &Server, run: u64) {
     let job = server.json("/api/v1/jobs/0000000000000002");
     assert_eq!(
@@ -123,7 +123,7 @@ fn a_job_is_found_by_its_key(server: &Server, run: u64) {
 }
 
 #[test]
-fn failures_are_told_apart() {
+fn kinds_of_failures_are_distinguished() {
     let server = Server::start();
     server.publish();
     let (mut host, _) = Host::join(&server.address, "one");
@@ -160,7 +160,7 @@ fn failures_are_told_apart() {
 }
 
 #[test]
-fn bytes_come_out_as_they_are() {
+fn bytes_are_returned_unchanged() {
     let server = Server::start();
     server.publish();
     let run = server.submit();
@@ -173,7 +173,7 @@ fn bytes_come_out_as_they_are() {
     assert_eq!(server.get(&format!("/api/v1/runs/{run}/result")), (200, bytes));
 }
 
-/// One that asked for jobs and got none took part, and did not work on the run.
+/// A host that asked for jobs and got none took part, and did not work on the run.
 #[test]
 fn hosts_that_computed_nothing_are_not_counted_among_those_that_worked() {
     let server = Server::start();

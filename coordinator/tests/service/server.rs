@@ -1,4 +1,4 @@
-//! A coordinator as a process, and its API.
+//! A coordinator process, and its API.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Whatever a test waits for comes long before.
+/// Longer than any test waits.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Server {
@@ -20,7 +20,7 @@ pub struct Server {
     pub folder: TempDir,
 }
 
-/// What an answer was: status, body.
+/// An answer: status, body.
 pub type Answer = (u16, Vec<u8>);
 
 impl Server {
@@ -46,7 +46,7 @@ impl Server {
         Pid::from_child(&self.child)
     }
 
-    /// `kill -9`, then another one on the same folder.
+    /// `kill -9`, then a new process on the same folder.
     pub fn kill_and_restart(self) -> Self {
         Self::start_in(self.kill())
     }
@@ -67,7 +67,7 @@ impl Server {
         answer(agent.get(self.url(path)).call())
     }
 
-    /// What GET answers in JSON, and its header `Link`.
+    /// The JSON of a GET, and its header `Link`.
     pub fn json_and_link(&self, path: &str) -> (Value, Option<String>) {
         let mut response = agent().get(self.url(path)).call().expect("an answer");
         assert_eq!(response.status().as_u16(), 200, "{path}");
@@ -106,7 +106,7 @@ impl Server {
         raw.answer()
     }
 
-    /// The most memory that the process has taken so far, in MiB.
+    /// The process's peak memory, in MiB.
     pub fn memory_peak_mib(&self) -> u64 {
         sateen_tests::memory::peak_mib(self.pid().as_raw_nonzero().get().unsigned_abs())
     }
@@ -119,7 +119,7 @@ impl Server {
         answer(agent().delete(self.url(path)).call())
     }
 
-    /// The methods that a page answers to, as it says when asked with another.
+    /// The methods that a path allows, as it answers a request with another one.
     pub fn allowed(&self, path: &str) -> Vec<String> {
         let response = agent().patch(self.url(path)).send(&[] as &[u8]).expect("an answer");
         assert_eq!(response.status().as_u16(), 405, "{path}");
@@ -138,7 +138,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Publishes the test's app; gives its hash.
+    /// Publishes the test's app; returns its hash.
     pub fn publish(&self) -> String {
         let (status, body) = self.post("/api/v1/apps?name=probe", &app(""));
         assert!(status == 201 || status == 200, "{}", String::from_utf8_lossy(&body));
@@ -165,7 +165,7 @@ impl Drop for Server {
     }
 }
 
-/// HTTP by hand, for what no honest client does.
+/// Raw HTTP, for requests that no honest client sends.
 pub struct RawRequest(pub TcpStream);
 
 impl RawRequest {
@@ -179,7 +179,7 @@ impl RawRequest {
         Self(stream)
     }
 
-    /// Whether it was taken.
+    /// Whether the request was accepted.
     pub fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.0.write_all(bytes).is_ok()
     }
@@ -188,7 +188,7 @@ impl RawRequest {
         self.0.write_all(bytes).expect("it is taken");
     }
 
-    /// The answer of a server that closes the connection after it.
+    /// The answer of a server that closes the connection afterwards.
     pub fn answer(mut self) -> Answer {
         let mut bytes = Vec::new();
         self.0.read_to_end(&mut bytes).expect("an answer");
@@ -210,7 +210,7 @@ pub fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_sateen-coordinator"))
 }
 
-/// A module of the ABI; `more` tells modules apart.
+/// A module of the ABI; `more` distinguishes modules.
 pub fn app(more: &str) -> Vec<u8> {
     let text = format!(
         r#"(module
@@ -224,7 +224,7 @@ pub fn app(more: &str) -> Vec<u8> {
     wat::parse_str(text).expect("valid")
 }
 
-/// The sentence of a problem, after checking that it is one.
+/// The sentence of a problem, after checking that the answer is one.
 pub fn detail((status, body): Answer) -> (u16, String) {
     let problem: Value = serde_json::from_slice(&body)
         .unwrap_or_else(|_| panic!("{status}, no problem: {}", String::from_utf8_lossy(&body)));
@@ -233,7 +233,7 @@ pub fn detail((status, body): Answer) -> (u16, String) {
     (status, problem["detail"].as_str().expect("a sentence").to_owned())
 }
 
-/// Waits until `condition` gives something.
+/// Waits until `condition` returns something.
 pub fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {

@@ -1,4 +1,4 @@
-//! What one address may have, beside others that have all they may.
+//! The share of one address, when others have reached the limits.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::{RawRequest, Server, app, detail, eventually};
 
-/// Topics that pages of one address may be the first to watch, and those of one page.
+/// Maximum topics that pages of one address may be the first to watch, and those of one page.
 const FEEDS_PER_ADDRESS: usize = 128;
 const TOPICS_PER_PAGE: usize = 8;
 
@@ -19,9 +19,9 @@ fn refusal(page: &Watcher, topic: &str) -> Option<Value> {
     page.gone.iter().find(|gone| gone["topic"] == topic).cloned()
 }
 
-/// Each topic that is watched has a task, whoever else watches it.
+/// Each watched topic has a task, for all that watch it.
 #[test]
-fn pages_of_one_address_have_so_many_feeds_and_those_of_others_their_own() {
+fn pages_of_one_address_have_a_limited_number_of_feeds_and_others_have_their_own() {
     let server = Server::start();
     server.publish();
     let topics: Vec<String> = (0..=FEEDS_PER_ADDRESS).map(|_| format!("run/{}", server.submit())).collect();
@@ -35,13 +35,13 @@ fn pages_of_one_address_have_so_many_feeds_and_those_of_others_their_own() {
             page
         })
         .collect();
-    // What is watched already takes nothing more, and one more topic is refused.
+    // A topic that is watched already takes nothing more, and one more topic is refused.
     let mut page = Watcher::open(&server.address, &[last, &most[0]]);
     page.until("what others watch", |page| is_told(page, &most[0]));
     let told = page.until("the refusal", |page| refusal(page, last));
     let why = told["problem"]["detail"].as_str().unwrap_or_default();
     assert!(told["problem"]["status"] == 429 && why.contains("close some pages"), "{told}");
-    // Another address may watch it, and then so may this one.
+    // When another address watches it, so may this one.
     let stream = RawRequest::open(&server.address, "127.66.0.9").0;
     let mut other = Watcher::on(stream, &server.address);
     let watch = |topic: &str| json!({"watch": [topic]}).to_string();
@@ -49,11 +49,11 @@ fn pages_of_one_address_have_so_many_feeds_and_those_of_others_their_own() {
     other.until("the topic", |page| is_told(page, last));
     page.say(&watch(last)).expect("an open socket");
     page.until("the topic", |page| is_told(page, last));
-    // It is watched no more, and still there is no room; when a page has gone there is.
+    // The topic is no longer watched, and still there is no room; when a page has gone there is.
     drop((page, other));
     let mut page = Watcher::connect(&server.address);
     let is_refused = |page: &mut Watcher| {
-        // Feeds that nobody watches end with the next tick, and pages say little in a second.
+        // Feeds without watchers end with the next tick, and pages send little in a second.
         std::thread::sleep(Duration::from_millis(600));
         page.gone.clear();
         page.say(&watch(last)).expect("an open socket");
@@ -66,9 +66,9 @@ fn pages_of_one_address_have_so_many_feeds_and_those_of_others_their_own() {
     eventually("there is room again", || (!is_refused(&mut page)).then_some(()));
 }
 
-/// Others have all the arguments of runs that there may be.
+/// Other addresses have reached the limit for arguments of runs.
 #[test]
-fn who_asks_for_little_may_submit_when_others_have_all() {
+fn small_runs_are_accepted_when_others_have_reached_the_limit() {
     const RESERVED_RUNS: usize = 8;
     let server = Server::start();
     server.post("/api/v1/apps?name=probe", &app(""));
@@ -85,14 +85,14 @@ fn who_asks_for_little_may_submit_when_others_have_all() {
         }
         panic!("there is no limit");
     };
-    // Each may have half, so a third one has what is left.
+    // Each address may have half, so a third one gets the rest.
     for from in ["127.66.0.1", "127.66.0.2"] {
         assert_eq!(submit_all(from, 250 << 10), 429);
     }
     for bytes in [250 << 10, 25 << 10, 3 << 10, 1 << 10] {
         assert_eq!(submit_all("127.66.0.3", bytes), 503);
     }
-    // Little is little in all, and of each other address as much.
+    // The reserve is small in all, and the same for each address.
     for from in ["127.66.0.4", "127.66.0.5"] {
         let (status, why) = detail(submit(from, 40 << 10));
         assert!(status == 503 && why.contains("sateen cancel"), "{status} {why}");
@@ -102,7 +102,7 @@ fn who_asks_for_little_may_submit_when_others_have_all() {
         assert_eq!(submit(from, 1 << 10).0, 503);
     }
     assert_eq!(submit("127.66.0.1", 1 << 10).0, 503);
-    // When some have ended, there is room for all.
+    // When some runs have ended, there is room for all.
     for run in 1..=3 {
         assert_eq!(server.post(&format!("/api/v1/runs/{run}/cancel"), b"").0, 202);
     }

@@ -1,4 +1,4 @@
-//! What pages are told.
+//! What pages receive.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -63,7 +63,7 @@ fn begun() -> (Server, Host, u64) {
 }
 
 #[test]
-fn a_page_is_told_of_the_grid() {
+fn a_page_receives_the_grid() {
     let server = Server::start();
     let mut page = Watcher::open(&server.address, &["grid"]);
     page.until("the snapshot", |page| is_told(page, "grid"));
@@ -90,7 +90,7 @@ fn a_page_is_told_of_the_grid() {
 }
 
 #[test]
-fn a_page_is_told_of_a_run_and_its_tree() {
+fn a_page_receives_a_run_and_its_tree() {
     let (server, mut host, run) = begun();
     let topics = [format!("run/{run}"), format!("tree/{run}"), format!("timeline/{run}")];
     let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
@@ -137,7 +137,7 @@ fn a_page_is_told_of_a_run_and_its_tree() {
         kinds.contains(&"ended".to_owned()).then_some(kinds)
     });
     assert_eq!(kinds, ["submitted", "started", "host_joined", "ended"]);
-    // What a page has put together is what it would be told anew, and what the API says.
+    // A page's copy is what a new page would receive, and what the API returns.
     let again = server.json(&format!("/api/v1/runs/{run}/overview"));
     for part in ["run", "depths", "events", "critical_path", "kinds"] {
         assert_eq!(page.value(&topic)[part], again[part], "{part}");
@@ -150,7 +150,7 @@ fn a_page_is_told_of_a_run_and_its_tree() {
 }
 
 #[test]
-fn a_topic_is_told_anew_when_that_is_wanted() {
+fn a_topic_is_sent_anew_on_request() {
     let (server, mut host, run) = begun();
     let (given, _) = host.take_root();
     host.send(&[report(given, vec![note(1, BEGUN)])]);
@@ -158,12 +158,12 @@ fn a_topic_is_told_anew_when_that_is_wanted() {
     let mut page = Watcher::open(&server.address, &["grid", &topic]);
     page.until("the root", |page| page.tree(run).records.get(&0).map(|_| ()));
     let frames = page.tree(run).frames;
-    // What goes on is not told anew,
+    // A topic that continues is not sent anew,
     page.say(&json!({"watch": [topic]}).to_string()).expect("an open socket");
     host.send(&[report(given, vec![note(2, BEGUN)])]);
     page.until("another", |page| (page.tree(run).records.len() == 2).then_some(()));
     assert!(page.tree(run).frames > frames);
-    // what is asked for again is.
+    // but one that is requested again is.
     page.say(&json!({"watch": [topic], "again": [topic]}).to_string()).expect("an open socket");
     page.until("all again", |page| {
         let tree = page.tree(run);
@@ -172,7 +172,7 @@ fn a_topic_is_told_anew_when_that_is_wanted() {
 }
 
 #[test]
-fn what_there_is_not_is_said_in_a_sentence() {
+fn a_missing_topic_is_reported_in_a_sentence() {
     let (server, _host, run) = begun();
     let mut page =
         Watcher::open(&server.address, &["run/99", "tree/99", "timeline/99", "moon", "run/x", "grid"]);
@@ -183,9 +183,9 @@ fn what_there_is_not_is_said_in_a_sentence() {
         assert!(matches!(status, Some(404 | 400)), "{gone}");
         assert!(gone["problem"]["detail"].as_str().is_some_and(|detail| detail.len() > 20), "{gone}");
     }
-    // All else goes on.
+    // All other topics continue.
     page.until("the grid", |page| is_told(page, "grid"));
-    // One that goes while it is watched.
+    // A topic that goes away while it is watched.
     page.say(&json!({"watch": [format!("tree/{run}"), format!("run/{run}")]}).to_string())
         .expect("an open socket");
     page.until("the tree", |page| (page.tree(run).frames > 0).then_some(()));
@@ -196,7 +196,7 @@ fn what_there_is_not_is_said_in_a_sentence() {
 }
 
 #[test]
-fn a_page_that_says_nonsense_is_told_why_and_cut_off() {
+fn a_page_that_sends_nonsense_gets_the_reason_and_is_cut_off() {
     let server = Server::start();
     let nine: Vec<String> = (1..=9).map(|run| format!("run/{run}")).collect();
     let long = json!({"watch": ["x".repeat(5000)]}).to_string();
@@ -247,7 +247,7 @@ fn pages_that_watch_are_counted() {
 }
 
 #[test]
-fn pages_of_others_may_not_watch() {
+fn foreign_pages_may_not_watch() {
     let server = Server::start();
     let stream = TcpStream::connect(&server.address).expect("it listens");
     let request = tokio_tungstenite::tungstenite::http::Request::builder()
@@ -264,7 +264,7 @@ fn pages_of_others_may_not_watch() {
     assert_eq!(server.get("/ws/watch").0, 400);
 }
 
-/// A page that reads nothing: it costs others nothing, and when it reads again it is told the newest.
+/// A page that reads nothing: it costs others nothing, and when it reads again it receives the newest state.
 #[test]
 fn a_slow_page_misses_steps_and_nothing_else() {
     let (server, mut host, run) = begun();
@@ -305,7 +305,7 @@ fn a_page_sees_the_same_after_the_coordinators_restart() {
         timeline["rows"].as_array().map_or(0, Vec::len)
     };
     assert_eq!(rows(&server), 2, "{:#}", server.json(&format!("/api/v1/runs/{run}/timeline")));
-    // Charts are saved every other second, or when the disk has time: one may be under way, one wait for its turn, and the
+    // Charts are saved every other second, or when the disk has time: one save may be under way, one waiting, and the
     // third has all that was seen.
     let database = server.folder.path().join("state.sqlite");
     let charts = || {
@@ -316,7 +316,7 @@ fn a_page_sees_the_same_after_the_coordinators_restart() {
     for _ in 0..3 {
         let saved = charts();
         eventually("the charts are saved again", || {
-            // A host that says nothing would be given up meanwhile.
+            // A host that sends nothing would be given up meanwhile.
             host.send(&[ToCoordinator::Pong { ping: 0 }]);
             charts().filter(|now| Some(now) != saved.as_ref())
         });

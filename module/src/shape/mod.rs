@@ -34,7 +34,7 @@ pub enum Shape {
     Outer(usize),
 }
 
-/// What a struct or a variant has.
+/// The fields of a struct or a variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fields {
     /// Nothing.

@@ -73,7 +73,7 @@ impl Matrix {
     }
 }
 
-/// What gaps cost, in units of which there are `scale` to a point: with decimals, scores are still
+/// The costs of gaps, in units of 1/`scale` point: with decimals, scores are still
 /// whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gaps {
@@ -89,7 +89,7 @@ impl Gaps {
     /// The costs as a user writes them, such as `10` and `0.5`.
     ///
     /// # Errors
-    /// When one is no number from 0 to 1000 with two decimals, or extending costs more than opening.
+    /// When one is not a number from 0 to 1000 with at most two decimals, or extending costs more than opening.
     pub fn parse(open: &str, extend: &str) -> Result<Self, BadInput> {
         let decimals = decimals(open).max(decimals(extend));
         let read = |what: &str, word: &str| {

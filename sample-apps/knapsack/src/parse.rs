@@ -12,7 +12,7 @@ const CAPACITY_MAX: i64 = 1_000_000_000_000_000_000;
 /// Maximum items: their profits and weights add up to 10¹⁵ at most.
 const ITEMS_MAX: i64 = 1_000_000;
 
-/// Reads an instance in either layout, told apart by the first line that is not blank:
+/// Reads an instance in either layout, recognised by the first line that is not blank:
 ///
 /// * `n capacity`, then n lines `profit weight`; then perhaps n digits 0 or 1, an optimal solution,
 ///   which is ignored (Pisinger's generator writes it);

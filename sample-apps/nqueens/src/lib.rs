@@ -36,7 +36,7 @@ pub fn main(n: u64) -> Result<u64, BadInput> {
     Ok(solutions)
 }
 
-/// The same count without spawns: what the spawning version is measured against.
+/// The same count without spawns: the baseline of the spawning version.
 ///
 /// # Errors
 /// When `n` is not from 1 to 27.

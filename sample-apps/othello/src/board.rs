@@ -146,7 +146,7 @@ pub fn each(mut squares: u64) -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
 
-    /// Moves and what they turn, square by square.
+    /// Makes a move and turns discs, square by square.
     fn slowly(position: Position, square: u32) -> Option<Position> {
         let at = |discs: u64, x: i32, y: i32| {
             (0..8).contains(&x) && (0..8).contains(&y) && discs >> (x + 8 * y) & 1 == 1

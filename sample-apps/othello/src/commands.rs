@@ -7,7 +7,7 @@ use crate::board::Position;
 /// The deepest count or search: deeper ones would take far too long.
 const DEPTH_MAX: u32 = 60;
 
-/// What to do.
+/// A task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     /// Count the games of this number of moves.
@@ -18,7 +18,7 @@ pub enum Task {
     Search(Position, u32),
 }
 
-/// A task and its options.
+/// A task with its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
     pub task: Task,

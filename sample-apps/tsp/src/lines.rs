@@ -1,4 +1,4 @@
-//! A file's lines, and where it ends too soon.
+//! A file's lines, and errors when it ends too soon.
 
 use sateen::BadInput;
 
@@ -7,7 +7,7 @@ pub struct Lines<'text> {
     /// The input's name.
     input: &'static str,
     lines: std::iter::Enumerate<std::str::Lines<'text>>,
-    /// The number of the last one.
+    /// The number of the last line read.
     last: usize,
 }
 
@@ -16,12 +16,12 @@ impl<'text> Lines<'text> {
         Self { input, lines: text.lines().enumerate(), last: 1 }
     }
 
-    /// The next one; `what` says what is expected there.
+    /// The next line; `what` names the expected contents.
     pub fn expect(&mut self, what: &str) -> Result<(usize, &'text str), BadInput> {
         self.next().ok_or_else(|| self.end(what))
     }
 
-    /// The text ends too soon.
+    /// An error: the text ends too soon.
     pub fn end(&self, what: &str) -> BadInput {
         BadInput::at_line(self.input, self.last, format_args!("the file ends where {what} is expected"))
     }

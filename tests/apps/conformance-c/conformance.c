@@ -1,4 +1,4 @@
-/* What sateen.h promises, each promise an entry point that gives `ok` or says what is wrong. */
+/* The guarantees of sateen.h, each an entry point that returns `ok` or an error. */
 
 #include "sateen.h"
 
@@ -7,7 +7,7 @@ SATEEN_JOB(sum, range, uint64_t)
 SATEEN_JOB(square, uint32_t, uint64_t)
 SATEEN_JOB(sulk, uint32_t, uint32_t)
 
-/* Some work, so that others find something to take. */
+/* Some work, so that other workers have jobs to steal. */
 static void work(void) {
     for (volatile uint32_t turn = 0; turn < 20000; turn++) {}
 }
@@ -40,7 +40,7 @@ SATEEN_MAIN(halves) {
     return sateen_text_of(sum((range){0, n}));
 }
 
-/* Synced in the order of their spawns, which is not the stack's. */
+/* Synced in the order of their spawns, which is not the stack's order. */
 SATEEN_MAIN(orders) {
     enum { JOBS = 200 };
     square_job jobs[JOBS];
@@ -53,7 +53,7 @@ SATEEN_MAIN(orders) {
     return sateen_text("ok");
 }
 
-/* More than the stack holds. */
+/* More jobs than the stack holds. */
 SATEEN_MAIN(many) {
     enum { JOBS = 50000 };
     sulk_job *jobs = sateen_allocate(JOBS * sizeof *jobs);
@@ -68,7 +68,7 @@ SATEEN_MAIN(many) {
     return sateen_text("ok");
 }
 
-/* Dropped jobs are aborted: that one of them would fail, nobody hears of. */
+/* Dropped jobs are aborted: the failure of one of them is not reported. */
 SATEEN_MAIN(drops) {
     enum { JOBS = 100 };
     sulk_job jobs[JOBS];
@@ -97,7 +97,7 @@ SATEEN_MAIN(echo) {
     return bytes ? sateen_bytes(bytes, length) : sateen_failed("there is no input `some`");
 }
 
-/* A pointer that leads out of memory. */
+/* A pointer outside of memory. */
 SATEEN_MAIN(strays) {
     (void)words;
     sateen_abi_log((const char *)0xfffffff0, 64);

@@ -22,7 +22,7 @@ pub enum Family {
     Doubles,
     /// Hosts pause and take work again.
     Pauses,
-    /// A host cannot load an app, or cannot go on with a run.
+    /// A host cannot load an app, or cannot continue a run.
     Ability,
     /// A run meets a limit, or fails as a whole.
     Ends,

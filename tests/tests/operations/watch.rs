@@ -59,7 +59,7 @@ impl OnTerminal {
     /// The output, after it ended by itself.
     pub fn ended(mut self) -> String {
         until("the view is gone", PATIENCE, || self.child.try_wait().expect("a child"));
-        // The rest of what it wrote is read by then, or soon.
+        // The rest of its output is read by then, or soon.
         until("the shell's last line", SOON, || self.shown().contains("icanon").then_some(()));
         self.shown()
     }
@@ -72,7 +72,7 @@ impl Drop for OnTerminal {
     }
 }
 
-/// What is left of the terminal's codes that a view may use.
+/// Checks that a view uses only its allowed terminal codes.
 #[track_caller]
 fn assert_only_own_codes(shown: &str) {
     for code in shown.split('\u{1b}').skip(1) {
@@ -97,7 +97,7 @@ fn a_run_is_watched_to_its_end() {
     view.await_text("was given up");
     cluster.done(run, QUEENS.2);
     let shown = view.ended();
-    // The screen is the user's again, and so is the keyboard.
+    // The screen and the keyboard are restored.
     let (_, after) = shown.rsplit_once("\u{1b}[?1049l").expect("it left the screen");
     assert!(after.contains(&format!("run {run} done")) && after.contains("code 0, icanon"), "{after:?}");
     assert_only_own_codes(&shown);
@@ -117,7 +117,7 @@ fn the_view_follows_the_terminals_size_and_ends_with_q() {
         let last = shown.rsplit("\u{1b}[?2026h").nth(1)?.to_owned();
         (last.contains("\u{1b}[12;1H") && !last.contains("\u{1b}[13;1H")).then_some(())
     });
-    // Codes of other keys are not a farewell.
+    // Codes of other keys do not end the view.
     view.press(b"\x1b[A");
     std::thread::sleep(Duration::from_millis(300));
     view.press(b"q");
@@ -135,7 +135,7 @@ fn the_view_follows_the_terminals_size_and_ends_with_q() {
 }
 
 #[test]
-fn without_a_terminal_it_writes_lines_and_ends_as_the_run_does() {
+fn without_a_terminal_it_writes_lines_and_its_exit_code_is_the_runs() {
     let cluster = Cluster::start(&[("ada", "here")]);
     let run = cluster.submit("fib", &["30"]);
     cluster.done(run, "832040\n");
@@ -163,7 +163,7 @@ fn without_a_terminal_it_writes_lines_and_ends_as_the_run_does() {
 }
 
 #[test]
-fn a_coordinator_that_goes_is_told_of_and_waited_for() {
+fn a_coordinator_that_stops_is_reported_and_waited_for() {
     let mut cluster = Cluster::start(&[("ada", "here")]);
     let run = cluster.submit(QUEENS.0, QUEENS.1);
     cluster.await_work(run, &["ada"], 0.1);

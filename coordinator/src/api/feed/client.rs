@@ -24,22 +24,22 @@ use crate::limits::{
 use crate::server::{Connection, Gates, Kind, Pass};
 use crate::shutdown::stopped;
 
-/// What a page asks for.
+/// A page's request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wish {
-    /// All that it wants to watch.
+    /// All topics that the page watches.
     watch: Vec<String>,
-    /// Of these, what it wants to be told from the beginning.
+    /// Of these, topics to be sent from the beginning.
     #[serde(default)]
     again: Vec<String>,
 }
 
-/// Why a page is served no more.
+/// Why a page is no longer served.
 enum End {
-    /// It has gone.
+    /// The page has closed the websocket.
     Gone,
-    /// It is told why.
+    /// The page is sent the reason.
     Told(CloseCode, String),
 }
 
@@ -66,7 +66,7 @@ pub async fn serve(socket: Socket, api: &Api, watching: &Arc<Watching>, connecti
     }
 }
 
-/// A close frame has room for so many bytes.
+/// Maximum length of the reason in a close frame.
 fn shortened(reason: &str) -> String {
     reason
         .chars()
@@ -82,11 +82,11 @@ struct Client {
     connection: Arc<Connection>,
     gates: Arc<Gates>,
     topics: BTreeMap<Topic, Watched>,
-    /// The second that began then, and messages in it.
+    /// When the present second began, and the messages received in it.
     heard: (Instant, u32),
     sent: Instant,
     pinged: Instant,
-    /// Nothing waits for company.
+    /// Nothing is left to flush.
     is_flushed: bool,
 }
 
@@ -94,7 +94,7 @@ impl Client {
     async fn serve(&mut self, api: &Api, watching: &Arc<Watching>) -> End {
         let mut shutdown = api.shutdown.clone();
         loop {
-            // All that is due, one message of each topic after the other, and all at once.
+            // Sends all that is due, one message of each topic after the other, in one write.
             while let Some(due) = self.next_due() {
                 if let Err(end) = self.tell(due).await {
                     return end;
@@ -183,7 +183,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says what was wrong with a message, and that nothing more will be said.
+    /// Reports what was wrong with a message, and closes.
     async fn refuse(&mut self, why: &str) -> Result<(), End> {
         let problem = Problem::bad_request(why).json();
         self.send(Message::text(format!(r#"{{"problem":{problem}}}"#))).await?;
@@ -260,7 +260,7 @@ impl Client {
     }
 }
 
-/// What becomes of a page that does not take what is written.
+/// What happens to a page that does not take what was written.
 async fn written(writing: impl Future<Output = Result<(), Error>>) -> Result<(), End> {
     match timeout(WATCH_WRITE_TIMEOUT, writing).await {
         Ok(Ok(())) => Ok(()),
@@ -272,8 +272,8 @@ async fn written(writing: impl Future<Output = Result<(), Error>>) -> Result<(),
     }
 }
 
-/// Room for a message that is counted until the page has taken it; none is needed for a short one. `None` if there is no
-/// room and none can be made at the expense of those who take next to nothing.
+/// Room for a message, counted until the page has taken it; short messages need none. `None` if there is no
+/// room and none can be taken from pages that take next to nothing.
 fn room(gates: &Arc<Gates>, connection: &Arc<Connection>, bytes: usize) -> Option<Option<Pass>> {
     if bytes <= WATCH_SMALL_BYTES {
         return Some(None);
@@ -281,7 +281,7 @@ fn room(gates: &Arc<Gates>, connection: &Arc<Connection>, bytes: usize) -> Optio
     gates.take_many_for(connection.activity(), Kind::PageKib, bytes.div_ceil(1 << 10)).ok().map(Some)
 }
 
-/// The next of those topics to have news of which nothing was told.
+/// The next of the topics that have news which was not sent yet.
 async fn first_news(topics: &mut BTreeMap<Topic, Watched>) -> Topic {
     let waiting: Vec<_> = topics.iter_mut().filter(|(_, watched)| watched.waits()).collect();
     if waiting.is_empty() {

@@ -11,12 +11,12 @@ use crate::api::{Api, Problem, hosts, runs, status};
 use crate::clock::{unix_ms, written};
 use crate::limits::HOST_ALERTS_MAX;
 
-/// In a large grid hosts change with every tick: they are told every so many.
+/// In a large grid hosts change with every tick, so they are sent every this many ticks.
 const HOSTS_EVERY: u64 = 4;
-/// Up to so many are told with every tick.
+/// Maximum hosts that are sent with every tick.
 const FEW_HOSTS: usize = 64;
 
-/// What is told of the grid.
+/// The grid as sent to pages.
 #[derive(Default)]
 pub struct GridFeed {
     ticks: u64,
@@ -27,11 +27,11 @@ pub struct GridFeed {
 }
 
 impl GridFeed {
-    /// What is new.
+    /// The changes since the last tick.
     pub async fn next(&mut self, api: &Api) -> Result<Option<Arc<Value>>, Problem> {
         self.ticks += 1;
         let mut status = status(api).await?;
-        // It changes with every tick and says nothing new.
+        // Changes with every tick without being news.
         status.uptime_s = status.uptime_s.floor();
         let runs = runs(api).await?;
         self.value.begin();
@@ -48,7 +48,7 @@ impl GridFeed {
     }
 }
 
-/// What somebody should look at; `since` knows since when, from one time to the next.
+/// Alerts for people; `since` remembers, from one call to the next, since when each is known.
 pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], since: &mut HashMap<String, u64>) -> Vec<Alert> {
     let mut found: Vec<(&str, String, Option<u64>, Option<String>)> = Vec::new();
     if let Some(trouble) = &status.trouble {

@@ -1,13 +1,13 @@
-//! `/ws/watch`: pages are told what is new, four times a second.
+//! `/ws/watch`: pages receive changes four times a second.
 //!
-//! Each topic that somebody watches has one task, the feed, which works out what is new for all who watch it. All
-//! feeds do so at the same moments; a client takes the newest of all its topics a moment later and sends it in one
-//! piece, since to wake a client and to write to its socket is most of what it costs. One that is slow is told less
-//! often, and nothing is ever queued for it: it gets the next message when it has taken the last. What is long comes in
-//! parts, or counts until it was taken; then nothing of it is kept.
+//! Each watched topic has one task, the feed, which computes the changes for all clients that watch it. All
+//! feeds do so at the same moments; a moment later, a client takes the newest of all its topics and sends it in one
+//! piece, since waking a client and writing to its socket make up most of the cost. A slow client gets fewer
+//! updates, and nothing is ever queued for it: it gets the next message when it has taken the last. Long values come in
+//! parts, or are counted until they are taken; nothing of them is kept afterwards.
 //!
 //! Feeds read the chronicles under locks that are held for microseconds,
-//! and ask the driver what pages ask it anyway: the driver waits for none of this.
+//! and ask the driver only what pages ask it anyway: the driver waits for none of this.
 
 mod client;
 mod grid;
@@ -39,7 +39,7 @@ use topic::Topic;
 use tree::TreeNews;
 use value::Value;
 
-/// What a feed has worked out.
+/// What a feed has computed.
 #[derive(Debug, Clone)]
 enum News {
     /// Nothing yet.
@@ -50,11 +50,11 @@ enum News {
     Tree(Arc<TreeNews>),
     /// A timeline.
     Timeline(Arc<TimelineNews>),
-    /// There is no such thing, or no more: problem+json.
+    /// The topic does not exist, or no longer exists: problem+json.
     Gone(Arc<str>),
 }
 
-/// What works news out.
+/// Computes the news of a topic.
 enum Feed {
     Grid(Box<grid::GridFeed>),
     Run(Box<run::RunFeed>),
@@ -76,7 +76,7 @@ impl Watching {
         *self.began.get_or_init(Instant::now)
     }
 
-    /// When clients are told next.
+    /// When clients are sent news next.
     fn next_telling(&self) -> Instant {
         let first = self.began() + WATCH_TOLD_AFTER;
         let ticks = first.elapsed().as_nanos() / WATCH_TICK.as_nanos() + 1;
@@ -88,12 +88,12 @@ impl Watching {
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// Whether one more may.
+    /// Whether one more page may watch.
     pub fn has_room(&self) -> bool {
         self.count() < WATCHERS_MAX
     }
 
-    /// The news of a topic; the first one who asks sets its feed going, which counts for its peer.
+    /// The news of a topic; the first request starts its feed, which counts for the peer that asked.
     fn subscribe(
         self: &Arc<Self>,
         api: &Api,
@@ -118,7 +118,7 @@ impl Watching {
     }
 
     async fn feed(self: Arc<Self>, api: Api, topic: Topic, sender: watch::Sender<News>, _pass: Pass) {
-        // The first at once, all others when the other feeds have theirs.
+        // The first tick is immediate, all others are those of the other feeds.
         let mut tick = interval_at(self.began(), WATCH_TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut feed = None;
@@ -127,7 +127,7 @@ impl Watching {
             {
                 let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
                 if sender.receiver_count() == 0 {
-                    // Before there can be another.
+                    // Dropped before another feed of the topic can start.
                     drop(feed);
                     feeds.remove(&topic);
                     return;
@@ -141,7 +141,7 @@ impl Watching {
                 Err(problem) => {
                     feed = None;
                     if problem.status() == StatusCode::NOT_FOUND {
-                        // Nothing more will ever be said of it: those who listen are told so, and no others come.
+                        // There will be no more news of the topic: its clients learn that, and it accepts no others.
                         self.feeds.lock().unwrap_or_else(PoisonError::into_inner).remove(&topic);
                         sender.send_replace(News::Gone(problem.json().to_string().into()));
                         return;
@@ -156,7 +156,7 @@ impl Watching {
         }
     }
 
-    /// Serves one page from its websocket's opening to its end.
+    /// Serves one page until its websocket closes.
     pub async fn serve(self: Arc<Self>, socket: Socket, api: Api, connection: Arc<Connection>) {
         self.clients.fetch_add(1, Ordering::Relaxed);
         client::serve(socket, &api, &self, connection).await;
@@ -164,7 +164,7 @@ impl Watching {
     }
 }
 
-/// What is new, if anything.
+/// The news, if there are any.
 async fn next(api: &Api, topic: Topic, feed: &mut Option<Feed>) -> Result<Option<News>, Problem> {
     if feed.is_none() {
         *feed = Some(match topic {

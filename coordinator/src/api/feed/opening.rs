@@ -1,4 +1,4 @@
-//! How a page's websocket is opened: below axum, whose websockets send no fragments and keep a buffer as long as the
+//! Opening a page's websocket: below axum, whose websockets send no fragments and keep a buffer as long as the
 //! longest message that was ever sent.
 
 use axum::extract::FromRequestParts;
@@ -42,7 +42,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Opening {
 }
 
 impl Opening {
-    /// The answer that opens it. It is served from then on.
+    /// The answer that opens the websocket, which is served from then on.
     pub fn open<F: Future<Output = ()> + Send>(
         self,
         serve: impl FnOnce(Socket) -> F + Send + 'static,

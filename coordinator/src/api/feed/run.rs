@@ -7,14 +7,14 @@ use sateen_protocol::RunId;
 use super::value::Value;
 use crate::api::{Api, Problem, details};
 
-/// Series are long and change with every tick: they are told every so many.
+/// Series are long and change with every tick, so they are sent every this many ticks.
 const SERIES_EVERY: u64 = 8;
 
-/// What is told of a run.
+/// A run as sent to pages.
 pub struct RunFeed {
     run: RunId,
     ticks: u64,
-    /// When the run is over, it is looked at less often.
+    /// A finished run is looked at less often.
     is_over: bool,
     value: Value,
 }
@@ -25,7 +25,7 @@ impl RunFeed {
         Self { run, ticks: 0, is_over: false, value: Value::default() }
     }
 
-    /// What is new.
+    /// The changes since the last tick.
     pub async fn next(&mut self, api: &Api) -> Result<Option<Arc<Value>>, Problem> {
         self.ticks += 1;
         if self.is_over && !self.ticks.is_multiple_of(SERIES_EVERY) {
@@ -56,6 +56,6 @@ impl RunFeed {
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> String {
-    // What is told are plain structs, which always encode.
+    // Plain structs always encode.
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }

@@ -11,21 +11,21 @@ use crate::api::{Api, Problem, chronicle_of};
 use crate::chronicle::Chronicle;
 use crate::limits::{TIMELINE_BUCKETS_MAX, WATCH_TICKS_KEPT};
 
-/// A timeline, and since when it is new for whom.
+/// A timeline with its recent changes.
 #[derive(Debug)]
 pub struct TimelineNews {
     chronicle: Arc<Mutex<Chronicle>>,
     /// Counts the versions.
     pub version: u64,
     bucket_ms: u32,
-    /// The newest versions, and from which moment on they are new.
+    /// The newest versions, and the moment from which on each differs from the one before.
     changes: VecDeque<(u64, u32)>,
-    /// What is new with this version, for all who are not behind, and everything.
+    /// The changes of this version, for clients that are up to date; and the whole timeline.
     newest: Arc<str>,
     whole: OnceLock<Arc<str>>,
 }
 
-/// What is told of a timeline.
+/// A timeline as sent to pages.
 pub struct TimelineFeed {
     run: RunId,
     chronicle: Arc<Mutex<Chronicle>>,
@@ -36,12 +36,12 @@ pub struct TimelineFeed {
 }
 
 impl TimelineNews {
-    /// All of it.
+    /// The whole timeline.
     pub fn whole(&self) -> Arc<str> {
         Arc::clone(self.whole.get_or_init(|| part(&self.chronicle, 0).into()))
     }
 
-    /// What is new for who has this version, of stretches of that length; `None` if it has to begin anew.
+    /// The changes for a client that has this version, with stretches of that length; `None` if it has to start over.
     pub fn since(&self, version: u64, bucket_ms: u32) -> Option<Arc<str>> {
         if bucket_ms != self.bucket_ms {
             return None;
@@ -75,7 +75,7 @@ impl TimelineFeed {
         Ok(Self { run, chronicle, known: None, version: 0, bucket_ms: 0, changes: VecDeque::new() })
     }
 
-    /// What is new.
+    /// The changes since the last tick.
     pub fn next(&mut self, api: &Api) -> Result<Option<Arc<TimelineNews>>, Problem> {
         if api.driver.chronicles.get(self.run).is_none() {
             return Err(Problem::gone_run(self.run));

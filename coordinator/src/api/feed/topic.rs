@@ -1,25 +1,25 @@
-//! What can be watched.
+//! Topics that can be watched.
 
 use sateen_protocol::RunId;
 
 use crate::api::Problem;
 use crate::api::parse_run;
 
-/// Something that can be watched.
+/// A topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Topic {
-    /// Runs, hosts, how all is.
+    /// Runs, hosts, and the state of the grid.
     Grid,
     /// One run.
     Run(RunId),
     /// Its jobs.
     Tree(RunId),
-    /// What workers did when.
+    /// What workers did over time.
     Timeline(RunId),
 }
 
 impl Topic {
-    /// As pages name it.
+    /// Its name in a page's request.
     pub fn parse(name: &str) -> Result<Self, Problem> {
         let (kind, run) = match name.split_once('/') {
             Some((kind, run)) => (kind, Some(run)),

@@ -1,4 +1,4 @@
-//! The topic `tree/N`: binary frames of records, first all, then those that have changed.
+//! The topic `tree/N`: binary frames of records, first all of them, then those that have changed.
 //!
 //! ```text
 //! "STRE" │ version u8 │ kind u8 │ 0 u16 │ seq u32 │ records u32 │ run u64        little endian
@@ -33,19 +33,19 @@ const DELTA: u8 = 2;
 pub struct TreeNews {
     run: RunId,
     chronicle: Arc<Mutex<Chronicle>>,
-    /// Counts the ticks with news.
+    /// Number of the tick; only ticks with news count.
     tick: u64,
-    /// What changed in the newest ones.
+    /// The changes of the newest ticks.
     ticks: VecDeque<(u64, Arc<[u32]>)>,
-    /// Records of the newest, for all who are not behind.
+    /// The records changed in this tick, for clients that are up to date.
     newest: Vec<u8>,
     hosts: usize,
-    /// What of the table seldom changes, as the fields of an object, and the rest of it as an object.
+    /// The parts of the table that seldom change, as the fields of an object, and the others as an object.
     hosts_and_kinds: Arc<str>,
     short_table: String,
 }
 
-/// What is told of a tree.
+/// A tree as sent to pages.
 pub struct TreeFeed {
     run: RunId,
     names: Names,
@@ -53,8 +53,8 @@ pub struct TreeFeed {
     tick: u64,
     ticks: VecDeque<(u64, Arc<[u32]>)>,
     hosts: Vec<TreeHost>,
-    /// What of the table seldom changes, as JSON, and how many hosts are in it. In a large grid it is written anew now and
-    /// then only: all pages get it whole.
+    /// The parts of the table that seldom change, as JSON, and the number of hosts in it. In a large grid it is rewritten
+    /// only now and then, since all pages get the whole of it.
     hosts_and_kinds: Arc<str>,
     hosts_told: (usize, Option<Instant>),
     table: Option<TreeTable>,
@@ -89,7 +89,7 @@ impl TreeFeed {
         }
     }
 
-    /// What is new.
+    /// The changes since the last tick.
     pub fn next(&mut self, api: &Api) -> Result<Option<Arc<TreeNews>>, Problem> {
         if api.driver.chronicles.get(self.run).is_none() {
             return Err(Problem::gone_run(self.run));
@@ -137,7 +137,7 @@ impl TreeFeed {
 }
 
 impl TreeFeed {
-    /// Whether pages are to be told of all hosts: there are more, and if there are many, that was some time ago.
+    /// Whether pages are to be sent all hosts: there are new ones and, in a large grid, the last time was a while ago.
     fn are_hosts_due(&self) -> bool {
         let (told, when) = self.hosts_told;
         let Some(when) = when else { return true };
@@ -146,27 +146,27 @@ impl TreeFeed {
     }
 }
 
-/// How far a client is with a tree.
+/// The state of a client of a tree.
 #[derive(Debug, Default)]
 pub struct TreeClient {
     seq: u32,
-    /// What it has been told of, or has been noted in `due`.
+    /// The tick up to which everything was sent, or is noted in `due`.
     tick: u64,
-    /// The place at which its snapshot goes on; `None` when it has had it.
+    /// The place at which its snapshot continues; `None` when the snapshot is complete.
     snapshot: Option<u32>,
-    /// Places that it is to be told of, a bit each, and how many words have one set.
+    /// Places that are due to be sent, one bit each, and the number of words with a bit set.
     due: Vec<u64>,
     due_count: usize,
     hosts: Option<usize>,
 }
 
 impl TreeClient {
-    /// One that knows nothing.
+    /// A client that has received nothing.
     pub fn new() -> Self {
         Self { snapshot: Some(0), ..Self::default() }
     }
 
-    /// The next frame for it; `None` if there is nothing new. False if more is due at once.
+    /// The next frame for the client; `None` if there is nothing new. False if more is due at once.
     pub fn next(&mut self, news: &TreeNews) -> Option<(Vec<u8>, bool)> {
         if self.snapshot.is_none() && self.due_count == 0 && self.tick + 1 == news.tick {
             self.tick = news.tick;
@@ -208,12 +208,12 @@ impl TreeClient {
         HEADER_BYTES + 16 + news.short_table.len() + hosts + records
     }
 
-    /// Notes what has changed since it was told last.
+    /// Notes the changes since the client was last served.
     fn absorb(&mut self, news: &TreeNews) {
         if self.tick == news.tick {
             return;
         }
-        // A snapshot that has not begun will have it all.
+        // A snapshot that has not begun will include all changes.
         let is_at_start = self.snapshot == Some(0);
         let is_behind = news.ticks.front().is_some_and(|(first, _)| *first > self.tick + 1);
         if is_behind && !is_at_start {

@@ -1,7 +1,7 @@
-//! A value that is told whole once and then in parts: those that have changed since what was told last.
+//! A value that is sent whole once and then in parts: those that have changed since the last message.
 //!
-//! What is long is told in several messages, each of them of bounded length and of the newest that there is: a client
-//! that takes little keeps nothing of what there was before.
+//! A long value is sent in several messages of bounded length, each with the newest state. A client
+//! that takes little causes no older states to be kept.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,17 +10,17 @@ use std::sync::{Arc, OnceLock};
 
 use crate::limits::{WATCH_PART_BYTES, WATCH_PART_BYTES_MAX};
 
-/// How many that are gone are remembered, for clients that are behind.
+/// Maximum removed items that are remembered for clients that are behind.
 const GONE_MAX: usize = 4096;
 
-/// A value at a moment. Parts are JSON already: they are written once for all clients.
+/// A value at a moment. Parts are already encoded as JSON: once for all clients.
 #[derive(Debug, Clone, Default)]
 pub struct Value {
     version: u64,
     fields: BTreeMap<&'static str, Part>,
-    /// In the order in which they are told.
+    /// In the order in which they are sent.
     lists: Vec<(&'static str, List)>,
-    /// What all ask for who are not behind: everything, and what is new with this version. The beginnings of these.
+    /// Messages for clients that are up to date: the whole value, and the changes of this version. Only their first parts.
     whole: OnceLock<Written>,
     newest: OnceLock<Written>,
 }
@@ -34,49 +34,49 @@ struct Part {
 #[derive(Debug, Clone, Default)]
 struct List {
     items: BTreeMap<String, Part>,
-    /// Keys as JSON, with the version in which they went.
+    /// Keys as JSON, with the version in which they were removed.
     gone: Vec<(u64, String)>,
-    /// Clients that saw no later version than this one miss some that have gone.
+    /// Clients that have seen no later version than this one miss some removals.
     forgotten: u64,
 }
 
 /// A part of a value as JSON, and where the next one begins.
 type Written = (Arc<str>, Option<Place>);
 
-/// The place behind an item of a list.
+/// The place after an item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     list: usize,
     key: String,
 }
 
-/// How far a client is with a value.
+/// The state of a client of a value.
 #[derive(Debug, Default)]
 pub struct ValueClient {
-    /// The version of which it was told everything.
+    /// The last version that was sent completely.
     told: Option<u64>,
-    /// What it is being told.
+    /// What is still to be sent of the present version.
     rest: Option<Rest>,
 }
 
-/// All that is newer than what was told, from some place on.
+/// All that is newer than what was sent, from a place on.
 #[derive(Debug)]
 struct Rest {
-    /// Before this place, nothing is older than this version.
+    /// All parts before this place are up to date with this version.
     version: u64,
     from: Place,
     part_bytes: usize,
 }
 
 impl ValueClient {
-    /// About how long the next message is at most. Each is longer than the one before, since that was taken.
+    /// About the maximum length of the next message. Each is longer than the one before, since the client took that.
     pub fn part_bytes(&self) -> usize {
         self.rest.as_ref().map_or(WATCH_PART_BYTES, |rest| rest.part_bytes)
     }
 }
 
 impl Value {
-    /// The next version begins: what is set from now on is new in it.
+    /// Starts the next version: parts that are set from now on are new in it.
     pub fn begin(&mut self) {
         self.version += 1;
         (self.whole, self.newest) = (OnceLock::new(), OnceLock::new());
@@ -90,7 +90,7 @@ impl Value {
         }
     }
 
-    /// Sets a list's items, each with its key as JSON; items that are not among them are gone.
+    /// Sets a list's items, each with its key as JSON; other items are removed.
     pub fn set_list(&mut self, name: &'static str, items: impl IntoIterator<Item = (String, String)>) {
         let version = self.version;
         let place = self.lists.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
@@ -154,7 +154,7 @@ impl Value {
         Some((kind, json))
     }
 
-    /// How long the next message for a client is at least, as far as that is known: fields come in one piece.
+    /// The minimum length of the next message for a client, as far as it is known: fields come in one piece.
     pub fn next_bytes_min(&self, client: &ValueClient) -> usize {
         if client.rest.is_some() {
             return 0;
@@ -166,19 +166,19 @@ impl Value {
         fields + if client.told.is_some() { gone } else { 0 }
     }
 
-    /// Whether a client is to be told more.
+    /// Whether there is more to send to a client.
     pub fn has_more(&self, client: &ValueClient) -> bool {
         client.rest.is_some() || client.told != Some(self.version)
     }
 
-    /// What is newer than `since`, of lists from a place on and until there are so many bytes. Fields and what is gone come
+    /// What is newer than `since`; lists from a place on, up to a maximum length. Fields and removed keys come
     /// first.
     fn write(&self, since: Option<u64>, from: Option<&Place>, bytes_max: usize) -> Written {
         let is_new = |version: u64| since.is_none_or(|since| version > since);
         let mut text = String::from("{");
         let field = |text: &mut String, name: &str, json: &str| {
             let comma = if text.len() > 1 { "," } else { "" };
-            // A string takes all that is written to it.
+            // Writing to a string cannot fail.
             let _ = write!(text, "{comma}\"{name}\":{json}");
         };
         if from.is_none() {
@@ -201,7 +201,7 @@ impl Value {
                 _ => Bound::Unbounded,
             };
             let mut items = String::new();
-            // Once there is enough, lists of a snapshot are begun as empty ones.
+            // Once the message is full, the remaining lists of a snapshot start empty.
             let after = next.is_none().then(|| list.items.range::<str, _>((start, Bound::Unbounded)));
             for (key, part) in after.into_iter().flatten().filter(|(_, part)| is_new(part.version)) {
                 items.push_str(if items.is_empty() { "" } else { "," });
@@ -244,13 +244,13 @@ mod tests {
         value.next(client, part_bytes).map(|(kind, json)| (kind, parsed(&json)))
     }
 
-    /// A client that was told everything.
+    /// A client that has received everything.
     fn up_to_date(value: &Value) -> ValueClient {
         ValueClient { told: Some(value.version), rest: None }
     }
 
     #[test]
-    fn parts_tell_what_has_changed_since() {
+    fn changes_are_sent_in_parts() {
         let mut value = Value::default();
         hosts(&mut value, &[(1, 0), (2, 0)]);
         value.set("status", "7".to_owned());
@@ -265,19 +265,19 @@ mod tests {
         hosts(&mut value, &[(2, 5)]);
         assert!(value.is_new());
         assert_eq!(next(&value, &mut client), Some(("delta", json!({"hosts_gone": [1]}))));
-        // Who is behind gets all at once.
+        // A client that is behind gets all changes at once.
         let both = json!({"hosts": [[2, 5]], "hosts_gone": [1]});
         assert_eq!(next(&value, &mut behind), Some(("delta", both)));
         let mut behind = ValueClient { told: Some(1), rest: None };
         hosts(&mut value, &[(2, 5)]);
         assert!(!value.is_new());
-        // Who comes back is not gone.
+        // An item that comes back is not removed.
         hosts(&mut value, &[(1, 9), (2, 5)]);
         assert_eq!(next(&value, &mut behind), Some(("delta", json!({"hosts": [[1, 9], [2, 5]]}))));
     }
 
     #[test]
-    fn who_is_too_far_behind_begins_anew() {
+    fn a_client_that_is_too_far_behind_starts_over() {
         let mut value = Value::default();
         hosts(&mut value, &[]);
         let (mut first, mut under_way) = (up_to_date(&value), ValueClient::default());
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// What a client makes of what it is told.
+    /// A client's copy of the value.
     #[derive(Default)]
     struct Page {
         client: ValueClient,
@@ -305,7 +305,7 @@ mod tests {
     }
 
     impl Page {
-        /// Takes a message; its length.
+        /// Takes a message; returns its length.
         fn take(&mut self, value: &Value) -> Option<usize> {
             let part_bytes = self.client.part_bytes();
             let (kind, text) = value.next(&mut self.client, part_bytes)?;
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_is_told_in_messages_that_grow_as_they_are_taken() {
+    fn long_values_are_sent_in_messages_that_grow_as_they_are_taken() {
         let name = "x".repeat(1000);
         let tell = |value: &mut Value, hosts: &[(u64, u64)]| {
             value.begin();

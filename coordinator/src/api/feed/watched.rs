@@ -1,4 +1,4 @@
-//! A topic that a page watches: what it was told of it, and what it is told next.
+//! A topic that a page watches: what was sent of it, and what is sent next.
 
 use std::sync::Arc;
 
@@ -11,45 +11,45 @@ use super::{News, TimelineNews, Topic, TreeNews, Value};
 use crate::limits::WATCH_PART_BYTES;
 use crate::server::Pass;
 
-/// Room for a message: `None` if there is none, and `Some(None)` if none is needed.
+/// Room for a message: `None` if there is none, and `Some(None)` if the message needs none.
 type Room = Option<Option<Pass>>;
 
 /// A topic that is watched.
 #[derive(Debug)]
 pub struct Watched {
     news: watch::Receiver<News>,
-    /// Something may have to be said at once.
+    /// There may be something to send at once.
     is_due: bool,
-    /// There was no room for what is new: it is looked at again at the next tick, as it is then.
+    /// There was no room for the news: the next tick looks again, at their state then.
     had_no_room: bool,
-    /// Nothing was known when it was asked for: the first news are told when they come.
+    /// Nothing was known when the page asked: the first news are sent as soon as they come.
     waits: bool,
     seq: u64,
     value: ValueClient,
-    /// The version of a timeline that was told last.
+    /// The version of the timeline that was sent last.
     told: Option<u64>,
     bucket_ms: u32,
     tree: TreeClient,
 }
 
-/// What is said next of a topic.
+/// What is sent next of a topic.
 #[derive(Debug)]
 pub enum Said {
-    /// Nothing is new, or others have not taken what they were sent.
+    /// Nothing is new, or other pages have not taken what they were sent.
     Nothing,
-    /// There is no such thing, or no more.
+    /// The topic does not exist, or no longer exists.
     Gone {
         /// Why, as problem+json.
         problem: Arc<str>,
-        /// The feed has ended and will say no more.
+        /// The feed has ended and will send no more.
         for_good: bool,
     },
-    /// A message, and its room if it is long.
+    /// A message, with its room if it is long.
     Message(Message, Option<Pass>),
 }
 
 impl Watched {
-    /// One of which nothing was told.
+    /// A topic of which nothing was sent.
     pub fn new(news: watch::Receiver<News>) -> Self {
         Self {
             news,
@@ -64,23 +64,23 @@ impl Watched {
         }
     }
 
-    /// Whether something may have to be said at once.
+    /// Whether there may be something to send at once.
     pub fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// Whether the first news are still to come.
+    /// Whether there are no news yet.
     pub fn waits(&self) -> bool {
         self.waits
     }
 
-    /// A tick: looks whether there is something to be said.
+    /// A tick: checks whether there is something to send.
     pub fn look(&mut self) {
-        // A feed that has ended has said why.
+        // A feed that has ended has given its reason.
         self.is_due = std::mem::take(&mut self.had_no_room) || self.news.has_changed().unwrap_or(true);
     }
 
-    /// There are first news.
+    /// The first news have come.
     pub fn has_news(&mut self) {
         self.is_due = true;
     }
@@ -88,14 +88,14 @@ impl Watched {
     /// Waits until something is new.
     pub async fn changed(&mut self) {
         if self.news.changed().await.is_err() {
-            // Its feed has ended, which it does not while somebody listens.
+            // The feed has ended, which it does only when nobody watches.
             std::future::pending::<()>().await;
         }
     }
 
-    /// What is said next, if there is room for that.
+    /// What is sent next, if there is room for it.
     pub fn next(&mut self, topic: Topic, room: impl Fn(usize) -> Room) -> Said {
-        // Nothing of the news is kept while the page takes its time: what it is told afterwards is the newest.
+        // Nothing is kept while the page is slow: the next message has the newest state.
         let news = self.news.borrow_and_update().clone();
         self.is_due = false;
         self.waits = matches!(news, News::Nothing);
@@ -117,9 +117,9 @@ impl Watched {
         })
     }
 
-    /// What is new of a value; nothing if there is no room for that.
+    /// The changes of a value; nothing if there is no room for them.
     fn value(&mut self, topic: Topic, value: &Value, room: impl Fn(usize) -> Room) -> Option<Said> {
-        // Where there is no room for a long part, a short one does.
+        // Where there is no room for a long part, there may be for a short one.
         let part_bytes = self.value.part_bytes();
         let (part_bytes, pass) = match room(part_bytes) {
             Some(pass) => (part_bytes, pass),
@@ -127,7 +127,7 @@ impl Watched {
         };
         let pass = match pass {
             Some(pass) => Some(pass),
-            // Fields are told in one piece, however long they are.
+            // Fields are sent in one piece, however long they are.
             None => room(value.next_bytes_min(&self.value))?,
         };
         let Some((kind, json)) = value.next(&mut self.value, part_bytes) else { return Some(Said::Nothing) };
@@ -135,7 +135,7 @@ impl Watched {
         Some(Said::Message(self.text(topic, kind, &json), pass))
     }
 
-    /// What is new of a timeline.
+    /// The changes of a timeline.
     fn timeline(
         &mut self,
         topic: Topic,
@@ -153,7 +153,7 @@ impl Watched {
         Some(Said::Message(self.text(topic, kind, &json), pass))
     }
 
-    /// What is new of a tree.
+    /// The changes of a tree.
     fn tree(&mut self, tree: &TreeNews, room: impl Fn(usize) -> Room) -> Option<Said> {
         let pass = room(self.tree.next_bytes_max(tree))?;
         let Some((frame, is_all)) = self.tree.next(tree) else { return Some(Said::Nothing) };
@@ -166,7 +166,7 @@ impl Watched {
             self.seq = 0;
         }
         let begin = format!(r#"{{"topic":"{topic}","seq":{},"kind":"{kind}","value":"#, self.seq);
-        // No longer than it is counted.
+        // No longer than the room that was taken for it.
         let mut text = String::with_capacity(begin.len() + json.len() + 1);
         [&*begin, json, "}"].into_iter().for_each(|part| text.push_str(part));
         self.seq += 1;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_was_no_room_for_is_told_at_a_later_tick() {
+    fn news_without_room_are_sent_at_a_later_tick() {
         let (feed, news) = watch::channel(News::Nothing);
         let mut watched = Watched::new(news);
         assert_eq!(
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_told_anew_if_it_comes_back() {
+    fn a_removed_item_that_comes_back_is_sent_again() {
         let (feed, news) = watch::channel(value(7));
         let mut watched = Watched::new(news);
         let first = said(&mut watched, true);

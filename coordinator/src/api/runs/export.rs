@@ -1,6 +1,6 @@
 //! A run's jobs as files: CSV, and Chrome's trace format.
 //!
-//! There may be a million: they are written a few thousand at a time, and nothing is locked in between.
+//! There may be a million jobs: they are written a few thousand at a time, and no lock is held in between.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -26,10 +26,10 @@ use crate::chronicle::{Chronicle, Names, Shown};
 use crate::driver::Gone;
 use crate::server::{Connection, Kind, Pass};
 
-/// Jobs that are written at once.
+/// Maximum jobs that are written at once.
 const AT_ONCE: usize = 4096;
 
-/// What is written of jobs.
+/// The state of an export of jobs.
 trait Format: Send + 'static {
     fn head(&self) -> String;
     fn job(&mut self, text: &mut String, job: &Shown, host: &(String, String, String));
@@ -59,7 +59,7 @@ pub async fn trace(
     answer(&api, run, "application/json", &format!("run-{run}-trace.json"), format).await
 }
 
-/// When and where each job ran, up to now if it still runs.
+/// When and where each job ran; up to now if it is still running.
 fn spans(chronicle: &Mutex<Chronicle>) -> Vec<Span> {
     let mut spans = Vec::new();
     loop {
@@ -132,7 +132,7 @@ impl Format for Csv {
     fn job(&mut self, text: &mut String, job: &Shown, (host, host_name, site): &(String, String, String)) {
         let parent = job.parent.map(|parent| parent.to_string()).unwrap_or_default();
         let number = |number: Option<String>| number.unwrap_or_default();
-        // A string takes all that is written to it.
+        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "{},{parent},{},{},{host},{},{},{},{},{},{},{},{},{}\r\n",
@@ -156,7 +156,7 @@ impl Format for Csv {
     }
 }
 
-/// A text of somebody's, as a field. Spreadsheets would run one that begins like a formula.
+/// A text from a host or an app, as a field. Spreadsheets would execute one that begins like a formula.
 fn field(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if is_formula { format!("'{text}") } else { text.to_owned() };
@@ -171,7 +171,7 @@ struct Trace {
     run: RunId,
     /// By the places of jobs.
     laid: Vec<Laid>,
-    /// Of the next job.
+    /// The place of the next job.
     place: usize,
     /// Lanes that have been named.
     tracks: BTreeSet<(u32, u32)>,
@@ -185,7 +185,7 @@ struct Trace {
 const TRACKS_PER_WORKER: u32 = 256;
 
 impl Trace {
-    /// Workers in their order, and below each its lanes.
+    /// Workers in order, each followed by its lanes.
     fn name_track(&mut self, text: &mut String, process: u32, track: u32) {
         let name = match (track / TRACKS_PER_WORKER, track % TRACKS_PER_WORKER) {
             (0, 0) => "unknown worker".to_owned(),
@@ -226,7 +226,7 @@ impl Format for Trace {
                 "args": {"name": name}});
             self.add(text, &named);
         }
-        // Jobs that came since, or were begun anew, have no lane.
+        // Jobs that were added or begun again since then have no lane.
         let laid = self.laid.get(self.place).filter(|laid| laid.begun_ms == job.begun_ms).copied();
         self.place += 1;
         let Some(Laid { begun_ms, ended_ms, lane }) = laid else { return };
@@ -236,7 +236,7 @@ impl Format for Trace {
             self.name_track(text, process, track);
         }
         let event = serde_json::json!({
-            // A job that fits into no lane is a mark.
+            // A job that fits no lane becomes a mark.
             "ph": if lane.is_some() { "X" } else { "i" },
             "name": self.names.of(job.kind),
             "cat": job.state,
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_others_stay_texts() {
+    fn foreign_texts_stay_texts() {
         for (text, shown) in [
             ("plain", "plain"),
             ("a,b", "\"a,b\""),

@@ -1,4 +1,4 @@
-//! A run, from what is saved of it and what the driver knows of it beside that.
+//! A run, from what is saved of it and what the driver knows.
 
 use sateen_api::{AppOfRun, Run};
 use sateen_protocol::{RunId, RunState};
@@ -14,18 +14,18 @@ use crate::store::sql::RunRow;
 /// A run.
 #[derive(Debug)]
 pub struct Known {
-    /// As it is saved, but for what is here.
+    /// The saved row, except for the parts that are here.
     row: RunRow,
     state: RunState,
     waiting_for: Option<String>,
-    /// When this was known, in milliseconds since 1970.
+    /// When this was read, in milliseconds since 1970.
     at_ms: u64,
     /// How it goes, or went.
     pub figures: Figures,
 }
 
 impl Known {
-    /// What is saved, and what the driver knows.
+    /// The saved row, and what the driver knows.
     pub fn of(mut row: RunRow, live: Option<Live>) -> Self {
         let (state, waiting_for, figures) = match (live, row.figures.take()) {
             (Some(live), _) if !row.state.is_over() => (live.state, live.waiting_for, live.figures),
@@ -36,7 +36,7 @@ impl Known {
         Self { row, state, waiting_for, at_ms: unix_ms(), figures }
     }
 
-    /// A run that there is.
+    /// Finds an existing run.
     pub async fn find(api: &Api, run: RunId) -> Result<Self, Problem> {
         loop {
             // First the driver, then the store: what ends in between is found over.
@@ -49,22 +49,22 @@ impl Known {
         }
     }
 
-    /// As it is saved; its figures are elsewhere.
+    /// The saved row; its figures are elsewhere.
     pub fn row(&self) -> &RunRow {
         &self.row
     }
 
-    /// Whether it is over, as it is shown.
+    /// Whether it is over, in the shown state.
     pub fn is_over(&self) -> bool {
         self.state.is_over()
     }
 
-    /// How it goes.
+    /// Its progress.
     pub fn course(&self) -> Course<'_> {
         Course { is_over: self.is_over(), waiting_for: self.waiting_for.as_deref(), figures: &self.figures }
     }
 
-    /// As it is shown, but for what holds it up.
+    /// The run in the API's type, without what slows it down.
     pub fn shown(self) -> Run {
         let Self { row, state, waiting_for, at_ms, figures } = self;
         let until_ms = row.ended_at_ms.unwrap_or(at_ms);

@@ -1,12 +1,12 @@
-//! Jobs of a worker in lanes, so that slices of one lane follow one another or lie within one another.
+//! Sorts a worker's jobs into lanes, so that the slices of a lane either follow one another or are nested.
 //!
-//! A worker that waits for a job's children takes other jobs meanwhile, and these may end after the first: Chrome's
-//! trace format has no such overlap on one track.
+//! A worker that waits for a job's children runs other jobs meanwhile, and these may end after the first: Chrome's
+//! trace format allows no such overlap on one track.
 
 /// Maximum lanes of a worker.
 const LANES_MAX: usize = 64;
 
-/// When a job ran, and where.
+/// When and where a job ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
     /// The host's place in the tree.
@@ -15,7 +15,7 @@ pub struct Span {
     pub worker: u16,
     /// In milliseconds since the run was submitted.
     pub begun_ms: u32,
-    /// The same; not before `begun_ms`.
+    /// The same unit; not before `begun_ms`.
     pub ended_ms: u32,
 }
 
@@ -26,22 +26,22 @@ pub struct Laid {
     pub begun_ms: u32,
     /// As in its span.
     pub ended_ms: u32,
-    /// Which of its worker's lanes; none if there are more than [`LANES_MAX`] jobs one across another.
+    /// Its number among its worker's lanes; none if more than [`LANES_MAX`] jobs overlap.
     pub lane: Option<u8>,
 }
 
-/// Lays spans out, each at its place.
+/// Assigns each span a lane.
 pub fn lay_out(spans: &[Span]) -> Vec<Laid> {
     let mut order: Vec<u32> = (0..spans.len() as u32).collect();
     let of = |place: u32| spans[place as usize];
-    // What begins first comes first, and of those that begin together what ends last.
+    // In order of beginning; of those that begin together, the one that ends last comes first.
     order.sort_unstable_by_key(|place| {
         let span = of(*place);
         (span.host, span.worker, span.begun_ms, std::cmp::Reverse(span.ended_ms), *place)
     });
     let unlaid = |span: &Span| Laid { begun_ms: span.begun_ms, ended_ms: span.ended_ms, lane: None };
     let mut laid: Vec<Laid> = spans.iter().map(unlaid).collect();
-    // Of each lane of the present worker, the ends of the jobs that one lies within another.
+    // For each lane of the present worker, the ends of the nested jobs.
     let mut lanes: Vec<Vec<u32>> = Vec::new();
     let mut worker = None;
     for place in order {
@@ -81,10 +81,10 @@ mod tests {
     }
 
     #[test]
-    fn jobs_within_one_another_share_a_lane_and_jobs_across_do_not() {
+    fn nested_jobs_share_a_lane_and_overlapping_jobs_do_not() {
         let spans = [span(0, 0, 100), span(0, 10, 50), span(0, 20, 60), span(0, 60, 70), span(1, 20, 300)];
         assert_eq!(lanes(&spans), [Some(0), Some(0), Some(1), Some(0), Some(0)]);
-        // In whatever order they come.
+        // In any order.
         let back: Vec<Span> = spans.iter().rev().copied().collect();
         assert_eq!(lanes(&back), [Some(0), Some(0), Some(1), Some(0), Some(0)]);
     }

@@ -1,4 +1,4 @@
-//! Runs in lists, page by page.
+//! Lists of runs, page by page.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::locked;
 use crate::store::listing::{self, Wanted};
 
 const RUNS_LISTED: u32 = 100;
-/// A page is read so often, at most, if runs on it end meanwhile.
+/// Maximum times that a page is read again because runs on it end meanwhile.
 const TRIES_MAX: usize = 3;
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ pub struct Filter {
     limit: Option<String>,
 }
 
-/// Runs, newest first, without what each host did. Where there may be more, the header `Link` has the next page.
+/// Runs, newest first, without what each host did. If there may be more, the header `Link` has the next page.
 pub async fn list(State(api): State<Api>, Query(filter): Query<Filter>) -> Result<Response, Problem> {
     let wanted = filter.wanted()?;
     let (runs, next) = page(&api, wanted.clone()).await?;
@@ -53,7 +53,7 @@ async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Prob
         let wanted = wanted.clone();
         let page = api.store.read(move |connection| listing::page(connection, &wanted)).await?;
         tries += 1;
-        // Where runs end all the time, those that have just ended are shown with the counts of a moment before.
+        // Where runs end all the time, those that have just ended are shown with slightly older counts.
         if tries == TRIES_MAX || !page.runs.iter().any(|row| is_between(row, live.get(&row.run))) {
             break (page, live);
         }
@@ -102,7 +102,7 @@ fn not_a_state(word: &str) -> Problem {
     ))
 }
 
-/// As RFC 8288 has it.
+/// As in RFC 8288.
 fn link(wanted: &Wanted, before: u64) -> String {
     let states: Vec<&str> = wanted.states.iter().map(|state| state.word()).collect();
     let mut words = String::new();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_next_page_is_asked_for_in_the_same_words() {
+    fn a_next_page_has_the_same_filters() {
         let wanted = filter("done,failed", " N Queens&x=ü ").wanted().expect("states");
         let expected =
             "</api/v1/runs?before=7&limit=1&state=done,failed&q=n%20queens%26x%3D%C3%BC>; rel=\"next\"";
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_filter_is_refused() {
+    fn invalid_filters_are_refused() {
         assert!(filter("done,ended", "").wanted().is_err());
         assert!(filter("", &"x".repeat(SEARCH_BYTES_MAX + 1)).wanted().is_err());
         assert!(filter("", "").wanted().is_ok_and(|wanted| wanted.states.is_empty()));

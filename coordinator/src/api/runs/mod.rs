@@ -1,4 +1,4 @@
-//! Runs: what they are, how they go, what they gave.
+//! Runs: specification, progress, result.
 
 pub mod export;
 pub mod job;
@@ -46,13 +46,13 @@ pub async fn show(State(api): State<Api>, Path(run): Path<String>) -> Result<Jso
 #[derive(Deserialize)]
 pub struct Patience {
     timeout_s: Option<String>,
-    /// Waits for the figures, too.
+    /// Also waits for the figures.
     #[serde(default)]
     figures: bool,
 }
 
-/// Answers when the run is over (and, if they are waited for, its figures are saved), or after the time, or when others want
-/// to wait and more may not.
+/// Answers when the run has ended (and its figures are saved, if the request waits for them), after the given time, or
+/// when too many requests wait.
 pub async fn wait(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -62,7 +62,7 @@ pub async fn wait(
     let run = parse(&run)?;
     let Patience { timeout_s, figures } = patience;
     let timeout_s = ranges::TIMEOUT_S.number(timeout_s.as_deref())?.unwrap_or(WAIT_S);
-    // The range has no others.
+    // No other values have a range.
     let patience = Duration::try_from_secs_f64(timeout_s).unwrap_or(WAIT_MAX);
     let turn = turn(&api, &connection, Kind::Wait).await?;
     let mut ends = api.driver.ends.clone();
@@ -80,7 +80,7 @@ pub async fn wait(
             }
         }
     };
-    // Meanwhile the service does nothing for it: others may have its place.
+    // The service does no work for it meanwhile, so others may take its place.
     connection.is_answered(false);
     let waited = tokio::select! {
         waited = timeout(patience, over) => waited,
@@ -139,12 +139,12 @@ async fn names_of(api: &Api, row: &RunRow) -> Result<Names, Problem> {
     Ok(Names { kinds, shapes, entry_point: row.spec.function.clone() })
 }
 
-/// The chronicle of a run that there is.
+/// The chronicle of an existing run.
 pub async fn chronicle(api: &Api, run: RunId) -> Result<Arc<Mutex<Chronicle>>, Problem> {
     kept(api, &row(api, run).await?)
 }
 
-/// The chronicle of a run; an empty one, if nothing is known yet of one that is not over.
+/// The chronicle of a run; an empty one if the run is not over and nothing is known of it yet.
 fn kept(api: &Api, row: &RunRow) -> Result<Arc<Mutex<Chronicle>>, Problem> {
     match api.driver.chronicles.get(row.run) {
         Some(chronicle) => Ok(chronicle),
@@ -153,7 +153,7 @@ fn kept(api: &Api, row: &RunRow) -> Result<Arc<Mutex<Chronicle>>, Problem> {
     }
 }
 
-/// Does work with a run's chronicle that may take long, which the threads that relay steals have no time for.
+/// Does long work with a run's chronicle, away from the threads that relay steals.
 pub async fn with_chronicle<T: Send + 'static>(
     api: &Api,
     run: RunId,
@@ -179,7 +179,7 @@ pub async fn details(State(api): State<Api>, Path(run): Path<String>) -> Result<
     Ok(Json(details_of(&api, parse(&run)?).await?))
 }
 
-/// All that a page shows of one run.
+/// Everything that a page shows of one run.
 pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let mut known = Known::find(api, run).await?;
     let names = names_of(api, known.row()).await?;
@@ -220,7 +220,7 @@ pub struct Part {
     buckets: Option<String>,
 }
 
-/// What workers did when.
+/// What workers did over time.
 pub async fn timeline(
     State(api): State<Api>,
     Path(run): Path<String>,
@@ -240,7 +240,7 @@ pub async fn timeline(
     Ok(Json(with_chronicle(&api, run, work).await?))
 }
 
-/// Forgets a run that is over, or whose row cannot be decoded, with all that is known of it.
+/// Deletes a run that is over, or whose row cannot be decoded, with everything known of it.
 pub async fn delete(State(api): State<Api>, Path(run): Path<String>) -> Result<StatusCode, Problem> {
     let run = parse(&run)?;
     let state = match api.store.read(move |connection| sql::run(connection, run)).await {

@@ -1,5 +1,5 @@
-//! Results of runs. A long one is put into a file and sent from there. So it is in memory once and briefly, however many
-//! ask for it and however slowly they read.
+//! Results of runs. A long one is put into a file and sent from there, so it is in memory once and briefly, regardless of
+//! how many clients ask for it and how slowly they read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -52,7 +52,7 @@ pub async fn result(
     Ok((headers, body::in_pieces(next, turn)).into_response())
 }
 
-/// The whole answer, or nothing if the result is a long one.
+/// The whole answer, or nothing if the result is long.
 async fn short(api: &Api, run: RunId) -> Result<Option<Response>, Problem> {
     let row = row(api, run).await?;
     if !row.state.is_over() {
@@ -71,7 +71,7 @@ async fn short(api: &Api, run: RunId) -> Result<Option<Response>, Problem> {
             return Ok(Some(([(header::CONTENT_TYPE, kind)], bytes).into_response()));
         }
     }
-    // Its figures come a moment after its end.
+    // The figures follow a moment after the end.
     let end = match &row.figures {
         Some(_) => None,
         None => api.store.read(move |connection| sql::end(connection, run)).await?,
@@ -96,15 +96,15 @@ fn given(end: RunEnd) -> Option<(&'static str, Vec<u8>)> {
     }
 }
 
-/// Long results that are being read.
+/// Long results that are being sent.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// One is put into its file at a time.
+    /// Only one is put into its file at a time.
     open: tokio::sync::Mutex<BTreeMap<RunId, Weak<Long>>>,
 }
 
 impl Results {
-    /// A result in a file, which is shared by all who read it at the same time.
+    /// A result in a file, shared by all that read it at the same time.
     async fn open(&self, api: &Api, run: RunId) -> Result<Arc<Long>, Problem> {
         let mut open = self.open.lock().await;
         open.retain(|_, long| long.strong_count() > 0);
@@ -126,7 +126,7 @@ impl Results {
     }
 }
 
-/// A long result, in a file that goes with it.
+/// A long result, in a file that is deleted with it.
 #[derive(Debug)]
 struct Long {
     kind: &'static str,
@@ -141,7 +141,7 @@ impl Long {
         Ok(Self { kind, bytes: bytes.len() as u64, file: Mutex::new(file) })
     }
 
-    /// What is there from `at` on, up to a piece; nothing at the end. Blocks.
+    /// The bytes from `at` on, up to one piece; nothing at the end. Blocks.
     fn piece(&self, at: u64) -> std::io::Result<Vec<u8>> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.seek(SeekFrom::Start(at))?;

@@ -47,7 +47,7 @@ pub async fn submit(
     Ok((StatusCode::CREATED, Json(Submitted { run: run.0 })))
 }
 
-/// Whether one more run may wait or run: all of them are in memory, with their arguments.
+/// Whether there may be one more unfinished run: all of them are in memory, with their arguments.
 async fn check_room(api: &Api, peer: Peer, spec: &RunSpec) -> Result<(), Problem> {
     api.store.results.check(peer).map_err(|why| Problem::new(StatusCode::INSUFFICIENT_STORAGE, why))?;
     let unfinished = api.store.read(|connection| sql::unfinished(connection)).await?;
@@ -56,7 +56,7 @@ async fn check_room(api: &Api, peer: Peer, spec: &RunSpec) -> Result<(), Problem
     let (mut all, mut own) = ((1, bytes as u64), (1, bytes as u64));
     for (submitter, bytes) in unfinished {
         all = (all.0 + 1, all.1 + bytes);
-        // Who submitted runs to an older version is not known; they count to all.
+        // Older versions did not record who submitted a run; such runs count towards the total only.
         if submitter == Some(peer) {
             own = (own.0 + 1, own.1 + bytes);
         }
@@ -75,7 +75,7 @@ async fn check_room(api: &Api, peer: Peer, spec: &RunSpec) -> Result<(), Problem
             ),
         ));
     }
-    // However much a few have, others may do a little; of that there may be as much again.
+    // Even when a few peers hold the maximum, others may submit a little; the sum of that is at most as much again.
     let is_little = own.0 <= RUNS_UNFINISHED_RESERVED && own.1 <= RUNS_UNFINISHED_RESERVED_BYTES;
     let factor = if is_little { 2 } else { 1 };
     if all.0 > factor * RUNS_UNFINISHED_MAX || all.1 > factor as u64 * RUNS_UNFINISHED_BYTES_MAX {

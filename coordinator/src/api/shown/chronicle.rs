@@ -1,4 +1,4 @@
-//! How a run goes.
+//! The progress of a run.
 
 use super::{alike, host_at};
 use crate::chronicle::{
@@ -65,7 +65,7 @@ pub fn depths(chronicle: &Chronicle) -> Vec<sateen_api::Depth> {
     shown
 }
 
-/// A value in decimals that are worth a look; none if it is not known.
+/// A value rounded to significant decimals; none if it is not known.
 fn rounded(value: f32, parts: f64) -> Option<f64> {
     (!value.is_nan()).then(|| (f64::from(value) * parts).round() / parts)
 }

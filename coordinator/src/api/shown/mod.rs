@@ -1,4 +1,4 @@
-//! What the coordinator knows, as the API's types have it: the only place that knows both, so that neither the driver, the
+//! Converts the coordinator's types to the API's: the only module that knows both, so that neither the driver, the
 //! store nor the chronicles change with the API.
 
 mod chronicle;
@@ -10,7 +10,7 @@ pub use chronicle::{depths, events, log, series, timeline};
 pub use job::{hex, job};
 pub use tree::{critical_path, host_at, host_of_tree, table, tree};
 
-/// An enum of the API has a variant for each of one of ours.
+/// Converts one of the coordinator's enums to the API's enum with the same variants.
 macro_rules! alike {
     ($ours:ty => $shown:ty: $($variant:ident),* $(,)?) => {
         impl From<$ours> for $shown {

@@ -5,7 +5,7 @@ fn part(stretches: usize, workers: f64, work: f64, steal: f64, wait: f64) -> Vec
     vec![Totals { workers, work, recover: 0.0, steal, wait }; stretches]
 }
 
-/// A run whose workers got all the processor time that they computed.
+/// A run whose workers got processor time for all the time that they computed.
 fn run(totals: Vec<Totals>) -> Evidence {
     let bucket_s = 0.25;
     Evidence {
@@ -28,20 +28,20 @@ fn is(evidence: &Evidence, kind: HoldUpKind, words: &[&str]) {
 }
 
 #[test]
-fn nothing_is_said_of_a_moment() {
+fn nothing_is_reported_after_a_moment() {
     assert_eq!(run(part(7, 8.0, 1.0, 7.0, 0.0)).verdict(), None);
     assert_eq!(Evidence { passed_s: 60.0, ..run(Vec::new()) }.verdict(), None);
 }
 
 #[test]
-fn a_run_whose_workers_compute_is_held_up_by_nothing() {
+fn a_run_whose_workers_compute_is_not_slowed_down() {
     is(&run(part(40, 8.0, 7.6, 0.2, 0.1)), HoldUpKind::Nothing, &["7.6 of 8 workers", "more hosts make"]);
     let over = Evidence { is_over: true, ..run(part(40, 8.0, 7.6, 0.2, 0.1)) };
     is(&over, HoldUpKind::Nothing, &["more would have made it"]);
 }
 
 #[test]
-fn a_run_that_waits_says_for_what_and_how_long() {
+fn a_run_that_waits_reports_the_reason_and_the_time() {
     let mut waits = run(part(40, 8.0, 7.6, 0.2, 0.1));
     waits.waiting_for = Some("no host is connected".to_owned());
     waits.waited = (3.0, "no host is connected".to_owned());
@@ -67,7 +67,7 @@ fn workers_without_processors_are_starved() {
         computed_s,
         ..HostFigures::default()
     };
-    // Of a moment nothing is said.
+    // Nothing is reported of a moment.
     let hosts = [host("ada", 9.0, 10.0), host("bob", 1.0, 10.0), host("cyd", 0.0, 1.0)];
     assert_eq!((least(&hosts[..1]), least(&hosts)), (None, Some(("bob".to_owned(), 0.1))));
     starved.least = least(&hosts);
@@ -76,7 +76,7 @@ fn workers_without_processors_are_starved() {
 }
 
 #[test]
-fn a_run_that_shares_its_hosts_says_so() {
+fn a_run_that_shares_its_hosts_reports_that() {
     let mut shares = run(part(40, 2.0, 0.9, 0.1, 0.0));
     shares.others_s = 9.0;
     is(&shares, HoldUpKind::Sharing, &["Other runs", "50 % of the time", "0.9 of 2 workers"]);
@@ -87,9 +87,9 @@ fn a_run_that_shares_its_hosts_says_so() {
     is(&seeks, HoldUpKind::Parallelism, &["no job for 50 %"]);
 }
 
-/// They computed for a while on a busy machine, and results have been on their way ever since.
+/// Workers computed for a while on a busy machine; results have been arriving slowly ever since.
 #[test]
-fn results_that_crawl_are_not_blamed_on_processors() {
+fn slow_results_are_not_blamed_on_processors() {
     let mut totals = part(20, 4.0, 4.0, 0.0, 0.0);
     totals.extend(part(10, 4.0, 0.2, 1.8, 2.0));
     let mut crawls = run(totals.clone());
@@ -115,7 +115,7 @@ fn a_long_end_with_one_worker_is_a_straggler() {
     is(&late, HoldUpKind::Straggler, &words);
     late.is_over = true;
     is(&late, HoldUpKind::Straggler, &["8 workers computed", "place 00ff ran"]);
-    // One worker alone is no end, nor is a run that was never busy.
+    // One worker alone is no final phase, nor is there one in a run that was never busy.
     let mut never = part(40, 8.0, 1.0, 7.0, 0.0);
     never.extend(part(21, 8.0, 1.0, 7.0, 0.0));
     is(&run(never), HoldUpKind::Parallelism, &[]);
@@ -131,7 +131,7 @@ fn long_parameters_are_to_blame_where_most_jobs_have_them() {
 }
 
 #[test]
-fn work_that_is_done_again_is_named() {
+fn repeated_work_is_reported() {
     let mut totals = part(40, 4.0, 2.4, 0.1, 0.1);
     totals.iter_mut().for_each(|totals| totals.recover = 1.4);
     let mut crashed = run(totals);

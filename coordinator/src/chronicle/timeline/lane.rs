@@ -1,26 +1,26 @@
-//! What one worker did when, from reports that come now and then and may be late.
+//! What one worker did over time, from reports that come now and then and may be late.
 
 use sateen_protocol::message::WorkerTimes;
 use serde::{Deserialize, Serialize};
 
-/// Kinds of doing: work, recover, steal, wait.
+/// Kinds of activity: work, recover, steal, wait.
 pub const KINDS: usize = 4;
-/// Of a stretch that nothing is known of.
+/// A stretch without reports.
 pub const NOT_THERE: [f32; KINDS] = [f32::NAN; KINDS];
 
-/// What is known of a worker.
+/// One worker's activity.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// What was reported last, and when.
+    /// The last report, and its time.
     pub last: [u64; KINDS],
     pub last_ms: u32,
-    /// Of which series; not known after a restart, until it is reported again.
+    /// Its series; not known after a restart, until the next report.
     #[serde(skip)]
     pub series: Option<u64>,
-    /// The part of other runs, as it was reported last.
+    /// The share of other runs in the last report.
     #[serde(skip)]
     last_others_ms: u64,
-    /// Stretches that it knows nothing of are NaN.
+    /// Shares by kind; NaN in stretches without reports.
     pub shares: Vec<[f32; KINDS]>,
 }
 
@@ -29,7 +29,7 @@ pub fn kinds(times: &WorkerTimes) -> [u64; KINDS] {
     [times.work_ms, times.recover_ms, times.steal_ms, times.wait_ms]
 }
 
-/// Over stretches, of which those count as nothing in which it was not there.
+/// Averages over stretches; stretches without reports count as 0.
 pub fn mean(part: &[[f32; KINDS]], count: usize) -> [f32; KINDS] {
     if part.iter().all(|shares| shares[0].is_nan()) {
         return NOT_THERE;
@@ -43,7 +43,7 @@ pub fn mean(part: &[[f32; KINDS]], count: usize) -> [f32; KINDS] {
 }
 
 impl Lane {
-    /// For how long other runs had their turn since the last report, in milliseconds: no longer than it has been.
+    /// For how long other runs had their turn since the last report, in milliseconds: no longer than the time that has passed.
     pub fn others_since(&mut self, now_ms: u32, series: u64, others_ms: u64) -> u64 {
         let is_anew = self.series.is_some_and(|known| known != series);
         let before = std::mem::replace(&mut self.last_others_ms, others_ms);
@@ -52,8 +52,8 @@ impl Lane {
         more.min(now_ms.saturating_sub(self.last_ms).into())
     }
 
-    /// Takes in what it has done until now. Gives the moment from which on something has changed, and for how many milliseconds it
-    /// has computed since the last report.
+    /// Adds a report: totals since its series began. Returns the moment from which on something has changed, and for how many
+    /// milliseconds the worker has computed since the last report.
     pub fn add(
         &mut self,
         bucket_ms: u32,
@@ -66,20 +66,20 @@ impl Lane {
             _ => (0..KINDS).any(|kind| times[kind] < self.last[kind]),
         };
         let (from_ms, before) = if is_anew || self.shares.is_empty() {
-            // It has begun, or begun anew: what it did was done just now.
+            // A new series: its activity is recent.
             let all = times.iter().fold(0_u64, |sum, time| sum.saturating_add(*time));
             (now_ms.saturating_sub(u32::try_from(all).unwrap_or(u32::MAX)).max(self.last_ms), [0; KINDS])
         } else {
             (self.last_ms, self.last)
         };
-        // No time falls within a series; one that was read while it changed may seem to.
+        // Times never fall within a series, but may appear to when read while they change.
         self.last = std::array::from_fn(|kind| times[kind].max(before[kind]));
         (self.last_ms, self.series) = (now_ms, series.or(self.series));
         let passed_ms = now_ms.saturating_sub(from_ms);
         let told_ms: [f64; KINDS] =
             std::array::from_fn(|kind| times[kind].saturating_sub(before[kind]) as f64);
         let all_ms: f64 = told_ms.iter().sum();
-        // Nobody does more than there is time for. What is told beyond was told late, or is a lie.
+        // There is no more activity than time. The excess was reported late, or is a lie.
         let in_time = if all_ms > 0.0 { (f64::from(passed_ms) / all_ms).min(1.0) } else { 1.0 };
         let computed_ms = (told_ms[0] + told_ms[1]) * in_time;
         if passed_ms > 0 {
@@ -95,7 +95,7 @@ impl Lane {
         (first_ms.min(from_ms), computed_ms + placed_ms * computed)
     }
 
-    /// What was done from one moment to another.
+    /// Adds the activity between two moments.
     fn spread(&mut self, bucket_ms: u32, from_ms: u32, now_ms: u32, shares: [f32; KINDS]) {
         let (first, last) = (from_ms / bucket_ms, (now_ms - 1) / bucket_ms);
         if self.shares.len() <= last as usize {
@@ -112,10 +112,9 @@ impl Lane {
         }
     }
 
-    /// What was done before, and is heard only now: the coordinator was held up, say, and heard all at once. It was done
-    /// in the newest stretches of which less is known than there was time for, or nothing: the first that was heard of the
-    /// worker may have been late, too, or all of it for long. Gives the moment from which on something has changed, and how
-    /// much there was room for.
+    /// Adds activity that is reported late: the coordinator was held up, say, and received all reports at once. It belongs to
+    /// the newest stretches with unexplained time, or without reports: the worker's first report may have been late, too, or
+    /// all its reports for long. Returns the moment from which on something has changed, and for how much time there was room.
     fn catch_up(&mut self, bucket_ms: u32, now_ms: u32, parts: [f64; KINDS], late_ms: f64) -> (u32, f64) {
         let (length_ms, mut left_ms, mut first_ms) = (f64::from(bucket_ms), late_ms, now_ms);
         let stretches = now_ms.div_ceil(bucket_ms) as usize;

@@ -11,7 +11,7 @@ fn turns_of_other_runs_are_no_longer_than_the_time() {
     timeline.add(0, 1000, 1, &[others(900)]);
     timeline.add(0, 2000, 1, &[others(1500), others(u64::MAX)]);
     assert_eq!(timeline.others_s(), 0.9 + 0.6 + 2.0);
-    // Another process of the host begins anew.
+    // Another process of the host starts over.
     timeline.add(0, 3000, 1, &[others(400)]);
     assert_eq!(timeline.others_s(), 3.9);
     timeline.add(0, 4000, 2, &[others(700)]);
@@ -28,7 +28,7 @@ fn sums(timeline: &Timeline) -> [f64; KINDS] {
 }
 
 #[test]
-fn what_was_done_is_where_it_was_done_and_no_more() {
+fn activity_is_where_it_happened_and_no_more_than_reported() {
     let mut timeline = Timeline::default();
     timeline.add(0, 1000, 1, &[times(500, 0)]);
     timeline.add(0, 2000, 1, &[times(500, 1000)]);
@@ -48,7 +48,7 @@ fn time_for_which_workers_computed_is_known_by_host() {
     let recovers = WorkerTimes { recover_ms: 300, ..WorkerTimes::default() };
     timeline.add(0, 1000, 1, &[times(500, 500), times(1000, 0)]);
     timeline.add(1, 1000, 1, &[recovers]);
-    // Again the same, more, and one that has begun anew.
+    // The same again, more, and a new series.
     timeline.add(0, 1000, 1, &[times(500, 500), times(1000, 0)]);
     timeline.add(0, 2000, 1, &[times(750, 1250), times(1000, 0)]);
     timeline.add(1, 2000, 2, &[times(400, 0)]);
@@ -59,14 +59,14 @@ fn time_for_which_workers_computed_is_known_by_host() {
     }
 }
 
-/// What hosts said in the meantime is all heard at once.
+/// All reports of the meantime are received at once.
 #[test]
 fn no_time_is_missing_after_the_coordinator_was_held_up() {
     let mut timeline = Timeline::default();
     for step in 1..=4 {
         timeline.add(0, step * 500, 1, &[times(u64::from(step) * 500, 0)]);
     }
-    // Ten seconds of work, told every half second.
+    // Ten seconds of work, reported every half second.
     for step in 1..=20 {
         timeline.add(0, 12_000 + u32::from(step > 10), 1, &[times(2_000 + step * 500, 0)]);
     }
@@ -76,14 +76,14 @@ fn no_time_is_missing_after_the_coordinator_was_held_up() {
     let (.., rows) = timeline.rows(0, u32::MAX, usize::MAX);
     let shares = rows[0].shares.iter().filter(|shares| !shares[0].is_nan());
     assert!(shares.map(|shares| shares.iter().sum::<f32>()).all(|all| all < 1.001));
-    // Who says that it did more than there was time for is not believed.
+    // A report of more than there was time for is not believed.
     timeline.add(0, 12_500, 1, &[times(100_000, 0)]);
     assert!(timeline.computed_s(0) < 12.52, "{}", timeline.computed_s(0));
 }
 
-/// The coordinator was held up when the host began, and hears all at once what it did.
+/// The coordinator was held up when the host began, and receives all its reports at once.
 #[test]
-fn what_is_heard_at_once_of_a_worker_that_nobody_knew_is_all_there() {
+fn all_late_reports_of_a_new_worker_are_kept() {
     let mut timeline = Timeline::default();
     for step in 1..=10 {
         timeline.add(0, 6_000, 1, &[times(step * 500, 30)]);
@@ -91,7 +91,7 @@ fn what_is_heard_at_once_of_a_worker_that_nobody_knew_is_all_there() {
     let sums = sums(&timeline);
     assert!((sums[0] - 5_000.0).abs() < 10.0 && (sums[2] - 30.0).abs() < 10.0, "{sums:?}");
     assert!((timeline.computed_s(0) - 5.0).abs() < 0.01, "{}", timeline.computed_s(0));
-    // There are not more than six seconds before.
+    // There are only six seconds before.
     timeline.add(0, 6_000, 1, &[times(100_000, 30)]);
     assert!(timeline.computed_s(0) < 6.0, "{}", timeline.computed_s(0));
 }
@@ -109,7 +109,7 @@ fn what_was_late_for_long_is_all_there() {
 }
 
 #[test]
-fn a_worker_that_begins_anew_is_not_taken_for_one_that_goes_on() {
+fn a_worker_that_starts_over_is_not_taken_for_one_that_continues() {
     for (series, computed_s) in [(1, 2.0), (2, 2.2)] {
         let mut timeline = Timeline::default();
         timeline.add(0, 2_100, 1, &[times(2_000, 100)]);
@@ -121,7 +121,7 @@ fn a_worker_that_begins_anew_is_not_taken_for_one_that_goes_on() {
 }
 
 #[test]
-fn what_was_reported_since_it_was_taken_to_be_saved_is_not_lost() {
+fn reports_after_the_timeline_was_taken_to_be_saved_are_not_lost() {
     let mut timeline = Timeline::default();
     timeline.add(0, 1_000, 1, &[times(500, 500), times(0, 1_000)]);
     timeline.taken();
@@ -136,7 +136,7 @@ fn what_was_reported_since_it_was_taken_to_be_saved_is_not_lost() {
         let is = [&timeline, &restored].map(|timeline| timeline.computed_s(host));
         assert!(is.iter().all(|is| (is - computed_s).abs() < 0.01), "{is:?}");
     }
-    // They are reported until the whole of it is saved.
+    // They are included until the whole timeline is saved.
     assert_eq!(restored.last_reports(), reports);
     timeline.taken();
     timeline.save_again();
@@ -174,7 +174,7 @@ fn a_process_with_another_id_has_computed_once() {
     assert_eq!(computed_s, [0.0, 11.0]);
     let (.., rows) = timeline.rows(0, u32::MAX, 600);
     assert_eq!(rows.iter().map(|row| row.host).collect::<Vec<_>>(), [5]);
-    // What another did is not overwritten.
+    // Activity of another host is not overwritten.
     timeline.add(0, 2_000, 1, &[times(1, 0)]);
     timeline.rename(0, 5);
     assert!(timeline.computed_s(5) < 1.2);
@@ -196,7 +196,7 @@ fn doubling_keeps_sums() {
 }
 
 #[test]
-fn hosts_may_say_anything() {
+fn absurd_reports_are_harmless() {
     let mut timeline = Timeline::default();
     let absurd = WorkerTimes {
         work_ms: u64::MAX,

@@ -1,11 +1,11 @@
-//! What of a tree has changed: since it was saved, and since those who look at it were told.
+//! Changes of a tree: since it was saved, and since they were sent to pages.
 
 use std::collections::VecDeque;
 
 use super::Tree;
 use super::node::{FRESH, Node, UNSAVED};
 
-/// Places of jobs that have changed since they were saved, and since they were shown, if anybody looks. Each job has a mark
+/// Places of jobs that have changed since they were saved, and since they were shown, if anybody watches. Each job has a mark
 /// for either.
 #[derive(Debug, Default)]
 pub struct Changes {
@@ -28,14 +28,14 @@ impl Changes {
 }
 
 impl Tree {
-    /// The node there has changed.
+    /// The node at this place has changed.
     pub(super) fn touch(&mut self, place: u32) {
         if let Some(node) = self.nodes.get_mut(place) {
             self.changes.add(place, node);
         }
     }
 
-    /// Somebody looks, or nobody any more.
+    /// Whether somebody watches from now on.
     pub fn watch(&mut self, is_watched: bool) {
         self.changes.is_watched = is_watched;
         if !is_watched {
@@ -43,14 +43,14 @@ impl Tree {
         }
     }
 
-    /// Places of jobs that have changed since they were taken last, at most so many.
+    /// Places of jobs that have changed since they were taken last, at most `limit`.
     pub fn take_fresh(&mut self, limit: usize) -> Vec<u32> {
         let places = first(&mut self.changes.fresh, limit);
         self.unmark(&places, FRESH);
         places
     }
 
-    /// Places of jobs that are to be saved, at most so many.
+    /// Places of jobs that are to be saved, at most `limit`.
     pub fn take_unsaved(&mut self, limit: usize) -> Vec<u32> {
         let places = first(&mut self.changes.unsaved, limit);
         self.unmark(&places, UNSAVED);
@@ -65,12 +65,12 @@ impl Tree {
         }
     }
 
-    /// Whether something is to be saved.
+    /// Whether there is anything to save.
     pub fn is_unsaved(&self) -> bool {
         !self.changes.unsaved.is_empty()
     }
 
-    /// These could not be saved.
+    /// These places could not be saved.
     pub fn save_again(&mut self, places: impl IntoIterator<Item = u32>) {
         for place in places {
             self.touch(place);

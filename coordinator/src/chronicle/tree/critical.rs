@@ -5,7 +5,7 @@ use super::node::NOWHERE;
 use crate::chronicle::state::Group;
 
 impl Tree {
-    /// A job has ended. The child that ends last is the critical one; one that still runs will end later.
+    /// A job has ended. The child that ends last is the critical one; a job that is still running will end later.
     pub(super) fn has_ended_last(&mut self, place: u32) {
         let Some(parent) = self.get(place).map(|node| node.parent) else { return };
         let critical = self.critical_of(parent);
@@ -14,7 +14,7 @@ impl Tree {
         }
     }
 
-    /// A job begins, and is expected to end last unless another one runs.
+    /// A job begins, and is expected to end last unless another one is running.
     pub(super) fn may_end_last(&mut self, place: u32) {
         let Some(parent) = self.get(place).map(|node| node.parent) else { return };
         if !self.runs(self.critical_of(parent)) {
@@ -36,7 +36,7 @@ impl Tree {
         }
     }
 
-    /// From the root down: the child that ended last, and so on.
+    /// From the root down: at each job, the child that ended last.
     pub fn critical_path(&self, limit: usize) -> Vec<u32> {
         let next = |place: &u32| {
             let next = self.get(*place)?.critical;

@@ -1,4 +1,4 @@
-//! The hosts of a tree. Nodes name them by their places here.
+//! The hosts of a tree. Nodes refer to them by their places here.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::limits::TREE_HOSTS_MAX;
 /// A host of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeHost {
-    /// Who.
+    /// Its id.
     pub id: HostId,
     /// Its name.
     pub name: String,
@@ -20,7 +20,7 @@ pub struct TreeHost {
     pub lent: u64,
     /// Jobs that it was the first to begin again after they had been lost.
     pub redone: u64,
-    /// It crashed, or was not heard of since a restart: what ran there is lost.
+    /// It crashed, or was not heard of since a restart: jobs that ran there are lost.
     has_lost: bool,
 }
 
@@ -32,12 +32,12 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// By their places.
+    /// In order of their places.
     pub fn all(&self) -> &[TreeHost] {
         &self.all
     }
 
-    /// The one at a place.
+    /// The host at a place.
     pub fn get(&self, place: u32) -> Option<&TreeHost> {
         self.all.get(place as usize)
     }
@@ -46,12 +46,12 @@ impl Hosts {
         self.all.get_mut(place as usize)
     }
 
-    /// The place of one that is known.
+    /// The place of a known host.
     pub fn place(&self, id: HostId) -> Option<u32> {
         self.places.get(&id).copied()
     }
 
-    /// The place of one that is heard of, which is new if it was not known; `NOWHERE` if there is no room.
+    /// The place of a host, which is added if it was not known; `NOWHERE` if there is no room.
     pub fn add(&mut self, id: HostId, name: &str, site: &str) -> u32 {
         if let Some(place) = self.place(id) {
             self.set_lost(place, false);
@@ -74,14 +74,14 @@ impl Hosts {
         }
     }
 
-    /// It is the first to begin a job again that had been lost.
+    /// The host is the first to begin a lost job again.
     pub fn redoes(&mut self, place: u32) {
         if let Some(host) = self.get_mut(place) {
             host.redone = host.redone.saturating_add(1);
         }
     }
 
-    /// What was counted of one goes to another.
+    /// Moves the counts of one host to another.
     pub fn rename(&mut self, was: u32, is: u32) {
         let Some(host) = self.get_mut(was).filter(|_| was != is) else { return };
         let (lent, redone) = (std::mem::take(&mut host.lent), std::mem::take(&mut host.redone));
@@ -91,24 +91,24 @@ impl Hosts {
         }
     }
 
-    /// Whether what ran there is lost.
+    /// Whether jobs that ran there are lost.
     pub fn has_lost(&self, place: u32) -> bool {
         self.get(place).is_some_and(|host| host.has_lost)
     }
 
-    /// What ran there is lost, or not.
+    /// Sets whether jobs that ran there are lost.
     pub fn set_lost(&mut self, place: u32, has_lost: bool) {
         if let Some(host) = self.get_mut(place) {
             host.has_lost = has_lost;
         }
     }
 
-    /// The same for all.
+    /// The same for all hosts.
     pub fn set_all_lost(&mut self, has_lost: bool) {
         self.all.iter_mut().for_each(|host| host.has_lost = has_lost);
     }
 
-    /// The places of those at which what ran is lost.
+    /// The places of hosts whose jobs are lost.
     pub fn lost(&self) -> impl Iterator<Item = u32> {
         (0_u32..).zip(&self.all).filter(|(_, host)| host.has_lost).map(|(place, _)| place)
     }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_of_a_host_goes_with_its_process_and_who_is_heard_has_lost_nothing() {
+    fn counts_move_with_a_process_and_a_host_that_is_heard_has_lost_nothing() {
         let mut hosts = Hosts::default();
         let [one, two] = [1, 2].map(|id| hosts.add(HostId(id), "name", "site"));
         assert_eq!((one, two, hosts.add(HostId(1), "other", "site")), (0, 1, 0));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_many() {
+    fn the_number_of_hosts_is_bounded() {
         let mut hosts = Hosts::default();
         for id in 0..TREE_HOSTS_MAX as u64 {
             assert_eq!(u64::from(hosts.add(HostId(id), "", "")), id);

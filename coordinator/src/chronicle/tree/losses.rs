@@ -11,38 +11,38 @@ use super::running::Ending;
 use crate::chronicle::state::JobState;
 use crate::limits::TREE_ROLLED_REMEMBERED_MAX;
 
-/// What is known of jobs that were lost.
+/// What is known about lost jobs.
 #[derive(Debug, Default)]
 pub struct Losses {
-    /// Jobs that were lost, and of which an equal one was begun elsewhere since: that they are not begun again yet does
-    /// not show in their state.
+    /// Lost jobs of which an equal one was begun elsewhere since: their state does not show that they have not been begun
+    /// again yet.
     beside: HashSet<JobTag>,
-    /// Jobs that were begun again after they had been lost.
+    /// The number of jobs that were begun again after they had been lost.
     redone: u64,
-    /// Nothing that was begun before is lost: the run rested, and went on then.
+    /// When the run was last resumed: jobs that were begun before are not lost.
     went_on_ms: u32,
 }
 
 impl Losses {
-    /// Of a run that last went on then.
+    /// Of a run that was last resumed at this time.
     pub fn since(went_on_ms: u32) -> Self {
         Self { went_on_ms, ..Self::default() }
     }
 
-    /// Whether the run has rested since a job was begun.
+    /// Whether the run has been suspended since a job was begun.
     pub fn is_dropped(&self, node: &Node) -> bool {
         node.begun_ms < self.went_on_ms
     }
 
-    /// A job that was lost was begun again.
+    /// A lost job was begun again.
     pub fn count_redone(&mut self) {
         self.redone = self.redone.saturating_add(1);
     }
 }
 
 impl Tree {
-    /// Whether a job that was lost begins again with this. Equal jobs are one here, and one that nobody lost may be begun
-    /// and done in between: that the lost one has still to begin is remembered.
+    /// Whether this note begins a lost job again. Equal jobs are one here, and an equal one that was not lost may be begun
+    /// and done in between: so lost jobs that have still to begin are remembered.
     pub(super) fn begins_again(&mut self, note: &JobNote) -> bool {
         match note.what {
             NoteKind::Begun { redone: true, .. } => {
@@ -64,7 +64,7 @@ impl Tree {
         }
     }
 
-    /// Whether a job was begun, and lost. Below one that is redone there are others: new ones, and those that have
+    /// Whether a job was begun, and lost. Below a redone job there are others: new jobs, and jobs that have
     /// an equal one elsewhere in the tree.
     fn was_lost(&self, tag: JobTag) -> bool {
         let Some(node) = self.place(tag).and_then(|place| self.get(place)) else {
@@ -81,13 +81,13 @@ impl Tree {
         self.hosts.redoes(host);
     }
 
-    /// Jobs that were begun again after they had been lost.
+    /// The number of jobs that were begun again after they had been lost.
     pub fn redone(&self) -> u64 {
         self.losses.redone
     }
 
-    /// A host is gone: what runs there is lost, as [`Self::end_some`] gets to it, or was given back. Gives how many jobs
-    /// that are, as far as they are kept.
+    /// A host is gone: its running jobs are lost, as [`Self::end_some`] gets to them, or were given back. Returns the number
+    /// of these jobs, as far as they are kept.
     pub fn lose_host(&mut self, host: HostId, t_ms: u32, is_given_back: bool) -> usize {
         let Some(host) = self.hosts.place(host) else { return 0 };
         self.hosts.set_lost(host, !is_given_back);
@@ -98,8 +98,8 @@ impl Tree {
         running
     }
 
-    /// The run goes on after it rested. All hosts dropped what they had of it before: that jobs from before are begun again
-    /// is no loss, whether their hosts have gone since, or went so shortly before that nobody counted them as lost.
+    /// The run is resumed. All hosts dropped its jobs before: beginning these again
+    /// is no loss, even if their hosts have gone since, or went too shortly before to be counted as lost.
     pub fn go_on(&mut self, t_ms: u32) {
         self.losses.went_on_ms = t_ms;
         self.losses.beside.clear();
@@ -107,18 +107,18 @@ impl Tree {
         self.hosts.set_all_lost(false);
     }
 
-    /// When the run went on after it last rested; 0 if it never did.
+    /// When the run was last resumed; 0 if it never was.
     pub fn went_on_ms(&self) -> u32 {
         self.losses.went_on_ms
     }
 
-    /// A host's process has another id, and thus another place: what was counted of it goes with it.
+    /// A host's process has another id, and thus another place: its counts move with it.
     pub fn rename_host(&mut self, was: u32, is: u32) {
         self.hosts.rename(was, is);
     }
 
-    /// All hosts that have not been heard since a restart are gone: what ran there is lost. Gives how many jobs, without those of
-    /// hosts that [`lose_host`](Self::lose_host) was told of.
+    /// All hosts that have not been heard since a restart are gone: their running jobs are lost. Returns the number of these
+    /// jobs, without those of hosts for which [`lose_host`](Self::lose_host) was called.
     pub fn lose_unheard(&mut self, t_ms: u32, is_given_back: bool) -> usize {
         let unheard = self.hosts.lost().filter(|host| !self.running.is_ending_at(*host));
         let unheard = unheard.map(|host| (host, self.running.count_at(host))).filter(|(_, jobs)| *jobs > 0);
@@ -130,7 +130,7 @@ impl Tree {
     }
 }
 
-/// What becomes of jobs whose host is gone.
+/// The fate of jobs whose host is gone.
 fn became(is_given_back: bool) -> Ending {
     if is_given_back { Ending::GivenBack } else { Ending::Lost }
 }

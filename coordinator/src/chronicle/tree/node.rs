@@ -1,4 +1,4 @@
-//! A job of a tree, and what jobs are counted by.
+//! A job of a tree, and the counts of jobs.
 
 use sateen_protocol::{JobTag, ROOT_KIND};
 
@@ -22,12 +22,12 @@ pub(super) const HAS_PARAMETERS: u8 = 2;
 pub(super) const NO_ROOM: u8 = 4;
 pub(super) const UNSAVED: u8 = 8;
 pub(super) const FRESH: u8 = 16;
-/// It has its place among those that may go.
+/// It is in the list of jobs that may be rolled up.
 pub(super) const LEAF: u8 = 32;
 pub(super) const SHARES: u8 = 64;
-/// Its host gave it back when it left or paused, or its run rested: nothing is lost by that.
+/// Its host gave it back when it left or paused, or its run was suspended: it was not lost.
 pub(super) const GIVEN_BACK: u8 = 128;
-/// The flags that people see.
+/// The flags that pages show.
 pub(super) const SHOWN_FLAGS: u8 = REDONE | HAS_PARAMETERS;
 
 /// A job.
@@ -42,31 +42,31 @@ pub struct Node {
     pub begun_ms: u32,
     /// When it ended.
     pub ended_ms: u32,
-    /// Where it is, or was last.
+    /// The place of its present or last host.
     pub host: u32,
     /// Jobs below it that are not kept.
     pub rolled: u32,
     /// The child that ended last, or is expected to.
     pub critical: u32,
-    /// As the app numbers them.
+    /// The app's number for its kind.
     pub kind: u16,
     /// Spawns below the root.
     pub depth: u16,
-    /// Which of the host's workers took it.
+    /// The number of the worker that ran it.
     pub worker: u16,
-    /// What was heard of it last.
+    /// Its last known state.
     pub state: JobState,
     pub(super) flags: u8,
 }
 
-/// Jobs of one depth, or of all.
+/// Jobs of one depth, or of all depths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DepthCounts {
-    /// They run, here or as orphans.
+    /// Jobs that are running, as orphans too.
     pub running: u64,
-    /// They have a result.
+    /// Jobs that have a result.
     pub done: u64,
-    /// They failed, were aborted, or are lost.
+    /// Jobs that failed, were aborted, or are lost.
     pub other: u64,
 }
 
@@ -79,18 +79,18 @@ impl DepthCounts {
         }
     }
 
-    /// One more.
+    /// Adds a job.
     pub(super) fn add(&mut self, group: Group) {
         *self.of(group) += 1;
     }
 
-    /// One less.
+    /// Removes a job.
     pub(super) fn take(&mut self, group: Group) {
         let count = self.of(group);
         *count = count.saturating_sub(1);
     }
 
-    /// All of them.
+    /// The number of jobs.
     pub fn total(&self) -> u64 {
         self.running.saturating_add(self.done).saturating_add(self.other)
     }
@@ -112,17 +112,17 @@ impl Node {
         self.flags & SHARES != 0
     }
 
-    /// Something was heard of it that comes with its parameters, if those are not too long.
+    /// A note arrived that includes its parameters, if they are not too long.
     pub(super) fn came_with_parameters(&self) -> bool {
         self.worker != NO_WORKER || matches!(self.state, JobState::Reused | JobState::Adopted)
     }
 
-    /// What people see of its flags: 1 redone, 2 has parameters.
+    /// The flags that pages show: 1 redone, 2 has parameters.
     pub fn flags(&self) -> u8 {
         self.flags & SHOWN_FLAGS
     }
 
-    /// Its kind, as notes have it.
+    /// Its kind, as in notes.
     pub fn kind(&self) -> u32 {
         if self.kind == ROOT { ROOT_KIND } else { u32::from(self.kind) }
     }
@@ -136,7 +136,7 @@ pub(super) fn short_kind(kind: u32) -> u16 {
     }
 }
 
-/// A depth in two bytes: the last one stands for those below it, too.
+/// A depth in two bytes: the last one stands for all deeper ones, too.
 pub(super) fn short_depth(depth: u32) -> u16 {
     u16::try_from(depth).unwrap_or(u16::MAX)
 }

@@ -1,4 +1,4 @@
-//! The jobs that are kept, each at its place, and how they are found there.
+//! The jobs that are kept, each at its place, and the index that finds them by tag.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -11,7 +11,7 @@ use crate::limits::TREE_NODES_MAX;
 /// Nodes never move: they are kept in chunks.
 const CHUNK: usize = 1 << 14;
 
-/// How many nodes there is room for.
+/// Maximum nodes.
 #[derive(Debug, Clone, Copy)]
 struct NodesMax(usize);
 
@@ -35,18 +35,18 @@ fn node_at(chunks: &[Vec<Node>], place: u32) -> Option<&Node> {
 }
 
 impl Nodes {
-    /// Those that are full soon.
+    /// A store that is soon full.
     #[cfg(test)]
     pub fn with_room_for(most: usize) -> Self {
         Self { max: NodesMax(most), ..Self::default() }
     }
 
-    /// How many there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
     }
 
-    /// Whether there is room for no other.
+    /// Whether there is no room for another node.
     pub fn is_full(&self) -> bool {
         self.len() >= self.max.0
     }
@@ -56,12 +56,12 @@ impl Nodes {
         node_at(&self.chunks, place)
     }
 
-    /// The same, to be changed; but its tag stays.
+    /// The same, mutable; the tag must not change.
     pub fn get_mut(&mut self, place: u32) -> Option<&mut Node> {
         self.chunks.get_mut(place as usize / CHUNK)?.get_mut(place as usize % CHUNK)
     }
 
-    /// All of them, by their places.
+    /// All nodes, in order of their places.
     pub fn all(&self) -> impl Iterator<Item = &Node> {
         self.chunks.iter().flatten()
     }
@@ -85,7 +85,7 @@ impl Nodes {
         place
     }
 
-    /// Puts a node where another was that is found no more, and of which the marks of what is to be told stay.
+    /// Puts a node in the place of one that is no longer found; the marks of what is still to be saved and shown remain.
     pub fn put(&mut self, place: u32, node: Node) {
         if let Some(before) = self.get_mut(place) {
             *before = Node { flags: before.flags & (UNSAVED | FRESH), ..node };
@@ -99,7 +99,7 @@ impl Nodes {
         self.places.insert_unique(hash(&place), place, hash);
     }
 
-    /// The job is found there no more.
+    /// The job is no longer found there.
     pub fn forget_place(&mut self, tag: JobTag) {
         let hash = self.hasher.hash_one(tag);
         let chunks = &self.chunks;
@@ -123,13 +123,13 @@ impl Nodes {
         found.into_iter().take(limit).map(|(_, place)| place).collect()
     }
 
-    /// How many are found by their tags.
+    /// The number of jobs that are found by their tags.
     #[cfg(test)]
     pub fn found(&self) -> usize {
         self.places.len()
     }
 
-    /// What they take.
+    /// Their size in memory.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         let chunks: usize = self.chunks.iter().map(|chunk| chunk.capacity() * size_of::<Node>()).sum();

@@ -1,4 +1,4 @@
-//! Parameters of jobs, encoded: those of the first that there was room for.
+//! Parameters of jobs, encoded: those of the first jobs, as far as there is room.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,22 @@ use thiserror::Error;
 
 use crate::limits::TREE_PARAMETERS_BYTES_MAX;
 
-/// What is counted for parameters beside their bytes.
+/// Memory counted for parameters in addition to their bytes.
 const OVERHEAD: usize = 64;
 
 /// Why a job's parameters are not known; the root's are in its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Missing {
-    /// Its host did not send them.
+    /// The host did not send them.
     #[error(
         "they are longer than the {NOTED_PARAMETERS_BYTES_MAX} bytes that hosts send the coordinator; choose a job \
          above or below it"
     )]
     TooLong,
-    /// The notes with them were lost.
+    /// The notes that contained them were lost.
     #[error("the coordinator did not hear how it began; choose a job above or below it")]
     Unheard,
-    /// They came when there was no room left for them.
+    /// There was no room left when they arrived.
     #[error(
         "the coordinator keeps the first {} MiB of a run's; choose an earlier job",
         TREE_PARAMETERS_BYTES_MAX >> 20
@@ -34,17 +34,17 @@ pub enum Missing {
 #[derive(Debug, Default)]
 pub struct Parameters {
     of: HashMap<u32, Box<[u8]>>,
-    /// What they take.
+    /// Their size in memory.
     bytes: usize,
 }
 
 impl Parameters {
-    /// Those of a job.
+    /// The parameters of a job.
     pub fn get(&self, place: u32) -> Option<&[u8]> {
         self.of.get(&place).map(|bytes| &**bytes)
     }
 
-    /// Whether there is room for those of a job, which are kept then; `None` if they are already.
+    /// Keeps a job's parameters; false if there is no room, `None` if they are kept already.
     pub fn keep(&mut self, place: u32, parameters: &[u8]) -> Option<bool> {
         if self.of.contains_key(&place) {
             return None;
@@ -56,20 +56,20 @@ impl Parameters {
         Some(has_room)
     }
 
-    /// Those of a job, for which there was room before.
+    /// Restores parameters for which there was room before.
     pub fn restore(&mut self, place: u32, parameters: Box<[u8]>) {
         self.bytes += parameters.len() + OVERHEAD;
         self.of.insert(place, parameters);
     }
 
-    /// The job is not kept any more.
+    /// The job is no longer kept.
     pub fn forget(&mut self, place: u32) {
         if let Some(parameters) = self.of.remove(&place) {
             self.bytes -= parameters.len() + OVERHEAD;
         }
     }
 
-    /// How many there are, and what they take.
+    /// Their number, and their size in memory.
     #[cfg(test)]
     pub fn size(&self) -> (usize, usize) {
         (self.of.len(), self.bytes)
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_of_the_first_jobs_are_kept_as_far_as_there_is_room() {
+    fn parameters_of_the_first_jobs_are_kept_as_far_as_there_is_room() {
         let mut parameters = Parameters::default();
         let long = vec![7; TREE_PARAMETERS_BYTES_MAX - 2 * OVERHEAD - 1];
         assert_eq!(parameters.keep(1, &long), Some(true));

@@ -1,4 +1,4 @@
-//! A tree as it is saved, job by job, and read again.
+//! Saving and restoring a tree, job by job.
 
 use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
@@ -29,18 +29,18 @@ pub struct SavedJob {
     parameters: Option<Vec<u8>>,
 }
 
-/// What a tree consists of beside its jobs.
+/// A tree except its jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeSummary {
     without_room: u64,
     /// Ids, names, sites.
     hosts: Vec<(HostId, String, String)>,
-    /// Of jobs that are not kept, by depth: how many run, are done, are neither.
+    /// Jobs that are not kept, by depth: how many are running, done, or neither.
     depths: Vec<(u16, u64, u64, u64)>,
 }
 
 impl Tree {
-    /// A job, to be saved.
+    /// A job in the form that is saved.
     pub fn saved(&self, place: u32) -> Option<SavedJob> {
         let node = self.get(place)?;
         Some(SavedJob {
@@ -61,7 +61,7 @@ impl Tree {
         })
     }
 
-    /// The rest, to be saved.
+    /// The rest of the tree in the form that is saved.
     pub fn summary(&self) -> TreeSummary {
         TreeSummary {
             without_room: self.rolled.count(),
@@ -74,8 +74,8 @@ impl Tree {
         }
     }
 
-    /// As it was saved: what its summary says, and its jobs in the order of their places. They were first saved
-    /// in that order, too, so that none is missing but the last.
+    /// Restores a saved tree from its summary, and its jobs in the order of their places. They were first saved
+    /// in that order, too, so only the last ones can be missing.
     pub fn restore(summary: &TreeSummary, went_on_ms: u32, jobs: impl Iterator<Item = SavedJob>) -> Self {
         let depths = summary.depths.iter();
         let depths = depths.map(|(depth, running, done, other)| {
@@ -87,17 +87,17 @@ impl Tree {
             tree.host(*id, name, site);
         }
         tree.hosts.set_all_lost(true);
-        // In a tree that was full, a job may stand before the one above it.
+        // In a tree that was full, a job may come before its parent.
         let parents: Vec<(u32, JobTag)> = jobs.filter_map(|saved| tree.add(saved)).collect();
         for (place, parent) in parents {
             tree.link(place, Some(parent));
         }
-        // Linking has touched some.
+        // Linking has marked some of them as changed.
         tree.take_unsaved(usize::MAX);
         tree
     }
 
-    /// Adds a job; its place and its parent, if it has one.
+    /// Adds a job; returns its place and its parent, if it has one.
     fn add(&mut self, saved: SavedJob) -> Option<(u32, JobTag)> {
         if self.nodes.is_full() || self.place(saved.tag).is_some() {
             return None;

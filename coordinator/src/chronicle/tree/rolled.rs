@@ -1,4 +1,4 @@
-//! Jobs that are not kept: they are counted, and the newest of them remembered.
+//! Jobs that are not kept: they are counted, and the newest of them are remembered.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -12,50 +12,50 @@ use crate::limits::TREE_ROLLED_REMEMBERED_MAX;
 /// A job that is not kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Rolled {
-    /// The job above it.
+    /// Its parent.
     pub above: Option<JobTag>,
     /// Spawns below the root.
     pub depth: u16,
-    /// How it stands.
+    /// Its state.
     pub group: Group,
-    /// The run has rested since it was begun: whatever it was at, it is not lost.
+    /// The run has been suspended since the job was begun: whatever its state, it is not lost.
     pub is_dropped: bool,
 }
 
 /// Jobs that were begun and are not kept.
 #[derive(Debug, Default)]
 pub struct RolledUp {
-    /// How many.
+    /// Their number.
     count: u64,
     /// By depth.
     depths: BTreeMap<u16, DepthCounts>,
-    /// The newest of them.
+    /// The newest jobs.
     of: HashMap<JobTag, Rolled>,
     newest: VecDeque<JobTag>,
 }
 
 impl RolledUp {
-    /// As many, and of these depths; none of them is remembered.
+    /// Restores the counts; no job is remembered.
     pub fn restore(count: u64, depths: impl Iterator<Item = (u16, DepthCounts)>) -> Self {
         Self { count, depths: depths.collect(), ..Self::default() }
     }
 
-    /// How many there are. One of them may be counted more than once.
+    /// Their number. A job may be counted more than once.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many there are at each depth.
+    /// Their number at each depth.
     pub fn depths(&self) -> impl Iterator<Item = (u16, DepthCounts)> {
         self.depths.iter().map(|(depth, counts)| (*depth, *counts))
     }
 
-    /// The job above one that is remembered.
+    /// The parent of a remembered job.
     pub fn above(&self, tag: JobTag) -> Option<JobTag> {
         self.of.get(&tag)?.above
     }
 
-    /// One more.
+    /// Adds a job.
     pub fn add(&mut self, tag: JobTag, rolled: Rolled) {
         self.depths.entry(rolled.depth).or_default().add(rolled.group);
         self.count = self.count.saturating_add(1);
@@ -68,7 +68,7 @@ impl RolledUp {
         }
     }
 
-    /// One less, if it is remembered: it is kept from now on.
+    /// Removes a job, if it is remembered: it is kept from now on.
     pub fn take(&mut self, tag: JobTag) -> Option<Rolled> {
         let rolled = self.of.remove(&tag)?;
         self.depths.entry(rolled.depth).or_default().take(rolled.group);
@@ -76,17 +76,17 @@ impl RolledUp {
         Some(rolled)
     }
 
-    /// Whether a job is one of them and has no result, as far as that is remembered.
+    /// Whether a job is remembered and has no result.
     pub fn is_lost(&self, tag: JobTag) -> bool {
         self.of.get(&tag).is_some_and(|rolled| rolled.group != Group::Done && !rolled.is_dropped)
     }
 
-    /// The run goes on after it rested: see [`go_on`](super::Tree::go_on).
+    /// The run is resumed after a suspension: see [`go_on`](super::Tree::go_on).
     pub fn drop_all(&mut self) {
         self.of.values_mut().for_each(|rolled| rolled.is_dropped = true);
     }
 
-    /// They run no more.
+    /// None of them runs any more.
     pub fn abort_all(&mut self) {
         for counts in self.depths.values_mut() {
             counts.other = counts.other.saturating_add(std::mem::take(&mut counts.running));
@@ -96,7 +96,7 @@ impl RolledUp {
         }
     }
 
-    /// Whether a job is one of them and stays so, as it does not run now: only its counts change.
+    /// Whether a job is remembered and stays rolled up, as this note does not start it: only its counts change.
     pub fn stays(&self, note: &JobNote) -> bool {
         let Some(rolled) = self.of.get(&note.job) else { return false };
         match note.what {
@@ -106,8 +106,8 @@ impl RolledUp {
         }
     }
 
-    /// Something happened to a job that is not kept. If it was none of these, gives what is to be added. `is_over` if its
-    /// run is.
+    /// Something happened to a job that is not kept. If it was not remembered, returns what is to be added. `is_over` if the
+    /// run is over.
     pub fn note(&mut self, note: &JobNote, is_over: bool) -> Option<Rolled> {
         let known = self.of.get_mut(&note.job);
         let is_done = known.as_ref().is_some_and(|rolled| rolled.group == Group::Done);
@@ -129,7 +129,7 @@ impl RolledUp {
         let depth = short_depth(note.depth);
         let counts = self.depths.entry(depth).or_default();
         if group != Group::Running && counts.running > 0 {
-            // One of those that run and are not remembered.
+            // A running job that is not remembered.
             counts.take(Group::Running);
             counts.add(group);
             return None;
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_counted_once_whatever_is_told_of_it() {
+    fn each_job_is_counted_once_whatever_is_reported() {
         let mut rolled = RolledUp::default();
         for (job, what) in [(2, BEGUN), (3, BEGUN), (2, DONE), (2, NoteKind::Aborted), (2, NoteKind::Adopted)]
         {
@@ -174,7 +174,7 @@ mod tests {
         let stays = |rolled: &RolledUp, job, what| rolled.stays(&note(job, what));
         assert!(stays(&rolled, 2, NoteKind::Adopted) && !stays(&rolled, 3, NoteKind::Adopted));
         assert!(stays(&rolled, 3, NoteKind::Lost) && !stays(&rolled, 3, BEGUN) && !stays(&rolled, 9, DONE));
-        // One that is not remembered is one of those that run.
+        // A job that is not remembered is counted as running.
         tell(&mut rolled, 9, DONE);
         assert_eq!(counts(&rolled), [2, 0, 2, 0]);
         assert_eq!(rolled.take(JobTag(2)).map(|rolled| rolled.group), Some(Group::Done));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_result_is_lost_unless_the_run_has_rested_since() {
+    fn a_job_without_a_result_is_lost_unless_the_run_was_suspended_since() {
         let mut rolled = RolledUp::default();
         tell(&mut rolled, 2, BEGUN);
         tell(&mut rolled, 3, BEGUN);

@@ -1,6 +1,6 @@
-//! What becomes of a tree that is full. A job that has ended, and below which nobody is kept, makes room for a
-//! new one; those that ended first go first. Whoever goes is rolled up: it counts at its depth, and at the job
-//! above it. So does a new job when nobody can go, because all that are kept run or are above one that does.
+//! A full tree. A job that has ended, and below which no job is kept, makes room for a
+//! new one, in the order in which they ended. It is rolled up: it counts at its depth, and at its
+//! parent. So is a new job when no job can make room, because all that are kept are running or above a running one.
 
 use std::collections::VecDeque;
 
@@ -12,20 +12,20 @@ use super::node::{LEAF, NOWHERE};
 use super::rolled::Rolled;
 use crate::chronicle::state::Group;
 
-/// So many jobs that are not kept lie at most between one that is rolled up and the one that it counts at.
+/// Maximum jobs that are not kept between a rolled-up job and the job at which it counts.
 const STEPS_MAX: usize = 1000;
 
-/// Who may go. It is known from the moment on at which the tree was full.
+/// Jobs that may be rolled up. Known from the moment on at which the tree was full.
 #[derive(Debug)]
 pub struct Room {
-    /// How many are kept below each job.
+    /// The number of jobs that are kept below each job.
     below: Vec<u32>,
-    /// Jobs that had ended, with nobody below them, when they were put here.
+    /// Jobs that had ended, with no job below them, when they were put here.
     leaves: VecDeque<u32>,
 }
 
 impl Tree {
-    /// A place for a new job, which another has left; `None` if nobody can go.
+    /// A place for a new job, freed by another; `None` if none can be freed.
     pub(super) fn make_room(&mut self) -> Option<u32> {
         if self.room.is_none() {
             self.look_for_leaves();
@@ -62,7 +62,7 @@ impl Tree {
             && self.get(place).is_some_and(|node| node.state.group() != Group::Running)
     }
 
-    /// It has ended, or nobody is below it any more.
+    /// The job has ended, or the last job below it is gone.
     pub(super) fn may_be_leaf(&mut self, place: u32) {
         if !self.may_go(place) {
             return;
@@ -74,14 +74,14 @@ impl Tree {
         }
     }
 
-    /// One more is below this job.
+    /// A job was added below this one.
     pub(super) fn count_below(&mut self, place: u32) {
         if let Some(below) = self.room.as_mut().and_then(|room| room.below.get_mut(place as usize)) {
             *below += 1;
         }
     }
 
-    /// The job there is kept no longer. What is marked of its place stays for the next one.
+    /// The job at this place is no longer kept. The marks of the place remain for the next job.
     fn leave(&mut self, place: u32) {
         let Some(node) = self.get(place).copied() else { return };
         let above = self.parent_tag(place);
@@ -116,17 +116,17 @@ impl Tree {
         self.rolled.add(tag, rolled);
     }
 
-    /// The nearest job that is kept; the root if none is known.
+    /// The nearest job above that is kept; the root if none is known.
     fn place_above(&self, above: Option<JobTag>) -> u32 {
         let next = |tag: &JobTag| self.rolled.above(*tag);
         let mut above = std::iter::successors(above, next).take(STEPS_MAX);
         above.find_map(|tag| self.place(tag)).or(self.root).unwrap_or(0)
     }
 
-    /// A job that was rolled up runs again, and is kept from now on.
+    /// A rolled-up job runs again, and is kept from now on.
     pub(super) fn unroll(&mut self, tag: JobTag) {
         let Some(rolled) = self.rolled.take(tag) else { return };
-        // If the job above went and came back itself, this one counts further up.
+        // If the parent was rolled up and came back itself, this job counts further up.
         let above = |place: &u32| match self.get(*place)?.parent {
             NOWHERE => self.unlinked.parent_of(*place).map(|parent| self.place_above(Some(parent))),
             parent => Some(parent),

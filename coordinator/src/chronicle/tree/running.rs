@@ -1,4 +1,4 @@
-//! Jobs that run, and those of them that run no more although nobody said so.
+//! Jobs that are running, and those that have stopped running without a note about it.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -6,46 +6,46 @@ use super::Tree;
 use super::node::GIVEN_BACK;
 use crate::chronicle::state::JobState;
 
-/// What becomes of jobs that run no more although nobody said so.
+/// The fate of jobs that stopped running without a note about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Their host is gone.
+    /// Their host crashed.
     Lost,
-    /// The same, and it left in peace: owners have them again.
+    /// Their host left or paused: their owners have them again.
     GivenBack,
     /// Their run is over.
     Aborted,
 }
 
-/// Jobs that run no more and are still to be ended.
+/// Jobs that are no longer running and are still to be marked as ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The place of their host.
     pub host: u32,
-    /// What became of them.
+    /// Their fate.
     pub ending: Ending,
-    /// When.
+    /// When they stopped.
     pub t_ms: u32,
     /// Their places.
     pub places: Vec<u32>,
 }
 
-/// Jobs that run, by hosts.
+/// Running jobs, by host.
 #[derive(Debug, Default)]
 pub struct Running {
-    /// By the places of their hosts, as far as they are kept.
+    /// Kept jobs, by the places of their hosts.
     at: HashMap<u32, BTreeSet<u32>>,
-    /// Hosts whose jobs run no more, what became of these, and when: that is done little by little.
+    /// Hosts whose jobs are no longer running: these are marked as ended a part at a time.
     ending: VecDeque<(u32, Ending, u32)>,
 }
 
 impl Running {
-    /// A job runs at a host.
+    /// A job begins to run at a host.
     pub fn begins(&mut self, host: u32, place: u32) {
         self.at.entry(host).or_default().insert(place);
     }
 
-    /// It does not any more.
+    /// A job no longer runs at a host.
     pub fn ends(&mut self, host: u32, place: u32) {
         if let Some(running) = self.at.get_mut(&host) {
             running.remove(&place);
@@ -55,51 +55,51 @@ impl Running {
         }
     }
 
-    /// How many run at a host.
+    /// The number of jobs that run at a host.
     pub fn count_at(&self, host: u32) -> usize {
         self.at.get(&host).map_or(0, BTreeSet::len)
     }
 
-    /// What runs at a host is to be ended.
+    /// All jobs at a host are to be marked as ended.
     pub fn end_at(&mut self, host: u32, ending: Ending, t_ms: u32) {
         self.ending.push_back((host, ending, t_ms));
     }
 
-    /// Whether what runs at a host is to be ended.
+    /// Whether the jobs at a host are to be marked as ended.
     pub fn is_ending_at(&self, host: u32) -> bool {
         self.ending.iter().any(|(ending, ..)| *ending == host)
     }
 
-    /// All that runs is to be ended.
+    /// All running jobs are to be marked as ended.
     pub fn end_all(&mut self, ending: Ending, t_ms: u32) {
         let mut hosts: Vec<u32> = self.at.keys().copied().collect();
         hosts.sort_unstable();
         self.ending.extend(hosts.into_iter().map(|host| (host, ending, t_ms)));
     }
 
-    /// At most `most` jobs that are to be ended next. All ran at the same host.
+    /// At most `most` jobs that are to be marked as ended next, all of the same host.
     pub fn next_ended(&self, most: usize) -> Option<Ended> {
         let (host, ending, t_ms) = self.ending.front().copied()?;
         let running = self.at.get(&host).into_iter().flatten();
         Some(Ended { host, ending, t_ms, places: running.take(most).copied().collect() })
     }
 
-    /// All that are of the first host have been ended.
+    /// All jobs of the first host have been marked as ended.
     pub fn go_to_next(&mut self) {
         self.ending.pop_front();
     }
 }
 
 impl Tree {
-    /// The run is over: what still runs is not wanted any more, as [`Self::end_some`] gets to it.
+    /// The run is over: running jobs are aborted, as [`Self::end_some`] gets to them.
     pub fn abort_all(&mut self, t_ms: u32) {
         self.is_over = true;
         self.running.end_all(Ending::Aborted, t_ms);
-        // What there was no room for has come to its end as well.
+        // So are running jobs for which there was no room.
         self.rolled.abort_all();
     }
 
-    /// Ends at most `most` jobs that no longer run. Returns whether more are left.
+    /// Marks at most `most` jobs as ended that are no longer running. Returns whether more are left.
     pub fn end_some(&mut self, most: usize) -> bool {
         let mut left = most;
         while let Some(Ended { host, ending, t_ms, places }) = self.running.next_ended(left) {

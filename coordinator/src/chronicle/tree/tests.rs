@@ -55,7 +55,7 @@ fn children_that_come_before_their_parents_are_linked() {
 }
 
 #[test]
-fn whatever_hosts_say_links_lead_to_the_top() {
+fn links_lead_to_the_top_whatever_hosts_report() {
     let mut tree = tree();
     tree.note(0, 0, &begun(1, Some(1), 3));
     tree.note(0, 0, &begun(2, Some(3), 3));
@@ -88,7 +88,7 @@ fn counts_follow_states() {
     let again = NoteKind::Begun { victim: None, redone: true, worker: 0 };
     tree.note(0, 3, &note(4, Some(1), 1, again));
     assert_eq!(tree.depths()[&1], DepthCounts { running: 2, done: 1, other: 1 });
-    // Late and doubled.
+    // Late and repeated.
     tree.note(0, 3, &note(2, Some(1), 1, NoteKind::Aborted));
     tree.note(0, 3, &note(2, Some(1), 1, NoteKind::Adopted));
     assert_eq!(tree.depths()[&1], DepthCounts { running: 2, done: 1, other: 1 });
@@ -99,7 +99,7 @@ fn counts_follow_states() {
 }
 
 #[test]
-fn what_there_is_no_room_for_is_counted_all_the_same() {
+fn jobs_without_room_are_counted() {
     let mut tree = tree();
     tree.note(0, 0, &begun(1, None, 0));
     for job in 2..=TREE_NODES_MAX as u64 {
@@ -125,7 +125,7 @@ fn what_there_is_no_room_for_is_counted_all_the_same() {
     assert_eq!(total(&tree), DepthCounts { running: 0, done: 30, other: TREE_NODES_MAX as u64 + 70 });
 }
 
-/// What a tree says of its jobs must add up.
+/// The counts of a tree must add up.
 #[track_caller]
 fn assert_sums(tree: &Tree, jobs: u64) {
     assert_eq!(total(tree).total(), jobs);
@@ -144,7 +144,7 @@ fn jobs_that_have_ended_make_room() {
     }
     tree.note(0, 2, &JobNote { parameters: Some(vec![7]), ..begun(4, Some(2), 2) });
     let done = |job, parent, depth| note(job, Some(parent), depth, NoteKind::Done { work_ns: 1 });
-    // It has ended, and what is below it has not.
+    // It has ended, and the jobs below it have not.
     tree.note(0, 3, &done(2, 1, 1));
     tree.note(0, 4, &begun(5, Some(3), 2));
     assert!(tree.place(JobTag(5)).is_none(), "nobody can go");
@@ -155,12 +155,12 @@ fn jobs_that_have_ended_make_room() {
     assert_eq!(kept, [1, 2, 3, 6], "4 has made room for 6");
     assert_eq!(tree.parameters.size(), (0, 0));
     assert_sums(&tree, 6);
-    // With nobody below it any more, 2 is next, and takes along what was rolled up there.
+    // With no job below it any more, 2 is next, along with the jobs rolled up there.
     tree.note(0, 7, &begun(7, Some(3), 2));
     assert!(tree.place(JobTag(2)).is_none() && tree.place(JobTag(7)).is_some());
     assert_eq!(tree.get(0).map(|root| root.rolled), Some(2));
     assert_sums(&tree, 7);
-    // What went comes back when it begins again, and only then. What is late changes nothing.
+    // A rolled-up job comes back when it begins again, and only then. Late notes change nothing.
     for late in [NoteKind::Aborted, NoteKind::Adopted, NoteKind::Done { work_ns: 1 }] {
         tree.note(0, 8, &note(4, Some(2), 2, late));
     }
@@ -173,10 +173,10 @@ fn jobs_that_have_ended_make_room() {
     assert_sums(&tree, 7);
 }
 
-/// The same run in a tree with little room and in one with room for all: the same counts, and all that is alive
-/// is in both.
+/// The same run in a tree with little room and in one with room for all: both have the same counts, and all jobs that are
+/// alive.
 #[test]
-fn a_full_tree_counts_what_an_endless_one_does_and_shows_what_is_alive() {
+fn a_full_tree_counts_as_an_unbounded_one_and_shows_what_is_alive() {
     const ROOM: usize = 200;
     const ALIVE_MAX: usize = 24;
     const DEPTH_MAX: u32 = 7;
@@ -199,7 +199,7 @@ fn a_full_tree_counts_what_an_endless_one_does_and_shows_what_is_alive() {
         last.is_some_and(|node| node.state.group() == Group::Running)
     };
     told(&[begun(1, None, 0)], 0);
-    // Tag, parent and depth of what runs beside the root, and of what has ended.
+    // Tag, parent and depth of the jobs that run besides the root, and of those that have ended.
     let mut alive: Vec<(u64, u64, u32)> = Vec::new();
     let mut ended = Vec::new();
     let mut jobs = 1;
@@ -214,7 +214,7 @@ fn a_full_tree_counts_what_an_endless_one_does_and_shows_what_is_alive() {
                 told(&[begun(jobs, Some(parent), depth + 1)], t_ms);
                 continue;
             }
-            // After a crash, some of what had ended long ago begins again, goes on, or is known.
+            // After a crash, some jobs that ended long ago begin again, continue, or are known.
             5 if !ended.is_empty() && alive.len() < ALIVE_MAX => {
                 let again = ended.swap_remove(below(ended.len()));
                 let (job, parent, depth) = again;
@@ -252,7 +252,7 @@ fn a_full_tree_counts_what_an_endless_one_does_and_shows_what_is_alive() {
 }
 
 #[test]
-fn what_is_not_kept_is_not_lost_when_the_run_rests() {
+fn rolled_up_jobs_are_not_lost_when_the_run_is_suspended() {
     for (rests, redone) in [(false, 1), (true, 0)] {
         let mut tree = Tree::with_room_for(2);
         let host = tree.host(HostId(1), "one", "here");
@@ -267,7 +267,7 @@ fn what_is_not_kept_is_not_lost_when_the_run_rests() {
         tree.note(host, 11, &note(2, Some(1), 1, NoteKind::Done { work_ns: 1 }));
         tree.note(host, 12, &note(3, Some(1), 1, begun(true)));
         assert_eq!(tree.redone(), redone);
-        // Lost after that, it is.
+        // A job that is lost after that is.
         tree.note(host, 13, &note(4, Some(1), 1, begun(false)));
         tree.note(host, 14, &note(3, Some(1), 1, NoteKind::Lost));
         tree.note(host, 15, &note(3, Some(1), 1, begun(true)));
@@ -276,7 +276,7 @@ fn what_is_not_kept_is_not_lost_when_the_run_rests() {
 }
 
 #[test]
-fn the_critical_path_goes_by_what_ended_last() {
+fn the_critical_path_follows_the_child_that_ended_last() {
     let mut tree = tree();
     tree.note(0, 0, &begun(1, None, 0));
     for (job, parent, depth) in [(2, 1, 1), (3, 1, 1), (4, 2, 2), (5, 3, 2)] {
@@ -291,7 +291,7 @@ fn the_critical_path_goes_by_what_ended_last() {
 }
 
 #[test]
-fn what_is_saved_is_restored() {
+fn a_saved_tree_is_restored() {
     let mut tree = tree();
     tree.host(HostId(2), "two", "there");
     tree.note(0, 0, &begun(1, None, 0));
@@ -312,7 +312,7 @@ fn what_is_saved_is_restored() {
     assert_eq!([0, 1].map(|place| other.get(place).map(Node::shares)), [Some(false), Some(true)]);
 }
 
-/// A million jobs: what they take, and that nothing about them takes long.
+/// A million jobs: their size, and that no operation on them takes long.
 #[test]
 fn a_million_jobs_have_room() {
     let mut tree = tree();
@@ -338,9 +338,9 @@ fn a_million_jobs_have_room() {
     assert!(bytes < 64 * tree.len(), "{} bytes a job", bytes / tree.len());
 }
 
-/// Hosts tell of what happened just before a run's end when it is over.
+/// Hosts send notes from just before a run's end when it is over.
 #[test]
-fn nothing_that_is_told_after_the_end_runs() {
+fn late_notes_do_not_run_jobs_after_the_end() {
     let mut tree = Tree::default();
     let begun = NoteKind::Begun { victim: None, redone: false, worker: 0 };
     tree.note(0, 1, &note(1, None, 0, begun));

@@ -1,4 +1,4 @@
-//! Jobs whose parents are not known yet.
+//! Jobs whose parent is not known yet.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,7 +20,7 @@ impl Unlinked {
         self.parent_of.get(&place).copied()
     }
 
-    /// A job waits for its parent, if there is room for one more that does.
+    /// A job waits for its parent, if there is room for it here.
     pub fn add(&mut self, place: u32, parent: JobTag) {
         if self.parent_of.len() < TREE_UNKNOWN_PARENTS_MAX {
             self.parent_of.insert(place, parent);
@@ -28,7 +28,7 @@ impl Unlinked {
         }
     }
 
-    /// One of those that wait for this parent; it waits no more.
+    /// A job that waits for this parent; it stops waiting.
     pub fn take_below(&mut self, parent: JobTag) -> Option<u32> {
         let (_, place) = self.waiting.range((parent, 0)..=(parent, NOWHERE)).next().copied()?;
         self.waiting.remove(&(parent, place));
@@ -36,14 +36,14 @@ impl Unlinked {
         Some(place)
     }
 
-    /// A job waits no more.
+    /// A job stops waiting.
     pub fn forget(&mut self, place: u32) {
         if let Some(parent) = self.parent_of.remove(&place) {
             self.waiting.remove(&(parent, place));
         }
     }
 
-    /// Whether none waits.
+    /// Whether no job waits.
     #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.parent_of.is_empty() && self.waiting.is_empty()
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_wait_for_their_parents_until_these_come_or_they_go_themselves() {
+    fn jobs_wait_until_their_parents_come_or_they_go_themselves() {
         let mut unlinked = Unlinked::default();
         for (place, parent) in [(5, 1), (3, 1), (4, 2), (6, 1)] {
             unlinked.add(place, JobTag(parent));
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_may_wait() {
+    fn the_number_of_waiting_jobs_is_bounded() {
         let mut unlinked = Unlinked::default();
         for place in 0..=TREE_UNKNOWN_PARENTS_MAX as u32 {
             unlinked.add(place, JobTag(1));

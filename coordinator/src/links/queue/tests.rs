@@ -14,7 +14,7 @@ fn waiting_of(queue: &Queue, sender: LinkId) -> usize {
 }
 
 #[test]
-fn a_sender_that_floods_is_told_from_a_receiver_that_is_slow() {
+fn a_flooding_sender_is_distinguished_from_a_slow_receiver() {
     let queue = Queue::default();
     let [one, two] = senders();
     let frame = LINK_QUEUE_BYTES_PER_SENDER_MAX / 4;
@@ -30,7 +30,7 @@ fn a_sender_that_floods_is_told_from_a_receiver_that_is_slow() {
 }
 
 #[test]
-fn small_messages_of_one_sender_are_its_own_fault() {
+fn many_small_messages_of_one_sender_are_its_own_fault() {
     let queue = Queue::default();
     let [flooder, honest] = senders();
     assert_eq!(queue.push(Some(honest), relayed(1)), Ok(()));
@@ -42,14 +42,14 @@ fn small_messages_of_one_sender_are_its_own_fault() {
         }
     };
     assert_eq!((full, pushes), (Full::Sender, LINK_QUEUE_MESSAGES_PER_SENDER_MAX));
-    // Who is flooded still hears from others, and from the coordinator.
+    // The flooded host still hears from others, and from the coordinator.
     assert_eq!(queue.push(Some(honest), relayed(1)), Ok(()));
     assert_eq!(queue.push(None, ToHost::Ping { ping: 1 }), Ok(()));
 }
 
-/// However many senders flood one host, it is not cut off, and an honest sender gets through.
+/// However many senders flood one host, the host is not cut off, and an honest sender gets through.
 #[test]
-fn many_senders_that_flood_push_out_one_another() {
+fn many_senders_that_flood_displace_one_another() {
     for bytes in [1, LINK_QUEUE_BYTES_PER_SENDER_MAX / 4] {
         let queue = Queue::default();
         let flooders: [LinkId; 12] = senders();
@@ -79,7 +79,7 @@ fn many_senders_that_flood_push_out_one_another() {
 }
 
 #[test]
-fn what_was_taken_makes_room() {
+fn taken_messages_make_room() {
     let queue = Queue::default();
     let all = LINK_QUEUE_BYTES_MAX;
     assert_eq!(queue.push(None, relayed(all)), Ok(()));
@@ -92,7 +92,7 @@ fn what_was_taken_makes_room() {
 }
 
 #[test]
-fn what_waits_on_all_links_is_known() {
+fn the_bytes_queued_on_all_links_are_known() {
     let all = Arc::new(AtomicUsize::new(0));
     let queues: Vec<Queue> = (0..4).map(|_| Queue::new(Arc::clone(&all))).collect();
     let [sender] = senders();
@@ -108,7 +108,7 @@ fn what_waits_on_all_links_is_known() {
 }
 
 #[test]
-fn all_else_overtakes_bulk_and_bulk_that_does_not_fit_is_nobodys_fault() {
+fn other_messages_overtake_bulk_and_bulk_that_does_not_fit_is_nobodys_fault() {
     let queue = Queue::default();
     let [one, two] = senders();
     let chunk = || ToHost::RelayedBulk { from: HostId(1), frame: vec![0; WRITE_BULK_BATCH_BYTES] };
@@ -129,7 +129,7 @@ fn all_else_overtakes_bulk_and_bulk_that_does_not_fit_is_nobodys_fault() {
 }
 
 #[test]
-fn bulk_of_many_leaves_room_for_who_sends_little() {
+fn bulk_of_many_leaves_room_for_a_sender_with_little() {
     let queue = Queue::default();
     let chunk = || ToHost::RelayedBulk { from: HostId(1), frame: vec![0; WRITE_BULK_BATCH_BYTES] };
     let flooders: [LinkId; 10] = senders();

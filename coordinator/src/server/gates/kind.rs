@@ -1,4 +1,4 @@
-//! What there is a limited number of.
+//! The kinds of limited resources.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use crate::limits::{
     WATCHERS_PER_PEER_MAX,
 };
 
-/// What there is a limited number of.
+/// A kind of limited resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Connections that are no websockets.
+    /// Connections that are not websockets.
     Connection,
-    /// Requests that are worked on.
+    /// Requests that are being handled.
     Request,
     /// Requests that wait for a run's end.
     Wait,
     /// Bodies of requests that are held in memory.
     Body,
-    /// Blobs on their way in or out.
+    /// Blobs that are transferred, in either direction.
     Transfer,
-    /// Traces on their way out, each with memory that follows from how many jobs it has.
+    /// Traces that are being sent, each with memory in proportion to its jobs.
     Trace,
     /// KiB of answers that are being sent.
     ResponseKib,
@@ -34,14 +34,14 @@ pub enum Kind {
     Link,
     /// Websockets of pages.
     Watcher,
-    /// KiB of long messages that pages are being sent.
+    /// KiB of long messages that are being sent to pages.
     PageKib,
     /// Topics that pages watch, each counted for the peer that asked first.
     Feed,
 }
 
 impl Kind {
-    /// All at once, and of one peer.
+    /// The limits of all together, and of one peer.
     pub const fn max(self) -> (usize, usize) {
         match self {
             Self::Connection => (CONNECTIONS_MAX, CONNECTIONS_PER_PEER_MAX),
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// Whether one that loses it can be answered at once, and keeps its connection.
+    /// Whether a connection that loses one can be answered at once, and stays open.
     pub const fn is_answered_when_lost(self) -> bool {
         matches!(self, Self::Wait)
     }

@@ -14,7 +14,7 @@ fn peer(number: u8) -> Peer {
 }
 
 #[test]
-fn one_peer_cannot_use_up_what_is_for_all() {
+fn one_peer_cannot_use_up_the_total() {
     let gates = Arc::new(Gates::default());
     let take = |number| gates.take(peer(number), Kind::Transfer, 1);
     let mut passes: Vec<Pass> = (0..TRANSFERS_PER_PEER_MAX).map(|_| take(1).expect("room")).collect();
@@ -42,7 +42,7 @@ fn connection(number: u8) -> Arc<Connection> {
     Arc::new(Connection::new(([192, 0, 2, number], 1).into()))
 }
 
-/// All that one peer may have; those at the end have just begun.
+/// As many as one peer may have; those at the end have just begun.
 fn fill(gates: &Arc<Gates>, kind: Kind, new: usize) -> Vec<(Arc<Connection>, Pass)> {
     let most = kind.max().1;
     let taken = (0..most).map(|_| connection(1)).map(|connection| {
@@ -56,9 +56,9 @@ fn fill(gates: &Arc<Gates>, kind: Kind, new: usize) -> Vec<(Arc<Connection>, Pas
     taken
 }
 
-/// Messages that pages do not take are in nobody's way for long.
+/// Messages that pages do not take block others only for a limited time.
 #[test]
-fn what_is_long_and_not_taken_makes_room_all_at_once() {
+fn a_long_message_that_is_not_taken_makes_room_all_at_once() {
     let gates = Arc::new(Gates::default());
     let quarter = PAGE_KIB_PER_PEER_MAX / 4;
     let take =
@@ -83,7 +83,7 @@ fn what_is_long_and_not_taken_makes_room_all_at_once() {
 }
 
 #[test]
-fn who_does_the_least_makes_room() {
+fn the_slowest_connection_makes_room() {
     let gates = Arc::new(Gates::default());
     let taken = fill(&gates, Kind::Transfer, 2);
     for (number, (connection, _)) in taken.iter().enumerate() {
@@ -93,7 +93,7 @@ fn who_does_the_least_makes_room() {
     let pass = gates.take_for(newcomer.activity(), Kind::Transfer).expect("room is made");
     let cut: Vec<usize> = (0..taken.len()).filter(|number| taken[*number].0.is_cut()).collect();
     assert_eq!(cut, [7]);
-    // What was taken from it is not given back twice.
+    // What was taken from it is not returned twice.
     let count = || gates.held()[&Kind::Transfer].all;
     assert_eq!(count(), TRANSFERS_PER_PEER_MAX);
     drop(taken);
@@ -105,7 +105,7 @@ fn who_does_the_least_makes_room() {
 }
 
 #[test]
-fn who_is_fast_or_new_or_being_answered_loses_nothing() {
+fn a_fast_new_or_answered_connection_loses_nothing() {
     let gates = Arc::new(Gates::default());
     let new = fill(&gates, Kind::Transfer, TRANSFERS_PER_PEER_MAX);
     assert_eq!(gates.take_for(connection(1).activity(), Kind::Transfer).err(), Some(Full::Peer));
@@ -114,7 +114,7 @@ fn who_is_fast_or_new_or_being_answered_loses_nothing() {
     fast.iter().for_each(|(connection, _)| connection.was_moved(1 << 20));
     assert_eq!(gates.take_for(connection(1).activity(), Kind::Transfer).err(), Some(Full::Peer));
     drop(fast);
-    // What the service works on is nobody's to take, whatever it is.
+    // What the service works on cannot be taken away, whatever its rate.
     for kind in [Kind::Request, Kind::Transfer, Kind::Body] {
         let answered = fill(&gates, kind, 0);
         answered.iter().for_each(|(connection, _)| connection.is_answered(true));
@@ -130,7 +130,7 @@ fn who_is_fast_or_new_or_being_answered_loses_nothing() {
 }
 
 #[tokio::test]
-async fn who_waits_is_let_in_when_there_is_room() {
+async fn a_waiter_is_let_in_when_there_is_room() {
     let gates = Arc::new(Gates::default());
     let mut taken = fill(&gates, Kind::Body, BODIES_PER_PEER_MAX);
     let waiting = tokio::spawn({
@@ -144,7 +144,7 @@ async fn who_waits_is_let_in_when_there_is_room() {
 }
 
 #[test]
-fn one_alone_has_room_however_much_it_is() {
+fn a_single_one_has_room_however_large_it_is() {
     let gates = Arc::new(Gates::default());
     let pass = gates.take(peer(1), Kind::ResponseKib, RESPONSE_KIB_PER_PEER_MAX + 1);
     let pass = pass.expect("alone it has room");
@@ -154,7 +154,7 @@ fn one_alone_has_room_however_much_it_is() {
 }
 
 #[test]
-fn who_waits_for_a_run_makes_room_for_others_who_do() {
+fn waits_for_runs_make_room_for_other_waits() {
     let gates = Arc::new(Gates::default());
     let hoarded = fill(&gates, Kind::Wait, 0);
     assert_eq!(hoarded.len(), WAITS_PER_PEER_MAX);
@@ -163,18 +163,18 @@ fn who_waits_for_a_run_makes_room_for_others_who_do() {
     assert!(gates.take_for(connection(2).activity(), Kind::Wait).is_ok(), "another address has room");
 }
 
-/// Which of them are to be answered since others have their places. No connection is broken off for that.
+/// Numbers of those that are to be answered since others have their places. No connection is aborted for that.
 fn lost(waits: &[(Arc<Connection>, Pass)]) -> Vec<usize> {
     assert!(waits.iter().all(|(connection, _)| !connection.is_cut()));
     (0..waits.len()).filter(|number| waits[*number].1.until_lost().now_or_never().is_some()).collect()
 }
 
 #[tokio::test]
-async fn one_look_makes_room_for_all_who_wait() {
+async fn one_look_makes_room_for_all_waiters() {
     const WAITING: usize = WAITS_PER_PEER_MAX - 50;
     let gates = Arc::new(Gates::default());
     let hoarded = fill(&gates, Kind::Wait, WAITS_PER_PEER_MAX);
-    // New for as long as this test wants.
+    // New for the whole duration of this test.
     let age = |change: fn(&mut Instant)| {
         let mut held = gates.held();
         let holders = &mut held.entry(Kind::Wait).or_default().holders;
@@ -207,7 +207,7 @@ fn the_peer_that_has_the_most_makes_room() {
         let connection = connection(from);
         gates.take_for(connection.activity(), Kind::Wait).map(|pass| (connection, pass))
     };
-    // The first of all is alone; hoards of others have all the rest.
+    // The first of all is alone; the others belong to peers with many.
     let alone = [wait(100).expect("room")];
     let hoarder = |number| u8::try_from(1 + number / WAITS_PER_PEER_MAX).expect("few");
     let hoarded: Vec<_> = (0..WAITS_MAX - 1).map(|number| wait(hoarder(number)).expect("room")).collect();
@@ -218,12 +218,12 @@ fn the_peer_that_has_the_most_makes_room() {
     assert_eq!((lost(&alone), lost(&hoarded)), (vec![], vec![0]));
 }
 
-/// Those who wait, of two peers, each with its number when it has had its turn.
+/// Waiters of two peers, each with its number when it has had its turn.
 #[tokio::test]
-async fn turns_are_given_in_the_order_in_which_they_were_asked_for() {
+async fn turns_are_given_in_the_order_of_requests() {
     let gates = Arc::new(Gates::default());
     let mut held: Vec<Pass> = Vec::new();
-    // One peer has all that it may, and others the rest.
+    // One peer has reached its limit, and others have the rest.
     for number in 1.. {
         while let Ok(pass) = gates.take(peer(number), Kind::Request, 1) {
             held.push(pass);
@@ -240,7 +240,7 @@ async fn turns_are_given_in_the_order_in_which_they_were_asked_for() {
             told.send((number, pass)).expect("heard");
         })
     };
-    // Of the first peer come many, then one of a peer that has nothing.
+    // Many waiters of the first peer, then one of a peer that has nothing.
     for number in 0..1000 {
         drop(wait(1, number));
         tokio::task::yield_now().await;
@@ -248,7 +248,7 @@ async fn turns_are_given_in_the_order_in_which_they_were_asked_for() {
     drop(wait(200, 1000));
     drop(wait(201, 1001));
     tokio::task::yield_now().await;
-    // What another gives back is not for the first, which has all that it may.
+    // What another peer returns is not for the first, which has reached its limit.
     let mut number = async || {
         let turn = tokio::time::timeout(Duration::from_secs(10), turns.recv()).await.expect("in time");
         turn.expect("somebody waits")
@@ -258,7 +258,7 @@ async fn turns_are_given_in_the_order_in_which_they_were_asked_for() {
     drop(held.pop());
     let (second, _kept_too) = number().await;
     assert_eq!((first, second), (1000, 1001));
-    // The first peer's own are for its own, in their order.
+    // What the first peer returns is for its own waiters, in order.
     let mut order = Vec::new();
     drop(held.drain(..REQUESTS_PER_PEER_MAX));
     for _ in 0..1000 {
@@ -271,7 +271,7 @@ async fn turns_are_given_in_the_order_in_which_they_were_asked_for() {
 }
 
 #[tokio::test]
-async fn who_waits_no_more_is_passed_over() {
+async fn a_waiter_that_has_gone_is_skipped() {
     let gates = Arc::new(Gates::default());
     let mut held = fill(&gates, Kind::Body, BODIES_PER_PEER_MAX);
     let waiting = [0, 1, 2].map(|_| {

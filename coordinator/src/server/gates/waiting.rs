@@ -1,4 +1,4 @@
-//! Those who wait for their turn.
+//! Waiters.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use super::{Full, Gates, Kind, Pass};
 use crate::peer::Peer;
 use crate::server::activity::Activity;
 
-/// The first one of a peer looks this often whether somebody does too little.
+/// Interval at which the first waiter of a peer looks for connections that do too little.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// One that waits.
+/// A waiter.
 #[derive(Debug)]
 pub struct Waiter {
-    /// For whom.
+    /// Its peer.
     pub connection: Arc<Activity>,
     turn: oneshot::Sender<Pass>,
 }
 
-/// Those who wait for one kind, in their order.
+/// The waiters for one kind, in order.
 #[derive(Debug, Default)]
 pub struct Line {
     of_peer: HashMap<Peer, BTreeMap<u64, Waiter>>,
-    /// The first of each peer that may have more.
+    /// The first waiter of each peer that may have more.
     first: BTreeSet<(u64, Peer)>,
     next: u64,
 }
@@ -36,7 +36,7 @@ impl Line {
         self.of_peer.get(&peer)?.keys().next().copied()
     }
 
-    /// One more, behind all others; its number.
+    /// Adds a waiter at the end; returns its number.
     fn add(&mut self, waiter: Waiter, is_open: bool) -> u64 {
         let (number, peer) = (self.next, waiter.connection.peer());
         self.next += 1;
@@ -67,18 +67,18 @@ impl Line {
         }
     }
 
-    /// Takes out the one that has waited longest, of those whose peers may have more.
+    /// Takes out the one that has waited longest, among peers that may have more.
     pub fn take_first(&mut self) -> Option<Waiter> {
         let (number, peer) = *self.first.first()?;
         self.remove(number, peer)
     }
 
-    /// How many of a peer wait.
+    /// The number of a peer's waiters.
     pub fn count_of(&self, peer: Peer) -> usize {
         self.of_peer.get(&peer).map_or(0, BTreeMap::len)
     }
 
-    /// Whether it is to look who does too little: the first of its peer, if that may have no more, or of all.
+    /// Whether this waiter is to look for connections that do too little: the first of its peer, if that may have no more, or
     fn is_to_look(&self, number: u64, peer: Peer) -> bool {
         match self.first.contains(&(number, peer)) {
             true => self.first.first() == Some(&(number, peer)),
@@ -93,12 +93,12 @@ impl Line {
 pub struct Grants(Vec<(Waiter, Pass)>);
 
 impl Grants {
-    /// One more.
+    /// Adds a turn.
     pub fn add(&mut self, waiter: Waiter, pass: Pass) {
         self.0.push((waiter, pass));
     }
 
-    /// Hands them over, which must not be done under the lock: one that waits no more gives its own back.
+    /// Hands them over, which must not happen under the lock: a waiter that has gone returns its turn.
     pub fn hand_over(self) {
         for (waiter, pass) in self.0 {
             drop(waiter.turn.send(pass));
@@ -106,7 +106,7 @@ impl Grants {
     }
 }
 
-/// Takes one out of the line when it waits no more.
+/// Removes a waiter from the line when it is dropped.
 struct Place<'a> {
     gates: &'a Arc<Gates>,
     kind: Kind,
@@ -124,8 +124,8 @@ impl Drop for Place<'_> {
 }
 
 impl Gates {
-    /// Makes room at the expense of those who do too little, if it is this waiter's to look: for all who wait of its
-    /// peer, or, where all have too much together, for the first of each peer that may have more.
+    /// Makes room at the expense of connections that do too little, if it is this waiter's task to look: for all waiters of its
+    /// peer, or, where the total is reached, for the first of each peer that may have more.
     pub(super) fn look(self: &Arc<Self>, kind: Kind, number: u64, peer: Peer) {
         let mut held = self.held();
         let Some(of_kind) = held.get_mut(&kind) else { return };
@@ -153,7 +153,7 @@ impl Gates {
         let (place, mut turn) = {
             let mut held = self.held();
             let of_kind = held.entry(kind).or_default();
-            // Others of its peer come first; those of other peers have all that there is room for.
+            // Other waiters of its peer come first; those of other peers have all the room that there is.
             if of_kind.line.first_of(peer).is_none()
                 && let Ok(pass) = self.take_of(of_kind, connection, kind, 1)
             {
@@ -168,9 +168,9 @@ impl Gates {
         loop {
             match timeout(LOOK, &mut turn).await {
                 Ok(Ok(pass)) => return pass,
-                // It is in the line until it has its turn.
+                // It stays in the line until it has its turn.
                 Ok(Err(_)) => std::future::pending().await,
-                // Somebody may have had its time meanwhile.
+                // Meanwhile a connection may have passed its minimum time.
                 Err(_) => self.look(kind, place.number, peer),
             }
         }

@@ -11,26 +11,26 @@ use crate::peer::Peer;
 /// A published module.
 #[derive(Debug, Clone)]
 pub struct AppRow {
-    /// Of its bytes.
+    /// The hash of its bytes.
     pub hash: BlobHash,
-    /// The name that it was last published under.
+    /// The name under which it was last published.
     pub name: String,
     /// Its size.
     pub bytes: u64,
-    /// When that was, in milliseconds since 1970.
+    /// When it was last published, in milliseconds since 1970.
     pub published_at_ms: u64,
-    /// Who did that.
+    /// Who published it.
     pub publisher: Publisher,
-    /// What it holds.
+    /// Its description.
     pub about: About,
 }
 
-/// Who published a module.
+/// The publisher of a module.
 #[derive(Debug, Clone, Default)]
 pub struct Publisher {
-    /// What they call themselves, if they do. Nobody has checked it.
+    /// The publisher's own name for itself, if given. Not verified.
     pub name: Option<String>,
-    /// Where they were: an address. Older versions did not take that down.
+    /// The address. Older versions did not record it.
     pub address: Option<String>,
 }
 
@@ -49,44 +49,44 @@ fn app(row: &Row<'_>) -> rusqlite::Result<AppRow> {
     })
 }
 
-/// What came of a publication.
+/// The outcome of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
-    /// The module was not known.
+    /// The module is new.
     New,
-    /// It was.
+    /// The module was known.
     Known,
-    /// Nothing was done: the name is another's.
+    /// Nothing was done: the name belongs to another owner.
     NameTaken(Owner),
-    /// Nothing was done: this name differs from it in case only.
+    /// Nothing was done: the name differs from this one in case only.
     Lookalike(String),
-    /// Nothing was done: as many modules are published under names as may be, from that address or in all.
+    /// Nothing was done: the maximum number of modules is published under names, from that address or in all.
     Full {
-        /// Whether from that address.
+        /// Whether the limit is the address's.
         of_peer: bool,
     },
 }
 
-/// What came of a wish that a name be given up.
+/// The outcome of a request to release a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unpublished {
-    /// Nothing is published under it now.
+    /// Nothing is published under the name now.
     Done,
-    /// Nothing was.
+    /// Nothing was published under it.
     Unknown,
-    /// Nothing was done: the name is another's.
+    /// Nothing was done: the name belongs to another owner.
     OfAnother(Owner),
 }
 
-/// Whose a name is.
+/// The owner of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// The address that it was first published from; an older version did not take that down.
+    /// The address from which it was first published; an older version did not record it.
     pub address: Option<String>,
 }
 
 impl Owner {
-    /// Whether somebody who publishes from there owns it. What nobody is known to own is left to this machine.
+    /// Whether a publisher at that address owns it. Names without a known owner belong to this machine.
     pub fn is(&self, publisher: &Publisher) -> bool {
         let peer = |address: &str| address.parse().ok().map(Peer::of);
         let publisher = publisher.address.as_deref().and_then(peer);
@@ -97,14 +97,14 @@ impl Owner {
     }
 }
 
-/// Whose a name is, if it is anybody's.
+/// The owner of a name, if it has one.
 pub fn owner(connection: &Connection, name: &str) -> Result<Option<Owner>> {
     let sql = "SELECT address FROM name_owners WHERE name = ?1";
     let owner = connection.prepare(sql)?.query_row([name], |row| Ok(Owner { address: row.get(0)? }));
     Ok(owner.optional()?)
 }
 
-/// Publishes a module under a name, whose newest it becomes. A name belongs to who was first to publish under it.
+/// Publishes a module under a name, as its newest. A name belongs to its first publisher.
 pub fn publish(connection: &mut Connection, row: &AppRow) -> Result<Published> {
     let transaction = connection.transaction()?;
     if let Some(owner) = owner(&transaction, &row.name)?.filter(|owner| !owner.is(&row.publisher)) {
@@ -121,7 +121,7 @@ pub fn publish(connection: &mut Connection, row: &AppRow) -> Result<Published> {
         "INSERT INTO apps (hash, bytes, about) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         params![row.hash.0, row.bytes as i64, to_json(&row.about)],
     )?;
-    // Times of one name are kept apart, so that which is the newest is never in doubt.
+    // Times of one name differ, so that the newest is never in doubt.
     transaction.execute(
         "INSERT INTO app_names (name, hash, published_at_ms, published_by, published_from)
          VALUES (
@@ -141,13 +141,13 @@ pub fn publish(connection: &mut Connection, row: &AppRow) -> Result<Published> {
     Ok(if added > 0 { Published::New } else { Published::Known })
 }
 
-/// Why a module cannot be published under a name that nobody else has.
+/// Why a module cannot be published under a name without an owner.
 fn refusal(connection: &Connection, row: &AppRow) -> Result<Option<Published>> {
     let sql = "SELECT EXISTS (SELECT 1 FROM app_names WHERE name = ?1 AND hash = ?2)";
     if connection.query_row(sql, params![row.name, row.hash.0], |row| row.get(0))? {
         return Ok(None);
     }
-    // Older versions took names that differ in case only.
+    // Older versions accepted names that differ in case only.
     let sql = "SELECT name FROM name_owners WHERE name = ?1 COLLATE NOCASE ORDER BY name <> ?1 LIMIT 1";
     let alike: Option<String> =
         connection.prepare(sql)?.query_row([&row.name], |row| row.get(0)).optional()?;
@@ -162,7 +162,7 @@ fn refusal(connection: &Connection, row: &AppRow) -> Result<Option<Published>> {
     Ok((of_peer || published.len() >= PUBLISHED_MAX).then_some(Published::Full { of_peer }))
 }
 
-/// Gives a name up. Its modules stay as long as they have another one, or a run of them is kept.
+/// Releases a name. Its modules stay as long as they have another one, or a run of them is kept.
 pub fn unpublish(connection: &mut Connection, name: &str, publisher: &Publisher) -> Result<Unpublished> {
     let transaction = connection.transaction()?;
     match owner(&transaction, name)? {
@@ -177,7 +177,7 @@ pub fn unpublish(connection: &mut Connection, name: &str, publisher: &Publisher)
     Ok(Unpublished::Done)
 }
 
-/// Forgets modules without a name of which no run is kept.
+/// Deletes modules without a name of which no run is kept.
 pub fn forget_unnamed(connection: &Connection) -> Result<()> {
     connection.execute(
         "DELETE FROM apps WHERE NOT EXISTS (SELECT 1 FROM app_names WHERE app_names.hash = apps.hash)
@@ -187,13 +187,13 @@ pub fn forget_unnamed(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// What a module holds that is published, or of which a run is kept.
+/// The description of a module that is published, or of which a run is kept.
 pub fn about(connection: &Connection, hash: BlobHash) -> Result<Option<About>> {
     let read = |row: &Row<'_>| from_json(0, &row.get::<_, String>(0)?);
     Ok(connection.prepare("SELECT about FROM apps WHERE hash = ?1")?.query_row([hash.0], read).optional()?)
 }
 
-/// The names of modules, newest first, as far as their descriptions have no more than `bytes_max`.
+/// The names of modules, newest first, as long as their descriptions fit into `bytes_max`.
 pub fn apps(connection: &Connection, bytes_max: usize) -> Result<Vec<AppRow>> {
     let mut statement =
         connection.prepare(&format!("{APP} ORDER BY app_names.published_at_ms DESC, app_names.name"))?;
@@ -222,7 +222,7 @@ pub fn app_named(connection: &Connection, name: &str) -> Result<Option<AppRow>> 
     Ok(connection.prepare(&sql)?.query_row([name], app).optional()?)
 }
 
-/// The modules whose hash begins with these lower-case digits, at most two of them.
+/// At most two modules whose hash begins with these lower-case digits.
 pub fn apps_beginning(connection: &Connection, digits: &str) -> Result<Vec<AppRow>> {
     let sql = format!(
         "{APP} WHERE substr(lower(hex(apps.hash)), 1, length(?1)) = ?1

@@ -1,4 +1,4 @@
-//! Blobs: who uploaded them, and what refers to them.
+//! Blobs: their uploaders, and the references to them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use sateen_protocol::{BlobHash, RunSpec};
 use super::{Result, decode, readable};
 use crate::peer::Peer;
 
-/// Who uploaded which blob, and when each was used, as far as that is known.
+/// The uploader of each blob, and when it was used, as far as they are known.
 pub fn uploads(connection: &Connection) -> Result<HashMap<BlobHash, (Peer, u64)>> {
     let mut statement = connection.prepare("SELECT hash, address, used_at_ms FROM blobs")?;
     let read =
@@ -20,7 +20,7 @@ pub fn uploads(connection: &Connection) -> Result<HashMap<BlobHash, (Peer, u64)>
     Ok(known.collect())
 }
 
-/// A blob came from a peer.
+/// A peer uploaded a blob.
 pub fn uploaded(
     connection: &Connection,
     hash: BlobHash,
@@ -48,7 +48,7 @@ pub fn referred(connection: &Connection) -> Result<HashSet<BlobHash>> {
     let apps = readable(statement.query([])?, read, || "an app's hash".to_owned())?;
     let mut referred: HashSet<BlobHash> = apps.into_iter().collect();
     let mut statement = connection.prepare("SELECT spec FROM runs")?;
-    // There may be very many: one after the other.
+    // There may be very many, so they are read one by one.
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let Ok(bytes) = row.get::<_, Vec<u8>>(0) else { continue };

@@ -7,7 +7,7 @@ use crate::division::{Curves, easy_factors};
 use crate::modulus::{Modulus, WideTask, with_modulus};
 use crate::power::{raised, root};
 
-/// What is known about a number.
+/// The verdict on a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It has factors.

@@ -133,9 +133,9 @@ pub enum Term {
     Sum(Box<Term>, Box<Term>),
     /// A call.
     Call {
-        /// Of what.
+        /// The function.
         function: String,
-        /// With what.
+        /// The arguments.
         arguments: Vec<Term>,
     },
 }

@@ -35,7 +35,7 @@ pub enum Happens {
 /// A row of the table.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// What happened.
+    /// The event at half time.
     pub happens: Happens,
     /// The number of sites.
     pub sites: usize,

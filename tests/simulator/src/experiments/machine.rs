@@ -158,7 +158,7 @@ struct Grid {
     /// Hosts that must answer a departure.
     to_recover: Vec<(LinkId, u64)>,
     run: RunId,
-    /// The coordinator of which hosts thought that it was started again.
+    /// The restarted coordinator, kept to be freed at the end.
     restarted: Option<Coordinator>,
     /// The last time at which all hosts were heard.
     heard: Time,

@@ -1,4 +1,4 @@
-//! Hosts that cannot load an app, or cannot go on with a run.
+//! Hosts that cannot load an app, or cannot continue a run.
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::{Random, RunId};

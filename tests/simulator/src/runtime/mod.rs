@@ -31,7 +31,7 @@ const PATIENCE_NS: u64 = 20_000_000;
 /// A wake for guards, not for a worker.
 const GUARDS: u32 = u32::MAX;
 
-/// What a worker is doing.
+/// A worker's activity.
 #[derive(Debug, Default)]
 struct Worker {
     running: Option<(RunId, TaskId)>,

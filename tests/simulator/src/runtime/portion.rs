@@ -44,7 +44,7 @@ pub struct Portion {
     pub tree: Rc<Tree>,
     /// The number of waiting thieves.
     pub thieves: usize,
-    /// Jobs whose children's results may be found by lookups of redone jobs; each with the number of the
+    /// Children of redone jobs whose lookup may find a result, there or below; each with the number of the
     /// last notice about it.
     pub sought: BTreeMap<JobTag, u64>,
     /// The number of lookup notices.

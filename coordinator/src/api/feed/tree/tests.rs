@@ -9,7 +9,7 @@ use crate::chronicle::{RECORD_BYTES, Source};
 const ROOM: usize = 500;
 const HOST: Source<'static> = Source { id: HostId(1), name: "one", site: "here" };
 
-/// A page that looks at a tree.
+/// A page that watches a tree.
 struct Page {
     client: TreeClient,
     records: BTreeMap<u32, Vec<u8>>,
@@ -20,7 +20,7 @@ impl Page {
         Self { client: TreeClient::new(), records: BTreeMap::new() }
     }
 
-    /// Takes in all that it is told of the news.
+    /// Takes in all frames of the news.
     fn look(&mut self, news: &TreeNews) {
         while let Some((frame, is_all)) = self.client.next(news) {
             let u32_at = |at: usize| u32::from_le_bytes(frame[at..at + 4].try_into().expect("four"));
@@ -46,10 +46,10 @@ fn note(job: u64, what: NoteKind) -> JobNote {
     JobNote { job: JobTag(job), parent, kind, depth, what, ago_ms: 0, parameters: None, shares: false }
 }
 
-/// Some see every tick, some only now and then: what they have of a tree in which jobs make room for others is
-/// what one has who has just come.
+/// Some pages see every tick, some only a few: all have the same picture of a tree in which jobs make room for others
+/// as a page that has just connected.
 #[test]
-fn who_was_told_what_changed_has_what_a_newcomer_is_told() {
+fn a_page_that_received_changes_has_what_a_new_page_receives() {
     let chronicle = Arc::new(Mutex::new(Chronicle::with_room_for(ROOM)));
     let mut feed = TreeFeed::of(RunId(1), Names::default(), Arc::clone(&chronicle));
     let (mut always, mut sometimes, mut seldom) = (Page::new(), Page::new(), Page::new());
@@ -66,7 +66,7 @@ fn who_was_told_what_changed_has_what_a_newcomer_is_told() {
         if round % 5 == 0 {
             sometimes.look(&news);
         }
-        // Further behind than what is kept for those who are.
+        // Further behind than the changes that are kept.
         if round % (WATCH_TICKS_KEPT as u64 + 20) == 0 {
             seldom.look(&news);
         }

@@ -30,7 +30,7 @@ fn report() -> HostReport {
     }
 }
 
-/// Lets all that is due happen.
+/// Fires all due timers.
 fn pass(times: &mut Times, host: &mut Host, now: Time, kind: &'static str) {
     while host.poll_timeout().is_some_and(|(when, _)| when <= now) {
         times.take(kind, || host.handle_timeout(now));
