@@ -1,4 +1,4 @@
-//! Who is told of whom, and when: what happens within a moment goes out in one message.
+//! News about hosts, for their acquaintances: what happens within a moment is sent in one message.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,80 +14,80 @@ use super::circles::Parted;
 use super::slices::Slice;
 use super::{Coordinator, Misbehaviour};
 
-/// What a host has not been told yet.
+/// News that were not sent to a host yet.
 struct News {
     due: Time,
     joined: BTreeSet<HostId>,
     gone: Vec<(HostId, Departure)>,
 }
 
-/// What a host has not been told yet, and which departures it has to answer.
+/// News that were not sent to a host yet, and the departures that it has to answer.
 #[derive(Default)]
 pub struct Mailbox {
     news: Option<Box<News>>,
-    /// By epoch; in order.
+    /// By epoch, in order.
     owed: VecDeque<u64>,
 }
 
 impl Mailbox {
-    /// How much its host has not been told.
+    /// The amount of news for the host.
     pub fn untold(&self) -> usize {
         self.news.as_ref().map_or(0, |news| 1 + news.joined.len())
     }
 
-    /// Whether it is about to be told that another host is gone.
+    /// Whether the news include another host's departure.
     fn has_gone(&self, gone: HostId) -> bool {
         self.news.as_ref().is_some_and(|news| news.gone.iter().any(|(id, _)| *id == gone))
     }
 }
 
-/// When all hosts are told what they have not been told yet, and how many answers are missing.
+/// The news for all hosts, and the answers that are missing.
 #[derive(Default)]
 pub struct Newsroom {
     due: BTreeSet<(Time, HostId)>,
-    /// How many hosts have to answer departures, by epoch.
+    /// The number of hosts that have to answer departures, by epoch.
     owed: BTreeMap<u64, Owed>,
-    /// Up to this epoch nobody is waited for any more.
+    /// Up to this epoch no answers are awaited any more.
     expired: Option<u64>,
-    /// Hosts that are being shown round; how often at once, if they came more than once.
+    /// Hosts that are being announced to their circles; how often at once, if they joined more than once.
     shown: BTreeMap<HostId, usize>,
-    /// Who is still to hear of hosts that are gone.
+    /// Departures that are being announced.
     going: BTreeMap<HostId, Going>,
 }
 
-/// Answers to a departure that have not come.
+/// Missing answers to a departure.
 struct Owed {
-    /// How many, and what else holds the epoch.
+    /// The number of hosts that have to answer, and of other reasons that keep the epoch unsettled.
     count: usize,
-    /// When it was first told.
+    /// When it was first announced.
     since: Time,
 }
 
-/// A host that is gone, and whose circle is being told.
+/// A departed host whose circle is being told.
 struct Going {
     departure: Departure,
-    /// When it went; not settled before all have been told.
+    /// The epoch of its departure; not settled before all have been told.
     epoch: u64,
     untold: VecDeque<HostId>,
 }
 
 impl Newsroom {
-    /// How many hosts have not been told all, or are not known by all who are to know that they came or went.
+    /// The number of hosts with unsent news, and of hosts that are being announced.
     pub fn untold(&self) -> usize {
         self.due.len() + self.shown.len() + self.going.len()
     }
 
-    /// How many are still to hear that a host is gone.
+    /// The number of hosts that are still to be told about a departure.
     pub fn untold_of(&self, gone: HostId) -> usize {
         self.going.get(&gone).map_or(0, |going| going.untold.len())
     }
 
-    /// How many answers to departures are missing.
+    /// The number of missing answers to departures.
     pub fn owed(&self) -> usize {
         self.owed.values().map(|owed| owed.count).sum()
     }
 
-    /// The first departure that somebody has not answered.
+    /// The first departure with a missing answer.
     pub fn unsettled(&self) -> u64 {
         self.owed.first_key_value().map_or(u64::MAX, |(epoch, _)| *epoch)
     }
@@ -97,7 +97,7 @@ impl Newsroom {
         self.unsettled() > epoch
     }
 
-    /// A host is to answer when it has told all that it has of those that went at this epoch.
+    /// A host has to answer when it has sent everything that it has of the hosts that went at this epoch.
     pub fn owe(&mut self, now: Time, mailbox: &mut Mailbox, epoch: u64) {
         while mailbox.owed.front().is_some_and(|first| Some(*first) <= self.expired) {
             mailbox.owed.pop_front();
@@ -110,14 +110,14 @@ impl Newsroom {
         }
     }
 
-    /// An epoch is not settled before [`release`](Self::release), or has expired.
+    /// Keeps an epoch unsettled until [`release`](Self::release), or until it expires.
     pub fn hold(&mut self, now: Time, epoch: u64) {
         if Some(epoch) > self.expired {
             self.owed.entry(epoch).or_insert(Owed { count: 0, since: now }).count += 1;
         }
     }
 
-    /// What held it is over.
+    /// The reason for [`hold`](Self::hold) is over.
     pub fn release(&mut self, epoch: u64) {
         if let Some(owed) = self.owed.get_mut(&epoch) {
             owed.count -= 1;
@@ -127,20 +127,20 @@ impl Newsroom {
         }
     }
 
-    /// When answers to the first departure are no longer waited for. Nothing was heard before `deaf_until`.
+    /// When answers to the first departure are no longer awaited. Nothing was received before `deaf_until`.
     pub fn next_expiry(&self, deaf_until: Time) -> Option<Time> {
         let (_, first) = self.owed.first_key_value()?;
         Some(first.since.max(deaf_until) + DEPARTURE_ANSWER_MAX)
     }
 
-    /// How many departures have had the time for their answers.
+    /// The number of departures whose answers are no longer awaited.
     pub fn expired_len(&self, now: Time, deaf_until: Time) -> usize {
         let has_expired = |owed: &&Owed| now >= owed.since.max(deaf_until) + DEPARTURE_ANSWER_MAX;
         self.owed.values().take_while(has_expired).count()
     }
 
-    /// Waits no longer for answers that have had their time: some now, the others in events that follow at once. A host
-    /// that is silent is gone long before; one that is heard and does not answer delays all searches.
+    /// Stops waiting for answers that are overdue: some now, the others in events that follow at once. A silent host
+    /// is given up long before; one that is heard and does not answer would delay all searches.
     pub fn expire(&mut self, now: Time, deaf_until: Time) {
         for _ in 0..DEPARTURES_EXPIRED_AT_ONCE_MAX {
             if self.next_expiry(deaf_until).is_none_or(|at| now < at) {
@@ -151,7 +151,7 @@ impl Newsroom {
         }
     }
 
-    /// It has answered up to an epoch; all, if it is gone or has nothing to do with any of it.
+    /// A host has answered up to an epoch; all epochs, if it is gone or not involved in any.
     pub fn settle(&mut self, mailbox: &mut Mailbox, epoch: u64) {
         while let Some(first) = mailbox.owed.front().copied().filter(|first| *first <= epoch) {
             mailbox.owed.pop_front();
@@ -159,14 +159,14 @@ impl Newsroom {
         }
     }
 
-    /// What a host has not been told: it will not be, or is told in another way.
+    /// Discards a host's unsent news: they are no longer needed, or sent in another way.
     pub fn drop(&mut self, host: HostId, mailbox: &mut Mailbox) {
         if let Some(news) = mailbox.news.take() {
             self.due.remove(&(news.due, host));
         }
     }
 
-    /// When something is to be told.
+    /// When news are to be sent.
     pub fn next(&self) -> Option<Time> {
         self.due.first().map(|(time, _)| *time)
     }
@@ -176,7 +176,7 @@ impl Coordinator {
     fn news_of(&mut self, now: Time, host: HostId) -> Option<&mut News> {
         let state = self.hosts.get_mut(&host)?;
         if state.link.is_none() || state.paused.is_some() {
-            // The next welcome tells it all.
+            // The next welcome includes all of it.
             return None;
         }
         let due = now.max(state.news_from);
@@ -197,7 +197,7 @@ impl Coordinator {
         }
     }
 
-    /// All that knew a host are to hear that it is gone, and to answer.
+    /// All acquaintances of a host are to be told that it is gone, and to answer.
     pub(super) fn tell_all_gone(
         &mut self,
         now: Time,
@@ -211,7 +211,7 @@ impl Coordinator {
         self.in_slices(now, Slice::TellGone(host));
     }
 
-    /// Some of those that knew a host hear that it is gone; whether there are more.
+    /// Tells some acquaintances of a host that it is gone; returns whether there are more.
     pub(super) fn tell_some_gone(&mut self, now: Time, host: HostId) -> bool {
         let Some(mut going) = self.newsroom.going.remove(&host) else { return false };
         for _ in 0..SHOWN_AT_ONCE_MAX {
@@ -236,7 +236,7 @@ impl Coordinator {
         }
     }
 
-    /// A host that works again is told whom it knows: some now, the others in events that follow at once.
+    /// A host that works again is told its acquaintances: some now, the others in events that follow at once.
     pub(super) fn tell_circle(&mut self, now: Time, host: HostId) {
         let circle = self.ids_of_circle(host);
         if let Some(news) = self.news_of(now, host) {
@@ -245,7 +245,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells what is due; some now, the rest in events that follow at once.
+    /// Sends news that are due; some now, the rest in events that follow at once.
     pub(super) fn tell_news(&mut self, now: Time) {
         let mut told = 0;
         while told < NEWS_AT_A_TIME_MAX {
@@ -257,7 +257,7 @@ impl Coordinator {
         }
     }
 
-    /// A host has nothing to answer any more, and is told nothing.
+    /// A host no longer has to answer anything, and is sent no news.
     pub(super) fn close_mailbox(&mut self, host: HostId) {
         if let Some(state) = self.hosts.get_mut(&host) {
             self.newsroom.drop(host, &mut state.mailbox);
@@ -265,7 +265,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells a host what there is, due or not: who is gone, and as many of those that joined as one message may
+    /// Sends a host its news, due or not: departures, and as many new hosts as one message may
     /// have, `first` before the others.
     pub(super) fn tell_news_to(&mut self, now: Time, host: HostId, first: Option<HostId>) {
         let news = self.hosts.get_mut(&host).and_then(|state| state.mailbox.news.take());
@@ -290,7 +290,7 @@ impl Coordinator {
             return;
         }
         if let Some(state) = self.hosts.get_mut(&host).filter(|_| is_all) {
-            // A few messages in a row go out at once, more of them at their distance.
+            // A few messages in a row go out at once, more of them at intervals.
             state.news_paid = state.news_paid.max(now) + NEWS;
             let ahead = NEWS.saturating_mul(NEWS_AT_ONCE);
             state.news_from = Time(state.news_paid.0.saturating_sub(ahead.as_nanos() as u64));
@@ -298,7 +298,7 @@ impl Coordinator {
         self.send(host, ToHost::Hosts { epoch: self.epoch, joined, gone });
     }
 
-    /// A host as `viewer` is told of it, if it works.
+    /// A host as `viewer` sees it, if it is working.
     fn info(&self, viewer: HostId, host: HostId) -> Option<HostInfo> {
         let state = self.hosts.get(&host).filter(|state| state.paused.is_none())?;
         let direct_secret = self.pair_secret(viewer, host);
@@ -306,12 +306,12 @@ impl Coordinator {
         Some(HostInfo { id: host, report: state.report.clone(), direct_secret, incarnation })
     }
 
-    /// Itself, and whom it knows, if it works.
+    /// Itself and its acquaintances, if it is working.
     pub(super) fn circle_of(&self, host: HostId) -> Vec<HostInfo> {
         self.ids_of_circle(host).into_iter().filter_map(|id| self.info(host, id)).collect()
     }
 
-    /// In order: itself, and whom it knows.
+    /// In order: itself and its acquaintances.
     pub(super) fn ids_of_circle(&self, host: HostId) -> Vec<HostId> {
         let mut ids: Vec<HostId> = self.circles.of(host).collect();
         if let Err(place) = ids.binary_search(&host) {
@@ -324,7 +324,7 @@ impl Coordinator {
         self.hosts.get(&host).is_some_and(|state| state.paused.is_none())
     }
 
-    /// A host that has come, or works again, is shown round; itself it is not told.
+    /// A host that has joined, or works again, is announced to its circle, but not to itself.
     pub(super) fn show_round(&mut self, now: Time, host: HostId) {
         let Some(state) = self.hosts.get(&host) else { return };
         self.circles.enter(host, &state.report.site);
@@ -335,7 +335,7 @@ impl Coordinator {
         self.in_slices(now, Slice::ShowRound { after: None, host });
     }
 
-    /// Some of a host's circle, those after one of them, hear of it: the last of them, if there may be more.
+    /// Announces a host to some of its circle, from the one after `after` on: returns the last of them, if there may be more.
     pub(super) fn show_some(&mut self, now: Time, host: HostId, after: Option<HostId>) -> Option<HostId> {
         let others: Vec<HostId> = match self.works(host) {
             true => self.circles.of_after(host, after).take(SHOWN_AT_ONCE_MAX).collect(),
@@ -356,18 +356,18 @@ impl Coordinator {
         last
     }
 
-    /// Makes two hosts acquainted that have to do with one another, and tells them at once.
+    /// Makes two hosts acquainted that have to deal with one another, and tells them at once.
     pub(super) fn introduce(&mut self, now: Time, one: HostId, other: HostId) {
         if one != other && self.works(one) && self.works(other) {
             let is_news = self.circles.connect(one, other);
-            // Who is being shown round may not have come to the other yet.
+            // A host that is being announced may not have been announced to the other yet.
             for (whom, of) in [(one, other), (other, one)] {
                 if is_news || self.newsroom.shown.contains_key(&of) {
                     self.tell_joined(now, whom, of);
                 }
             }
         }
-        // Whatever follows is to find them acquainted.
+        // Messages that follow must find them acquainted.
         self.tell_news_to(now, other, Some(one));
         self.tell_news_to(now, one, Some(other));
     }

@@ -6,7 +6,7 @@ use crate::coordinator::{CoordinatorConfig, LinkId};
 use crate::limits::CIRCLE;
 use crate::message::{HostReport, ToCoordinator};
 
-/// What each of three hosts of a site is told of each other.
+/// What each of three hosts of a site is told about the others.
 fn secrets() -> BTreeMap<(HostId, HostId), u64> {
     let config = CoordinatorConfig {
         grid: GridId(1),
@@ -80,7 +80,7 @@ fn an_epoch_is_settled_when_all_have_answered_it() {
 }
 
 #[test]
-fn answers_that_do_not_come_are_not_waited_for_for_ever() {
+fn missing_answers_are_not_awaited_forever() {
     let mut room = Newsroom::default();
     let mut mailboxes = [Mailbox::default(), Mailbox::default()];
     room.owe(Time(1), &mut mailboxes[0], 3);
@@ -94,7 +94,7 @@ fn answers_that_do_not_come_are_not_waited_for_for_ever() {
     assert_eq!((room.owed(), room.unsettled()), (3, 3));
     room.expire(first, never);
     assert_eq!((room.owed(), room.unsettled()), (2, 4));
-    // What comes too late changes nothing, and nothing is owed anew for what is over.
+    // Late answers change nothing, and no answers are expected again for past epochs.
     room.settle(&mut mailboxes[0], 3);
     room.owe(first, &mut mailboxes[1], 3);
     assert_eq!((room.owed(), room.unsettled()), (2, 4));
@@ -106,7 +106,7 @@ fn answers_that_do_not_come_are_not_waited_for_for_ever() {
 }
 
 #[test]
-fn nothing_is_due_for_a_host_that_is_told_no_more() {
+fn nothing_is_due_for_a_host_that_is_sent_no_news() {
     let (host, other) = (HostId(1), HostId(2));
     let mut room = Newsroom::default();
     let mut mailbox = Mailbox::default();
