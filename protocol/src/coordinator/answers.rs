@@ -1,8 +1,8 @@
 //! Answers to searches, sent in pieces.
 //!
 //! A request of a few bytes may have an answer of megabytes. So an answer is read from the table a piece at a time,
-//! the nearest entries first, and each host is sent pieces at a bounded rate after a first burst. Entries that come
-//! while an answer is under way reach its host as those of any job to which it is subscribed.
+//! the nearest entries first, and each host is sent pieces at a bounded rate after a first burst. Entries that arrive
+//! while an answer is under way reach its host like those below any job to which it is subscribed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::{Entry, HostId, JobKey, RunId, Time};
 use super::Coordinator;
 use super::run::CoordinatorRun;
 
-/// What an answer without entries is counted for.
+/// The size that an answer without entries counts as.
 const EMPTY_BYTES: usize = 64;
 
-/// What is known of a job and below it, on its way to a host.
+/// The entries of a job and below it that are being sent to a host.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
     pub run: RunId,
@@ -34,17 +34,17 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// To a search, whose host waits for the end.
+    /// Answers a search, whose host waits for the end.
     pub fn to_search(run: RunId, key: JobKey) -> Self {
         Self { run, key, is_awaited: true, is_begun: false, after: None }
     }
 
-    /// What nobody has asked for.
+    /// Entries that were not asked for.
     pub fn unasked(run: RunId, key: JobKey) -> Self {
         Self { is_awaited: false, ..Self::to_search(run, key) }
     }
 
-    /// Reads the next piece, of at most `most` entries; and whether it is the last.
+    /// Reads the next piece, of at most `most` entries; returns it, and whether it is the last.
     fn read(&mut self, part: &CoordinatorRun, most: usize) -> (Vec<Entry>, bool) {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let tag = self.key.tag();
@@ -63,7 +63,7 @@ impl Answer {
     }
 }
 
-/// What one event may still do for answers.
+/// The work that one event may still do for answers.
 pub struct Room {
     entries: usize,
     introductions: usize,
@@ -75,7 +75,7 @@ impl Default for Room {
     }
 }
 
-/// What a host is being sent.
+/// The answers to a host.
 struct Asker {
     due: Time,
     answers: VecDeque<Answer>,
@@ -90,17 +90,17 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// How many are under way.
+    /// The number of answers under way.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// How many are under way to a host.
+    /// The number of answers to a host.
     pub fn len_of(&self, host: HostId) -> usize {
         self.askers.get(&host).map_or(0, |asker| asker.answers.len())
     }
 
-    /// How many entries are left to be read for all of them, and one for the end of each.
+    /// The number of entries still to be read for all of them, plus one for the end of each.
     pub fn left(&self, runs: &BTreeMap<RunId, CoordinatorRun>) -> usize {
         let answers = self.askers.values().flat_map(|asker| &asker.answers);
         let left = answers.map(|answer| {
@@ -111,7 +111,7 @@ impl Answers {
         left.sum()
     }
 
-    /// One more, to be sent from `due` on unless others to the same host are under way.
+    /// Adds an answer, to be sent from `due` on unless others to the same host are under way.
     pub fn push(&mut self, host: HostId, due: Time, answer: Answer) {
         let asker = self.askers.entry(host).or_insert_with(|| {
             self.due.insert((due, host));
@@ -121,7 +121,7 @@ impl Answers {
         self.len += 1;
     }
 
-    /// The host is gone, or waits for none of them any more.
+    /// The host is gone, or no longer waits for any answer.
     pub fn forget_host(&mut self, host: HostId) {
         if let Some(asker) = self.askers.remove(&host) {
             self.due.remove(&(asker.due, host));
@@ -142,7 +142,7 @@ impl Answers {
         Some((host, answer))
     }
 
-    /// After [`pop`](Self::pop): what is left of the answer, and when the host may be sent more.
+    /// After [`pop`](Self::pop): the rest of the answer, and when the host may be sent more.
     fn put_back(&mut self, host: HostId, due: Time, rest: Option<Answer>) {
         let Some(asker) = self.askers.get_mut(&host) else { return };
         if let Some(rest) = rest {
@@ -159,7 +159,7 @@ impl Answers {
 }
 
 impl Coordinator {
-    /// A host is to be sent what is known of a job and below it, and from now on what comes.
+    /// Sends a host the entries of a job and below it, and subscribes it to new ones.
     pub(super) fn begin_answer(&mut self, now: Time, host: HostId, answer: Answer) {
         let Some(state) = self.hosts.get(&host) else { return };
         let due = now.max(state.paces.answers_from());
@@ -193,7 +193,7 @@ impl Coordinator {
         }
     }
 
-    /// Sends the next piece of an answer, and returns what is left of it.
+    /// Sends the next piece of an answer, and returns the rest of the answer.
     pub(super) fn send_piece(
         &mut self,
         now: Time,
@@ -221,9 +221,9 @@ impl Coordinator {
         (!is_last).then_some(answer)
     }
 
-    /// Sends entries of one message, after an introduction to where the first of them are; if these know many
-    /// already, only to where the job is that the host searched for. A host that needs one of the others searches
-    /// for it, and is introduced then.
+    /// Sends entries of one message, after introducing the host to the hosts of the first of them; if it knows many
+    /// already, only to the host of the job that it searched for. If it needs one of the others, it searches
+    /// for that job, and is introduced then.
     pub(super) fn send_entries(
         &mut self,
         now: Time,
@@ -249,9 +249,9 @@ impl Coordinator {
     }
 }
 
-/// How long a burst would take at the rate at which more is sent.
+/// Time that a burst would take at the steady rate.
 pub const BURST: Duration = time_of(ANSWER_BURST_BYTES);
-/// And how long a piece.
+/// Time that a piece takes at the steady rate.
 pub const PIECE: Duration = time_of(MESSAGE_PART_BYTES);
 
 const fn time_of(bytes: usize) -> Duration {
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_counted_and_sent_in_the_order_in_which_they_are_due() {
+    fn answers_are_counted_and_sent_in_order_of_their_due_times() {
         let (one, other) = (HostId(1), HostId(2));
         let answer = |job: u8| Answer::to_search(RunId(1), JobKey([job; 32]));
         let mut answers = Answers::default();

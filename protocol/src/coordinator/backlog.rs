@@ -1,7 +1,7 @@
-//! What is left to be done at one moment, so that tests can check that it shrinks.
+//! The work left at one moment, so that tests can check that it shrinks.
 //!
-//! Work that grows with the grid is done in bounded parts, each in an event of its own that is due at once. There may be
-//! any number of these events at one moment; but each of them leaves less to be done than there was before it.
+//! Work that grows with the grid is done in bounded parts, each in an event of its own that is due at once. Any
+//! number of these events may be due at one moment; but each of them leaves less work than there was before it.
 
 use crate::{RunState, Time};
 
@@ -9,62 +9,62 @@ use super::Coordinator;
 use super::run::CoordinatorRun;
 use super::slices::Slice;
 
-/// What is left to be done at a moment. While a timer is due, each call of
-/// [`handle_timeout`](Coordinator::handle_timeout) leaves less: compare what was left before and after it.
+/// The work left at a moment. While a timer is due, each call of
+/// [`handle_timeout`](Coordinator::handle_timeout) leaves less: compare the backlog before and after it.
 ///
-/// The fields are in the order in which work makes other work: work of one field may add to the fields below it, and to
-/// nothing above. A backlog is less than another if the first field in which they differ is. So no timer is due for
-/// ever, however much is added.
+/// Fields are ordered by which work creates which: work of one field may add to the fields below it, and to
+/// none above. Backlogs are compared by the first field in which they differ. So no timer is due
+/// forever, however much is added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Backlog {
-    /// Hosts from before a restart have had their time.
+    /// The time for hosts from before a restart is over.
     pub waiting_is_over: bool,
-    /// Hosts that work again now.
+    /// Hosts that resume work now.
     pub unpausing: usize,
     /// Hosts that may be given up.
     pub hosts: usize,
-    /// Runs that have time limits are to be looked at.
+    /// Runs with time limits are to be checked.
     pub metering: bool,
     /// Runs that may end.
     pub runs: usize,
-    /// Runs that hosts save.
+    /// Runs that are being saved by hosts.
     pub suspending: usize,
     /// Runs that may begin a turn now.
     pub turns: usize,
-    /// Roots that may be given away; those that are held back count twice.
+    /// Roots that may be assigned; those that are held back count twice.
     pub roots: usize,
-    /// Hosts given up that are forgotten now.
+    /// Hosts that were given up and are forgotten now.
     pub missing: usize,
-    /// Runs that are over and of which nothing is heard any more from now on.
+    /// Runs that are over and whose late messages are ignored from now on.
     pub late: usize,
     /// Hosts are to be pinged.
     pub pings: bool,
     /// Searches that wait.
     pub searches: usize,
-    /// Entries of answers that are under way, and ends of answers.
+    /// Entries of answers that are under way, and ends of these answers.
     pub answers: usize,
-    /// Steps of slices that begin others.
+    /// Steps of slices that start other slices.
     pub branching: usize,
-    /// Steps of slices by which hosts come to know one another.
+    /// Steps of slices that make hosts acquainted.
     pub introductions: usize,
     /// Steps of all other slices.
     pub steps: usize,
-    /// Entries that wait to be saved, and runs that have any.
+    /// Entries that wait to be saved, and runs that have such entries.
     pub unsaved: usize,
-    /// Hosts whose silence is to be checked now.
+    /// Hosts that are to be checked for silence now.
     pub checks: usize,
-    /// What hosts have not been told of others.
+    /// News about other hosts that were not sent.
     pub news: usize,
-    /// Departures whose answers are no longer waited for.
+    /// Departures whose answers are no longer awaited.
     pub unanswered: usize,
-    /// Something is to be asked for again of parcels.
+    /// Parts of parcels are to be requested again.
     pub parcels: bool,
-    /// Searches were seen to be ready.
+    /// There are searches that can be answered.
     pub is_any_search_ready: bool,
 }
 
 impl Coordinator {
-    /// What is left to be done now.
+    /// The work left now.
     pub fn backlog(&self, now: Time) -> Backlog {
         let may_begin = |part: &CoordinatorRun| {
             !part.is_active
@@ -110,7 +110,7 @@ impl Coordinator {
         backlog
     }
 
-    /// More than the turns that a slice will still take; each of them leaves fewer.
+    /// More than the turns that a slice will still take; each turn reduces it.
     fn steps_left(&self, slice: &Slice) -> usize {
         let runs_after = |after: Option<crate::RunId>| {
             self.runs.keys().filter(|run| after.is_none_or(|after| **run > after)).count()
@@ -153,7 +153,7 @@ mod tests {
     use crate::message::ToCoordinator;
     use crate::{Entry, EntryState, JobKey, Lineage, Time};
 
-    /// Lets all that is due now happen; in how many events.
+    /// Handles all timers that are due now; returns the number of events.
     fn settle(grid: &mut Grid) -> usize {
         let mut events = 0;
         while grid.machine.poll_timeout().is_some_and(|(when, _)| when <= grid.now) {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_leaves_less_to_be_done_than_there_was() {
+    fn each_event_leaves_less_work() {
         let mut grid = Grid::new();
         let links: Vec<LinkId> = (0..600).map(|_| grid.join().0).collect();
         settle(&mut grid);
@@ -204,7 +204,7 @@ mod tests {
             let _ = grid.machine.cancel(grid.now, RunId(run));
             grid.drain();
         }
-        // All the others are silent, and all is forgotten.
+        // All other hosts are silent, and everything about them is forgotten.
         for _ in 0..40 {
             later(&mut grid, 1_000);
         }

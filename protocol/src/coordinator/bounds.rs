@@ -1,4 +1,4 @@
-//! What hosts may ask for without end, and what comes of it.
+//! Requests that hosts may send without end, and their bounded effects.
 
 use crate::limits::{
     ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX, ANSWER_BURST_BYTES, ANSWER_BYTES_PER_SECOND,
@@ -20,7 +20,7 @@ fn key(job: u64) -> JobKey {
     JobKey(bytes)
 }
 
-/// A grid with a host that has a run for some time, and many entries below the run's root.
+/// A grid with a host that has had a run for some time, and many entries below the run's root.
 fn with_entries(count: u64) -> (Grid, LinkId, JobKey) {
     let mut grid = Grid::new();
     let (link, _) = grid.join();
@@ -37,7 +37,7 @@ fn with_entries(count: u64) -> (Grid, LinkId, JobKey) {
     (grid, link, root)
 }
 
-/// The entries that a link was sent, and whether that was all.
+/// The entries that were sent on a link, and whether the answer is complete.
 fn answer(grid: &Grid, link: LinkId) -> (Vec<&Entry>, bool) {
     let said = &grid.said[&link];
     let entries = said.iter().filter_map(|message| match message {
@@ -80,7 +80,7 @@ fn a_search_is_answered_at_a_bounded_rate() {
 }
 
 #[test]
-fn a_second_search_has_no_burst_of_its_own() {
+fn a_second_search_gets_no_burst_of_its_own() {
     let (mut grid, link, root) = with_entries(20_000);
     for _ in 0..50 {
         grid.tell(link, ToCoordinator::Find { run: RUN, key: root });
@@ -88,14 +88,14 @@ fn a_second_search_has_no_burst_of_its_own() {
     grid.advance(0, &[link]);
     let (entries, _) = answer(&grid, link);
     assert!(bytes(&entries) < ANSWER_BURST_BYTES + MESSAGE_PART_BYTES);
-    // Nor is anything kept for one that is gone.
+    // Nor is anything kept for a host that is gone.
     grid.cut(link);
     assert_eq!(grid.machine.answers.len(), 0);
 }
 
-/// One that comes again and again as another host has no new burst each time.
+/// A host that reconnects again and again under new ids gets no new burst each time.
 #[test]
-fn a_host_earns_its_first_burst_by_being_there() {
+fn a_host_earns_its_first_burst_by_staying() {
     let (mut grid, _, root) = with_entries(20_000);
     let links: Vec<LinkId> = (0..50).map(|_| grid.join().0).collect();
     for link in &links {
@@ -111,9 +111,9 @@ fn a_host_earns_its_first_burst_by_being_there() {
 }
 
 #[test]
-fn searches_that_wait_are_bounded() {
+fn waiting_searches_are_bounded() {
     let (mut grid, link, _) = with_entries(10);
-    // Somebody does not say what it holds of one that is gone.
+    // A host does not report what it holds of a departed host.
     grid.machine.epoch = 5;
     grid.machine.newsroom.hold(grid.now, 5);
     for job in 0..SEARCHES_PER_HOST_MAX as u64 + 10 {
@@ -183,7 +183,7 @@ fn a_run_of_many_hosts_is_suspended_when_all_have_saved_it() {
         grid.tell(*link, ToCoordinator::Suspended { run: RUN });
     }
     assert_eq!(state(&grid), Some(crate::RunState::Suspended));
-    // And given to all again.
+    // And given to all hosts again.
     grid.said.clear();
     assert!(grid.machine.resume(grid.now, RUN).is_ok());
     grid.drain();
@@ -194,7 +194,7 @@ fn a_run_of_many_hosts_is_suspended_when_all_have_saved_it() {
 }
 
 #[test]
-fn many_that_join_are_told_in_several_messages() {
+fn many_new_hosts_are_reported_in_several_messages() {
     const HOSTS: usize = 250;
     let mut grid = Grid::new();
     let links: Vec<LinkId> = (0..HOSTS).map(|_| grid.join().0).collect();
@@ -209,7 +209,7 @@ fn many_that_join_are_told_in_several_messages() {
 }
 
 #[test]
-fn a_search_makes_no_host_acquainted_with_a_whole_grid() {
+fn a_search_does_not_introduce_a_host_to_a_whole_grid() {
     let mut grid = Grid::new();
     let joined: Vec<_> = (0..2_200).map(|_| grid.join()).collect();
     let (link, (searcher, ..)) = joined[0];
@@ -227,7 +227,7 @@ fn a_search_makes_no_host_acquainted_with_a_whole_grid() {
     grid.advance(0, &[]);
     let before = circle(&grid);
     assert_eq!(before.len(), CIRCLE_OF_ENTRIES_MAX);
-    // Whoever has what the host itself needs is made known to it all the same.
+    // The host is still introduced to the one that has the entry it needs.
     let mut strangers = joined.iter().enumerate().filter(|(_, (_, (host, ..)))| !before.contains(host));
     let (job, (_, (host, ..))) = strangers.next_back().expect("some are strangers");
     grid.tell(link, ToCoordinator::Find { run: RUN, key: key(job as u64) });

@@ -1,42 +1,42 @@
-//! What the coordinator does by and by, a bounded part in each event. One event does one of these, so that none takes long;
+//! Deferred work of the coordinator, a bounded part in each event. An event does one chore, so that none takes long;
 //! where several are due, they take turns.
 
 use crate::Time;
 
 use super::Coordinator;
 
-/// What there is to do.
+/// A kind of deferred work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chore {
-    /// What was begun and is done in slices.
+    /// Slices of work that was begun.
     Slices,
-    /// Hosts are pinged, and circles renewed.
+    /// Pinging hosts, and renewing circles.
     Pings,
-    /// Hosts that are silent, or whose link is down, are given up.
+    /// Giving up hosts that are silent, or whose link is down.
     Silence,
-    /// Hosts are told who came and who went.
+    /// Sending hosts news about others.
     News,
 }
 
-/// How far the coordinator is with its chores.
+/// The progress of the coordinator's chores.
 pub struct Chores {
-    /// The one that was done last.
+    /// The chore that was done last.
     last: Chore,
-    /// When hosts are pinged next.
+    /// The time of the next ping.
     pub next_ping: Time,
     /// The number of the last ping.
     pub ping: u64,
 }
 
 impl Chores {
-    /// Hosts are pinged then for the first time.
+    /// Hosts are pinged for the first time at `ping_at`.
     pub fn new(next_ping: Time) -> Self {
         Self { last: Chore::News, next_ping, ping: 0 }
     }
 }
 
 impl Chore {
-    /// The one that is next in turn.
+    /// The chore whose turn is next.
     fn next(self) -> Self {
         match self {
             Self::Slices => Self::Pings,
@@ -48,7 +48,7 @@ impl Chore {
 }
 
 impl Coordinator {
-    /// Does the chore whose turn it is of those that are due; the others follow in events of their own.
+    /// Does the due chore whose turn it is; the others follow in events of their own.
     pub(super) fn do_a_chore(&mut self, now: Time) {
         let mut chore = self.chores.last.next();
         while !self.is_due(now, chore) {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_its_turn() {
+    fn each_chore_has_its_turn() {
         let mut chore = Chore::News;
         let turns: Vec<Chore> = std::iter::repeat_with(|| {
             chore = chore.next();

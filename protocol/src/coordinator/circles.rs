@@ -1,9 +1,9 @@
-//! Who knows whom.
+//! Which hosts know which.
 //!
-//! A small grid is a village where everybody knows everybody. In a large one a host has a *circle*: all of
-//! its site, or some of it if that is large, and some hosts elsewhere, drawn at random and renewed now and
-//! then; and whomever it has come to deal with. Acquaintance is mutual, and only acquaintances lend one
-//! another jobs, so that who goes is told to its circle and to nobody else.
+//! In a small grid every host knows all others. In a large one a host has a *circle*: all hosts of
+//! its site, or some of them if the site is large, some hosts elsewhere, drawn at random and renewed now and
+//! then, and the hosts that it has dealt with. Acquaintance is mutual, and hosts lend jobs only to
+//! acquaintances, so a departure is announced only to the circle of the departed host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -13,17 +13,17 @@ use std::time::Duration;
 use crate::limits::Circle;
 use crate::{HostId, Random};
 
-/// More hosts than these are not searched for the few of them that are in other sites.
+/// Up to this number of hosts, those in other sites are found by looking at all.
 const SEARCHED_MAX: usize = 1024;
 
-/// Where a host is to be found among those who may be drawn.
+/// Where a host is in the pool from which acquaintances are drawn.
 struct Place {
     site: Arc<str>,
     in_site: usize,
     in_all: usize,
 }
 
-/// Whom a host knows, and who of them is in its site.
+/// The acquaintances of a host, and how many of them are in its site.
 #[derive(Default)]
 struct Known {
     others: BTreeMap<HostId, bool>,
@@ -43,19 +43,19 @@ impl Known {
     }
 }
 
-/// Two who were asked to forget one another.
+/// Two hosts that were asked to forget one another.
 struct Parting {
     ask: u64,
-    /// Who has done so.
+    /// The one that has already done so.
     forgotten_by: Option<HostId>,
 }
 
-/// What is to be done when a host has answered that it forgot another, or did not.
+/// What to do when a host has answered that it forgot another, or did not.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parted {
     /// Nothing: the other has not answered, or both have forgotten.
     Nothing,
-    /// This host has forgotten somebody whom it is to know after all.
+    /// This host has forgotten another that it should know after all.
     Remind(HostId, HostId),
 }
 
@@ -63,21 +63,21 @@ pub enum Parted {
 pub struct Circles {
     bounds: Circle,
     random: Random,
-    /// Mutual.
+    /// The acquaintances of each host; mutual.
     known: BTreeMap<HostId, Known>,
     all: Vec<HostId>,
     sites: BTreeMap<Arc<str>, Vec<HostId>>,
     places: BTreeMap<HostId, Place>,
     partings: BTreeMap<(HostId, HostId), Parting>,
     asks: u64,
-    /// Whose circle is renewed next.
+    /// The host whose circle is renewed next.
     turn: usize,
-    /// How many are due; what is less than one waits.
+    /// The number of renewals that are due; fractions carry over.
     due: f64,
 }
 
 impl Circles {
-    /// Of nobody yet.
+    /// No hosts yet.
     pub fn new(bounds: Circle, seed: u64) -> Self {
         Self {
             bounds,
@@ -93,34 +93,34 @@ impl Circles {
         }
     }
 
-    /// How many pairs were asked to forget one another and have not answered.
+    /// The number of pairs that were asked to forget one another and have not answered.
     pub fn parting(&self) -> usize {
         self.partings.len()
     }
 
-    /// Whom a host knows, as far as the coordinator has told it.
+    /// The hosts that a host knows, as far as the coordinator has told it.
     pub fn of(&self, host: HostId) -> impl Iterator<Item = HostId> {
         self.known.get(&host).into_iter().flat_map(|known| known.others.keys()).copied()
     }
 
-    /// Those of a host's circle after one of them.
+    /// The acquaintances of a host, from the one after `after` on.
     pub fn of_after(&self, host: HostId, after: Option<HostId>) -> impl Iterator<Item = HostId> {
         let range = (after.map_or(Unbounded, Excluded), Unbounded);
         self.known.get(&host).into_iter().flat_map(move |known| known.others.range(range)).map(|(id, _)| *id)
     }
 
-    /// How many others a host knows.
+    /// The number of hosts that a host knows.
     pub fn len_of(&self, host: HostId) -> usize {
         self.known.get(&host).map_or(0, |known| known.others.len())
     }
 
-    /// Up to `most` hosts that know others, those after one of them.
+    /// Up to `most` hosts with acquaintances, from the one after `after` on.
     pub fn after(&self, host: Option<HostId>, most: usize) -> Vec<HostId> {
         let range = (host.map_or(Unbounded, Excluded), Unbounded);
         self.known.range(range).take(most).map(|(host, _)| *host).collect()
     }
 
-    /// A host takes part, in this site: others may come to know it.
+    /// A host of this site takes part: others may be introduced to it.
     pub fn enter(&mut self, host: HostId, site: &str) {
         if self.places.get(&host).is_some_and(|place| *place.site == *site) {
             return;
@@ -133,7 +133,7 @@ impl Circles {
         self.all.push(host);
     }
 
-    /// A host is not to become acquainted with further ones.
+    /// A host is not introduced to any more hosts.
     pub fn step_aside(&mut self, host: HostId) {
         let Some(place) = self.places.remove(&host) else { return };
         if let Some(members) = self.sites.get_mut(&place.site) {
@@ -153,7 +153,7 @@ impl Circles {
         }
     }
 
-    /// A host is gone; gives who knew it.
+    /// A host is gone; returns its acquaintances.
     pub fn leave(&mut self, host: HostId) -> BTreeSet<HostId> {
         let knew: BTreeSet<HostId> = self.withdraw(host).collect();
         for other in &knew {
@@ -162,7 +162,7 @@ impl Circles {
         knew
     }
 
-    /// A host is gone and knows nobody any more. Those that are returned know it until they [`part`](Self::part)
+    /// A host is gone and no longer knows any other. The returned hosts still know it until they [`part`](Self::part)
     /// from it.
     pub fn withdraw(&mut self, host: HostId) -> impl Iterator<Item = HostId> + use<> {
         self.step_aside(host);
@@ -170,7 +170,7 @@ impl Circles {
         self.known.remove(&host).unwrap_or_default().others.into_keys()
     }
 
-    /// Makes two acquainted; false if they were.
+    /// Makes two hosts acquainted; false if they already were.
     pub fn connect(&mut self, one: HostId, other: HostId) -> bool {
         let was_parting = self.partings.remove(&pair(one, other)).is_some();
         let is_near = self.is_same_site(one, other);
@@ -178,14 +178,14 @@ impl Circles {
         self.known.entry(one).or_default().insert(other, is_near) || was_parting
     }
 
-    /// Strangers whom a host that has come should know.
+    /// Strangers to whom a new host should be introduced.
     pub fn draw(&mut self, host: HostId) -> Vec<HostId> {
         let (bounds, half) = (self.bounds, |drawn: usize| drawn.div_ceil(2));
-        // Those who come later draw as many again.
+        // Hosts that join later draw as many again.
         self.strangers(host, half(bounds.near_drawn), half(bounds.far_drawn))
     }
 
-    /// Whose circles are to be renewed now, if `period` passes until this is asked again.
+    /// The hosts whose circles are to be renewed now, if the next call is after `period`.
     pub fn turns(&mut self, period: Duration) -> Vec<HostId> {
         let share = period.as_secs_f64() / self.bounds.renewed_every.as_secs_f64().max(period.as_secs_f64());
         self.due += self.all.len() as f64 * share;
@@ -196,8 +196,8 @@ impl Circles {
         self.all.iter().skip(first).take(count).copied().collect()
     }
 
-    /// Strangers whom a host should know beside those whom it knows: those that are missing, or another
-    /// one. And whom it may forget for that.
+    /// Strangers to whom a host should be introduced: those that are missing, or one
+    /// more. And an acquaintance that it may forget in exchange.
     pub fn renew(&mut self, host: HostId) -> (Vec<HostId>, Vec<HostId>) {
         let Some((near_others, far_others)) = self.others(host) else { return Default::default() };
         let bounds = self.bounds;
@@ -223,7 +223,7 @@ impl Circles {
         (come, go)
     }
 
-    /// Two are to be asked to forget one another: the number of the request, or `None` if they are being
+    /// Two hosts are to be asked to forget one another: returns the number of the request, or `None` if they are being
     /// asked already.
     pub fn ask_to_part(&mut self, one: HostId, other: HostId) -> Option<u64> {
         let std::collections::btree_map::Entry::Vacant(place) = self.partings.entry(pair(one, other)) else {
@@ -234,14 +234,14 @@ impl Circles {
         Some(self.asks)
     }
 
-    /// A host answers whether it has forgotten another.
+    /// A host reports whether it has forgotten another.
     pub fn on_forgot(&mut self, host: HostId, ask: u64, other: HostId, forgotten: bool) -> Parted {
         if !self.known.get(&host).is_some_and(|known| known.others.contains_key(&other)) {
             return Parted::Nothing;
         }
         let parting = self.partings.get_mut(&pair(host, other)).filter(|parting| parting.ask == ask);
         match parting {
-            // They have come to deal with one another meanwhile.
+            // Meanwhile they have dealt with one another.
             None if forgotten => Parted::Remind(host, other),
             None => Parted::Nothing,
             Some(parting) => match parting.forgotten_by {
@@ -267,16 +267,16 @@ impl Circles {
         }
     }
 
-    /// A host is told again whom it knows, and remains an acquaintance of those that were asked to forget it.
-    /// Returns those that have done so already, and are to be reminded.
+    /// A host is sent its acquaintances again, and still knows those that were asked to forget it.
+    /// Returns those that have done so already, and must be reminded.
     pub fn stop_partings(&mut self, host: HostId) -> Vec<HostId> {
-        // Only acquaintances are asked to part.
+        // Only acquaintances are asked to forget one another.
         let others = self.known.get(&host).into_iter().flat_map(|known| known.others.keys());
         let stopped = others.filter_map(|other| self.partings.remove(&pair(host, *other)));
         stopped.filter_map(|parting| parting.forgotten_by.filter(|by| *by != host)).collect()
     }
 
-    /// How many others there are in a host's site, and elsewhere.
+    /// The number of other hosts in a host's site, and elsewhere.
     fn others(&self, host: HostId) -> Option<(usize, usize)> {
         let site = self.sites.get(&self.places.get(&host)?.site)?;
         Some((site.len() - 1, self.all.len() - site.len()))
@@ -289,7 +289,7 @@ impl Circles {
         }
     }
 
-    /// Strangers near and far: so many, or all where all are to be known.
+    /// Strangers near and far: as many as requested, or all where all should be acquainted.
     fn strangers(&mut self, host: HostId, near: usize, far: usize) -> Vec<HostId> {
         let Some((near_others, far_others)) = self.others(host) else { return Vec::new() };
         let Some(site) = self.places.get(&host).and_then(|place| self.sites.get(&place.site)) else {
@@ -301,11 +301,11 @@ impl Circles {
         let near = if near_others <= self.bounds.near_all { usize::MAX } else { near };
         let far = if far_others <= self.bounds.far_all { usize::MAX } else { far };
         let is_far = |other| is_stranger(other) && !self.is_same_site(host, other);
-        // Taken out, as the closures look at the rest.
+        // Moved out, since the closures borrow the rest.
         let mut random = self.random.clone();
         let mut drawn = pick(site, near, &mut random, is_stranger);
         if far == usize::MAX && site.len() > SEARCHED_MAX.max(far_others) {
-            // Few of many are elsewhere: they are not looked for among all.
+            // Few of many hosts are elsewhere: avoid looking at all of them.
             let elsewhere = self.sites.values().filter(|members| !std::ptr::eq(*members, site)).flatten();
             drawn.extend(elsewhere.copied().filter(|other| is_stranger(*other)));
         } else {
@@ -315,7 +315,7 @@ impl Circles {
         drawn
     }
 
-    /// A host knows another no more; the other may know it still.
+    /// A host no longer knows another; the other may still know it.
     pub fn part(&mut self, host: HostId, other: HostId) {
         if let Some(known) = self.known.get_mut(&host) {
             known.remove(other);
@@ -330,7 +330,7 @@ fn pair(one: HostId, other: HostId) -> (HostId, HostId) {
     (one.min(other), one.max(other))
 }
 
-/// Up to so many of a pool that suit. A large pool is not searched to the end.
+/// Up to `most` hosts of a pool that match. A large pool is not searched to the end.
 fn pick(pool: &[HostId], wanted: usize, random: &mut Random, suits: impl Fn(HostId) -> bool) -> Vec<HostId> {
     if wanted == 0 || pool.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a run's owner may ask for in each state of the run, and what comes of it.
+//! Commands for a run in each of its states, and their effects.
 
 use super::tests::{Grid, spec};
 use super::*;
@@ -12,7 +12,7 @@ fn state(grid: &Grid) -> Option<RunState> {
     grid.machine.run(RUN).map(|run| run.state())
 }
 
-/// What each command would answer now, in words.
+/// The answer of each command now, as text.
 fn answers(grid: &mut Grid) -> [Option<String>; 2] {
     let now = grid.now;
     let refused = |result: Result<(), CommandError>| result.err().map(|error| error.to_string());
@@ -56,7 +56,7 @@ fn a_run_is_suspended_and_resumed_only_where_it_can_be() {
 }
 
 #[test]
-fn hosts_have_a_bounded_time_to_save_what_they_have() {
+fn hosts_have_a_bounded_time_to_save_their_state() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, _) = grid.join();
@@ -109,7 +109,7 @@ fn entries_that_are_too_long_close_the_link() {
 }
 
 #[test]
-fn a_link_that_breaks_the_rules_is_closed_once_and_heard_no_more() {
+fn a_link_that_breaks_the_rules_is_closed_once_and_ignored_afterwards() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, _) = grid.join();
@@ -125,7 +125,7 @@ fn a_link_that_breaks_the_rules_is_closed_once_and_heard_no_more() {
 }
 
 #[test]
-fn a_run_is_done_only_if_its_entry_point_gave_a_result() {
+fn a_run_is_done_only_if_its_entry_point_returned_a_result() {
     for (outcome, end) in [
         (Outcome::Done(vec![0, 0]), RunState::Done),
         (Outcome::Done(vec![1]), RunState::Done),
@@ -168,7 +168,7 @@ fn a_root_that_may_have_begun_is_restored_as_lost() {
 }
 
 #[test]
-fn a_host_beside_the_one_with_the_root_does_not_end_a_run() {
+fn a_host_without_the_root_does_not_end_a_run() {
     let mut grid = Grid::new();
     let mut links: Vec<(HostId, LinkId)> =
         (0..8).map(|_| grid.join()).map(|(link, (host, ..))| (host, link)).collect();
@@ -187,7 +187,7 @@ fn a_host_beside_the_one_with_the_root_does_not_end_a_run() {
 }
 
 #[test]
-fn nobody_computes_for_a_run_that_has_ended() {
+fn no_host_computes_for_a_run_that_has_ended() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, _) = grid.join();

@@ -1,4 +1,4 @@
-//! Decisions of the coordinator that its usual days do not show: both sides of each.
+//! Rare decisions of the coordinator: both sides of each.
 
 use crate::limits::{
     ACQUAINTANCES_MAX, BROADCAST_AT_ONCE_MAX, ENTRIES_PER_MESSAGE_MAX, INLINE_RESULT_BYTES_MAX,
@@ -42,7 +42,7 @@ fn counts(workers: usize, notes: usize, progress: Option<(u64, u64)>) -> ToCoord
 }
 
 #[test]
-fn as_much_as_may_be_reported_is_taken_and_no_more() {
+fn the_maximum_report_is_accepted_and_no_more() {
     for (workers, notes, is_taken) in [
         (WORKERS_REPORTED_MAX, NOTES_WAITING_MAX, true),
         (WORKERS_REPORTED_MAX + 1, 0, false),
@@ -57,7 +57,7 @@ fn as_much_as_may_be_reported_is_taken_and_no_more() {
 }
 
 #[test]
-fn as_many_roots_as_may_be_claimed_are_and_no_more() {
+fn the_maximum_of_claimed_roots_is_accepted_and_no_more() {
     for (count, is_taken) in [(1024, true), (1025, false)] {
         let mut grid = Grid::new();
         let claim = RootClaim { run: RUN, number: JobNumber(1), proof: 1 };
@@ -67,7 +67,7 @@ fn as_many_roots_as_may_be_claimed_are_and_no_more() {
 }
 
 #[test]
-fn progress_stays_until_there_is_other_and_over_a_restart() {
+fn progress_stays_until_it_is_replaced_also_after_a_restart() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, _) = grid.join();
@@ -83,7 +83,7 @@ fn progress_stays_until_there_is_other_and_over_a_restart() {
     }
 }
 
-/// A coordinator that was started again, and a host that came back in time.
+/// A coordinator that was restarted, and a host that came back in time.
 fn restarted() -> (Grid, LinkId, HostId) {
     let mut before = Grid::new();
     let (_, identity) = before.join();
@@ -93,7 +93,7 @@ fn restarted() -> (Grid, LinkId, HostId) {
 }
 
 #[test]
-fn after_a_restart_a_host_knows_those_who_are_there_and_while_others_are_awaited_them_too() {
+fn after_a_restart_a_host_knows_connected_hosts_and_while_others_are_awaited_also_these() {
     let absent = HostId(999);
     for is_late in [false, true] {
         let (mut grid, link, host) = restarted();
@@ -106,9 +106,9 @@ fn after_a_restart_a_host_knows_those_who_are_there_and_while_others_are_awaited
     }
 }
 
-/// Seed 3512519531: `Knows` crossed the news that one of them is gone, who was back before it came.
+/// Seed 3512519531: `Knows` crossed the message that one of them is gone, which was back before it arrived.
 #[test]
-fn whom_a_host_was_told_is_gone_it_does_not_know_although_it_said_so() {
+fn a_host_does_not_know_one_whose_departure_it_was_sent_although_it_says_so() {
     let mut before = Grid::new();
     let identities = [before.join().1, before.join().1];
     let [one, other] = identities.map(|identity| identity.0);
@@ -122,7 +122,7 @@ fn whom_a_host_was_told_is_gone_it_does_not_know_although_it_said_so() {
     });
     assert_eq!(gone, Some(other));
     grid.hello(Some(identities[1]), Vec::new());
-    // In a large grid they would hardly be made acquainted again.
+    // In a large grid they would hardly be introduced again.
     grid.machine.circles.part(one, other);
     grid.tell(link, ToCoordinator::Knows { hosts: vec![one, other, HostId(999)] });
     let circle: Vec<HostId> = grid.machine.circle(one).collect();
@@ -130,7 +130,7 @@ fn whom_a_host_was_told_is_gone_it_does_not_know_although_it_said_so() {
 }
 
 #[test]
-fn a_run_of_so_many_hosts_that_none_is_looked_at_at_once_is_suspended_all_the_same() {
+fn a_run_of_more_hosts_than_one_slice_handles_is_suspended() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let links: Vec<LinkId> = (0..=BROADCAST_AT_ONCE_MAX + 1).map(|_| grid.join().0).collect();
@@ -143,7 +143,7 @@ fn a_run_of_so_many_hosts_that_none_is_looked_at_at_once_is_suspended_all_the_sa
 }
 
 #[test]
-fn only_some_reasons_are_kept_at_length() {
+fn only_some_reasons_are_kept_in_full() {
     let mut readiness = Readiness::default();
     let reason = "r".repeat(2 * TEXT_BYTES_MAX);
     for host in 0..=REASONS_KEPT_WHOLE_MAX as u64 {
@@ -154,7 +154,7 @@ fn only_some_reasons_are_kept_at_length() {
 }
 
 #[test]
-fn who_says_that_it_knows_too_many_is_not_listened_to() {
+fn a_host_that_claims_too_many_acquaintances_is_ignored() {
     for (count, is_taken) in [(ACQUAINTANCES_MAX, true), (ACQUAINTANCES_MAX + 1, false)] {
         let mut grid = Grid::new();
         let (link, _) = grid.join();
@@ -164,7 +164,7 @@ fn who_says_that_it_knows_too_many_is_not_listened_to() {
 }
 
 #[test]
-fn only_who_has_a_hosts_secret_comes_back_as_that_host() {
+fn only_a_host_with_its_secret_comes_back_under_its_id() {
     let mut grid = Grid::new();
     let (link, one) = grid.join();
     let (_, other) = grid.join();
@@ -180,7 +180,7 @@ fn only_who_has_a_hosts_secret_comes_back_as_that_host() {
 }
 
 #[test]
-fn a_host_that_begins_anew_has_no_busy_workers_from_before() {
+fn a_host_that_starts_over_has_no_busy_workers_from_before() {
     let mut tally = Tally::default();
     let (host, counts) = (HostId(3), Counts { busy: 2, workers: 4, ..Counts::default() });
     for series in 1..4 {
@@ -190,7 +190,7 @@ fn a_host_that_begins_anew_has_no_busy_workers_from_before() {
 }
 
 #[test]
-fn what_hosts_leave_behind_is_not_known_before_all_that_are_lost_are_given_up() {
+fn what_departed_hosts_left_is_not_known_before_all_lost_hosts_are_given_up() {
     let mut grid = Grid::new();
     let links = [(); 3].map(|()| grid.join().0);
     grid.cut(links[0]);
@@ -204,7 +204,7 @@ fn what_hosts_leave_behind_is_not_known_before_all_that_are_lost_are_given_up() 
 }
 
 #[test]
-fn a_host_that_pauses_is_not_ready_any_more() {
+fn a_host_that_pauses_is_no_longer_ready() {
     for comes_back in [false, true] {
         let mut grid = Grid::new();
         grid.submit(RUN);
@@ -226,7 +226,7 @@ fn a_host_that_pauses_is_not_ready_any_more() {
     }
 }
 
-/// A host that says this, and is closed or not.
+/// Whether the link of a host that sends this stays open.
 fn says(message: ToCoordinator) -> bool {
     let mut grid = Grid::new();
     grid.submit(RUN);
@@ -237,7 +237,7 @@ fn says(message: ToCoordinator) -> bool {
 }
 
 #[test]
-fn reasons_may_be_long_and_no_longer() {
+fn reasons_have_a_maximum_length() {
     let failed = |job: String, message: String, backtrace: Vec<String>| ToCoordinator::Failed {
         run: RUN,
         failure: JobFailure { job, message, backtrace },
@@ -258,7 +258,7 @@ fn reasons_may_be_long_and_no_longer() {
 }
 
 #[test]
-fn as_many_entries_and_as_large_ones_as_may_be_sent_are_taken_and_no_more() {
+fn the_maximum_number_and_size_of_entries_is_accepted_and_no_more() {
     let entry = |bytes: usize, above: usize| {
         let outcome = Outcome::Done(vec![0; bytes]);
         let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
@@ -277,14 +277,14 @@ fn as_many_entries_and_as_large_ones_as_may_be_sent_are_taken_and_no_more() {
 }
 
 #[test]
-fn as_many_others_as_may_be_met_are_and_no_more() {
+fn the_maximum_number_of_introductions_is_made_and_no_more() {
     for (count, is_taken) in [(SHARERS_PER_MESSAGE_MAX, true), (SHARERS_PER_MESSAGE_MAX + 1, false)] {
         assert_eq!(says(ToCoordinator::Meet { hosts: vec![HostId(99); count] }), is_taken, "{count}");
     }
 }
 
 #[test]
-fn names_and_sites_may_be_as_long_as_a_text_and_no_longer() {
+fn names_and_sites_have_the_maximum_length_of_texts() {
     for (bytes, is_taken) in [(TEXT_BYTES_MAX, true), (TEXT_BYTES_MAX + 1, false)] {
         let text = || "t".repeat(bytes);
         for case in 0..5 {
@@ -353,7 +353,7 @@ fn runs_and_hosts_are_shown_as_they_are() {
 }
 
 #[test]
-fn what_hosts_say_for_people_is_passed_on_and_nothing_if_they_say_nothing() {
+fn texts_for_people_are_passed_on_and_empty_ones_are_not() {
     for (workers, notes) in [(0, 0), (2, 0), (0, 3)] {
         let mut grid = Grid::new();
         grid.submit(RUN);
@@ -374,7 +374,7 @@ fn what_hosts_say_for_people_is_passed_on_and_nothing_if_they_say_nothing() {
 }
 
 #[test]
-fn people_are_told_why_nothing_happens_with_a_run() {
+fn the_reason_why_nothing_happens_with_a_run_is_shown() {
     let mut grid = Grid::new();
     let waits = |grid: &Grid, run| grid.machine.run(run).and_then(|run| run.waiting_for).unwrap_or_default();
     grid.submit(RUN);
@@ -397,7 +397,7 @@ fn people_are_told_why_nothing_happens_with_a_run() {
 }
 
 #[test]
-fn a_run_says_what_has_come_of_its_result_and_who_has_the_places() {
+fn a_run_shows_the_progress_of_its_result_and_which_runs_have_the_places() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, _) = grid.join();

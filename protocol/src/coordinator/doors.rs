@@ -1,4 +1,4 @@
-//! What hosts could make the coordinator do for a few bytes, or for nothing at all.
+//! Work that hosts could cause the coordinator for a few bytes, or for nothing at all.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn starts(grid: &Grid, link: LinkId, run: Option<RunId>) -> usize {
 }
 
 #[test]
-fn a_host_that_pauses_and_works_again_without_end_is_given_runs_at_a_distance() {
+fn a_host_that_pauses_and_resumes_endlessly_is_given_runs_at_intervals() {
     let mut grid = Grid::new();
     let (link, (host, ..)) = grid.join();
     for run in 0..RUNS_ACTIVE_MAX as u64 {
@@ -34,7 +34,7 @@ fn a_host_that_pauses_and_works_again_without_end_is_given_runs_at_a_distance() 
     let most = UNPAUSES_AT_ONCE_MAX as usize * RUNS_ACTIVE_MAX;
     assert_eq!(starts(&grid, link, None) - before, most);
     assert!(!grid.machine.working.contains(&host) && grid.machine.unpausing.len() == 1);
-    // What it said last holds in the end.
+    // Its last message wins in the end.
     grid.advance(UNPAUSE_EVERY.as_millis() as u64, &[link]);
     assert!(grid.machine.working.contains(&host) && grid.machine.unpausing.is_empty());
     assert_eq!(starts(&grid, link, None) - before, most + RUNS_ACTIVE_MAX);
@@ -42,7 +42,7 @@ fn a_host_that_pauses_and_works_again_without_end_is_given_runs_at_a_distance() 
     grid.tell(link, ToCoordinator::Paused { reason: Some("at work".to_owned()) });
     grid.advance(2 * UNPAUSE_EVERY.as_millis() as u64, &[link]);
     assert!(!grid.machine.working.contains(&host) && grid.machine.unpausing.is_empty());
-    // Nothing is left of one that goes meanwhile.
+    // Nothing is left of a host that leaves meanwhile.
     toggle(&mut grid);
     (0..1000).for_each(|_| toggle(&mut grid));
     grid.tell(link, ToCoordinator::Leaving);
@@ -50,7 +50,7 @@ fn a_host_that_pauses_and_works_again_without_end_is_given_runs_at_a_distance() 
 }
 
 #[test]
-fn a_host_meets_a_bounded_number_of_others_at_once() {
+fn a_host_is_introduced_to_a_bounded_number_of_others_at_once() {
     let mut grid = Grid::new();
     let (link, (host, ..)) = grid.join();
     let known = |grid: &Grid| grid.machine.circle(host).count();
@@ -100,13 +100,13 @@ fn one_silent_host_does_not_keep_all_turns() {
             continue;
         }
         assert!(grid.machine.run(first).expect("it is not over").turns_given_up() > 0);
-        // The silent one has loaded it at last.
+        // The silent host has finally loaded it.
         grid.tell(silent, ToCoordinator::Ready { run: first });
         assert!(grid.machine.active.contains(&first), "there is room");
         grid.tell(silent, ToCoordinator::Ready { run: first });
         grid.advance(3_000, &links);
         assert_eq!(grid.root(silent).map(|claim| claim.run), Some(first));
-        // Whoever is never loaded is tried again for ever.
+        // A run that is never loaded is tried again forever.
         let second = RunId(2);
         let before = starts(&grid, unable, Some(second));
         grid.advance(2 * UNREADY_REST_MAX.as_millis() as u64, &links);
@@ -144,7 +144,7 @@ fn the_tables_of_all_runs_together_are_bounded() {
     }
     let bound = TABLES_TOGETHER_MAX * table_bytes_max;
     assert!(most <= bound + bound / 4 && most > bound / 2, "{most}");
-    // All have a part of it.
+    // All have a share.
     for view in grid.machine.runs() {
         assert!(view.table().1 > bound / (4 * runs as usize), "{}: {:?}", view.run, view.table());
     }

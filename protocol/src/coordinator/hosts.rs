@@ -1,4 +1,4 @@
-//! Who is there.
+//! Connected hosts.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use super::participation::Given;
 use super::slices::Slice;
 use super::{Command, Coordinator, Event, HostView, LONG_GONE, LinkId, Misbehaviour};
 
-/// Root jobs that a host may come back with.
+/// Maximum root jobs that a host may come back with.
 const ROOTS_PER_HOST_MAX: usize = 1024;
-/// No honest count of a run's losses comes near.
+/// Far above any honest count of a run's losses.
 const ROOT_NUMBER_MAX: u64 = 1 << 48;
 
 /// A host, from its first hello until it is gone.
@@ -29,7 +29,7 @@ pub struct HostState {
     pub link: Option<LinkId>,
     pub since: Time,
     pub heard: Time,
-    /// When it is checked next whether it is silent.
+    /// When it is next checked for silence.
     pub checked_at: Time,
     /// When its link broke.
     pub down_since: Option<Time>,
@@ -43,7 +43,7 @@ pub struct HostState {
     /// It has worked again too often, and does so then.
     pub unpauses_at: Option<Time>,
     pub paused: Option<String>,
-    /// It pauses, and gives back what it has: its goodbye is one for a moment.
+    /// The host is pausing, and gives back its jobs: its goodbye is temporary.
     pub rests: bool,
     pub counts: BTreeMap<RunId, Counts>,
 }
@@ -85,10 +85,10 @@ impl HostState {
         for (run, more) in &self.counts {
             counts.add(&Counts { busy: if is_over(run) { 0 } else { more.busy }, ..*more });
         }
-        // A worker computes for one run at a time, and what a host says of its runs it says at different times.
+        // A worker computes for one run at a time, but counts of different runs are reported at different times.
         counts.busy = counts.busy.min(self.report.threads);
         if self.paused.is_some() {
-            // It has given back what it had, and says no more of that.
+            // It has given its jobs back, and reports nothing more about them.
             counts.busy = 0;
         }
         HostView {
@@ -104,13 +104,13 @@ impl HostState {
 }
 
 impl Coordinator {
-    /// Proves a host's identity after its link broke; kept nowhere, so that a coordinator that was
-    /// started again knows it still.
+    /// Proves a host's identity after its link broke. Derived instead of stored, so that a restarted
+    /// coordinator still accepts it.
     pub(super) fn secret_of(&self, host: HostId) -> u64 {
         self.secret_for(b"identity", &[host])
     }
 
-    /// Known to these two hosts and nobody else: the one that dials proves with it that it is that one.
+    /// Known only to these two hosts: the one that connects proves its identity with it.
     pub(super) fn pair_secret(&self, one: HostId, other: HostId) -> u64 {
         self.secret_for(b"pair", &[one.min(other), one.max(other)])
     }
@@ -147,7 +147,7 @@ impl Coordinator {
         {
             return Err(Misbehaviour::Identity(host));
         }
-        // Those of another grid are of no use here.
+        // Those of another grid are useless here.
         let roots = if was.is_some() { roots } else { &[] };
         self.check_claims(roots)?;
         let known = was.map(|(host, ..)| host).filter(|host| {
@@ -161,7 +161,7 @@ impl Coordinator {
         {
             self.events.push_back(Event::HostReborn { was, is: host });
         }
-        // What it searched for before its link broke, it has done without.
+        // It no longer waits for searches from before its link broke.
         self.answers.forget_host(host);
         let was_missing = self.missing.contains(host);
         let is_known = self.hosts.contains_key(&host) || was_missing;
@@ -198,7 +198,7 @@ impl Coordinator {
         }
     }
 
-    /// Notes who is at the other end of a link; true if nobody knows it, or not as it is now.
+    /// Notes which host is at the other end of a link; true if the host is new, or has changed.
     fn enter(
         &mut self,
         now: Time,
@@ -258,7 +258,7 @@ impl Coordinator {
         is_new
     }
 
-    /// Notes whether a host takes part, or is paused or gone.
+    /// Notes whether a host takes part, is paused, or is gone.
     pub(super) fn note_pause(&mut self, host: HostId) {
         let works = self.hosts.get(&host).is_some_and(|state| state.paused.is_none());
         if works {
@@ -348,7 +348,7 @@ impl Coordinator {
         self.in_slices(now, Slice::Broadcast { after: None, is_for_paused: true, message });
     }
 
-    /// A host is gone: who knew it is told, and what it ran of the coordinator's is given to another.
+    /// A host is gone: its acquaintances are told, and the root jobs that it had are assigned to others.
     pub(super) fn give_up(&mut self, now: Time, host: HostId, departure: Departure) {
         self.close_mailbox(host);
         self.stop_unpausing(host);
@@ -359,7 +359,7 @@ impl Coordinator {
         if let Some(since) = state.down_since.take() {
             self.down.remove(&(since + RECONNECT_GRACE, host));
         }
-        // One that crashes before its goodbye does not pause.
+        // A host that crashes before its goodbye is not pausing.
         state.rests &= departure == Departure::Left;
         let event = if state.rests { Event::HostPaused(host) } else { Event::HostGone(host, departure) };
         self.events.push_back(event);

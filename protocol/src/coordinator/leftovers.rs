@@ -1,4 +1,4 @@
-//! What is left of hosts and runs that are gone: nothing; and what others are told of hosts that change.
+//! Nothing is left of departed hosts and finished runs; and what hosts are told about others that change.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn running(job: u8) -> Entry {
 }
 
 #[test]
-fn a_run_that_is_over_is_freed_little_by_little() {
+fn a_finished_run_is_freed_in_parts() {
     let hosts = || (1..=7).map(HostId);
     let counts = Counts { work_ns: 1, ..Counts::default() };
     let fillers: [fn(&mut CoordinatorRun, u8); 6] = [
@@ -65,7 +65,7 @@ fn a_run_that_is_over_is_freed_little_by_little() {
 }
 
 #[test]
-fn nothing_is_left_of_hosts_that_have_gone() {
+fn nothing_is_left_of_departed_hosts() {
     let goodbyes: [fn(&mut Grid, LinkId); 3] = [
         |grid, link| grid.cut(link),
         |grid, link| grid.tell(link, ToCoordinator::Leaving),
@@ -89,7 +89,7 @@ fn nothing_is_left_of_hosts_that_have_gone() {
         assert_eq!(grid.machine.sizes().subscribers, 1);
         goodbye(&mut grid, goes);
         grid.cut(goes);
-        // The host that stays does not answer departures.
+        // The remaining host does not answer departures.
         let patience = IDENTITY_KEPT.max(DEPARTURE_ANSWER_MAX);
         grid.advance((RECONNECT_GRACE + patience).as_millis() as u64 + 1, &[stays]);
         assert_eq!(grid.machine.sizes(), before, "case {case}");
@@ -100,7 +100,7 @@ fn nothing_is_left_of_hosts_that_have_gone() {
 }
 
 #[test]
-fn a_host_that_pauses_or_leaves_paused_is_given_no_root() {
+fn a_host_that_pauses_or_leaves_paused_is_assigned_no_root() {
     let mut grid = Grid::new();
     let (pauses, _) = grid.join();
     grid.submit(RUN);
@@ -112,7 +112,7 @@ fn a_host_that_pauses_or_leaves_paused_is_given_no_root() {
     grid.tell(pauses, ToCoordinator::Ready { run: RUN });
     assert!(grid.root(pauses).is_some());
     assert_eq!(grid.machine.sizes().readiness, 1);
-    // A host that nobody knew leaves nothing to be told.
+    // The departure of a host without acquaintances is told to no one.
     grid.tell(pauses, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
     let epoch = grid.machine.epoch;
     grid.tell(pauses, ToCoordinator::Leaving);
@@ -140,7 +140,7 @@ fn hello_as(grid: &mut Grid, link: u64, was: Identity, site: &str, paused: Optio
 }
 
 #[test]
-fn others_are_told_of_a_host_that_comes_back_only_if_it_has_changed() {
+fn others_are_told_of_a_returning_host_only_if_it_has_changed() {
     for (site, paused, is_told) in [("here", None, false), ("there", None, true)] {
         let mut grid = Grid::new();
         let (other, _) = grid.join();
@@ -162,7 +162,7 @@ fn others_are_told_of_a_host_that_comes_back_only_if_it_has_changed() {
 }
 
 #[test]
-fn sizes_count_what_they_are_named_for() {
+fn sizes_count_what_their_names_say() {
     let mut grid = Grid::new();
     for run in [1, 2] {
         grid.submit(RunId(run));
@@ -216,7 +216,7 @@ fn running_at(grid: &Grid, link: LinkId) -> Entry {
 }
 
 #[test]
-fn whoever_steals_from_the_master_alone_comes_to_know_it() {
+fn a_host_that_steals_from_the_master_only_is_introduced_to_it() {
     for stealing in [Stealing::MasterWorker, Stealing::ClusterAware] {
         let mut grid = Grid::new();
         let few = Circle { near_all: 0, near_drawn: 2, far_all: 0, far_drawn: 0, ..CIRCLE };

@@ -1,4 +1,4 @@
-//! Limits on the time of whole runs: what its hosts count, and for how long it has been under way.
+//! Limits on the time of whole runs: on the work that hosts count, and on the time under way.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::{RunEnd, RunId, RunState, Time};
 use super::Coordinator;
 use super::run::CoordinatorRun;
 
-/// How often runs that have such limits are looked at, and so how exactly they are kept.
+/// How often runs with such limits are checked, and so how exactly the limits are kept.
 const METER_EVERY: Duration = Duration::from_secs(1);
 
 impl CoordinatorRun {
@@ -15,7 +15,7 @@ impl CoordinatorRun {
         self.spec.limits.time_ms_max.is_some() || self.spec.limits.cpu_ms_max.is_some()
     }
 
-    /// The limit on its time that it has met, for people.
+    /// The time limit that the run has exceeded, for people.
     fn met_limit(&self) -> Option<String> {
         let limits = &self.spec.limits;
         let met =
@@ -45,7 +45,7 @@ impl Coordinator {
         is_any.then_some((self.metered_at + METER_EVERY, "runs have limits on their time"))
     }
 
-    /// Ends runs that have met a limit on their time.
+    /// Ends runs that have exceeded a time limit.
     pub(super) fn meter(&mut self, now: Time) {
         if now < self.metered_at + METER_EVERY {
             return;

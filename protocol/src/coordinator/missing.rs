@@ -1,11 +1,11 @@
 //! Hosts that were given up and may come back.
 //!
-//! Most links that break belong to hosts that are dead, and others wait for what ran there: so a host is
-//! given up soon. One that was only cut off for a moment keeps its identity for longer. It comes back as a new
-//! *incarnation*: whatever it had to do with others before is void, as they have given it up, and it resolves
-//! its own side as a host that comes back under another id does.
+//! Most hosts whose link breaks are dead, and others wait for their jobs: so a host is
+//! given up soon. Its identity stays valid for longer, in case it was only cut off. It comes back as a new
+//! *incarnation*: everything between it and others before is void, as they have given it up, and it resolves
+//! its own side like a host that comes back under another id.
 //!
-//! So does a host that pauses: it gives back what it has, says goodbye, and is itself again a moment later.
+//! So does a host that pauses: it gives its jobs back, says goodbye, and returns under its id a moment later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ use super::hosts::HostState;
 use super::slices::Slice;
 use super::{Coordinator, Event};
 
-/// Hosts that were given up a moment ago.
+/// Hosts that were given up recently.
 #[derive(Default)]
 pub struct Missing {
     hosts: BTreeMap<HostId, (Time, HostState)>,
     until: BTreeSet<(Time, HostId)>,
-    /// Those that said goodbye because they pause.
+    /// Hosts that said goodbye because they pause.
     resting: BTreeSet<HostId>,
 }
 
@@ -39,12 +39,12 @@ impl Missing {
         self.hosts.is_empty()
     }
 
-    /// When the next is forgotten.
+    /// When the next host is forgotten.
     pub fn next(&self) -> Option<Time> {
         self.until.first().map(|(time, _)| *time)
     }
 
-    /// Those that paused and are not back yet, from `first` on in the order of their ids.
+    /// Hosts that paused and are not back yet, from `first` on in the order of their ids.
     pub fn resting_from(&self, first: HostId) -> impl Iterator<Item = (&HostId, &HostState)> {
         self.resting.range(first..).filter_map(|host| Some((host, &self.hosts.get(host)?.1)))
     }
@@ -65,12 +65,12 @@ impl Missing {
         Some(state)
     }
 
-    /// How many are to be forgotten now.
+    /// The number of hosts that are to be forgotten now.
     pub fn overdue_len(&self, now: Time) -> usize {
         self.until.iter().take_while(|(until, _)| now >= *until).count()
     }
 
-    /// One that is to be forgotten now, or too many.
+    /// A host that is to be forgotten now, because of its time or because there are too many.
     fn overdue(&self, now: Time) -> Option<HostId> {
         let (until, host) = self.until.first()?;
         (now >= *until || self.hosts.len() > MISSING_HOSTS_MAX).then_some(*host)
@@ -84,9 +84,9 @@ impl Coordinator {
         self.forget_missing(now);
     }
 
-    /// A host has come back. If it is one that was given up, it is listed again.
+    /// A host has come back. If it was given up, it is listed again.
     pub(super) fn find_missing(&mut self, now: Time, host: HostId) {
-        // Who is to hear that it went hears that before it hears that it has come back.
+        // Other hosts hear of its departure before they hear of its return.
         while self.tell_some_gone(now, host) {}
         let Some(mut state) = self.missing.remove(host) else { return };
         state.heard = now;
@@ -96,7 +96,7 @@ impl Coordinator {
         let is_known = |run: &RunId| self.runs.contains_key(run) || self.over.contains_key(run);
         state.counts.retain(|run, _| is_known(run));
         state.given.retain(|run, _| is_known(run));
-        // Searches wait until it has said what it goes on with.
+        // Searches wait until it has reported the jobs it continues.
         self.newsroom.owe(now, &mut state.mailbox, self.epoch);
         if !std::mem::take(&mut state.rests) {
             self.events.push_back(Event::HostReturned(host));
@@ -104,7 +104,7 @@ impl Coordinator {
         self.hosts.insert(host, state);
     }
 
-    /// Those that have not come back in time are forgotten.
+    /// Forgets hosts that have not come back in time.
     pub(super) fn forget_missing(&mut self, now: Time) {
         for _ in 0..GIVEN_UP_AT_ONCE_MAX {
             let Some(host) = self.missing.overdue(now) else { break };
@@ -115,7 +115,7 @@ impl Coordinator {
         }
     }
 
-    /// A host that will not come back under its id is told of no entries.
+    /// Entries are no longer sent to a host that will not come back under its id.
     pub(super) fn forget_host(&mut self, now: Time, host: HostId) {
         self.in_slices(now, Slice::Unsubscribe { from: RunId(0), host });
     }

@@ -7,7 +7,7 @@
 //! of those that are over; `parcels` is what is too large for one message; `results` is the coordinator's result table
 //! and the barrier that makes recovery find orphans.
 //!
-//! To a run's root job the coordinator is what a victim is to a stolen job: it lists it, gives it to
+//! For a run's root job the coordinator plays the victim of a steal: it lists the job, assigns it to
 //! another host in redone mode when the first is gone, and waits for its result.
 
 mod answers;
@@ -85,55 +85,55 @@ pub use surface::{
 pub use tally::{AtWork, LONG_GONE, Row};
 pub use views::{Account, HostView, RunView, Waiting};
 
-/// Whose dice are not those of host ids and root jobs.
+/// Its random numbers are independent of those for host ids and root jobs.
 const CIRCLES: u64 = 0x0c1c_1e50;
 
-/// A coordinator.
+/// The coordinator's state machine.
 pub struct Coordinator {
     config: CoordinatorConfig,
     random: Random,
     hosts: BTreeMap<HostId, HostState>,
-    /// Open links, and who has said hello on them.
+    /// Open links, and the hosts that have said hello on them.
     links: BTreeMap<LinkId, HostId>,
-    /// Links that are about to be closed; nothing from them counts.
+    /// Links that are about to be closed; their messages are ignored.
     closing: BTreeSet<LinkId>,
-    /// Hosts whose link is down, by when they are given up.
+    /// Hosts whose link is down, in the order in which they will be given up.
     down: BTreeSet<(Time, HostId)>,
-    /// Hosts that were given up and may come back as who they are.
+    /// Hosts that were given up and may come back under their ids.
     missing: Missing,
     silence: Silence,
     circles: Circles,
     newsroom: Newsroom,
     /// Counts the departures.
     epoch: u64,
-    /// Hosts from before the restart may come back until then.
+    /// Until then, hosts from before the restart may come back.
     waits_until: Option<Time>,
-    /// Hosts that are not paused.
+    /// Hosts that are working, that is, not paused.
     working: BTreeSet<HostId>,
     runs: BTreeMap<RunId, CoordinatorRun>,
-    /// What their tables take.
+    /// The memory of their tables.
     tables: Total,
     /// Runs that are given to hosts.
     active: BTreeSet<RunId>,
     /// Runs with entries that wait to be saved, or that are being suspended.
     attended: BTreeSet<RunId>,
-    /// Runs that gave their turn up, by when they get another.
+    /// Runs that gave their turn up, in order of their next turn.
     resting: BTreeSet<(Time, RunId)>,
     /// Runs that are over, and whose counts are not final.
     over: BTreeMap<RunId, Over>,
-    /// Runs that are over, and until when those who took part are heard.
+    /// Runs that are over, and the time until which their hosts are heard.
     late: VecDeque<(Time, RunId)>,
-    /// Hosts that work again too often, by when they do.
+    /// Hosts that resumed work too often, in order of when they may do so again.
     unpausing: BTreeSet<(Time, HostId)>,
     searches: Searches,
-    /// No search could be answered when that was last looked at.
+    /// No search could be answered at the last check.
     searches_wait: bool,
     answers: Answers,
     slices: Slices,
     incoming: Incoming<HostId>,
-    /// What it does by and by.
+    /// Its deferred work.
     chores: Chores,
-    /// Runs that have limits on their time were looked at.
+    /// When runs with time limits were last checked.
     metered_at: Time,
     transmits: VecDeque<(LinkId, ToHost)>,
     commands: VecDeque<Command>,
@@ -141,7 +141,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// A coordinator with the runs that its store has and that are not over.
+    /// A coordinator with the unfinished runs of its store.
     pub fn new(config: CoordinatorConfig, runs: Vec<StoredRun>, now: Time) -> Self {
         let tables = Total::default();
         let restored = runs.into_iter().map(|stored| {
@@ -194,22 +194,22 @@ impl Coordinator {
         self.hosts.keys().copied()
     }
 
-    /// Whether there is such a host.
+    /// Whether the host is known.
     pub fn has_host(&self, host: HostId) -> bool {
         self.hosts.contains_key(&host)
     }
 
-    /// Whether the coordinator was started again a moment ago, and hosts from before have time to come back.
+    /// Whether the coordinator was restarted recently, and hosts from before still have time to come back.
     pub fn waits_for_hosts(&self) -> bool {
         self.waits_until.is_some()
     }
 
-    /// Whom a host knows, as far as it was told.
+    /// The hosts that a host knows, as far as the coordinator has told it.
     pub fn circle(&self, host: HostId) -> impl Iterator<Item = HostId> {
         self.circles.of(host)
     }
 
-    /// All runs that are not over, each as it is looked at.
+    /// Views of all runs that are not over, computed lazily.
     pub fn runs(&self) -> impl Iterator<Item = RunView<'_>> {
         self.runs.keys().filter_map(|run| self.run(*run))
     }
@@ -239,7 +239,7 @@ impl Coordinator {
         self.over.keys().copied()
     }
 
-    // ---- what happens ----
+    // ---- inputs ----
 
     /// Time has come to what `poll_timeout` named, or has just passed.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -258,24 +258,24 @@ impl Coordinator {
         self.meter(now);
     }
 
-    // ---- what is to be done ----
+    // ---- outputs ----
 
-    /// The next message to be sent, and on which link.
+    /// The next message to send, and its link.
     pub fn poll_transmit(&mut self) -> Option<(LinkId, ToHost)> {
         self.transmits.pop_front()
     }
 
-    /// The next thing that the driver is to do.
+    /// The next command for the driver.
     pub fn poll_command(&mut self) -> Option<Command> {
         self.commands.pop_front()
     }
 
-    /// The next thing that happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When `handle_timeout` is to be called at the latest, and why.
+    /// The latest time for the next call of `handle_timeout`, and the reason.
     pub fn poll_timeout(&self) -> Option<(Time, &'static str)> {
         let down = self.next_down().map(|time| (time, "a host has not come back"));
         let waits = self.waits_until.map(|time| (time, "hosts from before the restart have had their time"));

@@ -23,7 +23,7 @@ impl Coordinator {
     fn news_of(&mut self, now: Time, host: HostId) -> Option<&mut News> {
         let state = self.hosts.get_mut(&host)?;
         if state.link.is_none() || state.paused.is_some() {
-            // The next welcome tells it all.
+            // The next welcome includes all of it.
             return None;
         }
         let due = state.mailbox.due(now);
@@ -44,7 +44,7 @@ impl Coordinator {
         }
     }
 
-    /// All that knew a host are to hear that it is gone, and to answer.
+    /// All acquaintances of a host are to be told that it is gone, and to answer.
     pub(super) fn tell_all_gone(
         &mut self,
         now: Time,
@@ -58,7 +58,7 @@ impl Coordinator {
         self.in_slices(now, Slice::TellGone(host));
     }
 
-    /// Some of those that knew a host hear that it is gone; whether there are more.
+    /// Tells some acquaintances of a host that it is gone; returns whether there are more.
     pub(super) fn tell_some_gone(&mut self, now: Time, host: HostId) -> bool {
         let Some(mut going) = self.newsroom.going.remove(&host) else { return false };
         for _ in 0..SHOWN_AT_ONCE_MAX {
@@ -83,7 +83,7 @@ impl Coordinator {
         }
     }
 
-    /// A host that works again is told whom it knows: some now, the others in events that follow at once.
+    /// A host that works again is told its acquaintances: some now, the others in events that follow at once.
     pub(super) fn tell_circle(&mut self, now: Time, host: HostId) {
         let circle = self.ids_of_circle(host);
         if let Some(news) = self.news_of(now, host) {
@@ -92,7 +92,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells what is due; some now, the rest in events that follow at once.
+    /// Sends news that are due; some now, the rest in events that follow at once.
     pub(super) fn tell_news(&mut self, now: Time) {
         let mut told = 0;
         while told < NEWS_AT_A_TIME_MAX {
@@ -104,7 +104,7 @@ impl Coordinator {
         }
     }
 
-    /// A host has nothing to answer any more, and is told nothing.
+    /// A host no longer has to answer anything, and is sent no news.
     pub(super) fn close_mailbox(&mut self, host: HostId) {
         if let Some(state) = self.hosts.get_mut(&host) {
             self.newsroom.drop(host, &mut state.mailbox);
@@ -112,7 +112,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells a host what there is, due or not: who is gone, and as many of those that joined as one message may
+    /// Sends a host its news, due or not: departures, and as many new hosts as one message may
     /// have, `first` before the others.
     pub(super) fn tell_news_to(&mut self, now: Time, host: HostId, first: Option<HostId>) {
         let news = self.hosts.get_mut(&host).and_then(|state| state.mailbox.news.take());
@@ -142,7 +142,7 @@ impl Coordinator {
         self.send(host, ToHost::Hosts { epoch: self.epoch, joined, gone });
     }
 
-    /// A host as `viewer` is told of it, if it works.
+    /// A host as `viewer` sees it, if it is working.
     fn info(&self, viewer: HostId, host: HostId) -> Option<HostInfo> {
         let state = self.hosts.get(&host).filter(|state| state.paused.is_none())?;
         let direct_secret = self.pair_secret(viewer, host);
@@ -150,12 +150,12 @@ impl Coordinator {
         Some(HostInfo { id: host, report: state.report.clone(), direct_secret, incarnation })
     }
 
-    /// Itself, and whom it knows, if it works.
+    /// Itself and its acquaintances, if it is working.
     pub(super) fn circle_of(&self, host: HostId) -> Vec<HostInfo> {
         self.ids_of_circle(host).into_iter().filter_map(|id| self.info(host, id)).collect()
     }
 
-    /// In order: itself, and whom it knows.
+    /// In order: itself and its acquaintances.
     pub(super) fn ids_of_circle(&self, host: HostId) -> Vec<HostId> {
         let mut ids: Vec<HostId> = self.circles.of(host).collect();
         if let Err(place) = ids.binary_search(&host) {
@@ -168,7 +168,7 @@ impl Coordinator {
         self.hosts.get(&host).is_some_and(|state| state.paused.is_none())
     }
 
-    /// A host that has come, or works again, is shown round; itself it is not told.
+    /// A host that has joined, or works again, is announced to its circle, but not to itself.
     pub(super) fn show_round(&mut self, now: Time, host: HostId) {
         let Some(state) = self.hosts.get(&host) else { return };
         self.circles.enter(host, &state.report.site);
@@ -179,7 +179,7 @@ impl Coordinator {
         self.in_slices(now, Slice::ShowRound { after: None, host });
     }
 
-    /// Some of a host's circle, those after one of them, hear of it: the last of them, if there may be more.
+    /// Announces a host to some of its circle, from the one after `after` on: returns the last of them, if there may be more.
     pub(super) fn show_some(&mut self, now: Time, host: HostId, after: Option<HostId>) -> Option<HostId> {
         let others: Vec<HostId> = match self.works(host) {
             true => self.circles.of_after(host, after).take(SHOWN_AT_ONCE_MAX).collect(),
@@ -200,18 +200,18 @@ impl Coordinator {
         last
     }
 
-    /// Makes two hosts acquainted that have to do with one another, and tells them at once.
+    /// Makes two hosts acquainted that have to deal with one another, and tells them at once.
     pub(super) fn introduce(&mut self, now: Time, one: HostId, other: HostId) {
         if one != other && self.works(one) && self.works(other) {
             let is_news = self.circles.connect(one, other);
-            // Who is being shown round may not have come to the other yet.
+            // A host that is being announced may not have been announced to the other yet.
             for (whom, of) in [(one, other), (other, one)] {
                 if is_news || self.newsroom.shown.contains_key(&of) {
                     self.tell_joined(now, whom, of);
                 }
             }
         }
-        // Whatever follows is to find them acquainted.
+        // Messages that follow must find them acquainted.
         self.tell_news_to(now, other, Some(one));
         self.tell_news_to(now, one, Some(other));
     }

@@ -1,8 +1,8 @@
-//! Runs that are over, until hosts have said what they counted last of them.
+//! Runs that are over, until hosts have sent their last counts.
 //!
-//! Hosts count until they hear that a run is over, and a moment longer. Each that has loaded the run answers
-//! [`StopRun`](ToHost::StopRun) by its last counts and [`Stopped`](crate::message::ToCoordinator::Stopped). When all have, are
-//! gone, or have had their time, the run's counts are final, and the driver saves them. Nothing waits for that: a run's
+//! Hosts count until they hear that a run is over, and a moment longer. Each host that has loaded the run answers
+//! [`StopRun`](ToHost::StopRun) with its last counts and [`Stopped`](crate::message::ToCoordinator::Stopped). When all have, are
+//! gone, or have run out of time, the run's counts are final, and the driver saves them. Nothing waits for that: a run's
 //! result is saved before.
 
 use crate::limits::{BROADCAST_AT_ONCE_MAX, OVER_ROWS_MAX};
@@ -16,18 +16,18 @@ use super::{Account, Command, Coordinator};
 
 /// A run that is over, and whose counts are not final.
 pub struct Over {
-    /// What there was of it; all but what hosts counted is being freed.
+    /// The rest of the run; everything except counts is being freed.
     pub part: Box<CoordinatorRun>,
-    /// Entries of its result table at the end, and their bytes.
+    /// The number of entries in its result table at the end, and their bytes.
     pub table: (usize, usize),
     /// Not all hosts have been told that it is over.
     pub is_asking: bool,
-    /// Some went, or never answered.
+    /// Some hosts went, or never answered.
     pub is_partial: bool,
 }
 
 impl Coordinator {
-    /// A run is over: hosts are told, and say what they counted last.
+    /// A run is over: hosts are told, and send their last counts.
     pub(super) fn await_last_counts(&mut self, now: Time, run: RunId, mut part: CoordinatorRun) {
         part.claims.clear();
         part.withdrawn.clear();
@@ -37,7 +37,7 @@ impl Coordinator {
         self.in_slices(now, Slice::Stop { after: None, run });
         self.in_slices(now, Slice::Shed(run));
         self.hear_late(now, run);
-        // The first one to have ended goes first.
+        // The run that ended first goes first.
         let mut rows: usize = self.over.values().map(|over| over.part.tally.len()).sum();
         let first_ended: Vec<RunId> = self.late.iter().map(|(_, run)| *run).collect();
         for first in first_ended {
@@ -49,7 +49,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells some hosts that a run is over; what is left to do.
+    /// Tells some hosts that a run is over; returns the rest of the slice.
     pub(super) fn stop_some(&mut self, now: Time, after: Option<HostId>, run: RunId) -> Option<Slice> {
         let mut last = None;
         for (host, state) in self.hosts.range(super::slices::from(after)).take(BROADCAST_AT_ONCE_MAX) {
@@ -78,7 +78,7 @@ impl Coordinator {
         None
     }
 
-    /// A host has stopped a run and has told all that it counted.
+    /// A host has stopped a run and sent all its counts.
     pub(super) fn on_stopped(&mut self, now: Time, run: RunId, host: HostId) {
         if let Some(over) = self.over.get_mut(&run) {
             over.part.awaited.remove(&host);
@@ -86,7 +86,7 @@ impl Coordinator {
         }
     }
 
-    /// A host is gone that may not have told what it counted last.
+    /// A host is gone, possibly without having sent its last counts.
     pub(super) fn lose_host_of_over(&mut self, now: Time, host: HostId) {
         let over: Vec<RunId> = self.over.keys().copied().collect();
         for run in over {
@@ -104,7 +104,7 @@ impl Coordinator {
         }
     }
 
-    /// The counts of a run that is over are as final as they get.
+    /// The counts of a run that is over are as final as possible.
     pub(super) fn settle_counts(&mut self, now: Time, run: RunId) {
         let Some(Over { mut part, table, is_asking, is_partial }) = self.over.remove(&run) else { return };
         let counts = Counts { busy: 0, ..part.counts() };
@@ -126,7 +126,7 @@ impl Coordinator {
         });
     }
 
-    /// All counts are as final as they get: the coordinator ends.
+    /// All counts are as final as possible: the coordinator stops.
     pub fn settle_all_counts(&mut self, now: Time) {
         let over: Vec<RunId> = self.over.keys().copied().collect();
         over.into_iter().for_each(|run| self.settle_counts(now, run));
@@ -174,8 +174,8 @@ mod tests {
         }
     }
 
-    /// Two hosts with a run, the first of which has the root, and one that has not loaded it. All that is told at the end
-    /// is taken here and not by the grid.
+    /// Two hosts with a run, the first of which has the root, and one that has not loaded it. Messages at the end
+    /// are handled here and not by the test grid.
     fn ended() -> (Grid, [LinkId; 3]) {
         let mut grid = Grid::new();
         let links = [(); 3].map(|()| grid.join().0);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_counted_last_is_in_a_runs_figures() {
+    fn last_counts_are_included_in_a_runs_figures() {
         let (mut grid, [one, two, _]) = ended();
         let mut late = counts(5);
         if let ToCoordinator::Counts { workers, .. } = &mut late {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn last_counts_that_were_lost_with_a_link_are_waited_for() {
+    fn last_counts_that_were_lost_with_a_link_are_awaited() {
         let (mut grid, [one, two, _]) = ended();
         assert!(say(&mut grid, one, ToCoordinator::Stopped { run: RUN }).is_none());
         let identity = grid.identity(two);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_goes_without_its_last_counts_leaves_them_partial() {
+    fn a_host_that_goes_without_sending_its_last_counts_leaves_them_partial() {
         let (mut grid, [one, two, _]) = ended();
         assert!(say(&mut grid, one, ToCoordinator::Stopped { run: RUN }).is_none());
         grid.machine.handle_closed(grid.now, two);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_never_answers_is_not_waited_for_for_ever() {
+    fn a_host_that_never_answers_is_not_awaited_forever() {
         let (mut grid, [one, two, three]) = ended();
         let most = SILENCE_MAX.max(std::time::Duration::from_secs(10));
         grid.advance(most.as_millis() as u64 / 2, &[one, two, three]);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_over_take_no_more_rows_than_they_may() {
+    fn runs_that_are_over_have_a_bounded_number_of_rows() {
         let mut grid = Grid::new();
         let (link, _) = grid.join();
         for run in 1..=40 {

@@ -1,4 +1,4 @@
-//! Roots' results that are too large for one message: see [`parcel`](crate::parcel).
+//! Root results that are too large for one message: see [`parcel`](crate::parcel).
 
 use crate::frugal;
 use crate::message::{ToCoordinator, ToHost};
@@ -52,7 +52,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// A parcel is whole: it is handled as a message.
+    /// A parcel is complete: it is handled as a message.
     fn unpack(
         &mut self,
         now: Time,
@@ -64,7 +64,7 @@ impl Coordinator {
         let is_announced = Contents::of_coordinator(&message).is_some_and(|(is, _)| is == contents);
         match message {
             ToCoordinator::RootFinished { run, number, finished } if is_announced => {
-                // It was the host's to send when it announced it; it may have given the root up on the way.
+                // The host had the root when it announced the result; it may have given the root up meanwhile.
                 let is_given_up = |part: &CoordinatorRun| !part.claims.contains(&(host, number));
                 if self.runs.get(&run).is_some_and(is_given_up) {
                     return Ok(());

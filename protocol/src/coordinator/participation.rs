@@ -1,8 +1,8 @@
-//! Who is heard of a run: hosts that it was given to, and those that hold its root job.
+//! Which hosts' messages about a run count: hosts that it was given to, and those that hold its root job.
 //!
-//! Whatever others say of a run is late, or a lie, and is ignored. What a host says late is heard as long as it may
-//! be of use: entries and counts after a suspension, say, and the last lines of a log after the end. A host that was
-//! there before the coordinator was started again, or before it got another id, is taken at its word for runs that
+//! Other messages about a run are late, or lies, and are ignored. Late messages count as long as they may
+//! be useful: entries and counts after a suspension, say, and the last lines of a log after the end. A host that was
+//! connected before the coordinator was restarted, or before it got another id, is trusted about runs that
 //! were given to hosts before.
 
 use std::time::Duration;
@@ -14,19 +14,19 @@ use super::Coordinator;
 use super::run::CoordinatorRun;
 use super::slices::Slice;
 
-/// Time for which hosts that took part in a run are heard after its end.
+/// Time after a run's end for which its hosts' messages count.
 const LATE_MAX: Duration = Duration::from_secs(10);
-/// Maximum runs that are over of which hosts are heard.
+/// Maximum finished runs about which messages count.
 const LATE_RUNS_MAX: usize = 256;
 
 /// A run that a host was given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Given {
-    /// The turn of the run in which it was given to the host the last time.
+    /// The turn of the run in which it was last given to the host.
     turn: u32,
     /// The host has loaded it at some time.
     was_ready: bool,
-    /// How often the host was asked to drop the run and has not said yet that it did.
+    /// How often the host was asked to drop the run and has not confirmed it yet.
     drops: u8,
 }
 
@@ -47,7 +47,7 @@ impl Coordinator {
         self.transmits.push_back((link, ToHost::StartRun { run, spec: part.spec.clone() }));
     }
 
-    /// Has a host save and drop what it has of a run. It answers once; false if it cannot hear.
+    /// Asks a host to save and drop what it has of a run. It answers once; false if it is unreachable.
     pub(super) fn have_dropped(&mut self, run: RunId, host: HostId) -> bool {
         let Some(state) = self.hosts.get_mut(&host) else { return false };
         let Some(link) = state.link else { return false };
@@ -57,13 +57,13 @@ impl Coordinator {
         true
     }
 
-    /// A host may say once that it has dropped a run: it was asked to before the coordinator was started again.
+    /// A host may confirm once that it has dropped a run without being asked: it was asked before the coordinator's restart.
     pub(super) fn expect_drop(&mut self, run: RunId, host: HostId) {
         let given = self.hosts.get_mut(&host).and_then(|state| state.given.get_mut(&run));
         given.into_iter().for_each(|given| given.drops = given.drops.max(1));
     }
 
-    /// A host says that it has dropped a run; whether it was asked to.
+    /// A host confirms that it has dropped a run; returns whether it was asked to.
     pub(super) fn has_dropped(&mut self, run: RunId, host: HostId) -> bool {
         let given = self.hosts.get_mut(&host).and_then(|state| state.given.get_mut(&run));
         let Some(given) = given.filter(|given| given.drops > 0) else { return false };
@@ -71,7 +71,7 @@ impl Coordinator {
         true
     }
 
-    /// A host says that it has loaded a run; false unless it was given that. `true` inside if it was in this turn.
+    /// A host reports that it has loaded a run; false unless it was given the run. `true` inside if it was in this turn.
     pub(super) fn note_loaded(&mut self, run: RunId, host: HostId) -> Option<bool> {
         let turn = self.runs.get(&run)?.turn.number();
         let given = self.hosts.get_mut(&host)?.given.get_mut(&run)?;
@@ -84,18 +84,18 @@ impl Coordinator {
         self.hosts.get(&host).is_some_and(|state| state.given.contains_key(&run))
     }
 
-    /// Whether a host may search a run's table. It may before it has loaded the run, to go on with what it has of it.
+    /// Whether a host may search a run's table. It may before it has loaded the run, to continue the jobs it has of it.
     pub(super) fn may_search(&self, host: HostId, run: RunId) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
         self.was_given(host, run) || self.had_before(host, part) || part.is_claimed_by(host)
     }
 
-    /// Whether a host may add to a run's table: it has loaded the run at some time, or may have before it came here.
+    /// Whether a host may add to a run's table: it has loaded the run at some time, or may have under an earlier identity.
     pub(super) fn may_record(&self, host: HostId, run: RunId) -> bool {
         self.runs.contains_key(&run) && self.has_taken_part(host, run)
     }
 
-    /// Whether a host may say what it counts, does and logs in a run, which may have ended a moment ago.
+    /// Whether a host may report counts, activity and log lines of a run, which may have ended a moment ago.
     pub(super) fn has_taken_part(&self, host: HostId, run: RunId) -> bool {
         let Some(state) = self.hosts.get(&host) else { return false };
         if state.given.get(&run).is_some_and(|given| given.was_ready || state.comings.was_elsewhere()) {
@@ -111,20 +111,20 @@ impl Coordinator {
         part.is_some_and(|part| part.readiness.is_ready(host) || part.is_claimed_by(host))
     }
 
-    /// Whether a host may have had a run before it came here with the identity that it has now.
+    /// Whether a host may have had a run before it got its present identity here.
     fn had_before(&self, host: HostId, part: &CoordinatorRun) -> bool {
         part.was_active && self.hosts.get(&host).is_some_and(|state| state.comings.was_elsewhere())
     }
 
-    // ---- runs that are over ----
+    // ---- finished runs ----
 
-    /// A run is over: those who took part are heard for a while.
+    /// A run is over: its hosts' messages count for a while.
     pub(super) fn hear_late(&mut self, now: Time, run: RunId) {
         self.late.push_back((now + LATE_MAX, run));
         self.forget_late(now);
     }
 
-    /// When the next run that is over is forgotten.
+    /// When the next finished run is forgotten.
     pub(super) fn next_late(&self) -> Option<(Time, &'static str)> {
         let (until, _) = self.late.front()?;
         Some((*until, "nobody is heard any more of a run that is over"))
@@ -179,7 +179,7 @@ mod tests {
         ToCoordinator::Log { run: RUN, lines: vec![line] }
     }
 
-    /// What people would see of what a host says.
+    /// What people would see of a host's messages.
     fn shown(grid: &mut Grid, link: LinkId, message: ToCoordinator) -> usize {
         grid.machine.handle_message(grid.now, link, message);
         let events = std::iter::from_fn(|| grid.machine.poll_event());
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_roots_entry_comes_only_from_whom_it_was_given_to() {
+    fn the_roots_entry_is_accepted_only_from_a_host_with_the_root() {
         for (was_given, state) in [
             (false, EntryState::Done(finished())),
             (false, EntryState::Running(HostId(0))),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queued_run_takes_no_entries() {
+    fn a_queued_run_accepts_no_entries() {
         let mut grid = Grid::new();
         let (link, (me, ..)) = grid.join();
         for run in 2..=1 + crate::limits::RUNS_ACTIVE_MAX as u64 {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_no_part_is_not_heard() {
+    fn a_host_that_takes_no_part_is_ignored() {
         let mut grid = Grid::new();
         let limits = RunLimits { cpu_ms_max: Some(1_000), ..RunLimits::default() };
         grid.machine.submit(grid.now, RUN, RunSpec { limits, ..spec() });
@@ -271,7 +271,7 @@ mod tests {
         grid.advance(2_000, &[root, stranger]);
         assert!(grid.ends.is_empty(), "{:?}", grid.ends);
         assert!(!grid.is_closed(stranger));
-        // What others have done is not for those that were given nothing.
+        // Entries of others are not for hosts that were given nothing.
         let find = ToCoordinator::Find { run: RUN, key: root_job(&spec()).key };
         let answer = |grid: &mut Grid, link: LinkId| {
             grid.tell(link, find.clone());
@@ -290,7 +290,7 @@ mod tests {
         grid.tell(root, below(3));
         assert_eq!(answer(&mut grid, stranger), (0, true), "nor is what comes later");
         grid.machine.hosts.get_mut(&stranger_id).expect("it is there").given = given.expect("it is there");
-        // A paused one was given nothing.
+        // A paused host was given nothing.
         let (paused, _) = grid.join();
         grid.tell(paused, ToCoordinator::Paused { reason: Some("at work".to_owned()) });
         grid.submit(RunId(2));
@@ -300,7 +300,7 @@ mod tests {
         ] {
             assert_eq!(shown(&mut grid, paused, message), 0);
         }
-        // Who takes part is heard, also when it is late.
+        // A host that takes part is heard, also when it is late.
         assert_eq!((shown(&mut grid, root, counts(5)), shown(&mut grid, root, log())), (1, 1));
         grid.machine.suspend(grid.now, RUN).expect("it is under way");
         grid.tell(root, ToCoordinator::Suspended { run: RUN });
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_there_before_a_restart_is_heard_before_it_is_ready() {
+    fn a_host_from_before_a_restart_is_heard_before_it_is_ready() {
         let stored = |state| crate::coordinator::StoredRun {
             run: RUN,
             spec: spec(),
@@ -330,7 +330,7 @@ mod tests {
             let mut before = Grid::new();
             let (_, identity) = before.join();
             let mut runs: Vec<_> = vec![stored(state)];
-            // So that it is not given to hosts if it is queued.
+            // So that the run is not given to hosts if it is queued.
             for run in 2..=1 + crate::limits::RUNS_ACTIVE_MAX as u64 {
                 runs.push(crate::coordinator::StoredRun {
                     run: RunId(run),
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_says_again_and_again_that_it_dropped_a_run_is_given_it_once() {
+    fn a_host_that_repeatedly_confirms_dropping_a_run_is_given_it_once() {
         let mut grid = Grid::new();
         let (link, _) = grid.join();
         grid.submit(RUN);
@@ -371,7 +371,7 @@ mod tests {
             grid.tell(link, ToCoordinator::Suspended { run: RUN });
         }
         assert!(starts(&grid) <= 2, "{} for a message of three bytes", starts(&grid));
-        // One that is too slow, and says so when the run goes on, is given it again.
+        // A host that is slow, and confirms when the run has been resumed, is given it again.
         let before = starts(&grid);
         grid.machine.suspend(grid.now, RUN).expect("it is under way");
         grid.advance(60_000, &[link]);

@@ -1,4 +1,4 @@
-//! Hosts that pause, and work again.
+//! Hosts that pause and resume.
 
 use crate::limits::{UNPAUSE_EVERY, UNPAUSES_AT_ONCE_MAX};
 use crate::{HostId, Time};
@@ -7,14 +7,14 @@ use super::Coordinator;
 use super::slices::Slice;
 
 impl Coordinator {
-    /// To work again is worth much: the host is shown round, and given all runs. So one that does it again and again
-    /// waits in between.
+    /// Resuming is costly: the host is announced to its circle, and given all runs. So a host that does it repeatedly
+    /// has to wait in between.
     pub(super) fn on_paused(&mut self, now: Time, host: HostId, reason: Option<String>) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let was_paused = state.paused.is_some();
         if reason.is_some() {
             state.paused = reason;
-            // It says goodbye next, as it gives all back, and comes back under its id.
+            // Its goodbye follows, as it gives everything back, and it comes back under its id.
             state.rests = !was_paused;
             self.stop_unpausing(host);
             if !was_paused {
@@ -46,7 +46,7 @@ impl Coordinator {
         self.wake_turns(now);
     }
 
-    /// It is not to work again at some time.
+    /// The host no longer waits for its time to resume.
     pub(super) fn stop_unpausing(&mut self, host: HostId) {
         if let Some(at) = self.hosts.get_mut(&host).and_then(|state| state.unpauses_at.take()) {
             self.unpausing.remove(&(at, host));
@@ -80,7 +80,7 @@ mod tests {
 
     const RUN: RunId = RunId(1);
 
-    /// Tells the coordinator something and gives the events that follow.
+    /// Sends the coordinator a message and returns the events that follow.
     fn events(grid: &mut Grid, link: super::super::LinkId, messages: Vec<ToCoordinator>) -> Vec<Event> {
         for message in messages {
             grid.machine.handle_message(grid.now, link, message);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_pauses_is_the_same_host_afterwards_and_neither_left_nor_joined() {
+    fn a_host_that_pauses_is_the_same_afterwards_and_neither_left_nor_joined() {
         let mut grid = Grid::new();
         grid.submit(RUN);
         let (link, identity) = grid.join();
@@ -147,12 +147,12 @@ mod tests {
         grid.drain();
         assert_eq!(grid.identity(back).0, identity.0);
         assert_eq!(shown(&grid), [(identity.0, true)]);
-        // It has nothing: its root is given to whoever is there.
+        // It has nothing: its root is assigned to another host.
         grid.tell(other, ToCoordinator::Ready { run: RUN });
         grid.advance(3_000, &[back, other]);
         assert_ne!(grid.root(other).map(|claim| claim.number), Some(root.number));
         assert!(grid.root(other).is_some());
-        // It works again, and goes.
+        // It resumes, and leaves.
         let said = events(&mut grid, back, vec![ToCoordinator::Paused { reason: None }]);
         assert!(!said.iter().any(is_presence), "{said:?}");
         assert!(grid.machine.working.contains(&identity.0));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_come_back_from_a_pause_has_left() {
+    fn a_host_that_does_not_come_back_from_a_pause_has_left() {
         let mut grid = Grid::new();
         let (link, identity) = grid.join();
         let said = events(&mut grid, link, pauses());

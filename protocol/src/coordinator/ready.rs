@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use crate::HostId;
 use crate::limits::{REASONS_KEPT_WHOLE_MAX, shortened};
 
-/// What hosts have said of a run since it was given to them last. Paused hosts and those that are gone are
-/// not in it.
+/// What hosts have reported since a run was last given to them. Without paused hosts and those that are
+/// gone.
 #[derive(Default)]
 pub struct Readiness {
-    /// In no order, so that one can be drawn.
+    /// In no order, so that one can be drawn at random.
     hosts: Vec<HostId>,
     places: BTreeMap<HostId, usize>,
-    /// Those that cannot, and why.
+    /// Hosts that cannot, with the reason.
     unready: BTreeMap<HostId, String>,
 }
 
 impl Readiness {
-    /// Those that have loaded it.
+    /// Hosts that have loaded it.
     pub fn ready(&self) -> &[HostId] {
         &self.hosts
     }
@@ -30,12 +30,12 @@ impl Readiness {
         self.unready.contains_key(&host)
     }
 
-    /// How many hosts have said something.
+    /// The number of hosts that have reported.
     pub fn len(&self) -> usize {
         self.hosts.len() + self.unready.len()
     }
 
-    /// Those that cannot load it, and why.
+    /// Hosts that cannot load it, with the reason.
     pub fn unready(&self) -> &BTreeMap<HostId, String> {
         &self.unready
     }
@@ -71,7 +71,7 @@ impl Readiness {
         self.unready.remove(&host);
     }
 
-    /// Those that are unable remain so.
+    /// Hosts that are unable remain so.
     pub fn take_ready(&mut self) -> Self {
         Self {
             hosts: std::mem::take(&mut self.hosts),
@@ -80,7 +80,7 @@ impl Readiness {
         }
     }
 
-    /// Frees up to `most` of each kind; whether something is left.
+    /// Frees up to `most` of each kind; returns whether any are left.
     pub fn shrink(&mut self, most: usize) -> bool {
         for _ in 0..most {
             self.hosts.pop();
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_one_or_the_other() {
+    fn a_host_is_either_ready_or_unable() {
         let mut readiness = Readiness::default();
         (0..5).for_each(|host| readiness.set_ready(HostId(host)));
         readiness.set_unready(HostId(1), "why".to_owned());

@@ -1,4 +1,4 @@
-//! Hosts from before the coordinator was started again: whom they knew, and what they go on with.
+//! Hosts from before a restart of the coordinator: their acquaintances, and the jobs they continue.
 
 use crate::limits::ACQUAINTANCES_MAX;
 use crate::message::ToHost;
@@ -9,12 +9,12 @@ use super::slices::Slice;
 use super::{Coordinator, Misbehaviour};
 
 impl HostState {
-    /// It is told that another is gone. If it is asked whom it knows, what it says may be older than that.
+    /// A host is told that another is gone. If it was asked for its acquaintances, its answer may be older than that.
     pub fn is_told_gone(&mut self, gone: HostId) {
         let Some(since_asked) = self.gone_since_asked.as_mut() else { return };
         since_asked.insert(gone);
         if since_asked.len() > ACQUAINTANCES_MAX {
-            // It does not answer, and what it would say is of no use any more.
+            // It does not answer, and its answer would be useless by now.
             self.gone_since_asked = None;
         }
     }
@@ -32,7 +32,7 @@ impl Coordinator {
         self.settle(now);
     }
 
-    /// Asks a host from before the restart what it goes on with.
+    /// Asks a host from before the restart which jobs it continues.
     pub(super) fn ask_after_restart(&mut self, now: Time, host: HostId, epoch: u64) {
         let Some(state) = self.hosts.get_mut(&host).filter(|state| state.paused.is_none()) else { return };
         self.newsroom.owe(now, &mut state.mailbox, epoch);
@@ -41,21 +41,21 @@ impl Coordinator {
         }
     }
 
-    /// A host says whom it knows from before the restart.
+    /// A host reports its acquaintances from before the restart.
     pub(super) fn on_knows(&mut self, now: Time, host: HostId, hosts: &[HostId]) -> Result<(), Misbehaviour> {
         if hosts.len() > ACQUAINTANCES_MAX {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(state) = self.hosts.get_mut(&host) else { return Ok(()) };
         let Some(gone) = state.gone_since_asked.take() else { return Ok(()) };
-        // Those may be back already, as hosts that it does not know.
+        // These may be back already, as hosts that it does not know.
         let others = hosts.iter().copied().filter(|other| !gone.contains(other)).collect();
         let is_late = self.waits_until.is_none();
         self.in_slices(now, Slice::Know { host, others, is_late });
         Ok(())
     }
 
-    /// Some of those that a host knew before the restart.
+    /// Notes some of the acquaintances that a host had before the restart.
     pub(super) fn know(&mut self, now: Time, host: HostId, others: &[HostId]) {
         if !self.hosts.contains_key(&host) {
             return;
@@ -73,7 +73,7 @@ impl Coordinator {
         }
     }
 
-    /// A host is told who of its circle has come back.
+    /// Tells a host which of its circle have come back.
     pub(super) fn tell_present(&mut self, now: Time, host: HostId) {
         self.tell_news_to(now, host, None);
         let hosts = self.ids_of_circle(host).into_iter().filter(|id| self.works(*id)).collect();

@@ -1,7 +1,7 @@
 //! The coordinator's result table, and the barrier that makes recovery find orphans.
 //!
-//! A search is answered when every host has said what it holds of those who are gone, or after a while.
-//! Whoever searched for a job hears of what comes later below it, too.
+//! A search is answered when every host has reported what it holds of departed hosts, or after a while.
+//! A host that searched for a job is also sent entries that arrive below it later.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::searches::Search;
 use super::slices::Slice;
 use super::{Coordinator, Misbehaviour};
 
-/// Entries that one event drops because all tables together take too much.
+/// Maximum entries that one event drops because all tables together are too large.
 const ENTRIES_EVICTED_AT_ONCE_MAX: usize = 64;
 
 impl Coordinator {
@@ -32,7 +32,7 @@ impl Coordinator {
         let is_foreign = |entry: &Entry| match entry.state {
             EntryState::Done(_) => false,
             EntryState::Running(at) => at != host,
-            // The host may have been another before it was given up.
+            // The host may have had another id before it was given up.
             EntryState::DoneAt { .. } => false,
         };
         if entries.iter().any(is_foreign) {
@@ -45,7 +45,7 @@ impl Coordinator {
             return Ok(());
         }
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        // The root's key can be computed from what all are told: its result counts as the run's.
+        // The root's key can be computed from what all hosts know: its result counts as the run's.
         let may_be_root = part.is_claimed_by(host);
         let mut forwarded: BTreeMap<HostId, Vec<Entry>> = BTreeMap::new();
         let mut news = Vec::new();
@@ -63,12 +63,12 @@ impl Coordinator {
             }
             let nearest_first = [entry.key.tag()].into_iter().chain(entry.lineage.0.iter().rev().copied());
             let mut hosts = part.subscriptions.of(nearest_first, SUBSCRIBERS_PER_ENTRY_MAX);
-            // Orphans are few, and the root's host may come to redo what is above them while the
+            // Orphans are few, and the root's host may redo the jobs above them while the
             // coordinator is away.
             if matches!(entry.state, EntryState::Running(_)) {
                 hosts.extend(part.root_host());
             }
-            // Somebody else was faster than an orphan, which need not go on.
+            // Another host was faster than an orphan, which need not continue.
             hosts.extend(runner.filter(|_| matches!(entry.state, EntryState::Done(_))));
             hosts.remove(&host);
             for subscriber in hosts {
@@ -94,8 +94,8 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Drops entries of the largest table while all together take too much: some now, the others when more come; at
-    /// once what is far too much.
+    /// Drops entries of the largest table while all together are too large: some now, the others when more arrive;
+    /// everything far above the bound at once.
     pub(super) fn keep_tables_to_bound(&mut self) {
         let most = self.config.table_bytes_max.saturating_mul(TABLES_TOGETHER_MAX);
         if self.tables.bytes() <= most {
@@ -117,7 +117,7 @@ impl Coordinator {
         let of_host = self.searches.len_of(host) + self.answers.len_of(host);
         let is_too_much = waiting >= SEARCHES_WAITING_MAX || of_host >= SEARCHES_PER_HOST_MAX;
         if is_too_much || !self.may_search(host, run) {
-            // What it would find costs work; that it waits in vain would cost more.
+            // The entries it would find cost work; waiting in vain would cost more.
             return self.send(host, ToHost::Found { run, key });
         }
         let until = now + SETTLE_MAX;
@@ -128,15 +128,15 @@ impl Coordinator {
         self.settle(now);
     }
 
-    /// Whether all hosts that can have said what they hold of those gone up to `epoch`.
+    /// Whether all reachable hosts have reported what they hold of hosts that went up to `epoch`.
     pub(super) fn has_settled(&self, epoch: u64) -> bool {
         self.newsroom.has_settled(epoch)
     }
 
-    /// Answers the searches that have waited for what they wait for; some now, the others in events that follow
+    /// Answers the searches that need not wait any longer; some now, the others in events that follow
     /// at once.
     pub(super) fn settle(&mut self, now: Time) {
-        // Those that have waited long enough do not wait for it.
+        // Those that have waited long enough do not need it.
         let unsettled = if self.is_giving_up(now) { 0 } else { self.newsroom.unsettled() };
         let is_any_missing = !self.missing.is_empty();
         let ready = self.searches.take_ready(now, unsettled, is_any_missing, SEARCHES_ANSWERED_AT_ONCE_MAX);

@@ -1,4 +1,4 @@
-//! The root jobs of runs: who has them, and what becomes of them.
+//! The root jobs of runs: which hosts have them, and what happens to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use super::run::{CoordinatorRun, RootBefore};
 use super::slices::Slice;
 use super::{Coordinator, Event, Misbehaviour};
 
-/// Of more hosts than these, some are drawn to choose a root's host from.
+/// Among more hosts than these, a root's host is chosen from a random sample.
 const CANDIDATES_MAX: usize = 64;
 impl Coordinator {
-    /// Proves that the coordinator gave a run's root job to somebody under this number; kept nowhere, so that
-    /// a coordinator that was started again knows it still.
+    /// Proves that the coordinator assigned a run's root job under this number. Derived instead of stored, so that
+    /// a restarted coordinator still accepts it.
     fn root_proof(&self, run: RunId, number: JobNumber) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.config.secret);
         hasher.update(b"root");
@@ -34,7 +34,7 @@ impl Coordinator {
         if claims.iter().all(is_proved) { Ok(()) } else { Err(Misbehaviour::NotItsRoot) }
     }
 
-    /// A host is back without root jobs that it was given: the messages that gave them were lost with the link.
+    /// A host is back without root jobs that were assigned to it: the messages were lost with the link.
     pub(super) fn take_unclaimed_roots(&mut self, now: Time, host: HostId, claims: &[RootClaim]) {
         let unclaimed: Vec<(RunId, JobNumber)> = (self.active.iter())
             .filter_map(|run| {
@@ -50,7 +50,7 @@ impl Coordinator {
                 part.tally.count_root_given_back(host);
                 self.events.push_back(Event::RootGivenBack(run, host));
             }
-            // It has begun anew.
+            // The host has started over.
             self.take_root(now, run, Departure::Crashed);
         }
     }
@@ -80,17 +80,17 @@ impl Coordinator {
         self.note_unready(run);
         self.events.push_back(Event::Unready(run, host, reason));
         if self.runs.get(&run).is_some_and(|part| part.root_host() == Some(host)) {
-            // It has told what it did, and gives back what it has, as one that leaves does.
+            // It has sent its notes, and gives its jobs back like a host that leaves.
             self.take_root(now, run, Departure::Left);
             self.assign_roots(now);
         }
     }
 
-    /// A host that comes back has the root job still, and has proved it.
+    /// A host that comes back still has the root job, and has proved it.
     pub(super) fn claim_root(&mut self, now: Time, host: HostId, claim: &RootClaim, was_missing: bool) {
         let RootClaim { run, number, .. } = *claim;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        // Of a run that is suspended, too: its root may have ended before its host heard of that.
+        // Also for a suspended run: its root may have ended before its host heard of the suspension.
         part.claims.insert((host, number));
         part.next_number = part.next_number.max(number.0);
         if !part.is_active {
@@ -102,11 +102,11 @@ impl Coordinator {
                 self.send(host, ToHost::Withdraw { run, number });
             }
             Some((root_host, other)) if root_host != host => {
-                // After a restart nobody has been given the root anew: both have had it since before.
+                // After a restart the root was not assigned again: both have had it since before.
                 let may_have_it_back = was_missing || self.waits_until.is_some();
                 if number > other {
-                    // It was withdrawn before the restart, and it is not known any more that it was: without a
-                    // restart, a root of a greater number than this is withdrawn.
+                    // It was withdrawn before the restart, which is no longer known: without a
+                    // restart, a root with a greater number than this is withdrawn.
                     self.withdraw_root(run, host, number);
                 } else if number < other && may_have_it_back && self.working.contains(&host) {
                     self.give_root_back(now, run, (host, number), (root_host, other));
@@ -138,7 +138,7 @@ impl Coordinator {
         self.events.push_back(Event::RootAssigned(run, host));
     }
 
-    /// A host is not to go on with a root job: an earlier one has it.
+    /// A host must not continue a root job: an earlier host has it.
     fn withdraw_root(&mut self, run: RunId, host: HostId, number: JobNumber) {
         if let Some(part) = self.runs.get_mut(&run) {
             part.withdrawn.insert((host, number));
@@ -146,7 +146,7 @@ impl Coordinator {
         }
     }
 
-    /// Gives root jobs that nobody has to hosts that can run them.
+    /// Assigns unassigned root jobs to hosts that can run them.
     pub(super) fn assign_roots(&mut self, now: Time) {
         if self.waits_until.is_some() {
             return;
@@ -199,14 +199,14 @@ impl Coordinator {
         self.set_state(run, RunState::Running);
     }
 
-    /// Whoever steals from nobody but the master is to know it.
+    /// A host that steals only from the master must know it.
     fn introduce_master(&mut self, now: Time, run: RunId, master: HostId) {
         if self.runs.get(&run).is_some_and(CoordinatorRun::is_of_master_and_workers) {
             self.in_slices(now, Slice::IntroduceMaster { after: None, run, master });
         }
     }
 
-    /// A host that is ready and has the fewest roots; of many, one that is drawn.
+    /// A ready host with the fewest roots; among many, one of a random sample.
     fn choose_root_host(&mut self, run: RunId) -> Option<HostId> {
         let mut of_host: BTreeMap<HostId, usize> = BTreeMap::new();
         let active = self.active.iter().filter_map(|run| self.runs.get(run));
@@ -236,7 +236,7 @@ impl Coordinator {
         self.take_root(now, run, Departure::Crashed);
     }
 
-    /// Its host does not go on with it.
+    /// Its host does not continue it.
     pub(super) fn take_root(&mut self, now: Time, run: RunId, how: Departure) {
         let epoch = self.epoch;
         let Some(part) = self.runs.get_mut(&run) else { return };

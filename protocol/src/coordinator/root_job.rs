@@ -7,7 +7,7 @@ pub fn root_job(spec: &RunSpec) -> JobSpec {
     let function = format!("main {}", spec.function);
     let maker =
         KeyMaker::new(sateen_abi::VERSION, u8::from(spec.strict_nan), spec.app, &function, &spec.salt());
-    // Words encode without fail: see the codec.
+    // Words always encode: see the codec.
     let parameters = postcard::to_allocvec(&spec.arguments).unwrap_or_default();
     JobSpec {
         key: maker.key(&parameters),

@@ -1,4 +1,4 @@
-//! One run, as the coordinator has it.
+//! A run's state in the coordinator.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use super::turn::Turn;
 use super::unsaved::Unsaved;
 use super::{Standing, StoredRun};
 
-/// Who had the root job when the coordinator was stopped, until that host is back with it, or it is lost.
+/// Which host had the root job when the coordinator was stopped, until that host is back with it, or it is lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RootBefore {
-    /// Nobody, or what became of it is known.
+    /// None, or the root's fate is known.
     #[default]
     Nobody,
     /// This host.
     Host(HostId),
-    /// Perhaps a host that is not known: the coordinator was stopped before it saved anything of how the run stood.
+    /// Possibly an unknown host: the coordinator was stopped before it had saved the run's standing.
     Unknown,
 }
 
@@ -46,13 +46,13 @@ impl RootBefore {
     }
 }
 
-/// Hosts save what they have of a run.
+/// Hosts are saving what they have of a run.
 pub struct Suspending {
-    /// Hosts that have not yet done so.
+    /// Hosts that have not finished.
     pub hosts: BTreeSet<HostId>,
     /// Not all hosts have been asked.
     pub is_asking: bool,
-    /// When they are no longer waited for.
+    /// When they are no longer awaited.
     pub until: Time,
 }
 
@@ -63,20 +63,20 @@ pub struct CoordinatorRun {
     /// It is given to hosts; at most `RUNS_ACTIVE_MAX` are.
     pub is_active: bool,
     pub turn: Turn,
-    /// It was, at some time; also before the coordinator was started again.
+    /// It was given to hosts at some time, possibly before the coordinator was restarted.
     pub was_active: bool,
     pub root: JobSpec,
-    /// Who has the root job, and under which number.
+    /// The host of the root job, and the number of the assignment.
     pub assigned: Option<(HostId, JobNumber)>,
-    /// Who had it when the coordinator was stopped.
+    /// The host that had it when the coordinator was stopped.
     pub root_before: RootBefore,
-    /// All whose result of the root counts.
+    /// All hosts whose result of the root counts.
     pub claims: BTreeSet<(HostId, JobNumber)>,
-    /// Those whose root was withdrawn because an earlier host came back with it.
+    /// Hosts whose root was withdrawn because an earlier host came back with it.
     pub withdrawn: BTreeSet<(HostId, JobNumber)>,
     pub next_number: u64,
     pub root_losses: u32,
-    /// The root is not given away again before all hosts have recovered from this, or until then.
+    /// The root is not assigned again before all hosts have recovered from this epoch, or before this time.
     pub settles: (u64, Time),
     pub table: Table,
     /// More of the table is being swept.
@@ -90,11 +90,11 @@ pub struct CoordinatorRun {
     pub suspending: Option<Suspending>,
     pub meter: Meter,
     pub since: Time,
-    /// Hosts that are to say what they counted last of it: it is over.
+    /// It is over, and these hosts still have to send their last counts.
     pub awaited: BTreeSet<HostId>,
 }
 
-/// Whether hosts of a run record what is finished before they give it back.
+/// Whether hosts of a run record finished work before they give it back.
 fn keeps_what_is_finished(spec: &RunSpec) -> bool {
     matches!(spec.fault_tolerance, FaultTolerance::Full | FaultTolerance::FinishedOrphans)
 }
@@ -156,18 +156,18 @@ impl CoordinatorRun {
         part
     }
 
-    /// The root will be begun again: its host crashed, or has saved what is finished of it.
+    /// The root will be begun again: its host crashed, or has saved what was finished.
     pub fn note_root_begun(&mut self, how: Departure) {
         self.root.redone = true;
         self.root.given_back = how == Departure::Left && keeps_what_is_finished(&self.spec);
     }
 
-    /// Whether hosts steal from nobody but the root's.
+    /// Whether hosts steal only from the root's host.
     pub fn is_of_master_and_workers(&self) -> bool {
         self.spec.stealing == Stealing::MasterWorker
     }
 
-    /// Frees up to `most` of each kind of thing that it consists of; whether something is left.
+    /// Frees up to `most` of each kind of its parts; returns whether any are left.
     pub fn shrink(&mut self, most: usize) -> bool {
         let mut is_left = self.shed(most);
         is_left |= self.tally.shrink(most);
@@ -177,7 +177,7 @@ impl CoordinatorRun {
         is_left || !self.awaited.is_empty()
     }
 
-    /// The same of all that is of no use once it is over.
+    /// The same, but only for parts that are useless once the run is over.
     pub fn shed(&mut self, most: usize) -> bool {
         self.table.shrink(most);
         let mut is_left = !self.table.is_empty();
@@ -193,23 +193,23 @@ impl CoordinatorRun {
         is_left || !self.unsaved.is_empty()
     }
 
-    /// How many things it consists of that [`shrink`](Self::shrink) frees.
+    /// The number of parts that [`shrink`](Self::shrink) frees.
     pub fn len(&self) -> usize {
         self.shed_len() + self.tally.lists_len() + self.awaited.len()
     }
 
-    /// How many of them [`shed`](Self::shed) frees.
+    /// The number of parts that [`shed`](Self::shed) frees.
     pub fn shed_len(&self) -> usize {
         let suspending = self.suspending.as_ref().map_or(0, |suspending| suspending.hosts.len());
         self.table.len() + self.subscriptions.len() + self.readiness.len() + suspending + self.unsaved.len()
     }
 
-    /// Who has the root job.
+    /// The host of the root job.
     pub fn root_host(&self) -> Option<HostId> {
         self.assigned.map(|(host, _)| host)
     }
 
-    /// Whether this host was given the root job, or came back with it and proved that.
+    /// Whether this host was assigned the root job, or came back with it and proved that.
     pub fn is_claimed_by(&self, host: HostId) -> bool {
         let first = self.claims.range((host, JobNumber(0))..).next();
         first.is_some_and(|(claimant, _)| *claimant == host)

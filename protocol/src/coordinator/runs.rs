@@ -1,4 +1,4 @@
-//! The states of runs: what is submitted, given to the hosts, suspended, resumed and over.
+//! The states of runs: submitted, given to hosts, suspended, resumed, over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::slices::Slice;
 use super::tally::Whereabouts;
 use super::{Command, CommandError, Coordinator, Event, Waiting};
 
-/// Entries wait so long for company before they are saved.
+/// Delay of entries before they are saved, so that they form batches.
 const SAVE_DELAY: Duration = Duration::from_millis(250);
 
-/// Where a host is that a run had to do with.
+/// The state of a host that a run had to do with.
 pub fn whereabouts(hosts: &BTreeMap<HostId, HostState>, missing: &Missing, host: HostId) -> Whereabouts {
     match host {
         host if hosts.contains_key(&host) => Whereabouts::There,
@@ -30,7 +30,7 @@ pub fn whereabouts(hosts: &BTreeMap<HostId, HostState>, missing: &Missing, host:
 impl Coordinator {
     // ---- commands ----
 
-    /// A run to be done. The driver has saved it.
+    /// Adds a run. The driver has saved it.
     pub fn submit(&mut self, now: Time, run: RunId, spec: RunSpec) {
         let table = Table::among(self.config.table_bytes_max, &self.tables);
         let part = CoordinatorRun::new(spec, RunState::Queued, table, now);
@@ -50,10 +50,10 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Has all hosts save what they have of a run, and lets it rest.
+    /// Suspends a run: all hosts save what they have of it and drop it.
     ///
     /// # Errors
-    /// When there is no such run, or it rests already.
+    /// When there is no such run, or it is suspended already.
     pub fn suspend(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
         let hears = |host| self.hosts.get(host).is_some_and(|state| state.link.is_some());
         let is_any_to_hear = self.working.len() > BROADCAST_AT_ONCE_MAX || self.working.iter().any(hears);
@@ -74,17 +74,17 @@ impl Coordinator {
             self.set_state(run, RunState::Suspending);
             self.in_slices(now, Slice::Suspend { after: None, run });
         } else {
-            // Who comes back is told then.
+            // Hosts that come back are told then.
             self.finish_suspending(run);
         }
         self.activate(now);
         Ok(())
     }
 
-    /// Lets a run that rests go on.
+    /// Resumes a suspended run.
     ///
     /// # Errors
-    /// When there is no such run, or it does not rest.
+    /// When there is no such run, or it is not suspended.
     pub fn resume(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
         let Some(part) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
         match part.state {
@@ -117,7 +117,7 @@ impl Coordinator {
         }
     }
 
-    /// Gives a host the runs that are under way. One that was here before may not have heard which rest.
+    /// Gives a host the active runs. A host from before may not have heard which are suspended.
     pub(super) fn start_runs_at(&mut self, now: Time, host: HostId, was_here: bool) {
         let (mut given, mut masters) = (Vec::new(), Vec::new());
         for (run, part) in &self.runs {
@@ -181,7 +181,7 @@ impl Coordinator {
         true
     }
 
-    /// A host's process has another id: what it counts is counted under that.
+    /// A host's process has another id: its counts continue under it.
     pub(super) fn rename_counts(&mut self, was: HostId, is: HostId) {
         let over = self.over.iter_mut().map(|(run, over)| (run, &mut *over.part));
         for (run, part) in self.runs.iter_mut().chain(over) {
@@ -201,7 +201,7 @@ impl Coordinator {
         if !part.is_active || !(was_asked || had_root) {
             return;
         }
-        // It was too slow, and the run goes on already. What it had, it has dropped: the root as well, if it
+        // It was too slow, and the run was resumed already. It has dropped everything, including the root if it
         // came back with that in the meantime.
         part.readiness.set_not_ready(host);
         if had_root {
@@ -211,7 +211,7 @@ impl Coordinator {
         self.give(run, host);
     }
 
-    /// A suspension does not wait for this host any more.
+    /// A suspension no longer waits for this host.
     fn suspend_without(&mut self, run: RunId, host: HostId) {
         if let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
             suspending.hosts.remove(&host);
@@ -219,7 +219,7 @@ impl Coordinator {
         }
     }
 
-    /// All hosts that were to save what they have of a run have done so, if they have.
+    /// Completes a suspension, if all hosts have saved what they had of the run.
     pub(super) fn finish_suspending_if_saved(&mut self, run: RunId) {
         let suspending = self.runs.get(&run).and_then(|part| part.suspending.as_ref());
         if suspending.is_some_and(|suspending| !suspending.is_asking && suspending.hosts.is_empty()) {
@@ -237,12 +237,12 @@ impl Coordinator {
         self.set_state(run, RunState::Suspended);
     }
 
-    /// Runs that are under way, and those of which something is to be done at some time.
+    /// Runs under way, and those with a pending timer.
     pub(super) fn urgent_runs(&self) -> Vec<RunId> {
         self.active.union(&self.attended).copied().collect()
     }
 
-    /// What a host has said of a run does not count any more.
+    /// Forgets what a host has reported about a run.
     pub(super) fn forget_readiness(&mut self, run: RunId, host: HostId) {
         if let Some(part) = self.runs.get_mut(&run) {
             part.readiness.forget_host(host);
@@ -250,7 +250,7 @@ impl Coordinator {
         }
     }
 
-    /// A host is gone. Forgets its entries as far as there is room, and the others in events of their own.
+    /// A host is gone. Forgets its entries up to a limit, and the others in events of their own.
     pub(super) fn lose_host_of_run(
         &mut self,
         now: Time,
@@ -258,7 +258,7 @@ impl Coordinator {
         (host, departure): (HostId, Departure),
         room: &mut usize,
     ) {
-        // Those that remain may all be unable.
+        // All remaining hosts may be unable.
         self.note_unready(run);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let before = part.table.len();
@@ -270,7 +270,7 @@ impl Coordinator {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.readiness.forget_host(host);
         if part.is_active && part.assigned.is_none() && part.settles.0 != 0 {
-            // Its root may be below what this host leaves behind, too.
+            // Its root may be below jobs that this host leaves behind, too.
             part.settles.0 = self.epoch;
         }
         let has_root = part.root_host() == Some(host);
@@ -286,7 +286,7 @@ impl Coordinator {
         self.suspend_without(run, host);
     }
 
-    // ---- time ----
+    // ---- timers ----
 
     pub(super) fn next_run_timeout(&self) -> Option<(Time, &'static str)> {
         let attended = || self.attended.iter().filter_map(|run| self.runs.get(run));
@@ -330,11 +330,11 @@ impl Coordinator {
         self.assign_roots(now);
     }
 
-    /// Has entries saved; some now, the others in events that follow at once.
+    /// Saves entries; some now, the others in events that follow at once.
     fn save_entries(&mut self, run: RunId, room: &mut usize) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let superfluous = part.table.take_superfluous();
-        // Who runs what now is of no use after a restart.
+        // Which host runs a job is of no use after a restart.
         let mut entries = part.unsaved.take(*room);
         *room -= entries.len();
         if part.unsaved.is_empty() {
@@ -348,7 +348,7 @@ impl Coordinator {
         }
     }
 
-    /// Why nothing happens with a run, for people, and what more is known of that.
+    /// Why nothing happens with a run, for people, with details.
     pub(super) fn reason_to_wait(&self, run: RunId) -> Option<(String, Option<Waiting>)> {
         let is_result =
             |contents: &Contents| matches!(contents, Contents::RootFinished { run: of, .. } if *of == run);
@@ -376,7 +376,7 @@ impl Coordinator {
         Some((self.reason_of_hosts(run, part), None))
     }
 
-    /// Why no host has begun a run that is given to all.
+    /// Why no host has begun a run that was given to all.
     fn reason_of_hosts(&self, run: RunId, part: &CoordinatorRun) -> String {
         let Some(host) = self.hosts.values().next() else {
             return "no host is there; start one with `sateen-host`".to_owned();

@@ -1,48 +1,48 @@
-//! Searches that wait for hosts to recover, to be found by what they wait for.
+//! Searches that wait for hosts to recover, indexed by what they wait for.
 //!
-//! None waits for long, so those of hosts and runs that are gone are not looked for: nobody gets their answers.
+//! None waits for long, so those of departed hosts and finished runs are not removed: their answers are dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{HostId, JobKey, RunId, Time};
 
-/// Somebody waits for the entries of a job and below it.
+/// A host waits for the entries of a job and below it.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
     pub host: HostId,
     pub run: RunId,
     pub key: JobKey,
-    /// All hosts must have recovered from this.
+    /// The epoch of departures from which all hosts must have recovered.
     pub epoch: u64,
     pub until: Time,
-    /// Those that are missing may be about to come back, as the searcher just did.
+    /// Missing hosts may be about to come back, as the searcher just did.
     pub waits_for_missing: bool,
 }
 
-/// All of them, numbered in the order in which they came.
+/// All searches, numbered in order of arrival.
 #[derive(Default)]
 pub struct Searches {
     next: u64,
     all: BTreeMap<u64, Search>,
     by_epoch: BTreeSet<(u64, u64)>,
-    /// Those that wait for missing hosts, too; they are not in `by_epoch`.
+    /// Those that also wait for missing hosts; they are not in `by_epoch`.
     by_epoch_and_missing: BTreeSet<(u64, u64)>,
     by_time: BTreeSet<(Time, u64)>,
     of_host: BTreeMap<HostId, usize>,
 }
 
 impl Searches {
-    /// How many wait.
+    /// The number of waiting searches.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// How many of a host's wait.
+    /// The number of a host's waiting searches.
     pub fn len_of(&self, host: HostId) -> usize {
         self.of_host.get(&host).copied().unwrap_or_default()
     }
 
-    /// One more.
+    /// Adds a search.
     pub fn push(&mut self, search: Search) {
         let number = self.next;
         self.next += 1;
@@ -52,8 +52,8 @@ impl Searches {
         self.all.insert(number, search);
     }
 
-    /// Takes up to `most` that need not wait: of epochs before `unsettled`, or whose time has come; in the order
-    /// in which they came.
+    /// Takes up to `most` that need not wait: of epochs before `unsettled`, or whose time is up; in order
+    /// of arrival.
     pub fn take_ready(
         &mut self,
         now: Time,
@@ -82,7 +82,7 @@ impl Searches {
             || self.by_time.first().is_some_and(|(until, _)| *until <= now)
     }
 
-    /// When the first has waited long enough.
+    /// When the first search has waited long enough.
     pub fn next(&self) -> Option<Time> {
         self.by_time.first().map(|(until, _)| *until)
     }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_settled_or_has_waited_is_taken_in_order() {
+    fn settled_and_expired_searches_are_taken_in_order() {
         let mut searches = Searches::default();
         for (host, epoch, until) in [(1, 5, 100), (2, 3, 100), (3, 9, 10), (4, 3, 100)] {
             searches.push(search(host, 1, epoch, until));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_those_that_were_taken() {
+    fn nothing_is_left_of_searches_that_were_taken() {
         let mut searches = Searches::default();
         for number in 0..20 {
             searches.push(search(number % 4, number % 5, number, number));

@@ -1,7 +1,7 @@
 //! Hosts that have been silent for too long.
 //!
-//! What a host says only moves the time at which it was heard; whether it is silent is looked up when its turn
-//! comes, a bounded number of hosts at a time.
+//! A message only updates the time at which its host was heard; silence is checked at intervals,
+//! for a bounded number of hosts at a time.
 
 use std::collections::BTreeSet;
 
@@ -15,19 +15,19 @@ use super::{Coordinator, LinkId};
 #[derive(Default)]
 pub struct Silence {
     checks: BTreeSet<(Time, HostId)>,
-    /// What hosts said before could not be heard.
+    /// Nothing that hosts sent before this time could be received.
     pub deaf_until: Time,
     /// More checks were due than one event may make.
     is_behind: bool,
 }
 
 impl Silence {
-    /// A host is checked at this time.
+    /// Schedules a check of a host.
     pub fn check(&mut self, at: Time, host: HostId) {
         self.checks.insert((at, host));
     }
 
-    /// How many hosts are to be checked now.
+    /// The number of hosts that are to be checked now.
     pub fn due_len(&self, now: Time) -> usize {
         self.checks.iter().take_while(|(at, _)| now >= *at).count()
     }
@@ -37,27 +37,27 @@ impl Silence {
         self.checks.first().map(|(at, _)| *at)
     }
 
-    /// Checks that are due are left to the next event.
+    /// The remaining due checks are left to the next event.
     pub fn fall_behind(&mut self) {
         self.is_behind = true;
     }
 
-    /// It is gone.
+    /// The host is gone.
     pub fn forget(&mut self, at: Time, host: HostId) {
         self.checks.remove(&(at, host));
     }
 }
 
 impl Coordinator {
-    /// Bytes came from a host that the machine does not see: relayed frames, or a part of a message.
+    /// Bytes arrived from a host that bypass the machine: relayed frames, or a part of a message.
     pub fn handle_heard(&mut self, when: Time, host: HostId) {
         if let Some(state) = self.hosts.get_mut(&host) {
             state.heard = state.heard.max(when);
         }
     }
 
-    /// The driver was away: stopped, or held up. What hosts said meanwhile has not been read, so nobody's
-    /// silence counts before they have had time to be heard.
+    /// The driver was stopped or held up. Messages of that time have not been read, so no host counts as
+    /// silent before it has had time to be heard.
     pub fn handle_stall(&mut self, now: Time) {
         self.silence.deaf_until = now;
         if let Some(until) = &mut self.waits_until {
@@ -71,7 +71,7 @@ impl Coordinator {
     }
 
     /// Hosts that [`handle_timeout`](Self::handle_timeout) would give up now for their silence. A driver that
-    /// knows better says so with [`handle_heard`](Self::handle_heard) first.
+    /// has heard from one calls [`handle_heard`](Self::handle_heard) first.
     pub fn silent(&self, now: Time) -> Vec<(HostId, LinkId)> {
         (self.silence.checks.iter().take(SILENCE_CHECKS_MAX))
             .take_while(|(at, _)| now >= *at)
@@ -86,7 +86,7 @@ impl Coordinator {
         state.link.filter(|_| now >= heard + SILENCE_MAX)
     }
 
-    /// When checks go on that one event could not make.
+    /// When checks continue that one event could not make.
     pub(super) fn next_silence(&self) -> Option<(Time, &'static str)> {
         let first = self.silence.checks.first().filter(|_| self.silence.is_behind)?;
         Some((first.0, "more hosts are to be checked for silence"))
@@ -98,12 +98,12 @@ impl Coordinator {
         Some((*time).max(self.listening_from()))
     }
 
-    /// Whether hosts are to be given up now that one event could not: what they leave behind is not known yet.
+    /// Whether hosts that one event could not give up are due now: what they leave behind is not known yet.
     pub(super) fn is_giving_up(&self, now: Time) -> bool {
         self.next_down().is_some_and(|down| now >= down) || self.next_silence().is_some()
     }
 
-    /// Hosts that lost their links while the driver was away may be about to come back until then.
+    /// Until then, hosts that lost their links while the driver was away may be about to come back.
     fn listening_from(&self) -> Time {
         match self.silence.deaf_until {
             Time(0) => Time(0),
@@ -111,7 +111,7 @@ impl Coordinator {
         }
     }
 
-    /// Gives up hosts that are silent or whose link is down for too long; some now, the others in events that
+    /// Gives up hosts that are silent or whose link has been down for too long; some now, the others in events that
     /// follow at once.
     pub(super) fn give_up_silent(&mut self, now: Time) {
         let mut silent = Vec::new();
@@ -127,7 +127,7 @@ impl Coordinator {
             self.silence.checks.remove(&(at, host));
             let link = self.silent_link(now, host);
             let Some(state) = self.hosts.get_mut(&host) else { continue };
-            // One whose link is down is not silent; it is looked at again as if heard now.
+            // A host whose link is down is not silent; it is checked again as if heard now.
             let heard = if state.link.is_some() { state.heard.max(self.silence.deaf_until) } else { now };
             state.checked_at = if link.is_some() { now + SILENCE_MAX } else { heard + SILENCE_MAX };
             self.silence.checks.insert((state.checked_at, host));
@@ -191,7 +191,7 @@ mod tests {
         grid.handle_message(now, LinkId(link), ToCoordinator::Pong { ping: 0 });
     }
 
-    /// Lets all that is due happen; how many hosts were given up.
+    /// Handles all due timers; returns the number of hosts that were given up.
     fn time_out(grid: &mut Coordinator, now: Time) -> usize {
         let mut gone = 0;
         while grid.poll_timeout().is_some_and(|(when, _)| when <= now) {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_says_nothing_is_given_up() {
+    fn only_silent_hosts_are_given_up() {
         let mut grid = grid(600);
         let mut gone = 0;
         for second in 1..=20 {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_heard_in_another_way_is_not_silent() {
+    fn a_host_that_is_heard_in_another_way_is_not_silent() {
         let mut grid = grid(2);
         let now = Time(5 * SECOND);
         let silent = grid.silent(now);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn each_host_that_is_there_is_checked_and_no_other() {
+    fn each_connected_host_is_checked_and_no_other() {
         let mut grid = grid(3);
         let checked = |grid: &Coordinator| grid.silence.checks.len();
         assert_eq!(checked(&grid), 3);

@@ -1,15 +1,15 @@
-//! How much the coordinator's machine keeps, for tests that bound its memory.
+//! Sizes of the coordinator's state, for tests that bound its memory.
 
 use super::Coordinator;
 
 /// Lengths of queues, lists and maps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Messages, commands and events that nobody has polled.
+    /// Messages, commands and events that were not polled.
     pub unpolled: usize,
     /// Hosts.
     pub hosts: usize,
-    /// Links on which somebody has said hello.
+    /// Links on which a hello was received.
     pub links: usize,
     /// Links that are about to be closed.
     pub closing: usize,
@@ -19,21 +19,21 @@ pub struct Sizes {
     pub searches: usize,
     /// Runs that are not over.
     pub runs: usize,
-    /// Runs that are over and whose counts are not final, and hosts that are to tell them.
+    /// Runs that are over and whose counts are not final, and hosts that still have to send theirs.
     pub over: (usize, usize),
-    /// Those whose result of a root counts, in all runs.
+    /// Hosts whose result of a root counts, in all runs.
     pub claims: usize,
-    /// Hosts that are told of new entries below some job, in all runs.
+    /// Subscriptions of hosts to new entries, in all runs.
     pub subscribers: usize,
-    /// Hosts that have said whether they can take part, in all runs.
+    /// Hosts that have reported whether they can take part, in all runs.
     pub readiness: usize,
     /// Entries that wait to be saved, in all runs.
     pub unsaved: usize,
-    /// Things that are done in slices and not finished.
+    /// Slices that are not finished.
     pub slices: usize,
     /// Pairs of hosts that were asked to forget one another.
     pub partings: usize,
-    /// Hosts that have not been told all news.
+    /// Hosts with unsent news.
     pub news: usize,
     /// Departures that hosts have not answered, by host.
     pub owed: usize,
@@ -41,12 +41,12 @@ pub struct Sizes {
     pub missing: usize,
     /// Rows of counts, in all runs.
     pub rows: usize,
-    /// Parcels that are on their way here, and the bytes that have come of them.
+    /// Incoming parcels, and their bytes received so far.
     pub incoming: (usize, usize),
 }
 
 impl Coordinator {
-    /// How much it keeps now.
+    /// The present sizes.
     pub fn sizes(&self) -> Sizes {
         let mut sizes = Sizes {
             unpolled: self.transmits.len() + self.commands.len() + self.events.len(),

@@ -1,9 +1,9 @@
-//! What concerns all hosts of a large grid, or all entries of a large table, and is done a bounded slice at a
-//! time, so that no event takes long.
+//! Work on all hosts of a large grid, or on all entries of a large table, done in bounded slices so
+//! that no event takes long.
 //!
 //! The first slice is done at once, so that in a small grid nothing is left; the others follow in events of
-//! their own, without delay and in their order. What is sent to one host alone may come before its turn in a
-//! broadcast, so whatever is broadcast has to bear that, as it has to bear a host that joins meanwhile.
+//! their own, without delay and in order. A message to a single host may overtake a
+//! broadcast, so every broadcast must tolerate that, as well as hosts that join meanwhile.
 
 use std::collections::{LinkedList, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -19,74 +19,74 @@ use super::Coordinator;
 use super::ready::Readiness;
 use super::run::CoordinatorRun;
 
-/// Something that is being done slice by slice.
+/// Work that is done in slices.
 pub enum Slice {
     /// A message goes to all hosts.
     Broadcast {
-        /// The last host that has it.
+        /// The last host that was sent the message.
         after: Option<HostId>,
-        /// To paused ones, too.
+        /// Includes paused hosts.
         is_for_paused: bool,
         message: ToHost,
     },
-    /// Those who know a host that has come are told of it.
+    /// Announces a new host to its circle.
     ShowRound { after: Option<HostId>, host: HostId },
-    /// Those who knew a host that is gone are told so.
+    /// Announces a departure to those that knew the host.
     TellGone(HostId),
-    /// Circles are renewed.
+    /// Renews circles.
     Renew(VecDeque<HostId>),
-    /// A run is given to all hosts, in this turn of its; `before` is what they said of it in the turn before.
+    /// Gives a run to all hosts, in this turn; `before` is what they reported in the turn before.
     Start { after: Option<HostId>, run: RunId, turn: u32, before: Readiness },
-    /// All hosts are told that a run is over.
+    /// Tells all hosts that a run is over.
     Stop { after: Option<HostId>, run: RunId },
-    /// What there was of a run that is over, but for what hosts counted of it.
+    /// Frees a finished run, except for its hosts' counts.
     Shed(RunId),
-    /// All hosts are to save what they have of a run.
+    /// Asks all hosts to save what they have of a run.
     Suspend { after: Option<HostId>, run: RunId },
-    /// All hosts are introduced to the one that has a run's root.
+    /// Introduces all hosts to the host of a run's root.
     IntroduceMaster { after: Option<HostId>, run: RunId, master: HostId },
-    /// Hosts are asked what they go on with, after a restart.
+    /// Asks hosts which jobs they continue, after a restart.
     AskAll { after: Option<HostId>, epoch: u64 },
-    /// A host knew these before a restart. If it said so `late`, nobody else asks what it goes on with.
+    /// Acquaintances of a host from before a restart. If `is_late`, the host is then asked which jobs it continues.
     Know { host: HostId, others: VecDeque<HostId>, is_late: bool },
-    /// Hosts that did not come back after a restart are nobody's acquaintances.
+    /// Removes hosts that did not come back after a restart from circles.
     ForgetAbsent { after: Option<HostId> },
-    /// What hosts have to do with a run that is over: at its end, and when nothing is heard of it any more.
+    /// Forgets hosts' roles in a finished run: at its end, and when messages about it no longer count.
     Forget { after: Option<HostId>, run: RunId, is_late: bool },
-    /// A host wants to be acquainted with others.
+    /// Introduces a host to others at its request.
     Meet { host: HostId, others: VecDeque<HostId> },
-    /// Runs lose a host that is gone.
+    /// Removes a departed host from runs.
     Lose { after: Option<RunId>, host: HostId, departure: Departure },
-    /// What a paused host has said of runs that are not under way.
+    /// Forgets what a paused host has reported about runs that are not under way.
     Unlist { after: Option<RunId>, host: HostId },
-    /// A run's entries that are with a host that is gone.
+    /// Removes a run's entries that are at a departed host.
     ForgetEntries { run: RunId, host: HostId },
-    /// A host that is gone is sent no entries any more.
+    /// Ends a departed host's subscriptions.
     Unsubscribe { from: RunId, host: HostId },
-    /// Entries of a run that are below results.
+    /// Removes entries of a run that are below results.
     Sweep(RunId),
-    /// What hosts said of a run in a turn that is over.
+    /// Frees what hosts reported in a turn that is over.
     Drop(Readiness),
-    /// What there was of a run that is over.
+    /// Frees a finished run.
     Free(Box<CoordinatorRun>),
 }
 
-/// What is under way.
+/// The slices under way.
 #[derive(Default)]
 pub struct Slices {
-    /// No buffer that moves when it grows: tens of thousands wait after a restart.
+    /// Not a buffer that moves when it grows: tens of thousands wait after a restart.
     waiting: LinkedList<Slice>,
-    /// When the first of them was put there.
+    /// When the first of them was added.
     since: Time,
 }
 
 impl Slices {
-    /// How much is under way.
+    /// The number of slices under way.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// All of them, the next first.
+    /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Slice> {
         self.waiting.iter()
     }
@@ -98,7 +98,7 @@ impl Slices {
 }
 
 impl Coordinator {
-    /// Does the first slice of something, if nothing waits, and the rest later.
+    /// Does the first slice of some work if nothing waits, and the rest later.
     pub(super) fn in_slices(&mut self, now: Time, slice: Slice) {
         if self.slices.waiting.is_empty() {
             self.slices.since = now;
@@ -110,7 +110,7 @@ impl Coordinator {
         }
     }
 
-    /// Does one slice of what waits.
+    /// Does one slice of the waiting work.
     pub(super) fn do_next_slice(&mut self, now: Time) {
         let Some(slice) = self.slices.waiting.pop_front() else { return };
         if let Some(rest) = self.do_slice(now, slice) {
@@ -118,12 +118,12 @@ impl Coordinator {
         }
     }
 
-    /// To all hosts that work.
+    /// Sends a message to all hosts that are working.
     pub(super) fn broadcast(&mut self, now: Time, message: ToHost) {
         self.in_slices(now, Slice::Broadcast { after: None, is_for_paused: false, message });
     }
 
-    /// Returns what is left to do.
+    /// Returns the remaining work.
     fn do_slice(&mut self, now: Time, slice: Slice) -> Option<Slice> {
         match slice {
             Slice::Broadcast { after, is_for_paused, message } => {
@@ -293,23 +293,23 @@ impl Coordinator {
         is_more.then_some(Slice::Suspend { after: hosts.last().copied(), run })
     }
 
-    /// Whether a host that was gone has what it had before. One that is paused has nothing.
+    /// Whether a host that was gone still has its jobs. A paused host has none.
     fn has_come_back(&self, host: HostId) -> bool {
         self.hosts.get(&host).is_some_and(|state| state.paused.is_none())
     }
 
-    /// Up to `most` hosts that work, those after one of them.
+    /// Up to `most` working hosts, from the one after `after` on.
     fn working_after(&self, after: Option<HostId>, most: usize) -> Vec<HostId> {
         self.working.range(from(after)).take(most).copied().collect()
     }
 
-    /// Some runs, those after one of them.
+    /// Some runs, from the one after `after` on.
     fn runs_after(&self, after: Option<RunId>) -> Vec<RunId> {
         let range = (after.map_or(Unbounded, Excluded), Unbounded);
         self.runs.range::<RunId, _>(range).take(RUNS_LOOKED_AT_ONCE_MAX).map(|(run, _)| *run).collect()
     }
 
-    /// The last host that a slice got to, if there are hosts beyond.
+    /// The last host that a slice reached, if there are more.
     pub(super) fn if_more(&self, last: Option<HostId>) -> Option<Option<HostId>> {
         let last = last?;
         self.hosts.range(from(Some(last))).next().map(|_| Some(last))

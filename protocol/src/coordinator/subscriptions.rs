@@ -1,30 +1,30 @@
 //! Which hosts are sent new entries below which jobs, in one run.
 //!
-//! A host that has searched for a job redoes it, and may find what comes later. The bounds hold whatever hosts
-//! ask for: the oldest subscriptions give way.
+//! A host that has searched for a job redoes it, and can use entries that arrive later. The bounds hold for any
+//! requests: the oldest subscriptions are dropped.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::limits::{SUBSCRIBED_JOBS_MAX, SUBSCRIBERS_PER_JOB_MAX};
 use crate::{HostId, JobTag};
 
-/// Of one run.
+/// The subscriptions of one run.
 #[derive(Default)]
 pub struct Subscriptions {
     next: u64,
     all: BTreeMap<u64, (JobTag, HostId)>,
-    /// The oldest first.
+    /// In order of age, the oldest first.
     by_job: BTreeMap<JobTag, VecDeque<(u64, HostId)>>,
     by_host: BTreeSet<(HostId, u64)>,
 }
 
 impl Subscriptions {
-    /// How many there are.
+    /// The number of subscriptions.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// A host is to be sent what comes below a job.
+    /// Subscribes a host to entries below a job.
     pub fn add(&mut self, host: HostId, job: JobTag) {
         let subscribers = self.by_job.entry(job).or_default();
         if subscribers.iter().any(|(_, known)| *known == host) {
@@ -46,7 +46,7 @@ impl Subscriptions {
         }
     }
 
-    /// The hosts that are to be sent an entry below these jobs: up to `most`, those of the nearest jobs first.
+    /// The hosts to which an entry below these jobs is sent: up to `most`, those of the nearest jobs first.
     pub fn of(&self, nearest_first: impl Iterator<Item = JobTag>, most: usize) -> BTreeSet<HostId> {
         let subscribers = nearest_first.filter_map(|job| self.by_job.get(&job)).flatten();
         let mut hosts = BTreeSet::new();
@@ -59,7 +59,7 @@ impl Subscriptions {
         hosts
     }
 
-    /// A job has a result: nobody looks for what is below it.
+    /// A job has a result: entries below it are no longer needed.
     pub fn forget_job(&mut self, job: JobTag) {
         for (number, host) in self.by_job.remove(&job).into_iter().flatten() {
             self.all.remove(&number);
@@ -67,7 +67,7 @@ impl Subscriptions {
         }
     }
 
-    /// Drops up to `most` of a host that is gone; whether some are left.
+    /// Drops up to `most` of a departed host; returns whether any are left.
     pub fn forget_host(&mut self, host: HostId, most: usize) -> bool {
         let numbers: Vec<u64> =
             self.by_host.range((host, 0)..=(host, u64::MAX)).take(most).map(|(_, number)| *number).collect();
@@ -75,7 +75,7 @@ impl Subscriptions {
         numbers.len() == most
     }
 
-    /// Drops up to `most`; whether some are left.
+    /// Drops up to `most`; returns whether any are left.
     pub fn shrink(&mut self, most: usize) -> bool {
         for _ in 0..most {
             let Some((number, _)) = self.all.first_key_value() else { return false };
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_bounded_and_nothing_is_left_of_what_is_over() {
+    fn subscriptions_are_bounded_and_nothing_is_left_of_past_ones() {
         let mut subscriptions = Subscriptions::default();
         for job in 0..SUBSCRIBED_JOBS_MAX as u64 + 10 {
             subscriptions.add(HostId(job % 3), tag(job));

@@ -1,4 +1,4 @@
-//! What goes in and out of the coordinator's state machine, but for messages.
+//! Inputs and outputs of the coordinator's state machine, except messages.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -7,130 +7,130 @@ use super::{Account, Circle};
 use crate::message::{Departure, JobNote, LogLine, WorkerTimes};
 use crate::{Counts, Entry, GridId, HostId, RunEnd, RunId, RunSpec, RunState};
 
-/// One websocket of a host, from open to close; the driver counts them and never uses a number twice.
+/// One websocket of a host, from open to close; the driver numbers them and never reuses a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u64);
 
-/// How a coordinator is set up.
+/// The configuration of a coordinator.
 #[derive(Debug, Clone)]
 pub struct CoordinatorConfig {
     /// Its grid, from its data folder.
     pub grid: GridId,
-    /// Makes the hosts' secrets; from its data folder.
+    /// Generates the hosts' secrets; from its data folder.
     pub secret: [u8; 32],
-    /// All its randomness comes from here.
+    /// The seed of all its randomness.
     pub seed: u64,
     /// The bound on the result table of each run, in bytes.
     pub table_bytes_max: usize,
-    /// How many others each host knows.
+    /// The number of other hosts that each host knows.
     pub circle: Circle,
-    /// It ran before: hosts may come back, and are waited for.
+    /// The coordinator ran before: it waits for hosts to come back.
     pub restarted: bool,
 }
 
-/// A run as it comes from the store, or from a submitter.
+/// A run from the store, or from a submitter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRun {
-    /// Which run.
+    /// The run.
     pub run: RunId,
     /// What it is.
     pub spec: RunSpec,
-    /// How far it is; runs that are over need not be restored.
+    /// Its state; runs that are over need not be restored.
     pub state: RunState,
     /// Its saved entries.
     pub entries: Vec<Entry>,
-    /// How it stood.
+    /// Its saved standing.
     pub standing: Standing,
 }
 
-/// How a run stands, for people; nothing depends on it.
+/// A run's standing, for people; the protocol does not depend on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Who has the root job.
+    /// The host of the root job.
     pub root_host: Option<HostId>,
     /// How often the root was lost.
     pub root_losses: u32,
     /// The counts of each host that took part.
     pub by_host: Vec<(HostId, Counts)>,
-    /// Of these, of hosts that have begun to count anew: what they counted before, and what since.
+    /// For hosts that have begun to count anew: the counts before, and those since.
     pub counted: Vec<(HostId, Counts, Counts)>,
-    /// What the root reported: done, of how much.
+    /// The progress that the root reported: done, total.
     pub progress: Option<(u64, u64)>,
     /// For how long the run has been under way, in milliseconds, if it has a limit on that.
     pub under_way_ms: u64,
-    /// Hosts that have computed something, and are gone so long that what they counted is added up.
+    /// Hosts that have computed part of it, and went so long ago that their counts are added up.
     #[serde(skip)]
     pub long_gone: u64,
 }
 
-/// What the driver is to do.
+/// Commands for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Messages for this host go to this link from now on, relayed frames too.
     Identified {
         /// The link.
         link: LinkId,
-        /// Who is at its other end.
+        /// The host.
         host: HostId,
     },
-    /// Close the link; what was sent before goes out first.
+    /// Close the link; earlier messages are sent first.
     Close {
-        /// Which.
+        /// The link.
         link: LinkId,
-        /// Why, for the log.
+        /// The reason, for the log.
         reason: String,
     },
     /// Save a run's state, before anything that follows is sent.
     SaveState {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// How far it is.
+        /// The state.
         state: RunState,
     },
-    /// Save how a run ended, before anything that follows is sent.
+    /// Save a run's end, before anything that follows is sent.
     SaveEnd {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// How.
+        /// The end.
         end: RunEnd,
     },
-    /// Save what hosts counted of a run that is over: no more will come.
+    /// Save the final counts of a run that is over.
     SaveCounts {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// In all.
+        /// The sum.
         counts: Box<Counts>,
-        /// What else was known of it.
+        /// Other facts about its end.
         account: Box<Account>,
     },
     /// Save these entries when convenient.
     SaveEntries {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// New ones; they replace those of the same key.
+        /// New entries; they replace those of the same key.
         entries: Vec<Entry>,
-        /// Keys of such as have become superfluous.
+        /// Keys of entries that have become superfluous.
         superfluous: Vec<crate::JobKey>,
     },
 }
 
-/// What happened, for logs and pages.
+/// Events, for logs and pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A host came.
+    /// A host joined.
     HostJoined(HostId),
-    /// A host went.
+    /// A host left or was given up.
     HostGone(HostId, Departure),
-    /// A host gave back what it had because it pauses. It comes back under its id, or
+    /// A host gave its jobs back because it pauses. It comes back under its id, or
     /// [`HostGone`](Self::HostGone) follows.
     HostPaused(HostId),
-    /// A host that had been given up came back in time, and is who it was.
+    /// A host that had been given up came back in time, under its id.
     HostReturned(HostId),
-    /// A host that had been given up came back as another.
+    /// A host that had been given up came back under another id.
     HostReborn {
-        /// Who it was.
+        /// Its former id.
         was: HostId,
-        /// Who it is.
+        /// Its present id.
         is: HostId,
     },
     /// A host cannot take part in a run.
@@ -147,29 +147,29 @@ pub enum Event {
     Log(RunId, HostId, Vec<LogLine>),
     /// Jobs began or ended at a host.
     Notes(RunId, HostId, Vec<JobNote>),
-    /// What the workers of a host have done with their time.
+    /// What the workers of a host have done over time.
     Activity {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Where.
+        /// The host.
         host: HostId,
         /// See [`ToCoordinator::Counts`](crate::message::ToCoordinator::Counts): all times of a series are sums since it began.
         series: u64,
-        /// In their order.
+        /// In order of the workers.
         workers: Vec<WorkerTimes>,
     },
     /// A host reports that another broke the protocol.
     Misbehaved {
-        /// Who says so.
+        /// The accuser.
         by: HostId,
-        /// Of whom.
+        /// The accused.
         host: HostId,
         /// What it did.
         reason: String,
     },
 }
 
-/// Why a command cannot be done.
+/// Why a command failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CommandError {
     /// There is no such run.
@@ -180,19 +180,19 @@ pub enum CommandError {
     State(RunId, &'static str, &'static str),
 }
 
-/// A host that broke the protocol. It is told why, and its link is closed.
+/// A violation of the protocol. The host is sent the reason, and its link is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Misbehaviour {
-    /// A link's first message was something else than a hello.
+    /// A link's first message was not a hello.
     #[error("it did not say hello")]
     NoHello,
     /// A second hello on one link.
     #[error("it said hello twice")]
     HelloTwice,
-    /// The secret for the identity that it claims was wrong.
+    /// The secret for the claimed identity was wrong.
     #[error("it claims the identity of {0} and cannot prove it")]
     Identity(HostId),
-    /// The result of a root job that it was never given.
+    /// The result of a root job that was never assigned to it.
     #[error("it sent the result of a root job that it was never given")]
     NotItsRoot,
     /// An entry that says that another host runs a job.
@@ -201,7 +201,7 @@ pub enum Misbehaviour {
     /// More entries or longer texts than are allowed.
     #[error("it sent a message larger than allowed")]
     TooMuch,
-    /// It announced a parcel that is too long, changed it on the way, or it was not what was announced.
+    /// It announced a parcel that is too long, changed it meanwhile, or sent something else than announced.
     #[error("it sent a parcel that breaks the rules")]
     Parcel,
 }

@@ -1,8 +1,8 @@
-//! What hosts have counted of a run.
+//! Hosts' counts of a run.
 //!
-//! A host's process counts on when it gets another id, so its row goes with it: the same work is never counted
-//! under two ids. It begins another *series* when it begins the run anew, after a suspension, say; what it
-//! counted before is not forgotten. Rows of hosts that are gone are bounded: those of the first to go are
+//! A host's process continues its counts when it gets another id, so its row moves with it: the same work is never counted
+//! under two ids. It begins another *series* when it begins the run anew, for example after a suspension; the
+//! counts before are kept. The number of rows of departed hosts is bounded: those of the first to go are
 //! added up under [`LONG_GONE`].
 
 #[cfg(test)]
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{GONE_HOSTS_FOLDED_AT_ONCE_MAX, GONE_HOSTS_LISTED_MAX, GONE_HOSTS_REMEMBERED_MAX};
 use crate::{Counts, HostId, WideCounts};
 
-/// The row of all hosts that have no row any more; no host has this id.
+/// The row of all hosts without a row of their own; no host has this id.
 pub const LONG_GONE: HostId = HostId(0);
 
-/// What is known of a host that went.
+/// The state of a host that went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whereabouts {
     /// It is back.
@@ -31,20 +31,20 @@ pub enum Whereabouts {
 
 /// How a host's row came about.
 struct Counted {
-    /// What the host counted in earlier series.
+    /// The counts of earlier series.
     before: Counts,
-    /// What it said last.
+    /// The last counts.
     last: Counts,
-    /// Of which series; unknown after a restart of the coordinator.
+    /// Their series; unknown after a restart of the coordinator.
     series: Option<u64>,
-    /// This series is in the sum of those that are gone, up to a moment ago: it is not added again.
+    /// This series is in the sum of departed hosts, up to a moment ago: it is not added again.
     is_folded: bool,
-    /// It has computed something that is in that sum.
+    /// The host has computed something that is in that sum.
     has_folded_work: bool,
 }
 
 impl Counted {
-    /// What was said last, of which more is not known.
+    /// Restores a row with the last counts, without further details.
     fn of(before: Counts, last: Counts) -> Self {
         Self { before, last, series: None, is_folded: false, has_folded_work: false }
     }
@@ -55,7 +55,7 @@ impl Counted {
 pub struct Tally {
     rows: BTreeMap<HostId, Counts>,
     counted: BTreeMap<HostId, Counted>,
-    /// Hosts with a row that went, the first to go first; some may be back.
+    /// Departed hosts with a row, in order of departure; some may be back.
     gone: VecDeque<HostId>,
     /// The same.
     listed: BTreeSet<HostId>,
@@ -79,7 +79,7 @@ pub struct Tally {
 /// Hosts that have computed anything, each host process once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AtWork {
-    /// How many.
+    /// The number of hosts.
     pub hosts: u64,
     /// The workers of those that have a row.
     pub workers: u64,
@@ -108,12 +108,12 @@ impl AtWork {
     }
 }
 
-/// What a host has counted, as it is saved.
+/// A host's counts in the form that is saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// Of all its series.
+    /// The sum of all its series.
     pub sum: Counts,
-    /// If it has begun to count anew: what it counted before, and what since.
+    /// If it has begun to count anew: the counts before, and those since.
     pub anew: Option<(Counts, Counts)>,
 }
 
@@ -125,7 +125,7 @@ impl Tally {
         counted: Vec<(HostId, Counts, Counts)>,
         long_gone: u64,
     ) -> Self {
-        // Those that are still there will say so.
+        // Connected hosts will report again.
         let at_rest = |(host, counts)| (host, Counts { busy: 0, ..counts });
         let counted = counted.into_iter().map(|(host, before, last)| (host, Counted::of(before, last)));
         let mut tally = Self { counted: counted.collect(), long_gone, ..Self::default() };
@@ -138,7 +138,7 @@ impl Tally {
         tally
     }
 
-    /// How many hosts have a row, or something that belongs to one.
+    /// The number of hosts that have a row, or something that belongs to one.
     pub fn size(&self) -> usize {
         self.rows.len().max(self.counted.len()).max(self.away.len()).max(self.gone.len())
     }
@@ -182,7 +182,7 @@ impl Tally {
         self.long_gone
     }
 
-    /// Whether this host, whose row this is, has computed anything.
+    /// Whether the host of this row has computed anything.
     fn has_worked(&self, host: HostId, row: &Counts) -> bool {
         let has_folded_work = || self.counted.get(&host).is_some_and(|counted| counted.has_folded_work);
         host != LONG_GONE && (row.has_computed() || has_folded_work())
@@ -193,8 +193,8 @@ impl Tally {
         !self.changed.is_empty()
     }
 
-    /// At most `most` of the rows that have changed since they were taken last, the one after `after` first; none in
-    /// place of those that are no more.
+    /// At most `most` of the rows that have changed since they were taken last, the one after `after` first; `None` for
+    /// rows that were removed.
     pub fn take_changed(&mut self, after: Option<HostId>, most: usize) -> Vec<(HostId, Option<Row>)> {
         let from = after.map_or(HostId(0), |host| HostId(host.0.saturating_add(1)));
         let hosts: Vec<HostId> =
@@ -210,17 +210,17 @@ impl Tally {
         hosts.into_iter().map(row).collect()
     }
 
-    /// All rows, when nobody counts any more.
+    /// All rows, at the end of counting.
     pub fn take_rows(&mut self) -> BTreeMap<HostId, Counts> {
         std::mem::take(&mut self.rows)
     }
 
-    /// Summed over all hosts, those that are gone as well.
+    /// The sum over all hosts, including those that are gone.
     pub fn sum(&self) -> Counts {
         self.sum.to_counts()
     }
 
-    /// Workers of the hosts that are still there.
+    /// Workers of the hosts that are still connected.
     pub fn workers(&self) -> u32 {
         u32::try_from(self.workers).unwrap_or(u32::MAX)
     }
@@ -270,7 +270,7 @@ impl Tally {
         !(are_all_empty && self.away.is_empty() && self.folded.is_empty() && self.listed.is_empty())
     }
 
-    /// A host says what it has counted in a series. Returns the sum of all its series.
+    /// A host reports its counts in a series. Returns the sum of all its series.
     pub fn count(&mut self, host: HostId, series: u64, counts: Counts) -> Counts {
         let mut row = self.rows.get(&host).copied().unwrap_or_default();
         if self.away.remove(&host) {
@@ -306,7 +306,7 @@ impl Tally {
         self.set_row(host, row);
     }
 
-    /// A host's process has another id. Returns what it has counted so far.
+    /// A host's process has another id. Returns its counts so far.
     pub fn rename(&mut self, was: HostId, is: HostId) -> Option<Counts> {
         if self.rows.contains_key(&is) || was == is {
             return None;
@@ -328,7 +328,7 @@ impl Tally {
         row
     }
 
-    /// A host is gone: it computes nothing. What is known of others decides what becomes of their rows.
+    /// A host is gone: it computes nothing. Its state decides what becomes of its row.
     pub fn leave(&mut self, host: HostId, whereabouts: impl Fn(HostId) -> Whereabouts) {
         let Some(row) = self.rows.get(&host).copied() else { return };
         self.set_row(host, Counts { busy: 0, ..row });

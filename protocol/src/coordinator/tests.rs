@@ -1,4 +1,4 @@
-//! What hostile, unlucky and returning hosts do to the coordinator.
+//! Hostile, unlucky and returning hosts.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub fn spec() -> RunSpec {
     }
 }
 
-/// A coordinator, what it has said on each link, and how runs ended.
+/// A coordinator, what it has sent on each link, and how runs ended.
 pub struct Grid {
     pub machine: Coordinator,
     pub now: Time,
@@ -36,7 +36,7 @@ pub struct Grid {
     links: u64,
 }
 
-/// What a host has been told of itself.
+/// What a host was told about itself.
 pub type Identity = (HostId, u64, GridId);
 
 impl Grid {
@@ -100,7 +100,7 @@ impl Grid {
         link
     }
 
-    /// A new host.
+    /// A new host joins.
     pub fn join(&mut self) -> (LinkId, Identity) {
         let link = self.hello(None, Vec::new());
         (link, self.identity(link))
@@ -140,7 +140,7 @@ impl Grid {
 
     /// Lets time pass. Hosts answer pings.
     pub fn advance(&mut self, milliseconds: u64, answering: &[LinkId]) {
-        /// More than all tests need, and far less than without end.
+        /// More events than any test needs.
         const EVENTS_MAX: usize = 1_000_000;
         let until = Time(self.now.0 + milliseconds * 1_000_000);
         let mut events = 0;
@@ -171,7 +171,7 @@ fn failure() -> JobFailure {
 }
 
 #[test]
-fn a_root_is_claimed_only_with_what_the_coordinator_gave() {
+fn a_root_is_claimed_only_with_the_coordinators_proof() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, identity) = grid.join();
@@ -225,7 +225,7 @@ fn a_claim_holds_after_a_restart_and_for_a_host_that_was_given_up() {
 }
 
 #[test]
-fn a_grid_of_another_secret_ignores_what_its_hosts_claim() {
+fn a_grid_with_another_secret_ignores_hosts_claims() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let root = RootClaim { run: RUN, number: JobNumber(1), proof: 5 };
@@ -271,7 +271,7 @@ fn a_host_that_has_the_root_of_a_suspended_run_may_end_it() {
     assert_eq!(grid.ends.len(), 1);
 }
 
-/// What a host says that it has done.
+/// A host's counts.
 fn counts(series: u64, executed: u64) -> ToCoordinator {
     let jobs = crate::Jobs { spawned: executed, executed, ..crate::Jobs::default() };
     let counts = Box::new(crate::Counts { jobs, busy: 1, ..crate::Counts::default() });
@@ -304,7 +304,7 @@ fn a_host_has_no_more_busy_workers_than_threads_while_its_runs_take_turns() {
 }
 
 #[test]
-fn what_a_process_has_counted_goes_with_it_when_it_has_another_id() {
+fn the_counts_of_a_process_move_to_its_new_id() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (link, identity) = grid.join();
@@ -334,7 +334,7 @@ fn what_a_process_has_counted_goes_with_it_when_it_has_another_id() {
     assert_eq!(grid.machine.run(RUN).expect("the run").by_host().count(), 1);
 }
 
-/// What other hosts are told of a host, in order: whether it came, and with which incarnation, or went.
+/// What other hosts are told about a host, in order: its arrivals, with incarnations, and departures.
 fn told_of(grid: &Grid, link: LinkId, host: HostId) -> Vec<Option<u32>> {
     let mut told = Vec::new();
     for message in grid.said.get(&link).into_iter().flatten() {
@@ -393,7 +393,7 @@ fn a_welcome_that_is_lost_is_made_up_for() {
     let (link, identity) = grid.join();
     grid.cut(link);
     grid.advance(1_000, &[]);
-    // The welcome with which it would hear that it was given up does not arrive.
+    // The welcome that would tell it that it was given up does not arrive.
     let lost = grid.hello(Some(identity), Vec::new());
     grid.cut(lost);
     let link = grid.hello(Some(identity), Vec::new());
@@ -401,13 +401,13 @@ fn a_welcome_that_is_lost_is_made_up_for() {
 }
 
 #[test]
-fn gone_and_come_back_at_once_is_told_in_order() {
+fn leaving_and_coming_back_at_once_is_told_in_order() {
     let mut grid = Grid::new();
     let (other, _) = grid.join();
     let (link, identity) = grid.join();
     grid.cut(link);
     grid.advance(299, &[other]);
-    // So much is told at once that the rest has to wait.
+    // There is so much news that the rest has to wait.
     for _ in 0..100 {
         grid.join();
     }
@@ -423,7 +423,7 @@ fn gone_and_come_back_at_once_is_told_in_order() {
 }
 
 #[test]
-fn the_missing_are_bounded() {
+fn the_number_of_missing_hosts_is_bounded() {
     let mut grid = Grid::new();
     let (link, identity) = grid.join();
     grid.submit(RUN);
@@ -472,7 +472,7 @@ fn runs_that_no_host_can_load_starve_nobody() {
 }
 
 #[test]
-fn a_run_that_no_host_can_load_is_tried_again_ever_less_often() {
+fn a_run_that_no_host_can_load_is_tried_again_less_and_less_often() {
     let mut grid = Grid::new();
     let (link, _) = grid.join();
     grid.submit(RUN);
@@ -507,7 +507,7 @@ fn a_new_host_is_asked_at_once_and_the_others_are_left_alone() {
 }
 
 #[test]
-fn a_run_is_no_ones_when_the_only_host_that_can_load_it_goes() {
+fn a_run_waits_when_the_only_host_that_can_load_it_goes() {
     let mut grid = Grid::new();
     let (unable, _) = grid.join();
     let (able, _) = grid.join();

@@ -2,7 +2,7 @@
 
 use crate::Time;
 
-/// Which hosts are to load a run at its next turn.
+/// Which hosts are asked to load a run at its next turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Asked {
     /// All: none of them has it.
@@ -10,7 +10,7 @@ pub enum Asked {
     All,
     /// All, and those that could not load it forget that first.
     Again,
-    /// Those that have not said that they cannot.
+    /// Hosts that have not reported that they cannot.
     New,
 }
 
@@ -19,19 +19,19 @@ pub enum Asked {
 pub struct Turn {
     /// How often it gave its turn up.
     pub(super) yields: u32,
-    /// It gave its turn up, and is not given another before then.
+    /// It gave its turn up, and gets no other before this time.
     pub rests_until: Option<Time>,
     pub(super) asked: Asked,
-    /// Counts the turns.
+    /// The number of the turn.
     pub(super) number: u32,
-    /// When this one began.
+    /// When this turn began.
     pub(super) since: Time,
-    /// Hosts may all be unable now.
+    /// All hosts may be unable now.
     pub is_in_doubt: bool,
 }
 
 impl Turn {
-    /// As of a run that no host has been given since.
+    /// A run that was given to no host since.
     pub fn anew(&self) -> Self {
         Self { number: self.number, ..Self::default() }
     }

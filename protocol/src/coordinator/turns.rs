@@ -1,9 +1,9 @@
-//! Which runs are given to hosts: a few at a time, and none for ever that no host can load.
+//! Which runs are given to hosts: a few at a time, and none forever that no host can load.
 //!
-//! A run that every working host has declared itself unable to run gives its turn up to others. So does one that
-//! some have, and that no other has loaded after a while, if others wait for their turn. It gets another when a host
-//! comes or has loaded it after all, and those that did not declare themselves unable are asked then; and after a
-//! while, when all are asked again.
+//! A run gives its turn up to others when every working host has declared itself unable to run it, or when some
+//! have, no other has loaded it after a while, and other runs wait. It gets another turn when a host
+//! joins or has loaded it after all: then hosts that did not declare themselves unable are asked. After a
+//! while it also gets one in which all are asked again.
 
 use crate::limits::{
     BROADCAST_AT_ONCE_MAX, RUNS_ACTIVE_MAX, SETTLE_MAX, UNREADY_REST_MAX, UNREADY_REST_MIN, UNREADY_TURN_MAX,
@@ -23,14 +23,14 @@ impl CoordinatorRun {
             && self.turn.rests_until.is_none()
     }
 
-    /// Nobody has loaded it, and somebody cannot.
+    /// No host has loaded it, and some cannot.
     fn is_stuck(&self) -> bool {
         self.assigned.is_none() && self.readiness.ready().is_empty() && !self.readiness.unready().is_empty()
     }
 }
 
 impl Coordinator {
-    /// Gives runs that wait their turn to the hosts, as far as there is room.
+    /// Gives waiting runs to the hosts, as far as there is room.
     pub(super) fn activate(&mut self, now: Time) {
         let room = RUNS_ACTIVE_MAX.saturating_sub(self.active.len());
         if room == 0 {
@@ -40,7 +40,7 @@ impl Coordinator {
             .filter(|(_, part)| part.waits_for_its_turn())
             .map(|(run, part)| (part.turn.yields, *run))
             .collect();
-        // Those that hosts could not load have had their turn.
+        // Runs that hosts could not load have had their turn.
         waiting.sort_unstable();
         for (_, run) in waiting.into_iter().take(room) {
             self.begin_turn(now, run);
@@ -65,7 +65,7 @@ impl Coordinator {
         self.in_slices(now, Slice::Start { after: None, run, turn, before });
     }
 
-    /// Gives a run to a host; false if that turn is over. `before` is what hosts had said of it.
+    /// Gives a run to a host; false if that turn is over. `before` is what hosts had reported about it.
     pub(super) fn start_at(&mut self, run: RunId, turn: u32, host: HostId, before: &Readiness) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
         if !part.is_active || part.turn.number != turn {
@@ -120,7 +120,7 @@ impl Coordinator {
         }
     }
 
-    /// Runs under way that nobody has loaded and somebody cannot, by when they give their turns up if others wait.
+    /// Active runs that no host has loaded and some cannot, by when they give their turns up if others wait.
     fn stuck(&self) -> impl Iterator<Item = (Time, RunId)> {
         let active = self.active.iter().filter_map(|run| Some((*run, self.runs.get(run)?)));
         active
@@ -132,7 +132,7 @@ impl Coordinator {
         self.runs.values().any(CoordinatorRun::waits_for_its_turn)
     }
 
-    /// When a run gives its turn up because others wait and nobody has loaded it.
+    /// When a run gives its turn up because others wait and no host has loaded it.
     pub(super) fn next_yield(&self) -> Option<(Time, &'static str)> {
         let (until, _) = self.stuck().min()?;
         self.do_others_wait().then_some((until, "a run that nobody has loaded gives its turn up"))
@@ -147,7 +147,7 @@ impl Coordinator {
         }
     }
 
-    /// A host has come: it may be able to run what others cannot.
+    /// A host has joined: it may be able to run what others cannot.
     pub(super) fn wake_turns(&mut self, now: Time) {
         let resting = std::mem::take(&mut self.resting);
         for (_, run) in &resting {
@@ -160,7 +160,7 @@ impl Coordinator {
         }
     }
 
-    /// Runs that have rested long enough are tried again, by all.
+    /// Runs that have waited long enough are tried again, by all hosts.
     pub(super) fn time_out_turns(&mut self, now: Time) {
         let mut is_any = false;
         while let Some((until, run)) = self.resting.first().copied().filter(|(until, _)| now >= *until) {
@@ -179,7 +179,7 @@ impl Coordinator {
     fn is_unable_everywhere(&self, run: RunId) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
         let unready = part.readiness.unready();
-        // What hosts have said that are gone is forgotten a moment later.
+        // Reports of departed hosts are forgotten a moment later.
         !self.working.is_empty()
             && unready.len() >= self.working.len()
             && self.working.iter().take(BROADCAST_AT_ONCE_MAX).all(|host| unready.contains_key(host))

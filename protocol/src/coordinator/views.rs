@@ -1,4 +1,4 @@
-//! What pages show of hosts and runs.
+//! Views of hosts and runs, for pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use super::hosts::HostState;
 use super::run::CoordinatorRun;
 use super::{AtWork, Coordinator, Row, Standing};
 
-/// A host as pages show it.
+/// A host, as shown on pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostView {
-    /// Who.
+    /// Its id.
     pub id: HostId,
-    /// What it says of itself.
+    /// Its description of itself.
     pub report: Arc<HostReport>,
     /// When it joined.
     pub since: Time,
     /// Whether its link is open.
     pub connected: bool,
-    /// Why it takes no new work.
+    /// Why it accepts no new work.
     pub paused: Option<String>,
     /// Runs under way whose app it has loaded. Of as many as are under way at once, they are on no heap: there is a view of
     /// each host, and pages free them on other threads.
@@ -34,48 +34,48 @@ pub struct HostView {
     pub counts: Counts,
 }
 
-/// What was known of a run when it ended.
+/// Facts about a run when it ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     /// The counts of each host that took part, also of one that found nothing to do.
     pub by_host: BTreeMap<HostId, Counts>,
-    /// What the root reported: done, of how much.
+    /// The progress that the root reported: done, total.
     pub progress: Option<(u64, u64)>,
-    /// Who had the root job.
+    /// The host of the root job.
     pub root_host: Option<HostId>,
     /// How often the root was lost with its host.
     pub root_losses: u32,
     /// Entries of its result table, and their bytes.
     pub table: (usize, usize),
-    /// Hosts that have computed anything of it.
+    /// Hosts that have computed part of it.
     pub at_work: AtWork,
-    /// All hosts that were there at its end have told what they counted last.
+    /// All hosts that were connected at its end have sent their last counts.
     pub is_complete: bool,
 }
 
-/// What more is known of why nothing happens with a run; it changes all the time.
+/// Details of why nothing happens with a run; they change all the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
     /// Other runs have all places.
     Turn,
-    /// Its result is on its way to the coordinator.
+    /// Its result is being sent to the coordinator.
     Result {
-        /// From this host.
+        /// The sending host.
         from: HostId,
-        /// How many bytes have come.
+        /// Bytes received.
         bytes: usize,
-        /// Of how many.
+        /// Total bytes.
         total: usize,
     },
 }
 
-/// A run as pages show it. Looking at one copies nothing that grows with the grid.
+/// A run, as shown on pages. Creating it copies nothing that grows with the grid.
 pub struct RunView<'a> {
-    /// Which.
+    /// The run.
     pub run: RunId,
     /// Why nothing happens, if nothing does.
     pub waiting_for: Option<String>,
-    /// More about that.
+    /// Details of that.
     pub waiting: Option<Waiting>,
     pub(super) part: &'a CoordinatorRun,
     pub(super) table: (usize, usize),
@@ -83,7 +83,7 @@ pub struct RunView<'a> {
 }
 
 impl Coordinator {
-    /// All hosts, each as it is looked at.
+    /// Views of all hosts, computed lazily.
     pub fn hosts(&self) -> impl Iterator<Item = HostView> {
         self.hosts_from(HostId(0))
     }
@@ -112,12 +112,12 @@ impl<'a> RunView<'a> {
         &self.part.spec
     }
 
-    /// How far it is.
+    /// Its state.
     pub fn state(&self) -> RunState {
         self.part.state
     }
 
-    /// Who has the root job.
+    /// The host of the root job.
     pub fn root_host(&self) -> Option<HostId> {
         self.part.root_host().or(self.part.root_before.host())
     }
@@ -127,7 +127,7 @@ impl<'a> RunView<'a> {
         self.part.root_losses
     }
 
-    /// Summed over all hosts, those that are gone as well.
+    /// The sum over all hosts, including those that are gone.
     pub fn counts(&self) -> Counts {
         self.part.counts()
     }
@@ -153,7 +153,7 @@ impl<'a> RunView<'a> {
         self.part.tally.at_work()
     }
 
-    /// What the root reported: done, of how much.
+    /// The progress that the root reported: done, total.
     pub fn progress(&self) -> Option<(u64, u64)> {
         self.part.progress
     }
@@ -168,7 +168,7 @@ impl<'a> RunView<'a> {
         self.part.turn.yields()
     }
 
-    /// Since it was submitted or restored.
+    /// When it was submitted or restored.
     pub fn since(&self) -> Time {
         self.part.since
     }

@@ -15,13 +15,13 @@ fn grid(sites: u64, hosts: u64) -> Circles {
 }
 
 #[test]
-fn in_a_small_grid_all_know_all() {
+fn in_a_small_grid_all_hosts_know_one_another() {
     let circles = grid(2, 5);
     assert!((0..10).all(|host| circles.of(HostId(host)).count() == 9));
 }
 
 #[test]
-fn nobody_is_drawn_where_circles_have_no_place_for_strangers() {
+fn no_host_is_drawn_where_circles_have_no_room_for_strangers() {
     let mut circles = Circles::new(Circle { near_all: 2, near_drawn: 0, ..BOUNDS }, 1);
     (0..20).for_each(|host| circles.enter(HostId(host), "here"));
     assert_eq!(circles.draw(HostId(0)), []);
@@ -41,7 +41,7 @@ fn the_only_host_elsewhere_is_known_to_all() {
 }
 
 #[test]
-fn in_a_large_grid_circles_are_small_and_mutual_and_reach_everybody() {
+fn in_a_large_grid_circles_are_small_and_mutual_and_connect_all_hosts() {
     let circles = grid(20, 50);
     let total: usize = (0..1000).map(|host| circles.of(HostId(host)).count()).sum();
     assert!((8_000..20_000).contains(&total), "{total}");
@@ -59,7 +59,7 @@ fn in_a_large_grid_circles_are_small_and_mutual_and_reach_everybody() {
 }
 
 #[test]
-fn nothing_is_left_of_who_has_gone() {
+fn nothing_is_left_of_a_host_that_has_gone() {
     let mut circles = grid(20, 50);
     for host in (0..1000).map(HostId) {
         for other in circles.leave(host) {
@@ -72,7 +72,7 @@ fn nothing_is_left_of_who_has_gone() {
 }
 
 #[test]
-fn circles_are_renewed_and_stay_as_large() {
+fn circles_are_renewed_and_keep_their_size() {
     let mut circles = grid(20, 50);
     let before: BTreeSet<HostId> = circles.of(HostId(7)).collect();
     for _ in 0..200 {
@@ -94,7 +94,7 @@ fn circles_are_renewed_and_stay_as_large() {
 }
 
 #[test]
-fn who_forgets_alone_is_reminded() {
+fn a_host_that_forgets_alone_is_reminded() {
     let mut circles = grid(20, 50);
     let (one, other) = (HostId(3), circles.of(HostId(3)).next().expect("it knows somebody"));
     let ask = circles.ask_to_part(one, other).expect("they are not parting");
@@ -108,7 +108,7 @@ fn who_forgets_alone_is_reminded() {
 }
 
 #[test]
-fn who_has_forgotten_a_host_that_comes_back_is_reminded() {
+fn a_host_that_forgot_one_that_comes_back_is_reminded() {
     let mut circles = grid(20, 50);
     let (one, other) = (HostId(3), circles.of(HostId(3)).next().expect("it knows somebody"));
     let ask = circles.ask_to_part(one, other).expect("they are not parting");
@@ -122,7 +122,7 @@ fn who_has_forgotten_a_host_that_comes_back_is_reminded() {
 }
 
 #[test]
-fn who_is_near_is_counted_once() {
+fn a_near_host_is_counted_once() {
     let mut known = Known::default();
     let steps = [
         (1, true, true, 1),
@@ -141,7 +141,7 @@ fn who_is_near_is_counted_once() {
 }
 
 #[test]
-fn two_are_parted_when_both_have_forgotten_and_not_before() {
+fn two_hosts_are_parted_only_when_both_have_forgotten() {
     let mut circles = grid(20, 50);
     let (one, other) = (HostId(3), circles.of(HostId(3)).next().expect("it knows somebody"));
     let know = |circles: &Circles| {
@@ -154,7 +154,7 @@ fn two_are_parted_when_both_have_forgotten_and_not_before() {
     }
     assert_eq!(circles.on_forgot(other, ask, one, true), Parted::Nothing);
     assert_eq!(know(&circles), [false; 2]);
-    // One that has not forgotten ends it at once.
+    // A host that has not forgotten ends the parting at once.
     let other = circles.of(one).next().expect("it knows others");
     let ask = circles.ask_to_part(one, other).expect("they are not parting");
     assert_eq!(circles.on_forgot(one, ask, other, false), Parted::Nothing);

@@ -6,7 +6,7 @@ use crate::coordinator::{CoordinatorConfig, LinkId};
 use crate::limits::CIRCLE;
 use crate::message::{HostReport, ToCoordinator};
 
-/// What each of three hosts of a site is told of each other.
+/// What each of three hosts of a site is told about the others.
 fn secrets() -> BTreeMap<(HostId, HostId), u64> {
     let config = CoordinatorConfig {
         grid: GridId(1),

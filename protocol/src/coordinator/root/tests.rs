@@ -8,7 +8,7 @@ use crate::{BlobHash, Counts, Entry, GridId, Lineage, RunSpec};
 
 const RUN: RunId = RunId(1);
 
-/// A coordinator that was started again and knows that the root goes on at this host.
+/// A restarted coordinator that knows that the root is at this host.
 fn restarted(at: HostId) -> Grid {
     let root = root_job(&spec());
     let entry =
@@ -34,7 +34,7 @@ fn a_root_does_not_wait_at_a_host_that_never_comes_back() {
 }
 
 #[test]
-fn one_root_is_left_of_two_that_hosts_come_back_with_after_a_restart() {
+fn one_root_remains_of_two_that_hosts_come_back_with_after_a_restart() {
     for order in [[1, 2], [2, 1]] {
         let mut grid = restarted(HostId(99));
         let mut links = BTreeMap::new();
@@ -75,11 +75,11 @@ fn a_root_goes_from_a_host_that_cannot_run_it_to_one_that_can() {
     assert_eq!(grid.root(able).map(|claim| claim.run), Some(RUN));
 }
 
-/// It was killed before it had saved who had the root, and that host does not come back.
+/// The coordinator was killed before it had saved which host had the root, and that host does not come back.
 #[test]
 fn a_root_whose_host_was_not_saved_yet_is_lost_all_the_same() {
     for (is_saved, losses) in [(false, 1), (true, 0)] {
-        // What is saved says that nobody had it: its host had given it back.
+        // According to the saved state no host had it: it had been given back.
         let standing = Standing { under_way_ms: u64::from(is_saved), ..Standing::default() };
         let (spec, entries) = (spec(), Vec::new());
         let run = StoredRun { run: RUN, spec, state: RunState::Running, entries, standing };
@@ -94,7 +94,7 @@ fn a_root_whose_host_was_not_saved_yet_is_lost_all_the_same() {
     }
 }
 
-/// What is below it goes on at others, and is adopted although nothing was lost.
+/// Jobs below it continue at other hosts, and are adopted although nothing was lost.
 #[test]
 fn a_root_that_its_host_gives_back_is_counted() {
     let unready = ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() };
@@ -150,9 +150,9 @@ fn counted(work_ns: u64) -> ToCoordinator {
     }
 }
 
-/// The only host is paused no more, and has not said what it goes on with; it cannot be given the root yet.
+/// The only host resumes, and has not reported which jobs it continues; it cannot be assigned the root yet.
 #[test]
-fn a_root_that_nobody_can_be_given_waits_in_peace() {
+fn a_root_that_cannot_be_assigned_waits_without_timers() {
     let mut grid = Grid::new();
     grid.submit(RUN);
     let (first, was) = grid.join();
@@ -163,7 +163,7 @@ fn a_root_that_nobody_can_be_given_waits_in_peace() {
     grid.advance(3_000, &[]);
     let back = grid.hello(Some(was), Vec::new());
     grid.tell(back, ToCoordinator::Pong { ping: 0 });
-    // As `advance` sees, nothing is due without end.
+    // `advance` checks that no timer is due forever.
     grid.advance(20_000, &[back]);
 }
 
