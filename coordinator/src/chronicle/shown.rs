@@ -22,7 +22,7 @@ pub struct Shown {
     pub job: JobTag,
     /// The job above it.
     pub parent: Option<JobTag>,
-    /// For [`Names::of`].
+    /// The number of its name in the app.
     pub kind: u16,
     /// Spawns below the root.
     pub depth: u16,

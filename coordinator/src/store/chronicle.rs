@@ -190,6 +190,8 @@ pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
         named.standing.counted.extend(row.anew.map(|(before, last)| (host, before, last)));
         named.names.push((host, name, site));
     }
+    // In the order in which they are shown while the run is under way; SQLite's numbers have a sign.
+    named.standing.by_host.sort_unstable_by_key(|(host, _)| *host);
     Ok(named)
 }
 

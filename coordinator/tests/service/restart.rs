@@ -182,7 +182,7 @@ fn chronicles_survive_kill_9() {
     two.await_acknowledgement(given);
     // Notes after the end are recorded as well.
     let notes = vec![note(1, ROOT_KIND, NoteKind::Done { work_ns: 9 }, None)];
-    two.send(&[ToCoordinator::Counts {
+    let last = ToCoordinator::Counts {
         run: given,
         series: 1,
         counts: counts.clone(),
@@ -190,10 +190,11 @@ fn chronicles_survive_kill_9() {
         notes,
         notes_dropped: 0,
         workers: Vec::new(),
-    }]);
-    eventually("the root is done in the tree", || {
+    };
+    two.send(&[last, ToCoordinator::Stopped { run: given }]);
+    eventually("the root is done in the tree, and the counts are final", || {
         let tree = server.json(&format!("/api/v1/runs/{run}/tree"));
-        (tree["nodes"][0]["state"] == "done").then_some(())
+        (tree["nodes"][0]["state"] == "done" && server.run(run)["counted"] == "final").then_some(())
     });
     let before = looks(&server);
     std::thread::sleep(SAVED_WITHIN);

@@ -10,6 +10,8 @@ use sateen_tests::wat::{FRAME, GOOD, app, bytes, tight};
 const SETTINGS: [Setting; 3] = [profiled(1), profiled(2), profiled(8)];
 /// A piece of work: some two milliseconds.
 const STEPS: &str = "2000000";
+/// Runs until one has the expected parallelism.
+const ATTEMPTS: usize = 3;
 
 #[track_caller]
 fn parallelism(function: &str, arguments: &[&str], setting: Setting) -> f64 {
@@ -25,12 +27,26 @@ fn profile(function: &str, arguments: &[&str], setting: Setting) -> ProgramProfi
     finished.profile.expect("it was profiled")
 }
 
+/// Whether the parallelism is in `range`. A virtual machine's processor time jumps by tens of milliseconds now and then, which
+/// lengthens the span of one run; a wrong profile is wrong each time.
+#[track_caller]
+fn expect(range: std::ops::Range<f64>, function: &str, arguments: &[&str], setting: Setting) {
+    let mut found = Vec::new();
+    while found.len() < ATTEMPTS {
+        let parallelism = parallelism(function, arguments, setting);
+        if range.contains(&parallelism) {
+            return;
+        }
+        found.push(parallelism);
+    }
+    panic!("{function} with {setting:?}: {found:?}");
+}
+
 #[test]
 fn independent_pieces_are_parallel_on_one_worker_too() {
     for function in ["pieces", "pieces_in_a_set"] {
         for setting in SETTINGS {
-            let parallelism = parallelism(function, &["32", STEPS], setting);
-            assert!((16.0..33.0).contains(&parallelism), "{function} with {setting:?}: {parallelism}");
+            expect(16.0..33.0, function, &["32", STEPS], setting);
         }
     }
 }
@@ -38,32 +54,28 @@ fn independent_pieces_are_parallel_on_one_worker_too() {
 #[test]
 fn a_sequence_is_not_parallel_on_many_workers_either() {
     for setting in SETTINGS {
-        let parallelism = parallelism("pieces_in_a_row", &["16", STEPS], setting);
-        assert!((0.9..1.2).contains(&parallelism), "with {setting:?}: {parallelism}");
+        expect(0.9..1.2, "pieces_in_a_row", &["16", STEPS], setting);
     }
 }
 
 #[test]
 fn a_tree_is_as_parallel_as_it_has_leaves() {
     for setting in SETTINGS {
-        let parallelism = parallelism("tree", &["5", STEPS], setting);
-        assert!((16.0..33.0).contains(&parallelism), "with {setting:?}: {parallelism}");
+        expect(16.0..33.0, "tree", &["5", STEPS], setting);
     }
 }
 
 #[test]
 fn a_job_that_takes_longer_than_those_before_it_is_examined() {
     for setting in SETTINGS {
-        let parallelism = parallelism("surprise", &["5", STEPS], setting);
-        assert!((8.0..33.0).contains(&parallelism), "with {setting:?}: {parallelism}");
+        expect(8.0..33.0, "surprise", &["5", STEPS], setting);
     }
 }
 
 #[test]
 fn jobs_in_separate_instances_are_measured_the_same() {
     let setting = Setting { profile: true, ..pristine(2) };
-    let parallelism = parallelism("tree", &["5", STEPS], setting);
-    assert!((16.0..33.0).contains(&parallelism), "{parallelism}");
+    expect(16.0..33.0, "tree", &["5", STEPS], setting);
 }
 
 #[test]
