@@ -240,7 +240,7 @@ pub async fn run(
         tracing::error!(%error, "the driver broke down at the end");
         Err(StoreError::Stopped)
     });
-    // Links send what is queued and say goodbye, and requests finish; within a time limit.
+    // Within a time limit, links send what is queued and close in order, and requests finish.
     let _ = timeout(STOP_MAX, async {
         let _ = (&mut serve).await;
         while links.count() > 0 {

@@ -84,7 +84,7 @@ pub struct Source<'a> {
 /// How a host went, as recorded in the chronicles of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Going {
-    /// It said goodbye.
+    /// It left in order.
     Left,
     /// It paused, and gave back its jobs.
     Paused,

@@ -123,7 +123,7 @@ impl Timeline {
         has_room.then(|| self.lanes.entry(of).or_default())
     }
 
-    /// A worker begins a series: what was reported last of the one before is not in a timeline that was saved earlier.
+    /// Keeps the last report of a worker's series when it begins another: a timeline that was saved earlier lacks it.
     fn keep_ended(&mut self, of: (u32, u16), series: Option<u64>) {
         if self.recent.contains(&of)
             && self.ended.len() < ENDED_MAX

@@ -47,7 +47,7 @@ pub struct Counters {
     pub jobs_redone: AtomicU64,
     /// Hosts that joined.
     pub hosts_joined: AtomicU64,
-    /// Hosts that said goodbye.
+    /// Hosts that left in order.
     pub hosts_left: AtomicU64,
     /// Hosts that were given up.
     pub hosts_crashed: AtomicU64,

@@ -69,7 +69,7 @@ impl Books {
         superfluous().for_each(|(_, kept)| *of_peers.entry(kept.peer).or_default() += kept.bytes);
         let (largest, bytes) = of_peers.into_iter().max_by_key(|(peer, bytes)| (*bytes, *peer))?;
         if peer.is_none() && bytes <= self.all_bytes / BLOBS_PER_PEER_SHARE / 2 {
-            // No peer has so many blobs that the newest would have to go.
+            // No peer has so many blobs that its newest one must be dropped.
             return None;
         }
         let of_largest = superfluous().filter(|(_, kept)| kept.peer == largest);

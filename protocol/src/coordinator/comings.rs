@@ -1,24 +1,24 @@
-//! How a host came, and came back.
+//! When a host joined, and when it returned.
 
 use crate::Time;
 
-/// What is known of it.
+/// A host's joining and returns.
 #[derive(Debug)]
 pub struct Comings {
     incarnation: u32,
-    /// It has come back and nobody has been told.
+    /// It has returned, and no host has been told.
     is_untold: bool,
     back_since: Option<Time>,
     was_elsewhere: bool,
 }
 
 impl Comings {
-    /// It has come for the first time, as far as is known, and is in this incarnation.
+    /// The host joined for the first time, as far as is known, in this incarnation.
     pub fn first(incarnation: u32) -> Self {
         Self { incarnation, is_untold: false, back_since: None, was_elsewhere: false }
     }
 
-    /// It was given up, and has come back.
+    /// The host was given up, and has returned.
     pub fn come_back(&mut self, now: Time) {
         self.incarnation = self.incarnation.wrapping_add(1);
         self.is_untold = true;

@@ -43,7 +43,7 @@ pub struct HostState {
     /// It has worked again too often, and does so then.
     pub unpauses_at: Option<Time>,
     pub paused: Option<String>,
-    /// The host is pausing, and gives back its jobs: its goodbye is temporary.
+    /// The host is pausing: it gives back its jobs, leaves, and is expected back.
     pub rests: bool,
     pub counts: BTreeMap<RunId, Counts>,
 }
@@ -359,7 +359,7 @@ impl Coordinator {
         if let Some(since) = state.down_since.take() {
             self.down.remove(&(since + RECONNECT_GRACE, host));
         }
-        // A host that crashes before its goodbye is not pausing.
+        // A host that crashes before it has left is not pausing.
         state.rests &= departure == Departure::Left;
         let event = if state.rests { Event::HostPaused(host) } else { Event::HostGone(host, departure) };
         self.events.push_back(event);

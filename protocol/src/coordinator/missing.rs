@@ -5,7 +5,7 @@
 //! *incarnation*: everything between it and others before is void, as they have given it up, and it resolves
 //! its own side like a host that comes back under another id.
 //!
-//! So does a host that pauses: it gives its jobs back, says goodbye, and returns under its id a moment later.
+//! So does a host that pauses: it gives its jobs back, leaves, and returns under its id a moment later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use super::{Coordinator, Event};
 pub struct Missing {
     hosts: BTreeMap<HostId, (Time, HostState)>,
     until: BTreeSet<(Time, HostId)>,
-    /// Hosts that said goodbye because they pause.
+    /// Hosts that left because they pause.
     resting: BTreeSet<HostId>,
 }
 

@@ -1,11 +1,12 @@
 //! The coordinator's state machine.
 //!
-//! `messages` is what hosts say, `hosts` who is there: hellos and goodbyes; `silence` who says nothing any more;
-//! `missing` who was given up and may come back, `comings` how a host came and came back; `circles` is who knows whom,
-//! and `news` who is told of whom; `run` is a run as the coordinator has it, `runs` the states of runs, `turns` which of
-//! them are given to hosts, `root` who has their root jobs, `participation` who is heard of them, `over` what hosts say
-//! of those that are over; `parcels` is what is too large for one message; `results` is the coordinator's result table
-//! and the barrier that makes recovery find orphans.
+//! Hosts: `messages` handles what they send, `hosts` their hellos and departures, `silence` finds those that send nothing
+//! any more, `missing` keeps those that were given up and may return, `comings` records when a host joined and returned.
+//! `circles` decides which hosts know one another, and `news` tells them. Runs: `run` is the coordinator's data of one run,
+//! `runs` changes its state, `turns` decides which runs are given to hosts, `root` which host has a root job,
+//! `participation` which hosts' reports count, and `over` collects the last reports of runs that are over. `parcels` sends
+//! what is too large for one message. `results` is the coordinator's result table and the barrier that makes recovery find
+//! orphans.
 //!
 //! For a run's root job the coordinator plays the victim of a steal: it lists the job, assigns it to
 //! another host in redone mode when the first is gone, and waits for its result.

@@ -1,5 +1,5 @@
-//! Who is told of whom, and when: what happens within a moment goes out in one message. `newsroom` keeps what is still to
-//! be told and answered.
+//! Tells hosts which of their acquaintances came and went. News of the same moment goes out in one message; `newsroom` keeps
+//! the news that is not sent yet, and the answers that are missing.
 
 mod newsroom;
 

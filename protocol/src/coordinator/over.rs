@@ -132,7 +132,7 @@ impl Coordinator {
         over.into_iter().for_each(|run| self.settle_counts(now, run));
     }
 
-    /// What hosts counted of a run that is over. Whether it is counted: what comes when counts are final is not.
+    /// A host's counts of a run that is over. Returns whether they were added: after the counts are final, none are.
     pub(super) fn on_counts_of_over(
         &mut self,
         host: HostId,

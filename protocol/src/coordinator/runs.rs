@@ -161,6 +161,7 @@ impl Coordinator {
         self.activate(now);
     }
 
+    /// A host's counts of a run. Returns whether they were added.
     pub(super) fn on_counts(
         &mut self,
         host: HostId,

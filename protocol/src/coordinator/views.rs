@@ -88,7 +88,7 @@ impl Coordinator {
         self.hosts_from(HostId(0))
     }
 
-    /// The hosts from `first` on in the order of their ids, each as it is looked at. One that has said goodbye to pause is
+    /// The hosts from `first` on in the order of their ids, each as it is looked at. One that has left to pause is
     /// one of them until it comes back: it has not left.
     pub fn hosts_from(&self, first: HostId) -> impl Iterator<Item = HostView> {
         let mut there = self.hosts.range(first..).peekable();

@@ -11,7 +11,7 @@ use crate::driver::{Live, Request};
 use crate::figures::Figures;
 use crate::store::sql::RunRow;
 
-/// A run.
+/// A run, read once from store and driver.
 #[derive(Debug)]
 pub struct Known {
     /// The saved row, except for the parts that are here.
@@ -20,7 +20,7 @@ pub struct Known {
     waiting_for: Option<String>,
     /// When this was read, in milliseconds since 1970.
     at_ms: u64,
-    /// How it goes, or went.
+    /// Its figures, so far or final.
     pub figures: Figures,
 }
 

@@ -39,12 +39,12 @@ impl From<Line> for sateen_api::LogLine {
     }
 }
 
-/// What happened.
+/// The events of a run, in order.
 pub fn events(chronicle: &Chronicle) -> Vec<sateen_api::RunEvent> {
     chronicle.events().into_iter().map(Into::into).collect()
 }
 
-/// Jobs by depth. Below the last one that is shown, all are one.
+/// Jobs by depth. The last depth that is shown includes all below it.
 pub fn depths(chronicle: &Chronicle) -> Vec<sateen_api::Depth> {
     let mut shown: Vec<sateen_api::Depth> = Vec::new();
     for (depth, counts) in chronicle.depths() {
@@ -70,7 +70,7 @@ fn rounded(value: f32, parts: f64) -> Option<f64> {
     (!value.is_nan()).then(|| (f64::from(value) * parts).round() / parts)
 }
 
-/// How it went.
+/// The points of a run's charts.
 pub fn series(points: &[Point]) -> sateen_api::SeriesOfRun {
     let of = |of: fn(&Point) -> f32| points.iter().map(|point| rounded(of(point), 100.0)).collect();
     sateen_api::SeriesOfRun {
@@ -82,7 +82,7 @@ pub fn series(points: &[Point]) -> sateen_api::SeriesOfRun {
     }
 }
 
-/// What workers did from one moment to another, in at most so many stretches.
+/// The timeline of a run between two moments, in at most `buckets_max` stretches.
 pub fn timeline(chronicle: &Chronicle, from_ms: u32, to_ms: u32, buckets_max: usize) -> sateen_api::Timeline {
     let part = chronicle.timeline(from_ms, to_ms, buckets_max);
     let rows = part.rows.into_iter().map(|row| {

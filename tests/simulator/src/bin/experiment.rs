@@ -1,4 +1,7 @@
 //! Prints an experiment: `experiment faults|wide|slow|throughput|machine [--seed N] [--jobs N] [--hosts N] [--seconds N] [--repetitions N] [--json]`.
+//!
+//! Set `GLIBC_TUNABLES=glibc.malloc.mxfast=0` for `machine`: the programs, and `cargo xtask bench machine`, merge freed memory
+//! at once, while glibc by default puts it off.
 #![allow(clippy::print_stdout)]
 
 use std::process::ExitCode;
