@@ -212,7 +212,7 @@ impl Run {
             id: registry.tasks.new_id(),
             is_urgent: Arc::default(),
             repeats: Arc::default(),
-            parameters,
+            parameters: parameters.into(),
             ancestry: None,
         };
         start_task(&registry, task, root, instance);

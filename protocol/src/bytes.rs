@@ -1,6 +1,7 @@
 //! Byte strings in one piece: serde would otherwise visit every byte.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -12,24 +13,25 @@ pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S:
 }
 
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-    deserializer.deserialize_byte_buf(ByteVisitor)
+    deserializer.deserialize_byte_buf(ByteVisitor(PhantomData))
 }
 
-struct ByteVisitor;
+/// Visits bytes that become a `T`, without a copy in between.
+struct ByteVisitor<T>(PhantomData<T>);
 
-impl<'de> Visitor<'de> for ByteVisitor {
-    type Value = Vec<u8>;
+impl<'de, T: From<Vec<u8>> + for<'a> From<&'a [u8]>> Visitor<'de> for ByteVisitor<T> {
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("bytes")
     }
 
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-        Ok(bytes.to_vec())
+        Ok(bytes.into())
     }
 
     fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Self::Value, E> {
-        Ok(bytes)
+        Ok(bytes.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
@@ -37,7 +39,7 @@ impl<'de> Visitor<'de> for ByteVisitor {
         while let Some(byte) = sequence.next_element()? {
             bytes.push(byte);
         }
-        Ok(bytes)
+        Ok(bytes.into())
     }
 }
 
@@ -53,15 +55,22 @@ impl Deref for Bytes {
     }
 }
 
+impl Default for Bytes {
+    fn default() -> Self {
+        // All that are empty share one allocation.
+        Self(Arc::default())
+    }
+}
+
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes.into())
+        Self::from(bytes.as_slice())
     }
 }
 
 impl From<&[u8]> for Bytes {
     fn from(bytes: &[u8]) -> Self {
-        Self(bytes.into())
+        if bytes.is_empty() { Self::default() } else { Self(bytes.into()) }
     }
 }
 
@@ -82,7 +91,7 @@ impl Serialize for Bytes {
 
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer).map(Self::from)
+        deserializer.deserialize_byte_buf(ByteVisitor(PhantomData))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::shared::ObjectId;
-use crate::{JobKey, JobTag, LINEAGE_LENGTH_MAX};
+use crate::{Bytes, JobKey, JobTag, LINEAGE_LENGTH_MAX};
 
 /// A number that a host gives to a job which it lends, or holds for another; never used twice by one
 /// host.
@@ -36,8 +36,7 @@ pub struct JobSpec {
     /// has [`ROOT_KIND`].
     pub kind: u32,
     /// Its encoded parameters.
-    #[serde(with = "crate::bytes")]
-    pub parameters: Vec<u8>,
+    pub parameters: Bytes,
     /// How many spawns it lies below the root.
     pub depth: u32,
     /// The jobs above it.
@@ -92,9 +91,9 @@ pub const ROOT_KIND: u32 = u32::MAX;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Its encoded result.
-    Done(#[serde(with = "crate::bytes")] Vec<u8>),
+    Done(Bytes),
     /// It panicked or trapped: the encoded failure, which its parent's sync receives.
-    Failed(#[serde(with = "crate::bytes")] Vec<u8>),
+    Failed(Bytes),
 }
 
 impl Outcome {

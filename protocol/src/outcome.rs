@@ -95,19 +95,19 @@ mod tests {
 
     #[test]
     fn bytes_of_the_guest_are_read() {
-        let text = finished(Outcome::Done(vec![0, 2, b'4', b'2']));
+        let text = finished(Outcome::Done(vec![0, 2, b'4', b'2'].into()));
         assert_eq!(RootOutcome::of(&text), RootOutcome::Main(MainOutcome::Text("42".to_owned())));
-        let bytes = finished(Outcome::Done(vec![1, 2, 0, 255]));
+        let bytes = finished(Outcome::Done(vec![1, 2, 0, 255].into()));
         assert_eq!(RootOutcome::of(&bytes), RootOutcome::Main(MainOutcome::Bytes(vec![0, 255])));
         let failure = JobFailure { job: "f".to_owned(), message: "no".to_owned(), backtrace: vec![] };
-        let failed = finished(Outcome::Failed(postcard::to_allocvec(&failure).expect("encodes")));
+        let failed = finished(Outcome::Failed(postcard::to_allocvec(&failure).expect("encodes").into()));
         assert_eq!(RootOutcome::of(&failed), RootOutcome::Job(failure));
     }
 
     #[test]
     fn foreign_bytes_are_said_to_be() {
         for bytes in [&[][..], &[9, 0], &[0, 5, b'x'], &[0, 1, b'x', b'y']] {
-            assert_eq!(RootOutcome::of(&finished(Outcome::Done(bytes.to_vec()))), RootOutcome::Unreadable);
+            assert_eq!(RootOutcome::of(&finished(Outcome::Done(bytes.into()))), RootOutcome::Unreadable);
         }
     }
 }

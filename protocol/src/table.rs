@@ -31,7 +31,13 @@ fn bytes_in_table(entry: &Entry) -> usize {
         + in_tree(size_of::<(HostId, JobKey)>())
         + in_tree(size_of::<JobTag>());
     const PER_ANCESTOR: usize = size_of::<JobTag>() + in_tree(size_of::<(JobTag, u32, JobKey)>());
-    FIXED + entry.result_bytes() + PER_ANCESTOR * entry.lineage.0.len()
+    // What `Bytes` have beside their bytes.
+    const COUNTERS: usize = 2 * size_of::<usize>();
+    let result = match entry.result_bytes() {
+        0 => 0,
+        bytes => COUNTERS + bytes,
+    };
+    FIXED + result + PER_ANCESTOR * entry.lineage.0.len()
 }
 
 /// What several tables take together, in bytes.

@@ -46,7 +46,7 @@ fn entry(key: u64, lineage: Vec<JobTag>, state: EntryState) -> Entry {
 }
 
 fn done(bytes: usize, work_ns: u64) -> EntryState {
-    EntryState::Done(Finished { outcome: Outcome::Done(vec![0; bytes]), work_ns, span_ns: 1 })
+    EntryState::Done(Finished { outcome: Outcome::Done(vec![0; bytes].into()), work_ns, span_ns: 1 })
 }
 
 /// Fills a table with many times what it may hold; the most that it took.

@@ -83,7 +83,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// The text `1`.
 fn finished() -> Finished {
-    Finished { outcome: Outcome::Done(vec![0, 1, b'1']), work_ns: 1, span_ns: 1 }
+    Finished { outcome: Outcome::Done(vec![0, 1, b'1'].into()), work_ns: 1, span_ns: 1 }
 }
 
 impl Runtime for Scripted {
@@ -137,7 +137,15 @@ impl ScriptedPortion {
         let key = JobKey(BlobHash::of(&parameters).0);
         let lineage = root.spec.lineage.child(&root.spec.key);
         let objects = vec![Mention { object: OBJECT, creation: OBJECT }];
-        let spec = JobSpec { key, kind: 0, parameters, depth: 1, lineage, objects, ..root.spec.clone() };
+        let spec = JobSpec {
+            key,
+            kind: 0,
+            parameters: parameters.into(),
+            depth: 1,
+            lineage,
+            objects,
+            ..root.spec.clone()
+        };
         Some((JobNumber(self.given), spec))
     }
     fn want(&mut self, thieves: usize) {

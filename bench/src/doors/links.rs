@@ -153,7 +153,7 @@ impl Peer {
         let mut member = self.join().await?;
         let (run, number) = (self.live_run(&mut member).await?, JobNumber(1 + self.random.below(3) as u64));
         if self.random.below(2) == 0 {
-            let outcome = Outcome::Done(vec![0; 8]);
+            let outcome = Outcome::Done(vec![0; 8].into());
             let finished = Finished { outcome, work_ns: 1, span_ns: 1 };
             member.say(&[ToCoordinator::RootFinished { run, number, finished }]).await?;
             return self.idle(&mut member, 2).await;

@@ -110,7 +110,7 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
         }
     }
     if let Some(RootClaim { number, .. }) = root {
-        let finished = Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
+        let finished = Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 };
         bed.say("driver: a run ends", 1, ToCoordinator::RootFinished { run: RUN, number, finished });
     }
     Ok(bed.times)

@@ -97,7 +97,7 @@ async fn until<T>(link: &Link, mut wanted: impl FnMut(&ToHost) -> Option<T>) -> 
 }
 
 fn done() -> Finished {
-    Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 }
+    Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

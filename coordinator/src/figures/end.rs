@@ -89,7 +89,7 @@ mod tests {
             ..Figures::default()
         };
         let finished = |work_ms: u64, result: &MainOutcome| {
-            let outcome = Outcome::Done(encoded(result));
+            let outcome = Outcome::Done(encoded(result).into());
             let (work_ns, span_ns) = (work_ms * 1_000_000, 400_000_000);
             close(worked(), 1, &RunEnd::Finished(Finished { outcome, work_ns, span_ns }), None)
         };
@@ -118,13 +118,19 @@ mod tests {
 
     #[test]
     fn an_app_that_returns_an_error_has_failed() {
-        assert_eq!(ended(Outcome::Done(encoded(&MainOutcome::Text("1".to_owned())))), (RunState::Done, None));
+        assert_eq!(
+            ended(Outcome::Done(encoded(&MainOutcome::Text("1".to_owned())).into())),
+            (RunState::Done, None)
+        );
         let failed = encoded(&MainOutcome::Failed("no".to_owned()));
-        assert_eq!(ended(Outcome::Done(failed)), (RunState::Failed, Some("app: no".to_owned())));
+        assert_eq!(ended(Outcome::Done(failed.into())), (RunState::Failed, Some("app: no".to_owned())));
         let bad = encoded(&MainOutcome::BadInput("what".to_owned()));
-        assert_eq!(ended(Outcome::Done(bad)), (RunState::Failed, Some("input: what".to_owned())));
+        assert_eq!(ended(Outcome::Done(bad.into())), (RunState::Failed, Some("input: what".to_owned())));
         let job = JobFailure { job: "f".to_owned(), message: "trap".to_owned(), backtrace: vec![] };
-        assert_eq!(ended(Outcome::Failed(encoded(&job))), (RunState::Failed, Some("job: trap".to_owned())));
-        assert_eq!(ended(Outcome::Done(vec![9])).0, RunState::Failed);
+        assert_eq!(
+            ended(Outcome::Failed(encoded(&job).into())),
+            (RunState::Failed, Some("job: trap".to_owned()))
+        );
+        assert_eq!(ended(Outcome::Done(vec![9].into())).0, RunState::Failed);
     }
 }

@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn is_kept(results: &Results, of: u8, kib: usize) -> bool {
-        let outcome = Outcome::Done(vec![0; kib << 10]);
+        let outcome = Outcome::Done(vec![0; kib << 10].into());
         let end = RunEnd::Finished(Finished { outcome, work_ns: 1, span_ns: 1 });
         matches!(results.admit(Some(peer(of)), end), RunEnd::Finished(_))
     }

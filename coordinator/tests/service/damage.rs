@@ -65,7 +65,7 @@ fn lived_in() -> (TempDir, u64, u64) {
     };
     for run in [RunId(damaged), RunId(whole)] {
         host.send(&[ToCoordinator::Ready { run }]);
-        let finished = Finished { outcome: Outcome::Done(vec![1]), work_ns: 7, span_ns: 5 };
+        let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 7, span_ns: 5 };
         let entry = Entry {
             key: JobKey([run.0 as u8; 32]),
             depth: 1,

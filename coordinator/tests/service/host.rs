@@ -16,5 +16,5 @@ pub fn text(result: &str) -> Outcome {
 }
 
 pub fn main_outcome(outcome: &MainOutcome) -> Outcome {
-    Outcome::Done(postcard::to_allocvec(outcome).expect("encodes"))
+    Outcome::Done(postcard::to_allocvec(outcome).expect("encodes").into())
 }

@@ -132,12 +132,12 @@ fn kinds_of_failures_are_distinguished() {
         message: "divide by zero".to_owned(),
         backtrace: vec!["work".to_owned()],
     };
-    let job = Outcome::Failed(postcard::to_allocvec(&failure).expect("encodes"));
+    let job = Outcome::Failed(postcard::to_allocvec(&failure).expect("encodes").into());
     for (outcome, kind, message) in [
         (main_outcome(&MainOutcome::Failed("no luck".to_owned())), "app", "no luck"),
         (main_outcome(&MainOutcome::BadInput("not a number".to_owned())), "input", "not a number"),
         (job, "job", "divide by zero"),
-        (Outcome::Done(vec![77]), "app", "its output is not encoded as the ABI wants"),
+        (Outcome::Done(vec![77].into()), "app", "its output is not encoded as the ABI wants"),
     ] {
         let run = server.submit();
         let (given, number) = host.take_root();

@@ -75,10 +75,12 @@ impl Children {
 mod tests {
     use std::time::Duration;
 
+    use sateen_protocol::Bytes;
+
     use super::*;
 
     fn job() -> Arc<Job> {
-        Arc::new(Job::new(0, Vec::new(), 1, Duration::ZERO))
+        Arc::new(Job::new(0, Bytes::default(), 1, Duration::ZERO))
     }
 
     #[test]

@@ -17,7 +17,7 @@ const MESSAGE_BYTES_MAX: usize = 16 << 10;
 pub fn offer_failure(guest: &mut Guest, failure: &JobFailure) -> wasmtime::Result<u64> {
     let bytes = postcard::to_allocvec(failure).map_err(|error| broken(guest, error.to_string()))?;
     let length = bytes.len() as u32;
-    guest.offered = Offered::Owned(bytes);
+    guest.offered = Offered::Owned(bytes.into());
     Ok(answer::with(length, answer::FAILED))
 }
 

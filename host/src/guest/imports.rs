@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use sateen_abi::answer::NO_INPUT;
 use sateen_abi::import::MODULE;
+use sateen_protocol::Bytes;
 use sateen_protocol::message::NoteKind;
 use wasmtime::{AsContextMut, Caller, Linker};
 
@@ -43,7 +44,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(MODULE, "wants_record", wants_record)?
         .func_wrap(MODULE, "record", record)?
         .func_wrap(MODULE, "take", |mut caller: Caller<'_, Guest>, address: u32| {
-            let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::Owned(Vec::new()));
+            let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::Owned(Bytes::default()));
             offered.write(&mut caller, address)
         })?
         .func_wrap(MODULE, "abandon", |mut caller: Caller<'_, Guest>, number: u32| {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use sateen_abi::answer;
+use sateen_protocol::Bytes;
 use sateen_protocol::limits::OBJECTS_PER_JOB_MAX;
 use sateen_protocol::message::NoteKind;
 use wasmtime::{AsContextMut, Caller};
@@ -156,7 +157,7 @@ pub fn answer_with(
 }
 
 /// The answer of `sync` for a job that its owner calls in place.
-pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, parameters: Vec<u8>) -> u64 {
+pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, parameters: Bytes) -> u64 {
     sound_alarm_if_wanted(caller);
     let guest = caller.data_mut();
     if let Some(profile) = &mut guest.profile {
@@ -211,7 +212,7 @@ pub fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u
     let bytes = part(&caller, result, length, limit, "the result of a job")?;
     // The parameters are hashed, the result is copied.
     let cost = exposure_cost(recording.key.parameter_bytes().saturating_add(bytes.len()));
-    let result = caller.data().registry.is_worth_recording(work, cost).then(|| bytes.to_vec());
+    let result = caller.data().registry.is_worth_recording(work, cost).then(|| Bytes::from(bytes));
     let guest = caller.data_mut();
     let objects = guest.objects.take_mentioned();
     guest.recordings.count_saved(if result.is_some() { work } else { saved });

@@ -1,5 +1,6 @@
 //! Access to a guest's hostile memory: every address and length is checked, and no reference is kept.
 
+use sateen_protocol::Bytes;
 use wasmtime::{Caller, Global, Memory};
 
 use super::Guest;
@@ -50,8 +51,8 @@ pub fn read(
     length: u32,
     limit: usize,
     what: &str,
-) -> wasmtime::Result<Vec<u8>> {
-    part(caller, address, length, limit, what).map(<[u8]>::to_vec)
+) -> wasmtime::Result<Bytes> {
+    part(caller, address, length, limit, what).map(Bytes::from)
 }
 
 /// The same without a copy.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use sateen_abi::answer;
 use sateen_abi::import::MODULE;
 use sateen_abi::shared::{ANEW, APPLY, NO_REPLICA, SNAPSHOT, WANTS_SNAPSHOT};
-use sateen_protocol::Bytes;
 use sateen_protocol::shared::{Catchup, ObjectId};
 use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
 
@@ -136,7 +135,7 @@ fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> w
     let guest = caller.data_mut();
     let registry = guest.registry.clone();
     let name = is_above_jobs.then(|| name_of(guest, &initial)).flatten();
-    let object = registry.create_object(name, Bytes::from(initial));
+    let object = registry.create_object(name, initial);
     let new_id = object.id;
     registry.objects.keep(guest.objects.take_mentioned());
     registry.objects.check(registry.limits().shared_bytes_max).map_err(wasmtime::Error::new)?;
@@ -162,7 +161,7 @@ fn name_of(guest: &mut Guest, initial: &[u8]) -> Option<ObjectId> {
 fn open(mut caller: Caller<'_, Guest>, id: u32) -> wasmtime::Result<u32> {
     let bytes = read(&caller, id, 16, 16, "the id of a shared object")?;
     let guest = caller.data_mut();
-    let id = ObjectId(<[u8; 16]>::try_from(bytes).unwrap_or_default());
+    let id = ObjectId(<[u8; 16]>::try_from(&*bytes).unwrap_or_default());
     let Some(object) = guest.registry.find_object(id) else {
         return Err(broken(
             guest,
@@ -274,7 +273,7 @@ fn update(
     if !object.has_replica() {
         return Ok(NO_REPLICA);
     }
-    let Some(updated) = registry.update_object(&object, position, Bytes::from(update)) else {
+    let Some(updated) = registry.update_object(&object, position, update) else {
         return Err(broken(guest, format!("too many hosts have updated the shared object {}", object.id)));
     };
     registry.objects.keep(guest.objects.take_mentioned());
@@ -328,6 +327,6 @@ fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32)
     let registry = guest.registry.clone();
     // The objects that it mentions were already mentioned in the data that it was made of.
     registry.objects.keep(guest.objects.take_mentioned());
-    registry.objects.set_base(&object, position, Bytes::from(value));
+    registry.objects.set_base(&object, position, value);
     registry.objects.check(registry.limits().shared_bytes_max).map_err(wasmtime::Error::new)
 }

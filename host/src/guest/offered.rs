@@ -10,7 +10,7 @@ use super::memory::{room, write};
 
 /// Bytes that wait for the guest to take them.
 pub enum Offered {
-    Owned(Vec<u8>),
+    Owned(Bytes),
     Shared(Arc<[u8]>),
     /// Pieces, each preceded by its length in four bytes.
     Pieces(Vec<Bytes>),

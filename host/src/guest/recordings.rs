@@ -177,7 +177,7 @@ impl Guest {
 
 #[cfg(test)]
 mod tests {
-    use sateen_protocol::{BlobHash, JobKey, KeyMaker};
+    use sateen_protocol::{BlobHash, Bytes, JobKey, KeyMaker};
 
     use super::*;
     use crate::scheduler::Keys;
@@ -188,9 +188,9 @@ mod tests {
     fn recording(depth: u32, is_redone: bool) -> Recording {
         let root = KeyMaker::new(1, 0, BlobHash([0; 32]), "main", &[]);
         let keys = Arc::new(Keys { root, by_kind: Vec::new(), within_run: Vec::new(), run_name: Vec::new() });
-        let mut job = Job::new(0, Vec::new(), 1, Duration::ZERO);
+        let mut job = Job::new(0, Bytes::default(), 1, Duration::ZERO);
         job.spawned_at = depth;
-        let key = Arc::new(LazyKey::new(keys, job.kind, Vec::new(), depth.to_le_bytes().to_vec()));
+        let key = Arc::new(LazyKey::new(keys, job.kind, Vec::new(), depth.to_le_bytes().as_slice().into()));
         let (work, span) = (Duration::ZERO, Duration::ZERO);
         Recording { job: Arc::new(job), key, is_redone, before: None, work, span }
     }

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sateen_protocol::Bytes;
 use sateen_protocol::limits::FINISHING_MAX;
 
 use super::Guest;
@@ -22,7 +23,7 @@ const UNSAVED_MORE_MAX: Duration = Duration::from_millis(100);
 
 impl Guest {
     /// Takes an exposed job back to call it in place, if it is not claimed and this guest does not rest.
-    pub fn reclaim(&self, job: &Arc<Job>) -> Option<Vec<u8>> {
+    pub fn reclaim(&self, job: &Arc<Job>) -> Option<Bytes> {
         if self.rests() {
             return None;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sateen_protocol::Bytes;
 use wasmtime::{AsContextMut, ModuleExport, Store};
 
 use super::Guest;
@@ -24,7 +25,7 @@ pub enum Assignment {
 /// How a task ended.
 pub struct TaskEnd {
     /// The job's encoded result.
-    pub result: Result<Vec<u8>, Stop>,
+    pub result: Result<Bytes, Stop>,
     /// The length of its chain.
     pub span: Duration,
     /// Its work, and that of the children it has synced.
@@ -59,7 +60,7 @@ pub async fn run_task(registry: Arc<Registry>, task: Task, assignment: Assignmen
     TaskEnd { result, span, work, objects }
 }
 
-async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Vec<u8>, Stop> {
+async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Bytes, Stop> {
     // The job may have been aborted, or the run may have ended, before its turn came.
     store.data().check()?;
     let limits = store.data().registry.limits().clone();
@@ -82,9 +83,8 @@ async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Res
     }
     guest.limiter.claim_result(length);
     let memory = guest.exports.memory();
-    let result = memory.and_then(|memory| {
-        memory.data(&*store).get(address..address.checked_add(length)?).map(<[u8]>::to_vec)
-    });
+    let result = memory
+        .and_then(|memory| memory.data(&*store).get(address..address.checked_add(length)?).map(Bytes::from));
     match result {
         Some(result) => Ok(result),
         None => Err(Stop::Failed(JobFailure {

@@ -4,6 +4,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
+use sateen_protocol::Bytes;
+
 use super::Guest;
 use crate::failure::Stop;
 use crate::scheduler::{Job, Outcome};
@@ -13,7 +15,7 @@ pub enum Waited {
     /// The job was run.
     Outcome(Outcome),
     /// It came back to its owner: its parameters.
-    Reclaimed(Vec<u8>),
+    Reclaimed(Bytes),
 }
 
 /// Waits for a job that its owner cannot take back. The guest is suspended; its worker continues with another

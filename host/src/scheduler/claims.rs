@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::Release};
 
+use sateen_protocol::Bytes;
+
 use super::deques::{own_index, push_own, trim_own};
 use super::job::{Job, Task};
 use super::registry::{Grid, Registry};
@@ -19,7 +21,7 @@ impl<G: Grid> Registry<G> {
     }
 
     /// Takes an exposed job back for its owner, if nobody has claimed it.
-    pub fn reclaim(&self, job: &Arc<Job>) -> Option<Vec<u8>> {
+    pub fn reclaim(&self, job: &Arc<Job>) -> Option<Bytes> {
         // In pristine mode every job runs in an instance of its own, as long as there are any.
         if self.is_pristine() && self.instances.are_left() {
             return None;
@@ -32,7 +34,7 @@ impl<G: Grid> Registry<G> {
         Some(parameters)
     }
 
-    fn withdraw(&self, job: &Job) -> Option<Vec<u8>> {
+    fn withdraw(&self, job: &Job) -> Option<Bytes> {
         let parameters = job.withdraw()?;
         self.close(job);
         Some(parameters)

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use sateen_protocol::Bytes;
 
 use crate::failure::JobFailure;
 use crate::limits::LimitExceeded;
@@ -12,7 +13,7 @@ use crate::limits::LimitExceeded;
 #[derive(Debug, Clone)]
 pub enum Ending {
     /// The root job's encoded outcome, and the length of its chain.
-    Finished(Vec<u8>, Duration),
+    Finished(Bytes, Duration),
     /// The root job failed.
     Failed(JobFailure),
     Limit(LimitExceeded),

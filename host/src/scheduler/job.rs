@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use sateen_protocol::Bytes;
 
 use super::objects::Object;
 use super::place::{Ancestry, Place};
@@ -18,7 +19,7 @@ pub const ROOT: usize = usize::MAX;
 #[derive(Clone)]
 pub struct Outcome {
     /// Its encoded result, or how it failed.
-    pub result: Result<Vec<u8>, JobFailure>,
+    pub result: Result<Bytes, JobFailure>,
     /// The length of its chain.
     pub span: Duration,
     /// The job's own work and that of its descendants.
@@ -61,12 +62,12 @@ pub struct Job {
     found: AtomicBool,
     /// The task that runs it, while taken.
     runner: AtomicU64,
-    parameters: Mutex<Vec<u8>>,
+    parameters: Mutex<Bytes>,
     outcome: Mutex<Option<Outcome>>,
 }
 
 impl Job {
-    pub fn new(kind: usize, parameters: Vec<u8>, owner: TaskId, exposed_at: Duration) -> Self {
+    pub fn new(kind: usize, parameters: Bytes, owner: TaskId, exposed_at: Duration) -> Self {
         Self {
             kind,
             owner,
@@ -95,7 +96,7 @@ impl Job {
     }
 
     /// Claims the job for the task `runner`; returns its parameters.
-    pub fn take(&self, runner: TaskId) -> Option<Vec<u8>> {
+    pub fn take(&self, runner: TaskId) -> Option<Bytes> {
         // If the job is aborted before the runner is known, the mark is set first, and the runner checks the
         // mark before it ever waits.
         self.claim(OPEN, TAKEN).then(|| {
@@ -105,7 +106,7 @@ impl Job {
     }
 
     /// Like `take`, but the job keeps its parameters.
-    pub fn take_copy(&self, runner: TaskId) -> Option<Vec<u8>> {
+    pub fn take_copy(&self, runner: TaskId) -> Option<Bytes> {
         self.claim(OPEN, TAKEN).then(|| {
             self.runner.store(runner, SeqCst);
             self.parameters.lock().clone()
@@ -119,7 +120,7 @@ impl Job {
 
     /// Claims the open job for its owner, or to drop it; returns its parameters. Its entry stays in a queue
     /// until a worker finds it.
-    pub fn withdraw(&self) -> Option<Vec<u8>> {
+    pub fn withdraw(&self) -> Option<Bytes> {
         self.claim(OPEN, GONE).then(|| std::mem::take(&mut *self.parameters.lock()))
     }
 
@@ -137,7 +138,7 @@ impl Job {
     pub fn give_up(&self) -> bool {
         let given_up = self.claim(LENT, GONE) || self.claim(LOOKUP, GONE);
         if given_up {
-            *self.parameters.lock() = Vec::new();
+            *self.parameters.lock() = Bytes::default();
         }
         given_up
     }
@@ -148,7 +149,7 @@ impl Job {
         let settled = was_looked_up || self.claim(LENT, TAKEN);
         if settled {
             self.found.store(was_looked_up, SeqCst);
-            *self.parameters.lock() = Vec::new();
+            *self.parameters.lock() = Bytes::default();
             self.complete(outcome);
         }
         settled
@@ -159,8 +160,8 @@ impl Job {
         self.claim(LENT, OPEN) || self.claim(LOOKUP, OPEN)
     }
 
-    /// A copy of its parameters, if it has not begun.
-    pub fn parameters(&self) -> Vec<u8> {
+    /// Its parameters, if it has not begun.
+    pub fn parameters(&self) -> Bytes {
         self.parameters.lock().clone()
     }
 
@@ -212,7 +213,7 @@ impl Job {
     }
 
     pub fn complete(&self, outcome: Outcome) {
-        *self.parameters.lock() = Vec::new();
+        *self.parameters.lock() = Bytes::default();
         *self.outcome.lock() = Some(outcome);
     }
 }
@@ -224,7 +225,7 @@ pub struct Task {
     pub is_urgent: Arc<AtomicBool>,
     /// While set, the task repeats lost work.
     pub repeats: Arc<AtomicBool>,
-    pub parameters: Vec<u8>,
+    pub parameters: Bytes,
     /// In a portion of a run.
     pub ancestry: Option<Arc<Ancestry>>,
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use sateen_protocol::{JobKey, KeyMaker};
+use sateen_protocol::{Bytes, JobKey, KeyMaker};
 
 use super::objects::Object;
 
@@ -36,13 +36,13 @@ pub struct LazyKey {
     kind: usize,
     /// Does not hold the job itself, because its place holds the keys above it, which may be a long chain.
     objects: Vec<Arc<Object>>,
-    parameters: Vec<u8>,
+    parameters: Bytes,
     key: OnceLock<JobKey>,
 }
 
 impl LazyKey {
     /// The lazy key of a job of this kind, whose parameters mention these objects.
-    pub fn new(keys: Arc<Keys>, kind: usize, objects: Vec<Arc<Object>>, parameters: Vec<u8>) -> Self {
+    pub fn new(keys: Arc<Keys>, kind: usize, objects: Vec<Arc<Object>>, parameters: Bytes) -> Self {
         Self { keys, kind, objects, parameters, key: OnceLock::new() }
     }
 

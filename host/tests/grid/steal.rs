@@ -33,7 +33,7 @@ struct ScriptedPortion {
 }
 
 fn finished(bytes: &[u8]) -> Finished {
-    Finished { outcome: Outcome::Done(bytes.to_vec()), work_ns: 1, span_ns: 1 }
+    Finished { outcome: Outcome::Done(bytes.into()), work_ns: 1, span_ns: 1 }
 }
 
 impl Runtime for Scripted {
@@ -68,7 +68,7 @@ impl ScriptedPortion {
         let parameters = self.given.to_be_bytes().to_vec();
         let key = JobKey(*BlobHash::of(&parameters).0.first_chunk().expect("32 bytes"));
         let lineage = root.lineage.child(&root.key);
-        let spec = JobSpec { key, kind: 0, parameters, depth: 1, lineage, ..root.clone() };
+        let spec = JobSpec { key, kind: 0, parameters: parameters.into(), depth: 1, lineage, ..root.clone() };
         Some((JobNumber(self.given), spec))
     }
     fn want(&mut self, thieves: usize) {
@@ -152,7 +152,7 @@ fn steal_all(direct: DirectListen) -> (usize, Vec<Status>) {
     let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
     let hosts: Vec<Handle> = folders.iter().map(|folder| host(folder.path(), &coordinator, direct)).collect();
     let end = coordinator.ended.recv_timeout(Duration::from_secs(60)).expect("the run ends");
-    assert!(matches!(end, RunEnd::Finished(done) if done.outcome == Outcome::Done(b"all".to_vec())));
+    assert!(matches!(end, RunEnd::Finished(done) if done.outcome == Outcome::Done(b"all".as_slice().into())));
     let seen: Vec<Status> = folders.iter().map(|folder| status(folder.path())).collect();
     for host in hosts {
         host.leave();

@@ -73,7 +73,7 @@ fn hosts_have_a_bounded_time_to_save_their_state() {
 #[test]
 fn a_run_whose_result_was_saved_needs_no_host() {
     let root = root_job(&spec());
-    let finished = Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
+    let finished = Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 };
     let state = EntryState::Done(finished.clone());
     let entries = vec![Entry { key: root.key, depth: 0, lineage: Lineage::default(), state }];
     let (state, standing) = (RunState::Running, Standing::default());
@@ -98,7 +98,7 @@ fn entries_that_are_too_long_close_the_link() {
         let (link, _) = grid.join();
         grid.tell(link, ToCoordinator::Ready { run: RUN });
         let entries = (0..count as u8).map(|number| {
-            let finished = Finished { outcome: Outcome::Done(vec![0; bytes]), work_ns: 1, span_ns: 1 };
+            let finished = Finished { outcome: Outcome::Done(vec![0; bytes].into()), work_ns: 1, span_ns: 1 };
             let (key, above) = (crate::JobKey([number; 32]), Lineage(vec![tag; lineage]));
             Entry { key, depth: lineage as u32, lineage: above, state: EntryState::Done(finished) }
         });
@@ -127,10 +127,10 @@ fn a_link_that_breaks_the_rules_is_closed_once_and_ignored_afterwards() {
 #[test]
 fn a_run_is_done_only_if_its_entry_point_returned_a_result() {
     for (outcome, end) in [
-        (Outcome::Done(vec![0, 0]), RunState::Done),
-        (Outcome::Done(vec![1]), RunState::Done),
-        (Outcome::Done(vec![2]), RunState::Failed),
-        (Outcome::Done(Vec::new()), RunState::Failed),
+        (Outcome::Done(vec![0, 0].into()), RunState::Done),
+        (Outcome::Done(vec![1].into()), RunState::Done),
+        (Outcome::Done(vec![2].into()), RunState::Failed),
+        (Outcome::Done(Vec::new().into()), RunState::Failed),
     ] {
         let mut grid = Grid::new();
         grid.submit(RUN);

@@ -260,7 +260,7 @@ fn reasons_have_a_maximum_length() {
 #[test]
 fn the_maximum_number_and_size_of_entries_is_accepted_and_no_more() {
     let entry = |bytes: usize, above: usize| {
-        let outcome = Outcome::Done(vec![0; bytes]);
+        let outcome = Outcome::Done(vec![0; bytes].into());
         let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
         let key = JobKey([1; 32]);
         Entry { key, depth: above as u32, lineage: Lineage(vec![key.tag(); above]), state }
@@ -318,7 +318,7 @@ fn runs_and_hosts_are_shown_as_they_are() {
     grid.submit(RUN);
     let (link, (host, ..)) = grid.join();
     grid.tell(link, ToCoordinator::Ready { run: RUN });
-    let outcome = Outcome::Done(vec![0; 100]);
+    let outcome = Outcome::Done(vec![0; 100].into());
     let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
     let entry = Entry { key: JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state };
     grid.tell(link, ToCoordinator::Entries { run: RUN, entries: vec![entry] });

@@ -117,7 +117,7 @@ fn one_silent_host_does_not_keep_all_turns() {
 fn entry(number: u64, ancestors: u64) -> Entry {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&number.to_be_bytes());
-    let outcome = Outcome::Done(vec![0; INLINE_RESULT_BYTES_MAX]);
+    let outcome = Outcome::Done(vec![0; INLINE_RESULT_BYTES_MAX].into());
     let finished = Finished { outcome, work_ns: 1 + number, span_ns: 1 };
     let lineage = Lineage((0..ancestors).map(|tag| JobTag(number * 100 + tag)).collect());
     Entry { key: JobKey(key), depth: 1, lineage, state: EntryState::Done(finished) }
@@ -159,7 +159,7 @@ fn the_tables_of_all_runs_together_are_bounded() {
 fn entries_with_too_many_ancestors_or_too_large_results_are_misbehaviour() {
     let fits = entry(1, crate::limits::LINEAGE_LENGTH_MAX as u64);
     let deep = entry(1, crate::limits::LINEAGE_LENGTH_MAX as u64 + 1);
-    let outcome = Outcome::Done(vec![0; INLINE_RESULT_BYTES_MAX + 1]);
+    let outcome = Outcome::Done(vec![0; INLINE_RESULT_BYTES_MAX + 1].into());
     let large =
         Entry { state: EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 }), ..fits.clone() };
     for (entry, is_allowed) in [(fits, true), (deep, false), (large, false)] {

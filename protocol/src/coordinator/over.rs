@@ -187,7 +187,7 @@ mod tests {
         let with_root = [one, two].into_iter().find(|link| grid.root(*link).is_some()).expect("the root");
         let number = grid.root(with_root).expect("the root").number;
         grid.tell(one, counts(10));
-        let finished = Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
+        let finished = Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 };
         grid.tell(with_root, ToCoordinator::RootFinished { run: RUN, number, finished });
         assert_eq!(grid.ends.len(), 1, "a result waits for no counts");
         (grid, links)

@@ -154,7 +154,7 @@ mod tests {
     const RUN: RunId = RunId(1);
 
     fn finished() -> Finished {
-        Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 }
+        Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 }
     }
 
     fn entry(key: JobKey, state: EntryState) -> ToCoordinator {

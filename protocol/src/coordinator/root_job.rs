@@ -12,7 +12,7 @@ pub fn root_job(spec: &RunSpec) -> JobSpec {
     JobSpec {
         key: maker.key(&parameters),
         kind: ROOT_KIND,
-        parameters,
+        parameters: parameters.into(),
         depth: 0,
         lineage: Lineage::default(),
         redone: false,

@@ -163,7 +163,7 @@ impl Grid {
 }
 
 fn finished() -> Finished {
-    Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 }
+    Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 }
 }
 
 fn failure() -> JobFailure {

@@ -71,7 +71,7 @@ mod tests {
         let mut host = host();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         let lineage = Lineage(vec![job(1, 1).key.tag(), job(2, 2).key.tag()]);
-        let finished = Finished { outcome: Outcome::Done(vec![1]), work_ns: 1, span_ns: 1 };
+        let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
         let state = EntryState::Done(finished);
         assert!(part.table.insert(Entry { key: job(3, 3).key, depth: 3, lineage, state }));
         part.recovery.lookups.expect_below(&part.table, &job(1, 1));

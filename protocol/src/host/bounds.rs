@@ -24,7 +24,7 @@ fn a_result_that_is_too_large_to_be_sent_ends_the_run_with_a_reason() {
     host.handle_from_coordinator(now, ToHost::Assign { run: RUN, number: JobNumber(1), proof: 9, spec });
     let held = host.runs[&RUN].held.tokens().next().expect("the root");
     said(&mut host);
-    let outcome = Outcome::Done(vec![0; PARCEL_BYTES_MAX + 1]);
+    let outcome = Outcome::Done(vec![0; PARCEL_BYTES_MAX + 1].into());
     host.handle_notice(
         now,
         RUN,

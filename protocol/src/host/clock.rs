@@ -30,7 +30,7 @@ struct Case {
 }
 
 fn finished() -> Finished {
-    Finished { outcome: Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 }
+    Finished { outcome: Outcome::Done(vec![0].into()), work_ns: 1, span_ns: 1 }
 }
 
 fn from_peer(host: &mut Host, message: PeerMessage) {

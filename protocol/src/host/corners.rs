@@ -200,7 +200,7 @@ fn only_the_results_of_adopted_jobs_are_counted_as_saved() {
         let (mut host, number) = lender();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         part.loans.get_mut(number).expect("it is lent").state = state;
-        let finished = Finished { outcome: Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 };
+        let finished = Finished { outcome: Outcome::Done(vec![0].into()), work_ns: 1, span_ns: 1 };
         host.handle_from_peer(NOW, PEER, PeerMessage::Result { run: RUN, number, finished });
         let counts = host.counts(RUN).expect("it takes part");
         assert_eq!((counts.jobs.adopted, counts.saved_work_ns), (saved, saved));
@@ -339,7 +339,7 @@ fn an_orphan_that_ends_is_counted_as_saved() {
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     assert_eq!(host.counts(RUN).map(|counts| (counts.orphaned, counts.orphans_saved)), Some((1, 0)));
-    let finished = Finished { outcome: Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 };
+    let finished = Finished { outcome: Outcome::Done(vec![0].into()), work_ns: 1, span_ns: 1 };
     host.handle_notice(NOW, RUN, Notice::Finished { held, finished });
     assert_eq!(host.counts(RUN).map(|counts| (counts.orphaned, counts.orphans_saved)), Some((1, 1)));
     assert_eq!((host.held_and_lent(RUN), host.table(RUN).0), ((0, 0), 1));
@@ -351,7 +351,8 @@ fn a_result_that_the_table_has_no_room_for_drives_no_other_out() {
     host.runs.get_mut(&RUN).expect("it takes part").table = Table::new(1_000);
     let record = |host: &mut Host, job: u8, bytes: usize| {
         let (key, lineage) = (JobKey([job; 32]), Lineage::default());
-        let finished = Finished { outcome: Outcome::Done(vec![0; bytes]), work_ns: 1 << 40, span_ns: 1 };
+        let finished =
+            Finished { outcome: Outcome::Done(vec![0; bytes].into()), work_ns: 1 << 40, span_ns: 1 };
         host.handle_notice(NOW, RUN, Notice::Recorded { key, depth: 1, lineage, finished });
         std::iter::from_fn(|| host.poll_command()).any(|command| matches!(command, Command::Save { .. }))
     };

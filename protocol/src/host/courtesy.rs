@@ -76,7 +76,7 @@ mod tests {
         let now = Time(1);
         let results = 2 * PARCELS_WITH_PEER_MAX as u64;
         for job in 0..results {
-            let outcome = Outcome::Done(vec![0; PARCEL_BYTES_MIN]);
+            let outcome = Outcome::Done(vec![0; PARCEL_BYTES_MIN].into());
             let finished = Finished { outcome, work_ns: 1 << 40, span_ns: 1 };
             let (key, lineage) = (key(job), Lineage::default());
             host.handle_notice(now, RUN, Notice::Recorded { key, depth: 1, lineage, finished });

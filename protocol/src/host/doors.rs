@@ -42,7 +42,7 @@ fn jobs_and_entries_that_name_too_many_ancestors_are_misbehaviour() {
         (1, INLINE_RESULT_BYTES_MAX + 1, false),
     ] {
         let lineage = Lineage((0..ancestors as u64).map(JobTag).collect());
-        let outcome = Outcome::Done(vec![0; bytes]);
+        let outcome = Outcome::Done(vec![0; bytes].into());
         let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
         let entry = Entry { key: JobKey([1; 32]), depth: 1, lineage: lineage.clone(), state };
         let entries = PeerMessage::Entries { run: RUN, entries: vec![entry] };

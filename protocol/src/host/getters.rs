@@ -45,7 +45,7 @@ fn a_host_says_what_it_has_of_a_run() {
     assert_eq!(host.held_and_lent(RUN), (1, 2));
     assert_eq!(host.undelivered_bytes(), 0);
     let (key, lineage) = (crate::JobKey([1; 32]), Lineage::default());
-    let finished = Finished { outcome: Outcome::Done(vec![0; 100]), work_ns: 1, span_ns: 1 };
+    let finished = Finished { outcome: Outcome::Done(vec![0; 100].into()), work_ns: 1, span_ns: 1 };
     host.handle_notice(NOW, RUN, Notice::Recorded { key, depth: 1, lineage, finished });
     assert!(matches!(host.table(RUN), (1, bytes) if bytes > 100));
     assert_eq!((host.entries_evicted(RUN), host.entries_evicted(RunId(2))), (Some(0), None));

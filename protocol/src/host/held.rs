@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_is_done_before_it_begins_was_lent_by_nobody() {
-        let finished = Finished { outcome: Outcome::Done(vec![1]), work_ns: 1, span_ns: 1 };
+        let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
         let done = Held::done(NOW, job(1), VICTIM, JobNumber(1), finished.clone());
         assert_eq!((done.lender(), done.begun, done.finished), (None, true, Some(finished)));
         let new = held(1, VICTIM);

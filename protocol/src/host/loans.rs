@@ -85,25 +85,13 @@ impl Host {
             if !is_due || self.is_result_under_way(run, owner, number) {
                 continue;
             }
-            let held = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(token));
-            let Some(held) = held else { return };
-            // It may be large: what is only encoded is lent to the message.
-            let is_lent = owner != Owner::Here;
-            let finished = if is_lent { held.finished.take() } else { held.finished.clone() };
-            let Some(finished) = finished else { return };
+            let held = self.runs.get(&run).and_then(|part| part.held.get(token));
+            let Some(finished) = held.and_then(|held| held.finished.clone()) else { return };
             let bytes = finished.outcome.bytes().len();
-            let back = match owner {
-                Owner::Host(host) => {
-                    match self.lend_to_peer(host, PeerMessage::Result { run, number, finished }) {
-                        PeerMessage::Result { finished, .. } => Some(finished),
-                        _ => None,
-                    }
-                }
+            match owner {
+                Owner::Host(host) => self.tell_peer(host, PeerMessage::Result { run, number, finished }),
                 Owner::Coordinator => {
-                    match self.lend_to_coordinator(ToCoordinator::RootFinished { run, number, finished }) {
-                        ToCoordinator::RootFinished { finished, .. } => Some(finished),
-                        _ => None,
-                    }
+                    self.tell_coordinator(ToCoordinator::RootFinished { run, number, finished });
                 }
                 Owner::Here => {
                     if let Some(part) = self.runs.get_mut(&run) {
@@ -112,13 +100,7 @@ impl Host {
                     // It was adopted, and the tree knows that it is done: no table had its result.
                     self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
                     self.settle_owner(run, owner, number);
-                    None
                 }
-            };
-            if let Some(finished) = back
-                && let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.get_mut(token))
-            {
-                held.finished = Some(finished);
             }
             self.note_size_of_result(run, owner, number, bytes);
         }
@@ -287,7 +269,7 @@ impl Host {
         let spec = crate::JobSpec {
             key,
             kind: 0,
-            parameters: Vec::new(),
+            parameters: crate::Bytes::default(),
             depth,
             lineage,
             redone: false,

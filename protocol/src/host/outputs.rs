@@ -61,22 +61,6 @@ impl Host {
         }
     }
 
-    /// As `tell_coordinator`, and gives the message back: what goes as a parcel is encoded and not copied.
-    pub(super) fn lend_to_coordinator(&mut self, message: ToCoordinator) -> ToCoordinator {
-        if self.is_connected && !self.sends_to_coordinator_as_parcel(&message) {
-            self.transmits.push_back(Transmit::ToCoordinator(message.clone()));
-        }
-        message
-    }
-
-    /// As `tell_peer`; see [`Self::lend_to_coordinator`].
-    pub(super) fn lend_to_peer(&mut self, peer: HostId, message: PeerMessage) -> PeerMessage {
-        if !self.sends_to_peer_as_parcel(peer, &message) {
-            self.transmits.push_back(Transmit::ToPeer(peer, message.clone()));
-        }
-        message
-    }
-
     /// Sends what is too large for a frame; whether it was.
     fn sends_to_coordinator_as_parcel(&mut self, message: &ToCoordinator) -> bool {
         let contents = Contents::of_coordinator(message).filter(|(_, bytes)| *bytes > PARCEL_BYTES_MIN);

@@ -15,7 +15,7 @@ const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);
 
 fn finished() -> Finished {
-    Finished { outcome: Outcome::Done(vec![0]), work_ns: 1 << 40, span_ns: 1 }
+    Finished { outcome: Outcome::Done(vec![0].into()), work_ns: 1 << 40, span_ns: 1 }
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn what_fits_a_message_is_no_parcel() {
         let (number, proof) = (JobNumber(1), 9);
         host.handle_from_coordinator(NOW, ToHost::Assign { run: RUN, number, proof, spec: job(1) });
         let held = host.runs[&RUN].held.tokens().next().expect("the root");
-        let outcome = Outcome::Done(vec![0; bytes]);
+        let outcome = Outcome::Done(vec![0; bytes].into());
         let finished = Finished { outcome, work_ns: 1, span_ns: 1 };
         host.handle_notice(NOW, RUN, Notice::Finished { held, finished });
         let whole = said(&mut host).into_iter().filter(|transmit| {

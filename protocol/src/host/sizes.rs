@@ -194,7 +194,8 @@ mod tests {
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         let token = part.held.tokens().next().expect("it holds a job");
         let held = part.held.get_mut(token).expect("it holds it");
-        held.finished = Some(Finished { outcome: Outcome::Done(vec![0; 300]), work_ns: 1, span_ns: 1 });
+        held.finished =
+            Some(Finished { outcome: Outcome::Done(vec![0; 300].into()), work_ns: 1, span_ns: 1 });
         assert_eq!(host.undelivered_bytes(), 70_300);
     }
 }

@@ -6,7 +6,7 @@ use crate::coordinator::root_job;
 use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
 use crate::message::{Departure, HostReport, PeerMessage, ToCoordinator, ToHost};
 use crate::shared::Versions;
-use crate::{BlobHash, Entry, FaultTolerance, JobNumber, RunLimits, RunSpec, Stealing};
+use crate::{BlobHash, Entry, FaultTolerance, Finished, JobNumber, Outcome, RunLimits, RunSpec, Stealing};
 
 use super::corners::run_commands;
 use super::*;
@@ -96,7 +96,7 @@ fn a_host_whose_identity_is_refused_comes_back_as_a_new_one() {
     assert_eq!(hello(&mut host), (None, 0));
     host.handle_from_coordinator(now, welcome(HostId(11), 6));
     // What it was given under the other name is not its to end; it goes on as an orphan.
-    let finished = crate::Finished { outcome: crate::Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
+    let finished = Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 };
     let held = host.runs[&RUN].held.tokens().next().expect("the orphan");
     host.handle_notice(now, RUN, Notice::Finished { held, finished });
     let is_claimed =
@@ -291,7 +291,7 @@ fn an_entry_that_comes_before_not_held_is_used() {
         });
         let number = asked.expect("the peer is asked for its orphan");
         if has_come {
-            let finished = crate::Finished { outcome: crate::Outcome::Done(vec![0]), work_ns: 1, span_ns: 1 };
+            let finished = Finished { outcome: Outcome::Done(vec![0].into()), work_ns: 1, span_ns: 1 };
             let done = vec![entry(crate::EntryState::Done(finished))];
             host.handle_from_coordinator(now, ToHost::Entries { run: RUN, entries: done });
         }

@@ -152,7 +152,7 @@ mod tests {
             let lent =
                 |host: &Host| host.runs[&RUN].loans.iter().map(|(number, _)| number).collect::<Vec<_>>();
             assert_eq!(lent(&host).len(), 2, "it is no result");
-            let finished = Finished { outcome: Outcome::Done(vec![1]), work_ns: 1, span_ns: 1 };
+            let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
             tell(&mut host, EntryState::Done(finished));
             let is_ended = state == LoanState::Given(StealId(0));
             assert_eq!(!lent(&host).contains(&loan), is_ended, "{state:?}");

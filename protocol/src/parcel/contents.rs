@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn a_message_has_about_the_bytes_of_what_is_long_in_it() {
         let number = JobNumber(2);
-        let finished = Finished { outcome: Outcome::Done(vec![0; 100]), work_ns: 1, span_ns: 1 };
+        let finished = Finished { outcome: Outcome::Done(vec![0; 100].into()), work_ns: 1, span_ns: 1 };
         let mut spec = root_job(&spec());
-        (spec.key, spec.parameters) = (JobKey([9; 32]), vec![0; 70]);
+        (spec.key, spec.parameters) = (JobKey([9; 32]), vec![0; 70].into());
         let (steal, key, writer) = (StealId(3), spec.key, Writer { host: HostId(4), incarnation: 5 });
         let updates = vec![vec![0; 10].into(), vec![0; 20].into()];
         let mut replica = Replica::new(vec![0; 50].into());

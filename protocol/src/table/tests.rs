@@ -12,7 +12,7 @@ fn entry(job: u8, above: &[u8], state: EntryState) -> Entry {
 }
 
 fn done(work_ns: u64) -> EntryState {
-    EntryState::Done(Finished { outcome: Outcome::Done(vec![1]), work_ns, span_ns: 1 })
+    EntryState::Done(Finished { outcome: Outcome::Done(vec![1].into()), work_ns, span_ns: 1 })
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_large_entry_displaces_many_a_few_at_a_time() {
     for job in 0..200 {
         table.insert(entry(job, &[], EntryState::Running(HostId(1))));
     }
-    let outcome = Outcome::Done(vec![1; 100 << 10]);
+    let outcome = Outcome::Done(vec![1; 100 << 10].into());
     let large = EntryState::Done(Finished { outcome, work_ns: u64::MAX, span_ns: 1 });
     let before = table.len();
     table.insert(entry(250, &[], large.clone()));
@@ -180,7 +180,7 @@ fn several_tables_have_a_total() {
 fn a_result_travels_with_its_entry_up_to_a_length() {
     let here = HostId(3);
     for (length, is_inline) in [(INLINE_RESULT_BYTES_MAX, true), (INLINE_RESULT_BYTES_MAX + 1, false)] {
-        let finished = Finished { outcome: Outcome::Done(vec![0; length]), work_ns: 5, span_ns: 5 };
+        let finished = Finished { outcome: Outcome::Done(vec![0; length].into()), work_ns: 5, span_ns: 5 };
         let whole = entry(1, &[], EntryState::Done(finished));
         let shared = whole.to_share(here);
         assert_eq!(shared == whole, is_inline, "{length} bytes");
@@ -195,7 +195,7 @@ fn entries_go_by_the_message() {
     let lengths = |entries: &[Entry]| Entry::batches(entries).map(<[Entry]>::len).collect::<Vec<_>>();
     assert_eq!(lengths(&small), [ENTRIES_PER_MESSAGE_MAX, ENTRIES_PER_MESSAGE_MAX, 1]);
     let finished =
-        Finished { outcome: Outcome::Done(vec![0; MESSAGE_PART_BYTES / 3]), work_ns: 5, span_ns: 5 };
+        Finished { outcome: Outcome::Done(vec![0; MESSAGE_PART_BYTES / 3].into()), work_ns: 5, span_ns: 5 };
     let large = entry(1, &[], EntryState::Done(finished));
     assert!(large.bytes() > MESSAGE_PART_BYTES / 3);
     assert_eq!(lengths(&vec![large; 7]), [3, 3, 1]);

@@ -23,7 +23,7 @@ pub const WRITER: Writer = Writer { host: HOST, incarnation: 4 };
 
 /// The lines of the enums that messages have inside.
 pub fn lines() -> Vec<Line> {
-    let outcomes = samples! { Outcome: Done { 0: vec![1, 2] } Failed { 0: vec![3] } };
+    let outcomes = samples! { Outcome: Done { 0: vec![1, 2].into() } Failed { 0: vec![3].into() } };
     let states = samples! { EntryState:
         Done { 0: finished() }
         DoneAt { host: HOST, work_ns: 5 }
@@ -50,7 +50,7 @@ pub fn lines() -> Vec<Line> {
 }
 
 pub fn finished() -> Finished {
-    Finished { outcome: Outcome::Done(vec![42, 43]), work_ns: 1_000_000, span_ns: 500 }
+    Finished { outcome: Outcome::Done(vec![42, 43].into()), work_ns: 1_000_000, span_ns: 500 }
 }
 
 pub fn failure() -> JobFailure {
@@ -69,7 +69,7 @@ pub fn spec() -> JobSpec {
     JobSpec {
         key: KEY,
         kind: 3,
-        parameters: vec![40, 41],
+        parameters: vec![40, 41].into(),
         depth: 130,
         lineage: lineage(),
         redone: true,

@@ -21,7 +21,7 @@ pub fn finished(value: u64, padding: usize) -> Finished {
     bytes.push(length as u8);
     bytes.extend(text.bytes());
     let work_ns = value * WORK_NS;
-    Finished { outcome: Outcome::Done(bytes), work_ns, span_ns: work_ns }
+    Finished { outcome: Outcome::Done(bytes.into()), work_ns, span_ns: work_ns }
 }
 
 /// Reads what `finished` made.

@@ -3,7 +3,7 @@
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::{HostReport, PeerMessage, ToCoordinator};
 use sateen_protocol::shared::Writer;
-use sateen_protocol::{Entry, EntryState, GridId, HostId, JobNumber, JobSpec, Lineage, StealId};
+use sateen_protocol::{Bytes, Entry, EntryState, GridId, HostId, JobNumber, JobSpec, Lineage, StealId};
 
 use crate::entries::finished;
 use crate::messages;
@@ -74,7 +74,7 @@ impl World {
         JobSpec {
             key: self.names.key(name),
             kind: 0,
-            parameters: Vec::new(),
+            parameters: Bytes::default(),
             depth: 1,
             lineage: Lineage::default(),
             redone: false,

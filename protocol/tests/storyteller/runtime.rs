@@ -91,7 +91,7 @@ impl Runtime {
         let spec = JobSpec {
             key,
             kind: 0,
-            parameters: name.as_bytes().to_vec(),
+            parameters: name.as_bytes().into(),
             depth: over.depth + 1,
             lineage,
             redone: over.redone,

@@ -12,7 +12,7 @@ const HOSTILE: &str = "one\u{1b}[2J\u{1b}]0;owned\u{7}\ntwo\r\u{202e}three\u{9b}
 fn finish(cluster: &Cluster, host: &mut ForgedHost, outcome: &MainOutcome) -> u64 {
     let run = cluster.submit("fib", &["5"]);
     let (given, number) = host.take_root();
-    host.finish(given, number, Outcome::Done(postcard::to_allocvec(outcome).expect("encodes")));
+    host.finish(given, number, Outcome::Done(postcard::to_allocvec(outcome).expect("encodes").into()));
     host.await_acknowledgement(given);
     run
 }

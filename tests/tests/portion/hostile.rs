@@ -32,7 +32,7 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
     let spec = JobSpec {
         key,
         kind: ROOT_KIND,
-        parameters,
+        parameters: parameters.into(),
         depth: 0,
         lineage,
         redone: lookup_below > 0,
@@ -60,7 +60,7 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
 #[track_caller]
 fn fine(body: &str) {
     let outcome = outcome(&app(body), 0);
-    assert!(matches!(&outcome, Ok(Outcome::Done(bytes)) if bytes == b"\x00\x0242"), "{body}: {outcome:?}");
+    assert!(matches!(&outcome, Ok(Outcome::Done(bytes)) if **bytes == *b"\x00\x0242"), "{body}: {outcome:?}");
 }
 
 #[track_caller]

@@ -184,7 +184,7 @@ impl Shuttle {
         let spec = JobSpec {
             key,
             kind: ROOT_KIND,
-            parameters,
+            parameters: parameters.into(),
             depth: 0,
             lineage: Lineage::default(),
             redone: is_redone,

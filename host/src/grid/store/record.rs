@@ -47,7 +47,7 @@ pub mod tests {
     pub fn entry(job: u32, bytes: usize) -> Entry {
         let mut key = [0; 32];
         key[..4].copy_from_slice(&job.to_be_bytes());
-        let outcome = Outcome::Done(vec![job as u8; bytes]);
+        let outcome = Outcome::Done(vec![job as u8; bytes].into());
         let finished = Finished { outcome, work_ns: u64::from(job), span_ns: 1 };
         Entry { key: JobKey(key), depth: 3, lineage: Lineage::default(), state: EntryState::Done(finished) }
     }

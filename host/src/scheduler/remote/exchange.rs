@@ -8,7 +8,7 @@ use crossbeam_deque::Injector;
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::ObjectId;
 use sateen_protocol::{
-    Again, Finished, JobKey, JobNumber, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND, RunSpec,
+    Again, Bytes, Finished, JobKey, JobNumber, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND, RunSpec,
 };
 
 use super::{Registry, Remote};
@@ -268,7 +268,7 @@ impl Remote {
     }
 
     /// Everything about a job that has not begun.
-    fn spec(&self, job: &Job, place: &Place, parameters: Vec<u8>) -> JobSpec {
+    fn spec(&self, job: &Job, place: &Place, parameters: Bytes) -> JobSpec {
         let (key, lineage) = place.identity(|| self.key(job.kind, &parameters, &job.objects));
         JobSpec {
             key,
@@ -298,7 +298,7 @@ fn given(outcome: Outcome) -> (Finished, Vec<Arc<Object>>) {
         outcome: match outcome.result {
             Ok(result) => Sent::Done(result),
             // Strings and lists of strings can always be encoded.
-            Err(failure) => Sent::Failed(postcard::to_allocvec(&failure).unwrap_or_default()),
+            Err(failure) => Sent::Failed(postcard::to_allocvec(&failure).unwrap_or_default().into()),
         },
         work_ns: ns(outcome.work),
         span_ns: ns(outcome.span),

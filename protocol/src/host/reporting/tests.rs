@@ -119,7 +119,7 @@ fn notes_and_their_parameters_are_bounded() {
 fn each_result_that_is_used_again_is_counted_with_what_it_saves() {
     let mut reporting = Reporting::new(NOW);
     for work_ns in [5, 7, 11] {
-        reporting.count_reused(&Finished { outcome: Outcome::Done(vec![0]), work_ns, span_ns: 1 });
+        reporting.count_reused(&Finished { outcome: Outcome::Done(vec![0].into()), work_ns, span_ns: 1 });
     }
     let own = reporting.own();
     assert_eq!((own.jobs.reused, own.saved_work_ns), (3, 23));

@@ -113,7 +113,8 @@ fn entry(job: u64) -> Entry {
     let above = std::iter::successors(Some(job / 2), |job| Some(job / 2)).take_while(|job| *job > 0);
     let mut lineage: Vec<_> = above.map(|job| key(job).tag()).collect();
     lineage.reverse();
-    let finished = Finished { outcome: Outcome::Done(vec![1; 16]), work_ns: 1_000_000 + job, span_ns: 1 };
+    let finished =
+        Finished { outcome: Outcome::Done(vec![1; 16].into()), work_ns: 1_000_000 + job, span_ns: 1 };
     Entry {
         key: key(job),
         depth: lineage.len() as u32,
@@ -485,7 +486,7 @@ fn depart(grid: &mut Grid, entries: u64) {
 
 fn end(grid: &mut Grid) {
     let Some((link, number)) = grid.root else { return };
-    let finished = Finished { outcome: Outcome::Done(vec![0, 0]), work_ns: 1, span_ns: 1 };
+    let finished = Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 };
     let run = grid.run;
     grid.say("end", link, ToCoordinator::RootFinished { run, number, finished });
     grid.hear_all();

@@ -368,7 +368,7 @@ impl Portion {
         Some(JobSpec {
             key: self.keys.key(&parameters),
             kind: 0,
-            parameters,
+            parameters: parameters.into(),
             depth: frame.depth + 1,
             lineage: above.child(&task.spec.key),
             redone: frame.redone,

@@ -312,7 +312,7 @@ mod tests {
     use std::rc::Rc;
 
     use sateen_protocol::{
-        FaultTolerance, JobNumber, JobSpec, Lineage, ROOT_KIND, RunLimits, RunSpec, Stealing,
+        Bytes, FaultTolerance, JobNumber, JobSpec, Lineage, ROOT_KIND, RunLimits, RunSpec, Stealing,
     };
 
     use super::*;
@@ -356,7 +356,7 @@ mod tests {
             let spec = JobSpec {
                 key,
                 kind: ROOT_KIND,
-                parameters: Vec::new(),
+                parameters: Bytes::default(),
                 depth: 0,
                 lineage: Lineage::default(),
                 redone,

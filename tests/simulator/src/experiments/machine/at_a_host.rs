@@ -167,7 +167,7 @@ fn job(number: u64) -> JobSpec {
     JobSpec {
         key: entry.key,
         kind: 1,
-        parameters: vec![1],
+        parameters: vec![1].into(),
         depth: entry.depth,
         lineage: entry.lineage,
         redone: true,

@@ -11,11 +11,11 @@ impl Portion {
     pub(super) fn finished(&self, spec: &JobSpec, answer: Answer) -> Finished {
         let bytes = self.node_of(spec).map_or(0, |node| self.tree.result_bytes(node));
         let outcome = match self.tree.fails(answer.value) {
-            true => Outcome::Failed(answer.value.to_string().into_bytes()),
+            true => Outcome::Failed(answer.value.to_string().into_bytes().into()),
             false => {
                 let bytes = filled(&answer.value.to_le_bytes(), answer.value, bytes);
                 let is_root = spec.kind == ROOT_KIND;
-                Outcome::Done(if is_root { as_of_root(bytes) } else { bytes })
+                Outcome::Done(if is_root { as_of_root(bytes) } else { bytes }.into())
             }
         };
         Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
@@ -30,7 +30,7 @@ fn as_of_root(bytes: Vec<u8>) -> Vec<u8> {
 /// The answer in the result of a root, if it is one.
 pub fn read_root_answer(finished: &Finished) -> Option<u64> {
     match RootOutcome::of(finished) {
-        RootOutcome::Main(MainOutcome::Bytes(bytes)) => read_answer(&Outcome::Done(bytes)),
+        RootOutcome::Main(MainOutcome::Bytes(bytes)) => read_answer(&Outcome::Done(bytes.into())),
         _ => None,
     }
 }
