@@ -16,7 +16,7 @@ use super::stage::Stage;
 use super::{Command, Host, RunCommand};
 
 /// Entries that one event announces again; the others follow at once.
-const ANNOUNCED_AT_ONCE_MAX: usize = 16;
+const ANNOUNCED_AT_ONCE_MAX: usize = 12;
 /// Entries that may still be found, of which one event looks whether they are there.
 const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 128;
 
