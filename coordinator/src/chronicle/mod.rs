@@ -256,9 +256,18 @@ impl Chronicle {
         self.add_event(EventKind::JobsInterrupted, Some(source.id), text);
     }
 
-    /// The run is suspended, or was about to be, when it is restored.
+    /// The run is suspended, or was about to be, when it is restored. The event may have been lost: a run's state is
+    /// saved at once, and its events a moment later.
     pub fn rests(&mut self) {
-        self.was_suspended = true;
+        let events = self.events.all();
+        let is_known = { events.iter().rev() }
+            .find(|event| matches!(event.kind, EventKind::Suspended | EventKind::Resumed))
+            .is_some_and(|event| event.kind == EventKind::Suspended);
+        if is_known {
+            self.was_suspended = true;
+        } else {
+            self.state(RunState::Suspended);
+        }
     }
 
     /// The run's state has changed.

@@ -194,6 +194,32 @@ fn jobs_begun_before_a_suspension_are_not_redone_afterwards() {
     }
 }
 
+/// A run's state is saved at once, and its events a moment later: the coordinator may be killed in between.
+#[test]
+fn a_suspension_whose_event_was_lost_is_an_event_after_a_restart() {
+    let suspensions = |chronicle: &Chronicle| {
+        chronicle.events.all().iter().filter(|event| event.kind == EventKind::Suspended).count()
+    };
+    let restarted = |chronicle: &mut Chronicle| {
+        let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+        let known = (changes.summary, changes.latest);
+        let charts = changes.charts.unwrap_or_default();
+        Chronicle::restore(unix_ms() - 60_000, false, known, std::iter::empty(), Vec::new(), charts)
+    };
+    let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+    let mut again = restarted(&mut chronicle);
+    again.rests();
+    assert_eq!(suspensions(&again), 1);
+    // It is told once.
+    let mut third = restarted(&mut again);
+    third.rests();
+    assert_eq!(suspensions(&third), 1);
+    third.state(RunState::Running);
+    let mut fourth = restarted(&mut third);
+    fourth.rests();
+    assert_eq!(suspensions(&fourth), 2);
+}
+
 #[test]
 fn reports_of_workers_after_charts_were_saved_survive_a_restart() {
     let submitted_ms = unix_ms() - 60_000;

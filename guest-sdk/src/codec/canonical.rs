@@ -11,6 +11,7 @@ use serde::ser::{self, Serialize, Serializer};
 
 use super::buffer::Buffer;
 use super::error::{EncodeError, Name, Refusal};
+use super::order::{Order, Unordered, order_of_elements, order_of_entries};
 
 /// Appends `value` to `out`.
 pub fn write<V: Serialize + ?Sized>(value: &V, out: &mut Buffer) -> Result<(), EncodeError> {
@@ -44,11 +45,7 @@ impl<'a> Canonical<'a> {
         let len = len.ok_or_else(|| EncodeError::from(Refusal::UnknownLength))?;
         plain(self.out, &len)?;
         let order = order(self.out, (self.type_name)());
-        let unordered = (order != Order::Kept).then(|| Unordered {
-            begin: self.out.bytes.len(),
-            entries: Vec::new(),
-            is_unknown: order == Order::Unknown,
-        });
+        let unordered = Unordered::new(order, self.out);
         Ok(Compound { unordered, ..self.compound("") })
     }
 }
@@ -57,79 +54,6 @@ impl<'a> Canonical<'a> {
 #[inline]
 fn plain<V: Serialize + ?Sized>(out: &mut Buffer, value: &V) -> Result<(), EncodeError> {
     Ok(value.serialize(&mut postcard::Serializer { output: out })?)
-}
-
-/// The meaning of the order of entries.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// The order is meaningful: it is written.
-    Kept,
-    /// The order has no meaning.
-    None,
-    /// The order has no known meaning.
-    Unknown,
-}
-
-/// The last part of a type's path, without pointers before it and parameters after it.
-fn bare(mut type_name: &str) -> &str {
-    const POINTERS: [&str; 6] =
-        ["&", "mut ", "alloc::boxed::Box<", "alloc::rc::Rc<", "alloc::sync::Arc<", "core::cell::RefCell<"];
-    while let Some(rest) = POINTERS.iter().find_map(|pointer| type_name.strip_prefix(pointer)) {
-        type_name = rest;
-    }
-    let path = type_name.split('<').next().unwrap_or_default();
-    path.rsplit("::").next().unwrap_or_default()
-}
-
-fn is_hashed(name: &str, of: &str) -> bool {
-    name.strip_suffix(of).is_some_and(|kind| kind.ends_with("Hash") || kind.ends_with("Dash"))
-        && !name.contains("Linked")
-}
-
-/// The order of a sequence; sets are written as sequences, too.
-fn order_of_elements(_out: &Buffer, type_name: &str) -> Order {
-    if is_hashed(bare(type_name), "Set") { Order::None } else { Order::Kept }
-}
-
-/// The order of a map. A wrapper hides its map's type, so only types known to have an order keep it.
-fn order_of_entries(out: &Buffer, type_name: &str) -> Order {
-    /// Maps whose order depends only on their keys, or is the order of insertion.
-    const ORDERED: [&str; 4] = ["BTreeMap", "IndexMap", "LinkedHashMap", "OrderMap"];
-    let name = bare(type_name);
-    if ORDERED.contains(&name) || type_name.starts_with(crate::collections::ENTRIES) {
-        Order::Kept
-    } else if is_hashed(name, "Map") {
-        Order::None
-    } else if out.keeps_order {
-        Order::Kept
-    } else {
-        Order::Unknown
-    }
-}
-
-/// Entries that are sorted when all are written.
-struct Unordered {
-    begin: usize,
-    /// Where each entry's key ends, and the entry.
-    entries: Vec<(usize, usize)>,
-    /// The type may have a meaningful order after all.
-    is_unknown: bool,
-}
-
-impl Unordered {
-    fn sort(self, out: &mut Buffer) {
-        out.has_ordered |= self.is_unknown && self.entries.len() > 1;
-        let written = out.bytes.split_off(self.begin);
-        let mut begin = 0;
-        let mut entries: Vec<(&[u8], &[u8])> = Vec::with_capacity(self.entries.len());
-        for (key_end, end) in self.entries {
-            let (key_end, end) = (key_end - self.begin, end - self.begin);
-            entries.push((&written[begin..key_end], &written[begin..end]));
-            begin = end;
-        }
-        entries.sort_unstable();
-        entries.iter().for_each(|(_, entry)| out.bytes.extend_from_slice(entry));
-    }
 }
 
 /// Writes the parts of a value.
@@ -318,8 +242,7 @@ impl ser::SerializeSeq for Compound<'_> {
     fn serialize_element<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<(), EncodeError> {
         self.element(value)?;
         if let Some(unordered) = &mut self.unordered {
-            let end = self.out.bytes.len();
-            unordered.entries.push((end, end));
+            unordered.element_ends(self.out);
         }
         Ok(())
     }
@@ -338,7 +261,7 @@ impl ser::SerializeMap for Compound<'_> {
     fn serialize_key<V: Serialize + ?Sized>(&mut self, key: &V) -> Result<(), EncodeError> {
         self.element(key)?;
         if let Some(unordered) = &mut self.unordered {
-            unordered.entries.push((self.out.bytes.len(), 0));
+            unordered.key_ends(self.out);
         }
         Ok(())
     }
@@ -347,8 +270,8 @@ impl ser::SerializeMap for Compound<'_> {
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<(), EncodeError> {
         let entry = Name::Index(self.index.saturating_sub(1));
         write(value, self.out).map_err(|error| error.within(entry))?;
-        if let Some((_, end)) = self.unordered.as_mut().and_then(|unordered| unordered.entries.last_mut()) {
-            *end = self.out.bytes.len();
+        if let Some(unordered) = &mut self.unordered {
+            unordered.value_ends(self.out);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ mod buffer;
 mod canonical;
 mod error;
 pub mod lost;
+mod order;
 
 use std::any::type_name;
 

@@ -136,8 +136,9 @@ impl Page {
         found.at_most(of, ("executed", is("executed")), ("spawned, lost and given back", most));
         let losses = number(&self.run, "root_losses");
         if is("lost") == 0.0 && losses == 0.0 {
-            // A job below one that was given back has no owner that would count its loss with its host.
-            if is("given_back") == 0.0 || !self.may_have_crashed() {
+            // A job below one that was given back has no owner that would count its loss with its host. A host that lost a
+            // job reports that itself, and its thief may be heard when it is not.
+            if self.is_all_told() && (is("given_back") == 0.0 || !self.may_have_crashed()) {
                 found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));
             }
             // What is below a job that was given back may go on elsewhere, and so may what a host has that hears of a

@@ -1,0 +1,18 @@
+/** What the pages say of a host. */
+
+import { moment } from './format.ts';
+import type { Host } from './types.ts';
+
+export type HostState = 'working' | 'idle' | 'paused' | 'away';
+
+export function stateOf(host: Host): HostState {
+  if (!host.connected) return 'away';
+  if (host.paused !== null) return 'paused';
+  return host.busy > 0 ? 'working' : 'idle';
+}
+
+/** Why a host does nothing; empty for one that works. A pause's end is told in UTC, and shown in local time. */
+export function why(host: Host): string {
+  const reason = { working: null, idle: host.why_idle, paused: host.paused, away: host.why_idle }[stateOf(host)];
+  return (reason ?? '').replace(/\S+Z$/, (at) => moment(at));
+}
