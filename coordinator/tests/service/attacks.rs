@@ -4,14 +4,14 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use sateen_protocol::RunId;
 use sateen_protocol::codec::{PROTOCOL_VERSION, encode};
 use sateen_protocol::limits::{FRAME_BYTES_MAX, SILENCE_MAX};
-use sateen_protocol::message::{LogLine, ToCoordinator, ToHost};
+use sateen_protocol::message::{LogLine, RootClaim, ToCoordinator, ToHost};
+use sateen_protocol::{JobFailure, JobNumber, RunId};
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::host::Host;
+use crate::host::{Host, hello, text};
 use crate::server::{RawRequest, Server, app, command, detail};
 
 /// Far above what the service needs, far below what the attacks would take.
@@ -28,6 +28,45 @@ fn relayed(host: &mut Host, wanted: &[u8]) {
         ToHost::Relayed { frame, .. } if frame == wanted => Some(()),
         _ => None,
     });
+}
+
+/// A run ends with what the host says that was given its root, and with nothing else.
+#[test]
+fn only_the_host_with_the_root_ends_a_run() {
+    let server = Server::start();
+    server.publish();
+    let run = server.submit();
+    let (mut honest, _) = Host::join(&server.address, "honest");
+    let root = honest.take_root_with_proof();
+    let (of, number) = (root.run, root.number);
+    let failure = || JobFailure { job: "f".to_owned(), message: "forged".to_owned(), backtrace: Vec::new() };
+    // One that takes no part at all may not even say that a job has failed.
+    let (mut outsider, _) = Host::join(&server.address, "outsider");
+    outsider.finish(of, number, text("forged"));
+    outsider.send(&[
+        ToCoordinator::Failed { run: of, failure: failure() },
+        ToCoordinator::Limit { run: of, reason: "forged".to_owned() },
+    ]);
+    // One that takes part, but was given no root, guesses its number.
+    let (mut guest, identity) = Host::join(&server.address, "guest");
+    guest.until(|message| matches!(message, ToHost::StartRun { run, .. } if *run == of).then_some(()));
+    guest.send(&[ToCoordinator::Ready { run: of }]);
+    for guess in 0..=number.0 + 4 {
+        guest.finish(of, JobNumber(guess), text("forged"));
+    }
+    // And one that takes part comes back with a root that it was not given.
+    drop(guest);
+    let mut again = Host::connect(&server.address);
+    let forged = RootClaim { proof: root.proof ^ 1, ..root };
+    again.send(&[hello("guest", Some(identity), vec![forged])]);
+    let (refused, _) = again.cut_off();
+    assert!(refused.as_deref().is_some_and(|why| why.contains("never given")), "{refused:?}");
+    assert_eq!(server.run(run)["state"], "running");
+    honest.finish(of, number, text("right"));
+    honest.await_acknowledgement(of);
+    let seen = server.run(run);
+    assert_eq!((&seen["state"], &seen["root_losses"]), (&json!("done"), &json!(0)));
+    assert_eq!(server.get(&format!("/api/v1/runs/{run}/result")), (200, b"right".to_vec()));
 }
 
 /// A byte of an empty string takes dozens in memory.
