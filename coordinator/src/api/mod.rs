@@ -17,6 +17,7 @@ mod ranges;
 mod runs;
 mod service;
 mod shown;
+mod websockets;
 
 use std::sync::Arc;
 
@@ -100,7 +101,7 @@ pub fn router(api: Api) -> Router {
         .route("/readyz", get(operations::readyz))
         .route("/version", get(operations::version))
         .route("/metrics", get(operations::metrics))
-        .route("/ws/watch", get(hosts::watch))
+        .route("/ws/watch", get(websockets::watch))
         .route("/api/v1/openapi.json", get(openapi::show))
         .route("/api/v1/apps", post(apps::publish).get(apps::list))
         .route("/api/v1/apps/{app}", get(apps::show).delete(apps::unpublish))
@@ -127,7 +128,7 @@ pub fn router(api: Api) -> Router {
         .layer(from_fn_with_state(api.clone(), elsewhere))
         .layer(from_fn_with_state(api.clone(), gate::pass))
         // Stays on its socket's thread.
-        .route("/ws/host", get(hosts::websocket))
+        .route("/ws/host", get(websockets::host))
         .fallback(pages::file)
         .method_not_allowed_fallback(async || Problem::wrong_method())
         // Bodies are read in `gate` and by `body`, each with a limit of its own.
