@@ -67,36 +67,36 @@ pub enum ToCoordinator {
     },
     /// The run's app and inputs are loaded; the host takes part.
     Ready {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
     /// It cannot take part.
     Unready {
-        /// In which run.
+        /// The run.
         run: RunId,
         /// Why.
         reason: String,
     },
     /// A run's root job has ended. Repeated until acknowledged.
     RootFinished {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The coordinator's number.
         number: JobNumber,
-        /// What it gave.
+        /// Its result or failure.
         finished: Finished,
     },
     /// A limit of the run was met, which ends it. Repeated until the run is over; heard from hosts that
     /// take part.
     Limit {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// Which, in a sentence.
         reason: String,
     },
     /// Entries for the result table.
     Entries {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// At most `ENTRIES_PER_MESSAGE_MAX`.
         entries: Vec<Entry>,
@@ -108,14 +108,14 @@ pub enum ToCoordinator {
     },
     /// Asks for the entry of this job and for those below it.
     Find {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
     /// The host's counts of a run, which replace those it sent before.
     Counts {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// Counts of a series never fall. A host begins another, with a number of its own that it never used
         /// before, when it begins the run anew.
@@ -128,20 +128,20 @@ pub enum ToCoordinator {
         notes: Vec<JobNote>,
         /// Notes that were left out because there were too many.
         notes_dropped: u64,
-        /// What its first `WORKERS_REPORTED_MAX` workers did with their time since the series began, or since the host has its id,
-        /// if the coordinator does not know which one it had before.
+        /// What its first `WORKERS_REPORTED_MAX` workers did with their time since the series began, or since the host
+        /// has its id, if the coordinator does not know which one it had before.
         workers: Vec<WorkerTimes>,
     },
     /// Lines of the app's log.
     Log {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The lines.
         lines: Vec<LogLine>,
     },
     /// All of the run that was here is saved; the host works on it no more.
     Suspended {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
     /// Whether the host takes new work.
@@ -153,7 +153,7 @@ pub enum ToCoordinator {
     Leaving,
     /// A frame for another host, which the coordinator passes on unread.
     Relay {
-        /// To whom.
+        /// The receiver.
         to: HostId,
         /// The frame.
         #[serde(with = "crate::bytes")]
@@ -193,7 +193,7 @@ pub enum ToCoordinator {
     /// A job of the run failed in a way that no other job can catch, which ends the run. Repeated until the
     /// run is over; heard from hosts that take part.
     Failed {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// How.
         failure: JobFailure,
@@ -202,16 +202,17 @@ pub enum ToCoordinator {
     Parcel(ParcelMessage),
     /// The same as [`Self::Relay`] for a chunk of a parcel, which all else overtakes.
     RelayBulk {
-        /// To whom.
+        /// The receiver.
         to: HostId,
         /// The frame.
         #[serde(with = "crate::bytes")]
         frame: Vec<u8>,
     },
-    /// Answers [`ToHost::StopRun`](super::ToHost::StopRun): the host has stopped all of the run, and its [`Counts`](Self::Counts)
-    /// before this message are final. Sent again, after these, when the link to the coordinator was lost.
+    /// Answers [`ToHost::StopRun`](super::ToHost::StopRun): the host has stopped all of the run, and its
+    /// [`Counts`](Self::Counts) before this message are final. Sent again, after these, when the link to the
+    /// coordinator was lost.
     Stopped {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
 }
@@ -265,7 +266,7 @@ pub struct LogLine {
 /// A job with an instance of its own, for the tree of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobNote {
-    /// Which job.
+    /// The job.
     pub job: JobTag,
     /// The job above it that had an instance of its own.
     pub parent: Option<JobTag>,

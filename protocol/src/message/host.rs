@@ -65,7 +65,7 @@ pub enum ToHost {
     },
     /// A run to take part in.
     StartRun {
-        /// Which run.
+        /// The run.
         run: RunId,
         /// What it is.
         #[serde(with = "shared")]
@@ -73,24 +73,24 @@ pub enum ToHost {
     },
     /// The host of a run's root job, of whom a worker in the master/worker style steals.
     Master {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// Who.
         host: HostId,
     },
     /// The run is over: drop all of it. To be answered with [`Stopped`](super::ToCoordinator::Stopped).
     StopRun {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
     /// Save what can be saved of the run, answer [`Suspended`](super::ToCoordinator::Suspended), drop it.
     SuspendRun {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
     /// The run's root job is this host's to run.
     Assign {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The coordinator's number.
         number: JobNumber,
@@ -101,28 +101,28 @@ pub enum ToHost {
     },
     /// The root's result is stored.
     Acknowledged {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The coordinator's number.
         number: JobNumber,
     },
     /// Entries that the host has asked for, or that came later below a job that it asked about.
     Entries {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// At most `ENTRIES_PER_MESSAGE_MAX`.
         entries: Vec<Entry>,
     },
     /// All entries were sent that answer [`Find`](super::ToCoordinator::Find).
     Found {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
     /// A frame from another host.
     Relayed {
-        /// From whom.
+        /// The sender.
         from: HostId,
         /// The frame.
         #[serde(with = "crate::bytes")]
@@ -130,7 +130,7 @@ pub enum ToHost {
     },
     /// The frame to that host could not be passed on.
     Unreachable {
-        /// Whom.
+        /// The host.
         host: HostId,
     },
     /// To be answered with a pong.
@@ -144,14 +144,14 @@ pub enum ToHost {
     Forget {
         /// Counts these messages.
         ask: u64,
-        /// Whom.
+        /// The host.
         host: HostId,
     },
     /// About a message that is too large for one piece.
     Parcel(ParcelMessage),
     /// The same as [`Self::Relayed`] for a chunk of a parcel, which all else overtakes.
     RelayedBulk {
-        /// From whom.
+        /// The sender.
         from: HostId,
         /// The frame.
         #[serde(with = "crate::bytes")]
@@ -160,7 +160,7 @@ pub enum ToHost {
     /// The host that had the root job before came back with it after a moment, and keeps it: this host drops its own
     /// unless that is finished. Repeated when the host says that it has it still.
     Withdraw {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The number under which the root was assigned.
         number: JobNumber,

@@ -11,7 +11,7 @@ use crate::{Bytes, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, S
 pub enum PeerMessage {
     /// A thief asks for a job.
     Steal {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The thief's number for the request.
         steal: StealId,
@@ -20,7 +20,7 @@ pub enum PeerMessage {
     },
     /// Here is one; it is lent under a number of the victim's.
     Job {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The request.
         steal: StealId,
@@ -31,37 +31,37 @@ pub enum PeerMessage {
     },
     /// There is none.
     Nothing {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The request.
         steal: StealId,
     },
     /// A borrowed job has ended.
     Result {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
-        /// What it gave.
+        /// Its result or failure.
         finished: Finished,
     },
     /// The owner has the result, or does not want it any more: the thief may forget the job.
     Received {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
     },
     /// The owner does not want the result any more.
     Abort {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
     },
     /// The thief cannot run it: the owner has it again.
     Returned {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
@@ -70,16 +70,16 @@ pub enum PeerMessage {
     },
     /// A redoer asks whoever runs the orphan `key` to give it the result.
     Adopt {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The redoer's number for the loan.
         number: JobNumber,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
     /// It will; the loan is listed from the holding after `holding` on.
     Adopted {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The redoer's number.
         number: JobNumber,
@@ -88,14 +88,14 @@ pub enum PeerMessage {
     },
     /// It neither runs the job nor has its result.
     NotHeld {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The redoer's number.
         number: JobNumber,
     },
     /// All that a thief has of an owner's, and the requests to it that are under way.
     Holding {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// Counts up for each owner.
         holding: u64,
@@ -108,12 +108,12 @@ pub enum PeerMessage {
     },
     /// An owner has not heard of these loans for a while. Answered by [`Self::Holding`].
     Lending {
-        /// Of which run.
+        /// The run.
         run: RunId,
     },
     /// The owner knows nothing of these loans.
     Unknown {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's numbers.
         numbers: Vec<JobNumber>,
@@ -121,39 +121,39 @@ pub enum PeerMessage {
     /// Entries of the result table: below a redone job, for its thief; or recorded below a borrowed job,
     /// for its owner.
     Entries {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// At most `ENTRIES_PER_MESSAGE_MAX`.
         entries: Vec<Entry>,
     },
     /// Asks for a result that the table has by location.
     Want {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
     /// It, or `None` when it is not here (any more).
     Have {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
-        /// What it gave.
+        /// Its result or failure.
         finished: Option<Finished>,
     },
     /// A lent job's owner cannot go on with the run, and somebody else will ask for its result.
     Orphaned {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
     },
     /// Updates of a shared object, in their writer's order.
     Updates {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
         /// Whose they are.
         writer: Writer,
@@ -164,9 +164,9 @@ pub enum PeerMessage {
     },
     /// Which updates of a shared object the sender has. Whoever has others sends them.
     Versions {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
         /// Whose, and how many.
         versions: Versions,
@@ -180,16 +180,16 @@ pub enum PeerMessage {
     },
     /// Asks for a replica.
     FetchReplica {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
     },
     /// A replica: asked for, or more than the receiver has, or because the sender leaves.
     Replica {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
         /// All of it.
         snapshot: Snapshot,
@@ -198,9 +198,9 @@ pub enum PeerMessage {
     },
     /// The sender has no replica (any more).
     NotShared {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
     },
     /// Why the sender will hear no more of the receiver.

@@ -12,7 +12,7 @@ use crate::{JobKey, JobNumber, RunId, StealId};
 pub enum Contents {
     /// [`PeerMessage::Job`].
     Job {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The request.
         steal: StealId,
@@ -21,23 +21,23 @@ pub enum Contents {
     },
     /// [`PeerMessage::Result`].
     Result {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
     },
     /// [`PeerMessage::Have`].
     Have {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
     /// [`PeerMessage::Updates`].
     Updates {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
         /// Whose.
         writer: Writer,
@@ -46,14 +46,14 @@ pub enum Contents {
     },
     /// [`PeerMessage::Replica`].
     Replica {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
     },
     /// [`ToCoordinator::RootFinished`].
     RootFinished {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The coordinator's number.
         number: JobNumber,
