@@ -121,7 +121,8 @@ pub const ANSWER_BURST_BYTES: usize = 512 << 10;
 pub const ANSWER_BYTES_PER_SECOND: u64 = 4 << 20;
 /// Maximum hosts that one event introduces because entries name them. A host that needs another one searches for it.
 pub const INTRODUCED_AT_ONCE_MAX: usize = 16;
-/// A host that knows this many others is introduced because of an entry only if it searched for the entry's job.
+/// A host that knows this many others is introduced to another because of an entry only if the entry's job was searched
+/// for.
 pub const CIRCLE_OF_ENTRIES_MAX: usize = 1024;
 /// Maximum reasons why hosts cannot run an app that are kept whole, for each run; further ones are shortened.
 pub const REASONS_KEPT_WHOLE_MAX: usize = 16;
@@ -197,7 +198,7 @@ pub const CIRCLE: Circle = Circle {
 };
 /// Maximum hosts that are gone and have a row of counts of their own, for each run.
 pub const GONE_HOSTS_LISTED_MAX: usize = 256;
-/// Maximum rows of hosts that are gone that one event folds into others; more follow when further hosts go.
+/// Maximum hosts that are gone whose rows one event may fold into a common one; more follow when further hosts go.
 pub const GONE_HOSTS_FOLDED_AT_ONCE_MAX: usize = 8;
 /// Maximum hosts without such a row that are known to have been counted, for each run.
 pub const GONE_HOSTS_REMEMBERED_MAX: usize = 16 * 1024;

@@ -47,7 +47,7 @@ pub struct Total(Arc<AtomicUsize>);
 impl Total {
     /// About how much memory the tables take, in bytes.
     pub fn bytes(&self) -> usize {
-    self.0.load(Relaxed)
+        self.0.load(Relaxed)
     }
 }
 
@@ -103,7 +103,7 @@ impl Table {
 
     /// About how much memory the entries take, in bytes.
     pub fn bytes(&self) -> usize {
-    self.bytes
+        self.bytes
     }
 
     /// The number of entries dropped to keep to the bound.
