@@ -1,4 +1,4 @@
-//! The drivers of both machines: drain what they want, do it and show it, until nothing moves.
+//! The drivers of both state machines: drain their outputs, obey them and show them, until there are none.
 
 use sateen_protocol::coordinator::{Command as CoordinatorCommand, Event as CoordinatorEvent, LinkId};
 use sateen_protocol::host::{Event, Transmit};
@@ -10,16 +10,16 @@ use crate::entries::{list, value};
 use crate::messages;
 use crate::world::{COORDINATOR, Envelope, Server, Wire, World};
 
-/// No moment of a story has more messages.
+/// Maximum messages at one moment of a story.
 const ARRIVALS_MAX: usize = 10_000;
-/// No machine has more to say at once.
+/// Maximum outputs of a state machine at once.
 const OUTPUTS_MAX: usize = 10_000;
 
 impl World {
-    /// Lets everything happen that needs no time, but for what is held.
+    /// Lets everything happen that needs no time, except for messages on held routes.
     ///
     /// # Panics
-    /// When it has no end.
+    /// When messages have no end.
     pub fn settle(&mut self) {
         for _ in 0..ARRIVALS_MAX {
             self.drain_coordinator();
@@ -37,7 +37,7 @@ impl World {
         panic!("messages have no end, the last of them:\n{last}");
     }
 
-    /// Something reaches its receiver, if that is there.
+    /// Delivers a message, if its receiver is running.
     pub fn arrive(&mut self, envelope: Envelope) {
         let now = self.now;
         match envelope.wire {
@@ -162,7 +162,7 @@ impl World {
     fn drain_coordinator(&mut self) {
         loop {
             let Some(Server { machine: coordinator, .. }) = &mut self.coordinator else { return };
-            // What is to be saved is saved before anything that follows is sent.
+            // Data that is to be saved is saved before later messages are sent.
             if let Some(command) = coordinator.poll_command() {
                 self.obey_coordinator(command);
             } else if let Some((link, message)) = coordinator.poll_transmit() {

@@ -9,11 +9,11 @@ use crate::entries::finished;
 use crate::messages;
 use crate::world::{COORDINATOR, RUN, Wire, World};
 
-/// More than any host has lent, or asked for.
+/// A number greater than those of all loans and requests.
 const NEVER: u64 = 1_000_000;
 
 impl World {
-    /// Has `from` send `to` something of the kind `what`.
+    /// Makes `from` send `to` a message of the kind `what`.
     pub fn forge(&mut self, from: &str, to: &str, what: &[&str]) -> Result<(), String> {
         if to == COORDINATOR {
             return self.forge_up(from, what);

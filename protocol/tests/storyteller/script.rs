@@ -1,4 +1,4 @@
-//! Scripts, line by line; `protocol/tests/stories/README.md` lists what they may say.
+//! Runs scripts line by line; `protocol/tests/stories/README.md` lists the possible lines.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::seeds::Seeds;
 use crate::work::{abandon, call, complete, finish, open, steal, tell};
 use crate::world::{COORDINATOR, RUN, Wire, World};
 
-/// The script of `text` with the output that belongs to it, and what the machines were told. Lines in which a word is in capitals, such as
-/// `CANNOT`, are of a story that has gone wrong.
+/// Plays the script in `text`. Returns it with its output, and the inputs of the state machines. Lines with a word in
+/// capitals, such as `CANNOT`, belong to a story that has gone wrong.
 pub fn play(text: &str, folder: &Path) -> (String, Seeds) {
     let mut world = World::new();
     let mut output = String::new();
