@@ -30,12 +30,13 @@ pub async fn websocket(
     Extension(connection): Extension<Arc<Connection>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
-    let upgrade = upgrade
-        .map_err(|error| Problem::bad_request(format!("this page is for hosts' websockets: {error}")))?;
+    let upgrade = upgrade.map_err(|error| {
+        Problem::bad_request(format!("this address accepts only websockets of hosts: {error}"))
+    })?;
     if !api.links.has_room() {
         return Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("{LINKS_MAX} hosts are connected, which is all that there may be; try again later"),
+            format!("{LINKS_MAX} hosts are connected, which is the maximum; try again later"),
         ));
     }
     let room =
@@ -69,11 +70,11 @@ pub async fn watch(
     if !api.watching.has_room() {
         return Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("{WATCHERS_MAX} pages watch, which is all that may; close some, or try again later"),
+            format!("{WATCHERS_MAX} pages are open, which is the maximum; close some, or try again later"),
         ));
     }
     let pass =
-        api.gates.take(connection.peer, Kind::Watcher, 1).map_err(|full| no_room(full, "pages watch"))?;
+        api.gates.take(connection.peer, Kind::Watcher, 1).map_err(|full| no_room(full, "pages are open"))?;
     connection.becomes_websocket();
     let watching = Arc::clone(&api.watching);
     Ok(opening.open(|socket| async move {
@@ -131,14 +132,14 @@ pub async fn all(api: &Api) -> Result<Vec<Host>, Problem> {
 fn shown(api: &Api, HostSeen { view, since_ms, service, rtt, speed }: HostSeen) -> Host {
     let (state, why_idle) = match &view.paused {
         _ if !view.connected => {
-            ("away", Some("its link is broken; it is given up unless it is back in a moment".to_owned()))
+            ("away", Some("its link is broken; it is given up unless it reconnects soon".to_owned()))
         }
         Some(why) => ("paused", Some(why.clone())),
         None if view.counts.busy > 0 => ("working", None),
         None if view.ready.is_empty() => {
             ("idle", Some("no run is under way that it could work on".to_owned()))
         }
-        None => ("idle", Some("it asks for jobs, and there are none to be had".to_owned())),
+        None => ("idle", Some("it asks for jobs, but there are none".to_owned())),
     };
     Host {
         id: view.id.to_string(),

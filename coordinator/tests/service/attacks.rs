@@ -51,7 +51,7 @@ fn empty_strings_by_the_megabyte_fill_no_memory() {
         message
     };
     for (bytes, why) in
-        [(20 << 20, "longer than"), (7 << 20, "bytes of memory"), (7 << 20, "bytes of memory")]
+        [(20 << 20, "exceeds the maximum"), (7 << 20, "bytes of memory"), (7 << 20, "bytes of memory")]
     {
         let (mut bad, _) = Host::join(&server.address, "bad");
         let message = message(bytes);

@@ -139,7 +139,7 @@ fn a_host_that_breaks_the_protocol_gets_the_reason_and_is_cut_off() {
     let root = RootClaim { run: RunId(1), number: JobNumber(1), proof: 1 };
     let (_, identity) = Host::join(&server.address, "claimant");
     bad.send(&[hello("bad", Some(identity), vec![root])]);
-    check(bad, "never given");
+    check(bad, "never assigned");
 
     // These are counted, and nobody else is affected.
     assert_eq!(cases, 11);
