@@ -160,7 +160,7 @@ impl HeldJobs {
         self.held.insert(token, held);
     }
 
-    /// A job is not held any more.
+    /// Removes and returns a job.
     pub fn forget(&mut self, token: JobNumber) -> Option<Held> {
         let held = self.held.remove(&token)?;
         for owner in &held.owners {

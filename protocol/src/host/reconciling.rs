@@ -15,7 +15,7 @@ use super::{Host, Receiver, Repeated};
 impl Host {
     pub(super) fn next_reconcile(&self, part: &HostRun) -> Option<(Time, &'static str)> {
         (!part.loans.is_empty() || !part.held.is_empty() || part.reporting.verdict().is_some())
-            .then_some((part.next_reconcile, "hosts tell one another what they hold"))
+            .then_some((part.next_reconcile, "hosts tell one another which jobs they hold"))
     }
 
     pub(super) fn reconcile(&mut self, now: Time, run: RunId) {
