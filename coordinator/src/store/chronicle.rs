@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_counted_is_saved_until_the_run_has_figures() {
+    fn counts_of_hosts_are_saved_until_the_run_has_figures() {
         let mut connection = with_run();
         let rows = |connection: &mut Connection, host: u64| {
             let row = coordinator::Row { sum: Counts::default(), anew: None };
