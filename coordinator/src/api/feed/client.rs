@@ -264,7 +264,7 @@ impl Client {
     }
 }
 
-/// What happens to a page that does not take what was written.
+/// Waits until a page has taken a message; a page that does not is cut off.
 async fn written(writing: impl Future<Output = Result<(), Error>>) -> Result<(), End> {
     match timeout(WATCH_WRITE_TIMEOUT, writing).await {
         Ok(Ok(())) => Ok(()),
