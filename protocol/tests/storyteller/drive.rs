@@ -59,7 +59,7 @@ impl World {
                 let process = self.processes.values_mut().find(|process| process.host.id() == Some(to));
                 match process.filter(|process| process.is_alive) {
                     Some(process) => process.tell(now, host::Input::FromPeer(from, message)),
-                    None => self.say(format!("   (nobody is there any more: {})", envelope.text)),
+                    None => self.say(format!("   (the receiver is gone: {})", envelope.text)),
                 }
             }
             Wire::Close(link) => {
@@ -136,14 +136,14 @@ impl World {
                 self.names.identify(name, *id);
                 format!("is {} now", self.names.host(*id))
             }
-            Event::Returned(_) => "is here again".to_owned(),
-            Event::Paused(_) => "has nothing any more".to_owned(),
+            Event::Returned(_) => "has returned".to_owned(),
+            Event::Paused(_) => "has paused".to_owned(),
             Event::Refused(reason) => format!("is refused: {reason}"),
             Event::RefusedBy(peer, reason) => format!("is refused by {}: {reason}", names.host(*peer)),
             Event::Lost(_, key) => format!("has lost {}", names.job(key)),
             Event::Reused(_, key) => format!("reuses {}", names.job(key)),
             Event::Adopted(_, key) => format!("adopts {}", names.job(key)),
-            Event::Orphaned(_, key) => format!("goes on with the orphan {}", names.job(key)),
+            Event::Orphaned(_, key) => format!("keeps running the orphan {}", names.job(key)),
             Event::UpdatesLost(_, object, count) => {
                 format!("gives {count} updates of {} up", crate::objects::name(*object))
             }
@@ -219,7 +219,7 @@ impl World {
                     RunEnd::Finished(finished) => self.judge(value(&finished)),
                     RunEnd::Limit(reason) => format!("C ends the run: {reason}"),
                     RunEnd::Failed(failure) => format!("C ends the run: {}", failure.message),
-                    RunEnd::Unable(reason) => format!("C ends the run, which nobody can do: {reason}"),
+                    RunEnd::Unable(reason) => format!("C ends the run, which no host can run: {reason}"),
                     RunEnd::Cancelled => "C ends the run: cancelled".to_owned(),
                 };
                 self.say(text);
@@ -265,7 +265,7 @@ impl World {
             Event::RootLost(_, host) => format!("has lost the root with {}", names.host(*host)),
             Event::RunChanged(_, state) => format!("has the run as {state:?}"),
             Event::Misbehaved { by, host, reason } => {
-                format!("hears of {} by {}: {reason}", names.host(*host), names.host(*by))
+                format!("is told about {} by {}: {reason}", names.host(*host), names.host(*by))
             }
             _ => return,
         };

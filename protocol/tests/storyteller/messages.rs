@@ -23,7 +23,7 @@ pub fn job(names: &Names, spec: &JobSpec) -> String {
 fn hosts(names: &Names, ids: impl IntoIterator<Item = HostId>) -> String {
     let mut shown: Vec<String> = ids.into_iter().map(|id| names.host(id)).collect();
     shown.sort();
-    if shown.is_empty() { "nobody".to_owned() } else { shown.join(" ") }
+    if shown.is_empty() { "no hosts".to_owned() } else { shown.join(" ") }
 }
 
 /// The text for a message from a host; `None` for messages that would only be noise.
@@ -45,7 +45,7 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
         ToCoordinator::Find { key, .. } => format!("Find {}", names.job(key)),
         ToCoordinator::Suspended { .. } => "Suspended".to_owned(),
         ToCoordinator::Paused { reason } => {
-            reason.as_ref().map_or("Paused no more".to_owned(), |reason| format!("Paused: {reason}"))
+            reason.as_ref().map_or("Paused: no longer".to_owned(), |reason| format!("Paused: {reason}"))
         }
         ToCoordinator::Leaving => "Leaving".to_owned(),
         ToCoordinator::Meet { hosts: all } => format!("Meet {}", hosts(names, all.iter().copied())),
@@ -130,7 +130,7 @@ pub fn peer(names: &Names, from: &str, to: &str, message: &PeerMessage) -> Strin
         PeerMessage::Have { key, finished: Some(finished), .. } => {
             format!("Have {} {}", names.job(key), result(finished))
         }
-        PeerMessage::Have { key, finished: None, .. } => format!("Have {} no more", names.job(key)),
+        PeerMessage::Have { key, finished: None, .. } => format!("Have {}: no result", names.job(key)),
         PeerMessage::Orphaned { number, .. } => format!("Orphaned {}", names.loans(from, &[*number])),
         PeerMessage::Updates { object, writer: of, first, updates, .. } => {
             let which = range(*first, updates.len() as u64);

@@ -191,7 +191,7 @@ impl Runtime {
     pub fn abandon(&mut self, name: &str, value: u64) -> Result<Option<Notice>, String> {
         let is_there = |state: &State| matches!(state, State::Open | State::Away(_));
         let held = self.find(name, is_there).ok_or("it is neither open nor lent there")?;
-        let node = self.node(held, name).ok_or("nobody knows it")?;
+        let node = self.node(held, name).ok_or("no task knows it")?;
         let state = std::mem::replace(&mut node.state, State::Done(finished(value, 0)));
         self.open.retain(|(_, open)| open != name);
         let State::Away(number) = state else { return Ok(None) };
