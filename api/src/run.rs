@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_value_is_read_again() {
         let written = json!(run("done"));
         let read: Run = serde_json::from_value(written.clone()).expect("it is a run");
         assert_eq!(json!(read), written);

@@ -137,7 +137,7 @@ fn install_target() -> Result<(), Failure> {
     }
 }
 
-/// What to build of an app.
+/// The parts of an app to build.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Product {
     /// The app's module.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::exit::{Failure, USAGE, visible};
 use crate::files::{OutputFile, plain, print, print_json, shown};
 
-/// What the user wants to see of it.
+/// The parts of the outcome that the user wants to see.
 pub struct Wanted<'a> {
     /// The user's files, by the app's names for them.
     pub inputs: &'a [(String, PathBuf)],
@@ -30,7 +30,7 @@ pub enum Given<'a> {
     Encoded(&'a [u8], Option<String>),
 }
 
-/// What is known about it, however it ended.
+/// The facts about a run, however it ended.
 #[derive(Serialize)]
 pub struct About {
     /// Its number on the grid, or a unique name for it.
@@ -49,7 +49,7 @@ pub struct About {
     /// Of what ran here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<ObjectFigures>,
-    /// Of what was profiled.
+    /// The profile, if the run was profiled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Value>,
     #[serde(flatten)]
@@ -76,7 +76,7 @@ pub struct Times {
     span_s: f64,
 }
 
-/// What is known about a single job.
+/// The facts about a single job.
 #[derive(Serialize)]
 pub struct OneJob {
     /// Its key.

@@ -66,7 +66,7 @@ pub fn visible(text: &str) -> String {
     text.split('\t').map(sateen_logging::visible).collect::<Vec<_>>().join("\t")
 }
 
-/// A line on stderr. If stderr cannot be written, there is no other place to report it.
+/// Writes a line to stderr. If that fails, there is no other place to report it.
 pub fn write_line(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

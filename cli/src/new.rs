@@ -15,7 +15,7 @@ pub fn new(flags: &Flags) -> Result<(), Failure> {
     let name = checked_name(folder)?;
     let sdk = find_sdk(flags.sdk.as_deref().unwrap_or(Path::new(SDK)))?;
     if folder.symlink_metadata().is_ok() {
-        return Err(Failure::usage(format!("{} is there already", folder.display())));
+        return Err(Failure::usage(format!("{} already exists", folder.display())));
     }
 
     let template = flags.template;
@@ -57,7 +57,7 @@ fn checked_name(folder: &Path) -> Result<String, Failure> {
         Ok(name)
     } else {
         Err(Failure::usage(format!(
-            "`{name}` cannot be an app's name: letters, digits, - and _, a letter first, and not a crate that is there already"
+            "`{name}` cannot be an app's name: letters, digits, - and _, a letter first, and not the name of an existing crate"
         )))
     }
 }

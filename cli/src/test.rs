@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_shown_from_a_little_before_it() {
+    fn a_difference_is_shown_from_a_little_before_it() {
         let text = |text: &str| Output::Text(text.to_owned());
         assert_eq!(shown(&text("12"), &text("13")), "12");
         let long = "é".repeat(300);

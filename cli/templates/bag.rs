@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn an_error_names_its_line() {
         let error = parse("name,number\na,7\nb,seven\n").expect_err("seven is not a number");
         assert!(error.to_string().starts_with("input `tasks`, line 3: "), "{error}");
         sateen::testing::damage_input("tasks", "name,number\na,7\nb,91\n", || {

@@ -8,7 +8,7 @@ fn fib(n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let left = fib::spawn(n - 1); // latent until somebody is idle
+    let left = fib::spawn(n - 1); // may be stolen from here on
     let right = fib(n - 2); // an ordinary call
     left.sync() + right
 }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_left() {
+    fn texts_that_are_not_moments_stay_unchanged() {
         for text in [
             "",
             "größe 2026-11-25",

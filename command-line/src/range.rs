@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_answered_with_the_range() {
+    fn a_value_out_of_range_is_refused_with_the_range() {
         assert_eq!(number("1024", 1..=1024), Ok(1024));
         assert_eq!(number("0", 1..=1024), Err("expected a number from 1 to 1024".to_owned()));
         assert_eq!(size("65M", 1..=64 << 20), Err("expected a size from 1 to 64M".to_owned()));

@@ -81,15 +81,15 @@ pub enum Error {
     Store(#[from] StoreError),
     /// Other machines can reach the address.
     #[error(
-        "{0} can be reached from other machines, and everybody there could use the grid; listen on 127.0.0.1, \
-         or say --trusted-network if that is wanted"
+        "{0} can be reached from other machines, so anybody there could use the grid; listen on 127.0.0.1, \
+         or add --trusted-network if that is intended"
     )]
     NotLoopback(SocketAddr),
     /// The socket failed.
     #[error("the listening socket failed: {0}")]
     Socket(String),
     /// A task that must not end has ended.
-    #[error("a part of the coordinator broke down: {0}")]
+    #[error("a part of the coordinator failed: {0}")]
     Broken(String),
 }
 
@@ -234,10 +234,10 @@ pub async fn run(
     if let Some(error) = broke {
         return Err(error);
     }
-    tracing::info!("coordinator stops");
+    tracing::info!("coordinator is stopping");
     stop.send_replace(true);
     let saved = driving.await.unwrap_or_else(|error| {
-        tracing::error!(%error, "the driver broke down at the end");
+        tracing::error!(%error, "the driver failed while stopping");
         Err(StoreError::Stopped)
     });
     // Within a time limit, links send what is queued and close in order, and requests finish.

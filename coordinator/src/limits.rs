@@ -1,5 +1,5 @@
-//! Limits of this service. The protocol's limits are in `protocol`, and those that clients of the HTTP API need to know in
-//! `api/src/limits.rs`.
+//! Limits of this service. The protocol's limits are in `protocol`, and those that clients of the HTTP API need to know
+//! in `api/src/limits.rs`.
 
 use std::time::Duration;
 
@@ -35,8 +35,8 @@ pub const RESULT_ALWAYS_KEPT_BYTES: u64 = 4 << 10;
 pub const PUBLISHED_MAX: usize = 16 * 1024;
 /// Of these, modules that one peer published.
 pub const PUBLISHED_PER_PEER_MAX: usize = 1024;
-/// A blob that no app and no run refers to is kept for this time after it was used, if there is room: runs are submitted
-/// after their inputs.
+/// A blob that no app and no run refers to is kept for this time after it was used, if there is room: runs are
+/// submitted after their inputs.
 pub const BLOB_KEPT_AT_LEAST: Duration = Duration::from_secs(15 * 60);
 /// Size of the pieces in which a blob that is transferred is held in memory.
 pub const BLOB_PIECE_BYTES: usize = 256 << 10;
@@ -134,7 +134,8 @@ pub const LINKS_UNKNOWN_PER_PEER_MAX: usize = 256;
 pub const HELLO_FRAME_BYTES_MAX: usize = 8 << 10;
 /// Maximum bytes read of a link until its hello was understood: the hello, and what comes with the same read.
 pub const HELLO_READ_BYTES_MAX: u32 = 64 << 10;
-/// Maximum memory of messages of all links that wait for the state machine, or are being decoded; reading stops meanwhile.
+/// Maximum memory of messages of all links that wait for the state machine, or are being decoded; reading stops
+/// meanwhile.
 pub const INBOX_BYTES_MAX: usize = 64 << 20;
 /// Maximum memory of incomplete messages of all links; beyond, the link with the most is cut off.
 pub const FRAGMENTS_BYTES_MAX: usize = 32 << 20;
@@ -144,8 +145,8 @@ pub const BEGUN_BYTES_MAX: usize = 192 << 20;
 pub const BEGUN_BYTES_PER_PEER_MAX: usize = 48 << 20;
 /// Maximum time for a whole frame to arrive: some 2 KiB a second for the longest.
 pub const FRAME_TIME_MAX: Duration = Duration::from_secs(120);
-/// Maximum bytes queued on all links; beyond, the queued messages of the largest senders are dropped, or the link is cut
-/// off that takes the least of the coordinator's own messages.
+/// Maximum bytes queued on all links; beyond, the queued messages of the largest senders are dropped, or the link is
+/// cut off that takes the least of the coordinator's own messages.
 pub const LINKS_QUEUED_BYTES_MAX: usize = 256 << 20;
 /// Maximum websockets of hosts, if the system allows as many open files.
 pub const LINKS_MAX: usize = 120_000;
@@ -157,8 +158,8 @@ pub const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 pub const LINK_QUEUE_BYTES_MAX: usize = 48 << 20;
 /// See [`LINK_QUEUE_BYTES_MAX`]: the number of messages.
 pub const LINK_QUEUE_MESSAGES_MAX: usize = 100_000;
-/// Maximum bytes that other hosts have queued for one host besides chunks of parcels; beyond, messages of the senders with
-/// the most are dropped.
+/// Maximum bytes that other hosts have queued for one host besides chunks of parcels; beyond, messages of the senders
+/// with the most are dropped.
 pub const LINK_RELAYED_BYTES_MAX: usize = 40 << 20;
 /// See [`LINK_RELAYED_BYTES_MAX`]: the number of messages.
 pub const LINK_RELAYED_MESSAGES_MAX: usize = 80_000;
@@ -176,7 +177,7 @@ pub const WRITE_BULK_BATCH_BYTES: usize = 32 << 10;
 pub const SEND_BUFFER_BYTES: usize = 256 << 10;
 /// Maximum bytes that are encoded and handed to the socket at once.
 pub const WRITE_BATCH_BYTES: usize = FRAME_BYTES_MAX;
-/// A host that takes nothing of what it is sent for this time is cut off.
+/// Time after which a host that reads none of its messages is cut off.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum frames of one link that wait for the state machine; the link is not read meanwhile.
 pub const FRAMES_WAITING_PER_LINK_MAX: usize = 8;
@@ -189,8 +190,8 @@ pub const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
 /// Maximum requests that wait for the driver.
 pub const REQUESTS_WAITING_MAX: usize = 1024;
-/// Maximum nodes of one run's tree: 48 bytes each, about ten for finding them, and once it is full about ten for finding
-/// those that may be rolled up.
+/// Maximum nodes of one run's tree: 48 bytes each, about ten for finding them, and once it is full about ten for
+/// finding those that may be rolled up.
 pub const TREE_NODES_MAX: usize = 1_000_000;
 /// Of these, nodes in a tree's JSON.
 pub const TREE_NODES_IN_JSON_MAX: usize = 10_000;
@@ -251,7 +252,7 @@ pub const WATCH_MESSAGES_PER_SECOND_MAX: u32 = 20;
 pub const WATCH_TICK: Duration = Duration::from_millis(250);
 /// Delay after the tick: by then the news of all that a page watches are known, and sent together.
 pub const WATCH_TOLD_AFTER: Duration = Duration::from_millis(20);
-/// A page that takes nothing of what it is sent for this time is cut off.
+/// Time after which a page that reads none of its messages is cut off.
 pub const WATCH_WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum ticks that a slow page may be behind with a tree. More than fit into the time above.
 pub const WATCH_TICKS_KEPT: usize = 64;

@@ -79,7 +79,7 @@ fn serve(flags: Flags) -> Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let listener = TcpListener::bind(flags.listen).await.map_err(|error| {
             let why = explained(&error);
-            anyhow!("{} cannot be listened on: {why}; name another address with --listen", flags.listen)
+            anyhow!("cannot listen on {}: {why}; choose another address with --listen", flags.listen)
         })?;
         // Callers that used port 0 learn the address here.
         writeln!(std::io::stdout(), "sateen-coordinator listens on http://{}", listener.local_addr()?)?;
@@ -103,6 +103,6 @@ fn socket_threads() -> usize {
 
 fn default_data_dir() -> Result<PathBuf> {
     let folders = directories::ProjectDirs::from("", "", "sateen")
-        .context("this system does not say where data is kept; name a folder with --data-dir")?;
+        .context("this system has no standard folder for data; choose one with --data-dir")?;
     Ok(folders.data_dir().join("coordinator"))
 }

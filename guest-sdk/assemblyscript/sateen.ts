@@ -6,7 +6,7 @@
 //     const fib = new Kind<Of, u64>("fib");
 //     fib.define((of: Of): u64 => {
 //       if (of.n < 2) return of.n;
-//       const left = fib.spawn(of1(of.n - 1));         // latent until a worker wants it
+//       const left = fib.spawn(of1(of.n - 1));         // may be stolen from here on
 //       const right = fib.call(of1(of.n - 2));
 //       return fib.sync(left) + right;
 //     });

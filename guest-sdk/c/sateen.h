@@ -8,7 +8,7 @@
  *     uint64_t fib(fib_of of) {
  *         if (of.n < 2) return of.n;
  *         fib_job left;
- *         fib_spawn(&left, (fib_of){of.n - 1});    // latent until a worker wants it
+ *         fib_spawn(&left, (fib_of){of.n - 1});    // may be stolen from here on
  *         uint64_t right = fib((fib_of){of.n - 2});
  *         return fib_sync(&left) + right;
  *     }

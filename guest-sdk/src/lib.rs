@@ -10,7 +10,7 @@
 //!     if n < 2 {
 //!         return n;
 //!     }
-//!     let left = fib::spawn(n - 1); // latent until somebody wants it
+//!     let left = fib::spawn(n - 1); // may be stolen from here on
 //!     let right = fib(n - 2); // an ordinary call
 //!     left.sync() + right
 //! }

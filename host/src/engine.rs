@@ -72,8 +72,8 @@ impl Engine {
             change(&mut config);
             config
         };
-        // Address space for all instances at once is reserved ahead: an instance then costs some
-        // microseconds. Where so much cannot be reserved (`ulimit -v`), each is mapped as it comes.
+        // Address space for all instances is reserved ahead, so an instance costs only some microseconds. If not enough
+        // can be reserved (`ulimit -v`), each instance is mapped when it begins.
         let pooled =
             wasmtime::Engine::new(changed().allocation_strategy(InstanceAllocationStrategy::Pooling(pool)));
         let is_pooled = pooled.is_ok();

@@ -88,7 +88,7 @@ pub struct Finished {
 pub struct Run {
     registry: Arc<Registry>,
     threads: Threads,
-    /// Whether it runs an entry point, whose result can be read by everybody.
+    /// Whether it runs an entry point, whose result has an encoding that all apps share.
     is_whole: bool,
 }
 

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_looks_for_is_shown_in_full() {
+    fn debug_lines_are_shown_in_full() {
         let text = written(|_| (0..1000).for_each(|_| tracing::debug!("detail")));
         assert_eq!(text.lines().count(), 1000);
     }

@@ -1,4 +1,4 @@
-//! Byte strings in one piece: serde would otherwise visit every byte.
+//! Byte strings that are encoded in one piece; serde visits each byte of a `Vec<u8>` by default.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -43,7 +43,7 @@ impl<'de, T: From<Vec<u8>> + for<'a> From<&'a [u8]>> Visitor<'de> for ByteVisito
     }
 }
 
-/// Bytes that many hold and nobody changes; a clone costs nothing.
+/// Immutable bytes that clones share; cloning copies no bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(Arc<[u8]>);
 
@@ -57,7 +57,7 @@ impl Deref for Bytes {
 
 impl Default for Bytes {
     fn default() -> Self {
-        // All that are empty share one allocation.
+        // All empty ones share one allocation.
         Self(Arc::default())
     }
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_format_without_bytes_has_a_list_of_numbers() {
+    fn bytes_are_read_from_a_list_of_numbers_where_a_format_has_no_bytes() {
         let list = SeqDeserializer::<_, Error>::new([1_u8, 2, 3].into_iter());
         assert_eq!(Bytes::deserialize(list), Ok(Bytes::from(vec![1, 2, 3])));
     }

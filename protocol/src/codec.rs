@@ -1,4 +1,4 @@
-//! Frames: what one websocket message carries.
+//! Frames: the contents of one websocket message.
 //!
 //! ```text
 //! version (1 byte) │ kind (1 byte) │ body
@@ -7,8 +7,8 @@
 //!                    2 last fragment
 //! ```
 //!
-//! There is one way to decode, and it is [`Decoder::decode`]. The bytes are a stranger's: every length
-//! is bounded before memory is taken for it, and what they hold takes at most [`frugal::memory_of`] them.
+//! [`Decoder::decode`] is the only way to decode. The bytes are untrusted: every length is bounded before memory is
+//! allocated for it, and the decoded messages take at most [`frugal::memory_of`] the bytes.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,8 +17,7 @@ use thiserror::Error;
 use crate::frugal::{self, Budget};
 use crate::limits::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_PER_FRAME_MAX};
 
-/// The version of frames and messages; hosts and coordinators of another version do not understand each
-/// other.
+/// The version of frames and messages. Programs with different versions do not understand each other.
 pub const PROTOCOL_VERSION: u8 = 6;
 
 const BATCH: u8 = 0;
@@ -26,43 +25,43 @@ const FRAGMENT: u8 = 1;
 const LAST_FRAGMENT: u8 = 2;
 const HEADER_BYTES: usize = 2;
 
-/// A frame that breaks the rules. The sender is told and cut off.
+/// A frame that breaks the rules. Its receiver reports the error to the sender and closes the link.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// Shorter than a header, or a batch of nothing.
-    #[error("a frame of {0} bytes holds nothing")]
+    /// The frame is shorter than a header, or has an empty body.
+    #[error("a frame of {0} bytes contains no message")]
     Empty(usize),
-    /// Longer than allowed.
-    #[error("a frame of {0} bytes is longer than the {FRAME_BYTES_MAX} that are allowed")]
+    /// The frame is longer than allowed.
+    #[error("a frame of {0} bytes exceeds the maximum of {FRAME_BYTES_MAX} bytes")]
     TooLong(usize),
-    /// Of another version.
+    /// The frame has another protocol version.
     #[error(
         "the peer speaks version {0} of the protocol and this side {PROTOCOL_VERSION}; update the older of the two"
     )]
     Version(u8),
-    /// Of a kind that does not exist.
-    #[error("a frame of the unknown kind {0}")]
+    /// The frame's kind is unknown.
+    #[error("a frame has the unknown kind {0}")]
     Kind(u8),
-    /// Fragments add up to more than a message may have.
-    #[error("a message is longer than the {MESSAGE_BYTES_MAX} bytes that are allowed")]
+    /// The fragments of a message are longer together than a message may be.
+    #[error("a message exceeds the maximum of {MESSAGE_BYTES_MAX} bytes")]
     MessageTooLong,
-    /// A fragment where only whole messages are sent.
-    #[error("a fragment of a message, where only whole messages are sent")]
+    /// The frame is a fragment, and came on a link that carries whole messages only.
+    #[error("a frame is a fragment of a message, but only whole messages are allowed on this link")]
     Fragment,
-    /// A batch between the fragments of a message.
-    #[error("the fragments of a message are interrupted")]
+    /// A batch came between the fragments of a message.
+    #[error("a batch of messages came between the fragments of a message")]
     Interrupted,
-    /// More messages than a frame may have.
-    #[error("a frame has more than the {MESSAGES_PER_FRAME_MAX} messages that are allowed")]
+    /// The frame has more messages than allowed.
+    #[error("a frame exceeds the maximum of {MESSAGES_PER_FRAME_MAX} messages")]
     TooMany,
-    /// Not a message.
+    /// The body is not a message.
     #[error("a message cannot be read: {0}")]
     Message(String),
 }
 
 impl FrameError {
-    /// If the peer is of another version of the protocol: which program is to be updated, in a sentence.
-    /// `this` is the program that speaks [`PROTOCOL_VERSION`], in its release `release`.
+    /// If the peer has another version of the protocol: a sentence that says which program to update.
+    /// `this` is the name of the program that speaks [`PROTOCOL_VERSION`], and `release` its release.
     pub fn advice(&self, this: &str, release: &str, peer: &str) -> Option<String> {
         let Self::Version(theirs) = self else { return None };
         let what = if *theirs > PROTOCOL_VERSION {
@@ -78,10 +77,10 @@ impl FrameError {
 
 /// A message is longer than [`MESSAGE_BYTES_MAX`] and cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("a message of {0} bytes is longer than the {MESSAGE_BYTES_MAX} that are allowed")]
+#[error("a message of {0} bytes exceeds the maximum of {MESSAGE_BYTES_MAX} bytes")]
 pub struct TooLong(pub usize);
 
-/// Puts messages for one receiver into as few frames as can be (message combining).
+/// Puts messages for one receiver into as few frames as possible (message combining).
 #[derive(Debug, Default)]
 pub struct Encoder {
     frames: Vec<Vec<u8>>,
@@ -94,9 +93,9 @@ impl Encoder {
     /// Adds a message.
     ///
     /// # Errors
-    /// When it is too long for any number of frames; nothing was added then.
+    /// When the message is longer than [`MESSAGE_BYTES_MAX`]; then nothing is added.
     pub fn push<M: Serialize>(&mut self, message: &M) -> Result<(), TooLong> {
-        // Encoding into memory fails only where a type cannot be encoded, which no message's is.
+        // Encoding into memory fails only for types that cannot be encoded, and no message has one.
         let bytes = postcard::to_allocvec(message).map_err(|_| TooLong(0))?;
         if bytes.len() > MESSAGE_BYTES_MAX {
             return Err(TooLong(bytes.len()));
@@ -128,24 +127,25 @@ impl Encoder {
         }
     }
 
-    /// The frames of all messages so far, in their order.
+    /// Returns the frames of all messages so far, in their order.
     pub fn finish(&mut self) -> Vec<Vec<u8>> {
         self.end_batch();
         std::mem::take(&mut self.frames)
     }
 }
 
-/// The frames of one message.
+/// Returns the frames of one message.
 ///
 /// # Errors
-/// When it is too long.
+/// When the message is longer than [`MESSAGE_BYTES_MAX`].
 pub fn encode<M: Serialize>(message: &M) -> Result<Vec<Vec<u8>>, TooLong> {
     let mut encoder = Encoder::default();
     encoder.push(message)?;
     Ok(encoder.finish())
 }
 
-/// The messages of a frame between hosts: these send no fragments, so a frame that is lost takes no others with it.
+/// Decodes a frame from another host. Hosts send one another no fragments, so the loss of a frame makes no other one
+/// useless.
 ///
 /// # Errors
 /// When the frame breaks the rules; nothing more should be read from its sender.
@@ -156,33 +156,33 @@ pub fn decode_whole<M: DeserializeOwned>(frame: &[u8]) -> Result<Vec<M>, FrameEr
     }
 }
 
-/// Reads the frames of one sender, in their order.
+/// Decodes the frames of one sender, in their order.
 #[derive(Debug, Default)]
 pub struct Decoder {
     fragments: Vec<u8>,
-    /// Memory of what was decoded last, in bytes.
+    /// Memory that the messages decoded last take, in bytes.
     decoded_bytes: usize,
 }
 
 impl Decoder {
-    /// The bytes of a message whose last fragment has not come.
+    /// Bytes held for a message whose last fragment has not arrived.
     pub fn waiting_bytes(&self) -> usize {
         self.fragments.capacity()
     }
 
-    /// Memory that the messages of the next frame may take if that has so many bytes, in bytes.
+    /// Maximum memory that the messages of the next frame take, in bytes, if that frame has `frame_bytes` bytes.
     pub fn memory_max<M>(&self, frame_bytes: usize) -> usize {
         let messages = if self.fragments.is_empty() { frame_bytes.min(MESSAGES_PER_FRAME_MAX) } else { 1 };
         frugal::memory_of(self.fragments.len() + frame_bytes) + list_bytes::<M>(messages)
     }
 
-    /// Memory that the messages take which were decoded last, in bytes: at most what [`Self::memory_max`] said of
-    /// their frame.
+    /// Memory that the messages decoded last take, in bytes: at most what [`Self::memory_max`] returned for their
+    /// frame.
     pub fn decoded_bytes(&self) -> usize {
         self.decoded_bytes
     }
 
-    /// The messages that `frame` completes.
+    /// Returns the messages that `frame` completes.
     ///
     /// # Errors
     /// When the frame breaks the rules; nothing more should be read from its sender.
@@ -225,12 +225,12 @@ impl Decoder {
     }
 }
 
-/// Memory of a list of messages, which has room for up to twice as many while it grows.
+/// Maximum memory of a list of messages, in bytes: a growing list has room for up to twice its elements.
 fn list_bytes<M>(messages: usize) -> usize {
     2 * messages * size_of::<M>()
 }
 
-/// All messages, and the memory that they take.
+/// Returns all messages in `bytes`, and the memory that they take.
 fn read_all<M: DeserializeOwned>(mut bytes: &[u8]) -> Result<(Vec<M>, usize), FrameError> {
     let mut messages = Vec::new();
     let budget = Budget::for_bytes(bytes.len());

@@ -1,41 +1,41 @@
-//! What is known of a job: its result, or the host that has that or is at it.
+//! What is known of a job: its result, the host that has the result, or the host that runs the job.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{ENTRIES_PER_MESSAGE_MAX, LINEAGE_LENGTH_MAX, MESSAGE_PART_BYTES};
 use crate::{Finished, HostId, INLINE_RESULT_BYTES_MAX, JobKey, Lineage};
 
-/// What is known of one job.
+/// An entry of the result table: what is known of one job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Which job.
+    /// The job.
     pub key: JobKey,
-    /// Spawns below the root.
+    /// Number of spawns between the root and the job.
     pub depth: u32,
-    /// The jobs above it.
+    /// The job's ancestors.
     pub lineage: Lineage,
-    /// What is known.
+    /// The job's result, or its place.
     pub state: EntryState,
 }
 
-/// What the table says of a job.
+/// What the result table holds of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryState {
     /// Its result.
     Done(Finished),
-    /// A result too large for the table.
+    /// A result that is too large for the table.
     DoneAt {
-        /// Who has it.
+        /// The host that has it.
         host: HostId,
-        /// What it took.
+        /// Processor time that it took, in nanoseconds.
         work_ns: u64,
     },
-    /// An orphan that goes on.
+    /// An orphan that is still running at this host.
     Running(HostId),
 }
 
 impl EntryState {
-    /// Whom to ask for the result, if the table has not got it.
+    /// The host to ask for the result, if the table does not hold it.
     pub fn place(&self) -> Option<HostId> {
         match self {
             Self::Done(_) => None,
@@ -43,17 +43,17 @@ impl EntryState {
         }
     }
 
-    /// What it took, in nanoseconds; of one that is under way, more than anything.
+    /// Processor time that the result took, in nanoseconds; the maximum for a job that is still running.
     pub(crate) fn work_ns(&self) -> u64 {
         match self {
             Self::Done(finished) => finished.work_ns,
             Self::DoneAt { work_ns, .. } => *work_ns,
-            // Lost, it would be done again from the start.
+            // If this entry were lost, the job would be run again from the start.
             Self::Running(_) => u64::MAX,
         }
     }
 
-    /// Whether more is known than by another.
+    /// Whether this state tells more about the job than another.
     pub(crate) fn is_better_than(&self, other: &Self) -> bool {
         let rank = |state: &Self| match state {
             Self::Done(_) => 2,
@@ -65,7 +65,7 @@ impl EntryState {
 }
 
 impl Entry {
-    /// The entry as it may travel: a large result is left where it is, at `host`.
+    /// The entry as it may be sent: a large result is replaced by its place, `host`.
     #[must_use]
     pub fn to_share(&self, host: HostId) -> Self {
         let state = match &self.state {
@@ -77,7 +77,7 @@ impl Entry {
         Self { key: self.key, depth: self.depth, lineage: self.lineage.clone(), state }
     }
 
-    /// Entries by the message: neither too many nor too long.
+    /// Splits entries into batches that fit into one message each.
     pub fn batches(entries: &[Self]) -> impl Iterator<Item = &[Self]> {
         let mut bytes = 0;
         let mut count = 0;
@@ -92,18 +92,19 @@ impl Entry {
         })
     }
 
-    /// About how long it is in a message, and what it takes there in memory.
+    /// About how many bytes it takes in an encoded message, and in memory once that is decoded.
     pub fn bytes(&self) -> usize {
         const FIXED: usize = 160;
         FIXED + self.result_bytes() + 3 * 8 * self.lineage.0.len()
     }
 
-    /// Whether no honest host sends it: its result is too large for a table, or too many ancestors are named.
+    /// Whether it exceeds a limit that every honest host keeps: its result is too large for a table, or it names too
+    /// many ancestors.
     pub fn is_too_large(&self) -> bool {
         self.result_bytes() > INLINE_RESULT_BYTES_MAX || self.lineage.0.len() > LINEAGE_LENGTH_MAX
     }
 
-    /// Of its result, as far as that is here.
+    /// The length of its result, in bytes; 0 if the entry does not hold it.
     pub(crate) fn result_bytes(&self) -> usize {
         match &self.state {
             EntryState::Done(finished) => finished.outcome.bytes().len(),

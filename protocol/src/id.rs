@@ -1,16 +1,16 @@
-//! Who is who.
+//! The ids of hosts, runs, grids and steal requests.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A host: one volunteer process, from start to end. One that comes back after it was given up gets a
-/// new one (fail-stop; 2005 result table, section 3).
+/// A host: one volunteer process, from start to end. A host that comes back after it was given up gets a new id
+/// (fail-stop; 2005 result table, section 3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HostId(pub u64);
 
 impl HostId {
-    /// Reads what `Display` writes.
+    /// Parses what `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         u64::from_str_radix(text.strip_prefix('h')?, 16).ok().map(Self)
     }
@@ -28,7 +28,7 @@ impl fmt::Debug for HostId {
     }
 }
 
-/// A run: one execution of an app with arguments. A coordinator counts from 1.
+/// A run: one execution of an app with arguments. A coordinator numbers its runs from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RunId(pub u64);
 
@@ -44,11 +44,11 @@ impl fmt::Debug for RunId {
     }
 }
 
-/// A grid: one coordinator's data folder, from its first start on.
+/// A grid: identifies a coordinator's data folder, from its first use on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GridId(pub u64);
 
-/// The number of a steal request; a thief counts them up and never uses one twice.
+/// The number of a steal request. A thief numbers its requests in order and never uses a number twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StealId(pub u64);
 
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_id_is_read_as_it_is_written() {
+    fn a_written_host_id_is_parsed_and_nothing_else_is() {
         for id in [HostId(0), HostId(0x2a), HostId(u64::MAX)] {
             assert_eq!(HostId::parse(&id.to_string()), Some(id));
         }

@@ -1,23 +1,23 @@
-//! A job on its way between hosts.
+//! Jobs as they are sent between hosts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::shared::ObjectId;
 use crate::{Bytes, JobKey, JobTag, LINEAGE_LENGTH_MAX};
 
-/// A number that a host gives to a job which it lends, or holds for another; never used twice by one
-/// host.
+/// A number that a host gives to a job that it lends, or that it holds for another host. A host never uses a number
+/// twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobNumber(pub u64);
 
-/// The tags of the jobs above a job that had an instance of their own, the nearest last. A table entry
-/// is found below every job of its lineage.
+/// The tags of a job's ancestors that ran in an instance of their own, the nearest last. A table entry is found below
+/// every job of its lineage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage(pub Vec<JobTag>);
 
 impl Lineage {
-    /// The lineage of the children of the job `key`, whose own lineage this is. The farthest ancestors
-    /// are forgotten beyond [`LINEAGE_LENGTH_MAX`].
+    /// The lineage of the children of the job `key`, where `self` is the lineage of that job. It keeps the nearest
+    /// [`LINEAGE_LENGTH_MAX`] ancestors.
     #[must_use]
     pub fn child(&self, key: &JobKey) -> Self {
         let skip = (self.0.len() + 1).saturating_sub(LINEAGE_LENGTH_MAX);
@@ -27,41 +27,41 @@ impl Lineage {
     }
 }
 
-/// All that is needed to run a job, and to find what was saved of it.
+/// Everything needed to run a job, and to find the saved results below it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// Its identity.
+    /// The job's identity.
     pub key: JobKey,
-    /// Which job or entry point of the app: jobs in the order of their names count from 0; the root
-    /// has [`ROOT_KIND`].
+    /// The job's function: the app's job functions are numbered from 0 in the order of their names, and the root has
+    /// [`ROOT_KIND`].
     pub kind: u32,
     /// Its encoded parameters.
     pub parameters: Bytes,
-    /// How many spawns it lies below the root.
+    /// Number of spawns between the root and the job.
     pub depth: u32,
-    /// The jobs above it.
+    /// The job's ancestors.
     pub lineage: Lineage,
-    /// It, or a job above it, was begun before: by a host that crashed, or gave it back.
+    /// The job, or one above it, was begun before, by a host that crashed or gave the job back.
     pub redone: bool,
-    /// Of a redone one: a host gave it back in peace, or it rested with its run, and what had been done of it was
-    /// recorded before. Nothing was lost.
+    /// For a redone job: no work was lost. A host gave the job back in order, or its run was suspended, and the
+    /// finished work below it was recorded before.
     pub given_back: bool,
-    /// Its descendants above this depth may be in the result table, and are looked up; 0 when nothing
-    /// of it was saved.
+    /// Descendants whose depth is less than this may be in the result table and are looked up there; 0 when nothing was
+    /// saved.
     pub lookup_below: u32,
-    /// The shared objects that its parameters mention; at most `OBJECTS_PER_JOB_MAX`.
+    /// The shared objects that the parameters mention; at most `OBJECTS_PER_JOB_MAX`.
     pub objects: Vec<Mention>,
 }
 
 impl JobSpec {
-    /// Whether the job itself was begun before, as far as this says: it is a root that was lost, or something of it
-    /// was saved. One that is only below a lost job may be new.
+    /// Whether the job itself is known to have been begun before: it is a root that was lost, or results below it were
+    /// saved. A job that is merely below a lost job may never have been begun.
     pub fn was_begun(&self) -> bool {
         self.redone && (self.kind == ROOT_KIND || self.lookup_below > self.depth)
     }
 }
 
-/// How a job is begun again that was elsewhere.
+/// How a job that was at another host is begun again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Again {
     /// See [`JobSpec::redone`].
@@ -74,20 +74,21 @@ pub struct Again {
 
 /// A shared object that a job's parameters mention.
 ///
-/// A job that creates an object and is done again creates another one, of which the parameters, and so the
-/// keys, of its children must not tell. What goes on from before the crash keeps the object that it had.
+/// When a job that creates an object is run again, it creates another object. The parameters of its children, and
+/// so their keys, must not depend on which of the two it is. Jobs that have kept running since before the crash keep
+/// the object that they had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
-    /// What the parameters have.
+    /// The id in the parameters.
     pub object: ObjectId,
-    /// Which it is: a number that no other has, by which hosts speak of it.
+    /// The id of the object itself, unique to it; hosts use it among themselves.
     pub creation: ObjectId,
 }
 
 /// The kind of a run's root job.
 pub const ROOT_KIND: u32 = u32::MAX;
 
-/// What a job gave. A limit that was met is no outcome: another host may allow more.
+/// A job's result or failure. Exceeding a limit is not an outcome: another host may allow more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Its encoded result.
@@ -105,10 +106,10 @@ impl Outcome {
     }
 }
 
-/// An outcome and what it took, all descendants included.
+/// An outcome, and the time that the job took with all its descendants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// What the job gave.
+    /// The job's result or failure.
     pub outcome: Outcome,
     /// Processor time of the job and its descendants, in nanoseconds.
     pub work_ns: u64,

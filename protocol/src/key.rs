@@ -4,29 +4,29 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What every key begins with, so that no other use of blake3 gives an equal one.
+/// The start of every key's hash input, so that no other use of blake3 yields an equal hash.
 const DOMAIN: &[u8] = b"sateen job key 1";
 
 /// `blake3(domain ‖ ABI version ‖ determinism profile ‖ module hash ‖ function ‖ salt ‖ canonical
-/// parameters)`. Equal keys are the same job, wherever they stand in whichever tree.
+/// parameters)`. Jobs with equal keys are the same job, wherever they are in whichever tree of jobs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobKey(pub [u8; 32]);
 
 impl JobKey {
-    /// The first eight bytes: enough to tell the jobs of a lineage apart, never to find a result.
+    /// The first eight bytes: they suffice to distinguish the jobs of a lineage, but are never used to find a result.
     pub fn tag(&self) -> JobTag {
         let mut tag = [0; 8];
         tag.copy_from_slice(&self.0[..8]);
         JobTag(u64::from_be_bytes(tag))
     }
 
-    /// Reads the 64 digits that `Display` writes.
+    /// Parses the 64 digits that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         parse_hex(text).map(Self)
     }
 }
 
-/// 64 hexadecimal digits as 32 bytes.
+/// Parses 64 hexadecimal digits into 32 bytes.
 fn parse_hex(text: &str) -> Option<[u8; 32]> {
     let digits = text.as_bytes();
     if digits.len() != 64 {
@@ -56,7 +56,7 @@ impl fmt::Debug for JobKey {
     }
 }
 
-/// The beginning of a job's key.
+/// The first eight bytes of a job's key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobTag(pub u64);
 
@@ -82,7 +82,7 @@ impl BlobHash {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
-    /// Reads the 64 digits that `Display` writes.
+    /// Parses the 64 digits that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         parse_hex(text).map(Self)
     }
@@ -100,12 +100,12 @@ impl fmt::Debug for BlobHash {
     }
 }
 
-/// Makes the keys of one function's jobs; what they have in common is hashed once.
+/// Makes the keys of one function's jobs; the part that they have in common is hashed once.
 #[derive(Clone)]
 pub struct KeyMaker(blake3::Hasher);
 
 impl KeyMaker {
-    /// For the jobs `function` of the module with the hash `module`. `profile` is the determinism
+    /// Makes keys for jobs that call `function` of the module with the hash `module`. `profile` is the determinism
     /// profile, one byte; `salt` is empty for a job that reads nothing but its parameters.
     pub fn new(abi_version: u32, profile: u8, module: BlobHash, function: &str, salt: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_tells_keys_apart() {
+    fn keys_differ_if_any_part_differs() {
         let module = BlobHash::of(b"module");
         let base = KeyMaker::new(1, 0, module, "f", b"").key(b"p");
         assert_eq!(base, KeyMaker::new(1, 0, module, "f", b"").key(b"p"));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_read_as_it_is_written() {
+    fn a_written_hash_is_parsed_and_nothing_else_is() {
         let hash = BlobHash::of(b"module");
         let text = hash.to_string();
         assert_eq!(BlobHash::parse(&text), Some(hash));

@@ -1,11 +1,11 @@
 //! The grid protocol of Sateen as a sans-I/O state machine.
 //!
-//! [`host::Host`] is what every volunteer's host does, [`coordinator::Coordinator`] what the coordinator
-//! does. Neither knows sockets, files, threads or clocks. Both have the same surface, in this order:
-//! getters; `handle_…` for what happens outside; commands; `poll_…` for what is to be done.
+//! [`host::Host`] is the state machine of a volunteer's host, [`coordinator::Coordinator`] that of the coordinator.
+//! Neither knows sockets, files, threads or clocks. Both have the same surface, in this order: getters; `handle_…`
+//! for events from outside; commands; `poll_…` for the machine's output.
 //!
-//! The contract with a driver: tell the machine *one* thing, then drain `poll_transmit`, `poll_command`
-//! and `poll_event`, then wait until something happens or `poll_timeout` says. The same machines run in
+//! The contract with a driver: make *one* `handle_…` call or command, then drain `poll_transmit`, `poll_command` and
+//! `poll_event`, then wait for the next event or until the time that `poll_timeout` returns. The same machines run in
 //! `sateen-host`, in `sateen-coordinator` and in the simulator.
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! What the bytes of a finished root are, for whoever shows them to people.
+//! Decodes the outcome of a root job, to show it to people.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits::REASON_BYTES_MAX;
 use crate::{Finished, Outcome};
 
-/// How an entry point ended, as the guest encodes it.
+/// The result of an entry point, as the guest encodes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MainOutcome {
     /// Text for people.
@@ -14,7 +14,7 @@ pub enum MainOutcome {
     Bytes(#[serde(with = "crate::bytes")] Vec<u8>),
     /// The app returned an error.
     Failed(String),
-    /// The user gave something that the app cannot use.
+    /// The app cannot use the input or arguments that the user gave.
     BadInput(String),
 }
 
@@ -30,7 +30,7 @@ pub struct JobFailure {
 }
 
 impl JobFailure {
-    /// The failure as it may travel: texts that are too long are cut, and outer frames left out.
+    /// The failure as it may be sent: texts that are too long are cut, and the outermost frames are left out.
     #[must_use]
     pub fn shortened(mut self) -> Self {
         for text in [&mut self.job, &mut self.message] {
@@ -46,19 +46,19 @@ impl JobFailure {
     }
 }
 
-/// What a root job gave, read from its bytes.
+/// A root job's outcome, decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RootOutcome {
-    /// Its entry point came to an end.
+    /// Its entry point returned.
     Main(MainOutcome),
-    /// It failed on the way.
+    /// It panicked or trapped.
     Job(JobFailure),
     /// The bytes are neither: the app encodes its output in its own way.
     Unreadable,
 }
 
 impl RootOutcome {
-    /// Reads what a root job gave.
+    /// Decodes a root job's outcome.
     pub fn of(finished: &Finished) -> Self {
         match &finished.outcome {
             Outcome::Done(bytes) => read(bytes).map_or(Self::Unreadable, Self::Main),
@@ -67,7 +67,7 @@ impl RootOutcome {
     }
 }
 
-/// All of `bytes`, and nothing but them, is a `T`.
+/// Decodes `bytes` as a `T`; `None` if they are not one, or if bytes are left over.
 fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Some(value),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_any_length_may_travel() {
+    fn a_failure_of_any_length_is_shortened_to_what_may_be_sent() {
         let frame = || "f".repeat(REASON_BYTES_MAX / 2);
         let long = "é".repeat(REASON_BYTES_MAX);
         let failure =
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_the_guest_are_read() {
+    fn the_guests_encoding_of_an_outcome_is_decoded() {
         let text = finished(Outcome::Done(vec![0, 2, b'4', b'2'].into()));
         assert_eq!(RootOutcome::of(&text), RootOutcome::Main(MainOutcome::Text("42".to_owned())));
         let bytes = finished(Outcome::Done(vec![1, 2, 0, 255].into()));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_bytes_are_said_to_be() {
+    fn foreign_bytes_are_unreadable() {
         for bytes in [&[][..], &[9, 0], &[0, 5, b'x'], &[0, 1, b'x', b'y']] {
             assert_eq!(RootOutcome::of(&finished(Outcome::Done(bytes.into()))), RootOutcome::Unreadable);
         }

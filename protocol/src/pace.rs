@@ -1,18 +1,18 @@
-//! Something that may happen a few times at once, and then at a distance.
+//! A limit on how often something may happen: a few times in a row, then at intervals.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// What has happened so far.
+/// The use of such a limit so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Spread out, it would last until then.
+    /// If all that has happened had kept to the interval, it would have lasted until then.
     paid: Time,
 }
 
 impl Pace {
-    /// Whether it may happen now: `at_once` times in a row, then every `every`. If so, it is counted.
+    /// Whether it may happen now: `at_once` times in a row, then once per `every`. If so, counts it.
     pub fn take(&mut self, now: Time, every: Duration, at_once: u32) -> bool {
         let paid = self.paid.max(now) + every;
         let may = paid <= now + every.saturating_mul(at_once);
@@ -22,7 +22,7 @@ impl Pace {
         may
     }
 
-    /// Whether it is as if nothing had happened.
+    /// Whether the limit is unused again, as if nothing had happened.
     pub fn is_at_rest(&self, now: Time) -> bool {
         self.paid <= now
     }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_at_once_and_then_at_a_distance() {
+    fn it_may_happen_a_few_times_in_a_row_and_then_at_intervals() {
         let (mut pace, every) = (Pace::default(), Duration::from_nanos(10));
         let start = Time(1000);
         assert_eq!((0..9).filter(|_| pace.take(start, every, 3)).count(), 3);

@@ -1,7 +1,7 @@
 //! Randomness from a seed: equal seeds, equal traces.
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every seed is a good one, which picking victims needs
-/// and nothing else is asked.
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Every seed is a good one, and picking victims needs no more than
+/// that.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -20,7 +20,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is not zero; as good as uniform.
+    /// A number below `bound`, which must not be zero; practically uniform.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_always_gives_the_same() {
+    fn a_seed_always_yields_the_same_numbers() {
         let mut random = Random::new(1);
         assert_eq!(random.next_u64(), 0x910a_2dec_8902_5cc1);
         assert!((0..1000).all(|_| random.below(3) < 3));

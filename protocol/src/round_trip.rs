@@ -1,12 +1,13 @@
-//! How long an answer takes, and how long to wait for one before asking again: the retransmission timeout of
-//! RFC 6298, as TCP has it.
+//! How long an answer takes, and how long to wait for one before asking again: TCP's retransmission timeout
+//! (RFC 6298).
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// The round trips of one receiver. Only what was sent once may be measured: the answer to what was sent twice
-/// may belong to either (Karn and Partridge, 1987). So a wait that was doubled stays so until the next measurement.
+/// The round trips to one receiver. Only messages that were sent once may be measured: the answer to a message that was
+/// sent twice may belong to either copy (Karn and Partridge, 1987). So a wait that was doubled stays doubled until the
+/// next measurement.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RoundTrip {
     /// The smoothed round trip and its variation, once there is a measurement.
@@ -17,7 +18,7 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Something that was sent once was answered after this time.
+    /// Records that a message that was sent once was answered after this time.
     pub fn measure(&mut self, took: Duration) {
         self.measured = Some(match self.measured {
             None => (took, took / 2),
@@ -28,15 +29,15 @@ impl RoundTrip {
         self.doubled = 0;
     }
 
-    /// Time after which what was not answered is sent again: at least `least`, and `unmeasured` where no answer has
-    /// come yet; at most `most`, however long answers took and however often it was doubled.
+    /// Time after which an unanswered message is sent again: from `least` to `most`, however long answers took and
+    /// however often it was doubled. Before the first measurement, `unmeasured` is doubled instead.
     pub fn wait(&self, unmeasured: Duration, least: Duration, most: Duration) -> Duration {
         let once = self.measured.map_or(unmeasured, |(smoothed, variation)| smoothed + variation * 4);
         let once = once.max(least);
         once.saturating_mul(1_u32.checked_shl(self.doubled).unwrap_or(u32::MAX)).min(most.max(least))
     }
 
-    /// Something was sent again after `wait`. What is sent again together doubles the wait once.
+    /// Records that a message was sent again after `wait`. Messages that are sent again together double the wait once.
     pub fn double(&mut self, now: Time, wait: Duration) {
         if self.doubled == 0 || now >= self.doubled_at + wait {
             self.doubled = (self.doubled + 1).min(u32::BITS);
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn it_follows_what_is_measured_and_its_variation() {
+    fn the_wait_follows_measurements_and_their_variation() {
         let mut trip = RoundTrip::default();
         assert_eq!(wait(&trip), SECOND);
         trip.measure(4 * SECOND);
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn it_doubles_until_there_is_a_measurement() {
+    fn the_wait_doubles_until_there_is_a_measurement() {
         let mut trip = RoundTrip::default();
         let mut now = Time(0);
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {

@@ -1,4 +1,4 @@
-//! What a run is made of.
+//! A run: its specification, limits, state, end and counts.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -22,20 +22,20 @@ pub enum Stealing {
     MasterWorker,
 }
 
-/// What survives a crash.
+/// How much work survives a crash.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultTolerance {
-    /// Lost jobs are redone from what the result table has; running orphans are adopted; finished work
-    /// is recorded now and then.
+    /// Lost jobs are redone with the help of the results in the result table; running orphans are adopted; finished
+    /// work is recorded at intervals.
     #[default]
     Full,
-    /// Satin's: finished orphans are saved, unfinished ones aborted, nothing else is recorded.
+    /// As in Satin: finished orphans are saved, unfinished ones aborted, and nothing else is recorded.
     FinishedOrphans,
     /// Lost jobs are redone whole.
     RedoOnly,
-    /// For comparison: nothing is recorded and nothing looked up, as with [`Self::RedoOnly`], and
-    /// hosts do not even list what was stolen for longer than they must.
+    /// For comparison: nothing is recorded and nothing looked up, as with [`Self::RedoOnly`], and hosts list stolen
+    /// jobs for no longer than they must.
     Off,
 }
 
@@ -50,35 +50,36 @@ pub struct RunSpec {
     pub arguments: Vec<String>,
     /// Its inputs, by name.
     pub inputs: Vec<(String, BlobHash)>,
-    /// What its guests may use.
+    /// Limits on its guests.
     pub limits: RunLimits,
-    /// NaNs are canonicalised by the engine.
+    /// Whether the engine canonicalises NaNs.
     pub strict_nan: bool,
     /// How victims are chosen.
     pub stealing: Stealing,
-    /// What survives a crash.
+    /// How much work survives a crash.
     pub fault_tolerance: FaultTolerance,
-    /// Finished work is recorded so often, in milliseconds; a crash loses about this much of a worker.
+    /// Interval at which finished work is recorded, in milliseconds; a crash loses about this much work of each worker.
     pub record_every_ms: u32,
 }
 
 impl RunSpec {
-    /// How often finished work may be recorded, in milliseconds: less often than once an hour is as good as never.
+    /// Range of the interval at which finished work is recorded, in milliseconds. Less often than once an hour would be
+    /// as good as never.
     pub const RECORD_EVERY_MS: RangeInclusive<u64> = 1..=3_600_000;
 
-    /// What a result must have taken at least to be worth an entry, of work that is recorded every `every`.
+    /// Minimum processor time of a result that is worth an entry, if work is recorded every `every`.
     pub fn recorded_work_min(every: Duration) -> Duration {
         limits::RECORDED_WORK_MIN.max(every / limits::RECORDED_PARTS)
     }
 
-    /// The same of this run.
+    /// The same for this run, in nanoseconds.
     pub fn recorded_work_ns_min(&self) -> u64 {
         let every = Duration::from_millis(self.record_every_ms.into());
         u64::try_from(Self::recorded_work_min(every).as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// What distinguishes its jobs from those of the same app with other inputs: a job may read any of
-    /// them. Empty without inputs, so that pure jobs are the same in all runs.
+    /// Distinguishes the keys of its jobs from those of the same app with other inputs, since a job may read any input.
+    /// Empty without inputs, so that pure jobs are the same in all runs.
     pub fn salt(&self) -> Vec<u8> {
         if self.inputs.is_empty() {
             return Vec::new();
@@ -95,28 +96,28 @@ impl RunSpec {
     }
 }
 
-/// Limits that are part of a run's meaning: every host grants the same. `None` is the host's default.
+/// Limits that can affect a run's result, so every host must apply the same ones. `None` is the host's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunLimits {
-    /// Linear memory of one instance.
+    /// Maximum linear memory of one instance.
     pub memory_bytes_max: Option<u64>,
-    /// Stack of one instance.
+    /// Maximum stack of one instance.
     pub stack_bytes_max: Option<u64>,
-    /// A result, a job's parameters, or an output.
+    /// Maximum size of a result, of a job's parameters, and of an output.
     pub output_bytes_max: Option<u64>,
-    /// The replicas of its shared objects at one host, together.
+    /// Maximum memory of the replicas of its shared objects at one host, together.
     pub shared_bytes_max: Option<u64>,
-    /// How long a job's guard may be false, in milliseconds.
+    /// Maximum time for which a job's guard may be false, in milliseconds.
     pub guard_wait_ms_max: Option<u64>,
-    /// For how long its root job may be at hosts, in milliseconds; the coordinator keeps it.
+    /// Maximum time for which its root job may be at hosts, in milliseconds; the coordinator enforces it.
     pub time_ms_max: Option<u64>,
-    /// Processor time of its jobs at all hosts together, in milliseconds; the coordinator keeps it.
+    /// Maximum processor time of its jobs at all hosts together, in milliseconds; the coordinator enforces it.
     pub cpu_ms_max: Option<u64>,
 }
 
-/// A limit that nobody grants.
+/// A limit outside the range that hosts and coordinators accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the run's limit on {what} is {asked} {unit}, and must be from {least} to {most}")]
+#[error("the run's limit on {what} is {asked} {unit}; it must be from {least} to {most}")]
 pub struct LimitOutOfRange {
     what: &'static str,
     unit: &'static str,
@@ -126,19 +127,19 @@ pub struct LimitOutOfRange {
 }
 
 impl RunLimits {
-    /// Memory or stack of an instance, in bytes.
+    /// Range of the limits on an instance's memory and on its stack, in bytes.
     pub const INSTANCE_BYTES: RangeInclusive<u64> = 64 << 10..=4 << 30;
-    /// A result, in bytes.
+    /// Range of the limit on a result, in bytes.
     pub const OUTPUT_BYTES: RangeInclusive<u64> = 1..=64 << 20;
-    /// All shared objects, in bytes.
+    /// Range of the limit on all shared objects, in bytes.
     pub const SHARED_BYTES: RangeInclusive<u64> = 1..=1 << 40;
-    /// Any time, in milliseconds: up to a hundred years.
+    /// Range of each limit on a time, in milliseconds: up to a hundred years.
     pub const MS: RangeInclusive<u64> = 1..=100 * 365 * 24 * 3600 * 1000;
 
-    /// Whether all that are named can be granted.
+    /// Checks that all limits that are set are within their ranges.
     ///
     /// # Errors
-    /// Names one that cannot.
+    /// Names a limit that is not.
     pub fn check(&self) -> Result<(), LimitOutOfRange> {
         for (what, unit, asked, range) in [
             ("memory", "bytes", self.memory_bytes_max, Self::INSTANCE_BYTES),
@@ -158,27 +159,27 @@ impl RunLimits {
     }
 }
 
-/// A run's state in words; what the coordinator shows.
+/// A run's state, as the coordinator shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunState {
-    /// Waits for a host.
+    /// It waits for a host.
     Queued,
     /// Its root job is at a host.
     Running,
-    /// Hosts save what they have of it.
+    /// Hosts save their results of it.
     Suspending,
-    /// Nobody works on it until it is resumed.
+    /// No host works on it until it is resumed.
     Suspended,
-    /// Its result is there.
+    /// It has a result.
     Done,
-    /// The app failed, or a limit was met.
+    /// The app failed, or a limit was exceeded.
     Failed,
-    /// Somebody cancelled it.
+    /// A user cancelled it.
     Cancelled,
 }
 
 impl RunState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 7] = [
         Self::Queued,
         Self::Running,
@@ -202,12 +203,12 @@ impl RunState {
         }
     }
 
-    /// The state with this name; none if no state has it.
+    /// The state with this name, if there is one.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word() == word)
     }
 
-    /// Whether nothing can happen to it any more.
+    /// Whether the run has ended.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled)
     }
@@ -216,31 +217,31 @@ impl RunState {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEnd {
-    /// What its root job gave: the encoded outcome of the entry point, or its failure.
+    /// Its root job ended, with the encoded outcome of the entry point or with a failure.
     Finished(crate::Finished),
-    /// A limit of the run was met.
+    /// A limit of the run was exceeded.
     Limit(String),
     /// No host could run it.
     Unable(String),
-    /// Somebody cancelled it.
+    /// A user cancelled it.
     Cancelled,
     /// A job failed in a way that no other job can catch.
     Failed(JobFailure),
 }
 
-/// What became of a run's jobs at one host, so far.
+/// What has happened to a run's jobs at one host so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// What people are told of a whole run, too.
+    /// The counts that are also shown for a whole run.
     pub jobs: Jobs,
     /// Steal requests sent.
     pub steal_requests: u64,
     /// Processor time in guests, in nanoseconds.
     pub work_ns: u64,
-    /// What reused and adopted results took: work that was not lost with a host, in nanoseconds.
+    /// Processor time that reused and adopted results took, in nanoseconds: work that was not lost with a host.
     pub saved_work_ns: u64,
-    /// Of `work_ns`, what had been done before and was lost, in nanoseconds: work of a lost job that is begun again,
-    /// until it is where it was.
+    /// The part of `work_ns` that repeats lost work, in nanoseconds: the work of a lost job that is begun again, until
+    /// the job is as far as it was.
     pub redone_work_ns: u64,
     /// Jobs whose owner was lost while they ran.
     pub orphaned: u64,
@@ -249,28 +250,28 @@ pub struct Counts {
     /// Jobs that came from other hosts or from the coordinator: those begun for the first time, as far as is known,
     /// and those begun before ([`JobSpec::was_begun`](crate::JobSpec::was_begun)).
     pub held: [HeldCounts; 2],
-    /// What came of steal requests.
+    /// The answers to steal requests.
     pub steals: Steals,
     /// Updates of shared objects made.
     pub updates: u64,
-    /// What the replicas of shared objects take here, in bytes.
+    /// Memory of the replicas of shared objects at this host, in bytes.
     pub shared_bytes: u64,
-    /// Workers that compute now.
+    /// Workers that are computing now.
     pub busy: u32,
     /// Workers in all.
     pub workers: u32,
 }
 
-/// What became of jobs that came from other hosts or from the coordinator.
+/// What happened to jobs that came from other hosts or from the coordinator.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldCounts {
-    /// They were begun.
+    /// Jobs that were begun.
     pub begun: u64,
-    /// They have results.
+    /// Jobs that returned a result.
     pub done: u64,
-    /// They failed.
+    /// Jobs that failed.
     pub failed: u64,
-    /// Nobody wanted them any more.
+    /// Jobs that were stopped because no host needed them any more.
     pub aborted: u64,
 }
 
@@ -284,19 +285,19 @@ impl HeldCounts {
 }
 
 impl Counts {
-    /// Whether the host has computed anything of the run. One that only asked for jobs, and got none, has not.
+    /// Whether the host has computed anything for the run. A host that only asked for jobs and got none has not.
     pub fn has_computed(&self) -> bool {
         self.work_ns > 0 || self.jobs.executed > 0
     }
 
-    /// Whether a host that said `last` before has begun to count anew.
+    /// Whether a host that reported `last` before has begun to count anew.
     pub fn began_anew_after(&self, last: &Self) -> bool {
         self.work_ns < last.work_ns
             || self.jobs.spawned < last.jobs.spawned
             || self.steal_requests < last.steal_requests
     }
 
-    /// Adds another host's. What hosts say may be anything, and no sum overflows.
+    /// Adds another host's counts. Hosts may report any numbers, so the sums saturate.
     pub fn add(&mut self, other: &Self) {
         self.jobs.add(&other.jobs);
         self.steal_requests = self.steal_requests.saturating_add(other.steal_requests);
@@ -316,39 +317,39 @@ impl Counts {
     }
 }
 
-/// What became of jobs.
+/// What happened to jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Jobs {
-    /// Spawned.
+    /// Jobs spawned.
     pub spawned: u64,
     /// Of these, made visible to the scheduler.
     pub exposed: u64,
-    /// Run, in place or as tasks of their own.
+    /// Jobs run, in place or as tasks of their own.
     pub executed: u64,
-    /// Taken by another worker of the same host.
+    /// Jobs taken by another worker of the same host.
     pub stolen_local: u64,
-    /// Stolen from other hosts.
+    /// Jobs stolen from other hosts.
     pub stolen: u64,
     /// Of these, from another site.
     pub stolen_wide: u64,
-    /// Not run because the table had their results.
+    /// Jobs that were not run because the table had their results.
     pub reused: u64,
-    /// Lost with thieves that crashed. Some were run again, others reused or adopted.
+    /// Jobs lost with thieves that crashed. Some were run again, others reused or adopted.
     pub lost: u64,
-    /// Given back by thieves that had begun them and left, paused or had no room for them. Of root jobs, the coordinator counts
-    /// that.
+    /// Jobs given back by thieves that had begun them and then left, paused or had no room for them. The coordinator
+    /// counts such root jobs.
     pub given_back: u64,
-    /// Orphans that went on and whose results were used.
+    /// Orphans that kept running and whose results were used.
     pub adopted: u64,
-    /// Results recorded for the case of a crash.
+    /// Results recorded in case of a crash.
     pub recorded: u64,
-    /// Dropped or stopped because nobody wanted them any more.
+    /// Jobs dropped or stopped because no host needed them any more.
     pub aborted: u64,
 }
 
 impl Jobs {
-    /// Adds those of another host, or of another run.
+    /// Adds the counts of another host, or of another run.
     pub fn add(&mut self, other: &Self) {
         self.spawned = self.spawned.saturating_add(other.spawned);
         self.exposed = self.exposed.saturating_add(other.exposed);

@@ -1,29 +1,29 @@
-//! What came of steal requests, and how long those took that gave a job: for metrics.
+//! Metrics of steal requests: their answers, and how long the successful ones took.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Upper bounds of the buckets of [`Latencies`], in microseconds; one more bucket is for what took longer.
+/// Upper bounds of the buckets of [`Latencies`], in microseconds; one more bucket is for all that took longer.
 pub const STEAL_LATENCY_BOUNDS_US: [u64; 12] =
     [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 200_000, 1_000_000, 3_000_000];
 
-/// To whom a steal request goes, and by which way.
+/// Where a steal request goes, and by which route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// To a host of the same site, by a link of their own.
+    /// To a host of the same site, over a direct link.
     Site,
-    /// To a host of the same site, by the coordinator.
+    /// To a host of the same site, relayed by the coordinator.
     Relayed,
     /// To a host of another site.
     Remote,
 }
 
 impl Scope {
-    /// All of them, in the order of [`Steals::scopes`].
+    /// All scopes, in the order of [`Steals::scopes`].
     pub const ALL: [Self; 3] = [Self::Site, Self::Relayed, Self::Remote];
 
-    /// For labels.
+    /// The scope's name in labels of metrics.
     pub fn word(self) -> &'static str {
         match self {
             Self::Site => "site",
@@ -40,31 +40,31 @@ pub struct Steals {
     pub scopes: [StealCounts; 3],
 }
 
-/// What came of the steal requests of one scope.
+/// The answers to the steal requests of one scope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StealCounts {
-    /// A job came and was taken.
+    /// Requests that a job answered, which the thief kept.
     pub jobs: u64,
-    /// The victim had none, or the job was handed back.
+    /// Requests that ended without a job: the victim had none, or the thief handed it back.
     pub refused: u64,
-    /// No answer came in time, or the victim went.
+    /// Requests that were not answered in time, or whose victim left or crashed.
     pub unanswered: u64,
-    /// From the request to the arrival of the job, the time for which its victim had none included. What it then waits
-    /// for a worker of its thief is not.
+    /// Time from the request to the arrival of the job. This includes the time for which the victim had no job, but not
+    /// the time for which the job then waits for a worker of the thief.
     pub latencies: Latencies,
 }
 
-/// A histogram.
+/// A histogram of latencies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latencies {
-    /// How many fell into each bucket: into the first whose bound they do not exceed.
+    /// The number of latencies in each bucket. A latency belongs to the first bucket whose bound it does not exceed.
     pub buckets: [u64; STEAL_LATENCY_BOUNDS_US.len() + 1],
-    /// Their sum, in nanoseconds.
+    /// The sum of all latencies, in nanoseconds.
     pub sum_ns: u64,
 }
 
 impl Steals {
-    /// Those of one scope.
+    /// The counts of one scope.
     pub fn of(&mut self, scope: Scope) -> &mut StealCounts {
         match scope {
             Scope::Site => &mut self.scopes[0],
@@ -73,7 +73,7 @@ impl Steals {
         }
     }
 
-    /// Adds another host's; no sum overflows.
+    /// Adds another host's counts; the sums saturate.
     pub fn add(&mut self, other: &Self) {
         for (scope, more) in self.scopes.iter_mut().zip(&other.scopes) {
             scope.jobs = scope.jobs.saturating_add(more.jobs);
@@ -85,7 +85,7 @@ impl Steals {
 }
 
 impl Latencies {
-    /// One more.
+    /// Counts one more latency.
     pub fn count(&mut self, latency: Duration) {
         let latency_ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         let place = STEAL_LATENCY_BOUNDS_US.partition_point(|bound_us| bound_us * 1000 < latency_ns);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_says_never_overflows() {
+    fn no_numbers_of_a_host_make_a_sum_overflow() {
         let mut absurd = Steals::default();
         for scope in Scope::ALL {
             let counts = absurd.of(scope);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_has_what_both_counted() {
+    fn every_count_of_a_sum_is_the_sum_of_both() {
         let mut one = Steals::default();
         for (number, scope) in (1..).zip(Scope::ALL) {
             let counts = one.of(scope);

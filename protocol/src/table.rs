@@ -1,7 +1,7 @@
-//! The result table: from job key to result, or to the host that has it or is at it.
+//! The result table: maps a job's key to its result, or to the host that has the result or runs the job.
 //!
-//! Correctness never depends on it. An entry that is missing costs work; so it is bounded, and the
-//! entries that took the least work go first. A result makes all entries below it superfluous.
+//! Correctness never depends on the table: a missing entry only costs work. So the table is bounded, and the entries
+//! that took the least work are dropped first. A job's result makes all entries below that job superfluous.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -11,27 +11,27 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::{Entry, EntryState, HostId, JobKey, JobTag};
 
-/// The first and the last key there is.
+/// The lowest and the highest possible key.
 const FIRST_KEY: JobKey = JobKey([0; 32]);
 const LAST_KEY: JobKey = JobKey([0xff; 32]);
 /// Maximum keys remembered for [`Table::take_superfluous`].
 const SUPERFLUOUS_MAX: usize = 4096;
-/// Entries that one insertion drops to keep to the bound; what is above it still goes in [`Table::sweep`].
+/// Maximum entries that one insertion drops to keep to the bound; [`Table::sweep`] drops the others.
 const DROPPED_AT_ONCE_MAX: usize = 32;
 
-/// What an element of a B-tree takes: nodes are about half full where elements come in their order, or go.
+/// Memory of an element of a B-tree: nodes are about half full if elements are inserted in order, or removed.
 const fn in_tree(bytes: usize) -> usize {
     bytes * 9 / 4
 }
 
-/// About how much memory an entry takes in a table, at most.
+/// About the maximum memory that an entry takes in a table, in bytes.
 fn bytes_in_table(entry: &Entry) -> usize {
     const FIXED: usize = in_tree(size_of::<(JobKey, Entry)>())
         + in_tree(size_of::<(u64, JobKey)>())
         + in_tree(size_of::<(HostId, JobKey)>())
         + in_tree(size_of::<JobTag>());
     const PER_ANCESTOR: usize = size_of::<JobTag>() + in_tree(size_of::<(JobTag, u32, JobKey)>());
-    // What `Bytes` have beside their bytes.
+    // The reference counts of `Bytes`.
     const COUNTERS: usize = 2 * size_of::<usize>();
     let result = match entry.result_bytes() {
         0 => 0,
@@ -40,12 +40,12 @@ fn bytes_in_table(entry: &Entry) -> usize {
     FIXED + result + PER_ANCESTOR * entry.lineage.0.len()
 }
 
-/// What several tables take together, in bytes.
+/// Memory that several tables take together, in bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Total(Arc<AtomicUsize>);
 
 impl Total {
-    /// About how much memory they take.
+    /// About how much memory the tables take, in bytes.
     pub fn bytes(&self) -> usize {
         self.0.load(Relaxed)
     }
@@ -55,14 +55,14 @@ impl Total {
 #[derive(Debug, Default)]
 pub struct Table {
     entries: BTreeMap<JobKey, Entry>,
-    /// The keys below each job, with their depths. One tree for all jobs: one of its own would take hundreds of
-    /// bytes for each ancestor that is named only once.
+    /// The keys below each job, with their depths. All jobs share one tree: a tree for each would take hundreds of
+    /// bytes for every ancestor that is named only once.
     below: BTreeSet<(JobTag, u32, JobKey)>,
-    /// Results, by the work that they took.
+    /// The keys of entries with results, ordered by the work that they took.
     results: BTreeSet<(u64, JobKey)>,
-    /// The other entries, likewise: those who look for results need not pass them.
+    /// The keys of the other entries, in the same order. They are kept apart so that a search for results skips them.
     by_work: BTreeSet<(u64, JobKey)>,
-    /// Entries that are with a host.
+    /// The keys of entries that name a host, by host.
     by_place: BTreeSet<(HostId, JobKey)>,
     bytes: usize,
     bytes_max: usize,
@@ -74,49 +74,49 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty one that keeps to about `bytes_max`.
+    /// Makes an empty table with a bound of about `bytes_max`.
     pub fn new(bytes_max: usize) -> Self {
         Self::among(bytes_max, &Total::default())
     }
 
-    /// One of several; what it takes is part of their total.
+    /// Makes an empty table whose memory is part of `total`.
     pub fn among(bytes_max: usize, total: &Total) -> Self {
         let mut table = Self::default();
         (table.bytes_max, table.total) = (bytes_max, total.clone());
         table
     }
 
-    /// What it keeps to, in bytes.
+    /// The table's bound, in bytes.
     pub fn bytes_max(&self) -> usize {
         self.bytes_max
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether the table has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// About how much memory they take.
+    /// About how much memory the entries take, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many were dropped to keep to the bound.
+    /// The number of entries dropped to keep to the bound.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// What is known of the job.
+    /// The job's entry.
     pub fn get(&self, key: &JobKey) -> Option<&Entry> {
         self.entries.get(key)
     }
 
-    /// The results, those that took most first, each with its place; those after a place.
+    /// The results after the place `after`, those that took the most work first, each with its place.
     pub fn results_after(
         &self,
         after: Option<(u64, JobKey)>,
@@ -136,7 +136,7 @@ impl Table {
         self.below_after(job, None).map(|(_, entry)| entry)
     }
 
-    /// The entries below the job, nearest first, each with its place; those after a place.
+    /// The entries below the job after the place `after`, nearest first, each with its place.
     pub fn below_after(
         &self,
         job: JobTag,
@@ -160,8 +160,8 @@ impl Table {
         self.all_below(job).next().is_some()
     }
 
-    /// Adds what is known of a job; true if that is news. A result stays a result, and [`sweep`](Self::sweep)
-    /// drops what is below one.
+    /// Adds an entry, and returns whether it says anything new. An entry never replaces a better one.
+    /// [`sweep`](Self::sweep) drops the entries below a result.
     pub fn insert(&mut self, entry: Entry) -> bool {
         if let Some(known) = self.entries.get(&entry.key)
             && !entry.state.is_better_than(&known.state)
@@ -188,8 +188,8 @@ impl Table {
         true
     }
 
-    /// Drops up to `most` entries that are below a result, and as many that exceed the bound; whether there may be
-    /// more. To be called after insertions, and from time to time while there are.
+    /// Drops up to `most` entries that are below a result, and up to as many that exceed the bound. Returns whether
+    /// there may be more. To be called after insertions, and repeatedly as long as it returns true.
     pub fn sweep(&mut self, most: usize) -> bool {
         self.keep_to_bound(most);
         let mut room = most;
@@ -216,8 +216,8 @@ impl Table {
         !self.settled.is_empty() || self.bytes > self.bytes_max
     }
 
-    /// Drops entries above the bound, those that took the least work: up to `most`, or as many as it takes when
-    /// there is twice as much.
+    /// Drops the entries that took the least work until the table is within its bound: up to `most` entries, but as
+    /// many as needed to stay within twice the bound.
     fn keep_to_bound(&mut self, most: usize) {
         let mut dropped = 0;
         while (self.bytes > self.bytes_max && dropped < most) || self.bytes > self.bytes_max.saturating_mul(2)
@@ -229,7 +229,7 @@ impl Table {
         }
     }
 
-    /// Drops the entry that took the least work; whether there was one.
+    /// Drops the entry that took the least work, and returns whether there was one.
     pub fn evict(&mut self) -> bool {
         let least = self.results.first().into_iter().chain(self.by_work.first()).min();
         let Some((_, key)) = least.copied() else { return false };
@@ -238,13 +238,13 @@ impl Table {
         true
     }
 
-    /// Keys that have become superfluous since this was asked last, for a store to drop; some may be
-    /// missing.
+    /// Keys that have become superfluous since the last call, for a store to drop. Beyond `SUPERFLUOUS_MAX`, keys are
+    /// left out.
     pub fn take_superfluous(&mut self) -> Vec<JobKey> {
         std::mem::take(&mut self.superfluous)
     }
 
-    /// Forgets a job.
+    /// Removes and returns the job's entry.
     pub fn remove(&mut self, key: &JobKey) -> Option<Entry> {
         let entry = self.entries.remove(key)?;
         let bytes = bytes_in_table(&entry);
@@ -264,35 +264,36 @@ impl Table {
         if matches!(state, EntryState::Done(_)) { &mut self.results } else { &mut self.by_work }
     }
 
-    /// Whether something is with this host.
+    /// Whether an entry names this host as its place.
     pub fn refers_to(&self, at: HostId) -> bool {
         self.with(at).next().is_some()
     }
 
-    /// How many entries are with this host.
+    /// The number of entries that name this host as their place.
     pub fn len_with(&self, at: HostId) -> usize {
         self.with(at).count()
     }
 
-    /// More than the calls of [`sweep`](Self::sweep) that have something to drop.
+    /// An upper bound of the calls of [`sweep`](Self::sweep) that have something to drop.
     pub fn sweepable_len(&self) -> usize {
         self.entries.len() + self.settled.len()
     }
 
-    /// Forgets up to `most` jobs that a host had or ran that is gone; whether there may be more.
+    /// Removes up to `most` entries whose result or running job was at a host that is gone. Returns whether there may
+    /// be more.
     pub fn forget_host(&mut self, gone: HostId, most: usize) -> bool {
         let keys: Vec<JobKey> = self.with(gone).take(most).collect();
         keys.iter().for_each(|key| drop(self.remove(key)));
         keys.len() == most
     }
 
-    /// The jobs that are with a host.
+    /// The keys of the entries that name `host` as their place.
     fn with(&self, host: HostId) -> impl Iterator<Item = JobKey> + use<'_> {
         let (first, last) = ((host, FIRST_KEY), (host, LAST_KEY));
         self.by_place.range(first..=last).map(|(_, key)| *key)
     }
 
-    /// Forgets up to so many entries, so that a large table can be freed little by little.
+    /// Removes up to `most` entries, so that a large table can be freed little by little.
     pub fn shrink(&mut self, most: usize) {
         for _ in 0..most {
             let Some(key) = self.entries.keys().next().copied() else { break };

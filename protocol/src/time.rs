@@ -1,9 +1,9 @@
-//! Time, as the state machines are told it.
+//! Time, which drivers pass to the state machines.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// A moment: nanoseconds since the driver began. The driver's clock goes on while the machine sleeps.
+/// A moment: nanoseconds since the driver began. The driver's clock includes the time for which the computer sleeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -11,7 +11,7 @@ impl Time {
     /// A moment that never comes.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The time from `earlier` to this moment; zero when that is later.
+    /// The time from `earlier` to this moment; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

@@ -1,13 +1,13 @@
-//! Sums of counts that can be taken back.
+//! Sums of counts from which counts can be subtracted again.
 
 use crate::steals::{Latencies, StealCounts, Steals};
 use crate::{Counts, HeldCounts, Jobs};
 
-/// The numbers of a [`Counts`].
+/// How many numbers a [`Counts`] has.
 const WORDS: usize = 81;
 
-/// A sum of the counts of many hosts. Hosts may say anything, so each number has room for the largest ones of all
-/// hosts: what was added can be taken away again.
+/// A sum of the counts of many hosts. Hosts may report any numbers, so each sum has room for the largest number of
+/// every host; counts that were added can be subtracted exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WideCounts([u128; WORDS]);
 
@@ -18,20 +18,21 @@ impl Default for WideCounts {
 }
 
 impl WideCounts {
-    /// Adds `after` and takes away `before`, which was added before.
+    /// Adds `after` and subtracts `before`, which was added earlier.
     pub fn replace(&mut self, before: &Counts, after: &Counts) {
         for ((sum, before), after) in self.0.iter_mut().zip(words(before)).zip(words(after)) {
             *sum = *sum + u128::from(after) - u128::from(before);
         }
     }
 
-    /// The sum; numbers that are too large for it are as large as can be.
+    /// The sum as counts; numbers that are too large saturate.
     pub fn to_counts(&self) -> Counts {
         from_words(&self.0)
     }
 }
 
-/// What a host has counted since it had counted `before`. What it has or does now stays as it is.
+/// The difference between a host's `counts` and those `before`. Numbers that describe the present (workers, memory) are
+/// not subtracted.
 pub fn counted_since(before: &Counts, counts: &Counts) -> Counts {
     let before = Counts { busy: 0, workers: 0, shared_bytes: 0, ..*before };
     let mut left = words(counts).map(u128::from);
@@ -42,7 +43,7 @@ pub fn counted_since(before: &Counts, counts: &Counts) -> Counts {
 }
 
 fn words(counts: &Counts) -> [u64; WORDS] {
-    // Named one by one, so that none that is added is forgotten.
+    // Every field is named, so that the compiler reports a new one that is missing here.
     let Counts {
         jobs,
         steal_requests,
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_a_place_of_its_own() {
+    fn every_number_has_a_word_of_its_own() {
         let counts = distinct(1);
         let mut numbers = words(&counts);
         assert_eq!(
@@ -195,12 +196,12 @@ mod tests {
         );
         numbers.sort_unstable();
         assert!(numbers.windows(2).all(|pair| pair[0] != pair[1]));
-        // As many as there are: none is left out.
+        // `Counts` has no more numbers than words.
         assert_eq!(size_of::<Counts>(), 8 * (WORDS - 2) + 2 * 4);
     }
 
     #[test]
-    fn it_is_the_sum_and_can_be_taken_back() {
+    fn a_wide_sum_equals_the_sum_and_can_be_subtracted_from() {
         let (one, other) = (distinct(1), distinct(1000));
         let mut sum = one;
         sum.add(&other);

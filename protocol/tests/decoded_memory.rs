@@ -1,7 +1,7 @@
-//! What any bytes take in memory when they are decoded, counted at the allocator.
+//! Tests how much memory decoding any bytes takes, counted at the allocator.
 //!
-//! Each kind of message is tried with zeros up to some place, a length there, and that many zeros: where the
-//! place is a list's or a text's, these are as many elements as the bytes can say, the smallest there are.
+//! Each kind of message is tried with zeros up to some place, a length there, and that many zeros. Where the place
+//! belongs to a list or a text, these decode to the maximum number of the smallest elements.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -26,11 +26,11 @@ fn count(bytes: isize) {
     PEAK.set(PEAK.get().max(now));
 }
 
-// SAFETY: all is passed on to the system's allocator as it comes; counting allocates nothing.
+// SAFETY: every call is passed on to the system's allocator unchanged; counting allocates nothing.
 unsafe impl GlobalAlloc for Counter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        // SAFETY: the caller promises what the system's allocator requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -41,7 +41,7 @@ unsafe impl GlobalAlloc for Counter {
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // Both exist while one is copied to the other.
+        // Both allocations exist while one is copied to the other.
         count(bytes as isize);
         count(-(layout.size() as isize));
         // SAFETY: as above.
@@ -52,10 +52,10 @@ unsafe impl GlobalAlloc for Counter {
 #[global_allocator]
 static COUNTER: Counter = Counter;
 
-/// What serde gives a list ahead, in each of the lists that are within one another.
+/// Memory that serde reserves ahead for a list, over all lists that are nested in one another.
 const AHEAD_BYTES: usize = 4 << 20;
 
-/// The most memory that `body` takes as the body of frames, with its messages, and what the last frame was.
+/// Decodes frames. Returns the maximum memory that this took, messages included, and the result of the last frame.
 fn decode<M: DeserializeOwned>(frames: &[Vec<u8>]) -> (usize, Result<Vec<M>, FrameError>) {
     let mut decoder = Decoder::default();
     let before = NOW.get();
@@ -77,8 +77,8 @@ fn varint(mut number: usize) -> Vec<u8> {
     bytes
 }
 
-/// A message of kind `kind` with `zeros` zeros, and then a list of `count` elements that are zeros, and zeros
-/// for what follows.
+/// A message of kind `kind` with `zeros` zeros, then a list of `count` elements that are zeros, and zeros for the
+/// fields that follow.
 fn crowded(kind: u8, zeros: usize, count: usize) -> Vec<u8> {
     let mut body = vec![kind];
     body.resize(1 + zeros, 0);
@@ -99,7 +99,7 @@ fn fragments(body: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Tries all kinds of messages of a direction; the largest share of what was allowed, and by whom.
+/// Tries all kinds of messages of a direction.
 fn attack<M: DeserializeOwned>(direction: &str) {
     const KINDS: u8 = 48;
     const PLACES: usize = 80;
@@ -109,7 +109,7 @@ fn attack<M: DeserializeOwned>(direction: &str) {
         for zeros in 0..PLACES {
             let body = crowded(kind, zeros, 8 << 10);
             let (taken, _) = decode::<M>(&fragments(&body));
-            // The fragments themselves are one more copy, for which room may have doubled.
+            // The fragments themselves are one more copy, whose capacity may have doubled.
             let allowed = |bytes: usize| 2 * memory_of(bytes) + 3 * bytes + AHEAD_BYTES;
             assert!(taken <= allowed(body.len()), "{direction} {kind} at {zeros}: {taken}");
             if taken < 6 * body.len() {
@@ -131,17 +131,17 @@ fn attack<M: DeserializeOwned>(direction: &str) {
 }
 
 #[test]
-fn what_a_host_sends_its_coordinator_takes_no_more_than_its_bytes_are_worth() {
+fn messages_to_the_coordinator_take_bounded_memory_for_their_bytes() {
     attack::<ToCoordinator>("to the coordinator");
 }
 
 #[test]
-fn what_a_coordinator_sends_takes_no_more_than_its_bytes_are_worth() {
+fn messages_to_a_host_take_bounded_memory_for_their_bytes() {
     attack::<ToHost>("to a host");
 }
 
 #[test]
-fn what_a_peer_sends_takes_no_more_than_its_bytes_are_worth() {
+fn messages_between_hosts_take_bounded_memory_for_their_bytes() {
     attack::<PeerMessage>("between hosts");
 }
 

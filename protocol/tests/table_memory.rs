@@ -1,5 +1,5 @@
-//! What a result table takes in memory, counted at the allocator: its bound is one on real bytes, whatever entries
-//! hosts send.
+//! Tests how much memory a result table takes, counted at the allocator: its bound holds for real bytes, whichever
+//! entries hosts send.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,18 +7,18 @@ use std::cell::Cell;
 use sateen_protocol::limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
 use sateen_protocol::{Entry, EntryState, Finished, HostId, JobKey, JobTag, Lineage, Outcome, Table};
 
-/// Counts the bytes that each thread has.
+/// Counts the bytes that each thread has allocated.
 struct Counter;
 
 thread_local! {
     static NOW: Cell<isize> = const { Cell::new(0) };
 }
 
-// SAFETY: all is passed on to the system's allocator as it comes; counting allocates nothing.
+// SAFETY: every call is passed on to the system's allocator unchanged; counting allocates nothing.
 unsafe impl GlobalAlloc for Counter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         NOW.set(NOW.get() + layout.size() as isize);
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        // SAFETY: the caller promises what the system's allocator requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -34,7 +34,7 @@ static COUNTER: Counter = Counter;
 
 const BYTES_MAX: usize = 4 << 20;
 
-/// Numbers without an order, each once.
+/// Maps numbers to others in no order, each to a different one.
 fn scattered(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -49,7 +49,7 @@ fn done(bytes: usize, work_ns: u64) -> EntryState {
     EntryState::Done(Finished { outcome: Outcome::Done(vec![0; bytes].into()), work_ns, span_ns: 1 })
 }
 
-/// Fills a table with many times what it may hold; the most that it took.
+/// Fills a table with many times the entries that it may hold, and checks the maximum memory that it took.
 fn fill(what: &str, entry: impl Fn(u64) -> Entry) {
     let before = NOW.get();
     let mut table = Table::new(BYTES_MAX);
@@ -62,7 +62,7 @@ fn fill(what: &str, entry: impl Fn(u64) -> Entry) {
     let (most, dropped) = (most as usize, table.dropped());
     assert!(dropped > 0, "{what}: it was never full");
     assert!(most <= BYTES_MAX + BYTES_MAX / 8, "{what}: {most} bytes, of which {counted} were counted");
-    // What is counted is not many times what it is.
+    // The counted bytes are not many times the real ones.
     assert!(most >= BYTES_MAX / 3, "{what}: it holds only {most} bytes");
     drop(table);
     assert_eq!(NOW.get(), before);
@@ -71,7 +71,7 @@ fn fill(what: &str, entry: impl Fn(u64) -> Entry) {
 #[test]
 fn a_table_takes_no_more_memory_than_its_bound() {
     let here = HostId(1);
-    // Each tag names one job: the attack that took 17 times the bound.
+    // Each tag names one job only. This attack once took 17 times the bound.
     let unique = |number: u64| {
         (0..LINEAGE_LENGTH_MAX as u64).map(|tag| JobTag(scattered(number * 64 + tag))).collect::<Vec<_>>()
     };
@@ -80,7 +80,7 @@ fn a_table_takes_no_more_memory_than_its_bound() {
         let tags = (0..LINEAGE_LENGTH_MAX as u64).map(|tag| JobTag(number * 64 + tag)).collect();
         entry(number, tags, done(0, number))
     });
-    // A tree, as honest hosts have it.
+    // A tree of jobs, as honest hosts have it.
     let shared =
         |number: u64| (1..12).map(|level| JobTag(scattered(number >> (2 * level)) ^ level)).collect();
     fill("a tree", |number| entry(scattered(number), shared(number), done(8, scattered(number))));

@@ -1,4 +1,4 @@
-//! `cargo sateen …`, which is `sateen …`: cargo runs what is named `cargo-sateen` on the search path.
+//! `cargo sateen …`, which is the same as `sateen …`: cargo runs the program `cargo-sateen` of the search path.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 const UNABLE: u8 = 4;
 
 fn main() -> ExitCode {
-    // Cargo gives its own name for this first.
+    // Cargo passes the name of its subcommand first.
     let mut words = std::env::args_os().skip(1).peekable();
     words.next_if(|word| word == "sateen");
     let mut command = Command::new(beside().unwrap_or_else(|| "sateen".into()));

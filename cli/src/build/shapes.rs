@@ -1,5 +1,5 @@
-//! What jobs' parameters and results look like, for those who show them: the app is asked once, here, and the answers
-//! are put into the module, so that nobody who only reads it need run it.
+//! The shapes of jobs' parameters and results, for programs that show them. The app is asked for them once, here, and
+//! the answers are put into the module, so that they can be read without running it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use sateen_host::{
 
 use crate::exit::say;
 
-/// What decodes itself for longer than this has no shape.
+/// A type whose decoding takes longer than this gets no shape.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The number of custom sections.
 const CUSTOM: u8 = 0;
@@ -20,7 +20,7 @@ pub fn with_shapes(mut module: Vec<u8>, inspection: &Inspection) -> Vec<u8> {
     let told = match ask(&module, inspection) {
         Ok(told) => told,
         Err(error) => {
-            say(format!("warning: what the app's jobs take and give will be shown as bytes: {error}"));
+            say(format!("warning: parameters and results of the app's jobs will be shown as bytes: {error}"));
             return module;
         }
     };
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_added_is_found() {
+    fn added_shapes_are_found() {
         let mut module = b"\0asm\x01\0\0\0".to_vec();
         let long = "x".repeat(300);
         add_section(&mut module, SHAPES_SECTION, format!("count (u8) -> bool\n{long} () -> ()\n").as_bytes());

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_two_dashes_stays_there() {
+    fn words_after_two_dashes_are_left_alone() {
         arguments("a.wasm 9 --shared -- --json --threads", &["9", "--shared", "--json", "--threads"]);
         arguments("a.wasm -- --json 9", &["--json", "9"]);
     }

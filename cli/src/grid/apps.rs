@@ -58,7 +58,7 @@ pub fn apps(flags: &List) -> Result<(), Failure> {
         ]);
     }
     if apps.is_empty() {
-        say("the grid has no apps yet; `sateen publish APP.wasm` gives it one");
+        say("the grid has no apps yet; `sateen publish APP.wasm` publishes one");
     }
     print(columns.text().as_bytes())
 }

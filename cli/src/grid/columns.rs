@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_a_table_is_cut_there_alone() {
+    fn texts_that_are_too_long_are_cut_only_in_tables() {
         assert_eq!(cut(&"x".repeat(48), 48), "x".repeat(48));
         for long in ["x".repeat(49), "世".repeat(48)] {
             let shown = cut(&long, 48);

@@ -65,7 +65,7 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
             }
         };
         if gone.take().is_some() && !how.quiet {
-            progress.print("sateen: the coordinator is there again");
+            progress.print("sateen: the coordinator answers again");
         }
         let run: Run = read(&answer)?;
         progress.show_line(run.figures.progress.map(|progress| (progress.done, progress.total)), line(&run));
@@ -108,7 +108,7 @@ impl LogReader {
 fn detach_on_interrupt(run: u64, as_json: bool) -> Result<(), Failure> {
     let installed = ctrlc::set_handler(move || {
         let message = format!(
-            "run {run} goes on: `sateen wait {run}` waits for it again, `sateen cancel {run}` ends it"
+            "run {run} continues: `sateen wait {run}` waits for it again, `sateen cancel {run}` ends it"
         );
         if as_json {
             let object = json!({

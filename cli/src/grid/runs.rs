@@ -54,7 +54,7 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
         say(format!("the newest {} are shown; --limit shows more", runs.len()));
     }
     if runs.is_empty() && !flags.all {
-        say("nothing runs; `sateen ps --all` lists what is over as well");
+        say("no run is under way; `sateen ps --all` also lists runs that are over");
     }
     print(columns.text().as_bytes())
 }

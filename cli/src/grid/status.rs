@@ -137,7 +137,7 @@ pub fn losses(run: &Run) -> String {
         1 => " and the root once".to_owned(),
         times => format!(" and the root {times} times"),
     };
-    let more = if jobs.redone > 0 { " (with the root and what was below lost jobs)" } else { "" };
+    let more = if jobs.redone > 0 { " (including the root and jobs below lost ones)" } else { "" };
     format!(
         "{} lost{root}; {} redone{more}, {} reused, {} adopted",
         counted(jobs.lost, "stolen job", "stolen jobs"),
@@ -236,7 +236,7 @@ mod tests {
             "waiting for  hosts\\u{1b}\n",
             "progress     5 of 20 (25 %)\n",
             "root job     at a, lost with its host once\n",
-            "after losses 4 stolen jobs lost and the root once; 2 redone (with the root and what was below lost jobs), 3 reused, 1 adopted; 250 ms of work done again; 2.0 s saved\n",
+            "after losses 4 stolen jobs lost and the root once; 2 redone (including the root and jobs below lost ones), 3 reused, 1 adopted; 250 ms of work done again; 2.0 s saved\n",
             "recorded     5 results; the table holds 7 in 2 KiB\n",
             "work         12.0 s; longest chain of exposed jobs 250 ms\n",
             "processors   workers computed for 48.0 s, and got 25 % of a core each\n",

@@ -39,7 +39,7 @@ impl<'a> Drawing<'a> {
         let known: BTreeSet<&str> = tree.nodes.iter().map(|node| node.job.as_str()).collect();
         let mut children = Children::new();
         for node in &tree.nodes {
-            // A job whose parent was left out stands at the top.
+            // A job whose parent was left out is at the top.
             let parent =
                 node.parent.as_deref().filter(|parent| known.contains(parent) && *parent != node.job);
             children.entry(parent.unwrap_or_default()).or_default().push(node);

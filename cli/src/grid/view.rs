@@ -67,7 +67,7 @@ mod tests {
 
     /// Only what commands need; other fields may be missing, as in older versions.
     #[test]
-    fn what_an_older_coordinator_leaves_out_has_a_default() {
+    fn fields_that_an_older_coordinator_leaves_out_have_defaults() {
         let run =
             json!({"run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done"});
         let of_run: Run = is_read(run.clone());
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_newer_coordinator_knows_does_no_harm() {
+    fn fields_that_only_a_newer_coordinator_knows_are_ignored() {
         let run: Run = is_read(json!({
             "run": 7, "app": {"hash": "ab", "name": "fib", "size": 3}, "function": "main", "state": "dreaming",
             "counted": "twice", "held_up_by": {"kind": "weather", "text": "It rains."}, "mood": {"good": true},

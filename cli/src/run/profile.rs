@@ -37,7 +37,7 @@ fn reasons(profile: &ProgramProfile) -> Vec<String> {
     let mut reasons = Vec::new();
     if !profile.shared_objects.is_empty() {
         reasons.push(format!(
-            "jobs update shared objects ({}): what others know by then decides what they need to do",
+            "jobs update shared objects ({}): their work depends on what other jobs have found by then",
             named(&profile.shared_objects)
         ));
     }

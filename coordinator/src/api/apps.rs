@@ -223,7 +223,7 @@ fn check_name(name: &str) -> Result<(), Problem> {
     }
     if name.to_ascii_lowercase().ends_with(".wasm") {
         return Err(Problem::bad_request(format!(
-            "the name `{name}` looks like a file's, and who submits a file that is not there would run the app instead; \
+            "the name `{name}` looks like that of a file, so submitting a file that is missing would run the app instead; \
              choose another with --name"
         )));
     }
@@ -234,7 +234,7 @@ fn check_name(name: &str) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::bad_request(format!(
-        "an app's name has 1 to {APP_NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`, and `{}` has not",
+        "an app's name must have 1 to {APP_NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`, and `{}` is not such a name",
         name.chars().take(APP_NAME_BYTES_MAX).collect::<String>().escape_debug()
     )))
 }
@@ -244,7 +244,7 @@ fn check_publisher(by: &str) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::bad_request(format!(
-        "who publishes is said in 1 to {PUBLISHER_BYTES_MAX} bytes on one line, and `{}` is not",
+        "the publisher's name must have 1 to {PUBLISHER_BYTES_MAX} bytes on one line, and `{}` is not such a name",
         by.chars().take(PUBLISHER_BYTES_MAX).collect::<String>().escape_debug()
     )))
 }

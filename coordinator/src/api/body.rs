@@ -55,7 +55,7 @@ impl<'a> Pieces<'a> {
         self.bytes += piece.len();
         if self.bytes > self.bytes_max {
             return Err(Problem::too_large(format!(
-                "the request's body is longer than the {} bytes that are allowed",
+                "the request's body exceeds the maximum of {} bytes",
                 self.bytes_max
             )));
         }

@@ -65,7 +65,7 @@ pub fn counted(api: &Api, connection: &Connection, response: Response) -> Result
     }
     let kib = usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
     let room = api.gates.take(connection.peer, Kind::ResponseKib, kib).map_err(|_| {
-        busy("too many answers are on their way and are not taken; read those that were asked for, and try again later")
+        busy("too many answers are waiting to be read; read those that you have requested, and try again later")
     })?;
     let (parts, content) = response.into_parts();
     Ok(Response::from_parts(parts, Body::new(Counted { content, rest: Bytes::new(), _room: room })))

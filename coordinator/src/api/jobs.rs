@@ -49,7 +49,7 @@ pub fn tags(key: &str) -> Result<(JobTag, JobTag), Problem> {
     let digits = &key[..if is_key { key.len().min(TAG_DIGITS) } else { 0 }];
     let Ok(number) = u64::from_str_radix(digits, 16) else {
         return Err(Problem::bad_request(format!(
-            "`{}` is no job's key, which is {} to {} hexadecimal digits; `sateen tree` shows them",
+            "`{}` is not a job's key, which has {} to {} hexadecimal digits; `sateen tree` shows keys",
             key.escape_debug(),
             KEY_DIGITS.start(),
             KEY_DIGITS.end()

@@ -86,12 +86,12 @@ const OPERATIONS: [Operation; 36] = [
     get("/readyz", "Whether requests can be served: the data folder is written to.", Content::Other(TEXT)),
     get("/version", "The versions of the software and of the protocol.", Content::Json("Version")),
     get("/metrics", "Figures for Prometheus.", Content::Other(TEXT)),
-    get("/ws/watch", "A websocket on which pages are told what is new.", Content::Other(TEXT)),
+    get("/ws/watch", "A websocket that sends pages what has changed.", Content::Other(TEXT)),
     get("/api/v1/openapi.json", "This document.", Content::Other("application/json")),
-    get("/api/v1/status", "How the grid is.", Content::Json("Status")),
+    get("/api/v1/status", "The status of the grid.", Content::Json("Status")),
     get(
         "/api/v1/overview",
-        "Status, the first 1000 hosts, the newest runs, and what somebody should look at.",
+        "Status, the first 1000 hosts, the newest runs, and what needs attention.",
         Content::Json("Grid"),
     ),
     Operation {
@@ -101,7 +101,7 @@ const OPERATIONS: [Operation; 36] = [
         ],
         ..get(
             "/api/v1/hosts",
-            "The hosts that are there, by their ids. The header Link has the next page, if there is one.",
+            "The connected hosts, in the order of their ids. The header Link has the next page, if there is one.",
             Content::Jsons("Host"),
         )
     },
@@ -120,7 +120,7 @@ const OPERATIONS: [Operation; 36] = [
     Operation {
         method: "delete",
         status: 204,
-        ..get("/api/v1/apps/{app}", "Gives a name up, for the address that it belongs to.", Content::Nothing)
+        ..get("/api/v1/apps/{app}", "Gives up a name; only for the address that owns it.", Content::Nothing)
     },
     Operation {
         method: "post",
@@ -128,20 +128,17 @@ const OPERATIONS: [Operation; 36] = [
         status: 201,
         ..get(
             "/api/v1/blobs",
-            "Uploads an input whose hash is not known; 200 if it was there before.",
+            "Uploads an input whose hash is not known; 200 if it existed before.",
             Content::Json("Blob"),
         )
     },
     get("/api/v1/blobs/{hash}", "A module or an input.", Content::Other(BYTES)),
-    Operation {
-        method: "head",
-        ..get("/api/v1/blobs/{hash}", "Whether there is such a blob.", Content::Nothing)
-    },
+    Operation { method: "head", ..get("/api/v1/blobs/{hash}", "Whether the blob exists.", Content::Nothing) },
     Operation {
         method: "put",
         body: Content::Other(BYTES),
         status: 201,
-        ..get("/api/v1/blobs/{hash}", "Uploads an input; 200 if it was there before.", Content::Json("Blob"))
+        ..get("/api/v1/blobs/{hash}", "Uploads an input; 200 if it existed before.", Content::Json("Blob"))
     },
     Operation {
         query: &[
@@ -155,7 +152,7 @@ const OPERATIONS: [Operation; 36] = [
         ],
         ..get(
             "/api/v1/runs",
-            "Runs, the newest first, without what each host did. The header Link has the next page, if there is one.",
+            "Runs, the newest first, without the figures of each host. The header Link has the next page, if there is one.",
             Content::Jsons("Run"),
         )
     },
@@ -169,7 +166,7 @@ const OPERATIONS: [Operation; 36] = [
     Operation {
         method: "delete",
         status: 204,
-        ..get("/api/v1/runs/{run}", "Forgets a run that is over, and all about it.", Content::Nothing)
+        ..get("/api/v1/runs/{run}", "Deletes a run that is over, with all its data.", Content::Nothing)
     },
     Operation {
         query: &[
@@ -182,7 +179,7 @@ const OPERATIONS: [Operation; 36] = [
             Content::Json("Run"),
         )
     },
-    get("/api/v1/runs/{run}/result", "What the run gave, as it is.", Content::Other(BYTES)),
+    get("/api/v1/runs/{run}/result", "The run's result, unchanged.", Content::Other(BYTES)),
     get(
         "/api/v1/runs/{run}/overview",
         "A run with jobs by depth, critical path, series and events.",
@@ -205,7 +202,7 @@ const OPERATIONS: [Operation; 36] = [
             Parameter::whole(ranges::TO_MS, "To this one; to the last if not given."),
             Parameter::whole(ranges::BUCKETS, "Maximum stretches of time; 600 if not given."),
         ],
-        ..get("/api/v1/runs/{run}/timeline", "What each worker did when.", Content::Json("Timeline"))
+        ..get("/api/v1/runs/{run}/timeline", "What each worker did, over time.", Content::Json("Timeline"))
     },
     get("/api/v1/runs/{run}/jobs/{job}", "One job of a run.", Content::Json("JobDetails")),
     get("/api/v1/runs/{run}/jobs.csv", "All jobs of a run, for spreadsheets.", Content::Other("text/csv")),
@@ -215,18 +212,17 @@ const OPERATIONS: [Operation; 36] = [
         Content::Other("application/json"),
     ),
     change("/api/v1/runs/{run}/cancel", "Ends a run without a result."),
-    change("/api/v1/runs/{run}/suspend", "Lets a run rest."),
-    change("/api/v1/runs/{run}/resume", "Lets it go on."),
+    change("/api/v1/runs/{run}/suspend", "Suspends a run."),
+    change("/api/v1/runs/{run}/resume", "Resumes a suspended run."),
     Operation {
-        query: &[Parameter::whole(ranges::RUN, "Of this run only; of the newest that has it if not given.")],
+        query: &[Parameter::whole(
+            ranges::RUN,
+            "Only in this run; in the newest run that has the job if not given.",
+        )],
         ..get("/api/v1/jobs/{key}", "All that is needed to run one job again.", Content::Json("Job"))
     },
     get("/", "The dashboard.", Content::Other("text/html")),
-    get(
-        "/ws/host",
-        "The websocket of hosts, which speak a protocol of their own there.",
-        Content::Other(TEXT),
-    ),
+    get("/ws/host", "The websocket of hosts, which use their own protocol on it.", Content::Other(TEXT)),
 ];
 
 pub async fn show() -> Json<Value> {

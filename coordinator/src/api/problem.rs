@@ -42,7 +42,7 @@ impl Problem {
     }
 
     pub fn wrong_method() -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "this page does not answer to that method")
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "this address does not support that method")
     }
 
     /// A run whose tree, timeline and log are no longer kept.

@@ -101,8 +101,8 @@ const MOMENT_MS: u32 = 1000;
 impl OfJobs {
     fn shown(&self) -> Event {
         let text = match (self.event.kind, self.count) {
-            (EventKind::Adopted, 1) => "an orphan goes on and has a new owner".to_owned(),
-            (EventKind::Adopted, count) => format!("{count} orphans go on and have new owners"),
+            (EventKind::Adopted, 1) => "an orphan keeps running and has a new owner".to_owned(),
+            (EventKind::Adopted, count) => format!("{count} orphans keep running and have new owners"),
             (_, 1) => "the result of a lost job was known already".to_owned(),
             (_, count) => format!("the results of {count} lost jobs were known already"),
         };

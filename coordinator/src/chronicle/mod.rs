@@ -46,7 +46,7 @@ pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
 /// Why a suspended run is idle.
-const SUSPENDED: &str = "the run is suspended, until somebody resumes it";
+const SUSPENDED: &str = "the run is suspended until it is resumed";
 
 /// The chronicle of one run.
 #[derive(Debug, Default)]

@@ -63,9 +63,10 @@ impl Pace {
         });
     }
 
-    /// The remaining time, as a range around the prediction of the mean pace. Past moments would have predicted the present
-    /// one in the same way, and their errors are known: the range covers all such errors, in both
-    /// directions, of moments from which the present was as far, relative to what was done, as the end is now.
+    /// The remaining time, as a range around the prediction of the mean pace. From each past moment, the present one
+    /// could have been predicted in the same way, with an error that is known now. The range covers these errors, in
+    /// both directions, for all moments from which the present was as far, relative to the work done, as the end is
+    /// now.
     ///
     /// # Errors
     /// Why no prediction can be made, in a sentence.

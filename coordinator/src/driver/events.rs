@@ -100,7 +100,7 @@ impl Driver {
                 self.host_gone(host, Going::Crashed);
             }
             Event::HostPaused(host) => {
-                tracing::info!(host = %self.hosts.named(host), "host paused and gave back what it had");
+                tracing::info!(host = %self.hosts.named(host), "host paused and gave back its jobs");
                 self.host_gone(host, Going::Paused);
             }
             Event::HostReturned(host) => {

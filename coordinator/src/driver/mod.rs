@@ -218,7 +218,7 @@ impl Driver {
             self.links.counters.stalls.fetch_add(1, Relaxed);
             tracing::warn!(
                 held_up_s = stall.as_secs_f64(),
-                "the coordinator was held up; hosts get time to be heard again"
+                "the coordinator was held up; hosts get time to send something before they are given up"
             );
             self.machine.handle_stall(now);
         }

@@ -1,4 +1,4 @@
-//! Who has the places for runs that are under way, to inform those that wait for one.
+//! The addresses that have places for runs under way, to inform users whose runs wait for one.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -32,7 +32,7 @@ impl Submitters {
         self.0.insert(run, peer);
     }
 
-    /// Who submitted a run.
+    /// The address from which a run was submitted.
     pub fn of(&self, run: RunId) -> Option<Peer> {
         self.0.get(&run).copied()
     }

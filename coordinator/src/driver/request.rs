@@ -76,7 +76,7 @@ pub enum ChangeError {
         why: Option<String>,
     },
     /// The change was made and is not saved.
-    #[error("it is done, but cannot be saved yet; that is tried again until it succeeds")]
+    #[error("it is done, but cannot be saved yet; saving is retried until it succeeds")]
     Unsaved,
 }
 

@@ -1,8 +1,8 @@
 //! The coordinator in a simulation: the real driver, store and API, in virtual time and without sockets.
 //!
 //! Links lead nowhere: another machine with the same inputs talks to the hosts. The decisions of this one show only in
-//! what people see. It runs on the caller's thread, whose clocks stand still unless the caller advances them, beside the
-//! store's own threads, for which the caller waits.
+//! what people see. It runs on the caller's thread, whose clocks stand still unless the caller advances them, beside
+//! the store's own threads, for which the caller waits.
 
 use std::future::ready;
 use std::path::{Path, PathBuf};
@@ -230,7 +230,7 @@ impl Simulated {
         self.at(now, |driver| driver.machine.handle_stall(driver.clock.now()));
     }
 
-    /// Somebody submits a run; its number.
+    /// Submits a run. Returns its number.
     pub fn submit(&mut self, now: Time, spec: RunSpec) -> Option<RunId> {
         let handle = self.handle.clone();
         let submitter = Peer::of([127, 0, 0, 1].into());

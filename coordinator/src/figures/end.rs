@@ -24,9 +24,11 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
             RootOutcome::Unreadable => match finished.outcome {
                 Outcome::Done(_) => failure(
                     FailureKind::App,
-                    "its output is not encoded as the ABI wants; was it built with another version of the SDK?",
+                    "the app's output is not encoded as the ABI requires; was it built with another version of the SDK?",
                 ),
-                Outcome::Failed(_) => failure(FailureKind::Job, "a job failed, and why cannot be read"),
+                Outcome::Failed(_) => {
+                    failure(FailureKind::Job, "a job failed, and the reason cannot be decoded")
+                }
             },
         },
     }

@@ -98,7 +98,7 @@ impl Link {
             }
             Err(Full::Receiver) => {
                 self.counters.slow_links.fetch_add(1, Relaxed);
-                self.cut("it takes too little of what it is sent");
+                self.cut("it reads too little of what it is sent");
                 Ok(())
             }
         }
@@ -117,7 +117,7 @@ impl Link {
             let largest = largest(by_sender, LINKS_QUEUED_BYTES_MAX / 8);
             tracing::debug!(
                 senders = largest.len(),
-                "too much waits on all links; what the largest sent is dropped"
+                "too much waits on all links; messages of the senders with the most are dropped"
             );
             all.iter().for_each(|link| link.queue.drop_senders(&largest));
             return;
@@ -125,7 +125,7 @@ impl Link {
         let slowest = all.iter().max_by_key(|link| link.queue.own_bytes());
         if let Some(slowest) = slowest {
             self.counters.slow_links.fetch_add(1, Relaxed);
-            slowest.cut("it takes too little of what it is sent, and too much waits on all links");
+            slowest.cut("it reads too little of what it is sent, and too much waits on all links");
             slowest.queue.clear();
         }
     }

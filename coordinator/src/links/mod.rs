@@ -224,7 +224,7 @@ pub async fn serve(
     let end = tokio::select! {
         end = async { Reader::new(&link, &links, &driver, &mut doors).read(&mut stream).await } => end,
         // Only links without a hello can lose their places.
-        () = connection.until_cut() => End::Closed("it said no hello, and others wait".to_owned()),
+        () = connection.until_cut() => End::Closed("it did not say hello, and other connections wait".to_owned()),
     };
     link.holds_fragments(0);
     link.has_whole_frame();

@@ -90,9 +90,7 @@ impl<'a> Reader<'a> {
                 Some(Some(Err(error))) => return broken(&error),
                 Some(Some(Ok(Message::Binary(frame)))) => frame,
                 Some(Some(Ok(Message::Text(_)))) => {
-                    return End::Misbehaved(
-                        "it sent text, and only binary frames are spoken here".to_owned(),
-                    );
+                    return End::Misbehaved("it sent text, but only binary frames are accepted".to_owned());
                 }
                 Some(Some(Ok(Message::Close(_)))) => return End::Closed("it closed its link".to_owned()),
                 Some(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {

@@ -72,14 +72,14 @@ impl All {
             ("away", hosts.away),
         ];
         let states = states.map(|(state, count)| ([("state", state)], count as f64));
-        out.gauges("hosts", "Hosts that are there, by what they do", None, &states)?;
+        out.gauges("hosts", "Connected hosts, by state", None, &states)?;
         let joined = self.counters.hosts_joined.load(Relaxed);
-        out.counter("hosts_joined", "Hosts that came", None, joined as f64)?;
+        out.counter("hosts_joined", "Hosts that joined", None, joined as f64)?;
         let gone = [("left", &self.counters.hosts_left), ("crashed", &self.counters.hosts_crashed)];
         let gone = gone.map(|(how, count)| ([("how", how)], count.load(Relaxed) as f64));
-        out.counters("hosts_gone", "Hosts that went, with a goodbye or without", None, &gone)?;
-        out.gauge("workers", "Workers of the hosts that are there", None, self.totals.workers as f64)?;
-        out.gauge("workers_busy", "Workers that compute", None, self.totals.busy as f64)?;
+        out.counters("hosts_gone", "Hosts that departed: left in order, or crashed", None, &gone)?;
+        out.gauge("workers", "Workers of connected hosts", None, self.totals.workers as f64)?;
+        out.gauge("workers_busy", "Workers that are computing", None, self.totals.busy as f64)?;
 
         let runs: Vec<_> =
             self.service.runs.iter().map(|(state, count)| ([("state", *state)], *count as f64)).collect();
@@ -119,9 +119,13 @@ impl All {
         for (name, help, count) in [
             ("jobs_spawned", "Jobs that were spawned", counts.jobs.spawned),
             ("jobs_exposed", "Jobs that were made visible to schedulers", counts.jobs.exposed),
-            ("jobs_executed", "Jobs that were run, of runs that are over", self.totals.executed),
+            ("jobs_executed", "Jobs that were run, in runs that are over", self.totals.executed),
             ("jobs_taken", "Jobs that another worker of the same host took", counts.jobs.stolen_local),
-            ("jobs_aborted", "Jobs that nobody wanted any more", counts.jobs.aborted),
+            (
+                "jobs_aborted",
+                "Jobs that were stopped because they were no longer needed",
+                counts.jobs.aborted,
+            ),
             (
                 "jobs_lost",
                 "Stolen jobs that were lost with a thief that crashed; root jobs are in root_losses",
@@ -139,8 +143,8 @@ impl All {
             ),
             ("orphans", "Jobs whose owner was lost while they ran", counts.orphaned),
             ("orphans_saved", "Orphans whose results were recorded", counts.orphans_saved),
-            ("orphans_adopted", "Orphans that went on, and whose results were used", counts.jobs.adopted),
-            ("results_recorded", "Results that were recorded for the case of a crash", counts.jobs.recorded),
+            ("orphans_adopted", "Orphans that kept running and whose results were used", counts.jobs.adopted),
+            ("results_recorded", "Results that were recorded in case of a crash", counts.jobs.recorded),
             (
                 "results_reused",
                 "Lost jobs that were not run again: the table had their results",
@@ -153,17 +157,17 @@ impl All {
             ("work", "Processor time in guests", seconds(counts.work_ns)),
             (
                 "redone_work",
-                "Processor time in guests for what had been done before and was lost with a host",
+                "Processor time in guests for repeating work that was lost with a host",
                 seconds(counts.redone_work_ns),
             ),
             (
                 "saved_work",
-                "Processor time behind results that were reused or adopted",
+                "Processor time of results that were reused or adopted",
                 seconds(counts.saved_work_ns),
             ),
             (
                 "lost_work",
-                "Processor time that is behind no result, of runs that are over",
+                "Processor time that contributed to no result, in runs that are over",
                 self.totals.lost_work_s,
             ),
         ] {
@@ -185,10 +189,15 @@ impl All {
             let buckets: Vec<_> = bounds_s().zip(counts.latencies.buckets).collect();
             latencies.push(([("scope", scope.word())], buckets, seconds(counts.latencies.sum_ns)));
         }
-        out.counters("steals", "Steal requests, by whom they went to and what came of them", None, &steals)?;
+        out.counters(
+            "steals",
+            "Steal requests, by where they went and how they were answered",
+            None,
+            &steals,
+        )?;
         out.histograms(
             "steal_wait",
-            "From a steal request to the arrival of the job that it gave, the time for which its victim had none included",
+            "Time from a steal request to the arrival of its job, including the time for which the victim had none",
             &latencies,
         )
     }
@@ -196,7 +205,7 @@ impl All {
     fn links(&self, out: &mut Out<'_, '_>) -> fmt::Result {
         let counters = &self.counters;
         out.gauge("websockets", "Open websockets of hosts", None, self.service.links as f64)?;
-        let help = "Open websockets of dashboards, and of who watches in a terminal";
+        let help = "Open websockets of dashboards, in browsers and terminals";
         out.gauge("watchers", help, None, self.service.watchers as f64)?;
         for (name, help, unit, counter) in [
             ("websockets_opened", "Websockets of hosts that were opened", None, &counters.links_opened),
@@ -207,7 +216,7 @@ impl All {
             ("messages_received", "Messages to the coordinator itself", None, &counters.messages_in),
             ("frames_relayed", "Frames passed on from host to host", None, &counters.relayed_frames),
             ("relayed", "Bytes passed on from host to host", Some(Unit::Bytes), &counters.relayed_bytes),
-            ("frames_unreachable", "Frames for hosts that were not there", None, &counters.unreachable),
+            ("frames_unreachable", "Frames for hosts that were not connected", None, &counters.unreachable),
             ("misbehaviours", "Breaches of the protocol by hosts", None, &counters.misbehaviours),
             (
                 "stalls",
@@ -244,7 +253,7 @@ impl All {
         out.counter("entries_dropped", help, None, dropped)?;
         let help = "Changes of runs that are not saved yet because the data folder cannot be written";
         out.gauge("changes_unsaved", help, None, totals.unsaved as f64)?;
-        let help = "What links have told and the coordinator has not looked at yet";
+        let help = "Messages and events of links that the coordinator has not handled yet";
         out.gauge("driver_queue", help, None, totals.waiting as f64)?;
         let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         let answers: Vec<_> = (classes.into_iter().zip(&counters.answers))

@@ -160,7 +160,7 @@ impl AsyncRead for Guarded {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.connection.to_read_bytes.load(Relaxed) <= 0 {
-            let why = "it sent more than it may before its hello";
+            let why = "it sent more bytes than are allowed before its hello";
             return Poll::Ready(Err(io::Error::new(ErrorKind::ConnectionAborted, why)));
         }
         let before = into.filled().len();

@@ -186,7 +186,7 @@ impl Held {
             let Some(holder) = self.release(*number) else { continue };
             // Its share is free from now on, even if it takes a moment to notice.
             self.give_back(holder.peer, holder.count);
-            tracing::debug!(peer = ?holder.peer, ?kind, "a connection that does too little makes room");
+            tracing::debug!(peer = ?holder.peer, ?kind, "closed a connection that transfers too little, to make room");
             holder.loses();
         }
         !idle.is_empty()

@@ -53,7 +53,7 @@ pub async fn serve(
             Err(error) if is_of_connection(&error) => {}
             Err(error) => {
                 // Out of descriptors, most likely; other connections will close meanwhile.
-                tracing::error!(error = explained(&error), "no connection can be accepted");
+                tracing::error!(error = explained(&error), "cannot accept connections");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }

@@ -162,9 +162,9 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
 /// The standing of a run; none if it cannot be read.
 pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
     let mut statement = connection.prepare("SELECT standing, long_gone FROM standings WHERE run = ?1")?;
-    let what = || format!("how run {run} stands, whose counts begin anew");
+    let what = || format!("the standing of run {run}, whose counts begin anew");
     let read = |row: &Row<'_>| {
-        let mut named = blob::<NamedStanding>(row, 0, "how a run stands")?;
+        let mut named = blob::<NamedStanding>(row, 0, "the standing of a run")?;
         named.standing.long_gone = row.get::<_, i64>(1)? as u64;
         Ok(named)
     };
@@ -175,7 +175,7 @@ pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
         let host = HostId(row.get::<_, i64>(0)? as u64);
         Ok((host, blob::<(coordinator::Row, String, String)>(row, 1, "what a host has counted")?))
     };
-    let what = || format!("what a host has counted of run {run}, which begins anew");
+    let what = || format!("a host's counts of run {run}, which begin anew");
     let rows = readable(statement.query([run.0 as i64])?, read, what)?;
     if rows.is_empty() {
         return Ok(named);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_counted_is_saved_until_the_run_has_figures() {
+    fn counts_of_hosts_are_saved_until_the_run_has_figures() {
         let mut connection = with_run();
         let rows = |connection: &mut Connection, host: u64| {
             let row = coordinator::Row { sum: Counts::default(), anew: None };

@@ -62,14 +62,14 @@ pub enum StoreError {
         why: rusqlite::Error,
     },
     /// The database failed.
-    #[error("the database cannot do it: {0}")]
+    #[error("the database failed: {0}")]
     Sql(rusqlite::Error),
     /// A blob's contents do not match its name.
     #[error("the blob {0} was damaged in the data folder and is gone; upload it again")]
     Damaged(String),
     /// The blobs of one peer have reached their maximum size.
     #[error(
-        "the blobs that were uploaded from this address take the {max_mib} MiB that they may; delete runs that are over, whose inputs are not needed then, or start the coordinator with a larger --blobs-max"
+        "the blobs that were uploaded from this address take all of the {max_mib} MiB that are allowed; delete runs that are over, whose inputs are not needed then, or start the coordinator with a larger --blobs-max"
     )]
     BlobsOfPeer {
         /// The maximum, in MiB.
@@ -77,7 +77,7 @@ pub enum StoreError {
     },
     /// All blobs together have reached their maximum size.
     #[error(
-        "all blobs take the {max_mib} MiB that they may; delete runs that are over, whose inputs are not needed then, or start the coordinator with a larger --blobs-max"
+        "all blobs together take the {max_mib} MiB that are allowed; delete runs that are over, whose inputs are not needed then, or start the coordinator with a larger --blobs-max"
     )]
     BlobsOfAll {
         /// The maximum, in MiB.
@@ -90,7 +90,7 @@ pub enum StoreError {
     #[error("no thread can be started for the database: {}; raise the limit on the user's processes", explained(.0))]
     Thread(io::Error),
     /// The system has no randomness for a grid's secrets.
-    #[error("the system gives no randomness: {0}")]
+    #[error("the system provides no randomness: {0}")]
     Randomness(getrandom::Error),
     /// The service is stopping.
     #[error("the coordinator is shutting down")]
@@ -115,7 +115,7 @@ fn unopened(path: &Path, why: &rusqlite::Error) -> String {
         return format!("disk full: the database {path} cannot be opened; free some space");
     }
     format!(
-        "the database {path} cannot be opened: {why}; the data folder must be writable, and its files this program's own"
+        "the database {path} cannot be opened: {why}; the data folder must be writable, and its files must belong to this program"
     )
 }
 
@@ -124,9 +124,13 @@ fn unwritten(folder: &Path, why: &rusqlite::Error) -> String {
     let folder =
         if is_known { format!("the data folder {}", folder.display()) } else { "the data folder".to_owned() };
     if is_full(why) {
-        format!("disk full: {folder} cannot be written; free some space, and what waits is saved by itself")
+        format!(
+            "disk full: {folder} cannot be written; free some space; waiting changes are then saved automatically"
+        )
     } else {
-        format!("the disk of {folder} fails ({why}); once it can be written, what waits is saved by itself")
+        format!(
+            "the disk of {folder} fails ({why}); once it can be written, waiting changes are saved automatically"
+        )
     }
 }
 

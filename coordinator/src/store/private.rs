@@ -60,14 +60,14 @@ pub fn mend(folder: &Path, database: &Path) -> Result<(), StoreError> {
             Ok(changed) => mended |= changed,
             Err(error) => tracing::warn!(
                 folder = %folder.display(), error = explained(&error),
-                "others may look into the data folder, and that cannot be changed; make it private with chmod 700"
+                "other users may be able to read the data folder, and its permissions cannot be changed; make it private with chmod 700"
             ),
         }
     }
     if mended {
         tracing::warn!(
             folder = %folder.display(),
-            "others could read the data folder; it is private now. If somebody else uses this machine, start with a \
+            "other users could read the data folder; it is private now. If others use this computer, start with a \
              new folder: the old one's secret may be known"
         );
     }

@@ -106,7 +106,7 @@ fn a_name_never_stands_for_a_file() {
     let server = Server::start();
     for name in ["fib.wasm", "Fib.WASM", ".wasm"] {
         let (status, why) = detail(server.post(&format!("/api/v1/apps?name={name}"), &app("")));
-        assert!(status == 400 && why.contains("looks like a file's"), "{why}");
+        assert!(status == 400 && why.contains("looks like that of a file"), "{why}");
     }
     assert_eq!(server.post("/api/v1/apps?name=wasm", &app("")).0, 201);
 }
@@ -216,8 +216,8 @@ fn wrong_submissions_are_refused_in_a_sentence() {
         (r#"{"app":"probe","record_every_ms":0}"#, 422, "record_every_ms"),
         (r#"{"app":"probe","stealing":"often"}"#, 400, "cluster-aware"),
         (r#"{"app":"probe","surprise":1}"#, 400, "surprise"),
-        (r#"{"app":"#, 400, "no submission"),
-        ("", 400, "no submission"),
+        (r#"{"app":"#, 400, "invalid submission"),
+        ("", 400, "invalid submission"),
     ] {
         let (found, why) = detail(server.post("/api/v1/runs", submission.as_bytes()));
         assert!(found == status && why.contains(word), "{submission}: {found} {why}");

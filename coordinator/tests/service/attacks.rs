@@ -60,7 +60,7 @@ fn only_the_host_with_the_root_ends_a_run() {
     let forged = RootClaim { proof: root.proof ^ 1, ..root };
     again.send(&[hello("guest", Some(identity), vec![forged])]);
     let (refused, _) = again.cut_off();
-    assert!(refused.as_deref().is_some_and(|why| why.contains("never given")), "{refused:?}");
+    assert!(refused.as_deref().is_some_and(|why| why.contains("never assigned")), "{refused:?}");
     assert_eq!(server.run(run)["state"], "running");
     honest.finish(of, number, text("right"));
     honest.await_acknowledgement(of);
@@ -90,7 +90,7 @@ fn empty_strings_by_the_megabyte_fill_no_memory() {
         message
     };
     for (bytes, why) in
-        [(20 << 20, "longer than"), (7 << 20, "bytes of memory"), (7 << 20, "bytes of memory")]
+        [(20 << 20, "exceeds the maximum"), (7 << 20, "bytes of memory"), (7 << 20, "bytes of memory")]
     {
         let (mut bad, _) = Host::join(&server.address, "bad");
         let message = message(bytes);

@@ -59,7 +59,7 @@ fn a_folder_with_open_permissions_is_made_private() {
     kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
     let log = child.wait_with_output().expect("it ends").stderr;
     let log = String::from_utf8_lossy(&log);
-    assert!(log.contains("others could read the data folder"), "{log}");
+    assert!(log.contains("other users could read the data folder"), "{log}");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn a_host_that_breaks_the_protocol_gets_the_reason_and_is_cut_off() {
         cases += 1;
     };
     for (frame, word) in [
-        (vec![], "holds nothing"),
+        (vec![], "contains no message"),
         (vec![9, 0, 1], "version 9"),
         (vec![V, 9, 1], "unknown kind 9"),
         (vec![V, 0, 200], "cannot be read"),
@@ -139,7 +139,7 @@ fn a_host_that_breaks_the_protocol_gets_the_reason_and_is_cut_off() {
     let root = RootClaim { run: RunId(1), number: JobNumber(1), proof: 1 };
     let (_, identity) = Host::join(&server.address, "claimant");
     bad.send(&[hello("bad", Some(identity), vec![root])]);
-    check(bad, "never given");
+    check(bad, "never assigned");
 
     // These are counted, and nobody else is affected.
     assert_eq!(cases, 11);

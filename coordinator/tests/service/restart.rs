@@ -65,7 +65,7 @@ fn a_host_that_comes_back_continues_its_root_job() {
 }
 
 #[test]
-fn after_sigterm_it_says_goodbye_and_leaves_one_file() {
+fn after_sigterm_links_are_closed_with_a_reason_and_the_store_is_one_file() {
     let mut server = Server::start();
     server.publish();
     let run = server.submit();

@@ -114,8 +114,8 @@ fn a_job_is_found_by_its_key(server: &Server, run: u64) {
         ("00000000", 409, "give more digits"),
         ("0000000000000003", 404, "sateen tree"),
         ("0000000000000002?run=9", 404, "run 9"),
-        ("1234567", 400, "is no job's key"),
-        ("work", 400, "is no job's key"),
+        ("1234567", 400, "is not a job's key"),
+        ("work", 400, "is not a job's key"),
     ] {
         let (found, sentence) = detail(server.get(&format!("/api/v1/jobs/{key}")));
         assert!(found == status && sentence.contains(why), "{key}: {found} {sentence}");
@@ -137,7 +137,7 @@ fn kinds_of_failures_are_distinguished() {
         (main_outcome(&MainOutcome::Failed("no luck".to_owned())), "app", "no luck"),
         (main_outcome(&MainOutcome::BadInput("not a number".to_owned())), "input", "not a number"),
         (job, "job", "divide by zero"),
-        (Outcome::Done(vec![77].into()), "app", "its output is not encoded as the ABI wants"),
+        (Outcome::Done(vec![77].into()), "app", "output is not encoded as the ABI requires"),
     ] {
         let run = server.submit();
         let (given, number) = host.take_root();

@@ -12,7 +12,7 @@ fn travel<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> Res
 }
 
 #[test]
-fn what_is_encoded_is_decoded() {
+fn an_encoded_value_is_decoded() {
     let value = (7u64, String::from("seven"), vec![Some(-7i32), None]);
     assert_eq!(decode(&encode(&value)), Ok(value));
 }
@@ -91,7 +91,7 @@ struct Holds {
 }
 
 #[test]
-fn what_cannot_be_read_back_is_named() {
+fn values_that_cannot_be_read_back_are_named() {
     let untagged = vec![Untagged::Text("x".to_owned()), Untagged::Number(1)];
     let error = travel(&(7, Holds { before: 1, untagged, after: 2 })).expect_err("nothing says which it is");
     assert!(error.contains("`[1].untagged[0]` of a `(i32, sateen::codec::tests::Holds)`"), "{error}");
@@ -190,7 +190,7 @@ macro_rules! travel_as {
 }
 
 #[test]
-fn what_is_lost_at_once_and_for_good_is_found_by_what_the_type_has() {
+fn a_loss_in_the_first_encoding_is_found_by_the_traits_of_the_type() {
     let names: HashMap<u32, u32> = (0..50).map(|n| (n, n * n)).collect();
     assert!(travel_as!(Unshown, Unshown(0.5)).is_ok());
     assert!(travel_as!(Unshown, Unshown(0.1)).is_err_and(|error| error.contains("Unshown` is not the same")));
@@ -200,7 +200,7 @@ fn what_is_lost_at_once_and_for_good_is_found_by_what_the_type_has() {
 }
 
 #[test]
-fn what_differs_from_itself_is_compared_by_its_bytes() {
+fn values_that_differ_from_themselves_are_compared_by_their_bytes() {
     let value = (f64::NAN, -f64::NAN, -0.0_f64);
     let bits = |(a, b, c): (f64, f64, f64)| [a, b, c].map(f64::to_bits);
     assert_eq!(travel(&value).map(bits), Ok(bits(value)));

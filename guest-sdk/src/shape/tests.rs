@@ -81,7 +81,7 @@ fn types_that_contain_themselves_end() {
 }
 
 #[test]
-fn what_refuses_examples_or_has_no_end_has_no_shape() {
+fn types_that_refuse_examples_or_never_end_have_no_shape() {
     #[derive(Deserialize)]
     #[serde(try_from = "u8")]
     #[allow(dead_code)]

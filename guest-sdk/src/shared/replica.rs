@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_serialised_is_not_shared() {
+    fn fields_that_are_not_serialised_are_not_shared() {
         assert_eq!(log().read().cached, 0);
     }
 

@@ -45,7 +45,7 @@ pub fn ask_host(folder: &Path, command: &Ask) -> ExitCode {
     match (asked, refused) {
         (Err(error), _) => fail(GRID, error),
         (Ok(()), Some(why)) => fail(GRID, why),
-        // Whoever starts another one on the folder at once is to find it free.
+        // The folder must be free for a host that is started on it right after this command.
         (Ok(()), None) if is_left && !DataFolder::await_free(folder, ENDED_MAX) => fail(
             GRID,
             format!("the host has left the grid, but its process has not ended in {} s", ENDED_MAX.as_secs()),

@@ -15,7 +15,7 @@ pub fn fail(code: u8, message: impl Display) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// A line on stderr. If stderr cannot be written, there is no other place to report it.
+/// Writes a line to stderr. If that fails, there is no other place to report it.
 pub fn note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

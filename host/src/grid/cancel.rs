@@ -1,9 +1,9 @@
-//! Signals to threads that prepare a run that it is not wanted any more.
+//! Signals to threads that prepare a run that the run is no longer wanted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A flag that a run is not wanted any more.
+/// A flag that a run is no longer wanted.
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 

@@ -50,8 +50,8 @@ impl Alarm {
         use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Boottime, flags)?;
-        // SAFETY: an `OwnedFd` owns what it names and closes it only when it is dropped, so the descriptor
-        // stays what it is as long as it is registered.
+        // SAFETY: an `OwnedFd` owns its descriptor and closes it only when it is dropped, so the descriptor stays valid
+        // as long as it is registered.
         #[allow(unsafe_code)]
         let timer = unsafe { tokio::io::unix::AsyncFd::register(timer)? };
         Ok(Self { clock, set_for: None, timer })

@@ -47,7 +47,7 @@ impl Contribution {
         };
         let kept = match path.as_ref().map(fs::read) {
             Some(Ok(bytes)) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-                warn!(%error, "what this host has done so far cannot be read, and is counted anew");
+                warn!(%error, "this host's past work cannot be read, and is counted anew");
                 fresh()
             }),
             _ => fresh(),
@@ -94,7 +94,7 @@ impl Contribution {
         let Some(path) = self.path.clone().filter(|_| !self.is_saved) else { return };
         match self.write(&path) {
             Ok(()) => self.is_saved = true,
-            Err(error) => debug!(error = explained(&error), "what this host has done so far is not saved"),
+            Err(error) => debug!(error = explained(&error), "this host's work so far is not saved"),
         }
     }
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_on_where_it_was() {
+    fn a_contribution_continues_from_the_saved_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("contributed.json");
         let mut first = Contribution::read(Some(path.clone()));

@@ -1,11 +1,11 @@
 //! A host's data folder.
 //!
 //! ```text
-//! version        of what is in the folder
+//! version        version of the folder's format
 //! lock           held by the process that uses it
 //! control.sock   status, pause, resume, leave
 //! blobs/         modules and inputs by hash
-//! contributed.json  what the host has done so far
+//! contributed.json  the host's work so far
 //! store/         entries of result tables
 //! ```
 

@@ -10,7 +10,7 @@
 //! a browser on this machine ─► page             └─────► contributed.json     (contribution)
 //! ```
 //!
-//! Everything is bounded. The host's own limits stand beside the code that they limit; those on which hosts
+//! Everything is bounded. The host's own limits are beside the code that they limit; the limits on which hosts must
 //! agree are in `sateen_protocol::limits`.
 
 mod address;

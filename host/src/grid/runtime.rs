@@ -26,7 +26,7 @@ pub struct Loading {
     pub inputs: BTreeMap<String, Arc<[u8]>>,
     /// The folder for compiled modules, if it is not this user's.
     pub cache: Option<PathBuf>,
-    /// Whether the run is not wanted any more.
+    /// Set when the run is no longer wanted.
     pub cancel: Cancel,
 }
 
@@ -61,10 +61,10 @@ pub trait Runtime: Send + Sync + 'static {
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String>;
 }
 
-/// This machine's portion of a run. All methods except `stop` are called on the driver's thread and return at
-/// once. What goes in and out are values, except the replicas of shared objects.
+/// This machine's portion of a run. All methods except `stop` are called on the driver's thread and return at once.
+/// Arguments and results are values, except for the replicas of shared objects.
 pub trait RunningPortion: Send {
-    /// Does what the state machine wants; returns the job that it lends, if it is asked for one and has one.
+    /// Obeys a command of the state machine. Returns a job to lend, if the command asks for one and there is one.
     fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)>;
     /// The counts so far.
     fn counts(&self) -> Counts;

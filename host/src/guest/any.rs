@@ -40,7 +40,7 @@ pub async fn sync_any(
         return Err(broken(guest, format!("it syncs the job number {unknown}, which it has not exposed")));
     }
 
-    // A single worker has no other to hear from, and a single job has no others.
+    // A single worker has no other worker to hear from, and a single job has no sibling.
     let hears = guest.registry.hears() && (count > 1 || !waits);
     let is_apart = hears && begin_apart(guest, &numbers);
     let (place, waited) = match find(guest, &numbers, is_apart) {
@@ -82,7 +82,7 @@ pub async fn sync_any(
 enum Look {
     /// The index of a job that can be returned now.
     Found(usize, Waited),
-    /// There is none; one that could be called in place should have an instance of its own.
+    /// No job is done, and one that could be called in place should have an instance of its own.
     Apart,
     /// There is none.
     Nothing,

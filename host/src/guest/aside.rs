@@ -194,7 +194,7 @@ impl Guest {
             return Ok(0);
         };
         let Some(making) = profile.aside.makings.last_mut() else {
-            return Err(broken(self, "it names what it has not begun to make".to_owned()));
+            return Err(broken(self, "it names something that it has not begun to make".to_owned()));
         };
         // Within another activity that does not count, others count it.
         if making.counts == Counts::Never && profile.aside.within == 1 {
@@ -215,7 +215,7 @@ impl Guest {
         let (now, _) = self.clock.total_work_and_span();
         let Some(aside) = self.aside() else { return Ok(0) };
         let Some(Making { counts, work }) = aside.makings.pop() else {
-            return Err(broken(self, "it has made what it did not begin".to_owned()));
+            return Err(broken(self, "it has made something that it did not begin".to_owned()));
         };
         if let (Counts::Again, Some(profiler)) = (counts, self.registry.profiler()) {
             let took_ns = u64::try_from(now.saturating_sub(work).as_nanos()).unwrap_or(u64::MAX);

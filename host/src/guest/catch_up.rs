@@ -212,7 +212,7 @@ mod tests {
         CatchUp::new(Some(ms(250)), Arc::default(), true)
     }
 
-    /// What is repeated of work that is looked at every 4 ms, in which something is found at these times.
+    /// The repeated part of work that is checked every 4 ms, in which results are found at these times.
     fn repeated(catch_up: &mut CatchUp, work_ms: u64, found_ms: &[u64]) -> Duration {
         (0..work_ms / 4)
             .map(|step| {
@@ -227,7 +227,7 @@ mod tests {
     fn an_instance_repeats_until_it_finds_nothing_more() {
         assert_eq!(repeated(&mut of_lost_job(Some(ms(250))), 60_000, &[]), ms(250));
         assert_eq!(repeated(&mut of_lost_job(Some(ms(250))), 60_000, &[100, 300, 301]), ms(551));
-        // An orphan's result that comes much later: the instance has long been where nobody was.
+        // An orphan's result that comes much later: the instance is long past the point that the lost one had reached.
         let mut catch_up = of_lost_job(Some(ms(250)));
         assert_eq!(repeated(&mut catch_up, 60_000, &[100, 30_000]), ms(350));
         assert!(!catch_up.is_on());
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_back_is_repeated_up_to_what_is_found() {
+    fn work_given_back_is_repeated_up_to_the_last_result_found() {
         assert_eq!(repeated(&mut of_job_given_back(), 60_000, &[]), Duration::ZERO);
         assert_eq!(repeated(&mut of_job_given_back(), 60_000, &[100, 301, 30_000]), ms(301));
         let mut nothing_recorded = CatchUp::new(None, Arc::default(), true);

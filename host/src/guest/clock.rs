@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn what_others_have_of_the_processor_is_no_work() {
+    fn processor_time_of_other_threads_does_not_count_as_work() {
         let before = processor_time();
         let mut clock = Clock::start();
         std::thread::sleep(Duration::from_millis(20));

@@ -32,7 +32,7 @@ fn exposure_ns(bytes: u64) -> u64 {
     EXPOSURE_NS.saturating_add(BYTE_NS.saturating_mul(bytes))
 }
 
-/// What is known of a kind in one guest.
+/// A guest's measurements of one kind of job.
 #[derive(Debug)]
 pub struct Grain {
     is_coarse: bool,
@@ -118,7 +118,7 @@ impl Grain {
 mod tests {
     use super::*;
 
-    /// Beats with so many spawns each, all exposed while the kind is coarse.
+    /// `count` beats with `spawned` spawns each, all exposed while the kind is coarse.
     fn beats(grain: &mut Grain, count: u32, spawned: u64, bytes: usize) {
         for _ in 0..count {
             for _ in 0..if grain.is_coarse() { spawned } else { 0 } {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn who_spawns_large_jobs_and_then_computes_long_exposes_them() {
+    fn a_guest_that_spawns_large_jobs_and_then_computes_long_exposes_them() {
         let mut grain = Grain::new(true);
         beats(&mut grain, 4, 2, 900_000);
         assert!(grain.is_coarse());

@@ -44,7 +44,7 @@ pub fn expose(
     let guest = caller.data();
     let registry = guest.registry.clone();
     if registry.app.0.jobs.len() <= kind as usize {
-        return Err(broken(guest, format!("it exposes a job of the kind {kind}, which it has not")));
+        return Err(broken(guest, format!("it exposes a job of the kind {kind}, which it does not have")));
     }
     let lookup = registry.grid.as_ref().filter(|_| depth < guest.looks_up_below());
     let is_welcome = match lookup {

@@ -165,7 +165,7 @@ fn open(mut caller: Caller<'_, Guest>, id: u32) -> wasmtime::Result<u32> {
     let Some(object) = guest.registry.find_object(id) else {
         return Err(broken(
             guest,
-            format!("it opens the shared object {id}, to which nobody has a reference"),
+            format!("it opens the shared object {id}, to which no job has a reference"),
         ));
     };
     let number = add(guest, object)?;

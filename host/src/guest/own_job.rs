@@ -12,7 +12,7 @@ use crate::scheduler::{Ancestry, Job, Place, ROOT, TaskId};
 pub struct OwnJob {
     task: TaskId,
     assignment: Assignment,
-    /// Where it stands in a run of many hosts.
+    /// Its place in a run of many hosts.
     ancestry: Option<Arc<Ancestry>>,
     /// See [`Task`](crate::scheduler::Task).
     is_urgent: Arc<AtomicBool>,
@@ -45,7 +45,7 @@ impl OwnJob {
         }
     }
 
-    /// Where it stands in a run of many hosts.
+    /// Its place in a run of many hosts.
     pub fn ancestry(&self) -> Option<&Arc<Ancestry>> {
         self.ancestry.as_ref()
     }
@@ -75,7 +75,7 @@ impl OwnJob {
         self.depth_below_root().saturating_add(depth).saturating_add(1)
     }
 
-    /// The depth to which spawns below `job` must be looked up, which is called in place.
+    /// The depth to which spawns below `job`, which is called in place, must be looked up.
     pub fn lookup_bound_of(&self, job: &Job) -> u32 {
         let below = job.place.as_ref().map_or(0, |place| place.lookup_below.load(SeqCst));
         below.saturating_sub(self.ancestry.as_ref().map_or(0, |ancestry| ancestry.depth))

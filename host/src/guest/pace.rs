@@ -88,8 +88,8 @@ mod tests {
 
     const EVERY: Duration = Duration::from_millis(400);
 
-    /// When exposures begin in so many milliseconds, and how many jobs each of them takes of a guest that offers
-    /// as many as are wanted, with so many bytes each.
+    /// The times in `ms` milliseconds at which exposures begin, and how many jobs each of them takes from a guest that
+    /// offers any number of jobs of `bytes` bytes each.
     fn exposures(ms: u64, bytes: usize) -> Vec<(u64, usize)> {
         let mut pace = Pace::default();
         let mut begun = Vec::new();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_ask_for_is_not_counted() {
+    fn jobs_exposed_for_other_reasons_are_not_counted() {
         let mut pace = Pace::default();
         assert_eq!(pace.takes_more(), None);
         pace.count_exposed(1 << 20);

@@ -139,7 +139,7 @@ pub fn measure(
     depth: u32,
 ) -> wasmtime::Result<u32> {
     let Some(moment) = Moment::of(moment) else {
-        return Err(broken(caller.data(), format!("it tells of a moment {moment}, which is none")));
+        return Err(broken(caller.data(), format!("it reports the moment {moment}, which does not exist")));
     };
     if moment == Moment::Updated {
         return note_update(&caller, record, depth);
@@ -163,7 +163,7 @@ pub fn measure(
             let came_back = profile.came_back.take();
             let begin = came_back.filter(|_| record == 0).unwrap_or_else(|| profile.spawned_at(record, now));
             if profile.calls.len() >= CALLS_MAX {
-                return Err(broken(guest, "it tells of more calls than it can have".to_owned()));
+                return Err(broken(guest, "it reports more calls than it can have".to_owned()));
             }
             let outer = profile.calls.last_mut().unwrap_or(&mut profile.own);
             outer.children = outer.children.saturating_add(1);

@@ -182,7 +182,7 @@ mod tests {
     const MICRO: Duration = Duration::from_micros(1);
 
     #[test]
-    fn what_is_unknown_or_long_is_measured_and_what_is_short_or_dear_is_not() {
+    fn jobs_are_measured_unless_they_are_known_to_be_short_or_expensive_to_measure() {
         let profiler = Profiler::new(2);
         let level = |depth| profiler.level(1, depth).expect("there is such a kind");
         assert!(level(3).is_worth_measuring(Duration::ZERO), "nothing is known");

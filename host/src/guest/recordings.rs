@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_belongs_to_the_innermost_call() {
+    fn saved_work_belongs_to_the_innermost_call() {
         let mut recordings = Recordings::default();
         recordings.count_saved(MS);
         recordings.begin(1, recording(0, false), 0);

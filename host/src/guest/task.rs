@@ -112,7 +112,7 @@ async fn call(
     store.data_mut().exports = Exports::new(memory, stack_pointer);
     let function = instance.get_module_export(&mut *store, &export).and_then(wasmtime::Extern::into_func);
     let Some(function) = function else {
-        return Err(broken(store.data(), "an export is no function".to_owned()));
+        return Err(broken(store.data(), "an export is not a function".to_owned()));
     };
     let function = function
         .typed::<u32, u64>(&mut *store)

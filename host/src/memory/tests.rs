@@ -12,7 +12,7 @@ fn claim(memory: &HostMemory) -> Claim {
 }
 
 #[test]
-fn who_finds_no_room_is_evicted_unless_it_is_the_oldest() {
+fn an_instance_that_finds_no_room_is_evicted_unless_it_is_the_oldest() {
     let memory = HostMemory::unwatched(100);
     let (oldest, middle, youngest) = (claim(&memory), claim(&memory), claim(&memory));
     assert_eq!((oldest.grow_to(40), middle.grow_to(30), youngest.grow_to(20)), (Ok(()), Ok(()), Ok(())));
@@ -20,7 +20,7 @@ fn who_finds_no_room_is_evicted_unless_it_is_the_oldest() {
     assert!(middle.is_evicted());
     drop(middle);
     assert_eq!(youngest.grow_to(60), Ok(()));
-    // The oldest is given what it wants, and the youngest goes for it.
+    // The oldest gets the memory that it wants, and the youngest is evicted for it.
     assert_eq!(oldest.grow_to(100), Ok(()));
     assert!(youngest.is_evicted() && !oldest.is_evicted());
     assert!(!memory.has_room_for(0));
@@ -80,7 +80,7 @@ fn guests_do_without_what_a_compiler_takes() {
 }
 
 #[test]
-fn what_is_resident_counts_and_where_nobody_is_somebody_may_begin() {
+fn resident_memory_counts_but_a_first_instance_may_always_begin() {
     let memory = HostMemory::unwatched(100);
     memory.0.see(150);
     assert!(memory.has_room_for(1000), "there is nobody who could make room");

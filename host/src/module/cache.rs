@@ -165,7 +165,7 @@ impl Hasher for NameHasher {
     }
 
     fn finish(&self) -> u64 {
-        // Whoever needs a value takes the whole hash.
+        // Never used: the whole blake3 hash is read instead.
         0
     }
 }

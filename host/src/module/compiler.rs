@@ -116,7 +116,7 @@ impl Compiler {
             let code = cache.new_file().map_err(failed)?;
             self.compile(engine, bytes, ModuleCache::place_for_code(&code).map_err(failed)?, is_unwanted)?;
             cache.keep(engine, hash, code).map_err(failed)?;
-            let broken = || RunError::Host("what was compiled here cannot be loaded".to_owned());
+            let broken = || RunError::Host("the code compiled here cannot be loaded".to_owned());
             cache.get(engine, hash).ok_or_else(broken)
         })
     }

@@ -1,4 +1,4 @@
-//! Who gets an exposed job: a thief, its owner, or nobody.
+//! Claims on exposed jobs: by a thief or by the owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::Release};

@@ -80,7 +80,7 @@ pub fn become_worker<R>(run: &Arc<R>, index: usize, deque: Deque<Arc<Job>>) {
     OWN.set(Some(Own { run: Arc::as_ptr(run) as usize, index, deque, clear_at: CLEAR_AT, random }));
 }
 
-/// This thread is not a worker any more.
+/// This thread is no longer a worker.
 pub fn resign() {
     OWN.set(None);
 }
@@ -110,7 +110,7 @@ impl Deques {
         Self { stealers, open: AtomicUsize::new(0) }
     }
 
-    /// Jobs that nobody has begun and anybody may.
+    /// The number of jobs that have not begun and that any worker may take.
     pub fn open_count(&self) -> usize {
         self.open.load(SeqCst)
     }

@@ -41,7 +41,7 @@ impl End {
         self.stopping.store(true, SeqCst);
     }
 
-    /// Wakes everybody who waits for the end.
+    /// Wakes all threads that wait for the end.
     pub fn announce(&self) {
         self.ended.notify_all();
     }

@@ -98,7 +98,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn what_is_unknown_is_long_and_what_was_short_is_short() {
+    fn unknown_jobs_are_long_and_measured_short_jobs_are_short() {
         let grains = Grains::new(2);
         assert!(grains.is_long(0, 3) && grains.is_long(1, 1000));
         assert_eq!(grains.long_levels(0), 1, "of the second level nothing can be known");

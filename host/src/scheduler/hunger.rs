@@ -6,7 +6,7 @@ use super::registry::{Grid, Registry};
 const OPEN_JOBS: usize = 64;
 const OPEN_JOBS_A_WORKER: usize = 4;
 
-/// What a guest is asked to expose.
+/// The jobs that a guest is asked to expose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alarm {
     /// Its oldest latent job: a worker is hungry, or the job should be recorded.

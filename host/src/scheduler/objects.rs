@@ -84,7 +84,7 @@ pub struct Objects {
     kept: Mutex<HashMap<ObjectId, Arc<Object>>>,
     /// Objects that the next jobs of other hosts may mention.
     expected: Mutex<Vec<Arc<Object>>>,
-    /// What this host is called in updates.
+    /// This host's id in updates.
     origin: AtomicU64,
     /// How often any object has changed.
     changes: AtomicU64,
@@ -137,12 +137,12 @@ impl Objects {
         ObjectId(id)
     }
 
-    /// Sets this host's name in updates.
+    /// Sets this host's id in updates.
     pub fn identify(&self, HostId(origin): HostId) {
         self.origin.store(origin, SeqCst);
     }
 
-    /// What this host is called in updates.
+    /// This host's id in updates.
     pub(super) fn origin(&self) -> HostId {
         HostId(self.origin.load(SeqCst))
     }
@@ -187,7 +187,7 @@ impl Objects {
         self.expected.lock().push(object);
     }
 
-    /// That job has arrived.
+    /// The job that may mention these objects has arrived.
     pub fn forget_expected(&self) {
         self.expected.lock().clear();
     }
@@ -248,7 +248,7 @@ impl Objects {
         Waiting(self, task)
     }
 
-    /// Called at every beat: whether waiting tasks must check the time, which they do now and then.
+    /// Called at every beat: whether waiting tasks must check the time, which they do every so many beats.
     pub fn is_time_to_look(&self) -> bool {
         const BEATS: u64 = 20;
         self.is_anybody_waiting() && self.beats.fetch_add(1, Relaxed).is_multiple_of(BEATS)

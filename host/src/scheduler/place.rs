@@ -29,7 +29,7 @@ pub struct Place {
     number: AtomicU64,
 }
 
-/// Who will sync a job.
+/// The task or host that will sync a job.
 pub enum Parent {
     /// Another host, which gave the job this number.
     Elsewhere { held: JobNumber, key: JobKey, lineage: Lineage },

@@ -1,5 +1,5 @@
-//! One run as the workers of this host share it: what there is to do, who may do it, and how it ends. What it has to do
-//! with other hosts is behind [`Grid`]; nothing here knows more of them.
+//! One run, shared by the workers of this host: its open jobs and tasks, their limits, and its end. Everything that
+//! involves other hosts is behind the trait [`Grid`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,44 +33,44 @@ use crate::limits::Limits;
 use crate::memory::HostMemory;
 use crate::module::App;
 
-/// The part of a run that goes beyond this host. In a run on this host alone nothing of this does anything, and every
-/// question is answered with no, none or zero.
+/// The part of a run that involves other hosts. In a run on this host alone, these methods do nothing and return false,
+/// none or zero.
 pub trait Grid: Sized + Send + Sync + 'static {
-    // ---- other hosts, and what they want ----
+    // ---- other hosts ----
 
     /// Whether other hosts take part.
     fn has_hosts(&self) -> bool;
     /// Workers of other hosts that wait for jobs of this one.
     fn thieves(&self) -> usize;
-    /// Whether this host leaves: it begins nothing new, and guests expose all that is latent.
+    /// Whether this host leaves: it begins no new jobs, and guests expose all latent jobs.
     fn is_draining(&self) -> bool;
-    /// Whether guests are to stand still, and workers to take nothing new.
+    /// Whether guests must stand still and workers must take no new jobs.
     fn is_paused(&self) -> bool;
-    /// Whether there may be a job of another host that nobody has begun.
+    /// Whether there may be a job of another host that has not begun.
     fn is_injected(&self) -> bool;
-    /// A job of another host that nobody has begun.
+    /// A job of another host that has not begun.
     fn find_injected(&self) -> Option<Arc<Job>>;
     /// An open job that came back from another host.
     fn find_returned(&self) -> Option<Arc<Job>>;
 
     // ---- jobs ----
 
-    /// A job that a guest exposes is open, and no worker can find it yet.
+    /// Called when a guest exposes a job: the job is open, and no worker can find it yet.
     fn list_open(&self, job: &Arc<Job>);
-    /// There is a job that a thief elsewhere can be given.
+    /// Announces a job that can be given to a thief elsewhere.
     fn announce_exposed(&self);
-    /// An open job was claimed.
+    /// Called when an open job was claimed.
     fn unlist(&self, job: &Job);
-    /// Claims the open job for a question to others, if they may know its result. False if not, or if somebody else has
-    /// claimed it.
+    /// Claims the open job for a lookup, if other hosts may know its result. Returns false if they do not, or if the
+    /// job was already claimed.
     fn ask_first(registry: &Registry<Self>, job: &Arc<Job>) -> bool;
-    /// Nobody wants this job any more; true if it was elsewhere.
+    /// The job is no longer wanted. Returns true if it was elsewhere.
     fn give_up(&self, job: &Job) -> bool;
-    /// A task begins with a job that was claimed: where that stands, and whether it repeats what was lost.
+    /// A task begins with a claimed job. Returns the job's place in the run, and whether the task repeats lost work.
     fn begin(&self, job: &Job, parameters: &[u8]) -> Option<(Ancestry, bool)>;
-    /// The task of a job has ended so.
+    /// Notes how the task of a job has ended.
     fn note_end(&self, job: &Job, ancestry: &Ancestry, what: NoteKind);
-    /// The outcome of a task's job, unless that goes elsewhere.
+    /// Delivers the outcome of a task's job. Returns it if it does not go elsewhere.
     fn deliver(
         registry: &Registry<Self>,
         job: &Job,
@@ -84,15 +84,15 @@ pub trait Grid: Sized + Send + Sync + 'static {
 
     /// Notes the new activity of this worker; returns its previous one, if known.
     fn begin_doing(&self, doing: Doing) -> Option<Doing>;
-    /// Before a worker claims anything to do for guests,
+    /// Called before a worker claims work for guests.
     fn begin_computing(&self);
-    /// and when it has done it.
+    /// Called when the worker has done that work.
     fn end_computing(registry: &Registry<Self>);
-    /// Notes why this worker has nothing to do.
+    /// Notes why this worker has no work.
     fn note_rest(registry: &Registry<Self>);
-    /// A worker begins its sleep,
+    /// Called when a worker begins to sleep.
     fn begin_sleep(registry: &Registry<Self>);
-    /// and ends it.
+    /// Called when a worker wakes.
     fn end_sleep(registry: &Registry<Self>);
     /// The number of workers that need a job may have changed.
     fn announce_idle(registry: &Registry<Self>);
@@ -105,8 +105,8 @@ pub trait Grid: Sized + Send + Sync + 'static {
     fn create_object(&self, object: &Object);
     /// A job of this host has a reference to an object that has no replica here.
     fn open_object(&self, object: &Object);
-    /// A job of this host has updated an object; true if other hosts will get the update. Called while the replica
-    /// is locked.
+    /// A job of this host has updated an object. Returns true if other hosts will get the update. Called while the
+    /// replica is locked.
     fn update_object(&self, object: &Object, writer: Writer, seq: u64, update: Bytes) -> bool;
 
     // ---- the run ----
@@ -132,12 +132,12 @@ pub struct RegistryParts {
     pub memory: Option<HostMemory>,
 }
 
-/// How a run is run.
+/// The settings of a run.
 pub struct Settings {
-    /// Workers.
+    /// The number of workers.
     pub threads: usize,
     pub limits: Limits,
-    /// Every job in an instance of its own.
+    /// Whether every job runs in an instance of its own.
     pub pristine: bool,
     /// Whether to measure the program's work and span.
     pub profiler: Option<Profiler>,
@@ -148,7 +148,7 @@ pub struct Settings {
     pub turns: Option<TurnsOfRun>,
 }
 
-/// One run, as its workers see it.
+/// A run, shared by its workers.
 pub struct Registry<G> {
     pub app: App,
     settings: Settings,
@@ -246,7 +246,7 @@ impl<G: Grid> Registry<G> {
         self.grid.is_paused() && !self.is_stopping()
     }
 
-    // ---- what there is to do ----
+    // ---- work ----
 
     /// Whether there is work for a worker now.
     pub fn is_work(&self) -> bool {
@@ -281,7 +281,7 @@ impl<G: Grid> Registry<G> {
         }
     }
 
-    // ---- who looks up, and when ----
+    // ---- when guests check for news ----
 
     /// Guests must be notified of a change: at once, if it is the first since the last beat. Further changes wait
     /// for the beats, which are quick now.
@@ -325,7 +325,7 @@ impl<G: Grid> Registry<G> {
         }
     }
 
-    // ---- what is counted ----
+    // ---- counts ----
 
     /// Number of workers that compute, as far as is known.
     pub fn busy(&self) -> usize {

@@ -191,7 +191,7 @@ impl Remote {
         }
         let at = (place.depth, place.sequence);
         self.open.listed.lock().insert(at, job.clone());
-        // Claimed while it was on its way into the list: nobody else takes it out.
+        // If the job was claimed while it was being listed, nothing else removes it.
         if !job.is_open() {
             self.open.listed.lock().remove(&at);
         }
@@ -212,14 +212,14 @@ impl Remote {
         next_open(&self.open.returned)
     }
 
-    /// A job of another host that nobody has begun.
+    /// A job of another host that has not begun.
     fn find_injected(&self) -> Option<Arc<Job>> {
         next_open(&self.open.injected)
     }
 
     // ---- jobs that are elsewhere ----
 
-    /// How many there are.
+    /// The number of jobs that are elsewhere.
     fn away_count(&self) -> usize {
         self.away.lock().len()
     }
@@ -228,7 +228,7 @@ impl Remote {
         self.away.lock().len() < LOOKUPS_MAX
     }
 
-    /// Nobody wants this job any more; true if it was elsewhere.
+    /// The job is no longer wanted. Returns true if it was elsewhere.
     fn give_up(&self, job: &Job) -> bool {
         let Some(place) = &job.place else { return false };
         let mut away = self.away.lock();

@@ -8,7 +8,7 @@ use async_task::Runnable;
 use crossbeam_deque::{Injector, Steal};
 use parking_lot::Mutex;
 
-/// A task's number in its run; 0 is no task.
+/// A task's number in its run; 0 stands for no task.
 pub type TaskId = u64;
 
 /// A task that waits.

@@ -22,7 +22,7 @@ const CALM_AFTER: u32 = 8;
 pub struct Tempo {
     /// The time so far, in quick beats.
     beats: AtomicU64,
-    /// Guests are to hear of something soon.
+    /// Whether guests must be notified soon.
     is_hasty: AtomicBool,
 }
 

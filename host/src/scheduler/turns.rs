@@ -201,7 +201,8 @@ mod tests {
 
     use super::*;
 
-    /// Workers of a run that compute for as long as they may: how often one of them had a turn, until told.
+    /// Lets the workers of a run compute for as long as they may, until told to stop. Returns how often one of them had
+    /// a turn.
     fn work(run: &TurnsOfRun, at_once: &AtomicUsize, most: usize, stop: &AtomicBool) -> u64 {
         let mut turns = 0;
         while !stop.load(SeqCst) {
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_told_that_it_is_over_waits_no_longer() {
+    fn a_worker_that_learns_that_its_run_is_over_stops_waiting() {
         let turns = Turns::new(1);
         let (first, second) = (turns.join(), turns.join());
         first.begin(|| {}, || false);

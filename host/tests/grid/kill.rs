@@ -32,7 +32,7 @@ fn writer() {
 }
 
 #[test]
-fn what_was_flushed_survives_a_kill() {
+fn flushed_entries_survive_a_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store");
     let mut seen = 0;

@@ -43,7 +43,7 @@ fn frames_that_break_the_rules_are_named() {
 }
 
 #[test]
-fn what_waits_for_its_last_fragment_is_known() {
+fn the_bytes_of_an_unfinished_message_are_counted() {
     let frames = encode(&large(2 * FRAME_BYTES_MAX)).expect("short enough");
     let mut decoder = Decoder::default();
     assert_eq!(decoder.waiting_bytes(), 0);
@@ -58,7 +58,7 @@ fn what_waits_for_its_last_fragment_is_known() {
 }
 
 #[test]
-fn what_messages_take_in_memory_is_known_and_within_what_was_said_before() {
+fn the_memory_of_messages_is_counted_and_at_most_what_was_announced() {
     let mut decoder = Decoder::default();
     let small = [[PROTOCOL_VERSION, BATCH].as_slice(), &[0, 3, 1, 1].repeat(1000)].concat();
     let frames = encode(&large(2 * FRAME_BYTES_MAX)).expect("short enough");
@@ -73,7 +73,7 @@ fn what_messages_take_in_memory_is_known_and_within_what_was_said_before() {
 }
 
 #[test]
-fn a_frame_has_no_more_messages_than_may_be_read() {
+fn the_encoder_puts_no_more_messages_into_a_frame_than_the_decoder_accepts() {
     let mut encoder = Encoder::default();
     for number in 0..=MESSAGES_PER_FRAME_MAX as u64 {
         encoder.push(&steal(number)).expect("short enough");
@@ -103,7 +103,7 @@ fn the_older_side_is_told_to_update() {
 }
 
 #[test]
-fn between_hosts_there_are_no_fragments() {
+fn hosts_refuse_fragments_from_one_another() {
     let frames = encode(&large(2 * FRAME_BYTES_MAX)).expect("short enough");
     assert_eq!(decode_whole::<PeerMessage>(&frames[0]), Err(FrameError::Fragment));
     assert_eq!(decode_whole::<PeerMessage>(&frames[2]), Err(FrameError::Fragment));
@@ -111,7 +111,7 @@ fn between_hosts_there_are_no_fragments() {
 }
 
 #[test]
-fn fragments_without_end_are_refused() {
+fn too_many_fragments_of_a_message_are_refused() {
     let mut decoder = Decoder::default();
     let frame = [&[PROTOCOL_VERSION, 1], vec![0; FRAME_BYTES_MAX - 2].as_slice()].concat();
     let error = (0..=MESSAGE_BYTES_MAX / (FRAME_BYTES_MAX - 2))
@@ -120,8 +120,8 @@ fn fragments_without_end_are_refused() {
 }
 
 #[test]
-fn a_frame_and_a_message_are_as_long_as_they_may_be() {
-    // What a text of this length takes beside it.
+fn frames_and_messages_of_the_maximum_length_are_accepted() {
+    // Bytes of the encoded message beside a text of this length.
     let beside = |length: usize| postcard::to_allocvec(&large(length)).expect("it encodes").len() - length;
     let whole = FRAME_BYTES_MAX - HEADER_BYTES;
     let longest = whole - beside(whole);

@@ -190,7 +190,7 @@ fn a_host_that_starts_over_has_no_busy_workers_from_before() {
 }
 
 #[test]
-fn what_departed_hosts_left_is_not_known_before_all_lost_hosts_are_given_up() {
+fn the_coordinator_is_giving_up_hosts_until_all_lost_ones_are_given_up() {
     let mut grid = Grid::new();
     let links = [(); 3].map(|()| grid.join().0);
     grid.cut(links[0]);

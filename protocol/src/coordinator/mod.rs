@@ -1,12 +1,12 @@
 //! The coordinator's state machine.
 //!
-//! Hosts: `messages` handles what they send, `hosts` their hellos and departures, `silence` finds those that send nothing
-//! any more, `missing` keeps those that were given up and may return, `comings` records when a host joined and returned.
-//! `circles` decides which hosts know one another, and `news` tells them. Runs: `run` is the coordinator's data of one run,
-//! `runs` changes its state, `turns` decides which runs are given to hosts, `root` which host has a root job,
-//! `participation` which hosts' reports count, and `over` collects the last reports of runs that are over. `parcels` sends
-//! what is too large for one message. `results` is the coordinator's result table and the barrier that makes recovery find
-//! orphans.
+//! Hosts: `messages` handles what they send, `hosts` their hellos and departures, `silence` finds those that send
+//! nothing any more, `missing` keeps those that were given up and may return, `comings` records when a host joined and
+//! returned. `circles` decides which hosts know one another, and `news` tells them. Runs: `run` is the coordinator's
+//! data of one run, `runs` changes its state, `turns` decides which runs are given to hosts, `root` which host has a
+//! root job, `participation` which hosts' reports count, and `over` collects the last reports of runs that are over.
+//! `parcels` sends what is too large for one message. `results` is the coordinator's result table and the barrier that
+//! makes recovery find orphans.
 //!
 //! For a run's root job the coordinator plays the victim of a steal: it lists the job, assigns it to
 //! another host in redone mode when the first is gone, and waits for its result.
@@ -281,7 +281,7 @@ impl Coordinator {
         let down = self.next_down().map(|time| (time, "a host has not come back"));
         let waits = self.waits_until.map(|time| (time, "hosts from before the restart have had their time"));
         let ping = (!self.hosts.is_empty()).then_some((self.chores.next_ping, "hosts are pinged"));
-        let slices = self.slices.next().map(|time| (time, "more is to be done of what was begun"));
+        let slices = self.slices.next().map(|time| (time, "a task was too long for one event"));
         let news = self.newsroom.next().map(|time| (time, "hosts are told who came and who went"));
         let owed = self.newsroom.next_expiry(self.silence.deaf_until);
         let owed = owed.map(|time| (time, "a host has not answered that another is gone"));

@@ -14,7 +14,7 @@ impl Coordinator {
         let was_paused = state.paused.is_some();
         if reason.is_some() {
             state.paused = reason;
-            // Its goodbye follows, as it gives everything back, and it comes back under its id.
+            // Its `Leaving` follows, since it gives everything back, and it comes back under its id.
             state.rests = !was_paused;
             self.stop_unpausing(host);
             if !was_paused {

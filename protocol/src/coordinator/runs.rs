@@ -291,8 +291,9 @@ impl Coordinator {
 
     pub(super) fn next_run_timeout(&self) -> Option<(Time, &'static str)> {
         let attended = || self.attended.iter().filter_map(|run| self.runs.get(run));
-        let saves = attended()
-            .filter_map(|part| Some((part.unsaved_since? + SAVE_DELAY, "entries have waited for company")));
+        let saves = attended().filter_map(|part| {
+            Some((part.unsaved_since? + SAVE_DELAY, "entries have waited to be saved together"))
+        });
         let suspends = attended().filter_map(|part| {
             let until = part.suspending.as_ref()?.until;
             Some((until, "hosts have had their time to save what they have"))

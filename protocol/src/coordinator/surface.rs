@@ -193,15 +193,15 @@ pub enum Misbehaviour {
     #[error("it claims the identity of {0} and cannot prove it")]
     Identity(HostId),
     /// The result of a root job that was never assigned to it.
-    #[error("it sent the result of a root job that it was never given")]
+    #[error("it sent the result of a root job that was never assigned to it")]
     NotItsRoot,
     /// An entry that says that another host runs a job.
     #[error("it says that another host runs a job")]
     Foreign,
     /// More entries or longer texts than are allowed.
-    #[error("it sent a message larger than allowed")]
+    #[error("it sent a message with longer lists or texts than are allowed")]
     TooMuch,
-    /// It announced a parcel that is too long, changed it meanwhile, or sent something else than announced.
+    /// It announced a parcel that is too long, changed the parcel on the way, or sent other contents than it announced.
     #[error("it sent a parcel that breaks the rules")]
     Parcel,
 }

@@ -54,7 +54,7 @@ mod tests {
     use crate::{EntryState, HostId, JobKey, Lineage};
 
     #[test]
-    fn they_are_taken_in_order_whatever_the_batches() {
+    fn entries_are_taken_in_order_in_batches_of_any_size() {
         let entry = |job| {
             let state = EntryState::Running(HostId(1));
             Entry { key: JobKey([job; 32]), depth: 1, lineage: Lineage::default(), state }

@@ -1,4 +1,4 @@
-//! Serde's traits, passed on to postcard's with every allocation counted.
+//! Wrappers of postcard's implementations of serde's traits that count every allocation.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde::de::{
 
 use super::{ALLOCATION_BYTES, Budget, ON_HEAP};
 
-/// A deserializer, visitor or access that counts.
+/// A deserializer, visitor or access that counts what it allocates.
 pub(super) struct Counting<'b, T> {
     pub(super) inner: T,
     pub(super) budget: &'b Budget,
 }
 
-/// The same for a tuple or struct, which postcard has as a list of a known length: its fields lie within it,
-/// and were counted with it.
+/// The same for a tuple or struct. Postcard treats it as a list of a known length, but its fields lie within it and
+/// were counted with it.
 struct Fields<'b, T> {
     inner: T,
     budget: &'b Budget,
@@ -59,7 +59,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counting<'_, D> {
         self.inner.deserialize_newtype_struct(name, Counting { inner: visitor, budget: self.budget })
     }
 
-    // What lies within its struct or list, and is counted with it.
+    // These values lie within a struct or list, and are counted with it.
     fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, D::Error> {
         self.inner.deserialize_tuple(len, Fields { inner: visitor, budget: self.budget })
     }

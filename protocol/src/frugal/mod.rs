@@ -1,10 +1,9 @@
-//! Decoding that takes no more memory than the bytes are worth.
+//! Decoding with a limit on memory that depends on the number of encoded bytes.
 //!
-//! A byte that says "an empty string" becomes 24 bytes in memory, and one that says "a message of nothing"
-//! becomes hundreds. So whatever grows on the heap is counted while it is decoded, against a budget that
-//! follows from the number of encoded bytes, and decoding stops where the budget ends. The type decides
-//! what is counted: elements of lists and maps by their size in memory, strings and bytes by their length.
-//! A list's room may double when it grows, so each element counts twice.
+//! A byte that encodes an empty string becomes 24 bytes in memory, and one that encodes an empty message becomes
+//! hundreds. So heap memory is counted while a value is decoded, against a budget that follows from the number of
+//! encoded bytes, and decoding stops when the budget is used up. Elements of lists and maps count by their size in
+//! memory, strings and bytes by their length. A list's capacity may double when it grows, so each element counts twice.
 
 mod counting;
 
@@ -18,29 +17,29 @@ use crate::limits::{
 };
 use counting::Counting;
 
-/// What an allocation takes beside its bytes.
+/// Overhead of an allocation.
 const ALLOCATION_BYTES: usize = 16;
-/// The name of a newtype whose value is put on the heap without being in a list.
+/// The name of newtypes whose value is allocated on the heap although it is not in a list.
 pub(crate) const ON_HEAP: &str = "on the heap";
 
 /// Why bytes were not decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// They are not a `T`.
+    /// The bytes are not an encoded value of the type.
     #[error("{0}")]
     Malformed(String),
-    /// The value would take much more memory than its bytes.
-    #[error("its {bytes} bytes would take more than {budget} bytes of memory")]
+    /// The value would take much more memory than its encoded bytes.
+    #[error("its {bytes} bytes would take more than the maximum of {budget} bytes of memory")]
     TooLarge {
         /// The number of encoded bytes.
         bytes: usize,
-        /// The memory that they may take.
+        /// The memory that they may take, in bytes.
         budget: usize,
     },
 }
 
-/// The memory that a value of `bytes` encoded bytes may take, in bytes. While it is decoded, growing lists
-/// may take half as much again.
+/// Maximum memory of a value of `bytes` encoded bytes, in bytes. While the value is decoded, growing lists may take
+/// half as much again.
 #[must_use]
 pub fn memory_of(bytes: usize) -> usize {
     let dense = bytes.saturating_mul(DECODED_DENSE_BYTES_A_BYTE).min(DECODED_DENSE_BYTES_MAX);
@@ -56,14 +55,14 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// For all that `bytes` encoded bytes hold.
+    /// The budget of `bytes` encoded bytes.
     #[must_use]
     pub fn for_bytes(bytes: usize) -> Self {
         let total = memory_of(bytes);
         Self { total, left: Cell::new(total), is_exceeded: Cell::new(false) }
     }
 
-    /// Memory that was taken of it, in bytes.
+    /// Memory taken from the budget so far, in bytes.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.total - self.left.get()
@@ -91,7 +90,7 @@ impl Budget {
     }
 }
 
-/// The value at the start of `bytes`, and what follows it, within `budget`.
+/// Decodes the value at the start of `bytes` within `budget`. Returns it with the bytes that follow.
 ///
 /// # Errors
 /// When the bytes are not a `T`, or would take more memory than is left of the budget.
@@ -110,10 +109,10 @@ pub fn take_within<'a, T: DeserializeOwned>(
     })
 }
 
-/// The value that `bytes` are, and nothing but them.
+/// Decodes `bytes`, which must be one value.
 ///
 /// # Errors
-/// As [`take_within`], with the budget of these bytes; and when bytes are left over.
+/// Those of [`take_within`] with the budget of these bytes, and when bytes are left over.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     from_bytes_within(bytes, &Budget::for_bytes(bytes.len()))
 }
@@ -121,11 +120,11 @@ pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
 /// The same, within `budget`.
 ///
 /// # Errors
-/// As [`from_bytes`].
+/// Those of [`from_bytes`].
 pub fn from_bytes_within<T: DeserializeOwned>(bytes: &[u8], budget: &Budget) -> Result<T, DecodeError> {
     match take_within(bytes, budget)? {
         (value, []) => Ok(value),
-        (_, rest) => Err(DecodeError::Malformed(format!("{} bytes too many", rest.len()))),
+        (_, rest) => Err(DecodeError::Malformed(format!("{} bytes are left over", rest.len()))),
     }
 }
 
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_honest_messages_hold_is_decoded() {
+    fn the_values_of_honest_messages_are_decoded() {
         let words: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
         assert_eq!(from_bytes(&encoded(&words)), Ok(words));
         let numbers: Vec<u64> = vec![1; 1_000_000];
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn many_empty_things_are_refused() {
+    fn too_many_empty_values_are_refused() {
         let nothing = vec![String::new(); 2 << 20];
         let bytes = encoded(&nothing);
         let budget = memory_of(bytes.len());
@@ -157,8 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_left_over_or_missing_are_named() {
-        assert_eq!(from_bytes::<u8>(&[1, 2]), Err(DecodeError::Malformed("1 bytes too many".to_owned())));
+    fn bytes_that_are_left_over_or_missing_are_errors() {
+        assert_eq!(
+            from_bytes::<u8>(&[1, 2]),
+            Err(DecodeError::Malformed("1 bytes are left over".to_owned()))
+        );
         assert!(matches!(
             from_bytes::<Vec<String>>(&[0xff, 0xff, 0xff, 0x7f]),
             Err(DecodeError::Malformed(_))
@@ -177,7 +179,7 @@ mod tests {
     struct Named(u128);
 
     #[test]
-    fn whatever_serde_knows_is_decoded() {
+    fn every_type_of_serdes_data_model_is_decoded() {
         let numbers =
             ((-1_i8, -2_i16, -3_i32, -4_i64), (5_u8, 6_u16, 7_u32, 8_u64), (-9_i128, 1.5_f32, 2.5_f64));
         assert_eq!(from_bytes(&encoded(&numbers)), Ok(numbers));
@@ -192,13 +194,13 @@ mod tests {
         let map: std::collections::BTreeMap<String, Option<u8>> =
             (0..100).map(|number| (number.to_string(), Some(number))).collect();
         assert_eq!(from_bytes(&encoded(&map)), Ok(map));
-        // Its encoding depends on whether people read it.
+        // The encoding of an address depends on `is_human_readable`.
         let address = std::net::Ipv4Addr::LOCALHOST;
         assert_eq!(from_bytes(&encoded(&address)), Ok(address));
     }
 
     #[test]
-    fn what_is_counted_ends_at_the_budget() {
+    fn decoding_stops_exactly_when_the_budget_is_used_up() {
         fn fits<T: DeserializeOwned>(bytes: &[u8]) -> bool {
             take_within::<T>(bytes, &Budget::for_bytes(0)).is_ok()
         }
@@ -211,12 +213,12 @@ mod tests {
         );
         assert_eq!(memory_of(usize::MAX), usize::MAX);
 
-        // A list is asked for one element more than it has.
+        // The decoder asks a list for one element more than it has.
         let elements = DECODED_FREE_BYTES / (2 * size_of::<u64>()) - 1;
         for (count, is_decoded) in [(elements, true), (elements + 1, false)] {
             assert_eq!(fits::<Vec<u64>>(&encoded(&vec![7_u64; count])), is_decoded, "{count} elements");
         }
-        // Of a map, keys have an allocation each beside both.
+        // Each entry of a map counts its key, its value and an allocation for the key.
         let entry = 2 * (2 * size_of::<u64>()) + ALLOCATION_BYTES;
         let entries = (DECODED_FREE_BYTES - 2 * size_of::<u64>() - ALLOCATION_BYTES) / entry;
         for (count, is_decoded) in [(entries, true), (entries + 1, false)] {

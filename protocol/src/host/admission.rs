@@ -1,4 +1,5 @@
-//! How much of each thing a peer may send: as much as that is taken, one more and it is cut off.
+//! Tests how much a peer may send: a message with the maximum of something is accepted, and a peer that sends more is
+//! cut off.
 
 use super::bonds::{entry, hold_orphan, job};
 use super::tests::{PEER, RUN, host, said};
@@ -34,11 +35,11 @@ fn job_with(objects: usize) -> PeerMessage {
     PeerMessage::Job { run: RUN, steal: StealId(0), number: JobNumber(1), spec }
 }
 
-/// A message with so many of something.
+/// Makes a message with this number of something.
 type WithMany = fn(usize) -> PeerMessage;
 
 #[test]
-fn as_much_as_a_message_may_have_is_taken_and_no_more() {
+fn messages_are_accepted_up_to_their_maximum_and_not_beyond() {
     let cases: [(WithMany, usize); 4] = [
         (entries, ENTRIES_PER_MESSAGE_MAX),
         (versions, SHARERS_PER_MESSAGE_MAX),
@@ -56,7 +57,7 @@ fn as_much_as_a_message_may_have_is_taken_and_no_more() {
 }
 
 #[test]
-fn why_a_peer_refuses_this_host_is_told_unless_it_is_meant_to_harm() {
+fn a_peers_reason_to_refuse_this_host_is_reported_unless_it_is_too_long() {
     for (bytes, is_told) in [(TEXT_BYTES_MAX, true), (TEXT_BYTES_MAX + 1, false)] {
         let mut host = host();
         host.handle_from_peer(NOW, PEER, PeerMessage::Refused { reason: "r".repeat(bytes) });
@@ -68,7 +69,7 @@ fn why_a_peer_refuses_this_host_is_told_unless_it_is_meant_to_harm() {
 }
 
 #[test]
-fn a_host_that_holds_as_many_jobs_as_it_may_hands_back_what_comes_and_asks_for_none() {
+fn a_host_that_holds_the_maximum_of_jobs_hands_back_further_ones_and_asks_for_none() {
     for (held, is_taken) in [(HELD_JOBS_MAX - 1, true), (HELD_JOBS_MAX, false)] {
         let mut host = host();
         host.handle_notice(NOW, RUN, Notice::Idle(1));
@@ -96,7 +97,7 @@ fn a_host_that_holds_as_many_jobs_as_it_may_hands_back_what_comes_and_asks_for_n
 }
 
 #[test]
-fn lines_of_a_log_beyond_what_may_wait_are_left_out_and_that_is_said() {
+fn lines_of_a_log_beyond_the_maximum_that_may_wait_are_left_out_and_counted() {
     let mut host = host();
     for _ in 0..LOG_LINES_WAITING_MAX + 3 {
         let line = LogLine { job: None, function: "f".to_owned(), text: "t".to_owned() };

@@ -1,5 +1,5 @@
-//! How often jobs are run again here. Equal jobs that stand in several places have one key, and so has what is known of
-//! them and below them: what the first of them finds, the others are to find, too.
+//! How often jobs were run again at this host. Equal jobs in several places of the tree have the same key, and so do
+//! the jobs below them: an entry that the first of them finds must be found by the others, too.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::{Entry, JobTag};
 #[derive(Debug, Default)]
 pub struct RunAgain {
     times: BTreeMap<JobTag, u32>,
-    /// The first first.
+    /// The jobs, in the order in which they were first run again.
     order: VecDeque<JobTag>,
 }
 
@@ -28,8 +28,8 @@ impl RunAgain {
         }
     }
 
-    /// Whether an entry is of a job that was run again here more than once, or below one: it may be found more than once.
-    /// Whether that was in another place or after another crash is not known.
+    /// Whether an entry belongs to a job that was run again here more than once, or is below such a job: then it may be
+    /// found more than once. It is not known whether the job was run again in another place or after another crash.
     pub fn finds_again(&self, entry: &Entry) -> bool {
         let above = entry.lineage.0.iter().copied().chain([entry.key.tag()]);
         above.into_iter().any(|job| self.times.get(&job).is_some_and(|times| *times > 1))
@@ -53,7 +53,7 @@ mod tests {
 
     const NOW: Time = Time(0);
 
-    /// The job of this number, run again.
+    /// A job with this number that is run again.
     fn job(number: u8, depth: u32) -> JobSpec {
         JobSpec {
             key: JobKey([number; 32]),
@@ -65,8 +65,8 @@ mod tests {
         }
     }
 
-    /// A host that runs job 1 again, and has asked so many times for job 2, which stands below it in as many places. Of
-    /// job 3, below job 2, there is a result.
+    /// A host that runs job 1 again and has asked `places` times for job 2, which is below job 1 in as many places. Job
+    /// 3, below job 2, has a result.
     fn redoer(places: u64) -> Host {
         let mut host = host();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
@@ -82,7 +82,7 @@ mod tests {
         host
     }
 
-    /// Whether the runtime was told that nothing is to be found any more.
+    /// Whether the runtime was told that no entries are left to be found.
     fn is_all_found(host: &mut Host) -> bool {
         run_commands(host)
             .iter()
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_a_job_that_was_lent_is_found_below_an_equal_one_as_well() {
+    fn entries_below_a_lent_job_are_also_found_below_an_equal_job() {
         for (places, is_found) in [(1, true), (2, false), (3, false)] {
             let mut host = redoer(places);
             host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_job_has_found_an_equal_one_finds_as_well() {
+    fn an_entry_that_one_job_has_found_is_also_found_by_an_equal_job() {
         for (places, is_found) in [(1, true), (2, false)] {
             let mut host = redoer(places);
             for number in 10..10 + places {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_were_run_again_are_forgotten_in_the_end() {
+    fn only_a_bounded_number_of_jobs_that_were_run_again_is_remembered() {
         let mut again = RunAgain::default();
         for number in 0..2 * REDOING_MAX as u64 {
             (0..2).for_each(|_| again.note(JobTag(number)));

@@ -1,4 +1,4 @@
-//! Which parcels a host wants, and from whom.
+//! Tests which parcels a host wants, and from which senders.
 
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
@@ -19,18 +19,18 @@ const SOUGHT: JobKey = JobKey([9; 32]);
 enum Answer {
     /// Its bytes are asked for.
     Pulled,
-    /// It is here already.
+    /// The host has them already.
     Received,
     Refused,
-    /// And the sender is told that the result has arrived, so that it does not announce it again.
+    /// Refused, and the sender is told that the result has arrived, so that it does not announce it again.
     RefusedAsReceived,
-    /// And the sender is told that there is no such object here.
+    /// Refused, and the sender is told that the host does not have the object.
     RefusedAsNotShared,
     CutOff(Misbehaviour),
 }
 
-/// A host with a request to `PEER` under way, a job held from it, one lent to it, one whose result it was asked for,
-/// and a shared object.
+/// A host with a request to `PEER` under way, a job that it holds for `PEER`, a job lent to `PEER`, a job whose result
+/// it asked `PEER` for, and a shared object.
 pub fn busy() -> Host {
     let mut host = host();
     let joined = vec![info(OTHER)];
@@ -138,7 +138,7 @@ fn only_what_a_host_waits_for_is_pulled() {
 }
 
 #[test]
-fn a_peer_that_is_cut_off_is_told_why_and_heard_no_more() {
+fn a_peer_that_is_cut_off_is_told_the_reason_and_then_ignored() {
     let mut host = busy();
     host.handle_misbehaviour(NOW, PEER, "its frames break the rules".to_owned());
     let told = said(&mut host);

@@ -1,4 +1,4 @@
-//! What a host has to do with others, and what it keeps of them.
+//! Tests which other hosts a host depends on or serves, and what it keeps of them.
 
 use std::time::Duration;
 
@@ -42,12 +42,12 @@ pub fn entry(number: u8, lineage: usize, state: EntryState) -> Entry {
     Entry { key: JobKey([number; 32]), depth: lineage as u32, lineage: Lineage(vec![tag; lineage]), state }
 }
 
-/// The job of this number, lent to a thief that has said nothing of it.
+/// The job with this number, lent to a thief that has not confirmed it.
 pub fn loan(number: u8, thief: HostId, state: LoanState) -> Loan {
     Loan::new(NOW, JobNumber(number.into()), job(number), thief, state, 0)
 }
 
-/// Has a host hold a job that nobody waits for.
+/// Makes a host hold a job without owners.
 pub fn hold_orphan(part: &mut HostRun, token: JobNumber, spec: JobSpec) {
     part.held.hold(token, Held::new(NOW, spec, Owner::Here, token));
     part.held.remove_owner(Owner::Here, token);
@@ -60,7 +60,7 @@ pub fn note(parameters: usize) -> JobNote {
 }
 
 #[test]
-fn a_host_has_to_do_with_whoever_waits_for_it_or_has_what_it_waits_for() {
+fn a_host_has_to_do_with_hosts_that_wait_for_it_or_for_which_it_waits() {
     let bonds: [fn(&mut HostRun, HostId); 9] = [
         |part, peer| {
             part.spec.stealing = Stealing::MasterWorker;
@@ -224,7 +224,7 @@ fn a_job_that_cannot_be_taken_goes_back_at_once() {
 }
 
 #[test]
-fn nothing_is_asked_of_hosts_that_nobody_knows() {
+fn unknown_hosts_are_asked_for_nothing() {
     for state in [EntryState::DoneAt { host: HostId(99), work_ns: 1 }, EntryState::Running(HostId(99))] {
         let mut host = host();
         host.handle_from_coordinator(NOW, ToHost::Entries { run: RUN, entries: vec![entry(1, 1, state)] });
@@ -284,7 +284,7 @@ fn a_thief_is_due_only_while_it_may_ask() {
 }
 
 #[test]
-fn what_only_a_host_that_leaves_has_goes_to_those_with_its_jobs() {
+fn objects_that_only_a_leaving_host_has_go_to_the_hosts_with_its_jobs() {
     let mut host = host();
     let joined: Vec<HostInfo> = (100..120).map(|number| info(HostId(number))).collect();
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
@@ -307,7 +307,7 @@ fn what_only_a_host_that_leaves_has_goes_to_those_with_its_jobs() {
 }
 
 #[test]
-fn a_host_without_a_run_says_that_it_lent_nothing() {
+fn a_host_without_a_run_answers_that_it_lent_nothing() {
     for (held, is_answered) in [(vec![JobNumber(1)], true), (Vec::new(), false)] {
         let mut host = host();
         let run = RunId(9);
@@ -320,7 +320,7 @@ fn a_host_without_a_run_says_that_it_lent_nothing() {
 }
 
 #[test]
-fn only_the_host_that_was_asked_says_that_it_has_no_orphan() {
+fn only_the_host_that_was_asked_can_answer_that_it_has_no_orphan() {
     let other = HostId(21);
     for (from, state, is_over) in [
         (PEER, LoanState::Asked, true),

@@ -1,4 +1,4 @@
-//! What would otherwise grow without end, or wait without end, at a host.
+//! Tests the limits on what a host keeps, sends and waits for.
 
 use super::tests::{PEER, RUN, host, said};
 use super::*;
@@ -41,7 +41,7 @@ fn a_result_that_is_too_large_to_be_sent_ends_the_run_with_a_reason() {
     assert!(
         matches!(reasons.as_slice(), [reason] if reason.contains("81 MiB") && reason.contains("at most 80 MiB"))
     );
-    // It is repeated until the run is over.
+    // The reason is repeated until the run is over.
     let (later, _) = host.poll_timeout().expect("it waits for the end");
     host.handle_timeout(later + crate::limits::RECONCILE);
     assert_eq!(limits(&mut host), reasons);
@@ -65,7 +65,7 @@ fn a_host_that_was_stopped_for_long_answers_the_oldest_of_many_requests() {
 }
 
 #[test]
-fn hosts_that_were_cut_off_are_forgotten_in_the_end() {
+fn only_a_bounded_number_of_hosts_that_were_cut_off_is_remembered() {
     let mut host = host();
     for peer in 0..2 * CUT_OFF_HOSTS_MAX as u64 {
         host.handle_misbehaviour(Time(peer), HostId(1000 + peer), "it lies".to_owned());
@@ -87,7 +87,7 @@ fn with_entries(count: u64, job: &JobSpec) -> Host {
 }
 
 #[test]
-fn what_a_job_that_is_run_again_may_find_is_looked_at_little_by_little() {
+fn entries_that_a_job_that_is_run_again_may_find_are_checked_little_by_little() {
     let mut spec = root_job(&tests::spec());
     spec.redone = true;
     let mut host = with_entries(1000, &spec);
@@ -107,7 +107,7 @@ fn what_a_job_that_is_run_again_may_find_is_looked_at_little_by_little() {
 }
 
 #[test]
-fn a_thief_is_given_a_bounded_number_of_entries() {
+fn a_thief_is_sent_a_bounded_number_of_entries() {
     let mut spec = root_job(&tests::spec());
     (spec.redone, spec.depth) = (true, 1);
     let mut host = with_entries(5000, &spec);
@@ -122,7 +122,7 @@ fn a_thief_is_given_a_bounded_number_of_entries() {
 }
 
 #[test]
-fn jobs_that_were_run_again_are_forgotten_in_the_end() {
+fn only_a_bounded_number_of_jobs_that_were_run_again_is_remembered() {
     let mut host = host();
     let part = host.runs.get_mut(&RUN).expect("the run");
     for job in 0..2 * REDOING_MAX as u64 {

@@ -1,4 +1,5 @@
-//! What a host does as time passes: `poll_timeout` says when, and `handle_timeout` does it then and not before.
+//! Tests what a host does as time passes: `poll_timeout` returns the time, and `handle_timeout` acts then and not
+//! before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ const START: Time = Time(0);
 const OTHER: HostId = HostId(30);
 const OBJECT: ObjectId = ObjectId([3; 16]);
 
-/// What a host is about to do, and how it shows that it has.
+/// Something that a host is about to do, and how to see that it has done it.
 struct Case {
     reason: &'static str,
     after: Duration,
@@ -37,7 +38,7 @@ fn from_peer(host: &mut Host, message: PeerMessage) {
     host.handle_from_peer(START, PEER, message);
 }
 
-/// Another host of this site, or of another.
+/// Another host, of this or another site.
 fn join(host: &mut Host, id: HostId, site: &str) {
     let mut info = info(id);
     Arc::make_mut(&mut info.report).site = site.to_owned();
@@ -79,7 +80,7 @@ const CASES: &[Case] = &[
         is_done: |said, _, _| up(said, |message| matches!(message, ToCoordinator::Leaving)),
     },
     Case {
-        reason: "the goodbye was not answered",
+        reason: "the departure was not answered",
         after: LEAVE_MAX,
         set_up: |host| {
             host.leave(START);
@@ -88,7 +89,7 @@ const CASES: &[Case] = &[
         is_done: |_, commands, _| commands.contains(&Command::Left),
     },
     Case {
-        reason: "a lost job is redone without what the table may have",
+        reason: "a lost job is redone without the entries of the coordinator",
         after: FIND_TIMEOUT,
         set_up: |host| {
             steal(host, PEER);
@@ -129,13 +130,13 @@ const CASES: &[Case] = &[
         is_done: |said, _, _| to_peer(said, |message| matches!(message, PeerMessage::Nothing { .. })),
     },
     Case {
-        reason: "hosts tell one another what they hold",
+        reason: "hosts tell one another which jobs they hold",
         after: RECONCILE,
         set_up: |host| host.handle_notice(START, RUN, Notice::Limit("memory".to_owned())),
         is_done: |said, _, _| up(said, |message| matches!(message, ToCoordinator::Limit { .. })),
     },
     Case {
-        reason: "entries have waited for company",
+        reason: "entries have waited to be sent together",
         after: FLUSH,
         set_up: |host| {
             let (key, lineage) = (JobKey([1; 32]), Lineage::default());
@@ -145,7 +146,7 @@ const CASES: &[Case] = &[
         is_done: |said, _, _| up(said, |message| matches!(message, ToCoordinator::Entries { .. })),
     },
     Case {
-        reason: "entries have waited for company",
+        reason: "entries have waited to be sent together",
         after: FLUSH,
         set_up: |host| {
             let (job, function, text) = (None, String::new(), "so far".to_owned());
@@ -185,7 +186,7 @@ const CASES: &[Case] = &[
             let opened = Notice::Opened { object: OBJECT, replica: Arc::default() };
             host.handle_notice(START, RUN, opened);
         },
-        // The first was asked already.
+        // The first host was asked already.
         is_done: |said, _, _| to_peer(said, |message| matches!(message, PeerMessage::FetchReplica { .. })),
     },
     Case {
@@ -204,7 +205,7 @@ const CASES: &[Case] = &[
         is_done: |said, _, _| to_peer(said, |message| matches!(message, PeerMessage::Updates { .. })),
     },
     Case {
-        reason: "a parcel is wanted no more",
+        reason: "a parcel is no longer wanted",
         after: PARCEL_UNWANTED_MAX,
         set_up: |host| {
             create(host, 2 * PARCEL_BYTES_MIN);
@@ -231,7 +232,7 @@ fn drain(host: &mut Host) -> (Vec<Transmit>, Vec<Command>) {
     (said(host), std::iter::from_fn(|| host.poll_command()).collect())
 }
 
-/// When the host names this reason. What is due before is done.
+/// The time for which the host names this reason, after doing everything that is due before.
 fn due(host: &mut Host, reason: &str) -> Option<Time> {
     for _ in 0..10_000 {
         let (at, why) = host.poll_timeout()?;
@@ -245,7 +246,7 @@ fn due(host: &mut Host, reason: &str) -> Option<Time> {
 }
 
 #[test]
-fn what_is_to_be_done_in_time_is_announced_and_done_then() {
+fn each_timeout_is_announced_and_handled_on_time() {
     for (at, Case { reason, after, set_up, is_done }) in CASES.iter().enumerate() {
         let mut host = host();
         set_up(&mut host);

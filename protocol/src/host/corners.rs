@@ -1,4 +1,4 @@
-//! Decisions of a host that its usual days do not show: both sides of each.
+//! Tests both outcomes of decisions that a host rarely has to make.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn join_far(host: &mut Host, id: HostId) {
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined: vec![info], gone: Vec::new() });
 }
 
-/// What portions of runs are to do.
+/// The commands to portions of runs.
 pub fn run_commands(host: &mut Host) -> Vec<RunCommand> {
     (commands(host).into_iter())
         .filter_map(|command| match command {
@@ -48,7 +48,7 @@ fn asked(host: &mut Host) -> Vec<(HostId, StealId)> {
 }
 
 #[test]
-fn long_lines_of_a_log_are_cut_into_messages_by_all_that_they_consist_of() {
+fn lines_of_a_log_are_split_into_messages_by_the_length_of_all_their_parts() {
     let half = MESSAGE_PART_BYTES / 2;
     for (text, function) in [(half, 0), (0, half), (half / 2, half / 2)] {
         let mut host = host();
@@ -69,11 +69,11 @@ fn long_lines_of_a_log_are_cut_into_messages_by_all_that_they_consist_of() {
 }
 
 #[test]
-fn a_host_that_departs_already_does_not_begin_again_for_another_reason() {
+fn a_host_that_is_departing_does_not_begin_again_for_another_reason() {
     let mut host = host();
     host.pause(NOW, Some("its user works".to_owned()));
     host.handle_notice(NOW, RUN, Notice::Drained);
-    let (deadline, _) = host.next_departure_timeout().expect("the goodbye is to be answered");
+    let (deadline, _) = host.next_departure_timeout().expect("the departure is to be answered");
     host.pause(NOW + DRAIN_MAX, Some("it runs on battery".to_owned()));
     assert_eq!(host.next_departure_timeout().map(|(at, _)| at), Some(deadline));
     host.handle_from_coordinator(NOW, ToHost::Farewell);
@@ -81,7 +81,7 @@ fn a_host_that_departs_already_does_not_begin_again_for_another_reason() {
 }
 
 #[test]
-fn a_host_that_nobody_knows_yet_pauses_at_once() {
+fn a_host_without_an_id_pauses_at_once() {
     let config = HostConfig { report: (*info(PEER).report).clone(), seed: 1, table_bytes_max: 1 << 20 };
     let mut host = Host::new(config, NOW);
     host.pause(NOW, Some("its user works".to_owned()));
@@ -131,7 +131,7 @@ fn only_requests_to_a_host_that_is_gone_are_given_up_with_it() {
 }
 
 #[test]
-fn a_loan_that_a_thief_had_and_has_no_more_is_looked_up_before_it_is_run_again() {
+fn a_loan_that_its_thief_no_longer_has_is_looked_up_before_it_is_run_again() {
     for was_held in [false, true] {
         let mut host = host();
         let steal = StealId(4);
@@ -149,13 +149,13 @@ fn a_loan_that_a_thief_had_and_has_no_more_is_looked_up_before_it_is_run_again()
         holding(2, Vec::new());
         let is_back =
             run_commands(&mut host).iter().any(|command| matches!(command, RunCommand::Requeue { .. }));
-        // Its result may be known to others.
+        // Other hosts may know its result.
         assert_eq!((is_back, host.runs[&RUN].recovery.unresolved_len()), (!was_held, usize::from(was_held)));
     }
 }
 
 #[test]
-fn the_runtime_is_told_when_the_host_is_called_otherwise() {
+fn the_runtime_is_told_the_hosts_new_id() {
     let mut host = host();
     commands(&mut host);
     host.handle_disconnected(NOW);
@@ -175,7 +175,7 @@ fn the_runtime_is_told_when_the_host_is_called_otherwise() {
 }
 
 #[test]
-fn a_host_tells_how_long_a_note_has_waited_in_milliseconds() {
+fn a_note_is_sent_with_the_milliseconds_for_which_it_has_waited() {
     let mut host = host();
     host.handle_notice(NOW, RUN, Notice::Idle(0));
     let part = host.runs.get_mut(&RUN).expect("it takes part");
@@ -208,7 +208,7 @@ fn only_the_results_of_adopted_jobs_are_counted_as_saved() {
 }
 
 #[test]
-fn an_adopted_job_is_lost_when_its_host_lacks_it_in_what_it_said_later() {
+fn an_adopted_job_is_lost_when_its_host_no_longer_lists_it() {
     for (holding, is_lost) in [(1, false), (2, false), (3, true), (4, true)] {
         let (mut host, number) = lender();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
@@ -245,7 +245,7 @@ fn stolen_jobs_are_counted_by_where_they_came_from() {
 }
 
 #[test]
-fn what_becomes_of_jobs_is_counted_apart_for_those_that_were_lost_before() {
+fn ended_jobs_that_were_lost_before_are_counted_separately() {
     for redone in [false, true] {
         let mut host = host();
         let spec = JobSpec { redone, ..root_job(&spec()) };
@@ -305,7 +305,7 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
 }
 
 #[test]
-fn a_result_at_a_host_that_this_one_does_not_know_is_searched_for() {
+fn a_result_at_an_unknown_host_is_searched_for() {
     let stranger = HostId(77);
     for (place, is_connected, is_sought, is_wanted) in
         [(stranger, true, true, false), (PEER, true, false, true), (stranger, false, false, false)]
@@ -346,7 +346,7 @@ fn an_orphan_that_ends_is_counted_as_saved() {
 }
 
 #[test]
-fn a_result_that_the_table_has_no_room_for_drives_no_other_out() {
+fn a_result_that_does_not_fit_into_the_table_displaces_no_other() {
     let mut host = host();
     host.runs.get_mut(&RUN).expect("it takes part").table = Table::new(1_000);
     let record = |host: &mut Host, job: u8, bytes: usize| {

@@ -1,5 +1,5 @@
-//! How much a host sends to one that asks. A request of a few bytes may have an answer of many: beyond a bound it
-//! travels as a parcel, of which the other pulls as much as it can take.
+//! Limits how many bytes a host sends to another that asks for them. A request of a few bytes may have a long answer:
+//! beyond a bound, answers travel as parcels, which the other host pulls as fast as it can receive them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use crate::limits::{ASKED_BYTES_AT_ONCE_MAX, ASKED_BYTES_PER_SECOND};
 use crate::parcel::Contents;
 use crate::{HostId, Time};
 
-/// What a message is counted for besides its payload.
+/// Bytes that a message is counted for besides its payload.
 const MESSAGE_BYTES: u64 = 64;
-/// Hosts that are remembered before those that are owed everything again are forgotten.
+/// Maximum remembered hosts; beyond it, those that may be sent the full amount again are forgotten.
 const REMEMBERED_MAX: usize = 1024;
 
-/// What hosts were sent because they asked.
+/// The bytes that hosts were sent because they asked.
 #[derive(Debug, Default)]
 pub struct Courtesy {
-    /// Spread out, it would last until then.
+    /// When all that each host was sent would end if it had been sent at the steady rate.
     paid: BTreeMap<HostId, Time>,
 }
 
 impl Courtesy {
-    /// Whether a host may be sent this in one piece. If so, it is counted.
+    /// Whether a host may be sent these contents in one piece. If so, counts their bytes.
     pub fn allows(&mut self, now: Time, to: HostId, contents: Contents, bytes: usize) -> bool {
         let is_asked_for = matches!(contents, Contents::Have { .. } | Contents::Replica { .. });
         if !is_asked_for || bytes == 0 {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_without_end_is_sent_a_bounded_number_of_bytes() {
+    fn a_host_that_asks_without_end_is_sent_a_bounded_number_of_bytes() {
         let mut host = host();
         let now = Time(1);
         let results = 2 * PARCELS_WITH_PEER_MAX as u64;
@@ -99,7 +99,7 @@ mod tests {
             parcels <= PARCELS_WITH_PEER_MAX && kept <= parcels * (PARCEL_BYTES_MIN + 256),
             "{parcels}, {kept}"
         );
-        // After a while it is sent as much again.
+        // After a while it may be sent as much again.
         ask(&mut host, now + Duration::from_secs(10), 10);
         assert_eq!(answered(&mut host), 10 * PARCEL_BYTES_MIN);
     }

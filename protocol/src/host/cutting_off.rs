@@ -1,4 +1,4 @@
-//! Peers that break the protocol, or that hear no more of this host.
+//! Cuts off peers that break the protocol or reject this host.
 
 use crate::limits::{CUT_OFF_HOSTS_MAX, shortened};
 use crate::message::{PeerMessage, ToCoordinator};
@@ -7,7 +7,7 @@ use crate::{HostId, Time};
 use super::{Command, Event, Host};
 
 impl Host {
-    /// A peer hears no more of this host: what was lent to it and held for it is as if it were gone.
+    /// A peer has rejected this host: loans to it and jobs held for it are handled as if the peer were gone.
     pub(super) fn on_refused(&mut self, now: Time, peer: HostId, reason: String) {
         if self.note_cut_off(now, peer) {
             self.events.push_back(Event::RefusedBy(peer, reason));
@@ -16,7 +16,7 @@ impl Host {
         }
     }
 
-    /// Tells a peer why, and hears no more of it.
+    /// Tells a peer the reason and ignores all its further messages.
     pub(super) fn cut_off(&mut self, now: Time, peer: HostId, reason: String) {
         if !self.note_cut_off(now, peer) {
             return;
@@ -27,7 +27,7 @@ impl Host {
         self.lose_peer(now, peer);
     }
 
-    /// Notes that a peer is heard no more; false if it was not before.
+    /// Notes that a peer is cut off. Returns false if it was before.
     fn note_cut_off(&mut self, now: Time, peer: HostId) -> bool {
         if self.cut_off.insert(peer, now).is_some() {
             return false;

@@ -1,8 +1,8 @@
-//! Leaving, pausing and suspending: what can be saved is saved first.
+//! Leaving, pausing and suspending, after saving all that can be saved.
 //!
-//! Guests come to rest, what they have finished is recorded, and the coordinator has the entries before
-//! the goodbye. From there on it is a crash that costs nothing: owners of what was held here find the
-//! entries, and adopt what others go on with (2005 malleability, section 3).
+//! Guests come to rest, their finished work is recorded, and the coordinator gets the entries before `Leaving`. After
+//! that, the departure is like a crash that loses nothing: the owners of jobs that were held here find the entries, and
+//! adopt jobs that other hosts are still running (2005 malleability, section 3).
 
 use std::time::Duration;
 
@@ -16,34 +16,34 @@ use super::run::Suspending;
 use super::stage::Stage;
 use super::{Command, Host, Repeats, RunCommand};
 
-/// The goodbye of a host that pauses is given up when it is not answered; one that leaves waits for [`LEAVE_MAX`].
+/// Time for which a host that pauses waits for the answer to its `Leaving`; a host that leaves waits for [`LEAVE_MAX`].
 const GOODBYE_MAX: Duration = Duration::from_secs(10);
 
-/// A host that has no run, and so nothing to hand over, waits so long for a coordinator that is away: only to say
-/// goodbye.
+/// Time for which a host without runs, which has nothing to hand over, waits for a coordinator that is away, only to
+/// send `Leaving`.
 const GOODBYE_WITHOUT_LINK_MAX: Duration = Duration::from_millis(500);
 
-/// Parcels of a host that pauses have this time, at most, to arrive before its goodbye; those of one that leaves,
-/// [`LEAVE_HAND_OVER_MAX`].
+/// Maximum time for which a host that pauses lets its parcels arrive before it sends `Leaving`; for a host that leaves
+/// it is [`LEAVE_HAND_OVER_MAX`].
 const HANDING_OVER_MAX: Duration = Duration::from_secs(120);
 
-/// A host that is about to go.
+/// The state of a host that is about to leave or to pause.
 #[derive(Debug)]
 pub struct Departing {
-    /// It stays as a paused host, for this reason.
+    /// Why it pauses; `None` if it leaves.
     pause: Option<String>,
     until: Time,
     /// When it was told to leave.
     leaves_since: Option<Time>,
-    /// What could be saved is on its way; parcels have time to arrive until then.
+    /// Set once everything that could be saved is on its way: until then, parcels have time to arrive.
     handed_over: Option<Time>,
     has_said_goodbye: bool,
-    /// It was told to take work again meanwhile.
+    /// It was told to take work again while it was pausing.
     is_resumed: bool,
 }
 
 impl Departing {
-    /// Who leaves the grid keeps its user waiting no longer than [`LEAVE_MAX`].
+    /// Shortens the waiting times of a host that leaves, whose user waits for at most [`LEAVE_MAX`].
     fn hurry(&mut self) {
         let Some(since) = self.leaves_since else { return };
         self.until = self.until.min(since + LEAVE_MAX);
@@ -65,7 +65,7 @@ impl Host {
         }
     }
 
-    /// Takes no work for a reason, and gives back what it has; or takes work again.
+    /// With a reason, stops taking work and gives back its jobs; without one, takes work again.
     pub fn pause(&mut self, now: Time, reason: Option<String>) {
         let reason = reason.map(|reason| shortened(&reason));
         match reason {
@@ -95,7 +95,7 @@ impl Host {
 
     fn depart(&mut self, now: Time, pause: Option<String>) {
         if self.identity.is_none() {
-            // Nobody knows it.
+            // No other host or coordinator knows it.
             self.commands.push_back(Command::Left);
             return;
         }
@@ -178,7 +178,7 @@ impl Host {
         }
     }
 
-    // ---- the goodbye ----
+    // ---- sending `Leaving` ----
 
     fn say_goodbye(&mut self, now: Time) {
         let is_connected = self.is_connected;
@@ -199,7 +199,7 @@ impl Host {
         departing.until = now + GOODBYE_MAX;
         departing.hurry();
         let is_late = departing.handed_over.is_some_and(|until| now >= until);
-        // Results and replicas that are pulled are not left behind.
+        // Results and replicas that are being pulled are not left behind.
         let is_pulled = self.outgoing.touched().is_some_and(|touched| now < touched + GOODBYE_MAX);
         if is_pulled && !is_late {
             return;
@@ -208,7 +208,7 @@ impl Host {
         self.say_leaving();
     }
 
-    /// A host that pauses says so first, and comes back under its id.
+    /// A host that pauses first sends `Paused`; it comes back under its id.
     fn say_leaving(&mut self) {
         let Some(departing) = self.departing.as_ref().filter(|departing| departing.has_said_goodbye) else {
             return;
@@ -219,21 +219,22 @@ impl Host {
         self.tell_coordinator(ToCoordinator::Leaving);
     }
 
-    /// A parcel has arrived elsewhere, or the last counts of a run are told.
+    /// A parcel has reached its receiver, or the last counts of a run are sent.
     pub(super) fn go_on_departing(&mut self, now: Time) {
         if self.departing.is_some() {
             self.say_goodbye(now);
         }
     }
 
-    /// The coordinator may not have heard the first.
+    /// The coordinator may not have received the first `Leaving`.
     pub(super) fn say_goodbye_again(&mut self) {
         self.say_leaving();
     }
 
     pub(super) fn on_farewell(&mut self) {
         if self.departing.as_ref().is_some_and(|departing| departing.has_said_goodbye) {
-            // Its id is free: it may be named without being taken for it.
+            // The coordinator has released its id, so its next hello may name that id without the host being taken for
+            // it.
             self.former = self.identity;
             self.go();
         }
@@ -260,19 +261,19 @@ impl Host {
         }
     }
 
-    /// This machine cannot go on with a run: others have its jobs again.
+    /// This host cannot continue with a run, and gives its jobs back.
     pub(super) fn become_unable(&mut self, run: RunId, reason: String) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.stage == Stage::Unable {
             return;
         }
-        // What it did here is told with the reason, not some time after it.
+        // The counts of its work are sent with the reason, not some time after it.
         part.reporting.make_due(self.latest);
         self.report(self.latest, run);
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.stage = Stage::Unable;
         part.unable = Some(reason.clone());
-        // First, so that the orphans are known when what is above them is redone.
+        // First, so that the orphans are known when the jobs above them are redone.
         let Some(part) = self.runs.get_mut(&run) else { return };
         let loans: Vec<(HostId, JobNumber)> =
             part.loans.iter().map(|(number, loan)| (loan.thief(), number)).collect();
@@ -291,7 +292,7 @@ impl Host {
         self.tell_coordinator(ToCoordinator::Unready { run, reason });
     }
 
-    /// Owners have their jobs again, of a runtime that is no more.
+    /// Gives all held jobs back to their owners; the runtime is gone.
     pub(super) fn hand_back(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let tokens: Vec<JobNumber> = part.held.tokens().collect();
@@ -301,8 +302,8 @@ impl Host {
         }
     }
 
-    /// The runtime has no room for a held job: its owners have it again. That may be a job here, too, which was lost
-    /// elsewhere and found here.
+    /// The runtime has no room for a held job, which is given back to its owners. An owner may also be this host
+    /// itself: for a job that it lost with another host and then found among those that it holds.
     pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: JobNumber) {
         let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.forget(token)) else { return };
         let (owners, spec) = held.into_owners();
@@ -327,15 +328,15 @@ impl Host {
         let is_handing_over = self.is_connected && !departing.has_said_goodbye;
         let handed_over = departing.handed_over.filter(|_| is_handing_over);
         let handed_over =
-            handed_over.map(|until| (until, "what is fetched from a host that goes has had its time"));
-        let unanswered = (departing.until, "the goodbye was not answered");
+            handed_over.map(|until| (until, "other hosts have had time to fetch from a host that leaves"));
+        let unanswered = (departing.until, "the departure was not answered");
         handed_over.into_iter().chain([unanswered]).min_by_key(|(time, _)| *time)
     }
 
     pub(super) fn time_out_departure(&mut self, now: Time) {
         self.say_goodbye(now);
         if self.departing.as_ref().is_some_and(|departing| now >= departing.until) {
-            // Without the coordinator: at least the owners that can be reached hear of it.
+            // Without the coordinator, at least the owners that can be reached are told.
             let runs: Vec<RunId> = self.runs.keys().copied().collect();
             for run in runs {
                 self.flush(now, run);

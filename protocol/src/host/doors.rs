@@ -1,4 +1,4 @@
-//! What peers could make a host do for nothing.
+//! Tests that peers cannot make a host do useless work.
 
 use super::tests::{PEER, RUN, host};
 use super::*;

@@ -1,8 +1,8 @@
-//! Runs that this host has dropped, and what it counted last of them.
+//! Runs that this host has dropped, and their last counts.
 //!
 //! A runtime counts until it has stopped, which takes a moment after [`Command::Stop`](super::Command::Stop). Then the
-//! coordinator is told the last counts and, of a run that is over, that these are final. For a while they are told again
-//! whenever the host comes back on another link: the first may have been lost with the link before.
+//! coordinator is sent the last counts and, for a run that is over, told that these are final. For a while they are
+//! sent again whenever the host opens another link, as they may have been lost with the link before.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,21 +16,21 @@ use super::reporting::Figures;
 use super::run::HostRun;
 use super::stage::Stage;
 
-/// Maximum dropped runs whose counts are kept; the first are forgotten.
+/// Maximum dropped runs whose counts are kept; the oldest are forgotten first.
 const ENDED_RUNS_MAX: usize = 32;
-/// How long they are kept: the coordinator takes no counts of a run later than this after its end.
+/// Time for which they are kept: the coordinator accepts no counts of a run later than this after its end.
 const ENDED_KEPT: Duration = Duration::from_secs(10);
 
-/// What a runtime counted of a run until it stopped.
+/// The counts of a run's runtime when it stopped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FinalCounts {
-    /// In all; nothing computes any more.
+    /// The total counts; nothing computes any more.
     pub counts: Counts,
-    /// What the workers did with their time, in all.
+    /// How the workers spent their time in total.
     pub workers: Vec<WorkerTimes>,
-    /// Jobs of this host's own that began or ended since this was last told.
+    /// This host's own jobs that began or ended since the last report.
     pub jobs: Vec<JobNote>,
-    /// How many of those were left out.
+    /// How many of these were left out.
     pub jobs_dropped: u64,
 }
 
@@ -56,7 +56,7 @@ impl Ended {
     }
 }
 
-/// The dropped runs, the first one first.
+/// The dropped runs, the oldest first.
 #[derive(Default)]
 pub struct EndedRuns(VecDeque<Ended>);
 
@@ -66,7 +66,7 @@ impl EndedRuns {
         self.0.len()
     }
 
-    /// Whether the coordinator waits for counts that the runtime has not told.
+    /// Whether the coordinator waits for counts that a runtime has not reported.
     pub fn is_any_stopping(&self) -> bool {
         self.0.iter().any(|ended| ended.is_over && !ended.has_stopped)
     }
@@ -75,7 +75,7 @@ impl EndedRuns {
         self.0.iter_mut().find(|ended| ended.run == run)
     }
 
-    /// The run is here again, or all of them are another host's.
+    /// Forgets runs that were given to this host again, or all runs when they count for another host.
     pub fn forget(&mut self, is_forgotten: impl Fn(RunId) -> bool) {
         self.0.retain(|ended| !is_forgotten(ended.run));
     }
@@ -91,7 +91,8 @@ impl EndedRuns {
 }
 
 impl Host {
-    /// The runtime has stopped a run, as [`Command::Stop`](super::Command::Stop) asked: what it counted, if there was one.
+    /// The runtime has stopped a run, as [`Command::Stop`](super::Command::Stop) asked. `last` are its counts; `None`
+    /// if the run had no runtime.
     pub fn handle_stopped(&mut self, now: Time, run: RunId, last: Option<FinalCounts>) {
         self.latest = now;
         if let Some(part) = self.runs.get_mut(&run) {
@@ -113,13 +114,13 @@ impl Host {
         self.go_on_departing(now);
     }
 
-    /// A part of a run is dropped: its runtime stops.
+    /// This host's part of a run is dropped: its runtime stops.
     pub(super) fn keep_last(&mut self, run: RunId, part: &HostRun, is_over: bool) {
         let now = self.latest;
         self.ended.keep(now, Ended::of(part, run, is_over, now));
     }
 
-    /// A run is over that is not here: it never was, or it was dropped before.
+    /// A run is over of which this host has no part: it never had one, or has dropped it before.
     pub(super) fn stop_again(&mut self, run: RunId) {
         match self.ended.of(run) {
             Some(ended) => {
@@ -132,7 +133,7 @@ impl Host {
         }
     }
 
-    /// On another link: what was told on the one before may be lost.
+    /// A new link is open: messages on the one before may have been lost.
     pub(super) fn tell_last_again(&mut self, now: Time) {
         self.ended.0.retain(|ended| now < ended.until);
         let stopped = self.ended.0.iter().filter(|ended| ended.has_stopped && ended.is_over);
@@ -173,7 +174,7 @@ mod tests {
         Some(FinalCounts { counts, ..FinalCounts::default() })
     }
 
-    /// What the coordinator is told of counts, and `None` for each run that is said to be stopped.
+    /// The counts that the coordinator is sent, and `None` for each run that it is told has stopped.
     fn told(host: &mut Host) -> Vec<Option<u64>> {
         let told = said(host).into_iter().filter_map(|transmit| match transmit {
             Transmit::ToCoordinator(ToCoordinator::Counts { counts, .. }) => Some(Some(counts.work_ns)),
@@ -188,21 +189,21 @@ mod tests {
     }
 
     #[test]
-    fn the_last_counts_are_told_when_the_runtime_has_stopped() {
+    fn the_last_counts_are_sent_when_the_runtime_has_stopped() {
         let mut host = host();
         host.handle_notice(NOW, RUN, Notice::Counts(Box::new(Counts { work_ns: 5, ..Counts::default() })));
         stop(&mut host);
         assert_eq!(told(&mut host), [Some(5)], "it computes still");
         host.handle_stopped(NOW, RUN, last(7));
         assert_eq!(told(&mut host), [Some(7), None]);
-        // It asks again, and of a run that never was here.
+        // The coordinator asks again, and also about a run that this host never had.
         stop(&mut host);
         host.handle_from_coordinator(NOW, ToHost::StopRun { run: RunId(99) });
         assert_eq!(told(&mut host), [Some(7), None, None]);
     }
 
     #[test]
-    fn a_host_that_cannot_go_on_tells_what_its_workers_did_with_what_they_counted() {
+    fn a_host_that_cannot_continue_sends_the_times_of_its_workers_with_its_counts() {
         let mut host = host();
         host.handle_notice(NOW, RUN, Notice::Unable("memory cannot be mapped".to_owned()));
         said(&mut host);
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn last_counts_are_told_again_on_another_link_for_a_while() {
+    fn last_counts_are_sent_again_on_another_link_for_a_while() {
         for (after, is_told) in [(ENDED_KEPT / 2, true), (ENDED_KEPT, false)] {
             let mut host = host();
             stop(&mut host);
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_counts_anew_is_not_mixed_with_what_it_counted_before() {
+    fn the_counts_of_a_run_that_was_begun_anew_are_not_mixed_with_earlier_ones() {
         let mut host = host();
         host.handle_from_coordinator(NOW, ToHost::SuspendRun { run: RUN });
         host.handle_notice(NOW, RUN, Notice::Drained);
@@ -244,14 +245,14 @@ mod tests {
         told(&mut host);
         host.handle_stopped(NOW, RUN, last(7));
         assert_eq!((told(&mut host), host.ended.len()), (Vec::new(), 0));
-        // Without a second start, it is told late, and is not the last of the run.
+        // Without a second start, the counts come late, and are not the last of the run.
         host.handle_from_coordinator(NOW, ToHost::SuspendRun { run: RUN });
         host.handle_stopped(NOW, RUN, last(8));
         assert_eq!(told(&mut host), [Some(8)]);
     }
 
     #[test]
-    fn a_host_does_not_leave_before_it_has_told_its_last_counts() {
+    fn a_host_does_not_leave_before_it_has_sent_its_last_counts() {
         let leaves = |host: &mut Host| said(host).contains(&Transmit::ToCoordinator(ToCoordinator::Leaving));
         let mut host = host();
         stop(&mut host);
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_runs_are_remembered_within_bounds() {
+    fn only_a_bounded_number_of_dropped_runs_is_remembered() {
         let mut host = host();
         for run in 0..3 * ENDED_RUNS_MAX as u64 {
             let run = RunId(100 + run);

@@ -1,4 +1,4 @@
-//! What a host says of itself.
+//! Tests of a host's getters.
 
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
@@ -12,7 +12,7 @@ const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);
 
 #[test]
-fn a_host_says_who_it_is_and_whom_it_knows() {
+fn a_host_returns_its_id_and_its_peers() {
     let config = HostConfig { report: (*info(PEER).report).clone(), seed: 1, table_bytes_max: 1 << 20 };
     let new = Host::new(config, NOW);
     assert_eq!((new.id(), new.grid(), new.is_connected(), new.runs()), (None, None, false, Vec::new()));
@@ -32,7 +32,7 @@ fn a_host_says_who_it_is_and_whom_it_knows() {
 }
 
 #[test]
-fn a_host_says_what_it_has_of_a_run() {
+fn a_host_returns_its_data_of_a_run() {
     let mut host = host();
     assert_eq!((host.held_and_lent(RUN), host.table(RUN), host.shared(RUN)), ((0, 0), (0, 0), (0, 0)));
     let assigned = root_job(&spec());
@@ -68,7 +68,7 @@ fn a_host_says_what_it_has_of_a_run() {
 }
 
 #[test]
-fn a_host_says_why_it_takes_no_work() {
+fn a_host_returns_its_reason_to_take_no_work() {
     let mut host = host();
     host.pause(NOW, Some("its user works".to_owned()));
     host.handle_notice(NOW, RUN, Notice::Drained);
@@ -82,7 +82,7 @@ fn a_host_says_why_it_takes_no_work() {
 }
 
 #[test]
-fn a_host_that_pauses_asks_nobody_for_jobs() {
+fn a_host_that_pauses_asks_no_host_for_jobs() {
     let mut host = host();
     host.pause(NOW, Some("its user works".to_owned()));
     said(&mut host);
@@ -92,7 +92,7 @@ fn a_host_that_pauses_asks_nobody_for_jobs() {
 }
 
 #[test]
-fn the_runtime_is_told_what_the_host_is_called_in_updates() {
+fn the_runtime_is_told_the_hosts_id_in_updates() {
     let mut host = host();
     let mut origins = || -> Vec<HostId> {
         let commands = std::iter::from_fn(|| host.poll_command());

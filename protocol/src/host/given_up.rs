@@ -1,4 +1,4 @@
-//! Hosts that are no peers since a moment ago.
+//! Hosts that were given up recently.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -9,16 +9,16 @@ use crate::{HostId, Time};
 /// Time for which a host that was given up is expected to come back.
 const GIVEN_UP: Duration = IDENTITY_KEPT.saturating_mul(2);
 
-/// Each with when that was.
+/// Hosts that were given up, each with the time of that.
 #[derive(Debug, Default)]
 pub struct GivenUp {
     since: BTreeMap<HostId, Time>,
-    /// The first first.
+    /// The oldest first.
     order: VecDeque<(Time, HostId)>,
 }
 
 impl GivenUp {
-    /// A host is no peer any more. There are no more of them than there may be acquaintances.
+    /// A host was given up. At most as many are kept as a host may have acquaintances.
     pub fn note(&mut self, now: Time, host: HostId) {
         while let Some((since, first)) = self.order.pop_front_if(|(since, _)| now >= *since + GIVEN_UP) {
             if self.since.get(&first) == Some(&since) {
@@ -31,12 +31,12 @@ impl GivenUp {
         }
     }
 
-    /// How many are kept, those included whose time is over.
+    /// How many are kept, including those whose time is over.
     pub fn len(&self) -> usize {
         self.order.len().max(self.since.len())
     }
 
-    /// Whether it is one of them still.
+    /// Whether a host was given up so recently that it is expected back.
     pub fn has(&self, now: Time, host: HostId) -> bool {
         self.since.get(&host).is_some_and(|since| now < *since + GIVEN_UP)
     }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_forgotten_in_their_time_and_those_that_go_again_later() {
+    fn hosts_are_forgotten_in_time_and_later_if_they_are_given_up_again() {
         let later = |half: u64| Time(half * GIVEN_UP.as_nanos() as u64 / 2);
         let mut given_up = GivenUp::default();
         given_up.note(later(0), HostId(1));

@@ -1,4 +1,4 @@
-//! Jobs that this host runs for others, and who waits for them.
+//! Jobs that this host runs for others, and the owners that wait for their results.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use crate::{Finished, HostId, JobKey, JobNumber, JobSpec, JobTag, Time};
 
 use super::thief::Request;
 
-/// For whom a job is held.
+/// The owner of a held job, which waits for its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
-    /// It is a root.
+    /// The coordinator: the job is a root.
     Coordinator,
-    /// It was stolen from there, or adopted by it.
+    /// A host from which the job was stolen, or that adopted it.
     Host(HostId),
-    /// A redone job of this host's runtime waits for it; the number is the runtime's.
+    /// This host: a redone job of its runtime waits for the result, under the runtime's number.
     Here,
 }
 
@@ -22,18 +22,18 @@ pub enum Owner {
 pub struct Held {
     spec: JobSpec,
     owners: Vec<(Owner, JobNumber)>,
-    /// Its outcome, until all owners have it.
+    /// Its outcome, which is kept until all owners have it.
     pub finished: Option<Finished>,
     since: Time,
     lender: Option<HostId>,
-    /// The request that it answered; until it begins.
+    /// The request that it answered; `None` once it has begun.
     pub asked: Option<Request>,
-    /// Its first instructions have run: a worker has taken it.
+    /// Whether a worker has begun to run it.
     pub begun: bool,
 }
 
 impl Held {
-    /// A job that is to be run for an owner, who waits for it under this number.
+    /// A job to be run for an owner, which waits for it under this number.
     pub fn new(now: Time, spec: JobSpec, owner: Owner, number: JobNumber) -> Self {
         let lender = match owner {
             Owner::Host(victim) => Some(victim),
@@ -43,62 +43,62 @@ impl Held {
         Self { spec, owners, finished: None, since: now, lender, asked: None, begun: false }
     }
 
-    /// A job that has its result before it begins.
+    /// A job that has its result before it is begun.
     pub fn done(now: Time, spec: JobSpec, owner: Owner, number: JobNumber, finished: Finished) -> Self {
         let new = Self::new(now, spec, owner, number);
         Self { finished: Some(finished), lender: None, begun: true, ..new }
     }
 
-    /// What is to be run.
+    /// The job's specification.
     pub fn spec(&self) -> &JobSpec {
         &self.spec
     }
 
-    /// Who waits for it, and under which number there. Empty: it is an orphan.
+    /// Its owners, each with its own number for the job. An orphan has none.
     pub fn owners(&self) -> &[(Owner, JobNumber)] {
         &self.owners
     }
 
-    /// Those who waited for one that is not held any more, and what was to be run.
+    /// The owners and the specification of a job that is no longer held.
     pub fn into_owners(self) -> (Vec<(Owner, JobNumber)>, JobSpec) {
         (self.owners, self.spec)
     }
 
-    /// Since when its owners have been told of it.
+    /// Since when its owners have been told that it is held.
     pub fn since(&self) -> Time {
         self.since
     }
 
-    /// Who lent it.
+    /// The host that lent it.
     pub fn lender(&self) -> Option<HostId> {
         self.lender
     }
 
-    /// Whether nobody waits for it.
+    /// Whether it has no owners.
     pub fn is_orphan(&self) -> bool {
         self.owners.is_empty()
     }
 }
 
-/// The jobs that this host runs for others in one run, by the number that its runtime has for them, its *token*.
+/// The jobs that this host runs for others in one run, by the runtime's number for each, its *token*.
 #[derive(Debug, Default)]
 pub struct HeldJobs {
     held: BTreeMap<JobNumber, Held>,
-    /// Of equal jobs, the last.
+    /// The tokens by key; of equal jobs, that of the last one.
     by_key: BTreeMap<JobKey, JobNumber>,
     by_tag: BTreeMap<JobTag, JobNumber>,
     by_owner: BTreeMap<(Owner, JobNumber), JobNumber>,
-    /// What proves that the coordinator gave the root jobs, by its numbers.
+    /// The proofs that the coordinator assigned the root jobs, by its numbers.
     root_proofs: BTreeMap<JobNumber, u64>,
 }
 
 impl HeldJobs {
-    /// How many jobs are held.
+    /// The number of held jobs.
     pub fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// Whether none is held.
+    /// Whether no job is held.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
@@ -108,7 +108,7 @@ impl HeldJobs {
         self.held.get(&token)
     }
 
-    /// A held job, to note how far it is.
+    /// A held job, to record its progress.
     pub fn get_mut(&mut self, token: JobNumber) -> Option<&mut Held> {
         self.held.get_mut(&token)
     }
@@ -133,24 +133,24 @@ impl HeldJobs {
         self.by_key.get(key).copied()
     }
 
-    /// The nearest of these ancestors, the root first, that is held.
+    /// The token of the nearest held job among these ancestors, which are ordered from the root down.
     pub fn nearest(&self, above: &[JobTag]) -> Option<JobNumber> {
         above.iter().rev().find_map(|tag| self.by_tag.get(tag)).copied()
     }
 
-    /// The job that an owner waits for under this number.
+    /// The token of the job for which an owner waits under this number.
     pub fn of_number(&self, owner: Owner, number: JobNumber) -> Option<JobNumber> {
         self.by_owner.get(&(owner, number)).copied()
     }
 
-    /// The jobs that an owner waits for: its numbers, and the tokens.
+    /// The jobs for which an owner waits: its numbers, and the tokens.
     pub fn of_owner(&self, owner: Owner) -> impl Iterator<Item = (JobNumber, JobNumber)> {
         (self.by_owner.range((owner, JobNumber(0))..))
             .take_while(move |((other, _), _)| *other == owner)
             .map(|((_, number), token)| (*number, *token))
     }
 
-    /// Takes in a job.
+    /// Adds a job.
     pub fn hold(&mut self, token: JobNumber, held: Held) {
         for owner in &held.owners {
             self.by_owner.insert(*owner, token);
@@ -160,7 +160,7 @@ impl HeldJobs {
         self.held.insert(token, held);
     }
 
-    /// A job is not held any more.
+    /// Removes and returns a job.
     pub fn forget(&mut self, token: JobNumber) -> Option<Held> {
         let held = self.held.remove(&token)?;
         for owner in &held.owners {
@@ -173,7 +173,7 @@ impl HeldJobs {
         Some(held)
     }
 
-    /// Adds somebody who waits for a held job.
+    /// Adds an owner to a held job.
     pub fn add_owner(&mut self, token: JobNumber, owner: Owner, number: JobNumber) {
         if let Some(held) = self.held.get_mut(&token)
             && !held.owners.contains(&(owner, number))
@@ -183,7 +183,7 @@ impl HeldJobs {
         }
     }
 
-    /// Somebody does not wait for a held job any more: its token, if it is held.
+    /// Removes an owner from a held job. Returns the job's token, if there is such a job.
     pub fn remove_owner(&mut self, owner: Owner, number: JobNumber) -> Option<JobNumber> {
         let token = self.by_owner.remove(&(owner, number))?;
         if let Some(held) = self.held.get_mut(&token) {
@@ -192,27 +192,28 @@ impl HeldJobs {
         Some(token)
     }
 
-    /// The coordinator gives a root job, with what proves it. Proofs of others that are not held any more are forgotten.
+    /// The coordinator has assigned a root job, with a proof. Proofs of root jobs that are no longer held are
+    /// forgotten.
     pub fn note_root(&mut self, number: JobNumber, proof: u64) {
         let by_owner = &self.by_owner;
         self.root_proofs.retain(|number, _| by_owner.contains_key(&(Owner::Coordinator, *number)));
         self.root_proofs.insert(number, proof);
     }
 
-    /// The held root jobs by the coordinator's numbers, with what proves that it gave them.
+    /// The held root jobs by the coordinator's numbers, with the proofs that it assigned them.
     pub fn proven_roots(&self) -> impl Iterator<Item = (JobNumber, u64)> {
         self.of_owner(Owner::Coordinator)
             .filter_map(|(number, _)| Some((number, *self.root_proofs.get(&number)?)))
     }
 
-    /// The length of the longest index by key, tag or number, less those who wait for the same job.
+    /// The length of the longest index by key, tag or number, where owners of the same job count once.
     pub fn indexed_len(&self) -> usize {
         let owners: usize = self.held.values().map(|held| held.owners.len()).sum();
         let by_owner = self.by_owner.len().saturating_sub(owners) + self.held.len();
         self.by_key.len().max(self.by_tag.len()).max(by_owner)
     }
 
-    /// Leaves behind what should have been forgotten, as a fault would.
+    /// Leaves an index entry behind, as a fault would.
     #[cfg(test)]
     pub fn leave_behind(&mut self, owner: Owner, number: JobNumber) {
         self.by_owner.insert((owner, number), number);
@@ -233,7 +234,7 @@ mod tests {
         Held::new(NOW, job(number), owner, JobNumber(number.into()))
     }
 
-    /// The indexes name what is held, and nothing else.
+    /// Checks that the indexes name all held jobs and nothing else.
     fn check(jobs: &HeldJobs) {
         for (token, held) in jobs.iter() {
             let same = jobs.of_key(&held.spec().key).expect("it has a key");
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_found_by_key_tag_and_number_until_it_is_forgotten() {
+    fn held_jobs_are_found_by_key_tag_and_number_until_they_are_forgotten() {
         let mut jobs = HeldJobs::default();
         for number in 1..=3 {
             jobs.hold(JobNumber(100 + u64::from(number)), held(number, VICTIM));
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_jobs_the_last_is_found() {
+    fn the_last_of_equal_jobs_is_found_by_its_key() {
         let mut jobs = HeldJobs::default();
         jobs.hold(JobNumber(1), held(1, VICTIM));
         jobs.hold(JobNumber(2), held(1, OTHER));
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_come_and_go() {
+    fn owners_are_added_and_removed() {
         let mut jobs = HeldJobs::default();
         let token = JobNumber(7);
         jobs.hold(token, held(1, VICTIM));
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_before_it_begins_was_lent_by_nobody() {
+    fn a_job_that_is_done_before_it_begins_has_no_lender() {
         let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
         let done = Held::done(NOW, job(1), VICTIM, JobNumber(1), finished.clone());
         assert_eq!((done.lender(), done.begun, done.finished), (None, true, Some(finished)));

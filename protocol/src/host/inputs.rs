@@ -1,4 +1,4 @@
-//! What happens to a host: what peers, its own runtime and the driver say, and that time passes.
+//! A host's inputs: messages from peers, notices of its runtime, events of the driver, and the passing of time.
 
 use crate::limits::{
     ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LISTED_JOBS_MAX, SHARERS_PER_MESSAGE_MAX,
@@ -10,7 +10,7 @@ use super::stage::Stage;
 use super::{Event, Host, Misbehaviour, Notice, Receiver, RunCommand};
 
 impl Host {
-    /// A peer said something.
+    /// A message from a peer has arrived.
     pub fn handle_from_peer(&mut self, now: Time, from: HostId, message: PeerMessage) {
         self.latest = now;
         self.room_to_forget = FORGOTTEN_AT_ONCE_MAX;
@@ -54,7 +54,7 @@ impl Host {
                 }
                 self.on_holding(now, from, run, (holding, next_steal), &held, &pending);
             }
-            // What one that was given up has lent is an orphan here, for it to adopt when it is back.
+            // The jobs that a given-up host has lent are orphans here, which it can adopt when it is back.
             PeerMessage::Lending { .. } if self.is_given_up(now, from) => {}
             PeerMessage::Lending { run } => self.send_holding(run, from),
             PeerMessage::Unknown { run, numbers } => {
@@ -95,13 +95,13 @@ impl Host {
         Ok(())
     }
 
-    /// The driver's decoder refused a peer's frames.
+    /// The driver's decoder has refused a peer's frame.
     pub fn handle_misbehaviour(&mut self, now: Time, peer: HostId, reason: String) {
         self.cut_off(now, peer, reason);
     }
 
-    /// A link of their own to a peer works, or none does any more. For what is counted, and for how long answers
-    /// take; what was on its way may be lost only if [`handle_route_lost`](Self::handle_route_lost) says so.
+    /// A direct link to a peer works now, or none does any more. This matters for counts and for how long answers take;
+    /// messages on their way are taken for lost only when [`handle_route_lost`](Self::handle_route_lost) is called.
     pub fn handle_direct(&mut self, peer: HostId, is_direct: bool) {
         if is_direct {
             self.direct.insert(peer);
@@ -111,7 +111,7 @@ impl Host {
         self.repeats.measure_anew(Receiver::Peer(peer));
     }
 
-    /// The run's app is ready to run here, or why it is not.
+    /// The run's app is ready to run here, or cannot be run for the given reason.
     pub fn handle_loaded(&mut self, now: Time, run: RunId, result: Result<(), String>) {
         self.latest = now;
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -127,7 +127,7 @@ impl Host {
                 self.events.push_back(Event::RunStarted(run));
                 self.identify(run);
                 self.tell_coordinator(ToCoordinator::Ready { run });
-                // What a former process saved.
+                // The entries that a former process saved.
                 if is_more_to_tell {
                     self.flush(now, run);
                 }
@@ -140,7 +140,7 @@ impl Host {
         }
     }
 
-    /// The runtime has something to tell.
+    /// The runtime of a run sends a notice.
     pub fn handle_notice(&mut self, now: Time, run: RunId, notice: Notice) {
         self.latest = now;
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -164,7 +164,7 @@ impl Host {
             Notice::Recorded { key, depth, lineage, finished } => {
                 part.reporting.own_mut().jobs.recorded += 1;
                 if part.recovery.lookups.redoes(&key.tag()) {
-                    // It is not to be looked up any more: it was redone.
+                    // The job was redone, so it is not to be looked up any more.
                     part.recovery.lookups.forget(&key);
                 }
                 self.record(now, run, key, depth, lineage, finished);
@@ -194,7 +194,7 @@ impl Host {
         }
     }
 
-    /// Time has come to what `poll_timeout` named, or has just passed.
+    /// The time that `poll_timeout` returned has come, or any time has passed.
     pub fn handle_timeout(&mut self, now: Time) {
         self.latest = now;
         self.room_to_forget = FORGOTTEN_AT_ONCE_MAX;
@@ -214,13 +214,13 @@ impl Host {
         self.time_out_departure(now);
     }
 
-    /// What the store had of a run.
+    /// The store has returned its entries of a run.
     pub fn handle_restored(&mut self, now: Time, run: RunId, entries: Vec<Entry>) {
         self.latest = now;
         self.merge_restored(now, run, entries);
     }
 
-    /// A job that the runtime gave up for a thief, or `None` if there is none.
+    /// The runtime offers a job for a thief, or `None` if it has none.
     pub fn handle_offered(&mut self, now: Time, run: RunId, job: Option<(JobNumber, JobSpec)>) {
         self.latest = now;
         self.on_offered(now, run, job);

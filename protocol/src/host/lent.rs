@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::{HostId, JobKey, JobNumber, JobSpec, JobTag, StealId, Time};
 
-/// How sure it is that the thief has a loan.
+/// Confirmation state of a loan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoanState {
-    /// Given in answer to this request.
+    /// The job was lent in answer to this request.
     Given(StealId),
-    /// The host that runs the orphan was asked to adopt this owner.
+    /// The host that runs the orphan was asked to accept this host as its owner.
     Asked,
-    /// It has agreed.
+    /// That host has agreed.
     Agreed,
 }
 
@@ -23,19 +23,20 @@ pub struct Loan {
     spec: JobSpec,
     thief: HostId,
     pub state: LoanState,
-    /// Holdings with a greater number were made after the thief knew of the loan.
+    /// A `Holding` with a greater number was made after the thief had learned of the loan.
     pub holding: u64,
-    /// When the thief was last heard to have it, and whether it ever was.
+    /// When the thief last confirmed that it has the loan, or when the loan began; and whether the thief ever did.
     pub heard: Time,
     pub is_heard: bool,
-    /// When its job was last sent, and how many times its thief had been doubted by then.
+    /// When its job was last sent, and the number of doubts about its thief by then.
     sent: (Time, u64),
-    /// Since it was asked to adopt, the host has said again that it has the job.
+    /// Since the host was asked, an entry has named it again as running the job.
     pub is_renewed: bool,
 }
 
 impl Loan {
-    /// A job that a thief gets now, which the runtime knows by this number; `holding` is what it said last.
+    /// A loan that begins now. `number` is the runtime's number of the job, and `holding` that of the thief's last
+    /// `Holding`.
     pub fn new(
         now: Time,
         number: JobNumber,
@@ -48,28 +49,28 @@ impl Loan {
         Self { number, spec, thief, state, holding, heard: now, is_heard: false, sent, is_renewed: false }
     }
 
-    /// The runtime's number.
+    /// The runtime's number of the job.
     pub fn number(&self) -> JobNumber {
         self.number
     }
 
-    /// What was lent.
+    /// The job that was lent.
     pub fn spec(&self) -> &JobSpec {
         &self.spec
     }
 
-    /// What was lent, of a loan that is over.
+    /// The job of a loan that is over.
     pub fn into_spec(self) -> JobSpec {
         self.spec
     }
 
-    /// Who has it.
+    /// The host that runs the job.
     pub fn thief(&self) -> HostId {
         self.thief
     }
 }
 
-/// The jobs of one run that other hosts have of this one, by the number under which they have them.
+/// The jobs of one run that this host has lent to others, by the number under which they have them.
 #[derive(Debug, Default)]
 pub struct Loans {
     loans: BTreeMap<JobNumber, Loan>,
@@ -77,28 +78,28 @@ pub struct Loans {
     by_number: BTreeMap<JobNumber, JobNumber>,
     by_thief: BTreeSet<(HostId, JobNumber)>,
     by_tag: BTreeSet<(JobTag, JobNumber)>,
-    /// How many times what was on its way to a thief may have been lost. A broken link concerns thousands of loans, and
-    /// none is looked at for that.
+    /// For each thief, how often messages on their way to it may have been lost. A broken link concerns thousands of
+    /// loans, and this count avoids visiting them.
     doubts: BTreeMap<HostId, u64>,
 }
 
 impl Loans {
-    /// How many jobs are lent.
+    /// The number of loans.
     pub fn len(&self) -> usize {
         self.loans.len()
     }
 
-    /// Whether none is lent.
+    /// Whether no job is lent.
     pub fn is_empty(&self) -> bool {
         self.loans.is_empty()
     }
 
-    /// How many of the runtime's numbers are known.
+    /// The length of the index by the runtime's numbers.
     pub fn numbers_len(&self) -> usize {
         self.by_number.len()
     }
 
-    /// How many are found by what was lent.
+    /// The length of the index by tag.
     #[cfg(test)]
     pub fn tags_len(&self) -> usize {
         self.by_tag.len()
@@ -109,7 +110,7 @@ impl Loans {
         self.loans.get(&loan)
     }
 
-    /// A loan, to note what is known of it.
+    /// A loan, to record what is learned of it.
     pub fn get_mut(&mut self, loan: JobNumber) -> Option<&mut Loan> {
         self.loans.get_mut(&loan)
     }
@@ -129,12 +130,12 @@ impl Loans {
         self.loans.values()
     }
 
-    /// The loan of what the runtime knows by this number.
+    /// The loan of the job with this number of the runtime.
     pub fn of_number(&self, number: JobNumber) -> Option<JobNumber> {
         self.by_number.get(&number).copied()
     }
 
-    /// A job is lent.
+    /// Adds a loan.
     pub fn lend(&mut self, loan: JobNumber, mut entry: Loan) {
         entry.sent.1 = self.doubts_of(entry.thief);
         self.by_number.insert(entry.number, loan);
@@ -143,7 +144,7 @@ impl Loans {
         self.loans.insert(loan, entry);
     }
 
-    /// A job is not lent any more.
+    /// Removes and returns a loan.
     pub fn end(&mut self, loan: JobNumber) -> Option<Loan> {
         let entry = self.loans.remove(&loan)?;
         self.by_number.remove(&entry.number);
@@ -161,7 +162,7 @@ impl Loans {
         loans.any(|loan| loan.state == LoanState::Given(steal))
     }
 
-    /// The requests of a host in answer to which jobs were lent that it has not said it has.
+    /// The requests of a host that were answered with jobs whose loans it has not confirmed.
     pub fn lent_for(&self, thief: HostId) -> BTreeSet<StealId> {
         let loans = self.to(thief).filter_map(|number| self.loans.get(&number));
         let lent = loans.filter_map(|loan| match loan.state {
@@ -171,7 +172,7 @@ impl Loans {
         lent.collect()
     }
 
-    /// What was on its way to a host may be lost.
+    /// Messages on their way to a host may have been lost.
     pub fn doubt(&mut self, thief: HostId) {
         if self.to(thief).next().is_some() {
             *self.doubts.entry(thief).or_default() += 1;
@@ -182,7 +183,7 @@ impl Loans {
         self.doubts.get(&thief).copied().unwrap_or_default()
     }
 
-    /// Whether a loan's job may be on its way to the thief, if that takes no longer than `wait`.
+    /// Whether a loan's job may still be on its way to the thief, if messages take no longer than `wait`.
     pub fn is_on_its_way(&self, loan: JobNumber, now: Time, wait: Duration) -> bool {
         self.loans.get(&loan).is_some_and(|loan| {
             let (at, doubts) = loan.sent;
@@ -190,14 +191,14 @@ impl Loans {
         })
     }
 
-    /// A loan's job is sent again.
+    /// Records that a loan's job is sent again.
     pub fn note_sent(&mut self, now: Time, loan: JobNumber) {
         if let Some(loan) = self.loans.get_mut(&loan) {
             loan.sent = (now, self.doubts.get(&loan.thief).copied().unwrap_or_default());
         }
     }
 
-    /// The numbers of the loans of a job, and of those that are equal to it.
+    /// The numbers of the loans of a job and of jobs equal to it.
     pub fn of_job(&self, key: &JobKey) -> impl Iterator<Item = JobNumber> + use<'_> {
         let (tag, key) = (key.tag(), *key);
         let numbers = self.by_tag.range((tag, JobNumber(0))..=(tag, JobNumber(u64::MAX)));
@@ -206,7 +207,7 @@ impl Loans {
         numbers.map(|(_, number)| *number).filter(is_of_job)
     }
 
-    /// The numbers of what was lent to a host.
+    /// The numbers of the loans to a host.
     pub fn to(&self, thief: HostId) -> impl Iterator<Item = JobNumber> + use<'_> {
         let range = (thief, JobNumber(0))..=(thief, JobNumber(u64::MAX));
         self.by_thief.range(range).map(|(_, number)| *number)
@@ -221,7 +222,7 @@ mod tests {
     const THIEF: HostId = HostId(20);
     const OTHER: HostId = HostId(21);
 
-    /// The indexes name what is lent, and nothing else.
+    /// Checks that the indexes name all loans and nothing else.
     fn check(loans: &Loans) {
         for (here, loan) in loans.iter() {
             assert_eq!(loans.of_number(loan.number()), Some(here));
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lent_is_found_by_number_thief_and_job_until_it_ends() {
+    fn loans_are_found_by_number_thief_and_job_until_they_end() {
         let mut loans = Loans::default();
         for (here, number, thief) in [(101, 1, THIEF), (102, 2, OTHER), (103, 3, THIEF)] {
             loans.lend(JobNumber(here), loan(number, thief, LoanState::Asked));
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_in_answer_to_a_request_is_known_until_it_is_lost() {
+    fn a_job_that_answers_a_request_may_be_on_its_way_until_it_is_lost() {
         let mut loans = Loans::default();
         let given = LoanState::Given(StealId(4));
         loans.lend(JobNumber(101), Loan::new(Time(5), JobNumber(1), job(1), THIEF, given, 0));

@@ -1,4 +1,4 @@
-//! Following what is lent and held until the result has arrived.
+//! Follows lent and held jobs until their results have arrived.
 
 use crate::limits::{HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
@@ -10,7 +10,7 @@ use super::stage::Stage;
 use super::{Event, Host, Misbehaviour, Receiver, Repeated, RunCommand};
 
 impl Host {
-    /// The runtime gets a held job, as soon as it can run it.
+    /// Gives a held job to the runtime once that can run it.
     pub(super) fn inject(&mut self, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get(&run) else { return };
         if part.stage == Stage::Ready
@@ -38,8 +38,8 @@ impl Host {
         let recorded = (is_worth_it && may_record).then(|| finished.clone());
         held.finished = Some(finished);
         self.note(run, &spec, what);
-        // Sent over the network, it is in the table, too: it survives if its owner does not receive it
-        // (2005 result table, section 3.1).
+        // A result that is sent over the network is also put into the table, so that it survives if its owner does not
+        // receive it (2005 result table, section 3.1).
         if let Some(finished) = recorded {
             self.record(now, run, spec.key, spec.depth, spec.lineage.clone(), finished);
         }
@@ -55,7 +55,7 @@ impl Host {
         self.deliver(run, token);
     }
 
-    /// Counts go ahead of a result, at once ahead of the root's.
+    /// Sends counts before a job's result: at once if it is the root's, otherwise soon.
     fn report_ended(&mut self, now: Time, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let is_root = part
@@ -68,7 +68,7 @@ impl Host {
         self.report_soon(now, run, is_root);
     }
 
-    /// Something that has its result before it begins.
+    /// Holds a job that has its result before it is begun, and delivers the result.
     pub(super) fn hold_and_deliver(&mut self, run: RunId, held: Held) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let token = part.numbers.new_job();
@@ -76,7 +76,7 @@ impl Host {
         self.deliver(run, token);
     }
 
-    /// Sends a held job's result to all who wait for it, unless it was sent and the answer is not overdue.
+    /// Sends a held job's result to all its owners, except those to which it was sent and whose answer is not overdue.
     pub(super) fn deliver(&mut self, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get(token).filter(|held| held.finished.is_some()) else { return };
@@ -97,7 +97,8 @@ impl Host {
                     if let Some(part) = self.runs.get_mut(&run) {
                         part.reporting.count_saved(&finished);
                     }
-                    // It was adopted, and the tree knows that it is done: no table had its result.
+                    // The job was adopted and the tree knows that it is done: the result does not count as one from the
+                    // table.
                     self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
                     self.settle_owner(run, owner, number);
                 }
@@ -106,7 +107,7 @@ impl Host {
         }
     }
 
-    /// An owner needs nothing more: a held job with a result that all have is forgotten.
+    /// An owner no longer needs the job. A held job whose result all owners have is forgotten.
     pub(super) fn settle_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
         self.end_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -151,7 +152,7 @@ impl Host {
                         self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
                     }
                 }
-                // A second time, or too late: the job was given up, redone or aborted.
+                // The result came twice, or too late: the job was given up, redone or aborted.
                 None => {}
             }
         }
@@ -159,9 +160,9 @@ impl Host {
         Ok(())
     }
 
-    // ---- what nobody wants ----
+    // ---- jobs that are no longer needed ----
 
-    /// The runtime does not want a lent or looked-up job any more.
+    /// The runtime no longer needs a lent or looked-up job.
     pub(super) fn on_abandoned(&mut self, run: RunId, number: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.end(number);
@@ -178,7 +179,8 @@ impl Host {
         self.give_up_owner(run, Owner::Host(from), number);
     }
 
-    /// The owner cannot go on: whoever has its job instead will look for the orphan.
+    /// The owner cannot continue with the run: the job becomes an orphan, for which the host that redoes it will
+    /// search.
     pub(super) fn on_orphaned(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber) {
         let owner = Owner::Host(from);
         let token = self.runs.get(&run).and_then(|part| part.held.of_number(owner, number));
@@ -194,7 +196,7 @@ impl Host {
         }
     }
 
-    /// Somebody does not want a held job; without others who do, it is aborted.
+    /// An owner no longer needs a held job; if it has no other owners, it is aborted.
     pub(super) fn give_up_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
         self.end_result(run, owner, number);
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -240,9 +242,9 @@ impl Host {
 
     // ---- adoption ----
 
-    /// A redoer asks for the result of a job that goes on here.
+    /// A host that would redo a job asks for its result, as the job is running here.
     pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber, key: JobKey) {
-        // To one that is gone, nothing is promised.
+        // A host that is gone is promised nothing.
         let is_there = self.peers.contains_key(&from);
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
@@ -301,7 +303,7 @@ impl Host {
         Ok(())
     }
 
-    /// The host that was asked to adopt this owner has done so.
+    /// The host that was asked to accept this host as the owner has done so.
     pub(super) fn agree(&mut self, now: Time, run: RunId, number: JobNumber, holding: u64) {
         let loan = self.runs.get_mut(&run).and_then(|part| part.loans.get_mut(number));
         if let Some(loan) = loan.filter(|loan| loan.state == LoanState::Asked) {
@@ -321,7 +323,7 @@ impl Host {
         let is_asked =
             part.loans.get(number).is_some_and(|loan| loan.thief() == from && loan.state == LoanState::Asked);
         if is_asked && let Some(loan) = part.loans.end(number) {
-            // What sent this host there was wrong. Something better may have come since.
+            // The entry that named that host was wrong. A better one may have come since.
             let place = part.table.get(&loan.spec().key).and_then(|entry| entry.state.place());
             if place == Some(from) && !loan.is_renewed {
                 part.table.remove(&loan.spec().key);
@@ -334,11 +336,11 @@ impl Host {
 
     // ---- what ends the run ----
 
-    /// A job has met a limit or failed for good: the coordinator is told until the run is over.
+    /// A job has exceeded a limit or failed for good: the coordinator is told repeatedly until the run is over.
     pub(super) fn judge(&mut self, now: Time, run: RunId, verdict: ToCoordinator) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.reporting.verdict().is_some() {
-            // The first is as good.
+            // The first verdict is enough.
             return;
         }
         part.reporting.judge(verdict);
@@ -346,7 +348,7 @@ impl Host {
         self.repeat_verdict(run);
     }
 
-    /// Tells the coordinator again what is to end the run.
+    /// Tells the coordinator again why the run is to end.
     pub(super) fn repeat_verdict(&mut self, run: RunId) {
         let verdict = self.runs.get(&run).and_then(|part| part.reporting.verdict().cloned());
         if let Some(verdict) = verdict {

@@ -1,4 +1,4 @@
-//! What jobs that are run again here may find below them.
+//! Entries that jobs that are run again here may find below them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -8,22 +8,22 @@ use crate::{JobKey, JobSpec, JobTag, Table};
 
 use super::again::RunAgain;
 
-/// What jobs of one run that are run again here may find in the table.
+/// The entries in the table that jobs of one run that are run again here may find.
 #[derive(Debug, Default)]
 pub struct Lookups {
     /// Lost jobs that are run again here.
     redoing: BTreeSet<JobTag>,
-    /// The same, the first lost first.
+    /// The same jobs, in the order in which they were lost.
     order: VecDeque<JobTag>,
-    /// Of these, those below which there are more entries to be looked at, after the last one.
+    /// Those of them below which more entries are to be checked, each with the place of the last entry that was.
     expecting: VecDeque<(JobTag, Option<(u32, JobKey)>)>,
     /// How often each job was run again here.
     run_again: RunAgain,
-    /// Entries that one of their descendants may still find.
+    /// Entries that a descendant of these jobs may still find.
     sought: BTreeSet<JobKey>,
-    /// Those up to this one have been looked at lately, whether they are in the table still.
+    /// Where [`Self::check`] continues: after this one of these entries.
     checked: Option<JobKey>,
-    /// What of it the runtime was not told, and whether it was told that there is any.
+    /// The entries of which the runtime was not told, and whether it was told of any.
     untold: BTreeSet<JobTag>,
     is_told: bool,
 }
@@ -39,7 +39,7 @@ impl Lookups {
         self.run_again.note(job);
     }
 
-    /// A job is run again: notes what may be found below it, and gives how deep.
+    /// A job is run again: notes the entries that may be found below it, and returns the depth of the deepest.
     pub fn expect_below(&mut self, table: &Table, spec: &JobSpec) -> u32 {
         let tag = spec.key.tag();
         if self.redoing.insert(tag) {
@@ -56,7 +56,7 @@ impl Lookups {
         table.depth_below(tag)
     }
 
-    /// Looks at some more of what may be found below jobs that are run again, the nearest entries first.
+    /// Checks some more of the entries below jobs that are run again, the nearest first.
     pub fn expect_more(&mut self, table: &Table) {
         let mut room = EXPECTED_AT_ONCE_MAX;
         while room > 0
@@ -71,12 +71,12 @@ impl Lookups {
         }
     }
 
-    /// Whether there is more to be looked at.
+    /// Whether there are more entries to check.
     pub fn expects_more(&self) -> bool {
         !self.expecting.is_empty()
     }
 
-    /// A job has found this entry, which is not to be looked up any more unless an equal job may find it as well.
+    /// A job has found this entry, which is not to be looked up any more unless an equal job may find it, too.
     pub fn found(&mut self, table: &Table, key: &JobKey) {
         if !table.get(key).is_some_and(|entry| self.run_again.finds_again(entry)) {
             self.forget(key);
@@ -98,8 +98,8 @@ impl Lookups {
         }
     }
 
-    /// Forgets what is not in the table any more, of up to `most` entries that may still be found; the next time
-    /// of others.
+    /// Checks up to `most` entries that may still be found, and forgets those that are no longer in the table. The next
+    /// call continues with others.
     pub fn check(&mut self, table: &Table, most: usize) {
         let range = (self.checked.map_or(Unbounded, Excluded), Unbounded);
         let keys: Vec<JobKey> = self.sought.range(range).take(most).copied().collect();
@@ -109,7 +109,8 @@ impl Lookups {
         }
     }
 
-    /// What is to be found that the runtime was not told; empty if it was told of some and there is none any more.
+    /// The jobs that may be found and of which the runtime was not told; empty if it was told of some and none are
+    /// left.
     pub fn take_news(&mut self) -> Option<Vec<JobTag>> {
         let jobs = std::mem::take(&mut self.untold);
         let is_any = !self.sought.is_empty() || self.expects_more();
@@ -127,7 +128,7 @@ impl Lookups {
         self.order.len().max(self.redoing.len()).max(self.run_again.len()) + self.expecting.len()
     }
 
-    /// So much is sought, was lost, and is to be looked at.
+    /// Makes lookups with these sought entries, lost jobs, and jobs below which entries are to be checked.
     #[cfg(test)]
     pub fn of(sought: &[JobKey], lost: &[JobTag], expecting: &[JobTag]) -> Self {
         Self {
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_is_told_what_may_be_found_until_there_is_nothing() {
+    fn the_runtime_is_told_of_entries_that_may_be_found_until_there_are_none() {
         let (mut lookups, table) = (Lookups::default(), table(&[1, 2]));
         assert_eq!(lookups.take_news(), None);
         assert_eq!(lookups.expect_below(&table, &job(99)), 1);
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_table_any_more_is_forgotten_bit_by_bit() {
+    fn entries_that_are_no_longer_in_the_table_are_forgotten_bit_by_bit() {
         let mut lookups = Lookups::of(&[1, 2, 3].map(|number| job(number).key), &[], &[]);
         let table = table(&[2]);
         lookups.check(&table, 2);
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_were_run_again_are_forgotten_in_the_end() {
+    fn only_a_bounded_number_of_jobs_that_were_run_again_is_remembered() {
         let (mut lookups, table) = (Lookups::default(), table(&[]));
         for number in 0..2 * REDOING_MAX as u64 {
             let mut spec = job(1);

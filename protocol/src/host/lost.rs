@@ -1,4 +1,4 @@
-//! Lost jobs whose fate is not clear yet, and what else is to be done after hosts are gone.
+//! Lost jobs whose fate is unknown, and the other work to do after hosts are gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,55 +6,55 @@ use crate::{HostId, JobKey, JobNumber, JobSpec, Time};
 
 use super::lookups::Lookups;
 
-/// A lost or looked-up job of the runtime's whose fate is not clear yet.
+/// A lost or looked-up job of the runtime whose fate is unknown.
 #[derive(Debug)]
 pub struct Unresolved {
     pub spec: JobSpec,
     pub since: Time,
-    /// Who was asked for its result; `None` while the coordinator looks for entries.
+    /// The host that was asked for its result; `None` while the coordinator searches for entries.
     pub wanted_from: Option<HostId>,
 }
 
-/// How far a host is with announcing again what it has.
+/// How far a host has got with announcing its entries again.
 #[derive(Debug, Clone, Copy)]
 pub struct Announced {
-    /// The last entry, and what it took.
+    /// The work and the key of the last announced entry.
     pub place: Option<(u64, JobKey)>,
     pub count: usize,
 }
 
-/// What is to be done in one run after hosts are gone.
+/// The work to do in one run after hosts are gone.
 #[derive(Debug, Default)]
 pub struct Recovery {
     /// By the runtime's numbers.
     unresolved: BTreeMap<JobNumber, Unresolved>,
-    /// Hosts that are gone, and of whose entries there may be more.
+    /// Hosts that are gone and that entries in the table may still name.
     forgetting: BTreeSet<HostId>,
-    /// Announcing its entries again, the host has come to this one.
+    /// How far the host has got with announcing its entries again, while it does so.
     announced: Option<Announced>,
-    /// What jobs that are run again may find.
+    /// The entries that jobs that are run again may find.
     pub lookups: Lookups,
 }
 
 impl Recovery {
-    // ---- jobs whose fate is not clear ----
+    // ---- jobs whose fate is unknown ----
 
-    /// A job is lost or looked up, and somebody was asked what became of it: a host, or the coordinator.
+    /// A job is lost or looked up, and a host or the coordinator was asked for its fate.
     pub fn begin(&mut self, now: Time, number: JobNumber, spec: JobSpec, wanted_from: Option<HostId>) {
         self.unresolved.insert(number, Unresolved { spec, since: now, wanted_from });
     }
 
-    /// What became of a job is known, or nobody wants to know.
+    /// The fate of a job is known, or no longer matters.
     pub fn end(&mut self, number: JobNumber) -> Option<Unresolved> {
         self.unresolved.remove(&number)
     }
 
-    /// Nobody wants to know what became of any.
+    /// The fate of all jobs no longer matters.
     pub fn end_all(&mut self) {
         self.unresolved.clear();
     }
 
-    /// How many jobs are unresolved.
+    /// The number of unresolved jobs.
     pub fn unresolved_len(&self) -> usize {
         self.unresolved.len()
     }
@@ -64,12 +64,12 @@ impl Recovery {
         self.unresolved.iter().map(|(number, unresolved)| (*number, unresolved))
     }
 
-    /// Those of which a host was asked, or the coordinator.
+    /// The unresolved jobs about which this host was asked, or for `None` the coordinator.
     pub fn wanted_from(&self, host: Option<HostId>) -> impl Iterator<Item = (JobNumber, &Unresolved)> {
         self.unresolved().filter(move |(_, unresolved)| unresolved.wanted_from == host)
     }
 
-    /// The numbers of those equal to a job of which a host was asked, or the coordinator.
+    /// The numbers of those among them that are equal to the job `key`.
     pub fn wanted_of(&self, host: Option<HostId>, key: JobKey) -> impl Iterator<Item = JobNumber> {
         let equal = self.wanted_from(host).filter(move |(_, unresolved)| unresolved.spec.key == key);
         equal.map(|(number, _)| number)
@@ -82,24 +82,24 @@ impl Recovery {
         self.forgetting.insert(host);
     }
 
-    /// The next host of which that is so.
+    /// The next such host.
     pub fn next_to_forget(&self) -> Option<HostId> {
         self.forgetting.first().copied()
     }
 
-    /// There is no more of that host's, or it is back.
+    /// No entry names that host any more, or it is back.
     pub fn stop_forgetting(&mut self, host: HostId) {
         self.forgetting.remove(&host);
     }
 
     // ---- entries to announce again ----
 
-    /// How far the host is with announcing its entries again.
+    /// How far the host has got with announcing its entries again.
     pub fn announced(&self) -> Option<Announced> {
         self.announced
     }
 
-    /// It has come so far, or is done.
+    /// Records how far the host has got; `None` if it is done.
     pub fn note_announced(&mut self, announced: Option<Announced>) {
         self.announced = announced;
     }
@@ -109,7 +109,7 @@ impl Recovery {
         self.announced = Some(Announced { place: None, count: 0 });
     }
 
-    /// Whether one event could not do all.
+    /// Whether there is work left for further events.
     pub fn has_more_to_do(&self) -> bool {
         self.announced.is_some() || !self.forgetting.is_empty() || self.lookups.expects_more()
     }
@@ -124,7 +124,7 @@ mod tests {
     const PEER: HostId = HostId(20);
 
     #[test]
-    fn unresolved_jobs_are_found_by_who_was_asked() {
+    fn unresolved_jobs_are_found_by_the_host_that_was_asked() {
         let mut recovery = Recovery::default();
         for (number, of, wanted_from) in [(1, 7, None), (2, 7, Some(PEER)), (3, 8, Some(PEER)), (4, 8, None)]
         {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_more_to_do_until_all_is_done() {
+    fn work_is_left_until_all_of_it_is_done() {
         let mut recovery = Recovery::default();
         assert!(!recovery.has_more_to_do());
         recovery.forget_later(PEER);

@@ -1,4 +1,4 @@
-//! The link to the coordinator, and who else is there.
+//! The link to the coordinator, and the other hosts of the grid.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Host {
             .collect::<Vec<RootClaim>>();
         let (report, paused) = (self.config.report.clone(), self.paused.clone());
         self.greeted_as_paused.clone_from(&paused);
-        // What a former one counted is this process's, too.
+        // A host that has no id names the one that it had before it paused, and counts on under it.
         let (was, incarnation) = (self.identity.or(self.former), self.incarnation);
         let (was, roots) = if self.is_disowned { (None, Vec::new()) } else { (was, roots) };
         self.greeted_with_roots_of = roots.iter().map(|claim| claim.run).collect();
@@ -36,7 +36,7 @@ impl Host {
         self.transmits.push_back(Transmit::ToCoordinator(hello));
     }
 
-    /// The link to the coordinator broke. Hosts that can reach one another go on.
+    /// The link to the coordinator broke. Hosts that can reach one another continue.
     pub fn handle_disconnected(&mut self, now: Time) {
         self.latest = now;
         self.is_greeting = false;
@@ -44,7 +44,7 @@ impl Host {
         self.settle_all(now);
     }
 
-    /// The coordinator said something.
+    /// A message from the coordinator has arrived.
     pub fn handle_from_coordinator(&mut self, now: Time, message: ToHost) {
         self.latest = now;
         self.room_to_forget = FORGOTTEN_AT_ONCE_MAX;
@@ -54,11 +54,11 @@ impl Host {
                 self.on_welcome(now, identity, hosts, complete, &runs, epoch);
             }
             ToHost::Refused { reason } => {
-                // What it said of itself may be the reason: the next time it says nothing.
+                // Its claim to an id may be the reason: the next hello makes none.
                 self.is_disowned |= self.is_greeting;
                 self.events.push_back(Event::Refused(reason));
             }
-            // Whatever else comes before the welcome is meant for who this host was.
+            // All other messages before the welcome are meant for this host's former identity.
             _ if !self.is_connected => {}
             ToHost::Hosts { epoch, joined, gone } => self.on_hosts(now, epoch, joined, &gone),
             ToHost::Present { epoch, hosts } => {
@@ -91,7 +91,8 @@ impl Host {
             }
             ToHost::Entries { run, entries } => self.on_entries(run, entries),
             ToHost::Found { run, key } => self.on_found(now, run, key),
-            // The driver unpacks relayed frames; of an unreachable peer the coordinator will say more.
+            // The driver unpacks relayed frames. If an unreachable peer is gone, the coordinator says so in another
+            // message.
             ToHost::Relayed { .. } | ToHost::RelayedBulk { .. } | ToHost::Unreachable { .. } => {}
             ToHost::Parcel(message) => self.on_parcel_of_coordinator(now, &message),
             ToHost::Ping { ping } => self.tell_coordinator(ToCoordinator::Pong { ping }),
@@ -121,14 +122,14 @@ impl Host {
             self.tell_coordinator(ToCoordinator::Paused { reason: self.paused.clone() });
         }
         for part in self.runs.values_mut() {
-            // What was to be announced is announced again, under the name that the host has now.
+            // Everything is announced again below, under the id that the host has now.
             part.outbox.clear();
             part.recovery.note_announced(None);
         }
         self.disclaim_roots();
         let before = std::mem::replace(&mut self.incarnation, incarnation);
         let is_reborn = was.is_some_and(|(id, ..)| id != identity.0);
-        // All others have forgotten what they had to do with this host.
+        // All others have forgotten their loans and requests that involve this host.
         let is_given_up = is_reborn || (was.is_some() && before != incarnation);
         let is_other_grid = was.is_some_and(|(.., grid)| grid != identity.2);
         let over: Vec<RunId> =
@@ -153,7 +154,7 @@ impl Host {
             Some(_) if is_given_up => self.events.push_back(Event::Returned(identity.0)),
             Some(_) => {}
         }
-        // What others have given up, or what went while the link was down.
+        // The peers that have given this host up, or that departed while the link was down.
         let there: BTreeSet<HostId> = hosts.iter().map(|info| info.id).collect();
         let lost: Vec<(HostId, Departure)> = (self.peers.keys())
             .filter(|peer| is_given_up || (complete && !there.contains(peer)))
@@ -180,8 +181,8 @@ impl Host {
         self.say_goodbye_again();
     }
 
-    /// The coordinator takes this host for the one that has the root jobs named in the hello. What was suspended
-    /// since then is dropped, and that could not be said.
+    /// The coordinator assumes that this host has the root jobs that its hello claimed. A run that was suspended and
+    /// dropped after the hello could not be reported then, so it is reported now.
     fn disclaim_roots(&mut self) {
         for run in std::mem::take(&mut self.greeted_with_roots_of) {
             if !self.runs.contains_key(&run) {
@@ -190,7 +191,7 @@ impl Host {
         }
     }
 
-    /// The coordinator does not take this host for the one to which it gave root jobs: they are orphans.
+    /// The coordinator has not recognised this host as the one to which it assigned root jobs: they become orphans.
     fn disown_roots(&mut self, now: Time) {
         let roots: Vec<(RunId, JobNumber, JobNumber)> = (self.runs.iter())
             .flat_map(|(run, part)| {
@@ -203,7 +204,7 @@ impl Host {
         }
     }
 
-    /// The coordinator may have lost what it was told last.
+    /// Announces a run's state again, as the coordinator may not have received the last messages.
     fn announce_again(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.reporting.tell_again();
@@ -227,7 +228,7 @@ impl Host {
         }
         let id = info.id;
         if self.peers.get(&id).is_some_and(|known| known.incarnation != info.incarnation) {
-            // It was given up and came back while this host's link was away.
+            // The peer was given up and came back while this host's link was down.
             self.lose_peer(now, id);
         }
         for part in self.runs.values_mut() {
@@ -238,7 +239,7 @@ impl Host {
         }
     }
 
-    /// Who is near and who is far, in an order that does not depend on when they came.
+    /// Sorts peers into near and far ones, in an order that does not depend on when they came.
     pub(super) fn sort_peers(&mut self) {
         let site = &self.config.report.site;
         self.near =
@@ -260,7 +261,7 @@ impl Host {
         for info in joined {
             let (id, is_near) = (info.id, info.report.site == self.config.report.site);
             self.join(now, info);
-            // One more of thousands is no reason to sort them all.
+            // Inserts it in place, as sorting thousands for one more would be a waste.
             self.unlist_peer(id);
             let listed = if is_near { &mut self.near } else { &mut self.far };
             if let Err(place) = listed.binary_search(&id)
@@ -290,8 +291,9 @@ impl Host {
         }
     }
 
-    /// Forgets this peer unless there is something between the two: the coordinator would not say any more when
-    /// it goes. Unless it is forgotten it is asked for jobs as before, since it goes on asking this host.
+    /// Forgets this peer unless loans, requests or parcels connect the two, because the coordinator will no longer
+    /// report its departure. If it is not forgotten, it is asked for jobs as before, since it also keeps asking this
+    /// host.
     fn on_forget(&mut self, ask: u64, host: HostId) {
         let forgotten =
             !self.runs.values().any(|part| part.has_to_do_with(host)) && !self.has_parcels_with(host);
@@ -310,7 +312,7 @@ impl Host {
         }
         match self.runs.get(&run).map(|part| part.stage) {
             Some(Stage::Draining { .. } | Stage::Drained) => {
-                // This host hears late that the run was suspended: it has been resumed by now.
+                // The host learned late that the run was suspended: it has been resumed by now.
                 if let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
                     suspending.starts_again = true;
                 }
@@ -338,13 +340,13 @@ impl Host {
     }
 
     fn on_assign(&mut self, now: Time, run: RunId, number: JobNumber, mut spec: JobSpec) {
-        // Without it, or unable: the coordinator has been told, or is about to be.
+        // If the host has no part of the run or cannot run it, the coordinator has been told or is about to be.
         let Some(part) = self.runs.get_mut(&run).filter(|part| part.stage != Stage::Unable) else { return };
         if part.held.of_number(Owner::Coordinator, number).is_some() {
             return;
         }
         if let Some(token) = part.held.of_key(&spec.key) {
-            // It goes on here already, as an orphan.
+            // The job is running here already, as an orphan.
             part.held.add_owner(token, Owner::Coordinator, number);
             self.deliver(run, token);
             return;
@@ -356,10 +358,10 @@ impl Host {
         self.take_in(now, run, Owner::Coordinator, number, spec);
     }
 
-    /// A run is over: what people can still be told of it is told.
+    /// A run is over. Its last counts and notes are sent before it is dropped.
     fn on_stop(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return self.stop_again(run) };
-        // Nobody needs results any more.
+        // Results are no longer needed.
         part.outbox.clear();
         part.outbox.clear_for_owners();
         let unfinished = part.held.values().filter(|held| held.finished.is_none());
@@ -371,7 +373,7 @@ impl Host {
         self.stop_run(run, true);
     }
 
-    /// Drops all of a run.
+    /// Drops this host's part of a run.
     pub(super) fn stop_run(&mut self, run: RunId, forget: bool) {
         if let Some(part) = self.runs.remove(&run) {
             self.keep_last(run, &part, forget);

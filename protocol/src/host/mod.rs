@@ -1,16 +1,16 @@
 //! A host's state machine.
 //!
-//! `stealing` chooses victims and serves thieves; `loans` follows what is lent and held until the result
-//! has arrived, and `reconciling` notices what was lost on the way; `recovery` is what happens when somebody
-//! goes; `records` is this host's part of the result table; `sharing` keeps the replicas of shared objects alike;
-//! `departure` is leaving, pausing and suspending; `ended` is what was counted last of runs that are dropped;
-//! `membership` is the link to the coordinator and who else is there; `parcels` carries what is too large for one
-//! message; `repeats` says when what was not answered is sent again; `cutting_off` ends what there is with peers that break
-//! the protocol. `inputs` has what a driver calls when something happens, `outputs` what it takes.
+//! `stealing` chooses victims and serves thieves; `loans` follows lent and held jobs until their results have arrived,
+//! and `reconciling` detects messages that were lost on the way; `recovery` acts when a host is gone; `records` is this
+//! host's part of the result table; `sharing` keeps the replicas of shared objects equal; `departure` is leaving,
+//! pausing and suspending; `ended` keeps the last counts of runs that were dropped; `membership` is the link to the
+//! coordinator and the list of other hosts; `parcels` carries messages that are too large for one frame; `repeats`
+//! decides when an unanswered message is sent again; `cutting_off` rejects peers that break the protocol. `inputs` has
+//! the functions that a driver calls with events, `outputs` those with which it takes messages and commands.
 //!
-//! `run` is what a host knows of one run, piece by piece: `held` and `lent` are jobs of others and jobs that others
-//! have, `thief` and `victim` what is asked for, `lost` and `lookups` what is to be done after hosts are gone,
-//! `outbox` and `reporting` what is to be sent.
+//! `run` is a host's state in one run, made of pieces: `held` has the jobs that it holds for others, and `lent` those
+//! that others hold for it; `thief` and `victim` have its requests and those of others; `lost` and `lookups` have the
+//! work to do after hosts are gone; `outbox` and `reporting` have the data that is to be sent.
 
 #[cfg(test)]
 mod admission;
@@ -88,54 +88,54 @@ pub use ended::FinalCounts;
 pub use sizes::Sizes;
 pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Receiver, RunCommand, Transmit};
 
-/// A host.
+/// The state machine of a host.
 pub struct Host {
     config: HostConfig,
     random: Random,
-    /// Who it is, the secret that proves it, and of which grid.
+    /// Its id, the secret that proves it, and its grid.
     identity: Option<(HostId, u64, GridId)>,
-    /// Changes when all others have given it up.
+    /// Changes each time all others have given the host up.
     incarnation: u32,
-    /// The coordinator has said welcome on the link that is open.
+    /// The coordinator has sent its welcome on the link that is open.
     is_connected: bool,
-    /// Between `handle_connected` and the welcome.
+    /// The link is open, and the welcome has not come.
     is_greeting: bool,
     peers: BTreeMap<HostId, HostInfo>,
     /// Peers by site, for choosing victims: this host's own, and all others.
     near: Vec<HostId>,
     far: Vec<HostId>,
-    /// Peers that are reached by a link of their own, says the driver.
+    /// Peers to which the driver has a direct link.
     direct: BTreeSet<HostId>,
-    /// Peers that are not heard any more, by when that began.
+    /// Peers that were cut off, and when: all their messages are ignored.
     cut_off: BTreeMap<HostId, Time>,
-    /// Peers that did not answer a steal request in time and have said nothing since.
+    /// Peers that did not answer a steal request in time and have sent nothing since.
     silent: BTreeSet<HostId>,
-    /// Peers that were given up a moment ago, and may not know yet.
+    /// Peers that were given up recently, and may not know it yet.
     given_up: GivenUp,
     epoch: u64,
-    /// Entries of hosts that are gone which this event may still forget.
+    /// How many more entries of hosts that are gone this event may forget.
     room_to_forget: usize,
-    /// Boxed: nodes of the map have room for eleven, and most hosts have one.
+    /// Boxed, as nodes of the map have room for eleven and most hosts have one.
     runs: BTreeMap<RunId, Box<HostRun>>,
-    /// Runs that it has dropped a moment ago.
+    /// Runs that it dropped recently.
     ended: EndedRuns,
-    /// What a run that is given again counts on from, so that late answers are not taken for new ones.
+    /// Numbers from which a run that comes again continues, so that late answers are not taken for new ones.
     numbers_used: u64,
-    /// The last incarnation of a log of updates; no two of this host's logs have the same.
+    /// The last incarnation of a log of updates; all of this host's logs have different ones.
     incarnations: u64,
-    /// Series of counts begun.
+    /// The number of series of counts begun.
     series: u64,
-    /// Who it was before it paused.
+    /// The identity that it had before it paused.
     former: Option<(HostId, u64, GridId)>,
     departing: Option<Departing>,
     paused: Option<String>,
     /// The coordinator refused its last hello.
     is_disowned: bool,
-    /// What its last hello said of that.
+    /// The reason to pause in its last hello.
     greeted_as_paused: Option<String>,
     /// Runs whose root jobs the last hello claimed, until it is answered.
     greeted_with_roots_of: Vec<RunId>,
-    /// When something was last heard, for notes and parcels.
+    /// The time of the last event, for notes and parcels.
     latest: Time,
     outgoing: Outgoing<Receiver>,
     incoming: Incoming<HostId>,
@@ -147,7 +147,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host that has not been anywhere.
+    /// Makes a host that has never joined a grid.
     pub fn new(config: HostConfig, now: Time) -> Self {
         let random = Random::new(config.seed);
         Self {
@@ -190,32 +190,32 @@ impl Host {
 
     // ---- getters ----
 
-    /// Who it is, once the coordinator has said so.
+    /// Its id, once the coordinator has assigned one.
     pub fn id(&self) -> Option<HostId> {
         self.identity.map(|(id, ..)| id)
     }
 
-    /// Which grid it is part of.
+    /// The grid that it belongs to.
     pub fn grid(&self) -> Option<GridId> {
         self.identity.map(|(.., grid)| grid)
     }
 
-    /// Whether the coordinator hears it.
+    /// Whether it is connected to the coordinator and welcomed.
     pub fn is_connected(&self) -> bool {
         self.is_connected
     }
 
-    /// Whether it is about to go, or to pause.
+    /// Whether it is about to leave or to pause.
     pub fn is_leaving(&self) -> bool {
         self.departing.is_some()
     }
 
-    /// Why it takes no work.
+    /// Why it takes no work; `None` if it does.
     pub fn paused(&self) -> Option<&str> {
         self.paused.as_deref()
     }
 
-    /// The runs that it knows of.
+    /// The runs that it knows.
     pub fn runs(&self) -> Vec<RunId> {
         self.runs.keys().copied().collect()
     }
@@ -230,27 +230,27 @@ impl Host {
         self.peers.values()
     }
 
-    /// What became of a run's jobs here.
+    /// The counts of a run's jobs at this host.
     pub fn counts(&self, run: RunId) -> Option<Counts> {
         self.runs.get(&run).map(|part| part.reporting.counts())
     }
 
-    /// Jobs that it holds for others, and jobs that others hold for it.
+    /// The number of jobs that it holds for others, and of jobs that others hold for it.
     pub fn held_and_lent(&self, run: RunId) -> (usize, usize) {
         self.runs.get(&run).map_or((0, 0), |part| (part.held.len(), part.loans.len()))
     }
 
-    /// Entries of its part of a run's result table, and their bytes.
+    /// The number of entries in its part of a run's result table, and their bytes.
     pub fn table(&self, run: RunId) -> (usize, usize) {
         self.runs.get(&run).map_or((0, 0), |part| (part.table.len(), part.table.bytes()))
     }
 
-    /// Entries that were dropped from its part of a run's result table to keep to the bound.
+    /// The number of entries that its part of a run's result table has dropped to keep to its bound.
     pub fn entries_evicted(&self, run: RunId) -> Option<u64> {
         self.runs.get(&run).map(|part| part.table.dropped())
     }
 
-    /// Shared objects of a run that it knows of, and what their replicas take, in bytes.
+    /// The number of a run's shared objects that it knows, and the bytes of their replicas.
     pub fn shared(&self, run: RunId) -> (usize, u64) {
         self.runs.get(&run).map_or((0, 0), |part| (part.shared.len(), part.reporting.own().shared_bytes))
     }
@@ -260,7 +260,7 @@ impl Host {
         self.runs.get(&run)?.shared.get(object).map(Sharing::replica)
     }
 
-    /// Whether updates or a replica of a shared object are on their way here as parcels, which wait their turn.
+    /// Whether parcels with updates or a replica of a shared object are announced to this host.
     pub fn awaits_object(&self, run: RunId, object: ObjectId) -> bool {
         self.incoming.has_any(|contents| contents.object() == Some((run, object)))
     }

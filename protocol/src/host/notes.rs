@@ -1,4 +1,4 @@
-//! What happened to jobs, for the tree that people look at.
+//! Notes of what happened to jobs, for the tree that is shown to people.
 
 use crate::limits::{NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_MAX, NOTES_WAITING_MAX};
 use crate::message::{JobNote, NoteKind};
@@ -6,18 +6,18 @@ use crate::{JobSpec, ROOT_KIND, RunId, Time};
 
 use super::Host;
 
-/// What happened to jobs, to be sent with the next report.
+/// Notes of what happened to jobs, to be sent with the next report.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// Each with when it happened.
+    /// Each note with the time of its event.
     waiting: Vec<(Time, JobNote)>,
     pub dropped: u64,
-    /// The length of all their parameters.
+    /// The length of all their parameters, in bytes.
     bytes: usize,
 }
 
 impl Notes {
-    /// How many wait.
+    /// The number of notes that wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -28,7 +28,7 @@ impl Notes {
             && self.bytes + parameters.len() <= NOTED_PARAMETERS_WAITING_BYTES_MAX
     }
 
-    /// Takes a note of what happened then.
+    /// Adds a note of something that happened at the time `when`.
     pub fn add(&mut self, when: Time, mut note: JobNote) {
         if self.waiting.len() >= NOTES_WAITING_MAX {
             self.dropped = self.dropped.saturating_add(1);
@@ -39,7 +39,7 @@ impl Notes {
         self.waiting.push((when, note));
     }
 
-    /// The notes that wait, with how long they have.
+    /// Takes all notes, each with the time for which it has waited.
     pub fn take(&mut self, now: Time) -> Vec<JobNote> {
         self.bytes = 0;
         let notes = std::mem::take(&mut self.waiting).into_iter().map(|(when, mut note)| {
@@ -50,29 +50,30 @@ impl Notes {
     }
 }
 
-/// About what a note takes besides its parameters.
+/// About how many bytes a note takes besides its parameters.
 const NOTE_BYTES: usize = 64;
 
-/// About how long a note is in a message.
+/// About how many bytes a note takes in a message.
 pub fn note_bytes(note: &JobNote) -> usize {
     NOTE_BYTES + note.parameters.as_ref().map_or(0, Vec::len)
 }
 
 impl Host {
-    /// Something happened to a job: it is counted, and noted.
+    /// Counts and notes that something happened to a job.
     pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
         let latest = self.latest;
         let Some(part) = self.runs.get_mut(&run) else { return };
         let held = &mut part.reporting.own_mut().held[usize::from(spec.was_begun())];
         match what {
-            // Counted when they came.
+            // Jobs are counted as begun when they come.
             NoteKind::Begun { .. } => {}
             NoteKind::Done { .. } => held.done += 1,
             NoteKind::Failed => held.failed += 1,
             NoteKind::Aborted => held.aborted += 1,
             NoteKind::Lost | NoteKind::GivenBack | NoteKind::Reused | NoteKind::Adopted => {}
         }
-        // What is done or lost had begun. The others may never begin, and somebody may want to run them too.
+        // Jobs that are done or lost have begun, and a note has their parameters. Reused and adopted jobs may never
+        // begin here, and people may want to run them again, too.
         let is_first = matches!(what, NoteKind::Begun { .. } | NoteKind::Reused | NoteKind::Adopted);
         let has_parameters = is_first && spec.kind != ROOT_KIND;
         let note = JobNote {

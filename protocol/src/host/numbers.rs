@@ -1,29 +1,29 @@
-//! The numbers that a host gives out in one run, none of them twice.
+//! The numbers that a host uses in one run, none of them twice.
 
 use crate::{JobNumber, StealId};
 
-/// The numbers that a host gives out in one run: of steal requests, of jobs that it lends or holds, and of what it says
-/// that it holds.
+/// The numbers that a host uses in one run: of steal requests, of jobs that it lends or holds, and of its `Holding`
+/// messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Numbers {
     steal: u64,
     job: u64,
-    /// Counts the holdings sent, to anybody.
+    /// Counts the `Holding` messages sent to all hosts.
     holding: u64,
 }
 
 impl Numbers {
-    /// Goes on after all that were used when the run was here before.
+    /// Continues after all numbers that were used when the host had the run before.
     pub fn after(used: u64) -> Self {
         Self { steal: used, job: used, holding: used }
     }
 
-    /// The greatest that was used.
+    /// The greatest number used.
     pub fn used(self) -> u64 {
         self.steal.max(self.job).max(self.holding)
     }
 
-    /// A request's number, never used before.
+    /// A new number for a request.
     pub fn new_steal(&mut self) -> StealId {
         let steal = StealId(self.steal);
         self.steal += 1;
@@ -35,40 +35,40 @@ impl Numbers {
         StealId(self.steal)
     }
 
-    /// Whether there was a request of this number.
+    /// Whether there was a request with this number.
     pub fn has_asked(self, steal: StealId) -> bool {
         steal.0 < self.steal
     }
 
-    /// A job's number, never used before.
+    /// A new number for a job.
     pub fn new_job(&mut self) -> JobNumber {
         self.job += 1;
         JobNumber(self.job)
     }
 
-    /// Whether there may have been a job of this number.
+    /// Whether there may have been a job with this number.
     pub fn has_given(self, number: JobNumber) -> bool {
         number.0 <= self.job
     }
 
-    /// The number of the next holding.
+    /// A new number for a `Holding` message.
     pub fn new_holding(&mut self) -> u64 {
         self.holding += 1;
         self.holding
     }
 
-    /// The number of the last holding.
+    /// The number of the last `Holding` message.
     pub fn holding(self) -> u64 {
         self.holding
     }
 
-    /// After these.
+    /// Continues after these numbers.
     #[cfg(test)]
     pub fn of(steal: u64, job: u64, holding: u64) -> Self {
         Self { steal, job, holding }
     }
 
-    /// Whether each is at least as great as of the others.
+    /// Whether each number is at least as great as that of `other`.
     #[cfg(test)]
     pub fn is_past(self, other: Self) -> bool {
         self.steal >= other.steal && self.job >= other.job && self.holding >= other.holding
@@ -83,7 +83,7 @@ mod tests {
     use crate::message::ToHost;
 
     #[test]
-    fn each_number_is_given_out_once_and_only_such_are_known() {
+    fn each_number_is_used_once_and_only_used_ones_are_known() {
         let mut numbers = Numbers::after(7);
         assert_eq!((numbers.used(), numbers.next_steal(), numbers.holding()), (7, StealId(7), 7));
         assert!(!numbers.has_asked(StealId(7)) && !numbers.has_given(JobNumber(8)));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_here_again_goes_on_after_the_greatest() {
+    fn the_numbers_of_a_run_that_comes_again_continue_after_the_greatest() {
         for (steal, job, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
             let before = Numbers::of(steal, job, holding);
             assert_eq!(before.used(), 9);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_run_that_is_given_again_uses_no_number_a_second_time() {
         let now = Time::default();
-        // Whichever kind of number is ahead.
+        // Each kind of number is the greatest once.
         for (steal, number, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
             let mut host = host();
             let part = host.runs.get_mut(&RUN).expect("it takes part");

@@ -1,15 +1,15 @@
-//! Entries that wait to be sent, for a little company.
+//! Entries that wait a moment so that several are sent together.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::limits::FLUSH;
 use crate::{Entry, HostId, Table, Time};
 
-/// Entries that wait for a coordinator that is away; older ones give way, and remain with this host. As many are
-/// announced again to a coordinator that may have lost them.
+/// Maximum entries that wait for a coordinator that is away; newer ones replace the oldest, which remain in this host's
+/// table. Also the maximum of entries announced again to a coordinator that may have lost them.
 pub const OUTBOX_MAX: usize = 16 * 1024;
 
-/// Entries that are freed when one is added, and when what waits is sent.
+/// Maximum discarded entries that are freed when an entry is added, and when the waiting ones are sent.
 const FREED_PER_PUSH: usize = 1;
 const FREED_PER_FLUSH: usize = 256;
 
@@ -19,34 +19,34 @@ pub struct Outbox {
     /// For the coordinator.
     entries: VecDeque<Entry>,
     for_owners: BTreeMap<HostId, Vec<Entry>>,
-    /// Since when the first thing waits.
+    /// Since when the oldest entry has waited.
     since: Option<Time>,
-    /// What waits no more, and is freed a part at a time: thousands of entries take a millisecond.
+    /// Entries that no longer wait. They are freed a few at a time, as freeing thousands takes a millisecond.
     discarded: VecDeque<Entry>,
 }
 
 impl Outbox {
-    /// How many wait for the coordinator.
+    /// The number of entries that wait for the coordinator.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether none waits for the coordinator.
+    /// Whether no entry waits for the coordinator.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How many owners some wait for, and how many those are in all.
+    /// The number of owners for which entries wait, and of all these entries.
     pub fn for_owners_len(&self) -> (usize, usize) {
         (self.for_owners.len(), self.for_owners.values().map(Vec::len).sum())
     }
 
-    /// Whether something waits for an owner.
+    /// Whether entries wait for this owner.
     pub fn has_any_for(&self, owner: HostId) -> bool {
         self.for_owners.contains_key(&owner)
     }
 
-    /// Adds an entry for the coordinator; the first one gives way if there are too many.
+    /// Adds an entry for the coordinator. If there are too many, it replaces the oldest.
     pub fn push_bounded(&mut self, entry: Entry) {
         if self.entries.len() >= OUTBOX_MAX {
             self.entries.pop_front();
@@ -54,7 +54,7 @@ impl Outbox {
         self.push(entry);
     }
 
-    /// Adds an entry for the coordinator that takes nothing's place.
+    /// Adds an entry for the coordinator without replacing any.
     pub fn push(&mut self, entry: Entry) {
         self.free(FREED_PER_PUSH);
         self.entries.push_back(entry);
@@ -65,18 +65,18 @@ impl Outbox {
         self.for_owners.entry(owner).or_default().push(entry);
     }
 
-    /// Something waits from now on.
+    /// Notes that an entry waits from now on.
     pub fn wait(&mut self, now: Time) {
         self.since.get_or_insert(now);
     }
 
-    /// When it has waited long enough.
+    /// When the oldest entry has waited long enough.
     pub fn due(&self) -> Option<Time> {
         self.since.map(|since| since + FLUSH)
     }
 
-    /// What waits is to be sent: that for owners. Of what was finished within the same moment, only the largest is of use,
-    /// so what the table does not have any more is left out.
+    /// Prepares to send all waiting entries, and returns those for owners. Entries that the table no longer has are
+    /// left out: of results that came within the same moment, only that of the uppermost job is of use.
     pub fn begin_flush(&mut self, table: &Table) -> BTreeMap<HostId, Vec<Entry>> {
         self.free(FREED_PER_FLUSH);
         let mut for_owners = std::mem::take(&mut self.for_owners);
@@ -88,12 +88,12 @@ impl Outbox {
         for_owners
     }
 
-    /// What waits for the coordinator.
+    /// The entries that wait for the coordinator.
     pub fn entries(&mut self) -> &[Entry] {
         self.entries.make_contiguous()
     }
 
-    /// Nothing waits for the coordinator any more.
+    /// Discards the entries that wait for the coordinator.
     pub fn clear(&mut self) {
         let waiting = std::mem::take(&mut self.entries);
         if self.discarded.is_empty() {
@@ -108,7 +108,7 @@ impl Outbox {
         self.discarded.drain(..self.discarded.len().min(most));
     }
 
-    /// Nothing waits for owners any more.
+    /// Discards the entries that wait for owners.
     pub fn clear_for_owners(&mut self) {
         self.for_owners.clear();
     }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_has_not_any_more_is_not_sent() {
+    fn entries_that_the_table_no_longer_has_are_not_sent() {
         let (mut outbox, mut table) = (Outbox::default(), Table::new(1 << 20));
         assert!(table.insert(running(1)));
         for number in [1, 2] {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_due_after_the_first() {
+    fn entries_are_due_a_fixed_time_after_the_first_one() {
         let (mut outbox, table) = (Outbox::default(), Table::new(1 << 20));
         assert_eq!(outbox.due(), None);
         for now in [5, 9] {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn older_entries_give_way() {
+    fn newer_entries_replace_the_oldest() {
         let mut outbox = Outbox::default();
         for number in 0..OUTBOX_MAX + 2 {
             outbox.push_bounded(running(u8::from(number >= OUTBOX_MAX)));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_no_more_is_freed_by_and_by() {
+    fn discarded_entries_are_freed_a_few_at_a_time() {
         let mut outbox = Outbox::default();
         (0..=255).for_each(|number| outbox.push_bounded(running(number)));
         (0..=255).for_each(|number| outbox.push_bounded(running(number)));

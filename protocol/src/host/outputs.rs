@@ -1,4 +1,4 @@
-//! What a host wants to be done, and how what it says is sent.
+//! A host's outputs: messages, commands, events and the next timeout.
 
 use crate::limits::{MESSAGE_PART_BYTES, PARCEL_BYTES_MIN};
 use crate::message::{PeerMessage, ToCoordinator};
@@ -9,22 +9,22 @@ use super::stage::Stage;
 use super::{Command, Event, Host, Receiver, Transmit};
 
 impl Host {
-    /// The next message to be sent. Those for one receiver go out in this order.
+    /// The next message to be sent. Messages to one receiver are to be sent in this order.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.transmits.pop_front()
     }
 
-    /// The next thing that the runtime or the driver is to do.
+    /// The next command to the runtime or the driver.
     pub fn poll_command(&mut self) -> Option<Command> {
         self.commands.pop_front()
     }
 
-    /// The next thing that happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When `handle_timeout` is to be called at the latest, and why.
+    /// When `handle_timeout` is to be called at the latest, and the reason.
     pub fn poll_timeout(&self) -> Option<(Time, &'static str)> {
         let runs = self.runs.iter().flat_map(|(run, part)| {
             [
@@ -61,7 +61,7 @@ impl Host {
         }
     }
 
-    /// Sends what is too large for a frame; whether it was.
+    /// Sends a message as a parcel if it is too large for a frame. Returns whether it did.
     fn sends_to_coordinator_as_parcel(&mut self, message: &ToCoordinator) -> bool {
         let contents = Contents::of_coordinator(message).filter(|(_, bytes)| *bytes > PARCEL_BYTES_MIN);
         if let Some((contents, _)) = contents {
@@ -70,7 +70,8 @@ impl Host {
         contents.is_some()
     }
 
-    /// Sends what is too large for a frame, or more than the peer is to be sent at once; whether it was.
+    /// Sends a message as a parcel if it is too large for a frame, or more than the peer may be sent at once. Returns
+    /// whether it did.
     fn sends_to_peer_as_parcel(&mut self, peer: HostId, message: &PeerMessage) -> bool {
         let Some((contents, bytes)) = Contents::of_peer(message) else { return false };
         let is_parcel = bytes > PARCEL_BYTES_MIN || !self.courtesy.allows(self.latest, peer, contents, bytes);
@@ -81,7 +82,7 @@ impl Host {
     }
 }
 
-/// Cuts a list into messages of about `MESSAGE_PART_BYTES` each, at least one; `bytes` is an item's length.
+/// Splits a list into parts of about `MESSAGE_PART_BYTES` each, at least one. `bytes` returns an item's length.
 pub fn in_parts<T>(items: Vec<T>, bytes: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let (mut parts, mut part, mut length) = (Vec::new(), Vec::new(), 0);
     for item in items {
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_in_parts_is_whole_and_each_part_fits() {
+    fn a_list_is_split_into_parts_that_fit_and_nothing_is_lost() {
         let third = MESSAGE_PART_BYTES / 3;
         for count in [0, 1, 3, 4, 7] {
             let parts = in_parts((0..count).collect(), |_: &usize| third);
@@ -113,7 +114,7 @@ mod tests {
             assert_eq!(lengths.len(), count.div_ceil(3).max(1), "{lengths:?}");
             assert!(lengths.iter().all(|length| *length <= 3), "{lengths:?}");
         }
-        // What is too large for any part is a part of its own.
+        // An item that is too large for any part is a part of its own.
         let parts = in_parts(vec![1, 2 * MESSAGE_PART_BYTES, 1], |bytes| *bytes);
         assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1]);
     }

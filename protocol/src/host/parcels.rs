@@ -1,4 +1,4 @@
-//! Messages that are too large for one piece: see [`parcel`](crate::parcel).
+//! Messages that are too large for one frame: see [`parcel`](crate::parcel).
 
 use serde::Serialize;
 
@@ -16,18 +16,18 @@ use super::stage::Stage;
 use super::thief::Request;
 use super::{Host, Misbehaviour, Receiver, Repeated, Transmit};
 
-/// What becomes of a parcel that was announced.
+/// The decision about an announced parcel.
 enum Verdict {
     Wanted,
-    /// It is here already.
+    /// The host has its contents already.
     Here,
-    /// It is not wanted; what else its sender is to know.
+    /// It is not wanted; the message, if any, tells its sender more.
     Unwanted(Option<PeerMessage>),
 }
 
 impl Host {
-    /// The next chunk of a parcel, for a receiver to which the driver's link `has_room`. All that
-    /// [`poll_transmit`](Self::poll_transmit) returns is to overtake it.
+    /// The next chunk of a parcel, for a receiver to which the driver's link `has_room`. All messages from
+    /// [`poll_transmit`](Self::poll_transmit) are to overtake it.
     pub fn poll_bulk(&mut self, mut has_room: impl FnMut(Receiver) -> bool) -> Option<Transmit> {
         let is_connected = self.is_connected;
         let (to, chunk) = self
@@ -39,18 +39,18 @@ impl Host {
         })
     }
 
-    /// Parcels that this host keeps until they have arrived elsewhere, and their bytes.
+    /// The number of parcels that this host keeps until they have reached their receivers, and their bytes.
     pub fn parcels(&self) -> (usize, usize) {
         self.outgoing.size()
     }
 
     // ---- out ----
 
-    /// Announces a message; it is encoded unless it is under way already.
+    /// Announces a message as a parcel. The message is encoded unless it is under way already.
     pub(super) fn send_parcel(&mut self, to: Receiver, contents: Contents, message: &impl Serialize) {
         let again = self.outgoing.announce_again(to, contents);
         let announcement = again.or_else(|| {
-            // Encoding into memory fails only where a type cannot be encoded, which no message's is.
+            // Encoding into memory fails only for types that cannot be encoded, and no message has one.
             let bytes = postcard::to_allocvec(message).ok()?;
             if bytes.len() > PARCEL_BYTES_MAX {
                 self.end_with_too_large(contents, bytes.len());
@@ -63,7 +63,7 @@ impl Host {
         }
     }
 
-    /// Something can never be sent, and whatever waits for it would wait for ever: the run ends.
+    /// Ends the run, as a message can never be sent and its receiver would wait for ever.
     fn end_with_too_large(&mut self, contents: Contents, bytes: usize) {
         let what = match contents {
             Contents::Job { .. } => "a job's parameters",
@@ -97,7 +97,7 @@ impl Host {
         }
     }
 
-    /// Whether a result is on its way as a parcel; then that is announced again.
+    /// Whether a result is on its way as a parcel. If so, announces the parcel again.
     pub(super) fn is_result_under_way(&mut self, run: RunId, owner: Owner, number: JobNumber) -> bool {
         let Some((to, contents)) = Self::parcel_of_result(run, owner, number) else { return false };
         let Some(announcement) = self.outgoing.announce_again(to, contents) else { return false };
@@ -105,7 +105,7 @@ impl Host {
         true
     }
 
-    /// Whether a result is to be sent to an owner now; then it counts as sent.
+    /// Whether a result is to be sent to an owner now. If so, notes that it was.
     pub(super) fn is_result_due(&mut self, run: RunId, owner: Owner, number: JobNumber) -> bool {
         let Some((to, _)) = Self::parcel_of_result(run, owner, number) else { return true };
         if to == Receiver::Coordinator && !self.is_connected {
@@ -120,7 +120,7 @@ impl Host {
         }
     }
 
-    /// A result is not to be sent any more.
+    /// A result is no longer to be sent.
     pub(super) fn forget_result(&mut self, run: RunId, owner: Owner, number: JobNumber) {
         if let Some((to, _)) = Self::parcel_of_result(run, owner, number) {
             self.repeats.forget(to, Repeated::Result(run, number));
@@ -135,7 +135,7 @@ impl Host {
         }
     }
 
-    /// Nobody wants a loan any more: neither is its job to travel on, nor its result.
+    /// A loan has ended: parcels with its job or its result are dropped.
     pub(super) fn end_loan_parcels(&mut self, run: RunId, number: JobNumber, loan: &Loan) {
         self.repeats.forget(Receiver::Peer(loan.thief()), Repeated::Adopt(run, number));
         if let LoanState::Given(steal) = loan.state {
@@ -151,7 +151,8 @@ impl Host {
         }
     }
 
-    /// All that another host has of an object is here: what it has announced of it is not needed.
+    /// This host has all updates of an object that another host has: the parcels that the other announced are not
+    /// needed.
     pub(super) fn decline_object(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
         let is_of_object = |contents: &Contents| contents.object() == Some((run, object));
         for parcel in self.incoming.refuse_all(now, from, is_of_object) {
@@ -160,7 +161,7 @@ impl Host {
         self.send_pulls();
     }
 
-    /// The coordinator pulls, or has, a root's result.
+    /// A message from the coordinator about a parcel: it pulls a root's result, or has it.
     pub(super) fn on_parcel_of_coordinator(&mut self, now: Time, message: &ParcelMessage) {
         self.on_answer(now, Receiver::Coordinator, message);
     }
@@ -246,7 +247,7 @@ impl Host {
         Ok(())
     }
 
-    /// Whether a parcel is wanted. What would be misbehaviour as a message is so as a parcel.
+    /// Decides whether a parcel is wanted. Contents that would be misbehaviour in a message are so in a parcel.
     fn judge_parcel(
         &mut self,
         now: Time,
@@ -306,7 +307,7 @@ impl Host {
         Ok(if is_wanted { Verdict::Wanted } else { Verdict::Unwanted(None) })
     }
 
-    /// A parcel is whole: it is handled as a message.
+    /// Handles the message in a parcel that has arrived.
     fn unpack(
         &mut self,
         now: Time,
@@ -322,14 +323,14 @@ impl Host {
         self.peer_message(now, from, message)
     }
 
-    /// Whether the job that a request asked for is on its way here.
+    /// Whether the job that answers a request is on its way here.
     pub(super) fn is_job_arriving(&self, run: RunId, steal: StealId, request: &Request) -> bool {
         request
             .arriving
             .is_some_and(|number| self.incoming.has(request.victim, Contents::Job { run, steal, number }))
     }
 
-    /// Whether a result that was asked for is on its way here.
+    /// Whether the result that this host asked for is on its way here.
     pub(super) fn is_result_arriving(&self, run: RunId, unresolved: &Unresolved) -> bool {
         let key = unresolved.spec.key;
         unresolved.wanted_from.is_some_and(|from| self.incoming.has(from, Contents::Have { run, key }))
@@ -345,7 +346,7 @@ impl Host {
 
     pub(super) fn next_parcel_timeout(&self) -> Option<(Time, &'static str)> {
         let incoming = self.incoming.next_timeout().map(|at| (at, "bytes of a parcel have not come"));
-        let outgoing = self.outgoing.next_timeout().map(|at| (at, "a parcel is wanted no more"));
+        let outgoing = self.outgoing.next_timeout().map(|at| (at, "a parcel is no longer wanted"));
         [incoming, outgoing].into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
@@ -355,7 +356,7 @@ impl Host {
         self.send_pulls();
     }
 
-    /// Whether something large is on its way from or to a peer.
+    /// Whether a parcel is on its way from or to a peer.
     pub(super) fn has_parcels_with(&self, peer: HostId) -> bool {
         self.incoming.has_peer(peer) || self.outgoing.has_peer(Receiver::Peer(peer))
     }

@@ -1,4 +1,4 @@
-//! Hosts tell one another what they hold: whatever was lost on the way is noticed and sent again.
+//! Hosts tell one another which jobs they hold, so that lost messages are noticed and sent again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::{Host, Receiver, Repeated};
 impl Host {
     pub(super) fn next_reconcile(&self, part: &HostRun) -> Option<(Time, &'static str)> {
         (!part.loans.is_empty() || !part.held.is_empty() || part.reporting.verdict().is_some())
-            .then_some((part.next_reconcile, "hosts tell one another what they hold"))
+            .then_some((part.next_reconcile, "hosts tell one another which jobs they hold"))
     }
 
     pub(super) fn reconcile(&mut self, now: Time, run: RunId) {
@@ -90,10 +90,10 @@ impl Host {
         self.tell_peer(host, PeerMessage::Adopt { run, number, key });
     }
 
-    /// Tells an owner what this host has of its jobs.
+    /// Tells an owner which of its jobs this host holds.
     pub(super) fn send_holding(&mut self, run: RunId, owner: HostId) {
         let Some(part) = self.runs.get_mut(&run) else {
-            // Nothing at all, and there never was.
+            // This host has no part of the run, so it holds nothing.
             let (held, pending) = (Vec::new(), Vec::new());
             let message =
                 PeerMessage::Holding { run, holding: u64::MAX, next_steal: StealId(u64::MAX), held, pending };
@@ -111,7 +111,7 @@ impl Host {
         self.tell_peer(owner, message);
     }
 
-    /// A thief says what it has: what it should have and has not is lost on the way.
+    /// A thief lists the jobs that it holds: loans that are missing were lost on the way.
     pub(super) fn on_holding(
         &mut self,
         now: Time,
@@ -122,10 +122,10 @@ impl Host {
         pending: &[StealId],
     ) {
         if self.is_given_up(now, from) {
-            // What it holds goes on, as an orphan soon.
+            // The jobs that it holds keep running, and will soon be orphans.
             return;
         }
-        // It may have been said before the question came.
+        // The thief may have sent this before our question reached it.
         self.repeats.forget(Receiver::Peer(from), Repeated::Lending(run));
         let repeats = &self.repeats;
         let Some(part) = self.runs.get_mut(&run) else {
@@ -142,7 +142,7 @@ impl Host {
                 let Some(loan) = part.loans.get_mut(number) else { continue };
                 loan.heard = now;
                 loan.is_heard = true;
-                // The answer itself was lost.
+                // Its answer was lost.
                 if loan.state == LoanState::Asked {
                     agreed.push(number);
                 }
@@ -153,7 +153,7 @@ impl Host {
                 LoanState::Given(steal) if pending.contains(&steal) => {
                     let spec = loan.spec();
                     let wait = repeats.wait(Receiver::Peer(from), Duration::ZERO, spec.parameters.len());
-                    // Nothing is to be done for one that is on its way, as far as is known.
+                    // Nothing is to be done for a job that may still be on its way.
                     if !part.loans.is_on_its_way(number, now, wait) {
                         again.push(PeerMessage::Job { run, steal, number, spec: spec.clone() });
                         part.loans.note_sent(now, number);

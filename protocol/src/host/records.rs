@@ -1,8 +1,8 @@
-//! This host's part of the result table: what it records, and to whom it goes.
+//! This host's part of the result table: the results that it records, and the hosts to which it sends them.
 //!
-//! An entry goes to the coordinator, whose table survives any host, and to the owner of the borrowed job
-//! that it is below, who is the one to redo it: so a crash is recovered from without the coordinator,
-//! too. Entries wait a little for company (message combining).
+//! An entry is sent to the coordinator, whose table survives any host, and to the owner of the borrowed job above it.
+//! That owner would redo the job, so it can recover from a crash without the coordinator, too. Entries wait a moment so
+//! that several are sent together (message combining).
 
 use crate::limits::{FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX};
 use crate::message::{PeerMessage, ToCoordinator};
@@ -17,7 +17,7 @@ use super::{Command, Host, RunCommand};
 
 /// Entries that one event announces again; the others follow at once.
 const ANNOUNCED_AT_ONCE_MAX: usize = 12;
-/// Entries that may still be found, of which one event looks whether they are there.
+/// Entries that may still be found that one event checks for being in the table; later events check the others.
 const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 128;
 
 impl Host {
@@ -38,7 +38,7 @@ impl Host {
         let entry = Entry { key, depth, lineage, state: EntryState::Done(finished) };
         match part.spec.fault_tolerance {
             FaultTolerance::Off | FaultTolerance::RedoOnly => return,
-            // Satin's way: kept until the job above is an orphan, unless it is the stolen job itself.
+            // As in Satin: the entry is kept here until the job above is an orphan, unless it is the stolen job itself.
             FaultTolerance::FinishedOrphans if part.held.of_key(&key).is_none() => {
                 part.table.insert(entry);
                 part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
@@ -53,7 +53,7 @@ impl Host {
         }
     }
 
-    /// An entry of this host's goes to those who may need it.
+    /// Sends an entry of this host to the coordinator and the hosts that may need it.
     pub(super) fn share(&mut self, now: Time, run: RunId, entry: &Entry) {
         let Some((me, ..)) = self.identity else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -70,7 +70,7 @@ impl Host {
         part.outbox.wait(now);
     }
 
-    /// A held job has lost its owner and goes on: whoever redoes it is to find it here.
+    /// Announces that a held job has lost its owner and keeps running, so that a host that would redo it finds it here.
     pub(super) fn announce_orphan(&mut self, now: Time, run: RunId, token: JobNumber) {
         let Some((me, ..)) = self.identity else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -78,7 +78,7 @@ impl Host {
         let spec = held.spec();
         let state = EntryState::Running(me);
         let entry = Entry { key: spec.key, depth: spec.depth, lineage: spec.lineage.clone(), state };
-        // This host may be the one to redo it, or what is above.
+        // This host itself may be the one that redoes the job, or one above it.
         let is_sought = part.redoes(&entry);
         let key = entry.key;
         part.table.insert(entry.clone());
@@ -89,7 +89,7 @@ impl Host {
         }
     }
 
-    /// Announces again results that a coordinator may have lost, those that took most first.
+    /// Announces again results that a coordinator may have lost, those that took the most work first.
     pub(super) fn announce_more(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(announced) = part.recovery.announced() else { return };
@@ -107,7 +107,7 @@ impl Host {
         self.flush(now, run);
     }
 
-    /// Goes on with the first thing that one event could not do; the others follow in events of their own.
+    /// Continues the first task that one event could not finish; the others follow in events of their own.
     pub(super) fn tidy(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.recovery.lookups.expects_more() {
@@ -126,11 +126,11 @@ impl Host {
 
     pub(super) fn next_tidying(&self, part: &HostRun) -> Option<(Time, &'static str)> {
         let is_more = part.recovery.has_more_to_do() || part.table.is_to_be_swept();
-        is_more.then_some((self.latest, "more is to be done of what was begun"))
+        is_more.then_some((self.latest, "a task was too long for one event"))
     }
 
     pub(super) fn next_flush(part: &HostRun) -> Option<(Time, &'static str)> {
-        part.outbox.due().map(|due| (due, "entries have waited for company"))
+        part.outbox.due().map(|due| (due, "entries have waited to be sent together"))
     }
 
     pub(super) fn flush_if_due(&mut self, now: Time, run: RunId) {
@@ -140,18 +140,18 @@ impl Host {
         }
     }
 
-    /// Sends what waits to be sent. While the coordinator is away, its part waits on.
+    /// Sends all waiting entries. Those for the coordinator keep waiting while it is away.
     pub(super) fn flush(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if !part.outbox.is_empty() {
-            // What is known to be saved was done, should this host be gone a moment later.
+            // If this host is gone a moment later, the counts must include the work whose results are saved.
             self.report_soon(now, run, false);
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.check(&part.table, SOUGHT_CHECKED_AT_ONCE_MAX);
         let for_owners = part.outbox.begin_flush(&part.table);
         let mut messages = Vec::new();
-        // The coordinator hears of a run only hosts that have said that they loaded it.
+        // The coordinator accepts messages about a run only from hosts that have said that they loaded it.
         if self.is_connected && part.stage != Stage::Loading {
             for entries in Entry::batches(part.outbox.entries()) {
                 messages.push(ToCoordinator::Entries { run, entries: entries.to_vec() });
@@ -170,7 +170,7 @@ impl Host {
         self.tell_lookups(run);
     }
 
-    /// Others' entries.
+    /// Entries have come from others.
     pub(super) fn on_entries(&mut self, run: RunId, entries: Vec<Entry>) {
         let me = self.id();
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -199,7 +199,7 @@ impl Host {
         self.tell_lookups(run);
     }
 
-    /// Lets the runtime know what lookups can find, if that has changed.
+    /// Tells the runtime which entries lookups can find, if that has changed.
     pub(super) fn tell_lookups(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(jobs) = part.recovery.lookups.take_news() {
@@ -207,7 +207,7 @@ impl Host {
         }
     }
 
-    /// What a thief may find below the redone job that it gets. It is the thief's to find from now on.
+    /// Sends a thief the entries below the redone job that it gets. From now on, the thief is to find them.
     pub(super) fn forward_entries(&mut self, run: RunId, thief: HostId, spec: &mut crate::JobSpec) {
         let Some((me, ..)) = self.identity else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -215,8 +215,8 @@ impl Host {
             return;
         }
         let tag = spec.key.tag();
-        // Nothing is known of those below it that nobody exposed. But a redoer goes into what was begun
-        // before, and thieves take what is begun last.
+        // Jobs below it that were never exposed have no entries. But a host that redoes the job first runs the children
+        // that were begun first before, and thieves take those that are begun last.
         spec.lookup_below = part.table.depth_below(tag);
         let below = part.table.below(tag).take(FORWARDED_ENTRIES_MAX);
         let entries: Vec<Entry> = below.map(|entry| entry.to_share(me)).collect();
@@ -241,10 +241,10 @@ impl Host {
 
     // ---- the store ----
 
-    /// What a former process saved.
+    /// Adds entries that a former process saved.
     pub(super) fn merge_restored(&mut self, now: Time, run: RunId, entries: Vec<Entry>) {
         for entry in entries {
-            // Whatever else was running, was running in a process that is gone.
+            // Jobs that were running were running in a process that is gone.
             if !matches!(entry.state, EntryState::Done(_)) || entry.lineage.0.len() > LINEAGE_LENGTH_MAX {
                 continue;
             }

@@ -1,13 +1,13 @@
-//! What happens when somebody goes (2005 result table, section 3; KAAPI, section V).
+//! Recovery after hosts are gone (2005 result table, section 3; KAAPI, section V).
 //!
-//! * A thief is gone: what was lent to it is *lost*. A lost job's fate is resolved: if the table has its
-//!   result, that is used; if it goes on as somebody's orphan, that is adopted; otherwise it is redone,
-//!   and its descendants are looked up as deep as there are entries below it.
-//! * An owner is gone: what is held for it is an *orphan* and goes on. The coordinator is told, so that
-//!   whoever redoes it finds it.
+//! * If a thief is gone, the jobs that were lent to it are *lost*. The fate of a lost job is resolved: if the table has
+//!   its result, that is used; if another host runs it as an orphan, the orphan is adopted; otherwise the job is
+//!   redone, and its descendants are looked up as deep as there are entries below it.
+//! * If an owner is gone, the jobs held for it are *orphans* and keep running. The coordinator is told, so that a host
+//!   that would redo one of them finds it.
 //!
-//! The coordinator answers a search when all hosts have told it of their orphans, so an orphan is not
-//! missed for being announced a moment late.
+//! The coordinator answers a search once all hosts have told it of their orphans, so an orphan that is announced a
+//! moment late is not missed.
 
 use crate::limits::{FIND_TIMEOUT, SEARCHES_ENDED_AT_ONCE_MAX};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
@@ -20,19 +20,19 @@ use super::repeats::is_known;
 use super::{Event, Host, Receiver, RunCommand};
 
 impl Host {
-    /// A direct link broke, the coordinator is away, and nothing reaches the peer.
+    /// A direct link broke while the coordinator is away, so nothing reaches the peer.
     pub fn handle_peer_lost(&mut self, now: Time, peer: HostId) {
         if !self.is_connected && self.peers.contains_key(&peer) {
             self.lose_peer(now, peer);
         }
     }
 
-    /// A peer is gone, for good as far as this host is concerned.
+    /// A peer is gone: this host treats it as gone for good.
     pub(super) fn lose_peer(&mut self, now: Time, peer: HostId) {
         self.lose_peers(now, &[(peer, Departure::Crashed)]);
     }
 
-    /// Peers are gone at once: of none of them is asked what another one had.
+    /// Several peers are gone at once: none of them is asked for what another one had.
     pub(super) fn lose_peers(&mut self, now: Time, peers: &[(HostId, Departure)]) {
         let is_gone = |(peer, _): &(HostId, Departure)| self.drop_peer(now, *peer);
         let gone: Vec<(HostId, Departure)> = peers.iter().copied().filter(is_gone).collect();
@@ -44,7 +44,7 @@ impl Host {
         }
     }
 
-    /// A host is no peer any more; whether it was one.
+    /// Removes a peer. Returns whether the host was one.
     fn drop_peer(&mut self, now: Time, peer: HostId) -> bool {
         if self.peers.remove(&peer).is_none() {
             return false;
@@ -58,8 +58,8 @@ impl Host {
         true
     }
 
-    /// Whether a host is no peer since a moment ago: it may come back and does not know yet that what it
-    /// shared with this host is void. After that moment, it is answered so that whatever it waits for ends.
+    /// Whether a host was given up recently: it may come back, and does not know yet that its loans and requests that
+    /// involve this host are void. After that time, it is answered, so that it does not wait for this host any longer.
     pub(super) fn is_given_up(&self, now: Time, host: HostId) -> bool {
         !self.peers.contains_key(&host) && self.given_up.has(now, host)
     }
@@ -82,7 +82,7 @@ impl Host {
         let unanswered = part.recovery.wanted_from(Some(peer));
         let unanswered: Vec<JobNumber> = unanswered.map(|(number, _)| number).collect();
         self.tell_wanted(run);
-        // Orphans first: what this host loses may be below one of them, or be one.
+        // Orphans first: a job that this host loses may be below one of them, or be one.
         for (number, token) in orphaned {
             self.orphan(now, run, Owner::Host(peer), number, token);
         }
@@ -101,7 +101,7 @@ impl Host {
         self.seek(now, run);
     }
 
-    /// A held job has one owner less.
+    /// A held job has lost an owner.
     pub(super) fn orphan(
         &mut self,
         now: Time,
@@ -120,7 +120,7 @@ impl Host {
         }
         let (spec, finished) = (held.spec().clone(), held.finished.clone());
         if let Some(finished) = finished {
-            // Its result may not have arrived (state 7 of the papers' appendix).
+            // Its result may not have reached the owner (state 7 of the papers' appendix).
             self.record(now, run, spec.key, spec.depth, spec.lineage, finished);
             if let Some(part) = self.runs.get_mut(&run) {
                 part.held.forget(token);
@@ -144,7 +144,7 @@ impl Host {
 
     // ---- lost jobs ----
 
-    /// A job of this host's was lost with its thief, or the thief leaves and has given it back: what becomes of it?
+    /// Resolves the fate of a job of this host that was lost with its thief, or that a leaving thief has given back.
     pub(super) fn resolve(
         &mut self,
         now: Time,
@@ -191,8 +191,8 @@ impl Host {
         self.tell_coordinator(ToCoordinator::Find { run, key });
     }
 
-    /// Whether a job's result is to be had from a host that this one does not know: a peer's entries may
-    /// name hosts outside this one's circle.
+    /// Whether a job's entry names a host that this one does not know: a peer's entries may name hosts outside this
+    /// host's circle.
     fn is_with_stranger(&self, run: RunId, spec: &JobSpec) -> bool {
         let entry = self.runs.get(&run).and_then(|part| part.table.get(&spec.key));
         let place = entry.and_then(|entry| entry.state.place());
@@ -202,7 +202,7 @@ impl Host {
     /// The runtime asks about a descendant of a redone job.
     pub(super) fn look_up(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
         if self.is_with_stranger(run, &spec) && self.is_connected {
-            // The coordinator knows whether that one is there still, and makes the two acquainted.
+            // The coordinator knows whether that host is still connected, and introduces the two.
             return self.search(now, run, number, spec);
         }
         if self.use_known(now, run, number, &spec) {
@@ -215,7 +215,7 @@ impl Host {
         self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
     }
 
-    /// Uses what the table says of a job; false if that is nothing.
+    /// Uses the table's entry of a job. Returns false if there is none.
     pub(super) fn use_known(&mut self, now: Time, run: RunId, number: JobNumber, spec: &JobSpec) -> bool {
         let me = self.id();
         let Some(part) = self.runs.get_mut(&run) else { return false };
@@ -243,7 +243,7 @@ impl Host {
         }
     }
 
-    /// The orphan may be this host's own.
+    /// Adopts the job if this host itself runs it as an orphan. Returns whether it does.
     fn adopt_here(&mut self, run: RunId, number: JobNumber, spec: &JobSpec) -> bool {
         let Some(part) = self.runs.get_mut(&run) else { return false };
         if part.spec.fault_tolerance != FaultTolerance::Full {
@@ -252,8 +252,8 @@ impl Host {
         let Some(token) = part.held.of_key(&spec.key) else { return false };
         let Some(held) = part.held.get(token) else { return false };
         if !held.begun {
-            // To wait for one that has not begun would save nothing. If nobody else wants it, it is not to
-            // be run beside the one that is redone, and that finds what is known below it.
+            // Waiting for a job that has not begun would save nothing. If it has no other owner, it is dropped, so that
+            // it does not run beside the one that is redone, which finds the entries below it.
             if held.is_orphan() {
                 part.recovery.lookups.forget(&spec.key);
                 part.table.remove(&spec.key);
@@ -288,7 +288,7 @@ impl Host {
         self.ask_for_adoption(now, run, thief, loan, spec.key);
     }
 
-    /// Nothing is known of the job itself: it is run again, from what is known below it.
+    /// Runs a job again of which there is no entry; results known below it are reused.
     pub(super) fn redo(&mut self, _now: Time, run: RunId, number: JobNumber, spec: &JobSpec) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.note_again(spec.key.tag());
@@ -298,7 +298,7 @@ impl Host {
         self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
     }
 
-    /// A job that never began goes back as it was.
+    /// Gives a job that never began back to the runtime as it was.
     pub(super) fn requeue(&mut self, run: RunId, number: JobNumber, spec: &JobSpec) {
         let redone = spec.redone;
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -308,7 +308,7 @@ impl Host {
         self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
     }
 
-    /// All entries were sent that answer a search.
+    /// All entries that answer a search were sent.
     pub(super) fn on_found(&mut self, now: Time, run: RunId, key: JobKey) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let numbers: Vec<JobNumber> = part.recovery.wanted_of(None, key).collect();
@@ -326,7 +326,7 @@ impl Host {
         }
     }
 
-    /// A result that the table had by location, or its loss.
+    /// A host answers with a result of which the table had the place, or without one.
     pub(super) fn on_have(
         &mut self,
         now: Time,
@@ -356,7 +356,7 @@ impl Host {
     ) -> Option<(Time, &'static str)> {
         let late = recovery.unresolved().filter(|(_, unresolved)| !self.is_result_arriving(run, unresolved));
         let oldest = late.map(|(_, unresolved)| unresolved.since).min()?;
-        Some((oldest + FIND_TIMEOUT, "a lost job is redone without what the table may have"))
+        Some((oldest + FIND_TIMEOUT, "a lost job is redone without the entries of the coordinator"))
     }
 
     pub(super) fn time_out_recovery(&mut self, now: Time, run: RunId) {
@@ -375,7 +375,7 @@ impl Host {
         }
     }
 
-    /// The link to the coordinator broke: searches that it has not answered go on without it.
+    /// The link to the coordinator broke: jobs whose search it has not answered are resolved without it.
     pub(super) fn settle_all(&mut self, now: Time) {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {

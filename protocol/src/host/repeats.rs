@@ -1,10 +1,10 @@
-//! What is sent again because no answer has come, and when.
+//! Decides when messages that were not answered are sent again.
 //!
-//! A message may be lost, or it may wait in the queue of a slow link. There, a copy of it makes the queue longer.
-//! So a host measures the round trips of each peer and of the coordinator, and all that it repeats waits for as long
-//! as they say, and twice as long after each time; see [`RoundTrip`]. The wait for small messages, whose copies do
-//! little harm, stays short: a link that loses much may lose many in a row, and a host that slept for a while would
-//! otherwise be taken for one that always answers late.
+//! A message may be lost, or it may wait in the queue of a slow link, where a copy of it makes the queue longer. So a
+//! host measures the round trips to each peer and to the coordinator. A message is repeated after a wait that follows
+//! from these and doubles each time; see [`RoundTrip`]. The wait for small messages, whose copies do little harm, stays
+//! short: a bad link may lose many in a row, and a host that slept for a while would otherwise be taken for one that
+//! always answers late.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,21 +22,21 @@ use super::{Host, Receiver};
 /// A message that may be sent more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Repeated {
-    /// What is to end a run.
+    /// The verdict that ends a run.
     Verdict(RunId),
     /// A held job's result, by the owner's number.
     Result(RunId, JobNumber),
-    /// The question whether an orphan's host adopts this one, by this host's number.
+    /// The request to the host that runs an orphan to accept this host as its owner, by this host's number.
     Adopt(RunId, JobNumber),
-    /// The question what the receiver holds of what this host has lent.
+    /// The question which of this host's loans the receiver holds.
     Lending(RunId),
-    /// What this host holds of the receiver's. Never answered.
+    /// The list of the receiver's jobs that this host holds. Never answered.
     Holding(RunId),
-    /// Which updates this host has. Answered only by those who have others.
+    /// The versions that this host has. Answered only by hosts that have other updates.
     Versions(RunId, ObjectId),
     /// A question for updates.
     Question(RunId, ObjectId),
-    /// Updates, or a replica, that the receiver did not have.
+    /// Updates, or a replica, that the receiver lacked.
     Updates(RunId, ObjectId),
 }
 
@@ -54,7 +54,7 @@ impl Repeated {
         }
     }
 
-    /// That no answer came says nothing if none was to come.
+    /// Whether the message is always answered. If it is not, a missing answer means nothing.
     fn is_answered(self) -> bool {
         !matches!(self, Self::Holding(_) | Self::Versions(..))
     }
@@ -64,15 +64,15 @@ impl Repeated {
 #[derive(Debug)]
 struct Sent {
     at: Time,
-    /// When its answer comes, that tells how long a round trip takes.
+    /// Whether its answer will show how long a round trip takes.
     is_timed: bool,
-    /// It is known to be lost.
+    /// Whether it may have been lost with a link.
     is_lost: bool,
-    /// Copies of it would fill queues.
+    /// Whether copies of it would fill queues.
     is_large: bool,
 }
 
-/// What this host has sent and may send again.
+/// The messages that this host has sent and may send again.
 #[derive(Debug, Default)]
 pub struct Repeats {
     trips: BTreeMap<Receiver, RoundTrip>,
@@ -80,22 +80,23 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Time after which a message of so many bytes that `to` has not answered is sent again, at least `least`.
+    /// Time after which a message of this many bytes that `to` has not answered is sent again, at least `least`.
     pub fn wait(&self, to: Receiver, least: Duration, bytes: usize) -> Duration {
         let most = most(bytes > REPEAT_SMALL_BYTES);
         self.trips.get(&to).copied().unwrap_or_default().wait(RECONCILE.max(least), least, most)
     }
 
-    /// Whether a message is to be sent: it never was, or its answer is overdue by `least` or what round trips say.
+    /// Whether a message is to be sent: it was never sent, or its answer is overdue. An answer is overdue after the
+    /// wait that follows from the round trips, but not before `least`.
     pub fn is_due(&self, now: Time, to: Receiver, what: Repeated, least: Duration) -> bool {
         let Some(sent) = self.sent.get(&(to, what)).filter(|sent| !sent.is_lost) else { return true };
         let trip = self.trips.get(&to).copied().unwrap_or_default();
-        // One that is not answered would not be measured, either.
+        // A message that is never answered is never measured, either.
         let unmeasured = if what.is_answered() { RECONCILE.max(least) } else { least };
         now >= sent.at + trip.wait(unmeasured, least, most(sent.is_large))
     }
 
-    /// Whether a message is to be sent; if so, it counts as sent.
+    /// Whether a message is to be sent. If so, notes that it is.
     pub fn take(&mut self, now: Time, to: Receiver, what: Repeated, least: Duration) -> bool {
         let is_due = self.is_due(now, to, what, least);
         if is_due {
@@ -104,28 +105,28 @@ impl Repeats {
         is_due
     }
 
-    /// A message is sent, for the first time or again.
+    /// Notes that a message is sent, for the first time or again.
     pub fn note(&mut self, now: Time, to: Receiver, what: Repeated) {
         let before = self.sent.get(&(to, what)).map(|sent| sent.is_lost);
         if before == Some(false) && what.is_answered() {
             self.note_repeat(now, to);
         }
         if before.is_none() && self.sent.len() >= REPEATS_MAX {
-            // Whichever it is: at worst it is sent once too often.
+            // Any one will do: at worst it is sent once too often.
             self.sent.pop_first();
         }
         let is_timed = before.is_none();
         self.sent.insert((to, what), Sent { at: now, is_timed, is_lost: false, is_large: false });
     }
 
-    /// Something was sent again that is not listed here.
+    /// Notes that a message that is not listed here was sent again.
     pub fn note_repeat(&mut self, now: Time, to: Receiver) {
         let wait = self.wait(to, RECONCILE, usize::MAX);
         self.trips.entry(to).or_default().double(now, wait);
     }
 
-    /// What was just noted has so many bytes, unless told otherwise next to none. Of a parcel, only the announcement
-    /// is repeated, and its answer takes longer than a round trip.
+    /// Notes the size of a message that was just noted; without this call, it counts as small. For a parcel, only the
+    /// announcement is repeated, and the answer to that takes longer than a round trip.
     pub fn note_size(&mut self, to: Receiver, what: Repeated, bytes: usize) {
         if let Some(sent) = self.sent.get_mut(&(to, what)) {
             let is_parcel = bytes > PARCEL_BYTES_MIN;
@@ -134,7 +135,7 @@ impl Repeats {
         }
     }
 
-    /// Its answer has come.
+    /// The answer to a message has come.
     pub fn answered(&mut self, now: Time, to: Receiver, what: Repeated) {
         if let Some(sent) = self.sent.remove(&(to, what))
             && sent.is_timed
@@ -148,12 +149,13 @@ impl Repeats {
         self.trips.entry(to).or_default().measure(took);
     }
 
-    /// It is not sent any more, or the next is another.
+    /// A message is no longer to be sent, or the next one is to count as a different one.
     pub fn forget(&mut self, to: Receiver, what: Repeated) {
         self.sent.remove(&(to, what));
     }
 
-    /// The way to a receiver is a new one: what was on the old one may be lost, and how long that took says nothing.
+    /// The link to a receiver was replaced: messages on the old one may be lost, and its round trips say nothing about
+    /// the new one.
     pub fn on_new_link(&mut self, to: Receiver) {
         self.trips.remove(&to);
         for ((_, _), sent) in self.sent.range_mut((to, FIRST)..).take_while(|((other, _), _)| *other == to) {
@@ -161,7 +163,7 @@ impl Repeats {
         }
     }
 
-    /// The way to a receiver is another, and nothing is known to be lost: how long answers take is not known.
+    /// Messages to a receiver take another route, and none are known to be lost: its round trips must be measured anew.
     pub fn measure_anew(&mut self, to: Receiver) {
         self.trips.remove(&to);
     }
@@ -177,14 +179,14 @@ impl Repeats {
         }
     }
 
-    /// A run is over. How long those took to answer who are not `known` any more, and to whom nothing is sent, is
-    /// forgotten as well: they had asked for something after they were gone.
+    /// A run is over: forgets its messages, and the round trips of receivers that are not known and to which no message
+    /// is listed. Such hosts had asked for something after they were gone.
     pub fn forget_run(&mut self, run: RunId, is_known: impl Fn(Receiver) -> bool) {
         self.sent.retain(|(_, what), _| what.run() != run);
         self.forget_strangers(is_known);
     }
 
-    /// The same while a run lasts, if there are many such receivers.
+    /// Forgets such round trips while a run lasts, if there are many.
     pub fn forget_many_strangers(&mut self, known: usize, is_known: impl Fn(Receiver) -> bool) {
         if self.trips.len() > 2 * known + STRANGERS_MAX {
             self.forget_strangers(is_known);
@@ -198,13 +200,13 @@ impl Repeats {
         self.trips.retain(|to, _| is_known(*to) || is_sent(*to));
     }
 
-    /// How many messages and receivers it knows.
+    /// The number of messages or of receivers, whichever is larger.
     pub fn len(&self) -> usize {
         self.sent.len().max(self.trips.len())
     }
 }
 
-/// Receivers that are gone and whose round trips may be kept beside twice as many as there are peers.
+/// Maximum receivers whose round trips are kept beyond twice the number of peers.
 const STRANGERS_MAX: usize = 64;
 
 /// The longest wait.
@@ -212,7 +214,7 @@ fn most(is_large: bool) -> Duration {
     if is_large { REPEAT_MAX } else { REPEAT_SMALL_MAX }
 }
 
-/// Whether something is the coordinator or a peer.
+/// Whether a receiver is the coordinator or a peer.
 pub fn is_known(peers: &BTreeMap<HostId, HostInfo>) -> impl Fn(Receiver) -> bool {
     |receiver| match receiver {
         Receiver::Coordinator => true,
@@ -220,11 +222,11 @@ pub fn is_known(peers: &BTreeMap<HostId, HostInfo>) -> impl Fn(Receiver) -> bool
     }
 }
 
-/// Nothing is before it.
+/// The first of all messages in order.
 const FIRST: Repeated = Repeated::Verdict(RunId(0));
 
 impl Host {
-    /// The link to the coordinator is new, and with it the way to all peers that are relayed.
+    /// The link to the coordinator was replaced, and with it the route to all peers that are relayed.
     pub(super) fn expect_loss(&mut self) {
         self.repeats.on_new_link(Receiver::Coordinator);
         for peer in self.peers.keys().filter(|peer| !self.direct.contains(peer)) {
@@ -247,7 +249,7 @@ mod tests {
         Repeated::Result(RUN, JobNumber(number))
     }
 
-    /// When a message that is not answered is sent, if it may be each second until then.
+    /// The times at which a message that is never answered is sent, if that is tried each second until `until_s`.
     fn times(repeats: &mut Repeats, what: Repeated, until_s: u64) -> Vec<u64> {
         times_of(repeats, what, REPEAT_SMALL_BYTES + 1, until_s)
     }
@@ -267,16 +269,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_answered_is_sent_ever_less_often() {
+    fn an_unanswered_message_is_sent_less_and_less_often() {
         let mut repeats = Repeats::default();
         assert_eq!(times(&mut repeats, result(1), 100), [0, 1, 3, 7, 15, 31, 63]);
-        // The peer may be slow, whatever it is sent; others are not.
+        // The peer may be slow for any message; others are not.
         assert_eq!(wait(&repeats, PEER), REPEAT_MAX);
         assert_eq!(wait(&repeats, OTHER), SECOND);
     }
 
     #[test]
-    fn what_is_small_is_sent_more_often_however_long_answers_took() {
+    fn small_messages_are_sent_more_often_however_long_answers_took() {
         let mut repeats = Repeats::default();
         assert_eq!(times_of(&mut repeats, result(1), REPEAT_SMALL_BYTES, 10), [0, 1, 3, 5, 7, 9]);
         // The announcement of a parcel.
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_sent_once_is_measured() {
+    fn only_messages_that_were_sent_once_are_measured() {
         let mut repeats = Repeats::default();
         times(&mut repeats, result(1), 8);
         repeats.answered(Time(0) + 9 * SECOND, PEER, result(1));
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_no_parcel_is_measured() {
+    fn all_messages_but_parcels_are_measured() {
         for (bytes, waits_s) in [(PARCEL_BYTES_MIN, 6), (PARCEL_BYTES_MIN + 1, 1)] {
             let mut repeats = Repeats::default();
             repeats.note(Time(0), PEER, result(1));
@@ -324,14 +326,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_answered_does_not_slow_the_rest_down() {
+    fn messages_that_are_never_answered_do_not_slow_the_others_down() {
         let mut repeats = Repeats::default();
         assert_eq!(times(&mut repeats, Repeated::Holding(RUN), 5), [0, 1, 2, 3, 4]);
         assert_eq!(wait(&repeats, PEER), SECOND);
     }
 
     #[test]
-    fn over_a_new_link_all_is_sent_again_at_once() {
+    fn all_messages_are_sent_again_at_once_over_a_new_link() {
         let mut repeats = Repeats::default();
         times(&mut repeats, result(1), 8);
         repeats.note(Time(0) + 8 * SECOND, OTHER, result(1));
@@ -340,14 +342,14 @@ mod tests {
         assert!(repeats.take(now, PEER, result(1), SECOND) && !repeats.take(now, PEER, result(1), SECOND));
         assert_eq!(wait(&repeats, PEER), SECOND, "nothing is known of it");
         assert!(!repeats.is_due(now, OTHER, result(1), 2 * SECOND));
-        // It may be the first one that is answered now.
+        // The answer may belong to the first copy.
         repeats.answered(now + 30 * SECOND, PEER, result(1));
         assert_eq!(wait(&repeats, PEER), SECOND);
     }
 
     /// A host that is gone may ask for something, and answer.
     #[test]
-    fn how_long_hosts_took_that_are_gone_is_forgotten() {
+    fn the_round_trips_of_hosts_that_are_gone_are_forgotten() {
         let mut repeats = Repeats::default();
         let strangers = 2 * STRANGERS_MAX as u64;
         let stranger = |number: u64| Receiver::Peer(HostId(100 + number));
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_leaves_nothing_behind() {
+    fn runs_and_receivers_that_are_gone_leave_nothing_behind() {
         let mut repeats = Repeats::default();
         times(&mut repeats, result(1), 8);
         repeats.note(Time(0), OTHER, Repeated::Lending(RUN));

@@ -1,4 +1,4 @@
-//! Decisions of a host about replicas of shared objects that its usual days do not show.
+//! Tests rare decisions of a host about replicas of shared objects.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn no_two_logs_of_fetched_objects_have_the_same_incarnation() {
 }
 
 #[test]
-fn a_place_for_a_replica_says_how_far_that_is() {
+fn the_place_of_a_replica_returns_its_end() {
     let shared = SharedReplica::default();
     assert_eq!(shared.end(), 0);
     shared.with(|place| *place = Some(Replica::new(vec![0].into())));
@@ -59,7 +59,7 @@ fn a_replica_that_does_not_come_is_waited_for_twice_as_long_at_the_next_host() {
 }
 
 #[test]
-fn updates_that_follow_one_another_travel_together() {
+fn updates_in_quick_succession_are_sent_together() {
     let mut host = host();
     let object = ObjectId([3; 16]);
     let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
@@ -112,7 +112,7 @@ fn replicas_are_compared_soon_after_a_route_was_lost() {
             let said = said(host);
             said.iter().any(|said| matches!(said, Transmit::ToPeer(PEER, PeerMessage::Versions { .. })))
         };
-        // Nothing comes to the object, and it is compared ever less often.
+        // The object does not change, and is compared less and less often.
         let mut now = NOW;
         while !compares(&mut host) || now < NOW + 4 * SHARED_COMPARE_MAX {
             let (due, _) = host.poll_timeout().expect("it is shared");
@@ -129,7 +129,7 @@ fn replicas_are_compared_soon_after_a_route_was_lost() {
 }
 
 #[test]
-fn a_replica_that_has_become_superfluous_is_not_pulled_any_more() {
+fn a_replica_that_has_become_superfluous_is_no_longer_pulled() {
     let (mut host, object, replica) = sharing();
     let contents = Contents::Replica { run: RUN, object };
     let announcement = ParcelMessage::Announce { parcel: ParcelId(1), contents, bytes: 1 << 20 };
@@ -146,7 +146,7 @@ fn a_replica_that_has_become_superfluous_is_not_pulled_any_more() {
 }
 
 #[test]
-fn a_bounded_number_of_strangers_is_asked_for_to_compare_replicas_with() {
+fn a_host_asks_to_meet_a_bounded_number_of_strangers_with_replicas() {
     let (mut host, object, replica) = sharing();
     let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
     let mut met = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What a host counts and notes of one run, and what the coordinator has been told of it.
+//! A host's counts and notes of one run, and those that the coordinator has been sent.
 
 use crate::limits::{COUNTS, COUNTS_SOON, LOG_LINES_WAITING_MAX, WORKERS_REPORTED_MAX};
 use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
@@ -9,24 +9,24 @@ use super::Host;
 use super::notes::{Notes, note_bytes};
 use super::outputs::in_parts;
 
-/// What the coordinator was told of a run.
+/// The figures of a run that the coordinator was sent.
 #[derive(Debug, Clone, Default)]
 struct Told {
-    /// What was counted.
+    /// The counts.
     counts: Counts,
-    /// What workers did with their time.
+    /// How workers spent their time.
     workers: Vec<WorkerTimes>,
 }
 
-/// What was counted of a run, in all.
+/// All figures of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
-    /// Names these counts; see [`ToCoordinator::Counts`].
+    /// The series of these counts; see [`ToCoordinator::Counts`].
     series: u64,
-    /// What the runtime counted, and what the machine did.
+    /// The runtime's counts, and those of the state machine.
     runtime: Counts,
     own: Counts,
-    /// What the coordinator counts for an id of this host that it does not believe any more.
+    /// The figures that the coordinator attributes to a former id of this host, whose claim to it was refused.
     told_as_another: Told,
     progress: Option<(u64, u64)>,
     workers: Vec<WorkerTimes>,
@@ -39,12 +39,12 @@ impl Figures {
         counts
     }
 
-    /// The runtime has stopped: what it counted last.
+    /// The runtime has stopped: sets its last counts.
     pub fn stop(&mut self, counts: Counts, workers: Vec<WorkerTimes>) {
         (self.runtime, self.workers) = (counts, workers);
     }
 
-    /// What the coordinator is told.
+    /// The message that reports the figures.
     pub fn message(&self, run: RunId, notes: Vec<JobNote>, notes_dropped: u64) -> ToCoordinator {
         ToCoordinator::Counts {
             run,
@@ -57,7 +57,7 @@ impl Figures {
         }
     }
 
-    /// The same of a run that nothing computes any more.
+    /// The same for a run in which nothing computes any more.
     pub fn last_message(&self, run: RunId, notes: Vec<JobNote>, notes_dropped: u64) -> ToCoordinator {
         let mut message = self.message(run, notes, notes_dropped);
         if let ToCoordinator::Counts { counts, .. } = &mut message {
@@ -67,27 +67,27 @@ impl Figures {
     }
 }
 
-/// What the coordinator is told of one run.
+/// The reports of one run to the coordinator.
 #[derive(Debug)]
 pub struct Reporting {
     figures: Figures,
-    /// What the runtime and the machine had counted when the coordinator was last told.
+    /// The counts of the runtime and of the state machine at the last report.
     reported: (Counts, Counts),
-    /// What the workers had done then.
+    /// How the workers had spent their time by the last report.
     workers_reported: Vec<WorkerTimes>,
-    /// It may have been lost with the link.
+    /// Whether the last report may have been lost with the link.
     is_uncertain: bool,
     notes: Notes,
-    /// What the app said.
+    /// Lines of the app's log that wait to be sent.
     log: Vec<LogLine>,
     next: Time,
     last: Option<Time>,
-    /// What is to end the run: a limit or a failure. The coordinator is told until the run is over.
+    /// The limit or failure that is to end the run. The coordinator is told repeatedly until the run is over.
     verdict: Option<ToCoordinator>,
 }
 
 impl Reporting {
-    /// Nothing is counted yet.
+    /// Makes reports without any counts.
     pub fn new(now: Time) -> Self {
         Self {
             figures: Figures::default(),
@@ -102,42 +102,43 @@ impl Reporting {
         }
     }
 
-    /// The counts begin under this name.
+    /// Begins a series of counts.
     pub fn begin(&mut self, series: u64) {
         self.figures.series = series;
     }
 
-    /// All that was counted until now.
+    /// All figures until now.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
 
-    /// What the runtime and the machine have counted together.
+    /// The counts of the runtime and the state machine together.
     pub fn counts(&self) -> Counts {
         self.figures.counts()
     }
 
-    /// What the machine has counted.
+    /// The counts of the state machine.
     pub fn own(&self) -> &Counts {
         &self.figures.own
     }
 
-    /// The same, to count more.
+    /// The counts of the state machine, to be increased.
     pub fn own_mut(&mut self) -> &mut Counts {
         &mut self.figures.own
     }
 
-    /// What the runtime has counted, in all.
+    /// Sets the runtime's counts.
     pub fn take_counts(&mut self, counts: Counts) {
         self.figures.runtime = counts;
     }
 
-    /// How far the app says it is.
+    /// Sets the progress that the app reports.
     pub fn take_progress(&mut self, done: u64, total: u64) {
         self.figures.progress = Some((done, total));
     }
 
-    /// Takes what the runtime saw: what workers did with their time, in all, and what happened to jobs since the last time.
+    /// Sets how workers have spent their time in total, and adds notes of what has happened to jobs since the last
+    /// call.
     pub fn take_activity(
         &mut self,
         now: Time,
@@ -153,12 +154,12 @@ impl Reporting {
         }
     }
 
-    /// Takes a line that the app said; of those that are too many, that there were more.
+    /// Adds a line of the app's log. If there are too many, a line that says so takes the place of the others.
     pub fn take_line(&mut self, line: LogLine) {
         match self.log.len() {
             ..LOG_LINES_WAITING_MAX => self.log.push(line),
             LOG_LINES_WAITING_MAX => {
-                let text = "(more was said than could be sent)".to_owned();
+                let text = "(further lines were left out: too many to be sent)".to_owned();
                 self.log.push(LogLine { text, ..line });
             }
             _ => {}
@@ -175,13 +176,13 @@ impl Reporting {
         std::mem::take(&mut self.log)
     }
 
-    /// The table had this.
+    /// Counts a result that came from the table.
     pub fn count_reused(&mut self, finished: &Finished) {
         self.own_mut().jobs.reused += 1;
         self.count_saved(finished);
     }
 
-    /// This result would have been lost with a host.
+    /// Counts a result that would otherwise have been lost with a host.
     pub fn count_saved(&mut self, finished: &Finished) {
         let own = self.own_mut();
         own.saved_work_ns = own.saved_work_ns.saturating_add(finished.work_ns);
@@ -192,12 +193,12 @@ impl Reporting {
         self.notes.has_room_for(parameters).then(|| parameters.to_vec())
     }
 
-    /// Takes a note to be sent with the next report.
+    /// Adds a note to be sent with the next report.
     pub fn note(&mut self, when: Time, note: JobNote) {
         self.notes.add(when, note);
     }
 
-    /// How many notes wait.
+    /// The number of notes that wait.
     pub fn notes_len(&self) -> usize {
         self.notes.len()
     }
@@ -208,21 +209,20 @@ impl Reporting {
         self.notes.take(now)
     }
 
-    /// This host has another id, and the coordinator does not know that it is the one that had the former: it counts
-    /// what it was told for that one.
+    /// This host has another id, and the coordinator does not know that it is the same host: it attributes earlier
+    /// reports to the former id.
     pub fn count_as_another(&mut self) {
         let (mut told, own) = self.reported;
         told.add(&own);
         self.figures.told_as_another = Told { counts: told, workers: self.workers_reported.clone() };
     }
 
-    /// What the coordinator was told last may have been lost with a link: it is told again.
+    /// The last report may have been lost with a link: it is sent again.
     pub fn tell_again(&mut self) {
         self.is_uncertain = self.reported != Default::default();
     }
 
-    /// Whether the coordinator has not been told all of the counts. Asked after everything that happens: it
-    /// adds nothing up.
+    /// Whether counts have changed since the last report. This is called after every event, so it adds nothing up.
     fn has_counted(&self) -> bool {
         self.figures.own != self.reported.1 || self.figures.runtime != self.reported.0
     }
@@ -231,7 +231,7 @@ impl Reporting {
         self.notes.len() > 0 || self.is_uncertain || self.has_counted()
     }
 
-    /// Whether workers have begun or ended since the coordinator was last told.
+    /// Whether workers have become busy or idle since the last report.
     fn has_other_workers(&self) -> bool {
         self.reported.0.busy != self.figures.runtime.busy
     }
@@ -240,18 +240,18 @@ impl Reporting {
         now >= self.next
     }
 
-    /// The coordinator is told at once.
+    /// Makes a report due at once.
     pub fn make_due(&mut self, now: Time) {
         self.next = now;
     }
 
-    /// The coordinator is told a moment after the last time, if not sooner.
+    /// Makes a report due a moment after the last one, if it is not due sooner.
     fn make_due_soon(&mut self, now: Time) {
         let soon = self.last.map_or(now, |last| last + COUNTS_SOON);
         self.next = self.next.min(soon);
     }
 
-    /// The messages of a report that is due, if there is any news.
+    /// The messages of a report that is due, if there is anything new.
     fn report(&mut self, now: Time, run: RunId) -> Vec<ToCoordinator> {
         self.next = now + COUNTS;
         self.last = Some(now);
@@ -267,12 +267,12 @@ impl Reporting {
             .collect()
     }
 
-    /// What is to end the run.
+    /// The message that is to end the run.
     pub fn verdict(&self) -> Option<&ToCoordinator> {
         self.verdict.as_ref()
     }
 
-    /// The run is to end.
+    /// Sets the message that is to end the run.
     pub fn judge(&mut self, verdict: ToCoordinator) {
         self.verdict = Some(verdict);
     }
@@ -283,7 +283,7 @@ impl Host {
         (self.is_connected && reporting.has_news()).then_some((reporting.next, "counts are due"))
     }
 
-    /// Tells the coordinator all of a run that it has not been told: there may be no later.
+    /// Sends the coordinator all news of a run, as there may be no later occasion.
     pub(super) fn report_last(&mut self, now: Time, run: RunId) {
         if let Some(part) = self.runs.get_mut(&run) {
             part.reporting.make_due(now);
@@ -292,7 +292,7 @@ impl Host {
         self.report(now, run);
     }
 
-    /// As soon as may be, or now.
+    /// Sends a report as soon as its interval allows, or at once.
     pub(super) fn report_soon(&mut self, now: Time, run: RunId, at_once: bool) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if at_once {
@@ -303,8 +303,8 @@ impl Host {
         self.report(now, run);
     }
 
-    /// Tells the coordinator the counts, if they have changed; and of all other runs whose workers are at something else
-    /// since, so that nobody adds up workers of different moments.
+    /// Reports the counts to the coordinator if they have changed. Also reports all other runs whose busy workers have
+    /// changed, so that the coordinator does not add up workers of different moments.
     pub(super) fn report(&mut self, now: Time, run: RunId) {
         let is_due = self.runs.get(&run).is_some_and(|part| part.reporting.is_due(now));
         if !self.is_connected || !is_due {
@@ -330,7 +330,7 @@ impl Host {
         messages.into_iter().for_each(|message| self.tell_coordinator(message));
     }
 
-    /// Sends what the app said, if the coordinator is there.
+    /// Sends the lines of the app's log, if the coordinator is connected.
     pub(super) fn send_log(&mut self, run: RunId) {
         let is_connected = self.is_connected;
         let part = self.runs.get_mut(&run).filter(|part| is_connected && !part.reporting.log.is_empty());
@@ -342,7 +342,7 @@ impl Host {
     }
 }
 
-/// About what a line of a log takes besides its texts.
+/// About how many bytes a line of a log takes besides its texts.
 const LINE_BYTES: usize = 16;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a host reports, and what it takes from others and from its runtime.
+//! Tests what a host reports, and what it accepts from others and from its runtime.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn finished() -> Finished {
 }
 
 #[test]
-fn only_results_with_few_ancestors_are_restored_or_taken_from_others() {
+fn only_results_with_few_ancestors_are_restored_or_accepted_from_others() {
     let me = host().id().expect("it is known");
     let done = || EntryState::Done(finished());
     for (lineage, state, is_restored, is_taken) in [
@@ -47,7 +47,7 @@ fn only_results_with_few_ancestors_are_restored_or_taken_from_others() {
 }
 
 #[test]
-fn what_the_runtime_saw_is_told_with_when_it_was() {
+fn activity_of_the_runtime_is_reported_with_its_time() {
     let mut host = host();
     let at = Time(1_000_000_000);
     let jobs = vec![JobNote { ago_ms: 200, ..note(0) }];
@@ -62,7 +62,7 @@ fn what_the_runtime_saw_is_told_with_when_it_was() {
     assert_eq!(told, Some((vec![200 + COUNTS.as_millis() as u32], 3)));
 }
 
-/// A job may wait for a worker of its thief for as long as it likes.
+/// The time for which the job then waits for a worker of its thief does not count.
 #[test]
 fn a_steal_is_over_when_the_job_has_arrived() {
     let mut host = host();
@@ -78,9 +78,9 @@ fn a_steal_is_over_when_the_job_has_arrived() {
     assert_eq!(sums, [(1, took.as_nanos())]);
 }
 
-/// The coordinator refuses to believe who it was, and counts what it was told for the former id.
+/// The coordinator refuses the host's claim to its id, and attributes earlier reports to that id.
 #[test]
-fn what_was_told_under_another_id_is_not_told_again() {
+fn counts_reported_under_another_id_are_not_reported_again() {
     let mut host = host();
     let does = |host: &mut Host, at: Time, work_ms: u64| {
         let times = |work_ms| WorkerTimes { work_ms, ..WorkerTimes::default() };
@@ -117,7 +117,7 @@ fn what_was_told_under_another_id_is_not_told_again() {
 }
 
 #[test]
-fn counts_go_ahead_of_a_result() {
+fn counts_are_sent_before_a_result() {
     let mut host = host();
     let counted = |executed| {
         let jobs = crate::Jobs { executed, ..Default::default() };
@@ -141,7 +141,7 @@ fn counts_go_ahead_of_a_result() {
 }
 
 #[test]
-fn an_object_that_no_job_mentions_is_forgotten_and_its_bytes_are_free() {
+fn an_object_that_no_job_mentions_is_forgotten_and_its_bytes_are_freed() {
     for is_used in [false, true] {
         let mut host = host();
         let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 1_000].into())));
@@ -175,7 +175,7 @@ fn replicas_end_a_run_when_they_take_more_than_it_allows() {
 }
 
 #[test]
-fn what_fits_a_message_is_no_parcel() {
+fn a_message_that_fits_into_a_frame_is_not_sent_as_a_parcel() {
     for (bytes, is_parcel) in [(PARCEL_BYTES_MIN, false), (PARCEL_BYTES_MIN + 1, true)] {
         let mut host = host();
         let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; bytes].into())));
@@ -197,7 +197,7 @@ fn what_fits_a_message_is_no_parcel() {
 }
 
 #[test]
-fn counts_go_with_entries_and_not_with_lines() {
+fn counts_are_sent_with_entries_and_not_with_lines() {
     for is_entry in [true, false] {
         let mut host = host();
         host.handle_notice(NOW, RUN, Notice::Counts(Box::new(Counts { updates: 1, ..Counts::default() })));

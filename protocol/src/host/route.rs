@@ -1,5 +1,5 @@
-//! A route to a peer broke while another works: what was under way may be lost, and is found out now instead of
-//! when it is due.
+//! Handles the loss of a route to a peer while another works: messages on it may be lost, which is checked now and not
+//! only when their answers are overdue.
 
 use crate::{HostId, JobKey, JobNumber, RunId, Time};
 
@@ -7,20 +7,20 @@ use super::held::Owner;
 use super::lent::LoanState;
 use super::{Host, Receiver};
 
-/// What of a run is between this host and a peer.
+/// The loans and requests of a run that connect this host and a peer.
 #[derive(Default)]
 struct Between {
-    /// This host holds jobs of the peer's, or waits for its answer to a steal.
+    /// This host holds jobs of the peer, or waits for its answer to a steal.
     holds: bool,
-    /// The peer holds jobs of this host's.
+    /// The peer holds jobs of this host.
     lends: bool,
     finished: Vec<JobNumber>,
     asked: Vec<(JobNumber, JobKey)>,
 }
 
 impl Host {
-    /// Messages to the peer, and from it, may have been lost with a link, and another way to it works: whatever was
-    /// on its way is said again, and what the peer has said is asked for.
+    /// Messages to and from the peer may have been lost with a link, and another route to it works: sends messages
+    /// again that were on their way, and asks for the peer's.
     pub fn handle_route_lost(&mut self, now: Time, peer: HostId) {
         self.latest = now;
         if !self.peers.contains_key(&peer) {

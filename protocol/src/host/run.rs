@@ -1,4 +1,4 @@
-//! What a host knows of one run.
+//! A host's state in one run.
 
 use crate::{Finished, HostId, RunSpec, Stealing, Table, Time};
 
@@ -13,26 +13,26 @@ use super::stage::Stage;
 use super::thief::{Request, Thief};
 use super::victim::Victim;
 
-/// A run that is being suspended: the coordinator waits to hear that all is saved.
+/// A run that is being suspended: the coordinator waits for the message that everything is saved.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspending {
-    /// It was given to this host again meanwhile.
+    /// Whether the run was given to this host again meanwhile.
     pub starts_again: bool,
 }
 
-/// What a host knows of one run.
+/// A host's state in one run.
 pub struct HostRun {
     pub spec: RunSpec,
     pub stage: Stage,
     pub suspending: Option<Suspending>,
-    /// Why the host cannot take part.
+    /// Why the host cannot take part; `None` if it can.
     pub unable: Option<String>,
     pub numbers: Numbers,
     pub thief: Thief,
     pub held: HeldJobs,
     pub victim: Victim,
     pub loans: Loans,
-    /// When hosts tell one another next what they hold.
+    /// When hosts next tell one another which jobs they hold.
     pub next_reconcile: Time,
     /// This host's part of the result table.
     pub table: Table,
@@ -43,7 +43,7 @@ pub struct HostRun {
 }
 
 impl HostRun {
-    /// A run whose app is not there yet.
+    /// Makes the state of a run whose app is not loaded.
     pub fn new(spec: RunSpec, table_bytes_max: usize, now: Time) -> Self {
         Self {
             spec,
@@ -64,7 +64,7 @@ impl HostRun {
         }
     }
 
-    /// Whether this host would have to know if that one went.
+    /// Whether this host must be told if that host departs.
     pub fn has_to_do_with(&self, host: HostId) -> bool {
         (self.spec.stealing == Stealing::MasterWorker && self.thief.master() == Some(host))
             || self.thief.asks(host)
@@ -77,12 +77,12 @@ impl HostRun {
             || self.shared.needs(host)
     }
 
-    /// These requests come to nothing: no answer is waited for.
+    /// Gives up the requests that satisfy `is_dropped`.
     pub fn drop_requests(&mut self, is_dropped: impl Fn(&Request) -> bool) {
         self.thief.drop_requests(&mut self.reporting.own_mut().steals, is_dropped);
     }
 
-    /// Whether the table has room for a result at all: a larger one would drive all others out, and then go itself.
+    /// Whether a result fits into the table at all: a larger one would displace all others, and then be dropped itself.
     pub fn may_record(&self, finished: &Finished) -> bool {
         finished.outcome.bytes().len() <= self.table.bytes_max()
     }

@@ -1,33 +1,33 @@
-//! How much a host's machine keeps, for tests that bound its memory.
+//! How much a host's state machine keeps, for tests that bound its memory.
 
 use super::Host;
 
 /// Lengths of queues, lists and maps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Messages, commands and events that nobody has polled.
+    /// Messages, commands and events that were not polled.
     pub unpolled: usize,
     /// Other hosts that it knows.
     pub peers: usize,
-    /// Of these and of others, those in lists of victims.
+    /// Hosts in its lists of victims.
     pub listed: usize,
-    /// Hosts that it hears no more of.
+    /// Hosts that it has cut off.
     pub cut_off: usize,
     /// Steal requests of its own under way.
     pub requests: usize,
-    /// Requests of others that wait.
+    /// Requests of others that wait for a job.
     pub parked: usize,
     /// Jobs held for others.
     pub held: usize,
-    /// The longest index of these by key, tag or number, less those who wait for the same job.
+    /// The length of the longest index of these by key, tag or number, where owners of the same job count once.
     pub held_indexed: usize,
-    /// Jobs that others have, and such whose fate is not known.
+    /// Jobs that are lent, and jobs whose fate is unknown.
     pub away: usize,
-    /// Jobs by the runtime's numbers.
+    /// Lent jobs that are indexed by the runtime's numbers.
     pub lent: usize,
-    /// Entries that wait to be sent, and hosts that some wait for.
+    /// Entries that wait to be sent.
     pub outbox: usize,
-    /// See `outbox`.
+    /// Hosts for which entries wait.
     pub outbox_hosts: usize,
     /// Entries that wait to be sent to owners.
     pub owner_outbox: usize,
@@ -39,11 +39,11 @@ pub struct Sizes {
     pub entries: usize,
     /// Messages that may be sent again.
     pub repeats: usize,
-    /// Hosts that are no peers since a moment ago.
+    /// Hosts that were given up recently.
     pub given_up: usize,
-    /// Parcels that are kept until they have arrived, and their bytes.
+    /// Parcels that are kept until they have reached their receivers, and their bytes.
     pub outgoing: (usize, usize),
-    /// Parcels that are on their way here, and the bytes that have come of them.
+    /// Parcels that are on their way here, and their bytes that have arrived.
     pub incoming: (usize, usize),
     /// Shared objects, and the bytes that their replicas count for.
     pub replicas: (usize, u64),
@@ -53,12 +53,12 @@ pub struct Sizes {
     pub logs_before: usize,
     /// Dropped runs whose last counts are kept.
     pub ended: usize,
-    /// Notes and lines that wait to be sent, in the run that has most.
+    /// Notes and lines that wait to be sent, in the run that has the most of them.
     pub waiting_texts: usize,
 }
 
 impl Host {
-    /// Bytes of results until their owners have them, and of parcels until they have arrived, here or elsewhere.
+    /// Bytes of results that their owners do not have, and of parcels that are on their way from or to this host.
     pub fn undelivered_bytes(&self) -> usize {
         let results: usize = (self.runs.values().flat_map(|part| part.held.values()))
             .filter_map(|held| held.finished.as_ref())
@@ -67,7 +67,7 @@ impl Host {
         results + self.outgoing.size().1 + self.incoming.held_bytes()
     }
 
-    /// How much it keeps now, in all runs.
+    /// The present sizes, over all runs.
     pub fn sizes(&self) -> Sizes {
         let mut sizes = Sizes {
             unpolled: self.transmits.len() + self.commands.len() + self.events.len(),
@@ -123,7 +123,7 @@ mod tests {
     const NOW: Time = Time(0);
 
     #[test]
-    fn sizes_count_what_they_are_named_for() {
+    fn each_size_counts_what_its_name_says() {
         let mut host = announced::busy();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         part.victim.park(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
@@ -141,7 +141,7 @@ mod tests {
         let tags = [1, 2, 3].map(|number| job(number).key.tag());
         part.recovery.lookups = Lookups::of(&[1, 2, 3].map(|byte| JobKey([byte; 32])), &tags[..2], &tags);
         assert!(part.table.insert(entry(1, 0, EntryState::Running(PEER))));
-        // Two that should have been forgotten.
+        // Two index entries that should have been forgotten.
         for number in [97, 98] {
             part.held.leave_behind(Owner::Here, JobNumber(number));
         }

@@ -1,20 +1,20 @@
-//! How far a host is with a run.
+//! The stages of a host's part in a run.
 
 use crate::Time;
 
-/// How far a host is with a run.
+/// The stage of a host's part in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Its app is not there yet.
+    /// The run's app is not loaded.
     Loading,
-    /// It takes part.
+    /// The host takes part.
     Ready,
-    /// Its guests come to rest.
+    /// The guests are coming to rest.
     Draining {
-        /// They have until then.
+        /// The time by which they must.
         until: Time,
     },
-    /// They have come to rest.
+    /// The guests have come to rest.
     Drained,
     /// The host cannot take part.
     Unable,

@@ -1,16 +1,15 @@
 //! Choosing victims and serving thieves (TOPLAS 4.1.2).
 //!
-//! A thief asks one victim after another within its site, and under cluster-aware stealing keeps one
-//! request to another site under way meanwhile, whose job goes into the queue when it arrives. After a
-//! round of refusals it rests, for longer each time.
+//! A thief asks one victim after another within its site. Under cluster-aware stealing it also keeps one request to
+//! another site under way, whose job is queued when it arrives. After a round of refusals the thief rests, for longer
+//! each time.
 //!
-//! A peer that does not answer in time is *silent* until it says something: while there are others, these are
-//! asked. And a request that is not answered soon keeps the thief from no other, so that a site of peers that
-//! never answer costs moments and not minutes.
+//! A peer that does not answer in time is *silent* until it sends something. While there are other peers, these are
+//! asked instead. And a thief whose request is not answered soon asks another victim, so peers that never answer delay
+//! it by moments, not minutes.
 //!
-//! A victim whose workers compute but which has nothing exposed *parks* the request for a moment: the
-//! demand makes a guest expose a job within microseconds, which is better than a refusal and another
-//! request.
+//! A victim whose workers compute but which has no exposed job *parks* the request for a moment: the demand makes a
+//! guest expose a job within microseconds, which is better than a refusal and another request.
 
 use crate::limits::{
     HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, STEAL_SLOW, STEAL_TIMEOUT,
@@ -30,7 +29,7 @@ use super::{Event, Host, Misbehaviour, Receiver, RunCommand};
 impl Host {
     // ---- the thief ----
 
-    /// Asks for jobs, if this host has nothing to do and may.
+    /// Asks for jobs, if this host has idle workers and may take jobs.
     pub(super) fn seek(&mut self, now: Time, run: RunId) {
         if self.departing.is_some() || self.paused.is_some() || self.identity.is_none() {
             return;
@@ -102,7 +101,7 @@ impl Host {
         }
     }
 
-    /// A request was answered: the rest of the reply is the caller's concern.
+    /// Ends a request that was answered; the caller handles the rest of the answer.
     fn end_request(
         &mut self,
         from: HostId,
@@ -115,10 +114,10 @@ impl Host {
         }
         match part.thief.request(steal) {
             Some(request) if request.victim != from => Err(Misbehaviour::AnswerToNoSteal),
-            // Late: it was given up, and the victim will be told so.
+            // The answer is late: the request was given up, and the victim will be told.
             None => Ok(None),
             Some(request) => {
-                // A parcel takes longer than an answer.
+                // A parcel takes longer than a round trip.
                 if request.arriving.is_none() {
                     self.repeats.measure(Receiver::Peer(from), self.latest.since(request.since));
                 }
@@ -206,7 +205,7 @@ impl Host {
         self.note(run, &spec, NoteKind::Begun { victim: from, redone, worker });
     }
 
-    /// A job of somebody else's begins here.
+    /// Takes in a job of another host or of the coordinator, to run it.
     pub(super) fn take_in(&mut self, now: Time, run: RunId, owner: Owner, number: JobNumber, spec: JobSpec) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if spec.redone
@@ -260,7 +259,7 @@ impl Host {
         if part.victim.has(thief, steal) || part.loans.is_lent(thief, steal) {
             return;
         }
-        // Whoever computes nothing has nothing, unless it is in the queue right now.
+        // A host that computes nothing will expose nothing: only a job that is in its queue right now can be given.
         let patience = if part.thief.idle() >= threads {
             std::time::Duration::ZERO
         } else if is_far {
@@ -299,7 +298,7 @@ impl Host {
         }
     }
 
-    /// Refuses the thieves that have waited long enough, or `all`.
+    /// Refuses the thieves that have waited long enough, or all if `all` is set.
     pub(super) fn refuse_parked(&mut self, run: RunId, all: bool, now: Time) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         for (thief, steal) in part.victim.refuse(all, now) {
@@ -308,7 +307,7 @@ impl Host {
         self.tell_wanted(run);
     }
 
-    /// Lets the runtime know how many thieves wait, if that has changed.
+    /// Tells the runtime how many thieves wait, if that has changed.
     pub(super) fn tell_wanted(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(thieves) = part.victim.take_news() {
@@ -341,8 +340,8 @@ impl Host {
                     thief.master().is_some_and(|master| self.peers.contains_key(&master))
                 }
             };
-        // A victim that happened to be asked already is no reason to turn in circles; from another site, if it
-        // has moved since.
+        // While a victim of this site is still asked by a request to another site, because it has moved since, no
+        // further one is due: the same timeout would return again and again.
         let is_one_asked = || thief.wide().any(|request| self.near.contains(&request.victim));
         let near = (can_near && near == 0 && !is_one_asked())
             .then_some((thief.rests_until(false), "a thief has rested"));
@@ -357,14 +356,14 @@ impl Host {
             .min_by_key(|(time, _)| *time)
     }
 
-    /// When another victim is asked because those that were asked do not answer soon.
+    /// When the thief asks another victim because those that were asked have not answered soon.
     fn next_slow_request(&self, may_seek: bool, part: &HostRun) -> Option<(Time, &'static str)> {
         let is_asked = |peer: &HostId| part.thief.asks(*peer);
         let may_ask = may_seek
             && part.spec.stealing == Stealing::ClusterAware
             && part.thief.near().count() < STEALS_UNANSWERED_MAX
             && self.near.iter().any(|peer| !self.silent.contains(peer) && !is_asked(peer));
-        // The last one: as soon as another is asked, it is that one.
+        // The last request counts: once another victim is asked, that request is the last.
         let last = part.thief.near().map(|request| request.since).max().filter(|_| may_ask)?;
         Some((
             (last + STEAL_SLOW).max(part.thief.rests_until(false)),

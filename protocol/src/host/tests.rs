@@ -1,4 +1,4 @@
-//! What a coordinator and peers do to a host.
+//! Tests a host with messages of a coordinator and of peers.
 
 use std::sync::Arc;
 
@@ -95,21 +95,21 @@ fn a_host_whose_identity_is_refused_comes_back_as_a_new_one() {
     host.handle_disconnected(now);
     assert_eq!(hello(&mut host), (None, 0));
     host.handle_from_coordinator(now, welcome(HostId(11), 6));
-    // What it was given under the other name is not its to end; it goes on as an orphan.
+    // The root job was assigned to its former id, so it is not this host's to finish; it keeps running as an orphan.
     let finished = Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 };
     let held = host.runs[&RUN].held.tokens().next().expect("the orphan");
     host.handle_notice(now, RUN, Notice::Finished { held, finished });
     let is_claimed =
         |transmit: &Transmit| matches!(transmit, Transmit::ToCoordinator(ToCoordinator::RootFinished { .. }));
     assert!(!said(&mut host).iter().any(is_claimed));
-    // Refused later for something else, it is who it is.
+    // If it is refused later for another reason, it keeps its id.
     host.handle_from_coordinator(now, ToHost::Refused { reason: "it is too loud".to_owned() });
     host.handle_disconnected(now);
     assert_eq!(hello(&mut host).0, Some((HostId(11), 6, GridId(7))));
 }
 
 #[test]
-fn what_was_counted_under_a_refused_id_is_not_counted_again() {
+fn work_counted_under_a_refused_id_is_not_counted_again() {
     let mut host = host();
     let mut now = Time::default();
     let mut count = |host: &mut Host, work_ns| {
@@ -162,7 +162,7 @@ fn a_host_does_not_forget_a_sharer_of_its_objects() {
     said(&mut host);
     assert!(host.runs[&RUN].shared.needs(PEER));
     assert!(!forget(&mut host), "it would send updates to one that may be dead");
-    // Once there is nothing between the two, it does.
+    // Once the run is over, it does.
     host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
     assert!(forget(&mut host));
 }
@@ -190,7 +190,7 @@ fn a_root_that_is_dropped_before_its_claim_is_answered_is_disclaimed() {
 }
 
 #[test]
-fn a_host_that_came_back_under_another_id_looks_for_sharers_that_did_so_too() {
+fn a_host_that_came_back_under_another_id_looks_for_sharers_that_also_did() {
     let mut host = host();
     let now = Time::default();
     let object = ObjectId([3; 16]);
@@ -222,7 +222,7 @@ fn a_host_that_came_back_under_another_id_looks_for_sharers_that_did_so_too() {
 }
 
 #[test]
-fn who_comes_back_as_another_asks_nobody_whom_it_is_about_to_lose() {
+fn a_host_that_comes_back_under_another_id_asks_no_peer_that_it_is_about_to_lose() {
     let mut host = host();
     let now = Time::default();
     let joined: Vec<HostInfo> = (30..40).map(|id| info(HostId(id))).collect();
@@ -247,7 +247,7 @@ fn who_comes_back_as_another_asks_nobody_whom_it_is_about_to_lose() {
 }
 
 #[test]
-fn a_host_that_cannot_forget_a_peer_goes_on_asking_it_for_jobs() {
+fn a_host_that_cannot_forget_a_peer_keeps_asking_it_for_jobs() {
     let mut host = host();
     let mut now = Time::default();
     let asked = |host: &mut Host| {
@@ -274,7 +274,7 @@ fn a_host_that_cannot_forget_a_peer_goes_on_asking_it_for_jobs() {
 }
 
 #[test]
-fn an_entry_that_comes_before_not_held_is_used() {
+fn an_entry_that_comes_before_the_answer_not_held_is_used() {
     let now = Time::default();
     for has_come in [false, true] {
         let mut host = host();
@@ -309,7 +309,7 @@ fn an_entry_that_comes_before_not_held_is_used() {
 fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
     let now = Time::default();
     let next_holding = 3;
-    // The thief's holding was sent before the request; with it; and after the reply was given up.
+    // The thief sent its `Holding` before the request, with it, and after giving up the wait for the answer.
     for (holding, next_steal, is_taken_back) in [(2, 4, false), (3, 5, false), (3, 4, false), (4, 5, true)] {
         let mut host = host();
         let steal = crate::StealId(4);
@@ -330,8 +330,8 @@ fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
     }
 }
 
-/// A thief that was told of so many peers of its site; `PEER` answers that it has nothing, and the others nothing.
-/// Whom it asks in this time, as often as it does.
+/// The victims that a thief asks within `for_ms` milliseconds, one element for each request. Its site has `silent`
+/// peers that never answer, and `PEER`, which answers that it has no job.
 fn asks(silent: u64, for_ms: u64) -> Vec<(Time, HostId)> {
     let mut host = host();
     let mut now = Time::default();
@@ -356,7 +356,7 @@ fn asks(silent: u64, for_ms: u64) -> Vec<(Time, HostId)> {
             }
         }
         let Some((next, _)) = host.poll_timeout() else { break };
-        // What has just been said may have made it due at once.
+        // The last answer may have made the next request due at once.
         now = now.max(next);
         host.handle_timeout(now);
     }
@@ -369,7 +369,7 @@ fn a_thief_finds_its_victim_among_peers_that_never_answer() {
         let asked = asks(silent, 20_000);
         let first = asked.iter().find(|(_, peer)| *peer == PEER).expect("the one that answers is asked");
         assert!(first.0 <= Time((silent + 5) * 100_000_000), "{silent} are silent: only at {:?}", first.0);
-        // The others are asked once, and not again while they say nothing.
+        // The others are asked once, and not again while they send nothing.
         let others = asked.iter().filter(|(_, peer)| *peer != PEER);
         let others: Vec<_> = others.collect();
         assert_eq!(others.len() as u64, silent, "{others:?}");
@@ -397,10 +397,10 @@ fn a_lost_job_is_redone_although_the_coordinator_never_answers() {
     assert!(is_redone(now + FIND_TIMEOUT));
 }
 
-/// A job that its thief gives back, and one whose thief left, are not lost; one whose thief crashed is, also if it was given
-/// back before.
+/// A job that its thief gives back, or whose thief left, is not lost. A job whose thief crashed is lost, even if it was
+/// given back before.
 #[test]
-fn what_is_given_back_is_told_from_what_is_lost() {
+fn jobs_that_are_given_back_are_distinguished_from_lost_ones() {
     let returned = |number| PeerMessage::Returned { run: RUN, number, begun: true };
     let gone = |departure| ToHost::Hosts { epoch: 1, joined: Vec::new(), gone: vec![(PEER, departure)] };
     for (how, is_given_back) in

@@ -1,4 +1,4 @@
-//! What a thief has asked for, and when it asks again.
+//! A thief's requests, and when it asks again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::{HostId, JobNumber, Scope, StealId, Steals, Time};
 pub struct Request {
     pub victim: HostId,
     pub since: Time,
-    /// It is the one asynchronous request to another site.
+    /// Whether it is the one asynchronous request to another site.
     pub is_wide: bool,
     pub scope: Scope,
-    /// The loan's number, if the job comes as a parcel.
+    /// The loan's number, if the job is coming as a parcel.
     pub arriving: Option<JobNumber>,
 }
 
-/// When to ask for jobs again.
+/// A thief's rest between requests.
 #[derive(Debug)]
 struct Rest {
     until: Time,
@@ -33,7 +33,7 @@ impl Default for Rest {
     }
 }
 
-/// What a host has asked others for in one run.
+/// A host's requests to others in one run.
 #[derive(Debug, Default)]
 pub struct Thief {
     requests: BTreeMap<StealId, Request>,
@@ -44,42 +44,43 @@ pub struct Thief {
 }
 
 impl Thief {
-    /// Workers without work.
+    /// The number of workers without work.
     pub fn idle(&self) -> usize {
         self.idle
     }
 
-    /// The runtime says how many workers have no work.
+    /// Sets the number of workers without work, as the runtime reports it.
     pub fn note_idle(&mut self, idle: usize) {
         self.idle = idle;
     }
 
-    /// A worker will take what has come; until the runtime says so, nobody is asked for another job for that worker.
+    /// A worker will take the job that has come: until the runtime reports that, no further job is requested for that
+    /// worker.
     pub fn take_worker(&mut self) {
         self.idle = self.idle.saturating_sub(1);
     }
 
-    /// What a worker was to take is gone; `threads` are all workers.
+    /// The job that a worker was to take is gone. `threads` is the number of all workers.
     pub fn free_worker(&mut self, threads: usize) {
         self.idle = (self.idle + 1).min(threads);
     }
 
-    /// The one host that is asked under master-worker stealing.
+    /// The only victim under master-worker stealing.
     pub fn master(&self) -> Option<HostId> {
         self.master
     }
 
-    /// That host is known.
+    /// Sets that host.
     pub fn note_master(&mut self, master: HostId) {
         self.master = Some(master);
     }
 
-    /// A host is gone, which may have been that one.
+    /// A host is gone; if it was the master, there is none.
     pub fn lose_master(&mut self, host: HostId) {
         self.master = self.master.filter(|master| *master != host);
     }
 
-    /// A victim is asked.
+    /// Adds a request.
     pub fn ask(&mut self, steal: StealId, request: Request) {
         self.requests.insert(steal, request);
     }
@@ -89,12 +90,12 @@ impl Thief {
         self.requests.get(&steal)
     }
 
-    /// A request under way, to note that its job arrives.
+    /// A request under way, to record that its job is arriving.
     pub fn request_mut(&mut self, steal: StealId) -> Option<&mut Request> {
         self.requests.get_mut(&steal)
     }
 
-    /// A request is answered or given up.
+    /// Removes a request that was answered or given up.
     pub fn end(&mut self, steal: StealId) -> Option<Request> {
         self.requests.remove(&steal)
     }
@@ -104,23 +105,23 @@ impl Thief {
         self.requests.iter().map(|(steal, request)| (*steal, request))
     }
 
-    /// Those to victims of this host's site.
+    /// The requests to victims of this host's site.
     pub fn near(&self) -> impl Iterator<Item = &Request> {
         self.requests.values().filter(|request| !request.is_wide)
     }
 
-    /// Those to another site: one, if any.
+    /// The requests to another site: at most one.
     pub fn wide(&self) -> impl Iterator<Item = &Request> {
         self.requests.values().filter(|request| request.is_wide)
     }
 
-    /// Whether a victim is asked now.
+    /// Whether a request to this victim is under way.
     pub fn asks(&self, victim: HostId) -> bool {
         self.requests.values().any(|request| request.victim == victim)
     }
 
-    /// Requests to victims of this host's site that count against their number: those that are not answered soon
-    /// do not, as long as there are few.
+    /// The number of requests to victims of this host's site that count against the maximum. Requests that are not
+    /// answered soon do not count, as long as there are few of them.
     pub fn near_waiting(&self, now: Time) -> usize {
         match self.near().count() {
             count @ STEALS_UNANSWERED_MAX.. => count,
@@ -128,7 +129,7 @@ impl Thief {
         }
     }
 
-    /// These requests come to nothing: no answer is waited for. It is counted.
+    /// Gives up the requests that satisfy `is_dropped`, and counts them as unanswered.
     pub fn drop_requests(&mut self, steals: &mut Steals, is_dropped: impl Fn(&Request) -> bool) {
         self.requests.retain(|_, request| {
             let stays = !is_dropped(request);
@@ -139,12 +140,12 @@ impl Thief {
         });
     }
 
-    /// When victims of this host's site may be asked again, or those of others.
+    /// When victims of this host's site, or with `is_wide` of other sites, may be asked again.
     pub fn rests_until(&self, is_wide: bool) -> Time {
         if is_wide { self.rest_wide.until } else { self.rest.until }
     }
 
-    /// Victims of this host's site, or those of others, are not asked before then.
+    /// Sets that time.
     pub fn rest_until(&mut self, is_wide: bool, until: Time) {
         self.rest_of(is_wide).until = until;
     }
@@ -154,8 +155,8 @@ impl Thief {
         *self.rest_of(is_wide) = Rest { until: now, ..Rest::default() };
     }
 
-    /// A victim had nothing. After a round of refusals the thief rests, for longer each time: between half of that and
-    /// whole, as `jitter` says, so that thieves do not march in step.
+    /// A victim had no job. After a round of refusals the thief rests, for longer each time. `jitter` shortens a rest
+    /// by up to half, so that thieves do not ask at the same moments.
     pub fn note_refusal(&mut self, now: Time, is_wide: bool, round: usize, jitter: u64) {
         let (round, max) = if is_wide { (1, STEAL_REST_WIDE_MAX) } else { (round, STEAL_REST_MAX) };
         let rest = self.rest_of(is_wide);
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_come_to_nothing_are_counted() {
+    fn requests_that_are_given_up_are_counted() {
         let mut thief = Thief::default();
         for (steal, victim) in [(0, VICTIM), (1, OTHER), (2, VICTIM)] {
             thief.ask(StealId(steal), request(victim, NOW, false));
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_ends_the_rest_of_its_kind_alone() {
+    fn a_job_ends_the_rest_between_requests_of_its_kind_only() {
         for is_wide in [false, true] {
             let mut thief = Thief::default();
             for kind in [false, true] {
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_as_many_as_there_are() {
+    fn the_number_of_idle_workers_stays_between_zero_and_all() {
         let mut thief = Thief::default();
         thief.take_worker();
         assert_eq!(thief.idle(), 0);

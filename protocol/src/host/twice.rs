@@ -1,6 +1,6 @@
-//! Jobs that two hosts run at the same time, because one of them was away for a moment and was taken for dead.
+//! Jobs that two hosts run at the same time because one of them was unreachable for a moment and was taken for dead.
 //!
-//! Neither is wrong, and the first result counts. Whoever hears that the other has finished, or will, stops.
+//! Neither is wrong, and the first result counts. A host that learns that the other has finished, or will, stops.
 
 use crate::message::{NoteKind, PeerMessage};
 use crate::{Entry, EntryState, Finished, JobNumber, RunId};
@@ -11,7 +11,7 @@ use super::run::HostRun;
 use super::{Event, Host, RunCommand};
 
 impl Host {
-    /// The host that had the root before has it again.
+    /// The host that had the root job before has it again.
     pub(super) fn on_withdraw(&mut self, run: RunId, number: JobNumber) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(token) = part.held.of_number(Owner::Coordinator, number) else { return };
@@ -22,8 +22,8 @@ impl Host {
         self.give_up_owner(run, Owner::Coordinator, number);
     }
 
-    /// What others ran for the root's former host before this one adopted it, that host looks for now: it goes on
-    /// as an orphan again.
+    /// Returns the jobs that this host adopted below the root to being orphans: the root's former host will search for
+    /// them.
     fn leave_adopted(&mut self, run: RunId, token: JobNumber) {
         let Some(part) = self.runs.get(&run) else { return };
         let adopted: Vec<JobNumber> = (part.loans.iter())
@@ -40,7 +40,7 @@ impl Host {
         }
     }
 
-    /// A job that was lost and lent again has the result of the one that was lost, or of another's.
+    /// The result of a job that was lost and lent again has come from another host: ends the loan and uses the result.
     pub(super) fn reuse_for_lent(&mut self, run: RunId, number: JobNumber, finished: Finished) {
         let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) else { return };
         self.end_loan_parcels(run, number, &loan);
@@ -48,7 +48,7 @@ impl Host {
         self.reuse(run, loan.number(), loan.spec(), finished);
     }
 
-    /// A held job has the result that somebody else found.
+    /// Ends a held job with the result that another host found.
     pub(super) fn finish_known(&mut self, run: RunId, token: JobNumber, finished: Finished) {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -73,29 +73,29 @@ impl Host {
 }
 
 impl HostRun {
-    /// Whether this host runs the job of an entry again, or one above it: it may be of use.
+    /// Whether this host runs the entry's job again, or one above it, so that the entry may be of use.
     pub fn redoes(&self, entry: &Entry) -> bool {
         let is_redone = |tag| self.recovery.lookups.redoes(tag);
-        // What is held here is not looked up.
+        // A job that is held here is not looked up.
         entry.lineage.0.iter().any(is_redone)
             || (is_redone(&entry.key.tag()) && self.held.of_key(&entry.key).is_none())
     }
 
-    /// The loan of a redone job of which this is the result.
+    /// The loan of a redone job of which this entry has the result.
     pub fn lent_and_known(&self, entry: &Entry) -> Option<(JobNumber, Finished)> {
         let EntryState::Done(finished) = &entry.state else { return None };
         if !self.recovery.lookups.redoes(&entry.key.tag()) {
             return None;
         }
-        // A host that was asked to adopt this one sends the result itself.
+        // A host that was asked to accept this host as the owner sends the result itself.
         let is_given = |number: &JobNumber| {
             self.loans.get(*number).is_some_and(|loan| matches!(loan.state, LoanState::Given(_)))
         };
         self.loans.of_job(&entry.key).find(is_given).map(|number| (number, finished.clone()))
     }
 
-    /// A host says that it has a job: if it was asked to adopt this one and answers that it has not, that answer is
-    /// older.
+    /// An entry says that a host has a job. If that host was asked for it and answers that it does not have it, that
+    /// answer is older than the entry.
     pub fn renew_asked(&mut self, entry: &Entry) {
         let Some(place) = entry.state.place() else { return };
         for number in self.loans.of_job(&entry.key).collect::<Vec<_>>() {
@@ -106,7 +106,7 @@ impl HostRun {
         }
     }
 
-    /// The job that is held here, if it is run a second time or nobody waits for it, and this is its result.
+    /// The held job of which this entry has the result, if it is run a second time or has no owner.
     pub fn held_and_known(&self, entry: &Entry) -> Option<(JobNumber, Finished)> {
         let EntryState::Done(finished) = &entry.state else { return None };
         let token = self.held.of_key(&entry.key)?;
@@ -125,7 +125,7 @@ mod tests {
 
     const NOW: Time = Time(0);
 
-    /// A host that has lent two jobs to a peer, both of which it runs again.
+    /// A host that runs two jobs again and has lent both to a peer.
     fn lender(state: LoanState) -> (Host, JobNumber) {
         let mut host = host();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_result_ends_what_was_given_and_no_adoption() {
+    fn a_known_result_ends_loans_but_not_adoptions() {
         let states = [LoanState::Given(StealId(0)), LoanState::Asked, LoanState::Agreed];
         for state in states {
             let (mut host, loan) = lender(state);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_says_after_it_was_asked_is_newer_than_its_answer() {
+    fn an_entry_that_comes_after_a_host_was_asked_is_newer_than_its_answer() {
         for is_renewed in [false, true] {
             let (mut host, loan) = lender(LoanState::Asked);
             let part = host.runs.get_mut(&RUN).expect("it takes part");
@@ -174,7 +174,7 @@ mod tests {
             host.handle_from_peer(NOW, PEER, PeerMessage::NotHeld { run: RUN, number: loan });
             let part = &host.runs[&RUN];
             assert_eq!(part.table.get(&job(1).key).is_some(), is_renewed);
-            // It is asked again, or the job is run again here.
+            // The host is asked again, or the job is run again here.
             assert_eq!(part.loans.of_job(&job(1).key).count(), usize::from(is_renewed));
         }
     }

@@ -1,11 +1,11 @@
-//! Thieves that wait for a job of this host's.
+//! Thieves that wait for a job of this host.
 
 use std::collections::VecDeque;
 
 use crate::limits::PARKED_STEALS_PER_THIEF_MAX;
 use crate::{HostId, StealId, Time};
 
-/// A thief that waits here.
+/// A request of a thief that waits.
 #[derive(Debug)]
 pub struct Parked {
     pub thief: HostId,
@@ -14,26 +14,26 @@ pub struct Parked {
     pub until: Time,
 }
 
-/// The thieves that wait for a job of one run, the first one first.
+/// The requests that wait for a job of one run, the oldest first.
 #[derive(Debug, Default)]
 pub struct Victim {
     parked: VecDeque<Parked>,
-    /// How many the runtime was last told of.
+    /// The number that the runtime was last told.
     told: usize,
 }
 
 impl Victim {
-    /// How many wait.
+    /// The number of requests that wait.
     pub fn len(&self) -> usize {
         self.parked.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.parked.is_empty()
     }
 
-    /// Whether a thief waits for the answer to this request.
+    /// Whether this request of a thief waits.
     pub fn has(&self, thief: HostId, steal: StealId) -> bool {
         self.of(thief).any(|parked| parked == steal)
     }
@@ -43,8 +43,8 @@ impl Victim {
         self.parked.iter().filter(move |parked| parked.thief == thief).map(|parked| parked.steal)
     }
 
-    /// A thief waits from now on. If it has asked too often, as one finds that was stopped for long, it has given the
-    /// oldest up: its request.
+    /// Adds a request. If its thief has too many here, which happens to a victim that was stopped for long, removes and
+    /// returns the oldest of them: the thief has given it up.
     pub fn park(&mut self, parked: Parked) -> Option<StealId> {
         let thief = parked.thief;
         self.parked.push_back(parked);
@@ -55,12 +55,12 @@ impl Victim {
         self.parked.remove(oldest).map(|parked| parked.steal)
     }
 
-    /// The one that gets a job.
+    /// Removes and returns the request that gets the next job.
     pub fn next(&mut self) -> Option<Parked> {
         self.parked.pop_front()
     }
 
-    /// Those that have waited long enough wait no longer, or `all`.
+    /// Removes and returns the requests that have waited long enough, or all if `all` is set.
     pub fn refuse(&mut self, all: bool, now: Time) -> Vec<(HostId, StealId)> {
         let mut refused = Vec::new();
         self.parked.retain(|parked| {
@@ -73,17 +73,17 @@ impl Victim {
         refused
     }
 
-    /// A host is gone, and waits no longer.
+    /// Removes the requests of a host that is gone.
     pub fn drop_thief(&mut self, thief: HostId) {
         self.parked.retain(|parked| parked.thief != thief);
     }
 
-    /// When the first of them has waited long enough.
+    /// When the first request will have waited long enough.
     pub fn next_refusal(&self) -> Option<Time> {
         self.parked.iter().map(|parked| parked.until).min()
     }
 
-    /// How many wait, if the runtime has been told of another number.
+    /// The number of requests that wait, if the runtime was last told another number.
     pub fn take_news(&mut self) -> Option<usize> {
         let before = std::mem::replace(&mut self.told, self.parked.len());
         (self.told != before).then_some(self.told)
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_thief_that_asks_too_often_the_oldest_request_is_given_up() {
+    fn the_oldest_request_of_a_thief_with_too_many_is_given_up() {
         let mut victim = Victim::default();
         victim.park(parked(OTHER, 0, 1));
         for steal in 1..=PARKED_STEALS_PER_THIEF_MAX as u64 {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_is_told_of_another_number_once() {
+    fn the_runtime_is_told_a_changed_number_once() {
         let mut victim = Victim::default();
         assert_eq!(victim.take_news(), None);
         victim.park(parked(THIEF, 1, 1));

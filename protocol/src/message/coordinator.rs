@@ -1,4 +1,4 @@
-//! Host to coordinator.
+//! Messages from a host to the coordinator.
 
 use std::sync::Arc;
 
@@ -7,38 +7,38 @@ use serde::{Deserialize, Serialize};
 use crate::parcel::ParcelMessage;
 use crate::{Counts, Entry, Finished, GridId, HostId, JobFailure, JobKey, JobNumber, JobTag, RunId};
 
-/// What a host says of itself.
+/// A host's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostReport {
-    /// For people; need not be unique.
+    /// The host's name, for people; need not be unique.
     pub name: String,
-    /// Hosts of one site have low latency to each other.
+    /// The host's site; hosts of one site have low latency to each other.
     pub site: String,
-    /// Workers.
+    /// The number of workers.
     pub threads: u32,
-    /// Of its software.
+    /// The version of its software.
     pub version: String,
-    /// Where hosts of the same site may reach it directly: `address:port`.
+    /// Where hosts of the same site can reach it directly, as `address:port`.
     pub direct: Option<String>,
 }
 
-/// A host as others are told of it.
+/// A host, as it is described to others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostInfo {
-    /// Which.
+    /// The host's id.
     pub id: HostId,
-    /// What it says of itself; shared by all who are told.
+    /// Its description of itself; all messages about it share one copy.
     #[serde(with = "shared")]
     pub report: Arc<HostReport>,
-    /// Known to it and to the receiver of this alone: with it each proves to the other who it is, on a link of
-    /// their own.
+    /// A secret that only the host and the receiver of this message know. With it, each proves its identity to the
+    /// other on a direct link.
     pub direct_secret: u64,
-    /// Counts how often the host was given up and came back. What a peer had to do with it before it was
-    /// given up is void.
+    /// How often the host was given up and came back. Loans and requests between it and a peer from before it was given
+    /// up are void.
     pub incarnation: u32,
 }
 
-/// A root job that a host has, with what proves that the coordinator gave it.
+/// A root job that a host has, with the proof that the coordinator assigned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootClaim {
     /// The run.
@@ -49,111 +49,111 @@ pub struct RootClaim {
     pub proof: u64,
 }
 
-/// What a host says to its coordinator.
+/// Messages that a host sends to its coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToCoordinator {
     /// The first message on every link.
     Hello {
-        /// About the host.
+        /// The host's description.
         report: HostReport,
-        /// Who it was before the link broke: its id, the secret that proves it, and of which grid.
+        /// The host's identity before the link broke: its id, the secret that proves it, and its grid.
         was: Option<(HostId, u64, GridId)>,
-        /// The incarnation of its last welcome; counts for a coordinator that was started again.
+        /// The incarnation of its last welcome; a restarted coordinator continues with it.
         incarnation: u32,
-        /// Root jobs that it has.
+        /// The root jobs that it has.
         roots: Vec<RootClaim>,
-        /// Why it takes no work, if it does not.
+        /// Why it takes no work; `None` if it does.
         paused: Option<String>,
     },
     /// The run's app and inputs are loaded; the host takes part.
     Ready {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
-    /// It cannot take part.
+    /// The host cannot take part in the run.
     Unready {
-        /// In which run.
+        /// The run.
         run: RunId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A run's root job has ended. Repeated until acknowledged.
     RootFinished {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The coordinator's number.
         number: JobNumber,
-        /// What it gave.
+        /// Its result or failure.
         finished: Finished,
     },
-    /// A limit of the run was met, which ends it. Repeated until the run is over; heard from hosts that
-    /// take part.
+    /// A limit of the run was exceeded, which ends the run. Repeated until the run is over. Only accepted from hosts
+    /// that take part.
     Limit {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which, in a sentence.
+        /// The limit, in a sentence.
         reason: String,
     },
     /// Entries for the result table.
     Entries {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// At most `ENTRIES_PER_MESSAGE_MAX`.
         entries: Vec<Entry>,
     },
-    /// The entries of all orphans that the hosts gone up to `epoch` left here have been sent.
+    /// The host has sent the entries of all its orphans whose owners departed up to `epoch`.
     Recovered {
         /// See [`ToHost::Hosts`](super::ToHost::Hosts).
         epoch: u64,
     },
     /// Asks for the entry of this job and for those below it.
     Find {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
     /// The host's counts of a run, which replace those it sent before.
     Counts {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Counts of a series never fall. A host begins another, with a number of its own that it never used
-        /// before, when it begins the run anew.
+        /// Counts of a series never fall. When a host begins the run anew, it begins another series, under a number
+        /// that it never used before.
         series: u64,
-        /// So far.
+        /// The counts so far.
         counts: Box<Counts>,
-        /// What the root job reports of its progress: done, of how much.
+        /// The progress that the root job reports: the amount done, and the total.
         progress: Option<(u64, u64)>,
         /// Jobs that began or ended here, for the tree.
         notes: Vec<JobNote>,
         /// Notes that were left out because there were too many.
         notes_dropped: u64,
-        /// What its first `WORKERS_REPORTED_MAX` workers did with their time since the series began, or since the host has its id,
-        /// if the coordinator does not know which one it had before.
+        /// How its first `WORKERS_REPORTED_MAX` workers have spent their time since the series began, or since the host
+        /// got its id, if the coordinator does not know its earlier one.
         workers: Vec<WorkerTimes>,
     },
     /// Lines of the app's log.
     Log {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The lines.
         lines: Vec<LogLine>,
     },
-    /// All of the run that was here is saved; the host works on it no more.
+    /// The host has saved its part of the run and no longer works on it.
     Suspended {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
-    /// Whether the host takes new work.
+    /// The host has paused, or takes work again.
     Paused {
-        /// Why not; `None` when it does.
+        /// Why it takes no work; `None` if it does.
         reason: Option<String>,
     },
-    /// All that was here is saved; the host goes.
+    /// The host has saved everything and leaves. Answered by [`ToHost::Farewell`](super::ToHost::Farewell).
     Leaving,
     /// A frame for another host, which the coordinator passes on unread.
     Relay {
-        /// To whom.
+        /// The receiver.
         to: HostId,
         /// The frame.
         #[serde(with = "crate::bytes")]
@@ -161,79 +161,80 @@ pub enum ToCoordinator {
     },
     /// A peer broke the protocol.
     Misbehaved {
-        /// Who.
+        /// The peer.
         host: HostId,
-        /// How.
+        /// What it did wrong.
         reason: String,
     },
-    /// Answers a ping.
+    /// Answers [`ToHost::Ping`](super::ToHost::Ping).
     Pong {
         /// The ping's number.
         ping: u64,
     },
-    /// Answers a welcome that is not complete: whom the host knows from before the restart.
+    /// Answers a welcome that is not complete, with the hosts that the sender knows from before the restart.
     Knows {
         /// At most `ACQUAINTANCES_MAX`.
         hosts: Vec<HostId>,
     },
-    /// The host wants to be acquainted with these, which have replicas of objects that it has, too.
+    /// The host asks to be introduced to others that have replicas of the same objects.
     Meet {
         /// At most `SHARERS_PER_MESSAGE_MAX`.
         hosts: Vec<HostId>,
     },
     /// Answers [`ToHost::Forget`](super::ToHost::Forget).
     Forgot {
-        /// Its number.
+        /// The number of that message.
         ask: u64,
-        /// Who was to be forgotten.
+        /// The host that was to be forgotten.
         host: HostId,
-        /// Whether that was done; not if there is something between the two.
+        /// Whether it was forgotten; false if loans or requests connect the two.
         forgotten: bool,
     },
-    /// A job of the run failed in a way that no other job can catch, which ends the run. Repeated until the
-    /// run is over; heard from hosts that take part.
+    /// A job of the run failed in a way that no other job can catch, which ends the run. Repeated until the run is
+    /// over. Only accepted from hosts that take part.
     Failed {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// How.
+        /// The job's failure.
         failure: JobFailure,
     },
-    /// About a message that is too large for one piece.
+    /// About a message that is sent as a parcel because it is large.
     Parcel(ParcelMessage),
-    /// The same as [`Self::Relay`] for a chunk of a parcel, which all else overtakes.
+    /// The same as [`Self::Relay`] for a chunk of a parcel, which all other messages overtake.
     RelayBulk {
-        /// To whom.
+        /// The receiver.
         to: HostId,
         /// The frame.
         #[serde(with = "crate::bytes")]
         frame: Vec<u8>,
     },
-    /// Answers [`ToHost::StopRun`](super::ToHost::StopRun): the host has stopped all of the run, and its [`Counts`](Self::Counts)
-    /// before this message are final. Sent again, after these, when the link to the coordinator was lost.
+    /// Answers [`ToHost::StopRun`](super::ToHost::StopRun): the host has stopped the run, and the
+    /// [`Counts`](Self::Counts) that it sent before are final. After the link to the coordinator was lost, it sends
+    /// both again in this order.
     Stopped {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
 }
 
-/// What a worker has done with its time since its portion of the run began; the rest it was paused or had no
-/// run. In milliseconds.
+/// How a worker has spent its time since its portion of the run began, in milliseconds. For the rest of the time it was
+/// paused or had no run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerTimes {
-    /// It computed.
+    /// Time for which it computed.
     pub work_ms: u64,
-    /// It computed what had been lost in a crash.
+    /// Time for which it repeated work that was lost in a crash.
     pub recover_ms: u64,
-    /// Nothing was there for it, and nothing of this host's waits either: it looked for work.
+    /// Time for which it looked for work while no job of this host waited for results either.
     pub steal_ms: u64,
-    /// Jobs of this host wait for results from elsewhere, and nothing else was there for it.
+    /// Time for which it had no work while jobs of this host waited for results from other hosts.
     pub wait_ms: u64,
-    /// There was work for it, and other runs of this host had their turn.
+    /// Time for which it had work, but other runs of this host had their turn.
     pub others_ms: u64,
 }
 
 impl WorkerTimes {
-    /// What a worker has done since it had done `before`.
+    /// The times since `before`.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             work_ms: self.work_ms.saturating_sub(before.work_ms),
@@ -244,7 +245,7 @@ impl WorkerTimes {
         }
     }
 
-    /// The same of all workers of a host; those that are not in `before` had done nothing.
+    /// The same for all workers of a host; workers that are missing in `before` had spent no time.
     pub fn all_since(before: &[Self], workers: &[Self]) -> Vec<Self> {
         let before = before.iter().copied().chain(std::iter::repeat(Self::default()));
         workers.iter().zip(before).map(|(times, before)| times.since(&before)).collect()
@@ -254,7 +255,7 @@ impl WorkerTimes {
 /// A line of an app's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// The job in whose instance it was written, as the tree of the run has it.
+    /// The job in whose instance the line was written, as identified in the run's tree.
     pub job: Option<JobTag>,
     /// That job's name.
     pub function: String,
@@ -265,22 +266,22 @@ pub struct LogLine {
 /// A job with an instance of its own, for the tree of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobNote {
-    /// Which job.
+    /// The job.
     pub job: JobTag,
-    /// The job above it that had an instance of its own.
+    /// The nearest job above it that had an instance of its own.
     pub parent: Option<JobTag>,
     /// Its kind, as in a [`JobSpec`](crate::JobSpec).
     pub kind: u32,
-    /// Spawns below the root.
+    /// Number of spawns between the root and the job.
     pub depth: u32,
     /// What happened.
     pub what: NoteKind,
-    /// How long before it was sent, in milliseconds.
+    /// Time from the event to the sending of the note, in milliseconds.
     pub ago_ms: u32,
-    /// Of a job that begins, or need not, so that people can run it again: its encoded parameters, if they are no
-    /// longer than `NOTED_PARAMETERS_BYTES_MAX`. The root's are in the [`RunSpec`](crate::RunSpec).
+    /// For a job that was begun, reused or adopted: its encoded parameters, so that people can run it again, if they
+    /// are no longer than `NOTED_PARAMETERS_BYTES_MAX`. The root's are in the [`RunSpec`](crate::RunSpec).
     pub parameters: Option<Vec<u8>>,
-    /// Its parameters mention shared objects: it is a job of this run and of no other.
+    /// Whether its parameters mention shared objects, which makes it a job of this run only.
     pub shares: bool,
 }
 
@@ -289,11 +290,11 @@ pub struct JobNote {
 pub enum NoteKind {
     /// A host began it.
     Begun {
-        /// From whom it was stolen; `None` for the root, and for a job of the host's own.
+        /// The host from which it was stolen; `None` for the root, and for the host's own jobs.
         victim: Option<HostId>,
-        /// It, or a job above it, was lost before.
+        /// Whether it, or a job above it, was lost before.
         redone: bool,
-        /// Which of the host's workers took it, counted from 0.
+        /// The host's worker that took it, counted from 0.
         worker: u32,
     },
     /// It has a result.
@@ -303,19 +304,19 @@ pub enum NoteKind {
     },
     /// It failed.
     Failed,
-    /// Nobody wanted it any more.
+    /// It was stopped because no host needed it any more.
     Aborted,
     /// It was lost with the host that ran it, and is in its owner's queue again.
     Lost,
-    /// The host that ran it gave it back in peace, and it is in its owner's queue again.
+    /// The host that ran it gave it back in order, and it is in its owner's queue again.
     GivenBack,
     /// Its result came from the table.
     Reused,
-    /// It went on running and has a new owner.
+    /// It was an orphan that kept running, and has a new owner.
     Adopted,
 }
 
-/// A report is one of many copies in memory, and travels like any other.
+/// Encodes a report, which messages share in memory, by value.
 mod shared {
     use std::fmt;
     use std::sync::Arc;

@@ -7,15 +7,15 @@
 //!               ◄── Greeting ────    proof over the same
 //! ```
 //!
-//! The coordinator gives each two acquaintances a secret ([`HostInfo`](super::HostInfo)) that nobody else has. It
-//! never travels between them: a third host can neither dial as one of them nor answer as the other, and what it
-//! overhears is of no use for another link.
+//! The coordinator gives each pair of acquaintances a secret ([`HostInfo`](super::HostInfo)) that no other host has. It
+//! is never sent between them. So a third host can neither dial as one of them nor answer as the other, and a handshake
+//! that it overhears is of no use on another link.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{GridId, HostId};
 
-/// Bytes that nobody has used before.
+/// Bytes that were never used before.
 pub type Nonce = [u8; 16];
 
 /// Maximum size of each part of the handshake.
@@ -26,17 +26,17 @@ const PROOF: &str = "sateen 2026-11 proof of a direct link";
 const DIALS: &[u8] = b"dials";
 const GREETS: &[u8] = b"greets";
 
-/// What the dialled host says first.
+/// The dialled host's first message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Challenge {
     magic: u64,
     nonce: Nonce,
 }
 
-/// Who dials whom.
+/// The two hosts of a direct link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
-    /// Of which grid both are.
+    /// The grid of both.
     pub grid: GridId,
     /// The host that dials.
     pub from: HostId,
@@ -44,29 +44,29 @@ pub struct Caller {
     pub to: HostId,
 }
 
-/// What the dialling host answers.
+/// The dialling host's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectHello {
     magic: u64,
-    /// Who dials whom, unproven until [`DirectHello::is_proven`] says so.
+    /// The two hosts; not to be trusted until [`DirectHello::is_proven`] returns true.
     pub caller: Caller,
     nonce: Nonce,
     proof: [u8; 32],
 }
 
-/// What the dialled host says to one that it lets in.
+/// The dialled host's answer to a proven hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
     proof: [u8; 32],
 }
 
 impl Challenge {
-    /// With a nonce of the dialled host's.
+    /// Makes a challenge with a nonce of the dialled host.
     pub fn new(nonce: Nonce) -> Self {
         Self { magic: MAGIC, nonce }
     }
 
-    /// The answer of the host that dials and knows the pair's secret, with a nonce of its own.
+    /// The answer of the dialling host, with the pair's secret and a nonce of its own.
     pub fn answer(&self, caller: Caller, secret: u64, nonce: Nonce) -> DirectHello {
         let mut hello = DirectHello { magic: MAGIC, caller, nonce, proof: [0; 32] };
         hello.proof = *hello.prove(secret, self, DIALS).as_bytes();
@@ -75,7 +75,7 @@ impl Challenge {
 }
 
 impl DirectHello {
-    /// Whether its sender knows the secret of this pair of hosts, and answers this challenge.
+    /// Whether the sender knows the secret of this pair of hosts and has answered this challenge.
     pub fn is_proven(&self, secret: u64, challenge: &Challenge) -> bool {
         self.prove(secret, challenge, DIALS) == self.proof
     }
@@ -90,7 +90,7 @@ impl DirectHello {
         self.prove(secret, challenge, GREETS) == greeting.proof
     }
 
-    /// Compared in constant time.
+    /// A proof, whose comparison takes constant time.
     fn prove(&self, secret: u64, challenge: &Challenge, role: &[u8]) -> blake3::Hash {
         let key = blake3::derive_key(PROOF, &secret.to_le_bytes());
         let mut hasher = blake3::Hasher::new_keyed(&key);
@@ -104,23 +104,23 @@ impl DirectHello {
     }
 }
 
-/// A part of the handshake as it travels.
+/// Encodes a part of the handshake.
 pub fn encode<M: Serialize>(part: &M) -> Vec<u8> {
-    // Parts are fixed numbers and bytes: nothing of them can fail to be encoded.
+    // Parts have only numbers and bytes of a fixed size, whose encoding cannot fail.
     postcard::to_allocvec(part).unwrap_or_default()
 }
 
-/// The challenge of these bytes, if they are one.
+/// Decodes a challenge; `None` if the bytes are not one.
 pub fn decode_challenge(bytes: &[u8]) -> Option<Challenge> {
     decode::<Challenge>(bytes).filter(|challenge| challenge.magic == MAGIC)
 }
 
-/// The hello of these bytes, if they are one.
+/// Decodes a hello; `None` if the bytes are not one.
 pub fn decode_hello(bytes: &[u8]) -> Option<DirectHello> {
     decode::<DirectHello>(bytes).filter(|hello| hello.magic == MAGIC)
 }
 
-/// The greeting of these bytes, if they are one.
+/// Decodes a greeting; `None` if the bytes are not one.
 pub fn decode_greeting(bytes: &[u8]) -> Option<Greeting> {
     decode(bytes)
 }
@@ -140,7 +140,7 @@ mod tests {
     const CALLER: Caller = Caller { grid: GridId(1), from: HostId(2), to: HostId(3) };
 
     #[test]
-    fn only_the_two_that_share_the_secret_get_through() {
+    fn only_hosts_that_share_the_secret_complete_the_handshake() {
         let challenge = Challenge::new([4; 16]);
         let hello = challenge.answer(CALLER, SECRET, [5; 16]);
         assert!(hello.is_proven(SECRET, &challenge));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_survive_travel_and_garbage_is_refused() {
+    fn encoded_parts_are_decoded_and_other_bytes_are_refused() {
         let challenge = Challenge::new([4; 16]);
         let hello = challenge.answer(CALLER, SECRET, [5; 16]);
         let greeting = hello.greeting(SECRET, &challenge);

@@ -1,4 +1,4 @@
-//! Coordinator to host.
+//! Messages from the coordinator to a host.
 
 use std::sync::Arc;
 
@@ -8,166 +8,167 @@ use super::HostInfo;
 use crate::parcel::ParcelMessage;
 use crate::{Entry, GridId, HostId, JobKey, JobNumber, JobSpec, RunId, RunSpec};
 
-/// How a host went.
+/// How a host departed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Departure {
-    /// It said goodbye; all that it had is in the table.
+    /// It left in order: its results and unfinished jobs are saved.
     Left,
     /// Its link broke, or nothing came from it for too long.
     Crashed,
 }
 
-/// What the coordinator says to a host.
+/// Messages that the coordinator sends to a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToHost {
     /// Answers the hello.
     Welcome {
-        /// Who the host is from now on. If that is not who it was, then all others have given it up.
+        /// The host's id from now on. If it is not the id that the host had, all others have given the host up.
         host: HostId,
-        /// If it is not the one of the last welcome, then all others have given the host up meanwhile.
+        /// If it is not that of the last welcome, all others have given the host up meanwhile.
         incarnation: u32,
-        /// Proves it at the next hello.
+        /// Proves the host's id in its next hello.
         secret: u64,
-        /// Which grid this is.
+        /// The coordinator's grid.
         grid: GridId,
-        /// Whom the host is to know, and itself.
+        /// The host's acquaintances, and the host itself.
         hosts: Vec<HostInfo>,
-        /// Who is not in `hosts` is gone, or not to be known; false while a coordinator that was started
-        /// again waits for them. Then to be answered with [`Knows`](super::ToCoordinator::Knows).
+        /// Whether `hosts` is complete: all others are gone, or are not acquaintances. It is not while a restarted
+        /// coordinator waits for its hosts; then the host answers with [`Knows`](super::ToCoordinator::Knows).
         complete: bool,
-        /// Runs that are not over; all others are.
+        /// All runs that are not over.
         runs: Vec<RunId>,
         /// See [`Self::Hosts`].
         epoch: u64,
     },
-    /// The host may not take part; the link is closed.
+    /// The coordinator rejects the host and closes the link.
     Refused {
-        /// Why, in a sentence.
+        /// The reason, in a sentence.
         reason: String,
     },
-    /// Who came and who went, of those whom the host is to know.
+    /// Which of the host's acquaintances came and went.
     Hosts {
-        /// Counts the departures. To be answered with [`Recovered`](super::ToCoordinator::Recovered)
-        /// if anybody is gone.
+        /// Counts the departures. The host answers with [`Recovered`](super::ToCoordinator::Recovered) if `gone` is
+        /// not empty.
         epoch: u64,
-        /// Came, or changed.
+        /// Hosts that came, or whose data changed.
         joined: Vec<HostInfo>,
-        /// Went.
+        /// Hosts that departed.
         gone: Vec<(HostId, Departure)>,
     },
-    /// A coordinator that was started again has waited for its hosts. To be answered with
+    /// A restarted coordinator has finished waiting for its hosts. Answered by
     /// [`Recovered`](super::ToCoordinator::Recovered).
     Present {
         /// See [`Self::Hosts`].
         epoch: u64,
-        /// Who is there of those that the host knows; all others are gone.
+        /// The acquaintances of the host that are connected; all others are gone.
         hosts: Vec<HostId>,
     },
-    /// A run to take part in.
+    /// The host is to take part in a run.
     StartRun {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// What it is.
+        /// The run's specification.
         #[serde(with = "shared")]
         spec: Arc<RunSpec>,
     },
-    /// The host of a run's root job, of whom a worker in the master/worker style steals.
+    /// The host of a run's root job: the only victim in master/worker stealing.
     Master {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Who.
+        /// The host.
         host: HostId,
     },
-    /// The run is over: drop all of it. To be answered with [`Stopped`](super::ToCoordinator::Stopped).
+    /// The run is over: the host drops all its data. Answered by [`Stopped`](super::ToCoordinator::Stopped).
     StopRun {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
-    /// Save what can be saved of the run, answer [`Suspended`](super::ToCoordinator::Suspended), drop it.
+    /// The host is to save what it can of the run, answer with [`Suspended`](super::ToCoordinator::Suspended), and
+    /// drop the run.
     SuspendRun {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
-    /// The run's root job is this host's to run.
+    /// The host is to run the run's root job.
     Assign {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The coordinator's number.
         number: JobNumber,
-        /// Shown by the host when it comes back with the job; see [`RootClaim`](super::RootClaim).
+        /// Sent back by the host when it reconnects and still has the job; see [`RootClaim`](super::RootClaim).
         proof: u64,
-        /// What to run.
+        /// The job.
         spec: JobSpec,
     },
     /// The root's result is stored.
     Acknowledged {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The coordinator's number.
         number: JobNumber,
     },
-    /// Entries that the host has asked for, or that came later below a job that it asked about.
+    /// Entries that the host has searched for, or that came later below a job that it searched for.
     Entries {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// At most `ENTRIES_PER_MESSAGE_MAX`.
         entries: Vec<Entry>,
     },
-    /// All entries were sent that answer [`Find`](super::ToCoordinator::Find).
+    /// All entries that answer a [`Find`](super::ToCoordinator::Find) were sent.
     Found {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
     /// A frame from another host.
     Relayed {
-        /// From whom.
+        /// The sender.
         from: HostId,
         /// The frame.
         #[serde(with = "crate::bytes")]
         frame: Vec<u8>,
     },
-    /// The frame to that host could not be passed on.
+    /// A frame to this host could not be passed on.
     Unreachable {
-        /// Whom.
+        /// The host.
         host: HostId,
     },
-    /// To be answered with a pong.
+    /// Answered by [`Pong`](super::ToCoordinator::Pong).
     Ping {
-        /// Its number.
+        /// The ping's number.
         ping: u64,
     },
-    /// The goodbye was heard; the host may end.
+    /// Answers [`Leaving`](super::ToCoordinator::Leaving): the host may exit.
     Farewell,
-    /// The host need not know another any more. Answered by [`Forgot`](super::ToCoordinator::Forgot).
+    /// The host need no longer know another. Answered by [`Forgot`](super::ToCoordinator::Forgot).
     Forget {
         /// Counts these messages.
         ask: u64,
-        /// Whom.
+        /// The host.
         host: HostId,
     },
-    /// About a message that is too large for one piece.
+    /// About a message that is sent as a parcel because it is large.
     Parcel(ParcelMessage),
-    /// The same as [`Self::Relayed`] for a chunk of a parcel, which all else overtakes.
+    /// The same as [`Self::Relayed`] for a chunk of a parcel, which all other messages overtake.
     RelayedBulk {
-        /// From whom.
+        /// The sender.
         from: HostId,
         /// The frame.
         #[serde(with = "crate::bytes")]
         frame: Vec<u8>,
     },
-    /// The host that had the root job before came back with it after a moment, and keeps it: this host drops its own
-    /// unless that is finished. Repeated when the host says that it has it still.
+    /// The host that had the root job before came back with it and keeps it: the receiver drops its root job unless
+    /// that has ended. Repeated when the receiver reports that it still has the job.
     Withdraw {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The number under which the root was assigned.
         number: JobNumber,
     },
 }
 
-/// What a run is, is one of many copies in memory, and travels like any other.
+/// Encodes a run's specification, which messages share in memory, by value.
 mod shared {
     use std::sync::Arc;
 

@@ -2,28 +2,28 @@
 //!
 //! ```text
 //! host ──► coordinator   ToCoordinator   hello, entries, counts, the root's result, …
-//! coordinator ──► host   ToHost          welcome, who is there, runs, the root job, …
+//! coordinator ──► host   ToHost          welcome, other hosts, runs, the root job, …
 //! host ◄─► host          PeerMessage     steals, jobs, results, reconciliation
 //! ```
 //!
 //! **A steal**: `Steal` → `Job` or `Nothing`; later `Result` → `Received`.
 //!
-//! **Lost messages.** Links may break and relays may restart, so nothing relies on delivery. Every
-//! second each thief tells each owner what it holds and which requests it waits for (`Holding`). The
-//! owner answers `Unknown` for jobs that it does not know, and takes back what it lent and the thief
-//! neither holds nor waits for. Results are repeated until `Received`.
+//! **Lost messages.** Links may break and relays may restart, so nothing relies on delivery. Every second each thief
+//! tells each owner which of its jobs it holds and which requests it waits for (`Holding`). The owner answers `Unknown`
+//! for jobs that it does not know, and takes back lent jobs that the thief neither holds nor waits for. Results are
+//! repeated until `Received`.
 //!
-//! **Who knows whom.** A host knows a part of a large grid, and is known by it. Only acquaintances lend one
-//! another jobs; before the coordinator names a host in an entry, it makes the two acquainted.
+//! **Acquaintances.** In a large grid, a host knows only some of the others, and these know it. Only acquaintances lend
+//! one another jobs. Before the coordinator sends a host an entry that names another one, it introduces the two.
 //!
-//! **A crash**: the coordinator says `Hosts { gone, … }` to all who knew it. Each sends the entries of its
-//! orphans and then `Recovered`. Owners of lost jobs ask `Find`, are answered when all have recovered,
-//! and redo what is neither done nor running; what runs they `Adopt`.
+//! **A crash**: the coordinator sends `Hosts { gone, … }` to all hosts that knew the crashed one. Each answers with the
+//! entries of its orphans and then with `Recovered`. Owners of lost jobs send `Find`, which is answered when all have
+//! recovered. They redo jobs that are neither done nor running, and `Adopt` those that are running.
 //!
-//! **Shared objects**: a host ships its updates to all that it knows to have a replica (`Updates`). A thief
-//! fetches the replicas that a job needs (`FetchReplica` → `Replica` or `NotShared`) and makes itself known
-//! to those who have one by `Versions`, with which all compare their replicas now and then: who has more
-//! sends it, so what was lost heals, whoever made it.
+//! **Shared objects**: a host sends its updates to all hosts that it knows to have a replica (`Updates`). A thief
+//! fetches the replicas that a job needs (`FetchReplica` → `Replica` or `NotShared`) and announces its own with
+//! `Versions`. With `Versions`, hosts also compare their replicas at intervals: a host that has more updates sends
+//! them, so lost updates arrive in the end, from whichever host has them.
 
 mod coordinator;
 pub mod direct;

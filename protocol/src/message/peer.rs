@@ -1,4 +1,4 @@
-//! Host to host.
+//! Messages between hosts.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,21 @@ use crate::parcel::ParcelMessage;
 use crate::shared::{Digest, ObjectId, Snapshot, Versions, Writer};
 use crate::{Bytes, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, StealId};
 
-/// What hosts say to one another, directly or through a relay.
+/// Messages that hosts send one another, directly or relayed by the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PeerMessage {
     /// A thief asks for a job.
     Steal {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The thief's number for the request.
         steal: StealId,
         /// The number of the thief's last [`Self::Holding`] to this victim.
         holding: u64,
     },
-    /// Here is one; it is lent under a number of the victim's.
+    /// A victim lends a job, under a number of its own.
     Job {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The request.
         steal: StealId,
@@ -29,191 +29,192 @@ pub enum PeerMessage {
         /// What to run.
         spec: JobSpec,
     },
-    /// There is none.
+    /// The victim has no job.
     Nothing {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The request.
         steal: StealId,
     },
     /// A borrowed job has ended.
     Result {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
-        /// What it gave.
+        /// Its result or failure.
         finished: Finished,
     },
-    /// The owner has the result, or does not want it any more: the thief may forget the job.
+    /// The owner has the result, or no longer needs it: the thief may forget the job.
     Received {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
     },
-    /// The owner does not want the result any more.
+    /// The owner no longer needs the result.
     Abort {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
     },
-    /// The thief cannot run it: the owner has it again.
+    /// The thief cannot run the job and returns it to its owner.
     Returned {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
-        /// Something of it may have been recorded.
+        /// The thief had begun the job, so results below it may have been recorded.
         begun: bool,
     },
-    /// A redoer asks whoever runs the orphan `key` to give it the result.
+    /// A host that would redo the job `key` asks the host that runs the orphan to send it the result.
     Adopt {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// The redoer's number for the loan.
+        /// The asking host's number for the loan.
         number: JobNumber,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
-    /// It will; the loan is listed from the holding after `holding` on.
+    /// Accepts [`Self::Adopt`]; the loan is listed in each [`Self::Holding`] after `holding`.
     Adopted {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// The redoer's number.
+        /// The asking host's number.
         number: JobNumber,
         /// The number of the last [`Self::Holding`] sent.
         holding: u64,
     },
-    /// It neither runs the job nor has its result.
+    /// Declines [`Self::Adopt`]: the sender neither runs the job nor has its result.
     NotHeld {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// The redoer's number.
+        /// The asking host's number.
         number: JobNumber,
     },
-    /// All that a thief has of an owner's, and the requests to it that are under way.
+    /// All jobs of an owner that a thief holds, and its requests to that owner that wait for an answer.
     Holding {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Counts up for each owner.
+        /// Counts these messages, for each owner.
         holding: u64,
-        /// Requests up to, and without, this one were made before.
+        /// The number of the thief's next request; those with lower numbers were made before this message.
         next_steal: StealId,
         /// Loans, by the owner's numbers.
         held: Vec<JobNumber>,
         /// Requests that wait for an answer.
         pending: Vec<StealId>,
     },
-    /// An owner has not heard of these loans for a while. Answered by [`Self::Holding`].
+    /// The owner of loans of this run has had no [`Self::Holding`] for a while. Answered by one.
     Lending {
-        /// Of which run.
+        /// The run.
         run: RunId,
     },
-    /// The owner knows nothing of these loans.
+    /// The owner does not know these loans.
     Unknown {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's numbers.
         numbers: Vec<JobNumber>,
     },
-    /// Entries of the result table: below a redone job, for its thief; or recorded below a borrowed job,
-    /// for its owner.
+    /// Entries of the result table: those below a redone job, sent to its thief, or those recorded below a borrowed
+    /// job, sent to its owner.
     Entries {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// At most `ENTRIES_PER_MESSAGE_MAX`.
         entries: Vec<Entry>,
     },
-    /// Asks for a result that the table has by location.
+    /// Asks for a result of which the table has only the place.
     Want {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
-    /// It, or `None` when it is not here (any more).
+    /// Answers [`Self::Want`] with the result, or with `None` if the sender does not have it.
     Have {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
-        /// What it gave.
+        /// Its result or failure.
         finished: Option<Finished>,
     },
-    /// A lent job's owner cannot go on with the run, and somebody else will ask for its result.
+    /// The owner of a lent job cannot continue with the run; another host will ask for the job's result.
     Orphaned {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
     },
     /// Updates of a shared object, in their writer's order.
     Updates {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
-        /// Whose they are.
+        /// The writer that made them.
         writer: Writer,
-        /// The number of the first.
+        /// The number of the first update.
         first: u64,
-        /// What the guest encoded.
+        /// The updates, as the guest encoded them.
         updates: Vec<Bytes>,
     },
-    /// Which updates of a shared object the sender has. Whoever has others sends them.
+    /// Which updates of a shared object the sender has. A receiver that has others sends them.
     Versions {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
-        /// Whose, and how many.
+        /// How many updates of each writer.
         versions: Versions,
-        /// Of the replica's content: two with the same versions and another digest have diverged.
+        /// A digest of the replica's content: two replicas with equal versions and different digests have diverged.
         digest: Digest,
-        /// Some of those that have a replica; at most `SHARERS_PER_MESSAGE_MAX`.
+        /// Some of the hosts that have a replica; at most `SHARERS_PER_MESSAGE_MAX`.
         sharers: Vec<HostId>,
-        /// The sender wants what it has not, or to hear that there is nothing; what the receiver has not, the
-        /// sender has found out already.
+        /// Whether the sender asks for the updates that it lacks, or for the answer that there are none. It already
+        /// knows which updates the receiver lacks.
         is_question: bool,
     },
     /// Asks for a replica.
     FetchReplica {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
     },
-    /// A replica: asked for, or more than the receiver has, or because the sender leaves.
+    /// A replica. It is sent because the receiver asked for it, because it has updates that the receiver lacks, or
+    /// because the sender leaves.
     Replica {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
-        /// All of it.
+        /// The whole replica.
         snapshot: Snapshot,
-        /// Some of those that have one, too; at most `SHARERS_PER_MESSAGE_MAX`.
+        /// Some of the other hosts that have one; at most `SHARERS_PER_MESSAGE_MAX`.
         sharers: Vec<HostId>,
     },
-    /// The sender has no replica (any more).
+    /// The sender has no replica.
     NotShared {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
     },
-    /// Why the sender will hear no more of the receiver.
+    /// The sender has rejected the receiver: it ignores all further messages from it.
     Refused {
-        /// What the receiver did.
+        /// What the receiver did wrong.
         reason: String,
     },
-    /// About a message that is too large for one piece.
+    /// About a message that is sent as a parcel because it is large.
     Parcel(ParcelMessage),
 }
 
 impl PeerMessage {
-    /// The run that it is about.
+    /// The run that the message is about.
     pub fn run(&self) -> Option<RunId> {
         match self {
             Self::Steal { run, .. }

@@ -1,26 +1,27 @@
-//! How long texts in messages may be. Whatever is longer is meant to harm: no honest host sends it.
+//! Checks the length of texts in messages. No honest host sends longer ones.
 //!
-//! All fields are named, so that one that is added is thought of.
+//! All fields are named, so that the compiler reports a new one that is missing here.
 //!
-//! What a host says of itself is shown to people, in one line: what would steer a terminal or turn the direction of what
-//! follows has no place there, and would take six bytes of JSON for one.
+//! A host's description of itself is shown to people, in one line. Characters that would control a terminal or turn the
+//! direction of the text after them are replaced: they must not be shown, and each of their bytes would take six in
+//! JSON.
 
 use crate::JobFailure;
 use crate::limits::{NOTED_PARAMETERS_BYTES_MAX, REASON_BYTES_MAX, TEXT_BYTES_MAX};
 
 use super::{HostReport, JobNote, LogLine, PeerMessage, ToCoordinator};
 
-/// More than a name, or an address.
+/// Whether a text is too long for a name or an address.
 fn is_long(text: &str) -> bool {
     text.len() > TEXT_BYTES_MAX
 }
 
-/// More than what quotes an error at length.
+/// Whether a text is too long even for one that quotes an error at length.
 fn is_lengthy(text: &str) -> bool {
     text.len() > REASON_BYTES_MAX
 }
 
-/// Whether a character is not to be seen itself, but changes how others are.
+/// Whether a character is invisible, but changes how others are shown.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{061c}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
@@ -28,7 +29,7 @@ fn is_hidden(character: char) -> bool {
         || ('\u{2066}'..='\u{2069}').contains(&character)
 }
 
-/// Replaces by spaces what is hidden.
+/// Replaces hidden characters by spaces.
 fn make_plain(text: &mut String) {
     if text.contains(is_hidden) {
         *text = text.replace(is_hidden, " ");
@@ -70,7 +71,7 @@ impl JobNote {
 }
 
 impl ToCoordinator {
-    /// Whether a text in it is longer than allowed, or the parameters of a note.
+    /// Whether the message has a text, or a note with parameters, that is longer than allowed.
     pub fn has_long_text(&self) -> bool {
         match self {
             Self::Hello { report, was: _, incarnation: _, roots: _, paused } => {
@@ -111,7 +112,7 @@ impl ToCoordinator {
 }
 
 impl ToCoordinator {
-    /// The message with spaces for all that is hidden in what the host says of itself.
+    /// The message, with spaces in place of the hidden characters in the host's description of itself.
     pub fn in_plain_text(mut self) -> Self {
         match &mut self {
             Self::Hello { report, was: _, incarnation: _, roots: _, paused } => {
@@ -127,7 +128,7 @@ impl ToCoordinator {
 }
 
 impl PeerMessage {
-    /// Whether a text in it is longer than allowed.
+    /// Whether the message has a text that is longer than allowed.
     pub fn has_long_text(&self) -> bool {
         match self {
             Self::Refused { reason } => is_long(reason),
@@ -171,7 +172,7 @@ mod tests {
     use crate::{HostId, JobTag, RunId, Time};
 
     const RUN: RunId = RunId(1);
-    /// In the place of each text.
+    /// Stands in the place of each text.
     const MARK: &str = "a text";
 
     fn mark() -> String {
@@ -220,7 +221,7 @@ mod tests {
         ]
     }
 
-    /// The message with each of its texts in turn of this length.
+    /// Copies of the message, each with another one of its texts replaced by one of this length.
     fn with_texts_of<M: Serialize + DeserializeOwned>(message: &M, length: usize) -> Vec<M> {
         let bytes = postcard::to_allocvec(message).expect("it can be encoded");
         let marked = postcard::to_allocvec(MARK).expect("it can be encoded");
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_says_of_itself_is_plain_text() {
+    fn a_hosts_description_becomes_plain_text() {
         let hostile = || "one\u{1}\n\u{202e}\u{2066}two ü".to_owned();
         let plain = "one    two ü";
         let report = HostReport {
@@ -311,11 +312,11 @@ mod tests {
     }
 
     #[test]
-    fn a_host_says_no_more_than_it_may_of_why_it_pauses() {
+    fn a_hosts_reason_to_pause_is_shortened() {
         let mut host = host();
         host.pause(Time(0), Some("é".repeat(TEXT_BYTES_MAX)));
         host.pause(Time(0), Some("é".repeat(TEXT_BYTES_MAX)));
-        // Its guests do not come to rest, and its goodbye is not answered.
+        // Its guests do not come to rest, and its `Leaving` is not answered.
         for minutes in 1..=3 {
             host.handle_timeout(Time(minutes * 60_000_000_000));
         }

@@ -1,4 +1,4 @@
-//! What is in a parcel.
+//! The contents of parcels.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use crate::message::{PeerMessage, ToCoordinator};
 use crate::shared::{ObjectId, Writer};
 use crate::{JobKey, JobNumber, RunId, StealId};
 
-/// Which message a parcel is. A message of the same contents to the same receiver is the same parcel, as long
-/// as that is under way.
+/// Identifies the message in a parcel. While a parcel is under way, a message with the same contents to the same
+/// receiver is the same parcel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Contents {
     /// [`PeerMessage::Job`].
     Job {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The request.
         steal: StealId,
@@ -21,23 +21,23 @@ pub enum Contents {
     },
     /// [`PeerMessage::Result`].
     Result {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The owner's number.
         number: JobNumber,
     },
     /// [`PeerMessage::Have`].
     Have {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Which job.
+        /// The job.
         key: JobKey,
     },
     /// [`PeerMessage::Updates`].
     Updates {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
         /// Whose.
         writer: Writer,
@@ -46,14 +46,14 @@ pub enum Contents {
     },
     /// [`PeerMessage::Replica`].
     Replica {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// Of which object.
+        /// The object.
         object: ObjectId,
     },
     /// [`ToCoordinator::RootFinished`].
     RootFinished {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The coordinator's number.
         number: JobNumber,
@@ -61,7 +61,7 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// The shared object, and its run, of which updates or a replica travel.
+    /// For updates or a replica of a shared object: its run, and the object.
     pub fn object(&self) -> Option<(RunId, ObjectId)> {
         match self {
             Self::Updates { run, object, .. } | Self::Replica { run, object } => Some((*run, *object)),
@@ -69,13 +69,13 @@ impl Contents {
         }
     }
 
-    /// Whether whoever has received it from one sender most likely needs it from no other: they are pulled one after
-    /// another.
+    /// Whether a receiver that has got these contents from one sender most likely needs them from no other. Such
+    /// parcels are pulled from one sender at a time.
     pub fn is_same_from_all(&self) -> bool {
         matches!(self, Self::Replica { .. } | Self::Updates { .. })
     }
 
-    /// The run that it is about.
+    /// The run that the message is about.
     pub fn run(&self) -> RunId {
         match self {
             Self::Job { run, .. }
@@ -87,8 +87,8 @@ impl Contents {
         }
     }
 
-    /// What a message between hosts would be as a parcel, and about how many bytes it has; `None` if it is
-    /// always small.
+    /// The contents of a parcel with this message to a host, and about how many bytes the message has; `None` for
+    /// messages that are always small.
     pub fn of_peer(message: &PeerMessage) -> Option<(Self, usize)> {
         Some(match message {
             PeerMessage::Job { run, steal, number, spec } => {
@@ -113,7 +113,7 @@ impl Contents {
         })
     }
 
-    /// The same of a message to the coordinator.
+    /// The same for a message to the coordinator.
     pub fn of_coordinator(message: &ToCoordinator) -> Option<(Self, usize)> {
         match message {
             ToCoordinator::RootFinished { run, number, finished } => {
@@ -124,7 +124,7 @@ impl Contents {
     }
 }
 
-/// An update's length and origin, encoded.
+/// Bytes of an update's encoded length and origin.
 const PER_UPDATE_BYTES: usize = 16;
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     const OBJECT: ObjectId = ObjectId([3; 16]);
 
     #[test]
-    fn a_message_has_about_the_bytes_of_what_is_long_in_it() {
+    fn the_size_of_a_message_is_about_that_of_its_long_fields() {
         let number = JobNumber(2);
         let finished = Finished { outcome: Outcome::Done(vec![0; 100].into()), work_ns: 1, span_ns: 1 };
         let mut spec = root_job(&spec());

@@ -1,4 +1,4 @@
-//! What is left of parcels that have ended, on either side.
+//! Tests that nothing is left of parcels that have ended, on either side.
 
 use super::*;
 use crate::limits::{
@@ -33,14 +33,14 @@ fn incoming() -> Incoming<u8> {
 }
 
 #[test]
-fn nothing_is_kept_or_sent_of_what_has_ended() {
+fn nothing_of_a_parcel_that_has_ended_is_kept_or_sent() {
     type End = fn(&mut Outgoing<u8>);
     let ends: [(End, &[u64]); 6] = [
         (|_| {}, &[1, 2, 3]),
         (|outgoing| outgoing.forget_peer(1), &[3]),
         (|outgoing| outgoing.forget_run(RunId(1)), &[2]),
         (|outgoing| assert_eq!(outgoing.end(1, ParcelId(2)), Some(result(2, 2))), &[1, 3]),
-        // Not its parcel to end.
+        // This receiver may not end another receiver's parcel.
         (|outgoing| assert_eq!(outgoing.end(2, ParcelId(2)), None), &[1, 2, 3]),
         (|outgoing| assert_eq!(outgoing.end_contents(2, result(1, 3)), Some(ParcelId(3))), &[1, 2]),
     ];
@@ -60,7 +60,7 @@ fn nothing_is_kept_or_sent_of_what_has_ended() {
 }
 
 #[test]
-fn nothing_is_kept_or_awaited_of_what_has_ended() {
+fn nothing_of_a_parcel_that_has_ended_is_kept_or_awaited() {
     type End = fn(&mut Incoming<u8>);
     let ends: [(End, &[u64]); 5] = [
         (|_| {}, &[1, 2, 3]),
@@ -90,7 +90,7 @@ fn nothing_is_kept_or_awaited_of_what_has_ended() {
 }
 
 #[test]
-fn bytes_beyond_a_gap_are_held_too() {
+fn held_bytes_include_those_beyond_a_gap() {
     let mut incoming = Incoming::<u8>::default();
     incoming.announce(NOW, 1, ParcelId(1), result(1, 1), 1_000).expect("sound");
     for (offset, held) in [(500, 100), (0, 200), (100, 300)] {
@@ -100,7 +100,7 @@ fn bytes_beyond_a_gap_are_held_too() {
 }
 
 #[test]
-fn a_parcel_is_dropped_when_it_was_not_touched_for_long() {
+fn a_parcel_is_dropped_when_it_was_not_pulled_for_long() {
     let mut outgoing = outgoing();
     let later = NOW + PARCEL_UNWANTED_MAX / 2;
     assert_eq!(outgoing.on_pull(later, 1, ParcelId(1), (0, 1)), None);
@@ -145,11 +145,11 @@ fn large_parcels_wait_until_others_have_ended() {
 }
 
 #[test]
-fn what_is_missing_is_asked_for_sooner_once_something_beyond_it_has_come() {
+fn missing_bytes_are_asked_for_sooner_once_later_ones_have_come() {
     let mut incoming = Incoming::<u8>::default();
     incoming.announce(NOW, 1, ParcelId(1), result(1, 1), 1_000).expect("sound");
     assert_eq!(incoming.next_timeout(), Some(NOW + PARCEL_PATIENCE_MIN));
-    // The last fills one gap of two.
+    // The last chunk fills one of two gaps.
     for (offset, patience) in [(500, 4), (100, 4), (0, 4), (200, 4), (300, 4), (400, 1)] {
         assert_eq!(incoming.on_chunk(NOW, 1, ParcelId(1), offset, &[7; 100]), Ok(Arrival::Part));
         assert_eq!(incoming.next_timeout(), Some(NOW + PARCEL_PATIENCE_MIN / patience), "{offset}");

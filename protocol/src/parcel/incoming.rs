@@ -1,7 +1,7 @@
-//! The receiver's half.
+//! The receiver's half of parcels.
 //!
-//! Memory grows with the bytes that arrive and not with those that are announced. A few parcels are pulled at
-//! once; the others wait their turn, and hold nothing.
+//! Memory grows with the bytes that arrive, not with those that are announced. A few parcels are pulled at once; the
+//! others wait their turn and take no memory.
 
 mod arriving;
 
@@ -18,42 +18,42 @@ use crate::pace::Pace;
 use crate::{RunId, Time};
 use arriving::{Arriving, Due};
 
-/// A parcel that no honest sender sends.
+/// A message about a parcel that no honest sender sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("it sent a parcel that breaks the rules")]
 pub struct Unsound;
 
-/// What came of a chunk.
+/// The effect of a chunk.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// More is to come.
+    /// More bytes are missing.
     Part,
-    /// There is no such parcel, which its sender is to hear.
+    /// The parcel is unknown, and the sender is to be told.
     Unknown,
-    /// There is no such parcel, and its sender has heard that of many.
+    /// The parcel is unknown, and the sender was told too often that its parcels are.
     Ignored,
-    /// All bytes are there.
+    /// All bytes have arrived.
     Whole(Contents, Vec<u8>),
 }
 
-/// Senders whose refusals are counted.
+/// Maximum senders whose refusals are counted.
 const REFUSED_SENDERS_MAX: usize = 1024;
 
 type Name<K> = (K, ParcelId);
 
-/// Parcels on their way in; `K` names senders.
+/// Parcels that are on their way to this receiver; `K` identifies senders.
 #[derive(Debug)]
 pub struct Incoming<K> {
     parcels: BTreeMap<Name<K>, Arriving>,
     by_contents: BTreeMap<(K, Contents), ParcelId>,
-    /// Announced, and not pulled now.
+    /// Parcels that are announced and not pulled at present.
     waiting: VecDeque<Name<K>>,
     pulled: BTreeSet<Name<K>>,
-    /// Those of which something may be here, pulled or waiting; and their announced bytes.
+    /// Parcels, pulled or waiting, some bytes of which may have arrived; and their announced bytes.
     begun: BTreeSet<Name<K>>,
     begun_bytes: usize,
     messages: VecDeque<(K, ParcelMessage)>,
-    /// How often senders were told that a parcel is unknown.
+    /// How often each sender was told that a parcel is unknown.
     refusals: BTreeMap<K, Pace>,
 }
 
@@ -73,50 +73,50 @@ impl<K> Default for Incoming<K> {
 }
 
 impl<K: Copy + Ord> Incoming<K> {
-    /// Whether these contents are on their way here. What waits for them need not ask for them again.
+    /// Whether these contents were announced by this sender, so that they need not be asked for again.
     pub fn has(&self, from: K, contents: Contents) -> bool {
         self.by_contents.contains_key(&(from, contents))
     }
 
-    /// Whether any such contents are on their way here.
+    /// Whether any contents that satisfy `is_such` were announced.
     pub fn has_any(&self, is_such: impl Fn(&Contents) -> bool) -> bool {
         self.by_contents.keys().any(|(_, contents)| is_such(contents))
     }
 
-    /// Such contents on their way here, if there are any: who sends them, how many bytes have come, and of how many.
+    /// Announced contents that satisfy `is_such`, if any: their sender, the bytes that have arrived, and the total.
     pub fn find(&self, is_such: impl Fn(&Contents) -> bool) -> Option<(K, usize, usize)> {
         let ((from, _), parcel) = self.by_contents.iter().find(|((_, contents), _)| is_such(contents))?;
         let arriving = self.parcels.get(&(*from, *parcel))?;
         Some((*from, arriving.held_bytes(), arriving.total))
     }
 
-    /// All that have announced such contents.
+    /// All senders that have announced contents that satisfy `is_such`.
     pub fn senders(&self, is_such: impl Fn(&Contents) -> bool) -> BTreeSet<K> {
         let with_such = self.by_contents.keys().filter(|(_, contents)| is_such(contents));
         with_such.map(|(from, _)| *from).collect()
     }
 
-    /// Whether no parcel is on its way here.
+    /// Whether no parcel is announced.
     pub fn is_empty(&self) -> bool {
         self.parcels.is_empty()
     }
 
-    /// How many parcels are on their way here.
+    /// The number of announced parcels.
     pub fn len(&self) -> usize {
         self.parcels.len()
     }
 
-    /// The bytes of all that has arrived so far.
+    /// The bytes of these parcels that have arrived so far.
     pub fn held_bytes(&self) -> usize {
         self.parcels.values().map(Arriving::held_bytes).sum()
     }
 
-    /// Whether a parcel is known by this name.
+    /// Whether this sender has announced a parcel with this number.
     pub fn knows(&self, from: K, parcel: ParcelId) -> bool {
         self.parcels.contains_key(&(from, parcel))
     }
 
-    /// A wanted parcel was announced, for the first time or again.
+    /// A sender has announced a parcel that is wanted, for the first time or again.
     ///
     /// # Errors
     /// When no honest sender would announce it.
@@ -134,7 +134,7 @@ impl<K: Copy + Ord> Incoming<K> {
         if let Some(known) = self.parcels.get(&name) {
             return if (known.contents, known.total) == (contents, total) { Ok(()) } else { Err(Unsound) };
         }
-        // The sender had given its first attempt up.
+        // The sender has given up its first attempt.
         if let Some(before) = self.by_contents.get(&(from, contents)).copied() {
             self.remove((from, before));
         }
@@ -148,10 +148,10 @@ impl<K: Copy + Ord> Incoming<K> {
         Ok(())
     }
 
-    /// Some bytes came.
+    /// A chunk has arrived.
     ///
     /// # Errors
-    /// When no honest sender would send them.
+    /// When no honest sender would send it.
     pub fn on_chunk(
         &mut self,
         now: Time,
@@ -190,14 +190,14 @@ impl<K: Copy + Ord> Incoming<K> {
         if may { Arrival::Unknown } else { Arrival::Ignored }
     }
 
-    /// The sender has withdrawn a parcel; what it was.
+    /// The sender has withdrawn a parcel. Returns its contents.
     pub fn on_withdrawn(&mut self, now: Time, from: K, parcel: ParcelId) -> Option<Contents> {
         let arriving = self.remove((from, parcel));
         self.pull(now);
         arriving.map(|arriving| arriving.contents)
     }
 
-    /// Such contents of a sender are not wanted any more; which parcels they were in.
+    /// Contents of a sender that satisfy `is_such` are no longer wanted. Returns their parcels.
     pub fn refuse_all(&mut self, now: Time, from: K, is_such: impl Fn(&Contents) -> bool) -> Vec<ParcelId> {
         let of_sender = self.parcels.range((from, ParcelId(0))..=(from, ParcelId(u64::MAX)));
         let parcels: Vec<ParcelId> = of_sender
@@ -211,7 +211,7 @@ impl<K: Copy + Ord> Incoming<K> {
         parcels
     }
 
-    /// These contents are not wanted any more; which parcel they were in.
+    /// These contents are no longer wanted. Returns their parcel.
     pub fn refuse(&mut self, now: Time, from: K, contents: Contents) -> Option<ParcelId> {
         let parcel = *self.by_contents.get(&(from, contents))?;
         self.remove((from, parcel));
@@ -219,12 +219,12 @@ impl<K: Copy + Ord> Incoming<K> {
         Some(parcel)
     }
 
-    /// Whether anything is on its way here from this sender.
+    /// Whether a parcel from this sender is announced.
     pub fn has_peer(&self, from: K) -> bool {
         self.parcels.range((from, ParcelId(0))..).next().is_some_and(|((sender, _), _)| *sender == from)
     }
 
-    /// Pulls what may be pulled.
+    /// Begins to pull waiting parcels, as far as the limits allow.
     fn pull(&mut self, now: Time) {
         let mut still = VecDeque::new();
         let of_pulled = self.pulled.iter().filter_map(|name| self.parcels.get(name));
@@ -294,7 +294,7 @@ impl<K: Copy + Ord> Incoming<K> {
         self.forget(now, |_, arriving| arriving.contents.run() == run);
     }
 
-    /// The link to a sender is new, and what was on the old one is lost: it is asked for again at once.
+    /// The link to a sender was replaced, and chunks on the old one are lost: asks for them again at once.
     pub fn on_new_link(&mut self, now: Time, from: K) {
         for name in self.pulled.iter().filter(|(sender, _)| *sender == from) {
             if let Some(arriving) = self.parcels.get_mut(name) {
@@ -309,7 +309,7 @@ impl<K: Copy + Ord> Incoming<K> {
         self.messages.pop_front()
     }
 
-    /// When [`Self::handle_timeout`] is to be called.
+    /// The time at which [`Self::handle_timeout`] is to be called.
     pub fn next_timeout(&self) -> Option<Time> {
         let due = self.begun.iter().filter_map(|name| {
             let arriving = self.parcels.get(name)?;
@@ -318,7 +318,7 @@ impl<K: Copy + Ord> Incoming<K> {
         due.min()
     }
 
-    /// Asks again for what has not come, and gives up what does not come at all.
+    /// Asks again for bytes that have not come, and gives up parcels of which nothing comes.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.next_timeout().is_none_or(|due| now < due) {
             return;

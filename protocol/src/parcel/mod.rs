@@ -1,10 +1,10 @@
-//! Parcels: messages that are too large for one piece.
+//! Parcels: messages that are too large to be sent in one piece.
 //!
-//! A result of 64 MiB in one message keeps a link busy for a minute: pings wait behind it, and if the link
-//! breaks, all of it is sent again. So the sender encodes such a message once, keeps it, and *announces* it.
-//! The receiver *pulls* it: it grants credit for a stretch of bytes, gets them in chunks, and grants more as
-//! they come. What is lost is asked for again from where the bytes end, on whatever route there is by then.
-//! The whole message is then handled as if it had come in one piece.
+//! A result of 64 MiB in one message keeps a slow link busy for a minute: pings wait behind it, and if the link breaks,
+//! all of it is sent again. So the sender encodes such a message once, keeps it, and *announces* it. The receiver
+//! *pulls* it: it grants credit for a range of bytes, gets them in chunks, and grants more as they come. If chunks are
+//! lost, it asks again for the bytes after those that it has, on whichever route exists by then. Once all bytes have
+//! arrived, the message is handled as if it had come in one piece.
 //!
 //! ```text
 //! sender                                 receiver
@@ -16,12 +16,11 @@
 //!                                  ◄───  Received                  or Refused, at any time
 //! ```
 //!
-//! To announce the same contents again while they are under way costs no bytes, so whatever repeats messages
-//! until they are acknowledged may repeat announcements. Chunks are *bulk*: a driver takes them one at a time
-//! with [`Host::poll_bulk`](crate::host::Host::poll_bulk) when a link has room, and all other messages
-//! overtake them.
+//! Announcing contents again while they are under way sends no chunk twice, so code that repeats a message until it is
+//! acknowledged may announce it each time. Chunks are *bulk*: a driver takes them one at a time with
+//! [`Host::poll_bulk`](crate::host::Host::poll_bulk) when a link has room, and all other messages overtake them.
 //!
-//! [`Outgoing`] and [`Incoming`] are the two halves; both machines use them.
+//! [`Outgoing`] is the sender's half and [`Incoming`] the receiver's; hosts and the coordinator use both.
 
 mod contents;
 #[cfg(test)]
@@ -39,53 +38,53 @@ pub use contents::Contents;
 pub use incoming::{Arrival, Incoming, Unsound};
 pub use outgoing::Outgoing;
 
-/// A sender's number for a parcel; never used twice by one sender.
+/// A sender's number for a parcel. A sender never uses a number twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ParcelId(pub u64);
 
-/// What is said about a parcel.
+/// A message about a parcel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ParcelMessage {
-    /// The sender has a parcel for the receiver. Repeated as the message in it would be.
+    /// The sender has a parcel for the receiver. Repeated whenever the message in it would be repeated.
     Announce {
-        /// Which.
+        /// The parcel.
         parcel: ParcelId,
         /// What is in it.
         contents: Contents,
         /// The length of the encoded message.
         bytes: u64,
     },
-    /// Credit: the sender is to send these bytes.
+    /// Credit: the receiver asks for these bytes.
     Pull {
-        /// Which.
+        /// The parcel.
         parcel: ParcelId,
-        /// The first.
+        /// The offset of the first byte.
         from: u64,
-        /// The one after the last.
+        /// The offset after the last byte.
         until: u64,
     },
     /// Some of the bytes.
     Chunk {
-        /// Of which.
+        /// The parcel.
         parcel: ParcelId,
-        /// Where they belong.
+        /// The offset of the first of them.
         offset: u64,
         /// At most `CHUNK_BYTES_MAX`.
         bytes: Bytes,
     },
-    /// The receiver has all of it.
+    /// The receiver has the whole parcel.
     Received {
-        /// Which.
+        /// The parcel.
         parcel: ParcelId,
     },
-    /// The receiver does not want it.
+    /// The receiver does not want the parcel.
     Refused {
-        /// Which.
+        /// The parcel.
         parcel: ParcelId,
     },
-    /// The sender does not have it (any more).
+    /// The sender does not have the parcel.
     Withdrawn {
-        /// Which.
+        /// The parcel.
         parcel: ParcelId,
     },
 }

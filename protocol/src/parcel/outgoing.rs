@@ -1,4 +1,4 @@
-//! The sender's half.
+//! The sender's half of parcels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,9 +15,9 @@ struct Kept<K> {
     to: K,
     contents: Contents,
     bytes: Vec<u8>,
-    /// What the receiver has asked for and was not sent, in order; they neither overlap nor touch.
+    /// The ranges of bytes that the receiver has asked for and was not sent, in order. They neither overlap nor touch.
     wanted: Vec<Range<usize>>,
-    /// When it was announced, pulled or sent last.
+    /// When it was last announced, pulled or sent.
     touched: Time,
 }
 
@@ -36,12 +36,12 @@ impl<K> Kept<K> {
     }
 }
 
-/// Parcels on their way out; `K` names receivers.
+/// Parcels that are on their way to their receivers; `K` identifies receivers.
 #[derive(Debug)]
 pub struct Outgoing<K> {
     parcels: BTreeMap<ParcelId, Kept<K>>,
     by_contents: BTreeMap<(K, Contents), ParcelId>,
-    /// Those of which something is wanted, and the one that was served last.
+    /// The parcels from which bytes are wanted, and the one that was served last.
     ready: BTreeSet<ParcelId>,
     served: ParcelId,
     next: u64,
@@ -67,25 +67,25 @@ impl<K: Copy + Ord> Outgoing<K> {
         self.parcels.is_empty()
     }
 
-    /// How many parcels are kept, and their bytes.
+    /// The number of parcels that are kept, and their bytes.
     pub fn size(&self) -> (usize, usize) {
         (self.parcels.len(), self.bytes)
     }
 
-    /// When something last moved, of all that is kept.
+    /// When any of the parcels was last announced, pulled or sent.
     pub fn touched(&self) -> Option<Time> {
         self.parcels.values().map(|kept| kept.touched).max()
     }
 
-    /// Announces contents that are under way already; `None` if they are not.
+    /// The announcement of contents that are under way already; `None` if they are not.
     pub fn announce_again(&self, to: K, contents: Contents) -> Option<ParcelMessage> {
         let parcel = *self.by_contents.get(&(to, contents))?;
         let bytes = self.parcels.get(&parcel)?.bytes.len() as u64;
         Some(ParcelMessage::Announce { parcel, contents, bytes })
     }
 
-    /// Keeps and announces a parcel; `None` if it is too long, or too much is kept already: whatever is
-    /// repeated until it is acknowledged will have its turn.
+    /// Keeps a parcel and returns its announcement; `None` if it is too long, or if too much is kept already. In the
+    /// latter case, a message that is repeated until it is acknowledged is accepted later.
     pub fn add(&mut self, now: Time, to: K, contents: Contents, bytes: Vec<u8>) -> Option<ParcelMessage> {
         self.end_contents(to, contents);
         let is_full = self.bytes + bytes.len() > PARCELS_OUTGOING_BYTES_MAX && !self.parcels.is_empty();
@@ -102,7 +102,7 @@ impl<K: Copy + Ord> Outgoing<K> {
         self.announce_again(to, contents)
     }
 
-    /// The receiver asks for bytes; the answer, if there is one at once.
+    /// A receiver asks for bytes of a parcel. Returns a message if the parcel is not kept.
     pub fn on_pull(
         &mut self,
         now: Time,
@@ -123,7 +123,7 @@ impl<K: Copy + Ord> Outgoing<K> {
         None
     }
 
-    /// The next chunk for a receiver that `has_room`; the parcels take turns.
+    /// The next chunk for a receiver that `has_room`. Parcels take turns.
     pub fn poll_chunk(
         &mut self,
         now: Time,
@@ -149,13 +149,13 @@ impl<K: Copy + Ord> Outgoing<K> {
         Some((kept.to, ParcelMessage::Chunk { parcel, offset, bytes }))
     }
 
-    /// The receiver has it, or does not want it: what it was.
+    /// The receiver has a parcel, or does not want it. Returns its contents.
     pub fn end(&mut self, by: K, parcel: ParcelId) -> Option<Contents> {
         self.parcels.get(&parcel).filter(|kept| kept.to == by)?;
         self.remove(parcel)
     }
 
-    /// Nobody wants these contents any more; which parcel they were.
+    /// The contents are no longer needed. Returns their parcel.
     pub fn end_contents(&mut self, to: K, contents: Contents) -> Option<ParcelId> {
         let parcel = *self.by_contents.get(&(to, contents))?;
         self.remove(parcel);
@@ -170,7 +170,7 @@ impl<K: Copy + Ord> Outgoing<K> {
         Some(kept.contents)
     }
 
-    /// Whether anything is on its way to this receiver.
+    /// Whether a parcel for this receiver is kept.
     pub fn has_peer(&self, to: K) -> bool {
         self.parcels.values().any(|kept| kept.to == to)
     }
@@ -185,12 +185,12 @@ impl<K: Copy + Ord> Outgoing<K> {
         self.forget(|kept| kept.contents.run() == run);
     }
 
-    /// Parcels that nobody has pulled for long are given up: the receiver has forgotten them.
+    /// Drops parcels that were not pulled for too long: their receivers have forgotten them.
     pub fn handle_timeout(&mut self, now: Time) {
         self.forget(|kept| now >= kept.touched + PARCEL_UNWANTED_MAX);
     }
 
-    /// When [`Self::handle_timeout`] has something to do.
+    /// The time at which [`Self::handle_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Time> {
         self.parcels.values().map(|kept| kept.touched + PARCEL_UNWANTED_MAX).min()
     }

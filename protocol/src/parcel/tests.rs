@@ -20,7 +20,7 @@ fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(|place| (place / 7) as u8).collect()
 }
 
-/// Two halves and a way between them that the test decides on.
+/// A sender and a receiver, between which the test decides which chunks arrive.
 struct Pair {
     now: Time,
     outgoing: Outgoing<u8>,
@@ -40,7 +40,7 @@ impl Pair {
         self.incoming.announce(self.now, ME, parcel, contents, bytes).expect("sound");
     }
 
-    /// Lets both talk until nothing moves. `passes` says of each chunk whether it arrives.
+    /// Passes messages between both until there are none. `passes` decides for each chunk whether it arrives.
     fn talk(&mut self, mut passes: impl FnMut(u64) -> bool) {
         loop {
             while let Some((_, message)) = self.incoming.poll_message() {
@@ -87,7 +87,7 @@ fn a_parcel_arrives_whole_and_once() {
 }
 
 #[test]
-fn what_is_lost_is_asked_for_again_and_nothing_else() {
+fn only_lost_chunks_are_asked_for_again() {
     let mut pair = Pair::new();
     let sent = bytes(1_000_000);
     let announcement = pair.outgoing.add(pair.now, PEER, result(1), sent.clone()).expect("room");
@@ -107,7 +107,7 @@ fn what_is_lost_is_asked_for_again_and_nothing_else() {
 }
 
 #[test]
-fn after_a_break_it_goes_on_from_what_has_arrived() {
+fn after_a_link_breaks_a_parcel_continues_where_it_stopped() {
     let mut pair = Pair::new();
     let sent = bytes(4_000_000);
     let announcement = pair.outgoing.add(pair.now, PEER, result(1), sent.clone()).expect("room");
@@ -122,7 +122,7 @@ fn after_a_break_it_goes_on_from_what_has_arrived() {
 }
 
 #[test]
-fn to_announce_again_costs_no_bytes() {
+fn announcing_again_sends_no_chunk_twice() {
     let mut pair = Pair::new();
     let announcement = pair.outgoing.add(pair.now, PEER, result(1), bytes(500_000)).expect("room");
     pair.announce(&announcement);
@@ -137,7 +137,7 @@ fn to_announce_again_costs_no_bytes() {
 }
 
 #[test]
-fn what_was_asked_for_twice_is_sent_once() {
+fn bytes_that_were_asked_for_twice_are_sent_once() {
     let mut outgoing = Outgoing::<u8>::default();
     let announcement = outgoing.add(Time(0), PEER, result(1), bytes(200_000)).expect("room");
     let ParcelMessage::Announce { parcel, .. } = announcement else { panic!("{announcement:?}") };
@@ -155,7 +155,7 @@ fn what_was_asked_for_twice_is_sent_once() {
 }
 
 #[test]
-fn what_was_asked_for_in_pieces_is_sent_in_order_and_nothing_between() {
+fn ranges_that_were_asked_for_are_sent_in_order_without_the_bytes_between() {
     const PIECE: u64 = CHUNK_BYTES_MAX as u64;
     let all = [(0, PIECE), (2 * PIECE, 3 * PIECE), (4 * PIECE, 5 * PIECE)];
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
@@ -189,7 +189,7 @@ fn parcels_take_turns() {
 }
 
 #[test]
-fn few_are_pulled_at_once_and_all_arrive() {
+fn few_parcels_are_pulled_at_once_and_all_arrive() {
     let mut pair = Pair::new();
     for number in 0..10 {
         let announcement = pair.outgoing.add(pair.now, PEER, result(number), bytes(300_000)).expect("room");
@@ -205,7 +205,7 @@ fn few_are_pulled_at_once_and_all_arrive() {
 }
 
 #[test]
-fn what_is_the_same_from_all_is_pulled_from_one_at_once() {
+fn contents_that_are_the_same_from_all_are_pulled_from_one_sender_at_a_time() {
     let run = RunId(1);
     let replica = |object| Contents::Replica { run, object: ObjectId([object; 16]) };
     let writer = Writer { host: HostId(1), incarnation: 0 };
@@ -239,7 +239,7 @@ fn one_at_once(contents: Contents, others: Contents) {
 }
 
 #[test]
-fn who_announces_and_never_sends_is_given_up() {
+fn parcels_that_are_announced_and_never_sent_are_given_up() {
     let mut incoming = Incoming::<u8>::default();
     for parcel in 0..1000 {
         let announced =
@@ -271,7 +271,7 @@ fn parcels_that_nobody_pulls_are_dropped() {
 }
 
 #[test]
-fn unsound_parcels_are_named() {
+fn unsound_parcels_are_errors() {
     let mut incoming = Incoming::<u8>::default();
     let parcel = ParcelId(1);
     let too_long = PARCEL_BYTES_MAX as u64 + 1;
@@ -305,9 +305,9 @@ fn bytes_that_nobody_asked_for_are_not_kept() {
     assert_eq!(incoming.held_bytes(), 0);
 }
 
-/// A slow link of the receiver's, on which chunks of several senders wait for one another.
+/// A slow link of the receiver, on which chunks of several senders wait for one another.
 struct Shared {
-    /// What is on it, with the time at which each has passed.
+    /// The messages on it, each with the time at which it arrives.
     queue: std::collections::VecDeque<(Time, u8, ParcelMessage)>,
     free_at: Time,
     sent_bytes: usize,
@@ -328,7 +328,7 @@ impl Shared {
 }
 
 #[test]
-fn what_waits_in_the_queue_of_a_slow_link_is_not_asked_for_again() {
+fn bytes_that_wait_in_the_queue_of_a_slow_link_are_not_asked_for_again() {
     const SENDERS: usize = 4;
     const BYTES: usize = 64 * CHUNK_BYTES_MAX;
     let mut senders: Vec<Outgoing<u8>> = (0..SENDERS).map(|_| Outgoing::default()).collect();
@@ -369,13 +369,13 @@ fn what_waits_in_the_queue_of_a_slow_link_is_not_asked_for_again() {
         incoming.handle_timeout(now);
     }
     let all = SENDERS * (PARCELS_PULLED_PER_PEER_MAX + 1) * BYTES;
-    // Before anything has come, nobody knows how slow the link is: the first questions may be asked twice.
+    // Before anything has come, the receiver cannot know how slow the link is, and may ask twice for the first bytes.
     let first = SENDERS * PARCELS_PULLED_PER_PEER_MAX * PARCEL_WINDOW_BYTES_MIN;
     assert!(link.sent_bytes <= all + 2 * first, "{} bytes were sent of {all}", link.sent_bytes);
 }
 
 #[test]
-fn on_a_long_way_much_is_asked_for_at_once() {
+fn on_a_link_with_high_latency_many_bytes_are_asked_for_at_once() {
     const ROUND_TRIP: Duration = Duration::from_millis(200);
     let mut pair = Pair::new();
     let sent = bytes(8 << 20);
@@ -404,17 +404,17 @@ fn on_a_long_way_much_is_asked_for_at_once() {
 }
 
 #[test]
-fn a_parcel_that_does_not_come_has_the_time_that_it_was_given_and_so_has_one_beside_it() {
+fn a_parcel_gets_its_whole_patience_and_so_does_another_on_the_same_link() {
     const OTHER: u8 = 3;
     let seconds = |seconds| Time(0) + Duration::from_secs(seconds);
     let mut incoming = Incoming::<u8>::default();
     incoming.announce(Time(0), ME, ParcelId(1), result(1), 1_000).expect("sound");
-    // It is asked for ever less often.
+    // It is asked for less and less often.
     for due in [1, 3, 7] {
         assert_eq!(incoming.next_timeout(), Some(seconds(due)));
         incoming.handle_timeout(seconds(due));
     }
-    // The same link seems to be slow for another.
+    // The other parcel uses the same link, which seems to be slow.
     incoming.announce(seconds(12), OTHER, ParcelId(2), result(2), 1_000).expect("sound");
     for due in [15, 20] {
         assert_eq!(incoming.next_timeout(), Some(seconds(due)));
@@ -427,7 +427,7 @@ fn a_parcel_that_does_not_come_has_the_time_that_it_was_given_and_so_has_one_bes
 }
 
 #[test]
-fn less_is_asked_for_ahead_on_a_link_that_has_become_slow() {
+fn fewer_bytes_are_asked_for_ahead_on_a_link_that_has_become_slow() {
     let mut incoming = Incoming::<u8>::default();
     incoming.announce(Time(0), ME, ParcelId(1), result(1), 16 << 20).expect("sound");
     let (mut now, mut until, mut ahead) = (Time(0), 0, Vec::new());
@@ -449,7 +449,7 @@ fn less_is_asked_for_ahead_on_a_link_that_has_become_slow() {
 }
 
 #[test]
-fn who_was_told_of_many_unknown_parcels_is_remembered_longer_than_others() {
+fn senders_that_were_refused_often_are_remembered_longer_than_others() {
     let mut incoming = Incoming::<u32>::default();
     let mut told = |now, from, times| {
         let arrivals = (0..times).map(|_| incoming.on_chunk(now, from, ParcelId(1), 0, &[1]));
@@ -459,7 +459,7 @@ fn who_was_told_of_many_unknown_parcels_is_remembered_longer_than_others() {
     assert_eq!(told(Time(0), 0, 2 * most), most);
     assert!((1..1024).all(|sender| told(Time(0), sender, 1) == 1));
     assert_eq!(told(Time(0), 1024, 1), 0, "there is no room to remember it");
-    // When the others may be told again, they need not be remembered.
+    // Once the others may be told again, they need not be remembered.
     let later = Time(0) + 2 * REFUSAL_EVERY;
     assert_eq!((told(later, 1024, 1), told(later, 0, most)), (1, 2));
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_a_host_says_never_overflows() {
+fn no_numbers_of_a_host_make_a_sum_overflow() {
     let jobs = Jobs { spawned: u64::MAX, ..Jobs::default() };
     let absurd = Counts { jobs, busy: u32::MAX, ..Counts::default() };
     let mut sum = absurd;
@@ -30,7 +30,7 @@ fn a_result_that_took_little_is_not_worth_an_entry() {
 }
 
 #[test]
-fn a_salt_tells_inputs_apart_whatever_their_order() {
+fn a_salt_depends_on_the_inputs_and_not_on_their_order() {
     let spec = |inputs: &[(&str, u8)]| RunSpec {
         inputs: inputs.iter().map(|(name, byte)| ((*name).to_owned(), BlobHash([*byte; 32]))).collect(),
         ..spec(100)
@@ -46,7 +46,7 @@ fn a_salt_tells_inputs_apart_whatever_their_order() {
 }
 
 #[test]
-fn sums_of_counts_have_all_that_hosts_counted() {
+fn every_count_of_a_sum_is_the_sum_of_the_hosts_counts() {
     let held =
         |number| HeldCounts { begun: number, done: number + 1, failed: number + 2, aborted: number + 3 };
     let one = Counts {
@@ -91,7 +91,7 @@ fn sums_of_counts_have_all_that_hosts_counted() {
 }
 
 #[test]
-fn what_is_done_failed_or_cancelled_is_over() {
+fn a_run_is_over_when_it_is_done_failed_or_cancelled() {
     use RunState::{Cancelled, Done, Failed, Queued, Running, Suspended, Suspending};
     assert!([Done, Failed, Cancelled].into_iter().all(RunState::is_over));
     assert!(![Queued, Running, Suspending, Suspended].into_iter().any(RunState::is_over));

@@ -1,4 +1,4 @@
-//! Random hosts with replicas of one object: what holds whatever happens to them.
+//! Tests replicas of one object at hosts that act at random.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use super::tests::{Instance, empty, object};
 use super::*;
 use crate::{Bytes, HostId, Random};
 
-/// Hosts of a random test, and what the truth is.
+/// The hosts of a random test, and a record of what really happened.
 struct Crowd {
     random: Random,
     seed: u64,
     replicas: Vec<Option<Replica>>,
     instances: Vec<Instance>,
-    /// What each host is called; another name after a rebirth.
+    /// Each host's id; a host gets another one when it is born again.
     names: Vec<HostId>,
-    /// Incarnations that each has used, and the logs that it had when it forgot the object.
+    /// The incarnations that each host has used, and the log that it had when it forgot the object.
     incarnations: Vec<u64>,
     before: Vec<Option<(Writer, u64)>>,
-    /// All updates that were ever made, by name; each must be made once only.
+    /// All updates that were ever made, by writer and number; each may be made only once.
     made: BTreeMap<(Writer, u64), Bytes>,
     under_way: Vec<(usize, Writer, u64, Bytes)>,
 }
@@ -72,7 +72,7 @@ impl Crowd {
             (self.seed, self.names[at], [100, 100, 100, 40_000][self.random.below(4)]);
         let Some(replica) = &mut self.replicas[at] else { return };
         let (writer, seq) = replica.next_local(host);
-        // Its content is unlike that of any other, whatever it is called.
+        // No two updates have the same content, even if they have the same writer and number.
         let mut bytes = postcard::to_allocvec(&(writer, seq, self.made.len())).expect("encodes");
         bytes.resize(bytes.len() + padding, 0);
         let bytes = Bytes::from(bytes);
@@ -94,7 +94,7 @@ impl Crowd {
         }
     }
 
-    /// The object is not used at a host any more, and some of its updates may be nowhere else.
+    /// A host forgets the object, some updates of which may exist nowhere else.
     fn forget(&mut self, at: usize) {
         if self.replicas.iter().flatten().count() < 2 {
             return;
@@ -104,7 +104,7 @@ impl Crowd {
         self.instances[at] = Instance::default();
     }
 
-    /// `at` gives `other` what it lacks.
+    /// `at` sends `other` the updates that it lacks.
     fn exchange(&mut self, at: usize, other: usize) {
         let Some(giver) = self.replicas[at].clone() else { return };
         let incarnation = self.incarnations[other] + 1;
@@ -129,8 +129,8 @@ impl Crowd {
         }
     }
 
-    /// In the end all have the same: of each log all up to somewhere, once and in order; and all of each log
-    /// that was never forgotten.
+    /// Checks that all replicas are equal in the end. Of each log they have the updates from the first to some last
+    /// one, once and in order; of a log that was never forgotten, all updates.
     fn check(&mut self, loses: bool) {
         let seed = self.seed;
         let mut first: Option<(Versions, Digest)> = None;
@@ -163,8 +163,8 @@ impl Crowd {
     }
 }
 
-/// Some hosts make updates and send them about; what is sent is lost, doubled and late, bases are made, and
-/// snapshots travel; hosts get other names and, if `forgets`, forget the object and open it again.
+/// Hosts make updates, bases and snapshots and send them to one another; messages are lost, doubled and late. Hosts get
+/// other ids and, if `forgets`, forget the object and fetch it again.
 fn converges(seed: u64, forgets: bool) {
     let mut crowd = Crowd::new(seed);
     for _ in 0..400 {
@@ -180,18 +180,18 @@ fn converges(seed: u64, forgets: bool) {
     crowd.check(forgets);
 }
 
-/// Unoptimised, a tenth will do.
+/// Without optimisation, a tenth of the seeds is enough.
 const SEEDS: u64 = if cfg!(debug_assertions) { 10 } else { 100 };
 
 #[test]
-fn all_replicas_become_the_same_whatever_happens_on_the_way() {
+fn all_replicas_become_equal_although_messages_are_lost_doubled_and_late() {
     for seed in 0..SEEDS {
         converges(seed, false);
     }
 }
 
 #[test]
-fn all_replicas_become_the_same_although_hosts_forget_them() {
+fn all_replicas_become_equal_although_hosts_forget_them() {
     for seed in 0..SEEDS {
         converges(seed, true);
     }

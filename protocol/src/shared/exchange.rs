@@ -1,4 +1,4 @@
-//! What replicas, guests and hosts give one another.
+//! Data that replicas, guests and hosts exchange.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::{Digest, Versions, Writer};
 use crate::Bytes;
 use crate::limits::SHARED_UPDATE_OVERHEAD_BYTES;
 
-/// A shared object, or what stands for it in jobs' keys: see [`Mention`](crate::Mention).
+/// The id of a shared object, or the id that represents it in the keys of jobs: see [`Mention`](crate::Mention).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectId(pub [u8; 16]);
 
@@ -24,30 +24,30 @@ impl fmt::Debug for ObjectId {
     }
 }
 
-/// An update in a replica's order.
+/// An update of a shared object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Update {
-    /// Whose it is.
+    /// The writer that made it.
     pub writer: Writer,
-    /// What the guest encoded: which update function, and its arguments.
+    /// The update function and its arguments, as the guest encoded them.
     pub bytes: Bytes,
 }
 
 /// A replica on its way to another host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The object as a guest encoded it.
+    /// The object at some moment, as a guest encoded it.
     pub base: Bytes,
-    /// Which updates the base has.
+    /// The updates that the base contains.
     pub base_versions: Versions,
-    /// Of these updates, and of the object as it was created.
+    /// The digest of these updates, and of the object as it was created.
     pub base_digest: Digest,
-    /// The updates after it, in an order that is one host's; each has the next number of its writer.
+    /// The updates after the base, in the order of one host; each has the next number of its writer.
     pub updates: Vec<Update>,
 }
 
 impl Snapshot {
-    /// Which updates it has, in the base and after it.
+    /// The updates that it contains, in the base and after it.
     pub fn versions(&self) -> Versions {
         let mut versions = self.base_versions.clone();
         for update in &self.updates {
@@ -56,25 +56,25 @@ impl Snapshot {
         versions
     }
 
-    /// About what it takes.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let updates = self.updates.iter().map(|update| update.bytes.len() + SHARED_UPDATE_OVERHEAD_BYTES);
         self.base.len() + updates.sum::<usize>()
     }
 
-    /// Whether a stranger may have sent it.
+    /// Whether it keeps the rules for snapshots from other hosts.
     pub fn is_sound(&self) -> bool {
         self.base_versions.is_sound() && self.versions().is_sound()
     }
 }
 
-/// The log in which a host's updates go when it gets a replica.
+/// The log to which a host's updates belong once it gets a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Log {
-    /// Of the log that it begins: the host has not used it before.
+    /// The incarnation of a new log, which the host has not used before.
     pub incarnation: u64,
-    /// The log that it had when it forgot the object, and how many updates there were. It goes on with it if
-    /// the replica has them all.
+    /// The log that the host had when it forgot the object, and the number of its updates. The host continues that log
+    /// if the replica has them all.
     pub before: Option<(Writer, u64)>,
 }
 
@@ -85,50 +85,50 @@ impl Log {
     }
 }
 
-/// What an instance must do to have all that the replica has.
+/// What an instance must do to have all updates of the replica.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Catchup {
-    /// It has it.
+    /// Nothing: it has them all.
     Nothing,
-    /// Apply these.
+    /// Apply these updates.
     Updates(Vec<Bytes>),
-    /// Start from the base, and apply these to it.
+    /// Start from this base, and apply these updates to it.
     Whole(Bytes, Vec<Bytes>),
 }
 
-/// What became of another host's updates.
+/// The effect of another host's updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// So many are new, and in the replica now; earlier ones that had waited for them are counted.
+    /// The number of updates that the replica now has in addition, including updates that had waited for these.
     pub applied: usize,
-    /// Updates before them are missing: they wait.
+    /// Updates before these are missing, so these wait.
     pub has_gap: bool,
-    /// They were not taken, because the object has too many writers.
+    /// The updates were refused because the object has too many writers.
     pub is_full: bool,
 }
 
-/// What became of another host's replica.
+/// The effect of another host's replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Installed {
-    /// It had nothing that this one has not, or nobody can have such a one.
+    /// It had no updates that this one lacks, or was unsound.
     Nothing,
     /// Its updates were added to this one's.
     Merged,
-    /// It is this host's now, with what it had not itself. Instances start from it.
+    /// It replaced this host's replica, with the updates added that it lacked. Instances start from it.
     Replaced {
-        /// So many updates that this one had are not in it now, because the other had not got them and
-        /// this one has forgotten all but their effect. Whoever made them has them still, if it is there.
+        /// The number of updates that were lost here: the other replica lacked them, and this one had kept only their
+        /// effect. The hosts that made them still have them, if they are connected.
         lost: u64,
     },
 }
 
-/// What another replica has not.
+/// The updates that another replica lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// It has all.
+    /// None.
     Nothing,
-    /// Updates: whose, the number of the first, and they.
+    /// These updates: for each writer, the number of the first, and the updates.
     Updates(Vec<(Writer, u64, Vec<Bytes>)>),
-    /// So much, or of so long ago, that a snapshot is better.
+    /// So many, or such old ones, that a snapshot is better.
     Whole,
 }

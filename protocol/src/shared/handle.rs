@@ -1,4 +1,4 @@
-//! A replica between guests and the host's machine.
+//! A replica that guests and the host's state machine share.
 #![expect(clippy::disallowed_types, reason = "guests read and append without waiting for the machine")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,18 +6,18 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Replica;
 
-/// A replica, or the place where one will be. Whoever holds it for the shortest while is right: guests
-/// wait for nothing else when they read a shared object.
+/// A replica, or the place of one that has not come. Hold its lock only briefly: it is all that guests wait for when
+/// they read a shared object.
 ///
-/// The lock is the one exception to this crate's rule of none. Updates must be in one order for all guests
-/// of a host, at once, while the machine that receives and ships them is told of them later.
+/// This lock is the only exception to the rule that this crate has none. All guests of a host must see updates in one
+/// order at once, whereas the state machine that receives and sends them learns of them later.
 #[derive(Debug, Default)]
 pub struct SharedReplica {
     end: AtomicU64,
     replica: Mutex<Option<Replica>>,
 }
 
-/// The same one, not one that is alike.
+/// Compares identity, not content.
 impl PartialEq for SharedReplica {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -27,15 +27,15 @@ impl PartialEq for SharedReplica {
 impl Eq for SharedReplica {}
 
 impl SharedReplica {
-    /// With a replica in it.
+    /// Makes one that holds `replica`.
     pub fn new(replica: Replica) -> Self {
         let shared = Self::default();
         shared.with(|place| *place = Some(replica));
         shared
     }
 
-    /// Where the replica ends, without taking the lock: an instance that has applied it up to there has
-    /// nothing to catch up with. 0 while there is none.
+    /// The position after the replica's last update, without taking the lock: an instance that has applied all updates
+    /// up to it has nothing to catch up with. 0 while there is no replica.
     pub fn end(&self) -> u64 {
         self.end.load(Ordering::Acquire)
     }

@@ -1,16 +1,16 @@
-//! Shared objects (TOPLAS 3.2 and 4.2): replicated, changed only by updates that are shipped to every
-//! replica, read locally.
+//! Shared objects (TOPLAS 3.2 and 4.2): they are replicated, changed only by updates that are sent to every replica,
+//! and read locally.
 //!
-//! A [`Replica`] is one host's: a snapshot of the object (its *base*) and the updates since, in the order
-//! in which they came here. All instances of the app on that host apply the same updates in the same order.
-//! Those of one host have that host's order everywhere; those of different hosts may come in any order.
+//! A [`Replica`] belongs to one host. It is a snapshot of the object (its *base*) and the later updates, in the order
+//! in which they came to that host. All instances of the app on the host apply the same updates in the same order.
+//! Updates of one host are applied in that host's order everywhere; those of different hosts may come in any order.
 //!
-//! An update is its [`Writer`]'s, which is one host from when it got its replica until it forgets it, and has a
-//! number there. No two updates are ever called the same. Replicas with the same updates have the same
-//! [`Digest`], which shows when that is broken.
+//! An update is identified by its [`Writer`] and its number. A writer is one host from the time when it gets its
+//! replica until it forgets it. No two updates ever have the same writer and number. Replicas with the same updates
+//! have the same [`Digest`], so different digests reveal that this rule was broken.
 //!
-//! A [`SharedReplica`] is the replica as guests and the host's machine have it between them: a guest reads
-//! it and appends to it without waiting for anybody.
+//! A [`SharedReplica`] is a replica that guests and the host's state machine share: a guest reads it and appends to it
+//! without waiting for the machine.
 
 #[cfg(test)]
 mod crowd;

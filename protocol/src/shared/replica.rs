@@ -13,32 +13,32 @@ use crate::{Bytes, HostId};
 
 /// One host's replica of a shared object.
 ///
-/// *Positions* count the updates in this host's order, from 1; a base has one, and so has an instance. They
-/// never go back, not even when the replica is replaced.
+/// *Positions* count the updates in this host's order, from 1. A base has a position, and so does an instance. They
+/// never decrease, not even when the replica is replaced.
 #[derive(Debug, Clone)]
 pub struct Replica {
     base: Bytes,
     base_position: u64,
     base_versions: Versions,
-    /// Since the base.
+    /// The updates since the base.
     log: VecDeque<Update>,
     log_bytes: usize,
     versions: Versions,
-    /// Of all that it has.
+    /// The digest of its content.
     digest: Digest,
-    /// All of the log and some from before, by writer.
+    /// All updates of the log and some from before the base, by writer.
     tails: Tails,
     early: BTreeMap<(Writer, u64), Bytes>,
     early_bytes: usize,
-    /// Of the log that this host's first update begins.
+    /// The incarnation of the log that this host's first update begins.
     incarnation: u64,
-    /// This host's log, and how many of its updates all others have.
+    /// This host's log, and the number of its updates that all others have.
     own: Option<(Writer, u64)>,
     trim_at: usize,
 }
 
 impl Replica {
-    /// A new object, whose first snapshot is `initial`.
+    /// The replica of a new object, whose first snapshot is `initial`.
     pub fn new(initial: Bytes) -> Self {
         let digest = Digest::of_new(&initial);
         Self::starting(1, initial, Versions::default(), digest)
@@ -63,8 +63,8 @@ impl Replica {
         }
     }
 
-    /// Another host's, where there was none; this host's updates go to `log`. `None` when nobody can have
-    /// such a one.
+    /// Makes this host's first replica from another host's snapshot; this host's updates go to `log`. `None` if the
+    /// snapshot is unsound.
     pub fn from_snapshot(snapshot: Snapshot, log: Log) -> Option<Self> {
         if !snapshot.is_sound() {
             return None;
@@ -86,35 +86,35 @@ impl Replica {
 
     // ---- getters ----
 
-    /// Which updates it has.
+    /// The updates that it has.
     pub fn versions(&self) -> &Versions {
         &self.versions
     }
 
-    /// Of its content: replicas with the same versions have the same, unless they have diverged.
+    /// The digest of its content: replicas with the same versions have the same digest, unless they have diverged.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// This host's log, and how many updates it has; `None` before the first.
+    /// This host's log, and the number of its updates; `None` before the first.
     pub fn own_log(&self) -> Option<(Writer, u64)> {
         self.own.map(|(writer, _)| (writer, self.versions.of(writer)))
     }
 
-    /// Whose the next update of this host would be, which is called `host`, and its number.
+    /// The writer and number that the next update of this host, whose id is `host`, would get.
     pub fn next_local(&self, host: HostId) -> (Writer, u64) {
         let begun = Writer { host, incarnation: self.incarnation };
         let writer = self.own.map_or(begun, |(writer, _)| writer);
         (writer, self.versions.of(writer))
     }
 
-    /// Whether this host has made updates that others with a replica were never known to have.
+    /// Whether this host has made updates that not all others with a replica are known to have.
     #[cfg(test)]
     pub fn is_unstable(&self) -> bool {
         self.own.is_some_and(|(writer, stable)| stable < self.versions.of(writer))
     }
 
-    /// Whether another replica counts the same updates and has others.
+    /// Whether another replica has the same versions but other content.
     pub fn has_diverged_from(&self, versions: &Versions, digest: Digest) -> bool {
         self.digest != digest && self.versions == *versions
     }
@@ -124,17 +124,17 @@ impl Replica {
         self.base_position + self.log.len() as u64
     }
 
-    /// What it takes in memory.
+    /// Memory that it takes, in bytes.
     pub fn bytes(&self) -> usize {
         self.base.len() + self.tails.bytes() + self.early_bytes
     }
 
-    /// Whether a guest's snapshot would be shorter than what there is now.
+    /// Whether the updates since the base take so much that a guest should make a new base.
     pub fn wants_base(&self) -> bool {
         self.log_bytes > self.base.len().max(SHARED_LOG_BYTES_MIN)
     }
 
-    /// What an instance at `position` has not, and the position where it is then.
+    /// The updates that an instance at `position` lacks, and its position once it has applied them.
     pub fn since(&self, position: u64) -> (Catchup, u64) {
         let end = self.end();
         let catchup = match position.checked_sub(self.base_position) {
@@ -149,7 +149,7 @@ impl Replica {
         self.log.iter().skip(skip).map(|update| update.bytes.clone()).collect()
     }
 
-    /// What a replica with these versions has not.
+    /// The updates that a replica with these versions lacks.
     pub fn missing(&self, theirs: &Versions) -> Missing {
         let mut missing = Vec::new();
         let mut bytes = 0;
@@ -172,7 +172,7 @@ impl Replica {
         }
     }
 
-    /// All of it, for another host.
+    /// The whole replica, for another host.
     pub fn snapshot(&self) -> Snapshot {
         let mut counted = self.base_versions.clone();
         let base_digest = self.log.iter().fold(self.digest, |digest, update| {
@@ -188,7 +188,7 @@ impl Replica {
 
     // ---- changes ----
 
-    /// A job of this host, which is called `host`, makes an update: whose it is, and its number. `None` when
+    /// A job of this host, whose id is `host`, makes an update. Returns the update's writer and number, or `None` if
     /// the object has too many writers.
     pub fn append_local(&mut self, host: HostId, bytes: Bytes) -> Option<(Writer, u64)> {
         let (writer, seq) = self.next_local(host);
@@ -222,7 +222,7 @@ impl Replica {
             } else if seq > next {
                 received.has_gap = true;
                 let is_room = self.early_bytes + cost(bytes) <= SHARED_EARLY_BYTES_MAX;
-                // The first of two that are called the same stays, so that what is counted is what there is.
+                // Of two updates with the same writer and number, the first stays, so that the counted bytes are right.
                 if is_room && let Entry::Vacant(place) = self.early.entry((writer, seq)) {
                     place.insert(bytes.clone());
                     self.early_bytes += cost(bytes);
@@ -233,7 +233,7 @@ impl Replica {
         received
     }
 
-    /// Adds what had come too early and is next now.
+    /// Adds updates that had come too early and whose turn has come.
     fn take_early(&mut self, writer: Writer) -> usize {
         let mut taken = 0;
         while let Some(entry) = self.early.range((writer, 0)..=(writer, self.versions.of(writer))).next() {
@@ -256,8 +256,8 @@ impl Replica {
         self.log.push_back(update);
     }
 
-    /// A guest that has applied all up to `position` gives a snapshot, which replaces the base. False when
-    /// the replica has gone another way meanwhile.
+    /// Replaces the base with the snapshot of a guest that has applied all updates up to `position`. Returns false if
+    /// that position does not lie after the base, or is beyond the end.
     pub fn set_base(&mut self, position: u64, base: Bytes) -> bool {
         if position <= self.base_position || position > self.end() {
             return false;
@@ -272,7 +272,7 @@ impl Replica {
         true
     }
 
-    /// Drops what the base has and hardly anybody can miss.
+    /// Drops updates that the base contains and that other hosts hardly lack.
     fn trim(&mut self) {
         let old = |replica: &Self| replica.tails.bytes() - replica.log_bytes;
         if old(self) <= self.trim_at {
@@ -291,8 +291,8 @@ impl Replica {
         self.tails.trim(&self.base_versions, None, 0);
     }
 
-    /// Another host's replica has come. If this host's own log must end with it, `incarnation` is the next
-    /// one's.
+    /// Another host's replica has come. If it makes this host begin another log, that log's incarnation is
+    /// `incarnation`.
     pub fn install(&mut self, snapshot: Snapshot, incarnation: u64) -> Installed {
         if !snapshot.is_sound() {
             return Installed::Nothing;
@@ -307,7 +307,7 @@ impl Replica {
         if self.versions.covers(&counted) {
             return merged;
         }
-        // Two that have both forgotten what the other has not: the same one of them wins on both sides.
+        // If each replica has forgotten updates that the other lacks, the same one of them wins on both sides.
         let rank = |versions: &Versions| (versions.total(), versions.clone());
         if self.forgotten(&counted) > 0 && rank(&counted) <= rank(&self.versions) {
             return merged;
@@ -316,9 +316,9 @@ impl Replica {
         self.replace(snapshot, tails, incarnation)
     }
 
-    /// Another host's replica has come, which has diverged from this one and is the one to be kept. None of
-    /// this one's updates that the other counts are kept, for nobody knows in which of them they differ, and
-    /// this host begins another log.
+    /// Another host's replica has come, which has diverged from this one and is to be kept instead. This replica's
+    /// updates that the other one counts are dropped, as it is unknown in which of them the two differ, and this host
+    /// begins another log.
     pub fn heal(&mut self, snapshot: Snapshot, incarnation: u64) -> Installed {
         if !snapshot.is_sound() {
             return Installed::Nothing;
@@ -333,8 +333,7 @@ impl Replica {
         installed
     }
 
-    /// How many updates this one has that a replica with these versions has not, and that are only in the
-    /// base here.
+    /// The number of updates that a replica with these versions lacks, and that this one has only in its base.
     fn forgotten(&self, theirs: &Versions) -> u64 {
         (self.versions.iter())
             .filter(|(writer, count)| {
@@ -345,7 +344,7 @@ impl Replica {
             .sum()
     }
 
-    /// Takes `snapshot`, and adds to it what it has not.
+    /// Replaces this replica with `snapshot`, and adds the updates that the snapshot lacks.
     fn replace(&mut self, snapshot: Snapshot, tails: Tails, incarnation: u64) -> Installed {
         let theirs = snapshot.versions();
         let mut lost = self.forgotten(&theirs);
@@ -354,7 +353,7 @@ impl Replica {
         for (writer, _) in self.versions.iter().filter(|(writer, count)| theirs.of(*writer) < *count) {
             if let Some(updates) = self.tails.since(writer, theirs.of(writer)) {
                 for bytes in updates {
-                    // Two that have other writers may have too many together.
+                    // Two replicas with different writers may have too many together.
                     if replica.versions.has_room_for(writer) {
                         replica.append(Update { writer, bytes: bytes.clone() });
                     } else {
@@ -362,7 +361,7 @@ impl Replica {
                     }
                 }
             } else if self.own.is_some_and(|(own, _)| own == writer) {
-                // Its next update must not get a number twice.
+                // The host's next update must not get a number that was used before.
                 (replica.own, replica.incarnation) = (None, incarnation);
             }
         }

@@ -1,4 +1,4 @@
-//! The newest updates of each writer, kept for those who have missed some.
+//! The newest updates of each writer, kept for hosts that have missed some.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,18 +20,18 @@ pub struct Tails {
     bytes: usize,
 }
 
-/// What an update takes in memory.
+/// Memory that an update takes, in bytes.
 pub fn cost(update: &[u8]) -> usize {
     update.len() + SHARED_UPDATE_OVERHEAD_BYTES
 }
 
 impl Tails {
-    /// What they take in memory.
+    /// Memory that all of them take, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds `writer`'s update with the number `seq`. What was before a gap is dropped.
+    /// Adds `writer`'s update with the number `seq`. If there is a gap before it, the earlier updates are dropped.
     pub fn push(&mut self, writer: Writer, seq: u64, update: Bytes) {
         let tail = self.by_writer.entry(writer).or_default();
         if tail.first + tail.updates.len() as u64 != seq {
@@ -42,14 +42,14 @@ impl Tails {
         tail.updates.push_back(update);
     }
 
-    /// The updates of `writer` from `seq` on, if none of them was dropped.
+    /// The updates of `writer` from `seq` on; `None` if some of them were dropped.
     pub fn since(&self, writer: Writer, seq: u64) -> Option<impl Iterator<Item = &Bytes>> {
         let tail = self.by_writer.get(&writer)?;
         let skip = usize::try_from(seq.checked_sub(tail.first)?).ok()?;
         (skip <= tail.updates.len()).then(|| tail.updates.iter().skip(skip))
     }
 
-    /// Those of them that reach `versions`, up to there.
+    /// The updates up to `versions`, of writers whose updates here reach that far.
     pub fn up_to(&self, versions: &Versions) -> Self {
         let mut tails = Self::default();
         for (writer, tail) in &self.by_writer {
@@ -63,8 +63,8 @@ impl Tails {
         tails
     }
 
-    /// Drops the oldest updates below `droppable` of whoever has most of them, until not more than
-    /// `bytes_max` are left of those. The updates of `kept` from its number on stay.
+    /// Drops the oldest updates below `droppable`, each time of the writer that has the most of them, until at most
+    /// `bytes_max` are left of these. The updates of the writer in `kept` from the number there on stay.
     pub fn trim(&mut self, droppable: &Versions, kept: Option<(Writer, u64)>, bytes_max: usize) {
         let floor = |writer: Writer| match kept {
             Some((own, stable)) if own == writer => droppable.of(writer).min(stable),
@@ -99,7 +99,7 @@ mod tests {
     const ONE: Writer = Writer { host: HostId(1), incarnation: 0 };
     const OTHER: Writer = Writer { host: HostId(2), incarnation: 0 };
 
-    /// Ten updates of 100 bytes of one, and five of another.
+    /// Ten updates of 100 bytes by one writer, and five by another.
     fn tails() -> Tails {
         let mut tails = Tails::default();
         for (writer, count) in [(ONE, 10), (OTHER, 5)] {
@@ -108,7 +108,7 @@ mod tests {
         tails
     }
 
-    /// How many are left of each, and that they are counted.
+    /// The number of updates left of each writer. Checks that their bytes are counted.
     fn left(tails: &Tails) -> [usize; 2] {
         let of = |writer| tails.by_writer.get(&writer).map_or(0, |tail| tail.updates.len());
         let left = [of(ONE), of(OTHER)];
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_whoever_has_most_are_dropped() {
+    fn the_oldest_updates_of_the_writer_with_the_most_are_dropped() {
         let each = cost(&[0; 100]);
         let versions = |one, other| [(ONE, one), (OTHER, other)].into_iter().collect::<Versions>();
         for (droppable, kept, most, expected) in [
@@ -125,7 +125,7 @@ mod tests {
             (versions(10, 5), None, 12, [7, 5]),
             (versions(10, 5), None, 6, [3, 3]),
             (versions(10, 5), None, 0, [0, 0]),
-            // Those beyond stay, and so do this host's own that others may not have.
+            // Updates from `droppable` on stay, and so do this host's own that others may lack.
             (versions(4, 0), None, 0, [6, 5]),
             (versions(10, 5), Some((ONE, 8)), 0, [2, 0]),
             (versions(3, 5), Some((ONE, 8)), 0, [7, 0]),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_or_never_came_is_not_had() {
+    fn updates_that_were_dropped_or_never_came_are_not_returned() {
         let mut tails = tails();
         let since = |tails: &Tails, seq| {
             tails.since(ONE, seq).map(|updates| updates.map(|update| update[0]).collect::<Vec<_>>())
@@ -149,13 +149,13 @@ mod tests {
         assert_eq!((since(&tails, 10), since(&tails, 11)), (Some(Vec::new()), None));
         tails.trim(&[(ONE, 10)].into_iter().collect(), None, 8 * cost(&[0; 100]));
         assert_eq!((since(&tails, 1), since(&tails, 2).map(|updates| updates.len())), (None, Some(8)));
-        // What was before a gap is of no use.
+        // Updates before a gap are of no use.
         tails.push(ONE, 12, vec![12; 100].into());
         assert_eq!((left(&tails), since(&tails, 12)), ([1, 5], Some(vec![12])));
     }
 
     #[test]
-    fn they_are_cut_where_a_replica_ends() {
+    fn updates_are_cut_off_at_given_versions() {
         let versions = |one, other| [(ONE, one), (OTHER, other)].into_iter().collect::<Versions>();
         for (upto, expected) in [
             (versions(10, 5), [10, 5]),

@@ -1,10 +1,10 @@
-//! What holds of replicas, whatever is lost, doubled or late.
+//! Tests of replicas, with updates that are lost, doubled or late.
 
 use super::*;
 use crate::limits::{SHARED_EARLY_BYTES_MAX, SHARED_LOG_BYTES_MIN, SHARED_WRITERS_MAX};
 use crate::{Bytes, HostId};
 
-/// An update says whose it is and its number; an object is the list of those applied to it.
+/// An update contains its writer and number; an object is the list of the updates applied to it.
 fn update(writer: Writer, seq: u64, padding: usize) -> Bytes {
     let mut bytes = postcard::to_allocvec(&(writer, seq)).expect("encodes");
     bytes.resize(bytes.len() + padding, 0);
@@ -17,7 +17,7 @@ fn read(update: &Bytes) -> (Writer, u64) {
 
 pub type Object = Vec<(Writer, u64)>;
 
-/// An instance of the app: its object, and how far it is.
+/// An instance of the app: its object, and its position.
 #[derive(Default)]
 pub struct Instance {
     pub object: Object,
@@ -54,7 +54,7 @@ pub fn object(replica: &Replica) -> Object {
     instance.object
 }
 
-/// The log of a host, of the object that it created.
+/// The log of the host that created the object.
 const fn log(host: u64) -> Writer {
     Writer { host: HostId(host), incarnation: 0 }
 }
@@ -62,13 +62,13 @@ const fn log(host: u64) -> Writer {
 const ANNE: Writer = log(1);
 const BERT: Writer = log(2);
 
-/// What a host has fetched, and does to it first.
+/// The replica that a host makes of a fetched snapshot.
 fn fetched(snapshot: Snapshot, incarnation: u64) -> Replica {
     Replica::from_snapshot(snapshot, Log::new(incarnation)).expect("sound")
 }
 
 #[test]
-fn updates_come_once_and_in_their_hosts_order() {
+fn updates_are_applied_once_and_in_their_hosts_order() {
     let updates: Vec<Bytes> = (0..4).map(|seq| update(ANNE, seq, 0)).collect();
     let mut replica = empty();
     assert_eq!(
@@ -92,7 +92,7 @@ fn updates_come_once_and_in_their_hosts_order() {
 }
 
 #[test]
-fn an_instance_catches_up_from_wherever_it_is() {
+fn an_instance_catches_up_from_any_position() {
     let mut replica = empty();
     let mut early = Instance::default();
     early.catch_up(&replica);
@@ -110,7 +110,7 @@ fn an_instance_catches_up_from_wherever_it_is() {
 }
 
 #[test]
-fn a_lagging_replica_is_sent_what_it_lacks_or_all_of_it() {
+fn a_lagging_replica_is_sent_the_updates_that_it_lacks_or_a_snapshot() {
     let mut anne = empty();
     let mut bert = empty();
     for seq in 0..3 {
@@ -122,7 +122,7 @@ fn a_lagging_replica_is_sent_what_it_lacks_or_all_of_it() {
     bert.receive(ANNE, 0, updates);
     assert_eq!(anne.missing(bert.versions()), Missing::Nothing);
     assert_eq!(object(&bert), [(BERT, 0), (ANNE, 0), (ANNE, 1), (ANNE, 2)]);
-    // Much more than the object itself is not worth repeating.
+    // If the missing updates are much longer than the object, they are not worth repeating.
     let mut instance = Instance::default();
     for seq in 3..40 {
         anne.append_local(ANNE.host, update(ANNE, seq, SHARED_LOG_BYTES_MIN));
@@ -174,7 +174,7 @@ fn two_early_updates_of_one_number_are_counted_as_what_is_kept() {
 }
 
 #[test]
-fn nobody_can_have_others_take_an_honest_replica_for_unsound() {
+fn no_updates_from_others_make_an_honest_replica_unsound() {
     let last = u64::MAX / 2 - 1;
     let base_versions: Versions = [(ANNE, last)].into_iter().collect();
     let updates = vec![Update { writer: ANNE, bytes: update(ANNE, last, 0) }];
@@ -191,7 +191,7 @@ fn nobody_can_have_others_take_an_honest_replica_for_unsound() {
 }
 
 #[test]
-fn replicas_that_have_too_many_writers_together_say_so() {
+fn replicas_that_have_too_many_writers_together_report_it() {
     let full = |first: u64| {
         let mut replica = empty();
         for host in first..first + SHARED_WRITERS_MAX as u64 {
@@ -207,20 +207,20 @@ fn replicas_that_have_too_many_writers_together_say_so() {
 }
 
 #[test]
-fn a_host_that_forgot_its_updates_never_uses_their_names_again() {
+fn a_host_that_forgot_its_updates_never_uses_their_numbers_again() {
     let mut anne = empty();
     let mut bert = fetched(anne.snapshot(), 1);
     anne.append_local(ANNE.host, update(ANNE, 0, 0));
-    // Bert's replica is from before; Anne forgets the object and fetches it there.
+    // Bert's replica is older; Anne forgets the object and fetches it from him.
     let again = Log { incarnation: 1, before: anne.own_log() };
     let mut anne_again = Replica::from_snapshot(bert.snapshot(), again).expect("sound");
     let (writer, seq) = anne_again.append_local(ANNE.host, update(ANNE, 0, 0)).expect("room");
     assert_eq!((writer, seq), (Writer { incarnation: 1, ..ANNE }, 0));
-    // With all of its updates there, it goes on with its log: there are no more writers than there must be.
+    // If the fetched replica has all of Anne's updates, she continues her log: no unneeded writers arise.
     bert.receive(ANNE, 0, &[update(ANNE, 0, 0)]);
     let mut anne_again = Replica::from_snapshot(bert.snapshot(), again).expect("sound");
     assert_eq!(anne_again.append_local(ANNE.host, update(ANNE, 1, 0)), Some((ANNE, 1)));
-    // A host that has another id keeps its log, too.
+    // A host that gets another id keeps its log, too.
     assert_eq!(anne_again.append_local(HostId(9), update(ANNE, 2, 0)), Some((ANNE, 2)));
 }
 
@@ -234,7 +234,7 @@ fn a_host_whose_forgotten_updates_are_lost_begins_another_log() {
     }
     instance.catch_up(&anne);
     anne.set_base(instance.position, instance.base());
-    // As if too much had been waiting for others.
+    // Simulates that too many updates waited for others.
     anne.forget_tails();
     for seq in 0..5 {
         bert.append_local(BERT.host, update(Writer { incarnation: 1, ..BERT }, seq, 0));
@@ -244,7 +244,7 @@ fn a_host_whose_forgotten_updates_are_lost_begins_another_log() {
     let position = bert.end();
     bert.set_base(position, Instance { object: object(&bert), position }.base());
     bert.forget_tails();
-    // Both have forgotten what the other has not: Bert's has more, and wins on both sides.
+    // Each replica has forgotten updates that the other lacks. Bert's has more, and wins on both sides.
     assert_eq!(bert.install(anne.snapshot(), 2), Installed::Nothing);
     assert_eq!(anne.install(bert.snapshot(), 3), Installed::Replaced { lost: 4 });
     assert_eq!((anne.versions(), anne.digest()), (bert.versions(), bert.digest()));
@@ -253,7 +253,7 @@ fn a_host_whose_forgotten_updates_are_lost_begins_another_log() {
 }
 
 #[test]
-fn a_divergence_shows_and_is_healed() {
+fn a_divergence_is_detected_and_healed() {
     let mut anne = empty();
     let mut bert = fetched(anne.snapshot(), 1);
     let forged = Writer { host: HostId(7), incarnation: 0 };
@@ -275,7 +275,7 @@ fn a_divergence_shows_and_is_healed() {
 }
 
 #[test]
-fn what_everybody_has_is_forgotten() {
+fn updates_that_all_hosts_have_are_forgotten() {
     let mut replica = empty();
     let mut instance = Instance::default();
     let mut most = 0;
@@ -293,7 +293,7 @@ fn what_everybody_has_is_forgotten() {
 }
 
 #[test]
-fn the_newest_updates_are_kept_for_those_who_have_missed_some() {
+fn the_newest_updates_are_kept_for_hosts_that_have_missed_some() {
     let mut replica = empty();
     for seq in 0..200 {
         replica.append_local(ANNE.host, update(ANNE, seq, 10_000));
@@ -301,14 +301,14 @@ fn the_newest_updates_are_kept_for_those_who_have_missed_some() {
     replica.set_stable(200);
     let missing = |replica: &Replica, has: u64| replica.missing(&[(ANNE, has)].into_iter().collect());
     assert!(replica.set_base(replica.end(), vec![0; 620 << 10].into()));
-    // Half of a mebibyte. What is older costs more than it is worth, although the object is larger still.
+    // Half a mebibyte. Older updates cost more than they are worth, although the object is even larger.
     assert!(matches!(missing(&replica, 150), Missing::Updates(updates) if updates[0].2.len() == 50));
     assert_eq!(missing(&replica, 140), Missing::Whole);
     assert_eq!(missing(&replica, 200), Missing::Nothing);
 }
 
 #[test]
-fn a_new_base_is_wanted_while_the_updates_since_the_last_take_much() {
+fn a_new_base_is_wanted_while_the_updates_since_the_last_one_take_much_memory() {
     let mut replica = empty();
     let half = SHARED_LOG_BYTES_MIN / 2;
     for (seq, is_wanted) in [(0, false), (1, true), (2, true), (3, true)] {
@@ -322,7 +322,7 @@ fn a_new_base_is_wanted_while_the_updates_since_the_last_take_much() {
 }
 
 #[test]
-fn a_replica_that_has_the_newest_updates_too_is_merged() {
+fn a_replica_that_also_has_the_newest_updates_is_merged() {
     let mut anne = empty();
     let mut bert = fetched(anne.snapshot(), 1);
     anne.append_local(ANNE.host, update(ANNE, 0, 0));

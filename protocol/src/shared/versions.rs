@@ -1,4 +1,4 @@
-//! How much of each writer's updates somebody has.
+//! How many updates of each writer a replica has.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::Writer;
 use crate::limits::SHARED_WRITERS_MAX;
 
-/// No writer has so many updates; counting on does not overflow.
+/// An upper bound of a writer's updates, far enough from overflow that counting may continue.
 const COUNT_END: u64 = u64::MAX / 2;
 
-/// For each writer of an object, the number of its updates that are known: those below it are all there.
-/// Writers that are not named have none.
+/// For each writer of an object, the number of its updates that a replica has: all with lower numbers. Writers that are
+/// not listed have none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Versions(BTreeMap<Writer, u64>);
 
@@ -21,14 +21,14 @@ impl Versions {
         self.0.get(&writer).copied().unwrap_or(0)
     }
 
-    /// Counts one more of `writer`'s updates: its number.
+    /// Counts one more of `writer`'s updates, and returns its number.
     pub fn count(&mut self, writer: Writer) -> u64 {
         let next = self.0.entry(writer).or_default();
         *next += 1;
         *next - 1
     }
 
-    /// Whether one more of `writer`'s updates may be counted: so that others take these versions for sound.
+    /// Whether these versions stay sound if one more of `writer`'s updates is counted.
     pub fn has_room_for(&self, writer: Writer) -> bool {
         match self.0.get(&writer) {
             Some(count) => count + 1 < COUNT_END,
@@ -36,23 +36,23 @@ impl Versions {
         }
     }
 
-    /// Whether all that `other` counts is counted here.
+    /// Whether these versions include all updates of `other`.
     pub fn covers(&self, other: &Self) -> bool {
         other.0.iter().all(|(writer, count)| self.of(*writer) >= *count)
     }
 
-    /// The writers that have updated the object, and how often.
+    /// The writers, each with the number of its updates.
     pub fn iter(&self) -> impl Iterator<Item = (Writer, u64)> {
         self.0.iter().map(|(writer, count)| (*writer, *count))
     }
 
-    /// All updates together.
+    /// The number of all updates.
     pub fn total(&self) -> u64 {
         self.0.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Whether a stranger may send it: not of more writers than are allowed, of none without updates, and of
-    /// none so many that counting on would overflow.
+    /// Whether they keep the rules for versions from other hosts: not too many writers, no writer without updates, and
+    /// none with so many that further counting could overflow.
     pub fn is_sound(&self) -> bool {
         self.0.len() <= SHARED_WRITERS_MAX && self.0.values().all(|count| (1..COUNT_END).contains(count))
     }

@@ -1,5 +1,5 @@
-//! The maker of updates, and what tells two replicas with the same updates apart from two that only count
-//! the same.
+//! Writers of updates, and digests, which distinguish replicas with the same updates from replicas that only have the
+//! same number of them.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use crate::HostId;
 
 /// The log of one host's updates of one object.
 ///
-/// An update is identified by its writer and its number in the writer's log. A host that has forgotten an
-/// object cannot know which numbers it used, so it begins another log, with an incarnation that it never used
-/// before. Within a log, updates are in order everywhere.
+/// An update is identified by its writer and its number in the writer's log. A host that has forgotten an object cannot
+/// know which numbers it has used, so it begins another log, with an incarnation that it never used before. The updates
+/// of a log are applied in their order everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Writer {
     /// The host whose jobs make the updates, by its id when it began the log. A host that gets another id
@@ -27,28 +27,28 @@ impl fmt::Display for Writer {
     }
 }
 
-/// A digest of a replica's content: of the object as it was created, and of all updates since, in whatever
-/// order they came.
+/// A digest of a replica's content: of the object as it was created and of all updates since, regardless of their
+/// order.
 ///
-/// Two replicas with equal [`Versions`](super::Versions) and different digests have diverged. It is a sum of
-/// hashes, so an update costs one short hash and a comparison costs nothing. It shows faults, not forgery:
-/// whoever chooses updates can make two of them collide.
+/// Two replicas with equal [`Versions`](super::Versions) and different digests have diverged. The digest is a sum of
+/// hashes, so an update costs one short hash and a comparison costs nothing. It reveals faults, not forgery: a host
+/// that chooses its updates can make two of them collide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Digest(pub u64);
 
 impl Digest {
-    /// Of an object that nobody has updated.
+    /// The digest of an object without updates.
     pub fn of_new(initial: &[u8]) -> Self {
         Self(finish(absorb(0x5a7e_e4d1_6e57_0001, initial)))
     }
 
-    /// With one more update.
+    /// The digest after one more update.
     #[must_use]
     pub fn with(self, writer: Writer, seq: u64, update: &[u8]) -> Self {
         Self(self.0.wrapping_add(of_update(writer, seq, update)))
     }
 
-    /// Without one that it has.
+    /// The digest without one of its updates.
     #[must_use]
     pub fn without(self, writer: Writer, seq: u64, update: &[u8]) -> Self {
         Self(self.0.wrapping_sub(of_update(writer, seq, update)))
@@ -69,7 +69,7 @@ fn absorb(state: u64, bytes: &[u8]) -> u64 {
     step(step(state, u64::from_le_bytes(last)), bytes.len() as u64)
 }
 
-/// Multiplies and folds, as wyhash does; the sum keeps a product of 0 from forgetting what was before.
+/// Multiplies and folds, as wyhash does. The sum preserves the earlier state if the product is 0.
 fn step(state: u64, word: u64) -> u64 {
     let product = u128::from(state ^ word) * 0x9e37_79b9_7f4a_7c15;
     (product as u64) ^ ((product >> 64) as u64).wrapping_add(state.rotate_left(23))
@@ -88,7 +88,7 @@ mod tests {
     const WRITER: Writer = Writer { host: HostId(1), incarnation: 2 };
 
     #[test]
-    fn a_digest_does_not_depend_on_the_order_and_on_all_else() {
+    fn a_digest_depends_on_everything_but_the_order_of_updates() {
         let new = Digest::of_new(b"value");
         let both = new.with(WRITER, 0, b"one").with(WRITER, 1, b"two");
         assert_eq!(both, new.with(WRITER, 1, b"two").with(WRITER, 0, b"one"));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_of_a_long_update_shows() {
+    fn one_changed_bit_of_a_long_update_changes_the_digest() {
         let update: Vec<u8> = (0..=255).cycle().take(1003).collect();
         let whole = Digest::default().with(WRITER, 0, &update);
         for at in 0..update.len() {

@@ -41,7 +41,7 @@ fn many_entries_below_a_result_are_dropped_a_few_at_a_time() {
     assert_eq!(table.len(), 31);
     assert!(table.sweep(29) && !table.sweep(29));
     assert_eq!((table.len(), table.take_superfluous().len()), (1, 50));
-    // What comes later below it is not kept either, once there is another result.
+    // An entry that comes later below it is dropped, too, once there is another result.
     table.insert(entry(60, &[1, 2], done(5)));
     table.insert(entry(1, &[], done(5)));
     assert!(!table.sweep(29));
@@ -94,7 +94,7 @@ fn entries_below_a_job_are_read_from_any_place() {
 }
 
 #[test]
-fn a_result_stays() {
+fn no_other_entry_replaces_a_result() {
     let mut table = Table::new(1 << 20);
     assert!(table.insert(entry(1, &[], EntryState::Running(HostId(1)))));
     assert!(table.insert(entry(1, &[], EntryState::Running(HostId(2)))));
@@ -106,7 +106,7 @@ fn a_result_stays() {
 }
 
 #[test]
-fn the_least_work_goes_first() {
+fn the_entries_with_the_least_work_are_dropped_first() {
     let mut table = Table::new(2 * bytes_in_table(&entry(1, &[], done(1))));
     for job in 1..10 {
         table.insert(entry(job, &[], done(u64::from(job))));
@@ -121,7 +121,7 @@ fn the_least_work_goes_first() {
 }
 
 #[test]
-fn what_is_no_result_is_evicted_in_its_turn_and_is_not_listed() {
+fn entries_without_results_are_evicted_in_their_turn_and_not_listed_as_results() {
     let mut table = Table::new(3 * bytes_in_table(&entry(1, &[], done(1))));
     let at = |work_ns| EntryState::DoneAt { host: HostId(7), work_ns };
     for (job, state) in [(1, done(30)), (2, at(20)), (3, done(10)), (4, at(40)), (5, done(50))] {
@@ -138,13 +138,13 @@ fn what_is_no_result_is_evicted_in_its_turn_and_is_not_listed() {
 }
 
 #[test]
-fn what_a_host_had_goes_with_it() {
+fn entries_that_name_a_host_are_removed_with_it() {
     let mut table = Table::new(1 << 20);
     let at = |host| EntryState::DoneAt { host: HostId(host), work_ns: 1 };
     for (job, state) in [(1, at(7)), (2, at(8)), (3, EntryState::Running(HostId(7))), (4, done(1))] {
         assert!(table.insert(entry(job, &[9], state)));
     }
-    // It is known elsewhere now, and elsewhere again.
+    // The job's place changes, and changes again.
     assert!(table.insert(entry(3, &[9], EntryState::Running(HostId(8)))));
     assert!(table.refers_to(HostId(7)));
     assert!(table.forget_host(HostId(7), 1) && !table.forget_host(HostId(7), 2));
@@ -157,7 +157,7 @@ fn what_a_host_had_goes_with_it() {
 }
 
 #[test]
-fn several_tables_have_a_total() {
+fn the_total_counts_the_memory_of_several_tables() {
     let total = Total::default();
     let mut tables = [(); 2].map(|()| Table::among(1 << 20, &total));
     for table in &mut tables {
@@ -177,7 +177,7 @@ fn several_tables_have_a_total() {
 }
 
 #[test]
-fn a_result_travels_with_its_entry_up_to_a_length() {
+fn an_entry_is_shared_with_its_result_up_to_a_maximum_length() {
     let here = HostId(3);
     for (length, is_inline) in [(INLINE_RESULT_BYTES_MAX, true), (INLINE_RESULT_BYTES_MAX + 1, false)] {
         let finished = Finished { outcome: Outcome::Done(vec![0; length].into()), work_ns: 5, span_ns: 5 };
@@ -190,7 +190,7 @@ fn a_result_travels_with_its_entry_up_to_a_length() {
 }
 
 #[test]
-fn entries_go_by_the_message() {
+fn entries_are_split_into_batches_that_fit_into_messages() {
     let small = vec![entry(1, &[], done(5)); 2 * ENTRIES_PER_MESSAGE_MAX + 1];
     let lengths = |entries: &[Entry]| Entry::batches(entries).map(<[Entry]>::len).collect::<Vec<_>>();
     assert_eq!(lengths(&small), [ENTRIES_PER_MESSAGE_MAX, ENTRIES_PER_MESSAGE_MAX, 1]);
@@ -202,7 +202,7 @@ fn entries_go_by_the_message() {
     assert_eq!(lengths(&[]), [0; 0]);
 }
 
-/// A table with entries 1 to 4, of which 4 took least; what is lost would be done again.
+/// A table with entries 1 to 4, of which 4 took the least work. Entries of running jobs are worth the most.
 fn by_work(bytes_max: impl Fn(usize) -> usize) -> Table {
     let mut table = Table::new(usize::MAX);
     let at = EntryState::DoneAt { host: HostId(9), work_ns: 7 };
@@ -218,7 +218,7 @@ fn left(table: &Table) -> Vec<u8> {
 }
 
 #[test]
-fn what_took_least_is_dropped_first_down_to_the_bound() {
+fn entries_are_dropped_by_work_down_to_the_bound() {
     let mut table = by_work(|_| 0);
     table.bytes_max = table.bytes() - 1;
     for expected in [&[1, 2, 3][..], &[1, 2], &[1], &[]] {
@@ -231,7 +231,7 @@ fn what_took_least_is_dropped_first_down_to_the_bound() {
 }
 
 #[test]
-fn a_bound_is_kept_to_at_once_only_when_it_is_exceeded_twofold() {
+fn only_twice_the_bound_is_enforced_at_once() {
     let mut whole = by_work(|bytes| bytes);
     assert!(!whole.is_to_be_swept() && !whole.sweep(9));
     assert_eq!((left(&whole).len(), whole.dropped()), (4, 0));

@@ -34,8 +34,8 @@ pub fn lines() -> Vec<Line> {
     ]
 }
 
-/// Each side of a link can tell another version from nonsense only because the first byte of every frame, in all
-/// versions there have been and will be, is the version.
+/// A side of a link can distinguish another version from garbage only because the first byte of every frame is the
+/// version, in all past and future versions.
 #[test]
 fn the_version_is_the_first_byte_of_every_frame() {
     let message = ToHost::Refused { reason: "no".to_owned() };

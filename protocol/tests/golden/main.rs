@@ -1,8 +1,8 @@
-//! Golden bytes: every variant of everything that travels, encoded, as `messages.txt` has it. `SATEEN_BLESS=1 cargo
+//! Golden bytes: compares the encoding of every variant of every message with `messages.txt`. `SATEEN_BLESS=1 cargo
 //! test -p sateen-protocol --test golden` writes the file anew.
 //!
-//! What hosts and coordinators of one version of the protocol send one another must be the same in every release:
-//! when a line changes, the version must change with it.
+//! Hosts and coordinators of one version of the protocol must send the same bytes in every release: when a line
+//! changes, the version must change with it.
 
 // A test reads and writes files; the rules of this crate's clippy.toml are for its machines.
 #![allow(clippy::disallowed_methods)]
@@ -18,7 +18,7 @@ use std::path::Path;
 
 use sateen_protocol::codec::PROTOCOL_VERSION;
 
-/// What is encoded, and its bytes in hexadecimal digits.
+/// The name of an encoded value, and its bytes in hexadecimal digits.
 pub type Line = (String, String);
 
 /// The digits of `bytes`.
@@ -54,7 +54,7 @@ fn file_of(version: u8, encoded: &[Line]) -> String {
     format!("version {version}\n{}", lines.collect::<String>())
 }
 
-/// Compares what is encoded today with the file, and says what is to be done about what differs.
+/// Compares today's encoding with the file. The error says how to resolve the differences.
 fn compare(file: &str, version: u8, encoded: &BTreeMap<&str, &str>) -> Result<(), String> {
     let mut lines = file.lines();
     let pinned_version = lines.next().and_then(|line| line.strip_prefix("version ")).unwrap_or_default();
@@ -85,7 +85,7 @@ fn compare(file: &str, version: u8, encoded: &BTreeMap<&str, &str>) -> Result<()
 }
 
 #[test]
-fn changed_bytes_ask_for_another_version() {
+fn changed_bytes_require_another_version() {
     let file = "version 4\nSteal 00\nJob 01\n";
     let of = |pairs: &[(&'static str, &'static str)]| pairs.iter().copied().collect::<BTreeMap<_, _>>();
     assert_eq!(compare(file, 4, &of(&[("Steal", "00"), ("Job", "01")])), Ok(()));

@@ -22,7 +22,7 @@ macro_rules! samples {
 
 pub(crate) use samples;
 
-/// The line of a value. Its bytes are read again, as a peer would read them.
+/// The line of a value. Checks that its bytes are decoded to the same value, as a peer would decode them.
 pub fn line<T>(name: &str, value: &T) -> Line
 where
     T: Serialize + DeserializeOwned + PartialEq + Debug,

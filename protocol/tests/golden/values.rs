@@ -1,4 +1,4 @@
-//! What messages are made of. Each field has a value of its own, so that two that change places are noticed.
+//! Sample values of the fields of messages. Each field has a different value, so that swapped fields are noticed.
 
 use std::array::from_fn;
 
@@ -21,7 +21,7 @@ pub const KEY: JobKey = JobKey([0x0b; 32]);
 pub const OBJECT: ObjectId = ObjectId([0x0c; 16]);
 pub const WRITER: Writer = Writer { host: HOST, incarnation: 4 };
 
-/// The lines of the enums that messages have inside.
+/// The lines of the enums that messages contain.
 pub fn lines() -> Vec<Line> {
     let outcomes = samples! { Outcome: Done { 0: vec![1, 2].into() } Failed { 0: vec![3].into() } };
     let states = samples! { EntryState:

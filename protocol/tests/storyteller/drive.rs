@@ -1,4 +1,4 @@
-//! The drivers of both machines: drain what they want, do it and show it, until nothing moves.
+//! The drivers of both state machines: drain their outputs, obey them and show them, until there are none.
 
 use sateen_protocol::coordinator::{Command as CoordinatorCommand, Event as CoordinatorEvent, LinkId};
 use sateen_protocol::host::{Event, Transmit};
@@ -10,16 +10,16 @@ use crate::entries::{list, value};
 use crate::messages;
 use crate::world::{COORDINATOR, Envelope, Server, Wire, World};
 
-/// No moment of a story has more messages.
+/// Maximum messages at one moment of a story.
 const ARRIVALS_MAX: usize = 10_000;
-/// No machine has more to say at once.
+/// Maximum outputs of a state machine at once.
 const OUTPUTS_MAX: usize = 10_000;
 
 impl World {
-    /// Lets everything happen that needs no time, but for what is held.
+    /// Lets everything happen that needs no time, except for messages on held routes.
     ///
     /// # Panics
-    /// When it has no end.
+    /// When messages have no end.
     pub fn settle(&mut self) {
         for _ in 0..ARRIVALS_MAX {
             self.drain_coordinator();
@@ -37,7 +37,7 @@ impl World {
         panic!("messages have no end, the last of them:\n{last}");
     }
 
-    /// Something reaches its receiver, if that is there.
+    /// Delivers a message, if its receiver is running.
     pub fn arrive(&mut self, envelope: Envelope) {
         let now = self.now;
         match envelope.wire {
@@ -59,7 +59,7 @@ impl World {
                 let process = self.processes.values_mut().find(|process| process.host.id() == Some(to));
                 match process.filter(|process| process.is_alive) {
                     Some(process) => process.tell(now, host::Input::FromPeer(from, message)),
-                    None => self.say(format!("   (nobody is there any more: {})", envelope.text)),
+                    None => self.say(format!("   (the receiver is gone: {})", envelope.text)),
                 }
             }
             Wire::Close(link) => {
@@ -136,14 +136,14 @@ impl World {
                 self.names.identify(name, *id);
                 format!("is {} now", self.names.host(*id))
             }
-            Event::Returned(_) => "is here again".to_owned(),
-            Event::Paused(_) => "has nothing any more".to_owned(),
+            Event::Returned(_) => "has returned".to_owned(),
+            Event::Paused(_) => "has paused".to_owned(),
             Event::Refused(reason) => format!("is refused: {reason}"),
             Event::RefusedBy(peer, reason) => format!("is refused by {}: {reason}", names.host(*peer)),
             Event::Lost(_, key) => format!("has lost {}", names.job(key)),
             Event::Reused(_, key) => format!("reuses {}", names.job(key)),
             Event::Adopted(_, key) => format!("adopts {}", names.job(key)),
-            Event::Orphaned(_, key) => format!("goes on with the orphan {}", names.job(key)),
+            Event::Orphaned(_, key) => format!("keeps running the orphan {}", names.job(key)),
             Event::UpdatesLost(_, object, count) => {
                 format!("gives {count} updates of {} up", crate::objects::name(*object))
             }
@@ -162,7 +162,7 @@ impl World {
     fn drain_coordinator(&mut self) {
         loop {
             let Some(Server { machine: coordinator, .. }) = &mut self.coordinator else { return };
-            // What is to be saved is saved before anything that follows is sent.
+            // Data that is to be saved is saved before later messages are sent.
             if let Some(command) = coordinator.poll_command() {
                 self.obey_coordinator(command);
             } else if let Some((link, message)) = coordinator.poll_transmit() {
@@ -219,7 +219,7 @@ impl World {
                     RunEnd::Finished(finished) => self.judge(value(&finished)),
                     RunEnd::Limit(reason) => format!("C ends the run: {reason}"),
                     RunEnd::Failed(failure) => format!("C ends the run: {}", failure.message),
-                    RunEnd::Unable(reason) => format!("C ends the run, which nobody can do: {reason}"),
+                    RunEnd::Unable(reason) => format!("C ends the run, which no host can run: {reason}"),
                     RunEnd::Cancelled => "C ends the run: cancelled".to_owned(),
                 };
                 self.say(text);
@@ -265,7 +265,7 @@ impl World {
             Event::RootLost(_, host) => format!("has lost the root with {}", names.host(*host)),
             Event::RunChanged(_, state) => format!("has the run as {state:?}"),
             Event::Misbehaved { by, host, reason } => {
-                format!("hears of {} by {}: {reason}", names.host(*host), names.host(*by))
+                format!("is told about {} by {}: {reason}", names.host(*host), names.host(*by))
             }
             _ => return,
         };

@@ -1,4 +1,4 @@
-//! Results and table entries in short.
+//! Short texts for results and table entries.
 
 use sateen_protocol::{Entry, EntryState, Finished, MainOutcome, Outcome, RootOutcome};
 
@@ -6,10 +6,10 @@ use crate::names::Names;
 
 /// Processor time that a job of a story takes for each job of its tree.
 const WORK_NS: u64 = 1_000_000_000;
-/// More entries are counted.
+/// Maximum entries that are shown; further ones are only counted.
 const SHOWN_MAX: usize = 8;
 
-/// What a job gives that has `value` jobs in its tree; `padding` bytes make it large.
+/// The result of a job with `value` jobs in its tree; `padding` bytes make it large.
 pub fn finished(value: u64, padding: usize) -> Finished {
     let text = format!("{value}{}", " ".repeat(padding));
     let mut bytes = vec![0];
@@ -24,7 +24,7 @@ pub fn finished(value: u64, padding: usize) -> Finished {
     Finished { outcome: Outcome::Done(bytes.into()), work_ns, span_ns: work_ns }
 }
 
-/// Reads what `finished` made.
+/// Reads the value from a result made by `finished`.
 pub fn value(finished: &Finished) -> Option<u64> {
     match RootOutcome::of(finished) {
         RootOutcome::Main(MainOutcome::Text(text)) => text.trim().parse().ok(),
@@ -32,7 +32,7 @@ pub fn value(finished: &Finished) -> Option<u64> {
     }
 }
 
-/// `= 3`, or what it is instead.
+/// A text such as `= 3`, or one that says why there is no value.
 pub fn result(finished: &Finished) -> String {
     let large = if finished.outcome.bytes().len() > 1024 { " (large)" } else { "" };
     match value(finished) {
@@ -41,7 +41,7 @@ pub fn result(finished: &Finished) -> String {
     }
 }
 
-/// `r.1 = 3, r.2 runs at B`.
+/// A text such as `r.1 = 3, r.2 runs at B`.
 pub fn list(names: &Names, entries: &[Entry]) -> String {
     let mut shown: Vec<String> = entries
         .iter()

@@ -9,17 +9,17 @@ use crate::entries::finished;
 use crate::messages;
 use crate::world::{COORDINATOR, RUN, Wire, World};
 
-/// More than any host has lent, or asked for.
+/// A number greater than those of all loans and requests.
 const NEVER: u64 = 1_000_000;
 
 impl World {
-    /// Has `from` send `to` something of the kind `what`.
+    /// Makes `from` send `to` a message of the kind `what`.
     pub fn forge(&mut self, from: &str, to: &str, what: &[&str]) -> Result<(), String> {
         if to == COORDINATOR {
             return self.forge_up(from, what);
         }
         let (Some(sender), Some(receiver)) = (self.names.id(from), self.names.id(to)) else {
-            return Err("nobody of that name".to_owned());
+            return Err("no host of that name".to_owned());
         };
         let flood = if let ["flood"] = what { 65 } else { 1 };
         for count in 0..flood {
@@ -59,7 +59,7 @@ impl World {
             }
             ["update", object, host, number, content] => {
                 let parse = |text: &str| text.parse::<u8>().map_err(|_| "numbers, please");
-                let host = self.names.id(host).ok_or("nobody of that name")?;
+                let host = self.names.id(host).ok_or("no host of that name")?;
                 let writer = Writer { host, incarnation: 0 };
                 let (object, first) = (crate::objects::id(object), parse(number)?.into());
                 let updates = vec![vec![parse(content)?].into()];
@@ -109,7 +109,7 @@ impl World {
             }
             ["running", name, at] => {
                 let spec = self.forged_job(name);
-                let host = self.names.id(at).ok_or("nobody of that name")?;
+                let host = self.names.id(at).ok_or("no host of that name")?;
                 let state = EntryState::Running(host);
                 let entry = Entry { key: spec.key, depth: 1, lineage: Lineage::default(), state };
                 ToCoordinator::Entries { run: RUN, entries: vec![entry] }

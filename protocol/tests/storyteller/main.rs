@@ -1,7 +1,7 @@
-//! Stories: the machines of protocol, told as scripts with their output (`protocol/tests/stories/`, which has a
-//! README). `SATEEN_BLESS=1 cargo test -p sateen-protocol --test stories` writes the output anew; what has
-//! changed is then reviewed as a diff. `SATEEN_STORIES="join.txt leave.txt"` plays these alone. `SATEEN_TOLD=FOLDER` writes what the machines were told, from which
-//! `cargo xtask fuzz --seeds` makes the fuzz targets' corpus.
+//! Stories: scripts for the protocol's state machines, with their output (`protocol/tests/stories/`, which has a
+//! README). `SATEEN_BLESS=1 cargo test -p sateen-protocol --test stories` writes the output anew; changes are then
+//! reviewed as a diff. `SATEEN_STORIES="join.txt leave.txt"` plays only these. `SATEEN_TOLD=FOLDER` writes the inputs
+//! of the state machines, from which `cargo xtask fuzz --seeds` makes the corpus of the fuzz targets.
 
 // A test reads and writes files and prints; the rules of this crate's clippy.toml are for its machines.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -22,7 +22,7 @@ mod world;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All scripts below `folder`, but for those that only others include.
+/// All scripts below `folder`, except those that only other scripts include.
 fn scripts(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("the stories' folder can be read") {
@@ -50,9 +50,9 @@ fn stories_go_as_they_are_told() {
         if !is_chosen(&name) {
             continue;
         }
-        // Shown if a machine does not end.
+        // Shows which story it is if a state machine does not end.
         eprintln!("story {name}");
-        // Each has a thread with its name: a machine that panics says in which, and ends no other story.
+        // Each story has a thread with its name: the message of a panic names the story, and other stories continue.
         let wrong_there = std::thread::scope(|scope| {
             let (folder, name) = (&folder, &name);
             let teller = std::thread::Builder::new().name(name.clone());
@@ -64,7 +64,7 @@ fn stories_go_as_they_are_told() {
     assert!(wrong.is_empty(), "stories go another way (SATEEN_BLESS=1 writes them anew):\n{wrong}");
 }
 
-/// Plays a story, and returns how it goes another way.
+/// Plays a story. Returns the differences from its file.
 fn go(path: &Path, name: &str, folder: &Path) -> String {
     let told = fs::read_to_string(path).expect("a story is text");
     let (goes, seeds) = script::play(&told, folder);
@@ -87,7 +87,7 @@ fn go(path: &Path, name: &str, folder: &Path) -> String {
     wrong
 }
 
-/// The first lines that differ, which is where to look.
+/// The first lines that differ.
 fn difference(told: &str, goes: &str) -> String {
     let same = told.lines().zip(goes.lines()).take_while(|(told, goes)| told == goes).count();
     let few = |text: &str, sign: &str| -> String {

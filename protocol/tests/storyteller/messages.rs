@@ -1,4 +1,4 @@
-//! Messages in short.
+//! Short texts for messages.
 
 use sateen_protocol::message::{Departure, PeerMessage, ToCoordinator, ToHost};
 use sateen_protocol::parcel::{Contents, ParcelMessage};
@@ -9,7 +9,7 @@ use crate::entries::{list, result};
 use crate::names::Names;
 use crate::objects::name;
 
-/// `r.1`, and what distinguishes it from a job that nobody ever lost.
+/// A text such as `r.1`, with marks for a job that was lost or given back before.
 pub fn job(names: &Names, spec: &JobSpec) -> String {
     let name = names.job(&spec.key);
     let again = if spec.given_back { "given back" } else { "redone" };
@@ -23,10 +23,10 @@ pub fn job(names: &Names, spec: &JobSpec) -> String {
 fn hosts(names: &Names, ids: impl IntoIterator<Item = HostId>) -> String {
     let mut shown: Vec<String> = ids.into_iter().map(|id| names.host(id)).collect();
     shown.sort();
-    if shown.is_empty() { "nobody".to_owned() } else { shown.join(" ") }
+    if shown.is_empty() { "no hosts".to_owned() } else { shown.join(" ") }
 }
 
-/// From a host; `None` for what would only be noise.
+/// The text for a message from a host; `None` for messages that would only be noise.
 pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
     Some(match message {
         ToCoordinator::Hello { was, roots, paused, .. } => {
@@ -45,7 +45,7 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
         ToCoordinator::Find { key, .. } => format!("Find {}", names.job(key)),
         ToCoordinator::Suspended { .. } => "Suspended".to_owned(),
         ToCoordinator::Paused { reason } => {
-            reason.as_ref().map_or("Paused no more".to_owned(), |reason| format!("Paused: {reason}"))
+            reason.as_ref().map_or("Paused: no longer".to_owned(), |reason| format!("Paused: {reason}"))
         }
         ToCoordinator::Leaving => "Leaving".to_owned(),
         ToCoordinator::Meet { hosts: all } => format!("Meet {}", hosts(names, all.iter().copied())),
@@ -64,7 +64,7 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
     })
 }
 
-/// To a host.
+/// The same for a message to a host.
 pub fn down(names: &Names, message: &ToHost) -> Option<String> {
     Some(match message {
         ToHost::Welcome { host, hosts: all, complete, epoch, .. } => format!(
@@ -104,7 +104,7 @@ pub fn down(names: &Names, message: &ToHost) -> Option<String> {
     })
 }
 
-/// From host to host; numbers of jobs are the owner's.
+/// The text for a message between hosts; numbers of jobs are the owner's.
 pub fn peer(names: &Names, from: &str, to: &str, message: &PeerMessage) -> String {
     match message {
         PeerMessage::Steal { steal, .. } => format!("Steal #{}", steal.0),
@@ -130,7 +130,7 @@ pub fn peer(names: &Names, from: &str, to: &str, message: &PeerMessage) -> Strin
         PeerMessage::Have { key, finished: Some(finished), .. } => {
             format!("Have {} {}", names.job(key), result(finished))
         }
-        PeerMessage::Have { key, finished: None, .. } => format!("Have {} no more", names.job(key)),
+        PeerMessage::Have { key, finished: None, .. } => format!("Have {}: no result", names.job(key)),
         PeerMessage::Orphaned { number, .. } => format!("Orphaned {}", names.loans(from, &[*number])),
         PeerMessage::Updates { object, writer: of, first, updates, .. } => {
             let which = range(*first, updates.len() as u64);
@@ -159,7 +159,7 @@ pub fn peer(names: &Names, from: &str, to: &str, message: &PeerMessage) -> Strin
     }
 }
 
-/// What is said about a parcel; `contents` says what is in it.
+/// The text for a message about a parcel, whose contents `contents` describes.
 fn parcel(message: &ParcelMessage, contents: impl Fn(&Contents) -> String) -> String {
     match message {
         ParcelMessage::Announce { parcel, contents: what, bytes } => {
@@ -175,7 +175,7 @@ fn parcel(message: &ParcelMessage, contents: impl Fn(&Contents) -> String) -> St
     }
 }
 
-/// Updates by their numbers.
+/// The text for a range of updates.
 fn range(first: u64, count: u64) -> String {
     match count {
         1 => format!("#{first}"),
@@ -183,12 +183,12 @@ fn range(first: u64, count: u64) -> String {
     }
 }
 
-/// Whose updates somebody has, and how many.
+/// The text for the number of updates of each writer.
 pub fn counts(names: &Names, versions: &Versions) -> String {
     versions.iter().map(|(of, count)| format!(" {} {count}", writer(names, of))).collect()
 }
 
-/// A host's log of updates: by the host's name that of an object that it created.
+/// The name of a log of updates: the host's name alone for the log of an object that it created.
 fn writer(names: &Names, Writer { host, incarnation }: Writer) -> String {
     let name = names.host(host);
     if incarnation == 0 { name } else { format!("{name}.{incarnation}") }

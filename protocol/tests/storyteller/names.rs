@@ -7,7 +7,7 @@ use sateen_protocol::{BlobHash, HostId, JobKey, JobNumber, JobSpec, JobTag, KeyM
 /// The root job's name; `r.2.1` is the first child of its second.
 pub const ROOT: &str = "r";
 
-/// Who is who.
+/// The names of hosts, jobs and loans.
 #[derive(Default)]
 pub struct Names {
     hosts: BTreeMap<HostId, String>,
@@ -18,7 +18,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// A process has a new id: its name, with a dash for each time that it was another host before.
+    /// A process has a new id: its name gets a prime for each earlier id.
     pub fn identify(&mut self, process: &str, id: HostId) {
         if self.hosts.contains_key(&id) {
             return;
@@ -32,7 +32,7 @@ impl Names {
         self.hosts.get(&id).cloned().unwrap_or_else(|| "stranger".to_owned())
     }
 
-    /// The host that a name is of, the latest if there were several.
+    /// The id of the host with a name, the latest if there were several.
     pub fn id(&self, name: &str) -> Option<HostId> {
         self.hosts.iter().find_map(|(id, known)| (known == name).then_some(*id))
     }
@@ -48,7 +48,7 @@ impl Names {
         })
     }
 
-    /// A root's key is the coordinator's to make.
+    /// Learns the root's key, which the coordinator makes.
     pub fn learn(&mut self, spec: &JobSpec) {
         if spec.kind == ROOT_KIND {
             self.remember(spec.key, ROOT);
@@ -79,7 +79,7 @@ impl Names {
     }
 }
 
-/// The job above, by its name.
+/// The name of the job above.
 pub fn parent(job: &str) -> Option<&str> {
     job.rsplit_once('.').map(|(parent, _)| parent)
 }

@@ -1,4 +1,4 @@
-//! What a host's machine wants to be done, done and shown.
+//! Obeys the commands of a host's state machine, and shows them.
 
 use sateen_protocol::Mention;
 use sateen_protocol::host::{Command, RunCommand};

@@ -10,10 +10,10 @@ use crate::script::process;
 use crate::work::tell;
 use crate::world::{RUN, World};
 
-/// More than a host keeps of objects that it does not use, for those that lack its updates.
+/// More bytes than a host keeps of objects that it does not use, for hosts that lack its updates.
 pub const LARGE_BYTES: usize = SHARED_UNSTABLE_BYTES_MAX + 1;
 
-/// The object of a name of at most 16 letters.
+/// The object with a name of at most 16 letters.
 pub fn id(name: &str) -> ObjectId {
     let mut id = [0; 16];
     id.iter_mut().zip(name.bytes()).for_each(|(to, letter)| *to = letter);
@@ -72,7 +72,7 @@ pub fn guard(world: &mut World, host: &str, job: &str, object: &str) -> Result<(
     tell(world, host, Notice::Refetch { object: id(object), held })
 }
 
-/// Says who has how many of whose updates.
+/// Shows how many updates of each writer each host has.
 pub fn show(world: &mut World, object: &str) {
     let shown: Vec<String> = (world.processes.iter())
         .filter(|(_, process)| process.is_alive)

@@ -1,4 +1,4 @@
-//! A runtime that does what the script says: which jobs are open, lent, run in place, and finished.
+//! A runtime in which the script decides which jobs are open, lent, run in place, and finished.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use sateen_protocol::{Again, Finished, JobKey, JobNumber, JobSpec, JobTag, Menti
 use crate::entries::{finished, value};
 use crate::names::parent;
 
-/// What is known of a job here.
+/// The state of a job in this runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Exposed, and not begun.
@@ -19,7 +19,7 @@ pub enum State {
     Away(JobNumber),
     /// Running.
     Runs,
-    /// It gave this.
+    /// It has ended with this result.
     Done(Finished),
 }
 
@@ -48,11 +48,11 @@ pub struct Runtime {
     next_number: u64,
     pub thieves: usize,
     pub looks_up: bool,
-    /// Jobs of which something has come to be known since they were asked for.
+    /// Jobs for which entries have come since they were last looked up.
     pub news: BTreeSet<JobTag>,
-    /// What its jobs mention.
+    /// The objects that its jobs mention.
     pub mentions: Vec<Mention>,
-    /// Its jobs use these as long as it runs.
+    /// The replicas that its jobs use.
     pub replicas: Vec<Arc<SharedReplica>>,
 }
 
@@ -115,7 +115,7 @@ impl Runtime {
         Ok(notice)
     }
 
-    /// Asks for a redone job before anybody begins it, if something has come to be known of it since it was opened.
+    /// Looks up a redone job before it begins, if an entry has come for it since it was opened.
     pub fn ask_first(&mut self, name: &str) -> Option<Notice> {
         let index = self.open.iter().position(|(_, open)| open == name)?;
         let (held, _) = self.open[index];
@@ -129,12 +129,12 @@ impl Runtime {
         Some(Notice::Lookup { number, spec })
     }
 
-    /// The job that is given up first.
+    /// The job that is given to a thief first.
     pub fn oldest_open(&self) -> Option<String> {
         self.open.front().map(|(_, name)| name.clone())
     }
 
-    /// Gives the oldest open job up.
+    /// Gives the oldest open job to a thief.
     pub fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
         let (held, name) = self.open.pop_front()?;
         let number = self.number(held, &name);
@@ -153,7 +153,7 @@ impl Runtime {
         true
     }
 
-    /// Whether a job that runs waits for none of its children.
+    /// Whether a running job waits for none of its children.
     pub fn can_finish(&self, name: &str) -> bool {
         let Some(held) = self.find(name, |state| *state == State::Runs) else { return false };
         (self.tasks[&held].nodes.iter())
@@ -161,12 +161,12 @@ impl Runtime {
             .all(|(_, node)| matches!(node.state, State::Done(_)))
     }
 
-    /// What a worker takes back first.
+    /// The job that a worker takes back first.
     pub fn newest_open(&self) -> Option<String> {
         self.open.back().map(|(_, name)| name.clone())
     }
 
-    /// A job that runs has ended: its value, and what the machine is told.
+    /// Ends a running job. Returns its value, and the notice to the state machine.
     pub fn finish(&mut self, name: &str, padding: usize) -> Result<(u64, Option<Notice>), String> {
         let held = self.find(name, |state| *state == State::Runs).ok_or("it does not run here")?;
         let task = &self.tasks[&held];
@@ -187,11 +187,11 @@ impl Runtime {
         Ok((sum, None))
     }
 
-    /// The spawner of a job does not want it any more, and goes on as if it had given `value`.
+    /// The spawner of a job no longer needs it, and continues as if the job had returned `value`.
     pub fn abandon(&mut self, name: &str, value: u64) -> Result<Option<Notice>, String> {
         let is_there = |state: &State| matches!(state, State::Open | State::Away(_));
         let held = self.find(name, is_there).ok_or("it is neither open nor lent there")?;
-        let node = self.node(held, name).ok_or("nobody knows it")?;
+        let node = self.node(held, name).ok_or("no task knows it")?;
         let state = std::mem::replace(&mut node.state, State::Done(finished(value, 0)));
         self.open.retain(|(_, open)| open != name);
         let State::Away(number) = state else { return Ok(None) };
@@ -199,7 +199,7 @@ impl Runtime {
         Ok(Some(Notice::Abandoned { number }))
     }
 
-    /// A lent or looked-up job has a result: its name.
+    /// A lent or looked-up job has a result. Returns the job's name.
     pub fn complete(&mut self, number: JobNumber, finished: &Finished) -> Option<String> {
         let (held, name) = self.away.remove(&number)?;
         self.node(held, &name)?.state = State::Done(finished.clone());
@@ -233,7 +233,7 @@ impl Runtime {
         Some((task.name, abandoned))
     }
 
-    /// There is no room for a job of another host: it is dropped, with what is below it, and handed back.
+    /// There is no memory for a job of another host: drops it with all jobs below it, and hands it back.
     pub fn evict(&mut self, name: &str) -> Result<Vec<Notice>, String> {
         let held = self.tasks.iter().find(|(_, task)| task.name == name).map(|(held, _)| *held);
         let held = held.ok_or("it did not come there from elsewhere")?;
@@ -242,7 +242,7 @@ impl Runtime {
         Ok(notices)
     }
 
-    /// What finished in place and is worth an entry: jobs that are below no finished one.
+    /// Jobs that finished in place and are worth an entry: those that are not below another finished one.
     pub fn unsaved(&mut self) -> Vec<Notice> {
         let mut notices = Vec::new();
         for task in self.tasks.values_mut() {

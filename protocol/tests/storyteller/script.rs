@@ -1,4 +1,4 @@
-//! Scripts, line by line; `protocol/tests/stories/README.md` lists what they may say.
+//! Runs scripts line by line; `protocol/tests/stories/README.md` lists the possible lines.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::seeds::Seeds;
 use crate::work::{abandon, call, complete, finish, open, steal, tell};
 use crate::world::{COORDINATOR, RUN, Wire, World};
 
-/// The script of `text` with the output that belongs to it, and what the machines were told. Lines in which a word is in capitals, such as
-/// `CANNOT`, are of a story that has gone wrong.
+/// Plays the script in `text`. Returns it with its output, and the inputs of the state machines. Lines with a word in
+/// capitals, such as `CANNOT`, belong to a story that has gone wrong.
 pub fn play(text: &str, folder: &Path) -> (String, Seeds) {
     let mut world = World::new();
     let mut output = String::new();
@@ -92,11 +92,11 @@ fn who_is_there(world: &mut World, words: &[&str]) -> Result<(), String> {
         ["cut", names @ ..] => names.iter().for_each(|name| world.hang_up(name)),
         ["reconnect", names @ ..] => names.iter().for_each(|name| world.dial(name)),
         ["unreachable", peer, "for", name] => {
-            let peer = world.names.id(peer).ok_or("nobody of that name")?;
+            let peer = world.names.id(peer).ok_or("no host of that name")?;
             process(world, name)?.tell(now, host::Input::PeerLost(peer));
         }
         ["reroute", name, peer] => {
-            let peer = world.names.id(peer).ok_or("nobody of that name")?;
+            let peer = world.names.id(peer).ok_or("no host of that name")?;
             process(world, name)?.tell(now, host::Input::RouteLost(peer));
         }
         ["freeze", name] => process(world, name)?.is_frozen = true,
@@ -242,7 +242,7 @@ fn status(world: &mut World) {
         return world.say("C has no such run");
     };
     let waiting = view.waiting_for.as_ref().map(|reason| format!(", waits: {reason}")).unwrap_or_default();
-    let root = view.root_host().map_or("nobody".to_owned(), |host| world.names.host(host));
+    let root = view.root_host().map_or("no host".to_owned(), |host| world.names.host(host));
     let counts = view.counts();
     world.say(format!(
         "C has the run as {:?}, {ROOT} at {root}, lost {} times; stolen {}, lost {}, reused {}, adopted {}{waiting}",
@@ -255,11 +255,11 @@ fn owned((from, to): (&str, &str)) -> (String, String) {
 }
 
 fn ends(way: &str) -> Result<(String, String), String> {
-    way.split_once('→').map(owned).ok_or_else(|| format!("`{way}` is no way; write A→B"))
+    way.split_once('→').map(owned).ok_or_else(|| format!("`{way}` is not a route; write A→B"))
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let number = |digits: &str| digits.parse::<u64>().map_err(|_| format!("`{text}` is no time"));
+    let number = |digits: &str| digits.parse::<u64>().map_err(|_| format!("`{text}` is not a time"));
     match text.strip_suffix("ms") {
         Some(digits) => number(digits).map(Duration::from_millis),
         None => number(text.trim_end_matches('s')).map(Duration::from_secs),

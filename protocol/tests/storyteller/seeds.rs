@@ -1,4 +1,4 @@
-//! What machines and decoders were told in a story, as fuzz targets read it.
+//! The inputs of state machines and decoders in a story, in the form that fuzz targets read.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::world::Wire;
 pub struct Seeds {
     pub hosts: Vec<Record>,
     pub coordinators: Vec<Record>,
-    /// Frames behind their lengths: from host to host, to hosts, to the coordinator.
+    /// Frames, each after its length: between hosts, to hosts, and to the coordinator.
     frames: [Vec<u8>; 3],
 }
 
@@ -48,7 +48,7 @@ impl Seeds {
 
 fn add<M: Serialize>(bytes: &mut Vec<u8>, message: &M) {
     for frame in encode(message).expect("no message of a story is too long to be sent") {
-        // Long ones are no good seeds.
+        // Long frames are not good seeds.
         let Ok(length) = u16::try_from(frame.len()) else { return };
         bytes.extend(length.to_le_bytes());
         bytes.extend(frame);

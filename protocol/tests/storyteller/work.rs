@@ -1,4 +1,4 @@
-//! What runtimes do, as the script says it, or on their own until the run is over.
+//! The work of runtimes, as the script says, or on their own until the run is over.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub fn open(world: &mut World, name: &str, job: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// An open job is run in place, or asked for first.
+/// Runs an open job in place, or looks it up first.
 pub fn call(world: &mut World, name: &str, job: &str) -> Result<(), String> {
     let runtime = &mut process(world, name)?.runtime;
     if let Some(lookup) = runtime.ask_first(job) {
@@ -46,7 +46,7 @@ pub fn finish(world: &mut World, name: &str, job: &str, padding: usize) -> Resul
     notice.map_or(Ok(()), |notice| tell(world, name, notice))
 }
 
-/// The spawner of `job`, at `name`, has become indifferent to it; the answer is what it would have been.
+/// The spawner of `job`, at `name`, no longer needs it; the answer of the run stays the same.
 pub fn abandon(world: &mut World, name: &str, job: &str) -> Result<(), String> {
     let value = jobs(world, job);
     let notice = process(world, name)?.runtime.abandon(job, value)?;
@@ -59,7 +59,7 @@ fn jobs(world: &World, job: &str) -> u64 {
     1 + children.map(|child| jobs(world, child)).sum::<u64>()
 }
 
-/// The thief throws its dice until they say the victim; whoever else they say refuses.
+/// The thief chooses victims at random until it chooses `victim`; all others that it asks refuse.
 pub fn steal(world: &mut World, thief: &str, victim: &str) -> Result<(), String> {
     let wanted = process(world, victim)?.host.id().ok_or("the victim has no id")?;
     for _ in 0..1000 {
@@ -100,11 +100,11 @@ pub fn steal(world: &mut World, thief: &str, victim: &str) -> Result<(), String>
     Err("the thief never asks the victim".to_owned())
 }
 
-/// No story takes more steps to its end.
+/// Maximum steps of a story until its end.
 const STEPS_MAX: u32 = 10_000;
 
-/// Every host computes what it has, alone, until the run is over. How it is cleared away is the same in
-/// all stories, and not shown.
+/// Every host computes the jobs that it has, alone, until the run is over. The end of a run is the same in all stories,
+/// and not shown.
 pub fn complete(world: &mut World) -> Result<(), String> {
     world.completes = true;
     let limit = world.now + Duration::from_secs(60);
@@ -123,7 +123,7 @@ pub fn complete(world: &mut World) -> Result<(), String> {
     Ok(())
 }
 
-/// One thing that some host can do; false if there is none.
+/// Makes one step at some host. Returns false if none is possible.
 fn work(world: &mut World) -> Result<bool, String> {
     let names: Vec<String> = (world.processes.iter())
         .filter(|(_, process)| process.is_alive && !process.is_frozen)
@@ -146,7 +146,7 @@ fn work(world: &mut World) -> Result<bool, String> {
     Ok(false)
 }
 
-/// A job that runs at `name`, and the child that it opens next; `None` if it can be finished.
+/// A job that runs at `name`, and the child that it opens next, or `None` in its place if the job can be finished.
 fn next_step(world: &World, name: &str) -> Option<(String, Option<String>)> {
     let runtime = &world.processes.get(name)?.runtime;
     for task in runtime.tasks.values() {

@@ -1,4 +1,4 @@
-//! All that there is in a story: a coordinator, hosts, what is on the way between them, and time.
+//! The world of a story: a coordinator, hosts, messages on their way between them, and time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -26,23 +26,23 @@ pub const COORDINATOR: &str = "C";
 pub struct Process {
     pub host: Host,
     pub record: Record,
-    /// Who it was last, which peers know it as until it has gone.
+    /// Its last id, by which peers know it until it is gone.
     pub known_as: Option<HostId>,
     pub link: Option<LinkId>,
     pub runtime: Runtime,
-    /// What runtime and driver have to tell the machine.
+    /// Inputs of runtime and driver for the state machine.
     pub inputs: VecDeque<host::Input>,
     pub is_alive: bool,
-    /// It is stopped, and its network is not.
+    /// Whether the process is stopped while its network is not.
     pub is_frozen: bool,
-    /// Why it cannot load the app.
+    /// Why it cannot load the app; `None` if it can.
     pub unable: Option<String>,
-    /// It has no worker for what it gets.
+    /// Whether it has no worker for the jobs that it gets.
     pub is_busy: bool,
 }
 
 impl Process {
-    /// Tells the machine, and writes it down.
+    /// Passes an input to the state machine, and records it.
     pub fn tell(&mut self, now: Time, input: host::Input) {
         self.record.tell(now.0, &input);
         input.tell(&mut self.host, now);
@@ -56,14 +56,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Tells the machine, and writes it down; what it answers to a command.
+    /// Passes an input to the state machine, and records it. Returns the answer to a command.
     pub fn tell(&mut self, now: Time, input: coordinator::Input) -> Result<(), String> {
         self.record.tell(now.0, &input);
         input.tell(&mut self.machine, now)
     }
 }
 
-/// Something on the way.
+/// A message on its way.
 pub enum Wire {
     Up(LinkId, ToCoordinator),
     Down(LinkId, ToHost),
@@ -76,7 +76,7 @@ pub struct Envelope {
     pub from: String,
     pub to: String,
     pub wire: Wire,
-    /// How it was shown when it was sent.
+    /// The text that was shown when it was sent.
     pub text: String,
 }
 
@@ -86,26 +86,26 @@ pub struct World {
     pub coordinator: Option<Server>,
     pub stored: Option<StoredRun>,
     pub processes: BTreeMap<String, Process>,
-    /// What hosts have saved, which outlives their processes.
+    /// The entries that hosts have saved, which outlive their processes.
     pub disks: BTreeMap<String, Vec<Entry>>,
     pub links: BTreeMap<LinkId, String>,
     next_link: u64,
     pub wires: VecDeque<Envelope>,
-    /// Ways on which nothing moves but by the script, from and to; `*` is everybody.
+    /// Routes on which messages move only by the script, by sender and receiver; `*` means all.
     pub held: BTreeSet<(String, String)>,
     pub names: Names,
     /// The jobs and their children.
     pub tree: BTreeMap<String, Vec<String>>,
-    /// How often each job was run to its end.
+    /// How often each job was finished.
     pub executed: BTreeMap<String, u32>,
     pub is_over: bool,
-    /// Runtimes compute on their own, and once the run is over nothing is of interest.
+    /// Set when runtimes compute on their own; once the run is over, nothing more is shown.
     pub completes: bool,
     pub fault_tolerance: FaultTolerance,
-    /// How many others each host knows.
+    /// The sizes of circles of acquaintances.
     pub circle: Circle,
     pub is_quiet: bool,
-    /// What machines were told that are no more.
+    /// The inputs of state machines that are gone.
     pub seeds: Seeds,
     pub lines: Vec<String>,
 }
@@ -148,7 +148,7 @@ impl World {
         self.lines.push(line.into());
     }
 
-    // ---- who is there ----
+    // ---- processes ----
 
     pub fn start_coordinator(&mut self, restarted: bool) {
         let stored = self.stored.iter();
@@ -161,7 +161,7 @@ impl World {
         self.coordinator = Some(Server { machine, record });
     }
 
-    /// The coordinator's process ends.
+    /// Ends the coordinator's process.
     pub fn stop_coordinator(&mut self) {
         if let Some(server) = self.coordinator.take() {
             self.seeds.coordinators.push(server.record);
@@ -175,7 +175,7 @@ impl World {
         }
     }
 
-    /// Starts a host's process, on the disk of the one of that name before.
+    /// Starts a host's process, with the disk of the earlier one of the same name.
     pub fn start_host(&mut self, name: &str, site: &str) {
         let seed = name.bytes().fold(self.now.0, |seed, byte| seed * 31 + u64::from(byte));
         let start = host::Start { name: name.to_owned(), site: site.to_owned(), seed };
@@ -196,12 +196,12 @@ impl World {
         self.dial(name);
     }
 
-    /// Keeps what the machine of a process was told, which is about to be replaced.
+    /// Keeps the inputs of a state machine that is about to be replaced.
     pub fn keep_record(&mut self, name: &str) {
         self.seeds.hosts.extend(self.processes.remove(name).map(|process| process.record));
     }
 
-    /// Opens a link to the coordinator, if that is there.
+    /// Opens a link to the coordinator, if that is running.
     pub fn dial(&mut self, name: &str) {
         let Some(process) = self.processes.get_mut(name) else { return };
         if self.coordinator.is_none() || process.link.is_some() {
@@ -214,7 +214,7 @@ impl World {
         process.tell(self.now, host::Input::Connected);
     }
 
-    /// A host's link is closed from its side, or breaks; the host is told if it lives.
+    /// Closes or breaks a host's link; the host is told if it is alive.
     pub fn hang_up(&mut self, name: &str) {
         let Some(process) = self.processes.get_mut(name) else { return };
         let Some(link) = process.link.take() else { return };
@@ -228,7 +228,7 @@ impl World {
         }
     }
 
-    /// A host's process ends after what it has sent has gone out.
+    /// Ends a host's process after its messages have been sent.
     pub fn end_process(&mut self, name: &str) {
         let Some(process) = self.processes.get_mut(name) else { return };
         process.is_alive = false;
@@ -238,7 +238,7 @@ impl World {
         self.hang_up(name);
     }
 
-    /// A host's process is killed, and what it sent and did not arrive is lost.
+    /// Kills a host's process; its messages that have not arrived are lost.
     pub fn kill(&mut self, name: &str) {
         self.wires.retain(|envelope| envelope.from != name);
         self.end_process(name);
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    // ---- ways ----
+    // ---- routes ----
 
     pub fn is_held(&self, from: &str, to: &str) -> bool {
         let is_frozen = self.processes.get(to).is_some_and(|process| process.is_frozen);
@@ -274,9 +274,9 @@ impl World {
 
     // ---- time ----
 
-    /// Lets time pass, with all that happens meanwhile.
+    /// Lets time pass, and everything happen that happens meanwhile.
     pub fn advance(&mut self, duration: Duration) {
-        // What one event leaves over follows at once.
+        // Work that one event leaves over follows at once.
         const AT_ONCE_MAX: u32 = 100;
         let until = self.now + duration;
         let mut at_once = 0;

@@ -1,6 +1,6 @@
 //! A running digest of everything that happens, used to compare two runs of one seed.
 
-/// FNV-1a over words, with a final mix: cheap, and sufficient as nobody forges traces.
+/// FNV-1a over words, with a final mix: cheap, and sufficient because traces are not forged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(u64);
 

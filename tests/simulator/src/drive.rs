@@ -77,7 +77,7 @@ impl World {
             match input {
                 None => break,
                 Some(Input::Notice(run, notice @ Notice::Refetch { .. })) => {
-                    self.sometimes.hit("a guard asked for what others have");
+                    self.sometimes.hit("a guard asked for the updates of others");
                     process.host.handle_notice(local, run, notice);
                 }
                 Some(Input::Notice(run, notice)) => process.host.handle_notice(local, run, notice),
@@ -341,7 +341,7 @@ impl World {
                 // A host that has departed meanwhile may have been unable.
                 let index = self.directory.get(*host);
                 if index.is_none_or(|index| self.processes[index as usize].unable.contains(run)) {
-                    return self.sometimes.hit("the coordinator heard that a host cannot take part");
+                    return self.sometimes.hit("a host reported that it cannot take part");
                 }
                 self.violations.push(format!("{host} cannot take part in run {run}: {reason}"));
             }

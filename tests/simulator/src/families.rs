@@ -36,8 +36,8 @@ pub enum Family {
     Tables,
     /// Hosts of other versions of the protocol dial.
     Versions,
-    /// Long runs with shared objects and large updates, and hosts that run no jobs for so long that
-    /// they forget the objects.
+    /// Long runs with shared objects and large updates, and hosts that run no jobs for long enough to forget the
+    /// objects.
     Objects,
     /// Hosts have no memory for stolen jobs.
     Evictions,
@@ -93,9 +93,9 @@ impl Family {
                 "a paused host took work again",
             ],
             Self::Ability => &[
-                "a host could not go on with a run",
+                "a host could not continue with a run",
                 "a host could not load an app",
-                "the coordinator heard that a host cannot take part",
+                "a host reported that it cannot take part",
             ],
             Self::Ends => &[
                 "a job failed beyond catching",
@@ -121,7 +121,7 @@ impl Family {
             Self::Objects => &[
                 "a forgotten object was used again",
                 "a host had no time for jobs",
-                "a host went on with its log of updates",
+                "a host continued its log of updates",
                 "a replica was replaced",
             ],
             Self::Blips => {

@@ -177,7 +177,7 @@ pub struct Process {
     pub unable: BTreeSet<RunId>,
     /// Its machine's clock.
     pub clock: Clock,
-    /// When the coordinator gave it up, until it knows.
+    /// When the coordinator gave it up; `None` once the host knows.
     pub gone_since: Option<Time>,
     /// The time since which a crashed coordinator has not received its reports.
     pub unheard_since: Option<Time>,

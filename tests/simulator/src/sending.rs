@@ -355,7 +355,8 @@ impl World {
         }
     }
 
-    /// The size of a chunk. Chunks are many, and all alike: a parcel's contents are checked when it is complete.
+    /// The size of a chunk. There are many chunks, all of one form; a parcel's contents are checked when it is
+    /// complete.
     fn size_of_chunk(&mut self, offset: u64, bytes: usize) -> usize {
         self.digest.add(offset);
         bytes + CHUNK_OVERHEAD_BYTES

@@ -7,7 +7,7 @@ use crate::families::Family;
 /// States that some seed must reach. Other names may be counted as well.
 pub const MUST_HAPPEN: &[&str] = &[
     "a coordinator crashed within a second of a host",
-    "a guard asked for what others have",
+    "a guard asked for the updates of others",
     "a host came back under a new id",
     "a host that was given up came back under its id",
     "a host crashed silently",
@@ -22,7 +22,7 @@ pub const MUST_HAPPEN: &[&str] = &[
     "a late job was returned",
     "a link broke",
     "a message had fragments",
-    "a partition healed before anybody was given up",
+    "a partition healed before any host was given up",
     "a peer message was lost",
     "a redone job was adopted",
     "a redone job was reused",

@@ -53,7 +53,7 @@ fn an_app_names_its_publisher() {
     }
     publish(&cluster, "").fails_with(2, &["a value is required for '--by <WHO>'"]);
     for by in ["two\nlines", &"x".repeat(65)] {
-        publish(&cluster, by).fails_with(2, &["who publishes is said in 1 to 64 bytes on one line"]);
+        publish(&cluster, by).fails_with(2, &["the publisher's name must have 1 to 64 bytes on one line"]);
     }
     cluster.kill_coordinator();
     cluster.start_coordinator();

@@ -250,7 +250,7 @@ fn the_stack_has_its_size_whatever_flags_are_in_the_environment() {
 
 /// Vectors of 128 bits, in an app that does not request them.
 #[test]
-fn what_is_built_may_use_simd() {
+fn a_built_app_may_use_simd() {
     let source = "#[sateen::main] fn main() -> bool { cfg!(target_feature = \"simd128\") }";
     let (folder, built) = build("with-simd", source);
     assert_eq!(built.code, Some(0), "{built:?}");

@@ -147,10 +147,10 @@ fn existing_files_are_left_alone() {
     std::fs::create_dir(outside.path().join("taken")).expect("it can be made");
     std::fs::write(outside.path().join("file"), "mine").expect("it can be written");
     for name in ["taken", "file"] {
-        at_home(sateen(), &["new", name], outside.path()).fails_with(2, &[name, "is there already"]);
+        at_home(sateen(), &["new", name], outside.path()).fails_with(2, &[name, "already exists"]);
     }
     std::os::unix::fs::symlink("nowhere", outside.path().join("link")).expect("it can be made");
-    at_home(sateen(), &["new", "link"], outside.path()).fails_with(2, &["link", "is there already"]);
+    at_home(sateen(), &["new", "link"], outside.path()).fails_with(2, &["link", "already exists"]);
     assert_eq!(std::fs::read_to_string(outside.path().join("file")).expect("it is there"), "mine");
 }
 

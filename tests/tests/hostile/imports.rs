@@ -260,14 +260,14 @@ fn share_checks_the_value_and_the_place_of_the_id() {
 #[test]
 fn open_checks_that_the_object_exists() {
     all(&[
-        ("(drop (call $open (i32.const 1024)))", Broken("to which nobody has a reference")),
+        ("(drop (call $open (i32.const 1024)))", Broken("to which no job has a reference")),
         ("(drop (call $open (i32.const 65521)))", Broken("is at 65521, 16 bytes long")),
         ("(drop (call $open (i32.const -1)))", Broken("outside its memory")),
     ]);
     let body = format!("{SHARE} (drop (call $open (i32.const 1024)))");
     ends("open", &app(&body), Fine);
     let body = format!("{SHARE} (call $close (local.get $o)) (drop (call $open (i32.const 1024)))");
-    ends("open what is gone", &app(&body), Broken("to which nobody has a reference"));
+    ends("open what is gone", &app(&body), Broken("to which no job has a reference"));
     let body = format!("{SHARE} (loop $more (drop (call $open (i32.const 1024))) (br $more))");
     ends("open for ever", &app(&body), Broken("more than 65536 shared objects open"));
 }

@@ -211,7 +211,7 @@ fn reports_of_hostile_modules_do_no_harm() {
         (8, "not begun"),
         (9, "did not begin"),
         (12, "not opened"),
-        (13, "which is none"),
+        (13, "which does not exist"),
     ] {
         let error = run_profiled(&app(&tell(moment, nothing))).expect_err("it breaks the ABI").to_string();
         assert!(error.contains(expected), "{error}");

@@ -111,7 +111,7 @@ fn the_view_follows_the_terminals_size_and_ends_with_q() {
     let mut view =
         OnTerminal::start(&cluster, 30, 100, &format!("{resize} $SATEEN watch {run} --every 100ms"));
     view.await_text("\u{1b}[30;1H");
-    view.await_text("q quits; the run goes on");
+    view.await_text("q quits; the run continues");
     until("it is drawn for the smaller terminal", SOON, || {
         let shown = view.shown();
         let last = shown.rsplit("\u{1b}[?2026h").nth(1)?.to_owned();

@@ -26,7 +26,7 @@ fn names_are_one_segment() {
 }
 
 #[test]
-fn what_the_coordinator_says_decides_the_exit_code() {
+fn the_coordinators_answer_decides_the_exit_code() {
     let code = |status| Failure::from(Refusal::Answered(status, "why".to_owned())).code;
     assert_eq!(code(StatusCode::NOT_FOUND), USAGE);
     assert_eq!(code(StatusCode::CONFLICT), USAGE);
@@ -43,7 +43,7 @@ fn a_problem_is_told_by_its_detail() {
 }
 
 #[test]
-fn who_does_not_answer_in_time_is_told() {
+fn a_coordinator_that_does_not_answer_in_time_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it has one");
     let client = Client::new(&format!("http://{address}")).expect("an address");

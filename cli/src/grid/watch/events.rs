@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_coordinator_tells_is_told_once() {
+    fn each_event_of_the_coordinator_is_shown_once() {
         let mut events = Events::default();
         let event = |number: u64, kind: &str, text: &str| -> RunEvent {
             read(&json!({"number": number, "kind": kind, "text": text})).expect("an event")

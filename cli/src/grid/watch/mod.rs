@@ -31,7 +31,7 @@ const AWAY_MAX: Duration = Duration::from_secs(300);
 /// Maximum time between two redraws of the view, because of its clocks.
 const DRAWN_EVERY: Duration = Duration::from_secs(1);
 
-/// The run or grid that is watched, and what is known of it so far.
+/// The run or grid that is watched, and its data so far.
 trait Page {
     /// Takes in an answer of the coordinator; returns true if there will be no more.
     fn take(&mut self, news: News) -> bool;
@@ -113,7 +113,7 @@ fn screen_bar(done: u64, total: u64, columns: usize) -> String {
 }
 
 fn interrupted() -> Failure {
-    let message = "the watch is over; what was watched goes on".to_owned();
+    let message = "the watch is over; the run or grid continues".to_owned();
     Failure { code: CANCELLED, message, backtrace: Vec::new() }
 }
 

@@ -113,7 +113,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What is not shown of the table, for its title.
+    /// Says for the title how many columns are shown, if some are not.
     pub fn left_out(&self) -> String {
         self.shown.map_or_else(String::new, |(shown, all)| format!(", {shown} of {all} columns shown"))
     }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_long_is_cut_by_columns() {
+    fn texts_that_are_too_long_are_cut_by_columns() {
         let row = Row::of(Tone::Strong, "run 7").and(Tone::Plain, " 世界 done");
         assert_eq!(row.clone().cut(80), row);
         assert_eq!(row.clone().cut(9).text(), "run 7 世…");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_cut_and_left_out() {
+    fn cells_that_do_not_fit_are_cut_and_columns_left_out() {
         let cells = [vec!["ada".into(), "a long reason that does not fit".into(), "7".into()]];
         let narrow = table(&["HOST", "STATE", "JOBS"], &cells, 20);
         let texts: Vec<String> = narrow.rows.iter().map(Row::text).collect();

@@ -39,7 +39,7 @@ pub struct RunPage {
     last_line: u64,
     log_dropped: u64,
     away: Option<(Instant, String)>,
-    /// What was already written as lines: events, lines of the log, and the run's progress.
+    /// The parts that were already written as lines: the numbers of events and of log lines, and the run's progress.
     written: (usize, usize, String),
     /// The run's progress at that time, and the time.
     written_of: Option<(String, Option<String>, Instant)>,
@@ -250,7 +250,7 @@ impl RunPage {
                 Tone::Bad,
                 &format!("{why}; trying again, for {} now · q quits", seconds(since.elapsed().as_secs_f64())),
             ),
-            None => Row::of(Tone::Dim, "q quits; the run goes on"),
+            None => Row::of(Tone::Dim, "q quits; the run continues"),
         }
     }
 }

@@ -29,7 +29,7 @@ const CLEAR_REST_OF_LINE: &str = "\x1b[K";
 const CLEAR_REST: &str = "\x1b[J";
 const PLAIN: &str = "\x1b[0m";
 
-/// What the user requests.
+/// A request of the user.
 pub enum Key {
     /// Close the view.
     Quit,

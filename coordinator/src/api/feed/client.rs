@@ -145,10 +145,14 @@ impl Client {
             Message::Ping(_) | Message::Pong(_) if self.heard.1 <= WATCH_MESSAGES_PER_SECOND_MAX => {
                 return Ok(());
             }
-            _ => return self.refuse("pages send JSON in text messages, and few of them").await,
+            _ => {
+                return self
+                    .refuse("only text messages with JSON are accepted, and not too many of them")
+                    .await;
+            }
         };
         if self.heard.1 > WATCH_MESSAGES_PER_SECOND_MAX {
-            return self.refuse("too many messages in a second").await;
+            return self.refuse("too many messages per second").await;
         }
         if text.len() > WATCH_MESSAGE_BYTES_MAX {
             return self.refuse("the message is too long").await;
@@ -161,7 +165,7 @@ impl Client {
             }
         };
         if wish.watch.len() > TOPICS_MAX {
-            let why = format!("{} topics are too many: one page watches {TOPICS_MAX}", wish.watch.len());
+            let why = format!("{} topics are too many: one page can watch {TOPICS_MAX}", wish.watch.len());
             return self.refuse(&why).await;
         }
         let mut wanted = BTreeMap::new();
@@ -260,14 +264,14 @@ impl Client {
     }
 }
 
-/// What happens to a page that does not take what was written.
+/// Waits until a page has taken a message; a page that does not is cut off.
 async fn written(writing: impl Future<Output = Result<(), Error>>) -> Result<(), End> {
     match timeout(WATCH_WRITE_TIMEOUT, writing).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Gone),
         Err(_) => Err(End::Told(
             CloseCode::Policy,
-            format!("the page took nothing for {} s", WATCH_WRITE_TIMEOUT.as_secs()),
+            format!("the page read nothing for {} s", WATCH_WRITE_TIMEOUT.as_secs()),
         )),
     }
 }

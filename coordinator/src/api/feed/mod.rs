@@ -107,7 +107,7 @@ impl Watching {
         let pass = api.gates.take(peer, Kind::Feed, 1).map_err(|_| {
             Problem::new(
                 StatusCode::TOO_MANY_REQUESTS,
-                "too many topics are watched, from this address or by all; close some pages, or try again later",
+                "too many topics are watched, from this address or in total; close some pages, or try again later",
             )
         })?;
         let (sender, receiver) = watch::channel(News::Nothing);

@@ -30,13 +30,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Opening {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let upgrade = parts.extensions.get::<OnUpgrade>().cloned();
         let key = parts.headers.get(header::SEC_WEBSOCKET_KEY).cloned();
-        let no_websocket =
-            |why: String| Problem::bad_request(format!("this page is for the websockets of pages: {why}"));
+        let no_websocket = |why: String| {
+            Problem::bad_request(format!("this address accepts only websockets of the dashboard: {why}"))
+        };
         let checked = <WebSocketUpgrade as FromRequestParts<S>>::from_request_parts(parts, state).await;
         drop(checked.map_err(|error| no_websocket(error.to_string()))?);
         match (upgrade, key) {
             (Some(upgrade), Some(key)) => Ok(Self { upgrade, key }),
-            _ => Err(no_websocket("the connection cannot become one".to_owned())),
+            _ => Err(no_websocket("the connection cannot be upgraded".to_owned())),
         }
     }
 }

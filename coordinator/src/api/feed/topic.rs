@@ -31,7 +31,7 @@ impl Topic {
             ("tree", Some(run)) => Ok(Self::Tree(parse_run(run)?)),
             ("timeline", Some(run)) => Ok(Self::Timeline(parse_run(run)?)),
             _ => Err(Problem::not_found(format!(
-                "there is no topic `{}`; there are grid, run/N, tree/N and timeline/N",
+                "there is no topic `{}`; the topics are grid, run/N, tree/N and timeline/N",
                 name.chars().take(64).collect::<String>().escape_debug()
             ))),
         }

@@ -35,7 +35,7 @@ pub struct Watched {
 /// What is sent next of a topic.
 #[derive(Debug)]
 pub enum Said {
-    /// Nothing is new, or other pages have not taken what they were sent.
+    /// Nothing is new, or other pages have not read their messages.
     Nothing,
     /// The topic does not exist, or no longer exists.
     Gone {

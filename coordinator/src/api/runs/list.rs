@@ -96,7 +96,7 @@ impl Filter {
 
 fn not_a_state(word: &str) -> Problem {
     Problem::bad_request(format!(
-        "`{}` is not a state of a run; these are: {}",
+        "`{}` is not a state of a run; the states are: {}",
         word.escape_debug(),
         RunState::ALL.map(RunState::word).join(", ")
     ))

@@ -285,7 +285,7 @@ pub fn parse(run: &str) -> Result<RunId, Problem> {
     let number = run.parse::<u32>().ok().filter(|number| *number > 0);
     number.map(|number| RunId(u64::from(number))).ok_or_else(|| {
         Problem::bad_request(format!(
-            "`{}` is no run's number; `sateen ps` lists the runs",
+            "`{}` is not a run's number; `sateen ps` lists the runs",
             run.escape_debug()
         ))
     })

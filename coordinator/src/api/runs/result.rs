@@ -116,7 +116,7 @@ impl Results {
         let long = api.store.with_blobs(move |blobs| Long::write(blobs, found.0, &found.1)).await;
         let no_room = |error: StoreError| {
             let why = format!(
-                "run {run} has a long result, which is put into a file to be sent, and that fails: {error}"
+                "the long result of run {run} cannot be written to a file, from which it would be sent: {error}"
             );
             Problem::new(StatusCode::INSUFFICIENT_STORAGE, why)
         };

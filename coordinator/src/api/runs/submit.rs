@@ -29,7 +29,7 @@ pub async fn submit(
 ) -> Result<(StatusCode, Json<Submitted>), Problem> {
     let bytes = body::in_memory(&connection, bytes, JSON_BYTES_MAX).await?;
     let submission: Submission = serde_json::from_slice(&bytes)
-        .map_err(|error| Problem::bad_request(format!("the request's body is no submission: {error}")))?;
+        .map_err(|error| Problem::bad_request(format!("invalid submission: {error}")))?;
     let app = apps::find(&api, &submission.app).await?;
     if api.store.blob_length_bytes(app.hash).await.is_none() {
         return Err(Problem::unprocessable(format!(

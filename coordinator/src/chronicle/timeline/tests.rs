@@ -98,7 +98,7 @@ fn all_late_reports_of_a_new_worker_are_kept() {
 
 /// All that a host says comes some seconds late for minutes, over a link that is full, and then at once.
 #[test]
-fn what_was_late_for_long_is_all_there() {
+fn activity_that_was_late_for_long_is_complete() {
     let mut timeline = Timeline::default();
     timeline.add(0, 500, 1, &[times(500, 0)]);
     for step in 8..=200 {
@@ -144,7 +144,7 @@ fn reports_after_the_timeline_was_taken_to_be_saved_are_not_lost() {
 }
 
 #[test]
-fn what_was_reported_of_a_series_that_ended_since_is_not_lost() {
+fn the_last_report_of_a_series_that_has_ended_is_not_lost() {
     let mut timeline = Timeline::default();
     timeline.add(0, 1_000, 1, &[times(500, 500)]);
     timeline.taken();

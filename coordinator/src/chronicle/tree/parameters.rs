@@ -20,11 +20,11 @@ pub enum Missing {
     )]
     TooLong,
     /// The notes that contained them were lost.
-    #[error("the coordinator did not hear how it began; choose a job above or below it")]
+    #[error("the coordinator was not told how it began; choose a job above or below it")]
     Unheard,
     /// There was no room left when they arrived.
     #[error(
-        "the coordinator keeps the first {} MiB of a run's; choose an earlier job",
+        "the coordinator keeps only the first {} MiB of a run's parameters; choose an earlier job",
         TREE_PARAMETERS_BYTES_MAX >> 20
     )]
     NoRoom,

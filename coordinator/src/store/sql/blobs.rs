@@ -13,7 +13,7 @@ pub fn uploads(connection: &Connection) -> Result<HashMap<BlobHash, (Peer, u64)>
     let mut statement = connection.prepare("SELECT hash, address, used_at_ms FROM blobs")?;
     let read =
         |row: &Row<'_>| Ok((BlobHash(row.get(0)?), row.get::<_, String>(1)?, row.get::<_, i64>(2)? as u64));
-    let what = || "who uploaded a blob, which is nobody's now".to_owned();
+    let what = || "the uploader of a blob, which now has none".to_owned();
     let rows = readable(statement.query([])?, read, what)?.into_iter();
     let known =
         rows.filter_map(|(hash, address, used_at_ms)| Some((hash, (Peer::parse(&address)?, used_at_ms))));

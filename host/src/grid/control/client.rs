@@ -22,7 +22,7 @@ const SOCKET_PATH_BYTES_MAX: usize = 100;
 /// Why there is no answer from a host.
 #[derive(Debug, Error)]
 pub enum AskError {
-    /// There is no host.
+    /// No host is running.
     #[error(
         "no sateen-host runs on the data folder {}; if it runs on another one, name that with --data-dir",
         .0.display()
@@ -33,7 +33,7 @@ pub enum AskError {
     Silent {
         /// Its data folder.
         folder: PathBuf,
-        /// What happened.
+        /// The error.
         why: String,
     },
 }
@@ -41,7 +41,7 @@ pub enum AskError {
 /// Sends a request to the host that runs on `folder`, and passes each of its answers to `each`.
 ///
 /// # Errors
-/// If there is no host, or it does not answer.
+/// If no host is running, or it does not answer.
 pub fn ask(folder: &Path, request: &Request, mut each: impl FnMut(Answer)) -> Result<(), AskError> {
     let silent = |error: io::Error| {
         let why = match error.kind() {

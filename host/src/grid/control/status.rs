@@ -50,17 +50,17 @@ pub struct Status {
     pub direct: Option<String>,
     /// Jobs stolen from other hosts.
     pub steals: StealStatus,
-    /// What is saved.
+    /// The state of the store.
     pub store: StoreStatus,
-    /// What guests may use of this machine.
+    /// The limits on what guests may use of this machine.
     pub may_use: MayUse,
-    /// What the host has done so far.
+    /// The host's work so far.
     pub contributed: Contributed,
     /// Its page, for browsers on this machine.
     pub page: Option<String>,
 }
 
-/// What guests may use of this machine.
+/// The limits on what guests may use of this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MayUse {
     /// Threads that compute for all runs together, at most.
@@ -104,7 +104,7 @@ pub struct RunStatus {
 /// Another host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerStatus {
-    /// Who.
+    /// The peer's id.
     pub id: String,
     /// Its name.
     pub name: String,

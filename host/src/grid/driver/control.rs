@@ -76,7 +76,7 @@ impl Driver {
                 info!(url = page.url, "its page is open to this machine");
                 self.page = Some(page);
             }
-            Err(error) => warn!(error = explained(&error), "there is no page"),
+            Err(error) => warn!(error = explained(&error), "the host's page cannot be served"),
         }
     }
 
@@ -122,7 +122,8 @@ impl Driver {
         self.pause_until = until;
         self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
         let told = reason.replace("its user", "you");
-        answers.send(Answer::Progress(format!("no work is taken, and current work is given back: {told}")));
+        answers
+            .send(Answer::Progress(format!("no new work is taken, and current work is given back: {told}")));
         self.pausing.push(Pausing { until: now + PAUSING_MAX, reason: told, answers });
         self.look_at_pauses(now);
     }
@@ -199,7 +200,7 @@ impl Driver {
                 Stopped::Abandoned(why) | Stopped::Failed(why) => {
                     Answer::Refused(format!("it exited without notifying the coordinator: {why}"))
                 }
-                Stopped::Interrupted => Answer::Refused("it was told to end at once".to_owned()),
+                Stopped::Interrupted => Answer::Refused("it was told to exit at once".to_owned()),
             });
         }
     }

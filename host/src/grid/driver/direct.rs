@@ -224,7 +224,7 @@ impl Driver {
         }
     }
 
-    /// The same check, now and then.
+    /// The same check for all peers, called at intervals.
     pub(super) fn bound_all_waiting(&mut self) {
         let links = || self.peers.values().flat_map(|route| &route.links).map(|direct| &direct.link);
         let mut waiting_bytes: usize = links().map(Link::waiting_bytes).sum();
@@ -237,8 +237,8 @@ impl Driver {
             && let Some((bytes, number)) = by_bytes.pop()
         {
             waiting_bytes -= bytes.min(waiting_bytes);
-            warn!(bytes, "a peer does not read what it is sent: its direct link is closed");
-            self.on_direct_closed(number, Closed::Gone("it does not read what it is sent".to_owned()));
+            warn!(bytes, "a peer does not read its messages: its direct link is closed");
+            self.on_direct_closed(number, Closed::Gone("it does not read its messages".to_owned()));
         }
     }
 

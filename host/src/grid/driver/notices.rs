@@ -57,7 +57,7 @@ impl Gate {
                     return None;
                 }
                 // There may be no further line after these.
-                "(more was said than could be sent)".clone_into(&mut line.text);
+                "(further lines were left out: too many to be sent)".clone_into(&mut line.text);
                 self.notices.count.fetch_add(1, Relaxed);
                 return Some(notice);
             }

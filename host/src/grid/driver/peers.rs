@@ -45,7 +45,7 @@ impl Driver {
             if self.coordinator.send() {
                 return;
             }
-            let why = Closed::Gone("it does not read what it is sent".to_owned());
+            let why = Closed::Gone("it does not read its messages".to_owned());
             self.on_coordinator_closed(&why);
             self.tell(|_, _| {});
         }
@@ -106,7 +106,7 @@ impl Driver {
                 self.watch_link(number);
                 self.bound_waiting(waiting_bytes);
             } else {
-                self.on_direct_closed(number, Closed::Gone("it does not read what it is sent".to_owned()));
+                self.on_direct_closed(number, Closed::Gone("it does not read its messages".to_owned()));
             }
             return;
         }

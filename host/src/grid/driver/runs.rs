@@ -144,7 +144,7 @@ impl Driver {
         let result_bytes = result_bytes(&notice);
         if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
             match &notice {
-                Notice::Unable(why) => warn!(run = run.0, why, "this host cannot go on with run"),
+                Notice::Unable(why) => warn!(run = run.0, why, "this host cannot continue with run"),
                 // A recorded result is reported no earlier than its work. And guests that come to rest are reported
                 // before they are dropped.
                 Notice::Finished { .. } | Notice::Recorded { .. } | Notice::Drained => {
@@ -222,7 +222,7 @@ impl Driver {
     fn bound(&mut self, run: RunId) {
         let Some(grid) = self.machine.grid().filter(|_| self.portion(run).is_some()) else { return };
         if let Some(why) = self.caps.refusal(StoredRun { grid, run }) {
-            warn!(run = run.0, why, "this host cannot go on with run");
+            warn!(run = run.0, why, "this host cannot continue with run");
             self.tell(|machine, now| machine.handle_notice(now, run, Notice::Unable(why)));
         }
     }

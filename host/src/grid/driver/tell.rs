@@ -74,14 +74,14 @@ impl Driver {
                 self.forget_all_peers();
             }
             Event::Reborn(id) => {
-                warn!(host = %id, "the coordinator had given this host up; it goes on as another");
+                warn!(host = %id, "the coordinator had given this host up; it continues under a new id");
                 self.forget_all_peers();
             }
             Event::Returned(id) => {
                 warn!(host = %id, "the coordinator had given this host up for a moment; it continues");
                 self.forget_all_peers();
             }
-            Event::Paused(id) => info!(host = %id, "has given back what it had"),
+            Event::Paused(id) => info!(host = %id, "has given back its jobs"),
             Event::Refused(why) => self.on_refused(why),
             Event::RefusedBy(peer, why) => {
                 warn!(%peer, why = shortened(&why), "peer rejected this host");
@@ -105,7 +105,7 @@ impl Driver {
             }
             Event::Reused(run, key) => debug!(run = run.0, job = %key, "lost job has a result already"),
             Event::Adopted(run, key) => {
-                debug!(run = run.0, job = %key, "lost job goes on elsewhere and is adopted");
+                debug!(run = run.0, job = %key, "lost job is still running elsewhere and is adopted");
             }
             Event::Orphaned(run, key) => debug!(run = run.0, job = %key, "job is an orphan"),
             Event::UpdatesLost(run, object, count) => {

@@ -30,7 +30,7 @@ enum Failure {
     Away(String),
     /// It answered with something else.
     Wrong(String),
-    /// It has no such blob.
+    /// The coordinator does not have the blob.
     Missing,
 }
 
@@ -46,7 +46,7 @@ impl Fetcher {
         Self { agent: config.into(), coordinator }
     }
 
-    /// The bytes with this hash. While the coordinator is away, it waits.
+    /// Fetches the bytes with this hash. Waits while the coordinator is away.
     ///
     /// # Errors
     /// If the coordinator does not have them, or the run is not wanted any more.
@@ -71,7 +71,7 @@ impl Fetcher {
             let mut waited = Duration::ZERO;
             while waited < RETRY_AFTER {
                 if cancel.is_cancelled() {
-                    return Err(format!("{what} is not wanted any more"));
+                    return Err(format!("{what} is no longer wanted"));
                 }
                 std::thread::sleep(CANCEL_WITHIN);
                 waited += CANCEL_WITHIN;

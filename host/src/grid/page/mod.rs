@@ -21,7 +21,7 @@ use super::control::Incoming;
 /// The address of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageListen {
-    /// There is no page.
+    /// The host serves no page.
     Off,
     /// On a loopback address; port 0 is any free one.
     At(SocketAddr),
@@ -33,7 +33,7 @@ impl Default for PageListen {
     }
 }
 
-/// Why there is no page.
+/// Why the page cannot be served.
 #[derive(Debug, Error)]
 #[error(
     "the page cannot be served at {address}: {}; name another address with --page, or say --page off", explained(.why)
@@ -59,7 +59,7 @@ impl PageListen {
         match bound {
             Ok(listener) => Ok(Some(listener)),
             Err(error) if address.port() == 0 && error.kind() == io::ErrorKind::AddrNotAvailable => {
-                tracing::warn!(%address, error = explained(&error), "there is no page");
+                tracing::warn!(%address, error = explained(&error), "the host's page cannot be served");
                 Ok(None)
             }
             Err(why) => Err(PageError { address, why }),
@@ -78,7 +78,7 @@ impl Page {
     /// Serves the page.
     ///
     /// # Errors
-    /// If there is no thread, randomness or socket.
+    /// If a thread cannot be started, or the system provides no randomness or socket.
     pub fn serve(
         listener: TcpListener,
         requests: impl Fn(Incoming) + Clone + Send + Sync + 'static,
@@ -104,7 +104,7 @@ impl Page {
         };
         std::thread::Builder::new().name("sateen-page".to_owned()).spawn(move || {
             if let Err(error) = serve() {
-                tracing::warn!(error = explained(&error), "the page is not served any more");
+                tracing::warn!(error = explained(&error), "the host's page is no longer served");
             }
         })?;
         Ok(Self { url: format!("http://{address}/"), _stop: stop })

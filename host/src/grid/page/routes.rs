@@ -40,9 +40,9 @@ pub fn router(requests: impl Fn(Incoming) + Send + Sync + 'static, token: String
         .route("/pause", post(pause))
         .route("/resume", post(resume))
         .route("/leave", post(leave))
-        .fallback(async || (StatusCode::NOT_FOUND, "there is no such page; this host's own is /\n"))
+        .fallback(async || (StatusCode::NOT_FOUND, "there is no such page; this host's page is /\n"))
         .method_not_allowed_fallback(async || {
-            (StatusCode::METHOD_NOT_ALLOWED, "this address does not answer to that method\n")
+            (StatusCode::METHOD_NOT_ALLOWED, "this address does not support that method\n")
         })
         .layer(from_fn_with_state(here.clone(), guard))
         .with_state(here)
@@ -103,7 +103,9 @@ async fn act(
     let wants_json = accepts_json(request.headers());
     let refuse = |status: StatusCode, why: &str| said(wants_json, status, why);
     let body = timeout(ANSWER_MAX, to_bytes(request.into_body(), FORM_BYTES_MAX)).await;
-    let Ok(Ok(body)) = body else { return refuse(StatusCode::BAD_REQUEST, "that is no form of this page") };
+    let Ok(Ok(body)) = body else {
+        return refuse(StatusCode::BAD_REQUEST, "that is not a form of this page");
+    };
     let form = fields(&String::from_utf8_lossy(&body));
     let token = form.iter().find(|(name, _)| name == "token").map_or("", |(_, value)| value.as_str());
     if !is_same(token, &here.token) {

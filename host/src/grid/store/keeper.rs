@@ -284,7 +284,7 @@ impl Work {
         let mut status = self.status.lock();
         // Logged once: further attempts need no line each.
         if status.off.is_none() {
-            warn!(%error, "nothing is saved on this machine from now on; the host goes on without");
+            warn!(%error, "nothing is saved on this machine from now on; the host continues without saving");
         }
         status.off = Some(error.to_string());
         status.dropped += unflushed;

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_flushed_is_there_again() {
+    fn flushed_entries_are_there_after_opening_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut store = SledStore::open(folder.path()).expect("it opens");
         for job in 0..100 {

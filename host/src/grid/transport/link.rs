@@ -289,7 +289,7 @@ async fn write(
                 continue;
             }
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "it does not read what it is sent".to_owned(),
+            Err(_) => "it does not read its messages".to_owned(),
         };
         let _ = events.send(NetEvent::Closed(number, Closed::Gone(why))).await;
         return;

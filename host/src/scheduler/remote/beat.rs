@@ -73,7 +73,7 @@ impl Drain {
         self.since.get().map(Instant::elapsed)
     }
 
-    /// Guests have come to rest; whether that is new.
+    /// Notes that guests have come to rest. Returns whether this is new.
     pub fn end(&self) -> bool {
         !self.is_done.swap(true, SeqCst)
     }

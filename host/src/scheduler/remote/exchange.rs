@@ -28,7 +28,8 @@ impl Remote {
         if kind != ROOT && kind >= registry.app.0.jobs.len() {
             let result = Err(JobFailure {
                 job: format!("kind {kind}"),
-                message: "the app has no such job; whoever sent it has another app".to_owned(),
+                message: "this host's app has no such job; the host that sent the job has another app"
+                    .to_owned(),
                 backtrace: Vec::new(),
             });
             let outcome = Outcome { result, span: Duration::ZERO, work: Duration::ZERO, objects: Vec::new() };
@@ -170,7 +171,7 @@ impl Remote {
             place.lookup_below.store(again.lookup_below, SeqCst);
         }
         self.note_asked(&job);
-        // Counted before it is open: whoever claims it counts it out.
+        // The job is counted before it is open, because the worker that claims it subtracts it from the count.
         registry.count_open();
         if !job.reopen() {
             registry.count_closed();

@@ -12,7 +12,7 @@ use crate::scheduler::place::Place;
 /// microseconds.
 const MISSES_MAX: usize = 100_000;
 
-/// What lookups may find.
+/// The results that lookups may find.
 pub struct Lookups {
     /// A lookup may find something.
     is_on: AtomicBool,
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_adds_up_until_nothing_is_left() {
+    fn jobs_that_may_be_found_are_added_until_none_are_left() {
         let lookups = Lookups::new();
         assert!(lookups.are_on() && lookups.may_find(JobTag(1)), "anything may be found");
         assert!(!lookups.is_recorded(|| JobTag(1)), "but nothing is known to be there");
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn they_end_after_many_misses_in_a_row() {
+    fn lookups_end_after_many_misses_in_a_row() {
         let lookups = Lookups::new();
         lookups.set(&[JobTag(1)]);
         for _ in 0..MISSES_MAX {

@@ -32,7 +32,7 @@ impl Remote {
             // It counts when it begins again.
             self.figures.roots.fetch_sub(1, Relaxed);
         }
-        // Counted before it is open: whoever claims it counts it out.
+        // The job is counted before it is open, because the worker that claims it subtracts it from the count.
         registry.count_open();
         if job.is_aborted() || !job.put_back() {
             registry.count_closed();
@@ -61,8 +61,8 @@ impl Remote {
         if registry.room.may_begin() {
             registry.idle.wake_all();
         }
-        // Not if it could begin only because all stand still: it would be evicted soon, and the others would
-        // still wait.
+        // Asks for real room: a job that may begin only because all instances stand still would be evicted soon, and the
+        // others would still wait.
         if self.crowding.is_over(registry.room.is_left()) {
             self.hand_all_back(registry);
         }
@@ -85,7 +85,7 @@ impl Remote {
         }
         registry.count_closed();
         self.unlist(job);
-        // Its owner may not want it any more, if an abort came first.
+        // If an abort came first, its owner no longer wants it.
         if self.held.lock().remove(&held).is_some() {
             self.figures.held.fetch_sub(1, Relaxed);
             self.notify(Notice::HandedBack { held });

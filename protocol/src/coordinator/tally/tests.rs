@@ -66,7 +66,7 @@ fn a_root_that_was_given_back_counts_at_the_host_that_had_it() {
 }
 
 #[test]
-fn what_a_host_counts_is_counted_once_whoever_begins_anew() {
+fn counts_of_a_host_are_added_once_even_if_a_side_begins_anew() {
     let mut tally = Tally::default();
     assert_eq!(tally.count(HOST, 1, counts(100)).work_ns, 100);
     // It was given the run again, after a suspension, and has done more than before when it is heard.
@@ -197,7 +197,7 @@ fn hosts_that_are_there_keep_their_rows() {
 }
 
 #[test]
-fn who_was_missing_and_is_gone_for_good_has_no_row_for_ever() {
+fn a_missing_host_that_is_gone_for_good_does_not_keep_its_row() {
     let mut tally = Tally::default();
     let hosts = 8 * GONE_HOSTS_LISTED_MAX as u64;
     for host in 1..=hosts {

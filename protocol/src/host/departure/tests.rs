@@ -9,9 +9,9 @@ use crate::shared::{ObjectId, Replica, SharedReplica};
 
 const OBJECT: ObjectId = ObjectId([3; 16]);
 
-/// It slept while the run was suspended and resumed, and hears of both at once.
+/// The host slept while the run was suspended and resumed, and gets both messages at once.
 #[test]
-fn a_run_that_was_resumed_while_it_comes_to_rest_is_begun_again() {
+fn a_run_that_is_resumed_while_its_guests_come_to_rest_is_begun_again() {
     for is_resumed in [false, true] {
         let mut host = host();
         let now = Time::default();
@@ -31,7 +31,7 @@ fn a_run_that_was_resumed_while_it_comes_to_rest_is_begun_again() {
 }
 
 #[test]
-fn who_has_nothing_to_hand_over_does_not_wait_long_for_a_coordinator_that_is_away() {
+fn a_host_with_nothing_to_hand_over_does_not_wait_long_for_a_coordinator_that_is_away() {
     for (has_run, patience) in [(false, GOODBYE_WITHOUT_LINK_MAX), (true, LEAVE_MAX)] {
         let mut host = host();
         let now = Time::default();
@@ -51,13 +51,13 @@ fn who_has_nothing_to_hand_over_does_not_wait_long_for_a_coordinator_that_is_awa
         assert!(commands.any(|command| command == Command::Left), "{has_run}");
     }
 }
-/// What is left when a host has been told to leave, and nobody fetches what it announced.
+/// The wait of a host that was told to leave while no host fetches the parcels that it announced.
 #[test]
-fn who_leaves_waits_only_so_long_for_what_others_fetch() {
+fn a_host_that_leaves_waits_a_bounded_time_until_others_have_fetched_its_parcels() {
     for is_leave in [true, false] {
         let mut host = host();
         let now = Time::default();
-        // The peer has fetched a part of a replica.
+        // The peer has fetched part of a replica.
         let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 2 * PARCEL_BYTES_MIN].into())));
         host.handle_notice(now, RUN, Notice::Shared { object: OBJECT, replica });
         host.handle_from_peer(now, PEER, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
@@ -75,7 +75,7 @@ fn who_leaves_waits_only_so_long_for_what_others_fetch() {
         assert_eq!(goodbyes(&mut host), 0);
         host.handle_timeout(now + LEAVE_HAND_OVER_MAX);
         assert_eq!(goodbyes(&mut host), usize::from(is_leave));
-        // A pause that becomes a leave keeps its user waiting no longer.
+        // A pause that becomes a leave does not keep the user waiting longer.
         if !is_leave {
             host.leave(now + LEAVE_HAND_OVER_MAX);
             let leave_by = now + LEAVE_HAND_OVER_MAX + LEAVE_MAX;
@@ -88,7 +88,7 @@ fn who_leaves_waits_only_so_long_for_what_others_fetch() {
 }
 
 #[test]
-fn who_pauses_says_so_before_it_says_goodbye() {
+fn a_host_that_pauses_sends_paused_before_leaving() {
     let mut host = host();
     let now = Time::default();
     host.pause(now, Some("its user works".to_owned()));

@@ -1,4 +1,4 @@
-//! What is told of counts and notes, and when.
+//! Tests which counts and notes are reported, and when.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::limits::{NOTED_PARAMETERS_BYTES_MAX, NOTED_PARAMETERS_WAITING_BYTES_M
 const RUN: RunId = RunId(1);
 const NOW: Time = Time(0);
 
-/// What a report says of the counts and of notes.
+/// The counts and notes in a report.
 fn told(reporting: &mut Reporting, now: Time) -> Vec<(u64, usize, u64)> {
     let messages = reporting.report(now, RUN).into_iter().map(|message| match message {
         ToCoordinator::Counts { counts, notes, notes_dropped, .. } => {
@@ -22,7 +22,7 @@ fn told(reporting: &mut Reporting, now: Time) -> Vec<(u64, usize, u64)> {
 }
 
 #[test]
-fn a_report_says_all_once() {
+fn a_report_contains_all_news_once() {
     let mut reporting = Reporting::new(NOW);
     assert!(reporting.is_due(NOW) && !reporting.has_news());
     assert_eq!(told(&mut reporting, NOW), []);
@@ -40,7 +40,7 @@ fn a_report_says_all_once() {
 }
 
 #[test]
-fn reports_are_some_time_apart_unless_one_is_wanted_sooner() {
+fn reports_keep_their_interval_unless_one_is_wanted_sooner() {
     let mut reporting = Reporting::new(NOW);
     let now = NOW + COUNTS;
     reporting.report(now, RUN);
@@ -52,9 +52,9 @@ fn reports_are_some_time_apart_unless_one_is_wanted_sooner() {
     assert!(reporting.is_due(now), "it is not put off");
 }
 
-/// A host that cannot go on with a run counts nothing more of it, and what it counted last would never be told.
+/// A host that cannot continue with a run counts nothing more, so without this its last counts would never be reported.
 #[test]
-fn what_may_have_been_lost_with_a_link_is_told_again() {
+fn a_report_that_may_have_been_lost_with_a_link_is_sent_again() {
     let mut reporting = Reporting::new(NOW);
     reporting.tell_again();
     assert!(!reporting.has_news(), "nothing was told");
@@ -66,7 +66,7 @@ fn what_may_have_been_lost_with_a_link_is_told_again() {
 }
 
 #[test]
-fn what_was_told_for_another_id_is_not_told_again() {
+fn counts_reported_under_another_id_are_not_reported_again() {
     let mut reporting = Reporting::new(NOW);
     reporting.own_mut().jobs.reused = 4;
     reporting.report(NOW, RUN);
@@ -77,7 +77,7 @@ fn what_was_told_for_another_id_is_not_told_again() {
 }
 
 #[test]
-fn nothing_computes_in_a_run_that_is_over() {
+fn a_run_that_is_over_has_no_busy_workers() {
     let mut reporting = Reporting::new(NOW);
     reporting.take_counts(Counts { busy: 3, ..Counts::default() });
     let busy = |message| match message {
@@ -116,7 +116,7 @@ fn notes_and_their_parameters_are_bounded() {
 }
 
 #[test]
-fn each_result_that_is_used_again_is_counted_with_what_it_saves() {
+fn each_reused_result_is_counted_with_the_work_that_it_saves() {
     let mut reporting = Reporting::new(NOW);
     for work_ns in [5, 7, 11] {
         reporting.count_reused(&Finished { outcome: Outcome::Done(vec![0].into()), work_ns, span_ns: 1 });

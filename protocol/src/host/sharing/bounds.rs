@@ -1,4 +1,4 @@
-//! What shared objects may take: more of them ends the run.
+//! Limits on shared objects; exceeding one ends the run.
 
 use crate::host::Host;
 use crate::limits::{OBJECTS_PER_RUN_MAX, SHARED_BYTES_MAX, SHARED_WRITERS_MAX, UNMENTIONED_BYTES_MAX};
@@ -7,7 +7,7 @@ use crate::shared::ObjectId;
 use crate::{RunId, Time};
 
 impl Host {
-    /// The object has changed: ends the run if its replicas take too much.
+    /// The object has changed: ends the run if its replicas take too much memory.
     pub(super) fn check_bytes(&mut self, now: Time, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
@@ -33,7 +33,7 @@ impl Host {
         }
     }
 
-    /// A job here mentions the object: it is one of the run's from now on.
+    /// A job here mentions the object: from now on it counts as one of the run's objects.
     pub(super) fn note_mention(&mut self, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(sharing) = part.shared.objects.get_mut(&object).filter(|sharing| !sharing.is_mentioned)
@@ -45,8 +45,8 @@ impl Host {
         part.shared.unmentioned.bytes -= sharing.counted;
     }
 
-    /// The object has more writers than replicas can count, so they cannot be kept alike: ends the run, if one of its jobs
-    /// here mentions it.
+    /// The object has more writers than replicas can count, so its replicas cannot be kept equal: ends the run, if one
+    /// of its jobs here mentions the object.
     pub(super) fn end_for_writers(&mut self, now: Time, run: RunId, object: ObjectId) {
         if self.sharing(run, object).is_some_and(|sharing| !sharing.is_mentioned) {
             return self.forget(run, object);
@@ -58,7 +58,7 @@ impl Host {
         });
     }
 
-    /// Whether the object may be known here; ends the run if there are too many.
+    /// Whether this host may take the object in. Ends the run if it has too many.
     pub(super) fn has_room_for(&mut self, now: Time, run: RunId, object: ObjectId) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
         let mentioned = part.shared.len() - part.shared.unmentioned.count;

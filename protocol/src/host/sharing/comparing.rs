@@ -1,4 +1,4 @@
-//! What heals: replicas are compared, now and then and whenever somebody comes or goes.
+//! Heals replicas: hosts compare them at intervals, and whenever a host joins or departs.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::message::PeerMessage;
 use crate::shared::{Digest, Missing, ObjectId, Versions};
 use crate::{HostId, RunId, Time};
 
-/// Objects of which a host that has become known is asked.
+/// Maximum objects for which a newly known host is asked.
 const OBJECTS_GREETED_MAX: usize = 256;
 
 impl Host {
@@ -31,15 +31,16 @@ impl Host {
         self.tell_peer(to, message);
     }
 
-    /// Asks for updates unless the answer to the same question may be on its way; on fast links it is overdue after
-    /// `least`.
+    /// Asks for updates, unless the answer to the same question may be on its way. On fast links, an answer is overdue
+    /// after `least`.
     pub(super) fn ask_for_updates(&mut self, run: RunId, object: ObjectId, whom: HostId, least: Duration) {
         if self.repeats.is_due(self.latest, Receiver::Peer(whom), Repeated::Question(run, object), least) {
             self.tell_versions(run, object, whom, true);
         }
     }
 
-    /// Compares with some who have a replica, and with those of `named` who were not known to.
+    /// Compares the replica with those of some hosts that are known to have one, and of the hosts in `named` that were
+    /// not.
     pub(super) fn compare(&mut self, now: Time, run: RunId, object: ObjectId, named: &[HostId]) {
         let me = self.id();
         let new: Vec<HostId> = (named.iter().copied())
@@ -126,8 +127,8 @@ impl Host {
         }
     }
 
-    /// Whether another host, which has so many updates in all, is to be sent what it has not. Not if it was, and that
-    /// may be on its way.
+    /// Whether another host, which has this number of updates in total, is to be sent those that it lacks. It is not if
+    /// it was sent them and they may be on their way.
     pub(super) fn is_answer_due(
         &mut self,
         now: Time,
@@ -144,7 +145,7 @@ impl Host {
         self.repeats.is_due(now, what.0, what.1, SHARED_COMPARE_MIN)
     }
 
-    /// Another host is sent what it has not.
+    /// Notes that another host is sent the updates that it lacks.
     pub(super) fn note_answer(&mut self, now: Time, to: HostId, run: RunId, object: ObjectId) {
         self.repeats.note(now, Receiver::Peer(to), Repeated::Updates(run, object));
         let Some(sharing) = self.sharing(run, object) else { return };
@@ -153,8 +154,8 @@ impl Host {
         sharing.answered.insert(to, total);
     }
 
-    /// The replica has diverged from that of `other`. The one with the lower digest is replaced; its host may
-    /// not have noticed.
+    /// The replica has diverged from that of `other`. The one with the lower digest is replaced; its host may not have
+    /// noticed yet.
     fn heal(&mut self, now: Time, other: HostId, (run, object): (RunId, ObjectId), is_lower: bool) {
         let wait = self.repeats.wait(Receiver::Peer(other), SHARED_FETCH_MIN, 0);
         let Some(sharing) = self.sharing(run, object) else { return };
@@ -169,12 +170,11 @@ impl Host {
         }
     }
 
-    // ---- who goes, and comes again ----
+    // ---- hosts that depart and return ----
 
-    /// This host has found the grid again: those that it had to give up meanwhile may be there still, and
-    /// know it by another name or not at all. If they have other names now, too, nothing tells who of all
-    /// hosts they are, so more are asked. With strangers it is to become acquainted all the same: that this was
-    /// said may have been lost with the link.
+    /// This host has found the grid again. Sharers that it had to give up meanwhile may still be connected, and know it
+    /// under another id or not at all. If they have new ids, too, it is unknown which hosts they are, so more hosts are
+    /// asked. The request to meet strangers is also sent again, as it may have been lost with the link.
     pub(in crate::host) fn meet_again(&mut self, now: Time, run: RunId, is_reborn: bool) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let former: Vec<(ObjectId, Vec<HostId>)> = (part.shared.objects.iter_mut())
@@ -194,7 +194,7 @@ impl Host {
         }
     }
 
-    /// Updates may be lost that were on their way between this host and a peer.
+    /// Updates on their way between this host and a peer may be lost.
     pub(in crate::host) fn compare_soon_with(&mut self, now: Time, run: RunId, peer: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         for sharing in part.shared.objects.values_mut().filter(|sharing| sharing.sharers.contains_key(&peer))
@@ -218,14 +218,14 @@ impl Host {
         }
     }
 
-    /// That host is no acquaintance any more: nobody will say when it goes.
+    /// That host is no longer an acquaintance: its departure will not be reported.
     pub(in crate::host) fn forget_sharer(&mut self, peer: HostId) {
         for sharing in self.runs.values_mut().flat_map(|part| part.shared.objects.values_mut()) {
             sharing.drop_sharer(peer);
         }
     }
 
-    /// That host left: it has no replica when it comes back.
+    /// That host left: it will have no replica when it comes back.
     pub(in crate::host) fn expect_no_more(&mut self, peer: HostId) {
         for sharing in self.runs.values_mut().flat_map(|part| part.shared.objects.values_mut()) {
             sharing.former.remove(&peer);
@@ -238,7 +238,7 @@ impl Host {
         for (object, sharing) in &mut part.shared.objects {
             sharing.hints.retain(|hint| *hint != peer);
             if sharing.give_up_sharer(now, peer) {
-                // It may have told some of us what it did last, and not others.
+                // Its last updates may have reached some hosts and not others.
                 sharing.compare_soon(now);
             }
             if sharing.fetch.as_ref().is_some_and(|fetch| fetch.from == Some(peer)) {

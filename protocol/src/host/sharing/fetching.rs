@@ -1,4 +1,4 @@
-//! Replicas that a host needs and has not, from whoever has one.
+//! Fetches replicas that a host needs and lacks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Host {
         self.open(now, run, object, None, Some(replica));
     }
 
-    /// A job comes that mentions objects: their replicas are fetched from where it was.
+    /// A job comes that mentions objects: their replicas are fetched from the host that lent it.
     pub(in crate::host) fn open_objects(&mut self, now: Time, run: RunId, victim: HostId, spec: &JobSpec) {
         for mention in &spec.objects {
             self.open(now, run, mention.creation, Some(victim), None);
@@ -50,7 +50,7 @@ impl Host {
         self.note_mention(run, object);
         let Some(sharing) = self.sharing(run, object) else { return };
         match place {
-            // The runtime had forgotten it, or both have opened it at once.
+            // The runtime had forgotten the object, or it and the state machine have opened it at the same time.
             Some(place) if !Arc::ptr_eq(&place, &sharing.replica) => {
                 let known = sharing.replica.with(|known| known.clone());
                 place.with(|place| {
@@ -69,7 +69,7 @@ impl Host {
         }
         let Some(sharing) = self.sharing(run, object) else { return };
         if sharing.has_replica() {
-            // Whoever lent the job has one, too, or will.
+            // The host that lent the job has a replica, too, or will have one.
             if let Some(victim) = hint
                 && self.meet(run, object, victim)
             {
@@ -80,9 +80,9 @@ impl Host {
         }
     }
 
-    /// A guard has waited for long. Whoever lent the job has what the guard waits for, if anybody has; if
-    /// that host is gone, nothing is lost with a job that waits, and whoever redoes the one above spawns it
-    /// again.
+    /// A guard has waited for long. If any host has the updates for which it waits, the host that lent the job does. If
+    /// that host is gone, the waiting job is given up, which loses no work: the host that redoes the job above spawns
+    /// it again.
     pub(in crate::host) fn on_refetch(&mut self, run: RunId, object: ObjectId, held: JobNumber) {
         let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(held)) else { return };
         if job.lender().is_some_and(|lender| !self.peers.contains_key(&lender)) {
@@ -102,8 +102,8 @@ impl Host {
         }
     }
 
-    /// Asks the next host for a replica: those that lent jobs with it, those that are known to have one,
-    /// then all others in turn.
+    /// Asks the next host for a replica: first the hosts that lent jobs that mention the object, then those known to
+    /// have a replica, then all others.
     pub(super) fn fetch(&mut self, now: Time, run: RunId, object: ObjectId) {
         let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
             return;
@@ -132,7 +132,7 @@ impl Host {
             fetch.until = now + fetch.patience.max(wait.unwrap_or_default()).min(SHARED_FETCH_MAX);
             self.tell_peer(from, PeerMessage::FetchReplica { run, object });
         } else {
-            // After a round, a rest.
+            // Rests after each round.
             fetch.asked.clear();
             fetch.refused.clear();
             fetch.until = now + SHARED_FETCH_REST;
@@ -152,7 +152,7 @@ impl Host {
         }
     }
 
-    /// Sends all that there is of an object; false if there is nothing.
+    /// Sends an object's replica. Returns false if there is none.
     pub(super) fn send_replica(&mut self, to: HostId, run: RunId, object: ObjectId) -> bool {
         let is_there = self.peers.contains_key(&to);
         let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
@@ -186,7 +186,7 @@ impl Host {
             return;
         }
         if !part.shared.contains(object) {
-            // From one that leaves, so that it is not lost.
+            // A host that leaves sends its replica so that it is not lost.
             if !part.shared.has_room_for(snapshot.bytes() as u64) {
                 return self.tell_peer(from, PeerMessage::NotShared { run, object });
             }
@@ -218,7 +218,7 @@ impl Host {
         }
         let Some(sharing) = self.sharing(run, object) else { return };
         if is_other_log {
-            // What others had was of the log before.
+            // The updates that others are known to have belong to the former log.
             sharing.sharers.values_mut().for_each(|has| *has = 0);
             sharing.former.values_mut().for_each(|former| former.own = 0);
         }
@@ -235,9 +235,9 @@ impl Host {
         }
         self.meet(run, object, from);
         if installed != Installed::Nothing {
-            // All who have one are to know of this one, and send what came meanwhile.
+            // Other hosts with replicas learn of this one, and send updates that came meanwhile.
             self.compare(now, run, object, sharers);
-            // And those that wait with theirs are to say whether these are needed still.
+            // Hosts whose replicas wait as parcels are asked whether these are still needed.
             for other in self.incoming.senders(|contents| contents.object() == Some((run, object))) {
                 self.tell_versions(run, object, other, true);
             }
@@ -261,8 +261,8 @@ impl Host {
         }
     }
 
-    /// Nobody has the object any more, so nothing that mentions it can go on here. Its creator is lost, and
-    /// who redoes that has jobs with another object.
+    /// No host has the object any more, so jobs that mention it cannot continue here. Its creator is lost, and the jobs
+    /// below the redone creator mention another object.
     pub(super) fn give_up_object(&mut self, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get(&run) else { return };
         let lost: Vec<JobNumber> = (part.held.iter())
@@ -275,7 +275,7 @@ impl Host {
         }
     }
 
-    /// A held job cannot go on here, and will elsewhere.
+    /// Gives back a held job that cannot continue here but may elsewhere.
     pub(super) fn give_back(&mut self, run: RunId, token: JobNumber) {
         let held = self.runs.get(&run).and_then(|part| part.held.get(token));
         let owners = held.map_or_else(Vec::new, |held| held.owners().to_vec());
@@ -289,7 +289,7 @@ impl Host {
                     let again = Again { redone: true, given_back: false, lookup_below: 0 };
                     self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
                 }
-                // A root mentions nothing, and has no guard.
+                // A root mentions no objects, and has no guard.
                 Owner::Coordinator => {}
             }
         }

@@ -1,4 +1,4 @@
-//! What becomes of objects that are not used here any more, and of all when this host leaves.
+//! Forgets objects that are no longer used here, and hands over all objects when this host leaves.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::shared::{Missing, ObjectId, Versions};
 use crate::{HostId, RunId, Time};
 
 impl Host {
-    /// Forgets what no job here has mentioned for a while. Objects with updates of this host that others with a
-    /// replica may not have stay until these have said so, and objects that were updated since a host with a
-    /// replica was given up stay for that one; all up to a limit.
+    /// Forgets objects that no job here has mentioned for a while. Objects with updates of this host that other
+    /// replicas may lack stay until the other hosts have confirmed them. Objects that were updated since a host with a
+    /// replica was given up stay for that host. Both only up to a limit.
     pub(super) fn sweep(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.shared.next_sweep = now + SHARED_UNUSED;
@@ -51,7 +51,7 @@ impl Host {
         }
     }
 
-    /// Asks those who are not known to have all of this host's updates.
+    /// Asks the hosts that are not known to have all of this host's updates.
     fn ask_for_stability(&mut self, now: Time, run: RunId, object: ObjectId) {
         self.ship(now, run, object);
         let lagging = self.lagging(run, object);
@@ -60,14 +60,14 @@ impl Host {
         }
     }
 
-    /// Hosts that are not known to have all of this host's updates, and how many they are known to have.
+    /// The hosts that are not known to have all of this host's updates, each with the number that it is known to have.
     fn lagging(&mut self, run: RunId, object: ObjectId) -> Vec<(HostId, u64)> {
         let Some(sharing) = self.sharing(run, object) else { return Vec::new() };
         let Some((_, count)) = sharing.own_log() else { return Vec::new() };
         sharing.sharers.iter().filter(|(_, has)| **has < count).map(|(host, has)| (*host, *has)).collect()
     }
 
-    /// Sends this host's updates to all that are not known to have them: how many there are.
+    /// Sends this host's updates to all hosts that are not known to have them. Returns the number of updates.
     fn entrust(&mut self, now: Time, run: RunId, object: ObjectId) -> u64 {
         self.ship(now, run, object);
         let mut most = 0;
@@ -112,7 +112,8 @@ impl Host {
         }
     }
 
-    /// What others may not have, they get before this host goes; what only this host has, somebody gets.
+    /// Before this host leaves, sends others the updates that they may lack, and sends objects that only this host has
+    /// to some other hosts.
     pub(in crate::host) fn hand_over_objects(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
         let objects: Vec<(ObjectId, bool)> = part
@@ -132,7 +133,7 @@ impl Host {
         }
     }
 
-    /// Those that have jobs of this host's that mention the object, and some others.
+    /// The hosts with jobs of this host that mention the object, and some others.
     fn heirs(&mut self, run: RunId, object: ObjectId) -> Vec<HostId> {
         let Some(part) = self.runs.get(&run) else { return Vec::new() };
         let mut heirs: Vec<HostId> = (part.loans.values())

@@ -1,22 +1,23 @@
-//! Keeping the replicas of shared objects alike (TOPLAS 4.2).
+//! Keeps the replicas of shared objects equal (TOPLAS 4.2).
 //!
-//! The runtime changes its replicas itself and tells the machine, which ships updates to all that have a
-//! replica: at once, or within a millisecond when some have just been sent. Nothing is repeated until it is
-//! missed. Whoever has a replica compares it with others', soon after something has come to it and ever less
-//! often while nothing does; the one that has more sends it. So it does not matter who made an update that
-//! was lost, or whether that host is still there.
+//! The runtime changes its replicas itself and notifies the state machine, which sends the updates to all hosts with a
+//! replica: at once, or within a millisecond if some have just been sent. Updates are sent again only if they are found
+//! missing. Each host compares its replica with those of others, soon after it has changed and less and less often
+//! while it does not change; the host that has more updates sends them. So it does not matter which host made an update
+//! that was lost, or whether that host is still connected.
 //!
-//! An object that no job here mentions any more is forgotten after a while, when all others with a replica have
-//! the updates made here; whoever asks is told so. A host that was given up may only be asleep, and have a replica
-//! when it comes back: an object that was updated since it went is kept for it, within a limit.
+//! An object that no job here mentions any more is forgotten after a while, once all others with a replica have the
+//! updates made here; hosts that ask for it are told so. A host that was given up may only be asleep, and still have
+//! its replica when it comes back: an object that was updated since then is kept for it, within a limit.
 //!
-//! Replicas with the same updates have the same digest. Two that have not have diverged, which only a fault can
-//! do: the one with the lower digest is replaced by the other, and an event says so.
+//! Replicas with the same updates have the same digest. If two have the same versions and different digests, they have
+//! diverged because of a fault: the one with the lower digest is replaced by the other, and an event reports it.
 //!
-//! Who has a replica is learned from whom it is fetched from, and from comparing: each names others.
+//! A host learns which others have a replica when it fetches or compares one: the answers name further hosts.
 //!
-//! `bounds` ends runs whose objects take too much, `fetching` brings replicas here, `shipping` sends updates about, `comparing` heals, `forgetting` is what becomes
-//! of objects that are not used here any more, or when this host leaves.
+//! `bounds` ends runs whose objects exceed limits, `fetching` fetches replicas, `shipping` sends and receives updates,
+//! `comparing` heals replicas, `forgetting` drops objects that are no longer used here, or hands them over when this
+//! host leaves.
 
 mod bounds;
 mod comparing;
@@ -46,23 +47,23 @@ use crate::{Bytes, HostId, Random, RunId, Time};
 /// A replica that was asked for.
 #[derive(Debug)]
 struct Fetch {
-    /// Who was asked; `None` while there is nobody to ask.
+    /// The host that was asked; `None` while there is none to ask.
     from: Option<HostId>,
     until: Time,
     patience: Duration,
-    /// Who was asked in this round, and who of them said that it has none.
+    /// The hosts that were asked in this round, and those of them that have no replica.
     asked: BTreeSet<HostId>,
     refused: BTreeSet<HostId>,
 }
 
-/// What a host that was given up is known to have of an object, in case it comes back.
+/// The part of an object that a host that was given up is known to have, in case it comes back.
 #[derive(Debug, Clone, Copy)]
 struct Former {
     /// The number of this host's updates that it has.
     own: u64,
-    /// The number of all updates that there were when it was given up.
+    /// The number of all updates at the time when it was given up.
     total: u64,
-    /// When that was.
+    /// That time.
     since: Time,
 }
 
@@ -74,38 +75,37 @@ struct Unsent {
     updates: Vec<Bytes>,
 }
 
-/// What a host knows of one shared object.
+/// A host's state of one shared object.
 #[derive(Debug)]
 pub struct Sharing {
     replica: Arc<SharedReplica>,
-    /// Who else has a replica, and how many of this host's updates they are known to have.
+    /// The other hosts with a replica, each with the number of this host's updates that it is known to have.
     sharers: BTreeMap<HostId, u64>,
-    /// What others were sent because they did not have it: the number of all updates that they have then.
+    /// For each host that was sent missing updates, the total number of updates that it has with them.
     answered: BTreeMap<HostId, u64>,
-    /// Whoever lent jobs that mention it, the last first.
+    /// Hosts that lent jobs that mention the object, the latest first.
     hints: Vec<HostId>,
     /// Hosts that had a replica and were given up; some may come back.
     former: BTreeMap<HostId, Former>,
-    /// This host came back under another id, and former sharers may have done so as well: none of them knows the
-    /// others, so whoever becomes known is asked.
+    /// Set when this host came back under another id. Former sharers may have done so, too, and then none of them knows
+    /// the others, so each newly known host is asked.
     asks_newcomers: bool,
-    /// Hosts that have a replica and are none of this host's acquaintances, which they are to become.
+    /// Hosts that have a replica and are not acquaintances of this host, but are to become so.
     strangers: BTreeSet<HostId>,
     unsent: Option<Unsent>,
     sent: Time,
     asked: Time,
     fetch: Option<Fetch>,
-    /// The host whose replica is to take the place of this one, which has diverged; and until when it is
-    /// waited for.
+    /// The host whose replica is to replace this one, which has diverged; and until when this host waits for it.
     healing: Option<(HostId, Time)>,
     compare_at: Time,
     compare_rest: Duration,
-    /// What its bytes were counted for.
+    /// The bytes for which the replica was counted.
     counted: u64,
-    /// No job here mentioned it when that was last looked at.
+    /// Whether no job here mentioned the object at the last check.
     is_unused: bool,
-    /// A job here mentions it, or did. Others come unasked, from a host that leaves: of these few are kept, and what
-    /// becomes of them ends no run.
+    /// Whether a job here mentions the object, or did. Other objects come unasked, from hosts that leave: few of these
+    /// are kept, and their limits end no run.
     is_mentioned: bool,
 }
 
@@ -145,13 +145,13 @@ impl Sharing {
         (SHARED_OBJECT_OVERHEAD_BYTES + bytes) as u64
     }
 
-    /// Something has come: what others have is of interest again.
+    /// The replica has changed: it is to be compared with others soon.
     fn compare_soon(&mut self, now: Time) {
         self.compare_rest = SHARED_COMPARE_MIN;
         self.compare_at = self.compare_at.min(now + SHARED_COMPARE_MIN);
     }
 
-    /// Some of those who have a replica.
+    /// Some of the hosts that have a replica.
     fn some_sharers(&self, random: &mut Random, most: usize) -> Vec<HostId> {
         let skip = random.below(self.sharers.len().max(1));
         self.sharers.keys().cycle().skip(skip).take(most.min(self.sharers.len())).copied().collect()
@@ -163,7 +163,7 @@ impl Sharing {
         self.hints.truncate(SHARED_HINTS_MAX);
     }
 
-    /// How much of this host's updates all others with a replica have may be another now.
+    /// Updates the number of this host's updates that all other replicas have.
     fn note_stable(&self) {
         let stable = self.sharers.values().copied().min();
         self.replica.with(|place| {
@@ -174,7 +174,7 @@ impl Sharing {
         });
     }
 
-    /// This host's log, and how many updates it has.
+    /// This host's log, and the number of its updates.
     fn own_log(&self) -> Option<(Writer, u64)> {
         self.replica.with(|place| place.as_ref().and_then(Replica::own_log))
     }
@@ -184,8 +184,8 @@ impl Sharing {
         self.sharers.len() <= SHARED_COMPARED_MAX && self.sharers.contains_key(&host)
     }
 
-    /// That host has no replica any more, or none that this one will hear of. Returns how many of this host's
-    /// updates it was known to have, if it had one.
+    /// That host no longer has a replica, or its replica is out of reach. Returns the number of this host's updates
+    /// that it was known to have, if it had a replica.
     fn drop_sharer(&mut self, host: HostId) -> Option<u64> {
         let has = self.sharers.remove(&host);
         self.answered.remove(&host);
@@ -195,7 +195,7 @@ impl Sharing {
         has
     }
 
-    /// That host was given up. If it only sleeps, it has its replica when it comes back.
+    /// That host was given up. If it is only asleep, it will still have its replica when it comes back.
     fn give_up_sharer(&mut self, now: Time, host: HostId) -> bool {
         let Some(own) = self.drop_sharer(host) else { return false };
         let total = self.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().total()));
@@ -205,13 +205,13 @@ impl Sharing {
         true
     }
 
-    /// Whether some host with a replica is not known to have all of this host's updates. One that was given up and is
-    /// back may not, though all others had them meanwhile.
+    /// Whether some host with a replica is not known to have all of this host's updates. A host that was given up and
+    /// is back may lack some, although all others have got them meanwhile.
     fn has_lagging(&self) -> bool {
         self.own_log().is_some_and(|(_, count)| self.sharers.values().any(|has| *has < count))
     }
 
-    /// Hosts that have not come back for long are not kept anything for.
+    /// Forgets hosts that were given up long ago: objects are no longer kept for them.
     fn expire_former(&mut self, now: Time) {
         self.former.retain(|_, former| now < former.since + SHARED_FORMER_MAX);
     }
@@ -223,7 +223,7 @@ impl Sharing {
         is_sought || self.strangers.contains(&host) || self.former.contains_key(&host)
     }
 
-    /// Whether a host that was given up has an older replica, as far as is known.
+    /// Whether a host that was given up is known to have an older replica.
     fn is_owed(&self) -> bool {
         if self.former.is_empty() {
             return false;
@@ -238,9 +238,9 @@ impl Sharing {
 }
 
 impl Host {
-    // ---- who this host is ----
+    // ---- this host's id ----
 
-    /// Tells the runtime what this host is called in updates.
+    /// Tells the runtime the id to use in updates.
     pub(in crate::host) fn identify(&mut self, run: RunId) {
         let Some(origin) = self.id() else { return };
         if self.runs.get(&run).is_none_or(|part| matches!(part.stage, Stage::Loading | Stage::Unable)) {
@@ -256,7 +256,7 @@ impl Host {
         }
     }
 
-    // ---- what the runtime tells ----
+    // ---- notices of the runtime ----
 
     fn sharing(&mut self, run: RunId, object: ObjectId) -> Option<&mut Sharing> {
         self.runs.get_mut(&run)?.shared.objects.get_mut(&object)
@@ -282,7 +282,7 @@ impl Host {
 
     // ---- time ----
 
-    /// Whether the replica that was asked for is on its way.
+    /// Whether the requested replica is on its way here.
     fn is_replica_arriving(&self, run: RunId, object: ObjectId, sharing: &Sharing) -> bool {
         let from = sharing.fetch.as_ref().and_then(|fetch| fetch.from);
         from.is_some_and(|from| self.incoming.has(from, Contents::Replica { run, object }))

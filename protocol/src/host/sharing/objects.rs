@@ -1,4 +1,4 @@
-//! The shared objects of one run that a host knows of.
+//! The shared objects of one run that a host knows.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{HostId, Time};
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Unmentioned {
     pub count: usize,
-    /// Counted for their replicas.
+    /// The bytes for which their replicas are counted.
     pub bytes: u64,
 }
 
@@ -19,15 +19,15 @@ pub struct Unmentioned {
 #[derive(Debug)]
 pub struct SharedObjects {
     pub(super) objects: BTreeMap<ObjectId, Sharing>,
-    /// Of these, those that no job here has mentioned.
+    /// Those of the objects that no job here has mentioned.
     pub(super) unmentioned: Unmentioned,
-    /// This host's updates of objects that it has forgotten: whose log, and how many.
+    /// This host's logs of objects that it has forgotten, and the number of updates in each.
     logs_before: BTreeMap<ObjectId, (Writer, u64)>,
     pub(super) next_sweep: Time,
 }
 
 impl SharedObjects {
-    /// None is known.
+    /// Makes a set without objects.
     pub fn new(now: Time) -> Self {
         Self {
             objects: BTreeMap::new(),
@@ -37,50 +37,50 @@ impl SharedObjects {
         }
     }
 
-    /// How many are known.
+    /// The number of known objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether one is known.
+    /// Whether an object is known.
     pub fn contains(&self, object: ObjectId) -> bool {
         self.objects.contains_key(&object)
     }
 
-    /// What is known of one.
+    /// The state of an object.
     pub fn get(&self, object: ObjectId) -> Option<&Sharing> {
         self.objects.get(&object)
     }
 
-    /// Whether one that no job here has mentioned may come, and its replica is not too long.
+    /// Whether another object that no job here has mentioned may be taken in, with a replica of this many bytes.
     pub fn has_room_for(&self, bytes: u64) -> bool {
         let Unmentioned { count, bytes: before } = self.unmentioned;
         count < OBJECTS_UNMENTIONED_MAX && before.saturating_add(bytes) <= UNMENTIONED_BYTES_MAX
     }
 
-    /// Whether that host is one of the few that this one compares a replica with.
+    /// Whether that host is one of the few with which this one compares a replica.
     pub fn needs(&self, host: HostId) -> bool {
         self.objects.values().any(|sharing| sharing.needs(host))
     }
 
-    /// Hosts that had a replica and were given up, by object.
+    /// The number of hosts that had a replica and were given up, summed over all objects.
     pub fn former_len(&self) -> usize {
         self.objects.values().map(|sharing| sharing.former.len()).sum()
     }
 
-    /// How many logs of forgotten objects are known.
+    /// The number of known logs of forgotten objects.
     pub fn logs_len(&self) -> usize {
         self.logs_before.len()
     }
 
-    /// An object is forgotten of which this host has a log, and so many updates.
+    /// Remembers this host's log of an object that it forgets, and the number of updates.
     pub fn keep_log(&mut self, object: ObjectId, own: (Writer, u64)) {
         if self.logs_before.len() < OBJECTS_PER_RUN_MAX || self.logs_before.contains_key(&object) {
             self.logs_before.insert(object, own);
         }
     }
 
-    /// This host's log of an object that it has forgotten, and how many updates that had.
+    /// This host's log of an object that it has forgotten, and the number of updates.
     pub fn log_before(&self, object: ObjectId) -> Option<(Writer, u64)> {
         self.logs_before.get(&object).copied()
     }

@@ -1,4 +1,4 @@
-//! Updates, to all who have a replica and from them.
+//! Sends updates to hosts with a replica, and receives them.
 
 use super::Unsent;
 use crate::host::{Host, Receiver, Repeated, RunCommand};
@@ -25,7 +25,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
         if sharing.sharers.is_empty() {
-            // Whoever comes later gets the replica as it is.
+            // Hosts that come later get the replica as it is.
             sharing.note_stable();
             return;
         }
@@ -45,7 +45,7 @@ impl Host {
         }
     }
 
-    /// Sends what this host has done to an object.
+    /// Sends this host's unsent updates of an object.
     pub(super) fn ship(&mut self, now: Time, run: RunId, object: ObjectId) {
         let Some(sharing) = self.sharing(run, object) else { return };
         let Some(unsent) = sharing.unsent.take() else { return };
@@ -89,7 +89,7 @@ impl Host {
         self.tell_peer(to, message);
     }
 
-    /// Somebody has a replica; true if that is news.
+    /// Notes that a host has a replica. Returns true if this was not known.
     pub(super) fn meet(&mut self, run: RunId, object: ObjectId, host: HostId) -> bool {
         let is_acquainted = self.peers.contains_key(&host);
         let Some(sharing) = self.sharing(run, object) else { return false };
@@ -122,7 +122,7 @@ impl Host {
         }
         self.meet(run, object, from);
         let Some(sharing) = self.sharing(run, object) else { return };
-        // While it is under way, nothing is lost: what it lacks will be sent when it is compared.
+        // While a replica is on its way here, nothing is lost: updates that it lacks will be sent when it is compared.
         let received = sharing
             .replica
             .with(|place| place.as_mut().map(|replica| replica.receive(writer, first, updates)));
@@ -146,7 +146,8 @@ impl Host {
         }
     }
 
-    /// Updates of a writer have come. Others that wait with parcels of these are to say whether they have any more.
+    /// Updates of a writer have come. Hosts whose parcels with updates of this writer wait are asked whether they have
+    /// more.
     fn ask_whether_needed(&mut self, run: RunId, object: ObjectId, writer: Writer) {
         let Some(sharing) = self.sharing(run, object) else { return };
         let has =
@@ -162,7 +163,7 @@ impl Host {
         }
     }
 
-    /// Whether the object is known here; whoever thinks so wrongly is told.
+    /// Whether the object is known here. If it is not, tells the sender.
     pub(super) fn knows(&mut self, from: HostId, run: RunId, object: ObjectId) -> bool {
         let is_known = self.runs.get(&run).is_some_and(|part| part.shared.contains(object));
         if !is_known {
@@ -171,7 +172,7 @@ impl Host {
         is_known
     }
 
-    /// Asks for what this host has not, unless it just did.
+    /// Asks a host for updates that this one lacks, unless it has just been asked.
     pub(super) fn ask(&mut self, now: Time, whom: HostId, run: RunId, object: ObjectId) {
         let Some(sharing) = self.sharing(run, object) else { return };
         sharing.compare_soon(now);

@@ -1,4 +1,4 @@
-//! What needs more objects, writers or hosts than a story can tell of.
+//! Tests that need more objects, writers or hosts than a story can have.
 
 use std::sync::Arc;
 
@@ -72,10 +72,10 @@ fn objects_that_no_job_mentions_are_few_and_end_no_run() {
         entrusted(&mut host, ObjectId(number.to_le_bytes()), 1);
     }
     assert_eq!((host.shared(RUN).0, verdict(&host)), (OBJECTS_UNMENTIONED_MAX, None));
-    // They leave room for those of the run.
+    // They leave room for the run's objects.
     create(&mut host, ObjectId([0xff; 16]));
     assert_eq!((host.shared(RUN).0, verdict(&host)), (OBJECTS_UNMENTIONED_MAX + 1, None));
-    // What no job mentions any more is forgotten, and so are these.
+    // Objects that no job mentions any more are forgotten, and so are these.
     for time in 1..=3 {
         host.handle_timeout(NOW + SHARED_UNUSED * time);
     }
@@ -86,7 +86,7 @@ fn objects_that_no_job_mentions_are_few_and_end_no_run() {
     let (objects, bytes) = host.shared(RUN);
     assert!(bytes <= UNMENTIONED_BYTES_MAX && objects == 12, "{objects} objects, {bytes} bytes");
     assert_eq!(verdict(&host), None, "though it is more than the run allows");
-    // A job that comes mentions one: it is the run's.
+    // A job that comes mentions one of them: it counts as the run's.
     let replica = Arc::default();
     host.handle_notice(NOW, RUN, Notice::Opened { object: ObjectId([3; 16]), replica });
     assert_eq!(host.runs[&RUN].shared.unmentioned.count, 11);
@@ -159,7 +159,7 @@ fn an_update_is_stable_when_all_others_have_it() {
     assert!(!is_unstable(sharing));
 }
 
-/// While a host was given up, all others had what was made here. It is back, and has not.
+/// While a host was given up, all others got the updates made here. It is back, and lacks them.
 #[test]
 fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
     let mut host = host();
@@ -188,7 +188,7 @@ fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
 }
 
 #[test]
-fn a_host_that_is_no_acquaintance_any_more_is_not_waited_for() {
+fn a_host_that_is_no_longer_an_acquaintance_is_not_waited_for() {
     let mut host = host();
     create(&mut host, OBJECT);
     let (one, other) = (HostId(1), HostId(2));
@@ -230,7 +230,7 @@ fn a_host_asks_again_to_meet_strangers_when_it_finds_the_grid_again() {
 }
 
 #[test]
-fn a_host_that_was_given_up_is_owed_what_was_updated_since() {
+fn a_host_that_was_given_up_is_owed_later_updates() {
     let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
     let mut sharing = Sharing::new(NOW, replica.clone());
     replica.with(|place| {
@@ -245,7 +245,7 @@ fn a_host_that_was_given_up_is_owed_what_was_updated_since() {
         sharing.former = BTreeMap::from([(HostId(7), Former { own, total, since: NOW })]);
         assert_eq!(sharing.is_owed(), is_owed, "{own} of 2, {total} of 3");
     }
-    // One that does not come back is not waited for for ever.
+    // A host that does not come back is not waited for for ever.
     let before = Time((NOW + SHARED_FORMER_MAX).0 - 1);
     sharing.expire_former(before);
     assert!(sharing.is_owed());
@@ -316,8 +316,8 @@ fn the_logs_of_forgotten_objects_are_bounded() {
     }
 }
 
-/// Several hosts find that this one lacks large updates, and each announces them. They come from one after another, and
-/// from no second one if the first has sent all.
+/// Several hosts find that this one lacks large updates, and each announces them. They are pulled from one host after
+/// another, and from no second host if the first has sent them all.
 #[test]
 fn large_updates_are_pulled_from_one_host_and_declined_from_others() {
     use crate::host::tests::{PEER, info, said};
@@ -362,7 +362,7 @@ fn large_updates_are_pulled_from_one_host_and_declined_from_others() {
             matches!(sent, Transmit::ToPeer(OTHER, PeerMessage::Versions { is_question: true, .. }))
         };
         assert!(said(&mut host).iter().any(asked), "whether its parcel is needed still");
-        // What it answers.
+        // The peer's answer.
         other.receive(writer, 0, std::slice::from_ref(&update));
         if has_more {
             other.receive(writer, 1, &[vec![6].into()]);

@@ -1,118 +1,118 @@
-//! What the state machine wants to be done, but for messages.
+//! The state machine's outputs, except for messages.
 
 use std::sync::Arc;
 
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{Again, Entry, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
 
-/// What the driver is to do.
+/// A command to the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Get the run's app and inputs ready, and begin its portion; answered by `handle_loaded`.
+    /// Prepare the run's app and inputs, and begin its portion. Answered by `handle_loaded`.
     Load {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// What it is.
+        /// The run's specification.
         spec: RunSpec,
     },
-    /// Hand this to the run's portion. If there is none, nothing is to be done.
+    /// Pass a command to the run's portion. If there is none, ignore the command.
     Run {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// What the portion is to do.
+        /// The command to the portion.
         command: RunCommand,
     },
-    /// Drop all of the run.
+    /// Drop the run.
     Stop {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// Its saved entries may be dropped as well: it will never go on.
+        /// Whether its saved entries may be dropped as well, because the run will never continue.
         forget: bool,
     },
     /// Save this entry on disk.
     Save {
-        /// Of which run.
+        /// The run.
         run: RunId,
         /// The entry.
         entry: Entry,
     },
-    /// Close the link to this peer, and open no other.
+    /// Close the link to a peer, and open no other.
     CutOff {
-        /// Who.
+        /// The peer.
         peer: HostId,
     },
-    /// Close the link to the coordinator and dial again: the host is another one from now on.
+    /// Close the link to the coordinator and dial again; the host will get a new id.
     Reconnect,
-    /// The host has left; the process may end.
+    /// The host has left; the process may exit.
     Left,
 }
 
-/// What a run's portion is to do. It answers with [notices](super::Notice), except to [`Offer`](Self::Offer).
+/// A command to a run's portion, which answers with [notices](super::Notice), except to [`Offer`](Self::Offer).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunCommand {
     /// Run this job of another host: the root, or a stolen job.
     Inject {
-        /// The machine's number for it.
+        /// The state machine's number for it.
         held: JobNumber,
         /// The job.
         spec: JobSpec,
     },
-    /// What this host is called in the logs of shared objects' updates that it begins from now on.
+    /// Use this id in all logs of shared objects' updates that begin from now on.
     Identify {
-        /// Its name.
+        /// This host's id.
         origin: HostId,
     },
-    /// A shared object that the next injected job may mention will be here: a place for its replica.
+    /// A shared object that the next injected job may mention will come; this is the place for its replica.
     Opened {
-        /// Which object.
+        /// The object.
         object: ObjectId,
-        /// The place. Guests and the machine share it, as neither may wait for the other.
+        /// The place. Guests and the state machine share it, as neither may wait for the other.
         replica: Arc<SharedReplica>,
     },
-    /// A replica has come, or something to it.
+    /// A replica has come, or has changed.
     Replica {
-        /// Of which object.
+        /// The object.
         object: ObjectId,
     },
-    /// So many thieves wait here; they count as hungry workers. [`Notice::Exposed`](super::Notice::Exposed) follows when there is a job, at
-    /// once if there already is one.
+    /// This many thieves wait here and count as hungry workers. [`Notice::Exposed`](super::Notice::Exposed) follows
+    /// when there is a job, at once if there already is one.
     Want {
-        /// How many.
+        /// The number of thieves.
         thieves: usize,
     },
-    /// Give an open job up, if there is one: the oldest of those with the least depth. Answered by `handle_offered`,
-    /// at once, and also if the run has no portion: a thief waits.
+    /// Give up an open job for a thief, if there is one: the oldest of those with the least depth. Answered at once by
+    /// `handle_offered`, even if the run has no portion, as a thief waits.
     Offer,
-    /// A lent or looked-up job has this result. An unknown number is ignored: that job is not wanted any more.
+    /// A lent or looked-up job has this result. An unknown number is ignored: that job is no longer needed.
     Complete {
         /// The portion's number.
         number: JobNumber,
-        /// What it gave.
+        /// Its result or failure.
         finished: Finished,
     },
-    /// A lent job comes back, or the result of a looked-up one is not known: it is open again, to be run here or by a
-    /// thief. Its number is no longer valid.
+    /// A lent job comes back, or the result of a looked-up one is unknown: the job is open again, to be run here or by
+    /// a thief. Its number is no longer valid.
     Requeue {
         /// The portion's number.
         number: JobNumber,
-        /// How.
+        /// How the job is to be begun again.
         again: Again,
     },
-    /// What a lookup may find, beside what was told before: jobs of which something is known, and jobs
-    /// below which something is. Before the first of these, all redone jobs are looked up.
+    /// More jobs for which a lookup may find something, in addition to earlier ones: jobs that have an entry, or are
+    /// above one. Before the first such command, all redone jobs are looked up.
     Lookups {
-        /// Which jobs. Empty: nothing is left to be found, and redone jobs need not look.
+        /// The jobs. If empty, nothing is left to be found, and redone jobs need not be looked up.
         jobs: Vec<JobTag>,
     },
-    /// Nobody wants this held job any more.
+    /// This held job is no longer needed.
     Abort {
-        /// The machine's number.
+        /// The state machine's number.
         held: JobNumber,
     },
     /// Come to rest, before this host leaves or the run is suspended. No new jobs are begun. Guests expose all latent
     /// jobs and continue until their work is recorded, for [`FINISHING_MAX`](crate::limits::FINISHING_MAX) at most, and
-    /// then come to rest at their next sync. [`Notice::Drained`](super::Notice::Drained) follows, and again whenever guests that continued have
-    /// come to rest. Open jobs may still be offered.
+    /// then come to rest at their next sync. [`Notice::Drained`](super::Notice::Drained) follows, and again whenever
+    /// guests that continued have come to rest. Open jobs may still be offered.
     Drain,
 }
 

@@ -1,63 +1,63 @@
-//! What happened at a host, for logs and status.
+//! Events of a host, for logs and status.
 
 use thiserror::Error;
 
 use crate::shared::ObjectId;
 use crate::{HostId, JobKey, RunId};
 
-/// What happened, for logs and status.
+/// An event, for logs and status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The coordinator knows this host.
+    /// The coordinator has welcomed this host.
     Joined(HostId),
     /// The coordinator had given this host up; it has a new id.
     Reborn(HostId),
-    /// The coordinator had given this host up; it has its id still.
+    /// The coordinator had given this host up; it has kept its id.
     Returned(HostId),
-    /// It has given back what it had because it pauses, and has its id still.
+    /// It has given back its jobs because it pauses, and has kept its id.
     Paused(HostId),
     /// The coordinator refused this host.
     Refused(String),
-    /// Another host hears no more of this one; why.
+    /// Another host has rejected this one, for this reason.
     RefusedBy(HostId, String),
-    /// Another host came.
+    /// Another host joined.
     PeerJoined(HostId),
-    /// Another host went.
+    /// Another host departed.
     PeerGone(HostId),
     /// A run began here.
     RunStarted(RunId),
     /// A run ended here.
     RunEnded(RunId),
-    /// A stolen job has begun: from the request to its first instruction.
+    /// A stolen job has begun.
     Stolen {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// From whom.
+        /// The host from which it was stolen.
         victim: HostId,
-        /// How long it took, in nanoseconds.
+        /// Time from the request to its first instruction, in nanoseconds.
         latency_ns: u64,
     },
     /// A job was lost with its thief.
     Lost(RunId, JobKey),
     /// A job's result came from the table.
     Reused(RunId, JobKey),
-    /// An orphan went on and its result will be used.
+    /// An orphan kept running, and its result will be used.
     Adopted(RunId, JobKey),
     /// A job's owner is gone.
     Orphaned(RunId, JobKey),
-    /// Two replicas have both forgotten updates that the other had not got; so many are given up here.
+    /// Two replicas have each forgotten updates that the other lacks; this number of updates is given up here.
     UpdatesLost(RunId, ObjectId, u64),
-    /// This host's replica counted the same updates as that host's and had others: it is replaced by that one.
-    /// It shows a fault, here or elsewhere.
+    /// This host's replica had the same versions as that host's but other content, and is replaced by that one. This
+    /// reveals a fault, here or elsewhere.
     Diverged(RunId, ObjectId, HostId),
-    /// A shared object that is not used here was forgotten before all others were known to have the updates
-    /// made here, because too much was waiting for that; so many were sent once more.
+    /// A shared object that is not used here was forgotten before all others were known to have the updates made here,
+    /// because too many objects were waiting for that; this number of updates was sent once more.
     Entrusted(RunId, ObjectId, u64),
     /// A peer broke the protocol.
     Misbehaved(HostId, Misbehaviour),
 }
 
-/// How a peer broke the protocol. It is told and cut off.
+/// How a peer broke the protocol. The peer is told and cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Misbehaviour {
     /// It answered a steal that was never made.
@@ -67,12 +67,12 @@ pub enum Misbehaviour {
     #[error("it sent the result of a job that it was never lent")]
     ResultOfNoJob,
     /// It confirmed an adoption that was never asked for.
-    #[error("it adopted a job that it was never asked to")]
+    #[error("it confirmed the adoption of a job that it was never asked to adopt")]
     AdoptionOfNoJob,
-    /// It sent more entries in a message, or longer texts, than are allowed.
-    #[error("it sent a message larger than allowed")]
+    /// It sent a message with longer lists or texts than are allowed.
+    #[error("it sent a message with longer lists or texts than are allowed")]
     TooMuch,
-    /// It announced a parcel that is too long, changed it on the way, or it was not what was announced.
+    /// It announced a parcel that is too long, changed the parcel on the way, or sent other contents than it announced.
     #[error("it sent a parcel that breaks the rules")]
     Parcel,
 }

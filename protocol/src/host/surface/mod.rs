@@ -1,4 +1,4 @@
-//! What goes in and out of a host's state machine, but for messages.
+//! The inputs and outputs of a host's state machine, except for messages.
 
 use crate::HostId;
 use crate::message::{HostReport, PeerMessage, ToCoordinator};
@@ -11,31 +11,31 @@ pub use command::{Command, RunCommand};
 pub use event::{Event, Misbehaviour};
 pub use notice::Notice;
 
-/// How a host is set up.
+/// A host's configuration.
 #[derive(Debug, Clone)]
 pub struct HostConfig {
-    /// What it says of itself.
+    /// Its description of itself.
     pub report: HostReport,
-    /// All its randomness comes from here.
+    /// The seed of all its randomness.
     pub seed: u64,
     /// The bound on its own part of each run's result table, in bytes.
     pub table_bytes_max: usize,
 }
 
-/// A message on its way out.
+/// An outgoing message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transmit {
     /// To the coordinator.
     ToCoordinator(ToCoordinator),
-    /// To another host, directly or by the relay.
+    /// To another host, directly or relayed.
     ToPeer(HostId, PeerMessage),
 }
 
-/// To whom a message goes.
+/// The receiver of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Receiver {
     /// The coordinator.
     Coordinator,
-    /// Another host, directly or by the relay.
+    /// Another host, reached directly or relayed.
     Peer(HostId),
 }

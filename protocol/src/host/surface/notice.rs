@@ -1,4 +1,4 @@
-//! What the portion of a run tells the state machine.
+//! Notices from the portion of a run to the state machine.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use crate::message::{JobNote, LogLine, WorkerTimes};
 use crate::shared::{ObjectId, SharedReplica, Writer};
 use crate::{Bytes, Counts, Finished, JobFailure, JobKey, JobNumber, JobSpec, Lineage};
 
-/// What the runtime has to tell. Numbers of jobs are the runtime's own.
+/// A notice of the runtime. Numbers of jobs are the runtime's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// So many workers have nothing to do and could begin a job; sent when the number changes.
+    /// The number of workers that have nothing to do and could begin a job; sent when it changes.
     Idle(usize),
-    /// A thief waits (see [`RunCommand::Want`](super::RunCommand::Want)) and there may be an open job now.
+    /// A thief waits (see [`RunCommand::Want`](super::RunCommand::Want)), and there may be an open job now.
     Exposed,
     /// A held job's first instructions have run.
     Begun {
-        /// The machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
+        /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
         held: JobNumber,
         /// The worker that took it, counted from 0.
         worker: u32,
     },
     /// A held job has ended.
     Finished {
-        /// The machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
+        /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
         held: JobNumber,
-        /// What it gave.
+        /// Its result or failure.
         finished: Finished,
     },
-    /// The result of a lent or looked-up job is not wanted any more.
+    /// The result of a lent or looked-up job is no longer needed.
     Abandoned {
         /// The runtime's number.
         number: JobNumber,
     },
-    /// Is the result of this redone job known? Answered by [`RunCommand::Complete`](super::RunCommand::Complete) or
+    /// Asks for the result of a redone job. Answered by [`RunCommand::Complete`](super::RunCommand::Complete) or
     /// [`RunCommand::Requeue`](super::RunCommand::Requeue).
     Lookup {
         /// The runtime's number.
@@ -40,76 +40,76 @@ pub enum Notice {
         /// The job.
         spec: JobSpec,
     },
-    /// A job of this host that the scheduler knew of has finished and is worth saving.
+    /// A job of this host that the scheduler knew has finished, and its result is worth saving.
     Recorded {
-        /// Which job.
+        /// The job.
         key: JobKey,
-        /// Spawns below the root.
+        /// Number of spawns between the root and the job.
         depth: u32,
-        /// The jobs above it.
+        /// The job's ancestors.
         lineage: Lineage,
-        /// What it gave.
+        /// Its result or failure.
         finished: Finished,
     },
     /// A job here has created a shared object, for the first time or again.
     Shared {
-        /// Which.
+        /// The object.
         object: ObjectId,
         /// Its replica.
         replica: Arc<SharedReplica>,
     },
-    /// A job here has updated a shared object; its replica has the update.
+    /// A job here has updated a shared object; the replica already has the update.
     Updated {
-        /// Which.
+        /// The object.
         object: ObjectId,
         /// This host's log: see [`RunCommand::Identify`](super::RunCommand::Identify).
         writer: Writer,
         /// The update's number.
         seq: u64,
-        /// What the guest encoded.
+        /// The update, as the guest encoded it.
         bytes: Bytes,
     },
-    /// A job here uses a shared object of which there is no replica. [`RunCommand::Replica`](super::RunCommand::Replica) follows when
-    /// there is.
+    /// A job here uses a shared object of which there is no replica.
+    /// [`RunCommand::Replica`](super::RunCommand::Replica) follows when there is.
     Opened {
-        /// Which.
+        /// The object.
         object: ObjectId,
         /// The place for it.
         replica: Arc<SharedReplica>,
     },
-    /// A held job's guard has waited for long: what others have is to be fetched. Repeated while it waits.
+    /// A held job's guard has waited for long: updates that others have are to be fetched. Repeated while it waits.
     Refetch {
-        /// Of which object.
+        /// The object.
         object: ObjectId,
-        /// The machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
+        /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
         held: JobNumber,
     },
     /// A line of the app's log.
     Log(LogLine),
-    /// The root reports its progress: so much is done, of so much.
+    /// The root reports its progress: the amount done, and the total.
     Progress(u64, u64),
-    /// A limit of the run was met, which ends it everywhere.
+    /// A limit of the run was exceeded, which ends the run everywhere.
     Limit(String),
     /// A job failed in a way that no other job can catch, which ends the run everywhere.
     Failed(JobFailure),
-    /// This machine cannot go on with the run: memory cannot be mapped, say.
+    /// This host cannot continue with the run, for example because it cannot map memory.
     Unable(String),
     /// After [`RunCommand::Drain`](super::RunCommand::Drain): no guest computes any more.
     Drained,
-    /// The runtime's counts, which replace earlier ones; the machine's own are added to them.
+    /// The runtime's counts, which replace earlier ones; the state machine adds its own.
     Counts(Box<Counts>),
-    /// What people may want to see, told with the counts.
+    /// Activity that is shown to people, reported with the counts.
     Activity {
-        /// What the workers have done with their time; replaces what was told before.
+        /// How the workers have spent their time; replaces earlier values.
         workers: Vec<WorkerTimes>,
-        /// Jobs of this host's own that its workers began in instances of their own, and that ended.
+        /// Notes of this host's own jobs that began in instances of their own, or ended.
         jobs: Vec<JobNote>,
-        /// How many of those were left out.
+        /// The number of notes that were left out.
         jobs_dropped: u64,
     },
-    /// This machine has no memory for a held job now, which is not the root: its owners have it again.
+    /// This host has no memory for a held job at present. The job is not the root, and is given back to its owners.
     HandedBack {
-        /// The machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
+        /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
         held: JobNumber,
     },
 }

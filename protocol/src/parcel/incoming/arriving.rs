@@ -1,4 +1,4 @@
-//! One parcel that arrives.
+//! A parcel that is arriving.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,21 +10,21 @@ use crate::limits::{
 };
 use crate::parcel::Contents;
 
-/// If what is asked for comes faster than this, more is asked for: a way around the world takes less.
+/// If an answer takes less than this, more bytes are asked for at a time: a round trip around the world takes less.
 const QUICK: Duration = Duration::from_millis(250);
-/// And if it takes longer than this, less: it waits in queues.
+/// If an answer takes longer than this, fewer bytes are asked for: it waits in queues.
 const SLOW: Duration = Duration::from_millis(500);
-/// Unanswered questions after which another parcel has its turn.
+/// Unanswered requests after which another parcel has its turn.
 const ASKS_MAX: u32 = 2;
 
-/// What a moment asks for.
+/// What is to be done for the parcel now.
 pub enum Due {
     Nothing,
-    /// These bytes have not come.
+    /// Ask for these bytes, which have not come.
     Ask(u64, u64),
-    /// Others are to have a turn.
+    /// Let other parcels have a turn.
     StepAside,
-    /// Nothing has come of it for too long.
+    /// Give the parcel up: none of its bytes have come for too long.
     GiveUp,
 }
 
@@ -32,18 +32,18 @@ pub enum Due {
 pub struct Arriving {
     pub contents: Contents,
     pub total: usize,
-    /// What has come without a gap.
+    /// The bytes up to the first gap.
     pub bytes: Vec<u8>,
-    /// What has come beyond a gap, by offset.
+    /// Chunks beyond the first gap, by offset.
     ahead: BTreeMap<usize, Vec<u8>>,
-    /// Bytes up to here were asked for.
+    /// The offset up to which bytes were asked for.
     granted: usize,
-    /// A byte that was asked for once only, and when: how long it takes is how long an answer takes.
+    /// The offset of a byte that was asked for only once, and when: it measures how long an answer takes.
     timed: Option<(usize, Time)>,
     window: usize,
     due: Time,
     patience: Duration,
-    /// Questions since something came.
+    /// Requests since bytes last came.
     asks: u32,
     progressed: Time,
     has_begun: bool,
@@ -79,7 +79,7 @@ impl Arriving {
         self.due
     }
 
-    /// What was on its way is known to be lost.
+    /// The bytes on their way are known to be lost: they are asked for again at once.
     pub fn nudge(&mut self, now: Time) {
         self.due = now;
     }
@@ -88,24 +88,25 @@ impl Arriving {
         self.progressed + PARCEL_STALE
     }
 
-    /// The time within which what was asked for is to come.
+    /// The time within which bytes that were asked for are to come.
     pub fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// It has its turn, beside others that have at most this patience: what to ask for first.
+    /// The parcel's turn begins. `patience` is the longest one of the other parcels that are pulled. Returns the range
+    /// of bytes to ask for first.
     pub fn begin(&mut self, now: Time, patience: Duration) -> (u64, u64) {
         self.asks = 0;
-        // They come over the same link of this host.
+        // The other parcels come over the same link of this host.
         self.patience = self.patience.max(patience);
         if !std::mem::replace(&mut self.has_begun, true) {
-            // While it waited for its first turn, nothing could come.
+            // Before its first turn, nothing could come.
             self.progressed = now;
         }
         self.ask(now)
     }
 
-    /// Asks for what is missing and may be on its way no more.
+    /// Asks for the bytes of the first gap, which may be lost. Returns their range.
     fn ask(&mut self, now: Time) -> (u64, u64) {
         let here = self.bytes.len();
         let most = self.total.min(here + self.window);
@@ -116,17 +117,17 @@ impl Arriving {
         (here as u64, until as u64)
     }
 
-    /// Takes bytes in.
+    /// Adds a chunk.
     pub fn add(&mut self, now: Time, offset: u64, bytes: &[u8]) -> Result<(), Unsound> {
         let start = usize::try_from(offset).map_err(|_| Unsound)?;
         let end = start.checked_add(bytes.len()).filter(|end| *end <= self.total).ok_or(Unsound)?;
         let here = self.bytes.len();
-        // What came twice, or was asked for before this parcel was given up and announced anew.
+        // The chunk came twice, or was asked for before this parcel was given up and announced anew.
         if end <= here || end > self.granted || self.ahead.contains_key(&start) {
             return Ok(());
         }
         if start > here {
-            // Late, or lost: it is asked for again, but not at once.
+            // The bytes before it are late or lost. They are asked for again, but not at once.
             self.ahead.insert(start, bytes.to_vec());
             self.due = self.due.min(now + self.patience / 4);
             return Ok(());
@@ -147,7 +148,8 @@ impl Arriving {
         Ok(())
     }
 
-    /// An answer took so long. On a slow link, or on one that others use as well, it waits in queues.
+    /// Adapts the window and the patience to the time that an answer took. On a slow or shared link, answers wait in
+    /// queues.
     fn adapt(&mut self, took: Duration) {
         if took < QUICK {
             self.window = (self.window * 2).min(PARCEL_WINDOW_BYTES_MAX);
@@ -157,7 +159,7 @@ impl Arriving {
         self.patience = (took * 4).clamp(PARCEL_PATIENCE_MIN, PARCEL_PATIENCE_MAX);
     }
 
-    /// More credit, if what is left of it would not last.
+    /// Returns a range of more bytes to ask for, if those on their way are running out.
     pub fn next_credit(&mut self, now: Time) -> Option<(u64, u64)> {
         let here = self.bytes.len();
         let left = self.granted.saturating_sub(here);

@@ -22,7 +22,7 @@ use super::{RUN, S};
 
 /// Entries of one message: the maximum.
 const ENTRIES_PER_MESSAGE: u64 = limits::ENTRIES_PER_MESSAGE_MAX as u64;
-/// Interval at which hosts are heard, in nanoseconds.
+/// Interval at which every host sends something, in nanoseconds.
 const HEARD_EVERY: u64 = S;
 /// Searches that wait while hosts recover.
 const SEARCHES: u64 = 10_000;
@@ -161,7 +161,7 @@ struct Grid {
     run: RunId,
     /// The restarted coordinator, kept to be freed at the end.
     restarted: Option<Coordinator>,
-    /// The last time at which all hosts were heard.
+    /// The last time at which all hosts sent something.
     heard: Time,
 }
 
@@ -190,7 +190,7 @@ impl Grid {
         self.drain();
     }
 
-    /// Lets time pass, with all timers. Hosts are heard now and then.
+    /// Lets time pass, with all timers. Hosts send something at intervals.
     fn pass(&mut self, kind: &'static str, ns: u64) {
         self.now = Time(self.now.0 + ns);
         if self.now.0 >= self.heard.0 + HEARD_EVERY {
@@ -217,7 +217,7 @@ impl Grid {
         done
     }
 
-    /// All hosts are heard.
+    /// All hosts send something.
     fn hear_all(&mut self) {
         self.heard = self.now;
         for (host, _) in self.hosts.clone() {

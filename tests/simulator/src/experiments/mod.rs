@@ -31,7 +31,7 @@ pub struct Outcome {
     pub work_s: f64,
     /// Jobs of the tree.
     pub jobs: u64,
-    /// Steals that gave a job, and requests in all.
+    /// Successful steals, and all requests.
     pub stolen: u64,
     /// Requests in all.
     pub steal_requests: u64,

@@ -35,7 +35,7 @@ impl World {
             self.upset_workers += state.plan.workers_by_speed();
             // A run that is still being loaded will not load; a running one stops.
             if state.runtime.portions.contains_key(&fault.run) {
-                self.sometimes.hit("a host could not go on with a run");
+                self.sometimes.hit("a host could not continue with a run");
                 let notice = Notice::Unable("memory cannot be mapped".to_owned());
                 state.inputs.push_back(Input::Notice(fault.run, notice));
                 self.settle_host(index);

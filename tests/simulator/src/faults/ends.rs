@@ -59,7 +59,7 @@ impl World {
         }
         self.upset(index);
         let state = &mut self.processes[index as usize];
-        // The run is not computed here any more.
+        // This host no longer computes the run.
         state.runtime.halt(self.now, fault.run);
         let is_reachable = state.host.is_connected();
         let notice = if fault.is_limit {

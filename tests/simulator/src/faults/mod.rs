@@ -238,7 +238,7 @@ impl World {
         for (link, is_open) in stalled {
             let free = self.network.take_stalled(link, false);
             if is_open && !free.is_empty() {
-                self.sometimes.hit("a partition healed before anybody was given up");
+                self.sometimes.hit("a partition healed before any host was given up");
             }
             for event in free {
                 match self.network.over(self.now, link, event.way()) {

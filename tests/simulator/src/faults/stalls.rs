@@ -1,5 +1,5 @@
-//! A coordinator that stalls: messages wait meanwhile, and arrive all at once. Hosts that hear nothing from it
-//! close their links.
+//! A coordinator that stalls: messages wait meanwhile, and arrive all at once. Hosts that receive nothing from it close
+//! their links.
 
 use std::collections::VecDeque;
 
@@ -104,7 +104,7 @@ impl World {
         self.disturb();
     }
 
-    /// Hosts that have heard nothing from the coordinator for too long close their links and dial again, as their
+    /// Hosts that have received nothing from the coordinator for too long close their links and dial again, as real
     /// drivers do.
     pub(crate) fn hang_up_on_silence(&mut self) {
         let now = self.now;

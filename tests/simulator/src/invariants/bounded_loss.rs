@@ -1,6 +1,6 @@
-//! A crash loses about as much of each worker's work as it does between two recordings, and a leave no more. And redone
-//! calls begin anew: the work of an unfinished call before its children is lost with the call.
-//! A host has as many such calls as its guests' stacks are deep, including guests that wait for others.
+//! A crash loses about as much of each worker's work as the worker does between two recordings; so does a leave, at
+//! most. In addition, redone calls begin anew: the work of an unfinished call before its children is lost with the
+//! call. A host has as many such calls as its guests' stacks are deep, including guests that wait for others.
 
 use sateen_protocol::{FaultTolerance, limits};
 

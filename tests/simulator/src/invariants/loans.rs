@@ -48,7 +48,7 @@ pub fn check(world: &mut World) -> Option<String> {
     let is_calm = world.server.machine.is_some() && world.network.partitions.is_empty();
     let lost = world.suspects.iter().find(|(_, since)| is_calm && now.since(**since) > patience)?;
     let (index, run, number) = lost.0;
-    Some(format!("host {index} waits for job {} of run {run}, and nobody runs it", number.0))
+    Some(format!("host {index} waits for job {} of run {run}, and no host runs it", number.0))
 }
 
 /// Number of reconciliations of which at least three almost surely succeed. Each is a question and its answer.

@@ -8,7 +8,7 @@ use crate::world::World;
 const WIDE_STEALS_MAX: usize = 1;
 /// Entries that wait to be sent together: those that arrive in that time, and more while the link is down.
 const OUTBOX_MAX: usize = 4096;
-/// Entries that are not in the table any more: they are swept when entries are sent.
+/// Maximum entries in lists that are no longer in the table: they are swept when entries are sent.
 const UNSWEPT_MAX: usize = 4096;
 /// Hosts that have just departed and whose entries still wait.
 const GONE_MAX: usize = 8;

@@ -2,7 +2,7 @@
 //! and replicas with the same updates are always the same.
 //!
 //! After a partition of minutes, both sides may have forgotten updates that the other lacks; then one side's updates
-//! are given up, which its hosts report (`UpdatesLost`), and they are not expected any more.
+//! are given up, which its hosts report (`UpdatesLost`), and they are no longer expected.
 //!
 //! A sleeping host may have made updates that never left it. No other host can have these until it wakes, which counts
 //! as a disturbance: from then on they are expected everywhere. Large updates are sent as parcels, which wait their
@@ -47,7 +47,7 @@ struct Late {
     of: Writer,
     /// The number of updates that it has.
     has: u64,
-    /// The time since it has received no more.
+    /// The time since which it has received nothing.
     since: Time,
     /// The last time when a parcel with updates was in transit.
     awaited: Time,

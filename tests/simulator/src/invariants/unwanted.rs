@@ -39,5 +39,5 @@ pub fn check(world: &mut World) -> Option<String> {
     let patience = limits::SILENCE_MAX + 3 * limits::RECONCILE;
     let patience = patience + Duration::from_nanos(4 * world.network.pipes.buffer_ns());
     let (index, run, held) = world.unwanted.iter().find(|(_, since)| world.now.since(**since) > patience)?.0;
-    Some(format!("host {index} still runs job {} of run {run}, which nobody wants", held.0))
+    Some(format!("host {index} still runs job {} of run {run}, which no host wants", held.0))
 }

@@ -162,7 +162,7 @@ impl Runtime {
         }
     }
 
-    /// Has the part of a run do what the machine wants; the job that it gives up, if it is asked for one.
+    /// Passes a command of the state machine to the part of a run. Returns the job that it gives up, if asked for one.
     pub fn handle(&mut self, now: Time, run: RunId, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
         let portion = self.portions.get_mut(&run)?;
         let offered = portion.handle(command);
@@ -170,7 +170,7 @@ impl Runtime {
         offered
     }
 
-    /// There is no room any more for a job of another host.
+    /// There is no longer room for a job of another host.
     pub fn evict(&mut self, now: Time, run: RunId, held: JobNumber) {
         if let Some(portion) = self.portions.get_mut(&run) {
             portion.abort_held(held);

@@ -63,7 +63,7 @@ impl Object {
                 let (value, padding) =
                     postcard::take_from_bytes(&base).map_err(|error| format!("a base: {error}"))?;
                 if !is_filled(padding, PADDING) || base.len() < self.bytes {
-                    return Err("a base is not what it was".to_owned());
+                    return Err("a base has changed".to_owned());
                 }
                 self.value = value;
                 updates
@@ -133,7 +133,7 @@ impl Portion {
         if let Some(((writer, seq), bytes)) = made {
             let is_known = self.made.insert((creation, writer), seq + 1).is_some();
             if is_known && self.dropped.remove(&creation) {
-                self.rare.push("a host went on with its log of updates");
+                self.rare.push("a host continued its log of updates");
             }
             self.notices.push_back(Notice::Updated { object: creation, writer, seq, bytes });
         }

@@ -217,7 +217,7 @@ impl Portion {
         workers
     }
 
-    /// A child at the machine is not wanted any more.
+    /// A child that is elsewhere is no longer wanted.
     pub fn give_up(&mut self, number: JobNumber) {
         self.away.remove(&number);
         self.abandoned.insert(number);

@@ -131,7 +131,7 @@ impl Portion {
         }
     }
 
-    /// The unfinished children of this call are not wanted any more.
+    /// The unfinished children of this call are no longer wanted.
     fn abort_children(&mut self, id: TaskId, frame: usize) {
         let Some(task) = self.tasks.get(&id) else { return };
         for child in 0..task.frames[frame].children.len() {

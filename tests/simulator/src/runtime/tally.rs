@@ -1,14 +1,14 @@
-//! What becomes of jobs, beside what hosts count.
+//! Counts of jobs in addition to those of hosts.
 
-/// What a host counts of a run beside [`sateen_protocol::Jobs`], so that all jobs can be accounted for.
+/// A host's counts of a run in addition to [`sateen_protocol::Jobs`], so that all jobs can be accounted for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
     /// Roots that were begun.
     pub roots: u64,
     /// Jobs that came back from the machine to be run here, as they were lost or never left.
     pub requeued: u64,
-    /// Children that the machine had when nobody wanted them any more. What became of one is counted where it
-    /// is; one that was on its way at the end is counted nowhere.
+    /// Children that were elsewhere when they were no longer wanted. Each is counted where it ended; one that was on
+    /// its way at the end is counted nowhere.
     pub given_up: u64,
     /// The work of calls that returned and of which others are equal, with that of all in one stretch with them.
     pub twins_ns: u64,

@@ -1,4 +1,4 @@
-//! What a host's runtime tells the machine without being asked.
+//! Notices that a host's runtime sends the state machine without being asked.
 
 use sateen_protocol::Time;
 use sateen_protocol::host::Notice;
@@ -6,11 +6,11 @@ use sateen_protocol::host::Notice;
 use super::times::Now;
 use super::{Runtime, Worker};
 
-/// Counts are told so often, at most.
+/// Minimum interval between reports of counts.
 const COUNTS_EVERY_NS: u64 = 400_000_000;
 
 impl Runtime {
-    /// Tells how many workers have nothing to do, what was counted, and that guests have come to rest.
+    /// Reports how many workers are idle, the counts, and whether guests have come to rest.
     pub(super) fn tell(&mut self, now: Time) {
         let busy = self.busy();
         let own_time = self.own_time(now);

@@ -67,7 +67,7 @@ fn a_store_that_does_not_open_is_an_empty_one() {
 }
 
 #[test]
-fn what_waits_is_written_soon_unless_its_run_is_forgotten() {
+fn waiting_entries_are_written_soon_unless_their_run_is_forgotten() {
     let other = StoredRun { run: sateen_protocol::RunId(18), ..RUN };
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().to_owned();

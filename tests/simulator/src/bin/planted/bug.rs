@@ -39,7 +39,7 @@ impl Bug {
         let wrong = |what: &str| io::Error::other(format!("{} {what}", path.display()));
         let written = Written::parse(&text).ok_or_else(|| wrong("is not a planted bug"))?;
         let source = fs::read_to_string(root.join(written.file))?;
-        let misfit = || wrong(&format!("does not fit {} any more", written.file));
+        let misfit = || wrong(&format!("no longer fits {}", written.file));
         if source.matches(written.from).count() != 1 {
             return Err(misfit());
         }

@@ -1,4 +1,4 @@
-//! What the machine wants of a host's part of a run.
+//! Commands of the state machine to a host's part of a run.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::runtime::objects::Object;
 use crate::runtime::task::{Answer, Child, Source};
 
 impl Portion {
-    /// Does what the machine wants; the job that it gives up, if it is asked for one.
+    /// Obeys a command. Returns the job that it gives up, if asked for one.
     pub fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
         match command {
             RunCommand::Inject { held, spec } => self.inject(held, spec),
@@ -68,7 +68,7 @@ impl Portion {
     fn complete(&mut self, number: JobNumber, finished: &Finished) {
         let Some((place, spec)) = self.away.remove(&number) else {
             if !self.abandoned.remove(&number) {
-                self.complaints.push(format!("job {} got a result that nobody waits for", number.0));
+                self.complaints.push(format!("job {} got a result for which no job waits", number.0));
             }
             return;
         };
@@ -89,7 +89,7 @@ impl Portion {
     fn requeue(&mut self, number: JobNumber, again: Again) {
         let Some((place, mut spec)) = self.away.remove(&number) else {
             if !self.abandoned.remove(&number) {
-                self.complaints.push(format!("job {} is to be run again, and nobody waits for it", number.0));
+                self.complaints.push(format!("job {} is to be run again, but no job waits for it", number.0));
             }
             return;
         };
@@ -107,7 +107,7 @@ impl Portion {
         self.tell_exposed();
     }
 
-    /// What may be found, beside what might be before; nothing at all if that is empty.
+    /// Adds jobs that may be found. If the list is empty, nothing may be found any more.
     fn lookups(&mut self, jobs: Vec<JobTag>) {
         if jobs.is_empty() {
             self.sought.clear();
