@@ -2,7 +2,7 @@
 
 use crate::limits::{HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
-use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, Time};
+use crate::{EntryState, Finished, HeldId, HostId, JobKey, LoanId, Outcome, RunId, RuntimeJobId, Time};
 
 use super::held::{Held, Owner};
 use super::lent::LoanState;
@@ -11,7 +11,7 @@ use super::{Event, Host, Misbehaviour, Receiver, Repeated, RunCommand};
 
 impl Host {
     /// The runtime gets a held job, as soon as it can run it.
-    pub(super) fn inject(&mut self, run: RunId, token: JobNumber) {
+    pub(super) fn inject(&mut self, run: RunId, token: HeldId) {
         let Some(part) = self.runs.get(&run) else { return };
         if part.stage == Stage::Ready
             && let Some(held) = part.held.get(token)
@@ -24,7 +24,7 @@ impl Host {
     // ---- results ----
 
     /// A held job has ended in the runtime.
-    pub(super) fn on_finished(&mut self, now: Time, run: RunId, token: JobNumber, finished: Finished) {
+    pub(super) fn on_finished(&mut self, now: Time, run: RunId, token: HeldId, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let may_record = part.may_record(&finished);
         let Some(held) = part.held.get_mut(token) else { return };
@@ -56,12 +56,12 @@ impl Host {
     }
 
     /// Counts go ahead of a result, at once ahead of the root's.
-    fn report_ended(&mut self, now: Time, run: RunId, token: JobNumber) {
+    fn report_ended(&mut self, now: Time, run: RunId, token: HeldId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let is_root = part
             .held
             .get(token)
-            .is_some_and(|held| held.owners().iter().any(|(owner, _)| *owner == Owner::Coordinator));
+            .is_some_and(|held| held.owners().iter().any(|owner| matches!(owner, Owner::Coordinator(_))));
         if is_root {
             self.send_log(run);
         }
@@ -71,59 +71,61 @@ impl Host {
     /// Something that has its result before it begins.
     pub(super) fn hold_and_deliver(&mut self, run: RunId, held: Held) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let token = part.numbers.new_job();
+        let token = part.numbers.new_held();
         part.held.hold(token, held);
         self.deliver(run, token);
     }
 
     /// Sends a held job's result to all who wait for it, unless it was sent and the answer is not overdue.
-    pub(super) fn deliver(&mut self, run: RunId, token: JobNumber) {
+    pub(super) fn deliver(&mut self, run: RunId, token: HeldId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get(token).filter(|held| held.finished.is_some()) else { return };
-        for (owner, number) in held.owners().to_vec() {
-            let is_due = self.is_result_due(run, owner, number);
-            if !is_due || self.is_result_under_way(run, owner, number) {
+        for owner in held.owners().to_vec() {
+            let is_due = self.is_result_due(run, owner);
+            if !is_due || self.is_result_under_way(run, owner) {
                 continue;
             }
             let held = self.runs.get(&run).and_then(|part| part.held.get(token));
             let Some(finished) = held.and_then(|held| held.finished.clone()) else { return };
             let bytes = finished.outcome.bytes().len();
             match owner {
-                Owner::Host(host) => self.tell_peer(host, PeerMessage::Result { run, number, finished }),
-                Owner::Coordinator => {
+                Owner::Host(host, number) => {
+                    self.tell_peer(host, PeerMessage::Result { run, number, finished });
+                }
+                Owner::Coordinator(number) => {
                     self.tell_coordinator(ToCoordinator::RootFinished { run, number, finished });
                 }
-                Owner::Here => {
+                Owner::Here(number) => {
                     if let Some(part) = self.runs.get_mut(&run) {
                         part.reporting.count_saved(&finished);
                     }
                     // It was adopted, and the tree knows that it is done: no table had its result.
                     self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
-                    self.settle_owner(run, owner, number);
+                    self.settle_owner(run, owner);
                 }
             }
-            self.note_size_of_result(run, owner, number, bytes);
+            self.note_size_of_result(run, owner, bytes);
         }
     }
 
     /// An owner needs nothing more: a held job with a result that all have is forgotten.
-    pub(super) fn settle_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
-        self.end_result(run, owner, number);
+    pub(super) fn settle_owner(&mut self, run: RunId, owner: Owner) {
+        self.end_result(run, owner);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.held.remove_owner(owner, number) else { return };
+        let Some(token) = part.held.remove_owner(owner) else { return };
         if part.held.get(token).is_some_and(|held| held.is_orphan() && held.finished.is_some()) {
             part.held.forget(token);
         }
     }
 
-    pub(super) fn on_received(&mut self, from: HostId, run: RunId, number: JobNumber) {
-        let owner = Owner::Host(from);
+    pub(super) fn on_received(&mut self, from: HostId, run: RunId, number: LoanId) {
+        let owner = Owner::Host(from, number);
         let Some(part) = self.runs.get(&run) else { return };
-        let token = part.held.of_number(owner, number);
+        let token = part.held.of_owner(owner);
         let Some(held) = token.and_then(|token| part.held.get(token)) else { return };
         if held.finished.is_some() {
             self.repeats.answered(self.latest, Receiver::Peer(from), Repeated::Result(run, number));
-            self.settle_owner(run, owner, number);
+            self.settle_owner(run, owner);
         }
     }
 
@@ -131,7 +133,7 @@ impl Host {
         &mut self,
         from: HostId,
         run: RunId,
-        number: JobNumber,
+        number: LoanId,
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
         if let Some(part) = self.runs.get_mut(&run) {
@@ -162,7 +164,7 @@ impl Host {
     // ---- what nobody wants ----
 
     /// The runtime does not want a lent or looked-up job any more.
-    pub(super) fn on_abandoned(&mut self, run: RunId, number: JobNumber) {
+    pub(super) fn on_abandoned(&mut self, run: RunId, number: RuntimeJobId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.end(number);
         if let Some(loan) = part.loans.of_number(number)
@@ -171,40 +173,40 @@ impl Host {
             self.end_loan_parcels(run, loan, &ended);
             self.tell_peer(ended.thief(), PeerMessage::Abort { run, number: loan });
         }
-        self.give_up_owner(run, Owner::Here, number);
+        self.give_up_owner(run, Owner::Here(number));
     }
 
-    pub(super) fn on_abort(&mut self, from: HostId, run: RunId, number: JobNumber) {
-        self.give_up_owner(run, Owner::Host(from), number);
+    pub(super) fn on_abort(&mut self, from: HostId, run: RunId, number: LoanId) {
+        self.give_up_owner(run, Owner::Host(from, number));
     }
 
     /// The owner cannot go on: whoever has its job instead will look for the orphan.
-    pub(super) fn on_orphaned(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber) {
-        let owner = Owner::Host(from);
-        let token = self.runs.get(&run).and_then(|part| part.held.of_number(owner, number));
+    pub(super) fn on_orphaned(&mut self, now: Time, from: HostId, run: RunId, number: LoanId) {
+        let owner = Owner::Host(from, number);
+        let token = self.runs.get(&run).and_then(|part| part.held.of_owner(owner));
         if let Some(token) = token {
-            self.orphan(now, run, owner, number, token);
+            self.orphan(now, run, owner, token);
             self.flush(now, run);
         }
     }
 
-    pub(super) fn on_unknown(&mut self, from: HostId, run: RunId, numbers: &[JobNumber]) {
+    pub(super) fn on_unknown(&mut self, from: HostId, run: RunId, numbers: &[LoanId]) {
         for number in numbers {
-            self.give_up_owner(run, Owner::Host(from), *number);
+            self.give_up_owner(run, Owner::Host(from, *number));
         }
     }
 
     /// Somebody does not want a held job; without others who do, it is aborted.
-    pub(super) fn give_up_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
-        self.end_result(run, owner, number);
+    pub(super) fn give_up_owner(&mut self, run: RunId, owner: Owner) {
+        self.end_result(run, owner);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.held.remove_owner(owner, number) else { return };
+        let Some(token) = part.held.remove_owner(owner) else { return };
         if part.held.get(token).is_some_and(Held::is_orphan) {
             self.abort_held(run, token);
         }
     }
 
-    pub(super) fn abort_held(&mut self, run: RunId, token: JobNumber) {
+    pub(super) fn abort_held(&mut self, run: RunId, token: HeldId) {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(held) = part.held.forget(token)
@@ -218,14 +220,7 @@ impl Host {
         }
     }
 
-    pub(super) fn on_returned(
-        &mut self,
-        now: Time,
-        from: HostId,
-        run: RunId,
-        number: JobNumber,
-        begun: bool,
-    ) {
+    pub(super) fn on_returned(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, begun: bool) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.loans.get(number).is_some_and(|loan| loan.thief() == from)
             && let Some(loan) = part.loans.end(number)
@@ -241,7 +236,7 @@ impl Host {
     // ---- adoption ----
 
     /// A redoer asks for the result of a job that goes on here.
-    pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber, key: JobKey) {
+    pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, key: JobKey) {
         // To one that is gone, nothing is promised.
         let is_there = self.peers.contains_key(&from);
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
@@ -252,7 +247,7 @@ impl Host {
             if part.held.get(token).is_some_and(|held| held.owners().len() >= OWNERS_PER_JOB_MAX) {
                 return self.tell_peer(from, PeerMessage::NotHeld { run, number });
             }
-            part.held.add_owner(token, Owner::Host(from), number);
+            part.held.add_owner(token, Owner::Host(from, number));
             self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
             self.deliver(run, token);
             return;
@@ -277,7 +272,7 @@ impl Host {
             lookup_below: 0,
             objects: Vec::new(),
         };
-        self.hold_and_deliver(run, Held::done(now, spec, Owner::Host(from), number, finished));
+        self.hold_and_deliver(run, Held::done(now, spec, Owner::Host(from, number), finished));
     }
 
     pub(super) fn on_adopted(
@@ -285,7 +280,7 @@ impl Host {
         now: Time,
         from: HostId,
         run: RunId,
-        number: JobNumber,
+        number: LoanId,
         holding: u64,
     ) -> Result<(), Misbehaviour> {
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
@@ -302,7 +297,7 @@ impl Host {
     }
 
     /// The host that was asked to adopt this owner has done so.
-    pub(super) fn agree(&mut self, now: Time, run: RunId, number: JobNumber, holding: u64) {
+    pub(super) fn agree(&mut self, now: Time, run: RunId, number: LoanId, holding: u64) {
         let loan = self.runs.get_mut(&run).and_then(|part| part.loans.get_mut(number));
         if let Some(loan) = loan.filter(|loan| loan.state == LoanState::Asked) {
             loan.state = LoanState::Agreed;
@@ -315,7 +310,7 @@ impl Host {
         }
     }
 
-    pub(super) fn on_not_held(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber) {
+    pub(super) fn on_not_held(&mut self, now: Time, from: HostId, run: RunId, number: LoanId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         self.repeats.answered(now, Receiver::Peer(from), Repeated::Adopt(run, number));
         let is_asked =

@@ -15,7 +15,7 @@ use crate::limits::{
 use crate::message::HostInfo;
 use crate::round_trip::RoundTrip;
 use crate::shared::ObjectId;
-use crate::{HostId, JobNumber, RunId, Time};
+use crate::{AssignmentId, HostId, LoanId, RunId, Time};
 
 use super::{Host, Receiver};
 
@@ -25,9 +25,11 @@ pub enum Repeated {
     /// What is to end a run.
     Verdict(RunId),
     /// A held job's result, by the owner's number.
-    Result(RunId, JobNumber),
+    Result(RunId, LoanId),
+    /// A root's result, by the coordinator's number.
+    RootFinished(RunId, AssignmentId),
     /// The question whether an orphan's host adopts this one, by this host's number.
-    Adopt(RunId, JobNumber),
+    Adopt(RunId, LoanId),
     /// The question what the receiver holds of what this host has lent.
     Lending(RunId),
     /// What this host holds of the receiver's. Never answered.
@@ -45,6 +47,7 @@ impl Repeated {
         match self {
             Self::Verdict(run)
             | Self::Result(run, _)
+            | Self::RootFinished(run, _)
             | Self::Adopt(run, _)
             | Self::Lending(run)
             | Self::Holding(run)
@@ -244,7 +247,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn result(number: u64) -> Repeated {
-        Repeated::Result(RUN, JobNumber(number))
+        Repeated::Result(RUN, LoanId(number))
     }
 
     /// When a message that is not answered is sent, if it may be each second until then.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HostInfo;
 use crate::parcel::ParcelMessage;
-use crate::{Entry, GridId, HostId, JobKey, JobNumber, JobSpec, RunId, RunSpec};
+use crate::{AssignmentId, Entry, GridId, HostId, JobKey, JobSpec, RunId, RunSpec};
 
 /// How a host went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,7 +93,7 @@ pub enum ToHost {
         /// Of which run.
         run: RunId,
         /// The coordinator's number.
-        number: JobNumber,
+        number: AssignmentId,
         /// Shown by the host when it comes back with the job; see [`RootClaim`](super::RootClaim).
         proof: u64,
         /// What to run.
@@ -104,7 +104,7 @@ pub enum ToHost {
         /// Of which run.
         run: RunId,
         /// The coordinator's number.
-        number: JobNumber,
+        number: AssignmentId,
     },
     /// Entries that the host has asked for, or that came later below a job that it asked about.
     Entries {
@@ -163,7 +163,7 @@ pub enum ToHost {
         /// Of which run.
         run: RunId,
         /// The number under which the root was assigned.
-        number: JobNumber,
+        number: AssignmentId,
     },
 }
 

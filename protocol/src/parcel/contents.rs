@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::shared::{ObjectId, Writer};
-use crate::{JobKey, JobNumber, RunId, StealId};
+use crate::{AssignmentId, JobKey, LoanId, RunId, StealId};
 
 /// Which message a parcel is. A message of the same contents to the same receiver is the same parcel, as long
 /// as that is under way.
@@ -17,14 +17,14 @@ pub enum Contents {
         /// The request.
         steal: StealId,
         /// The owner's number for the loan.
-        number: JobNumber,
+        number: LoanId,
     },
     /// [`PeerMessage::Result`].
     Result {
         /// Of which run.
         run: RunId,
         /// The owner's number.
-        number: JobNumber,
+        number: LoanId,
     },
     /// [`PeerMessage::Have`].
     Have {
@@ -56,7 +56,7 @@ pub enum Contents {
         /// Of which run.
         run: RunId,
         /// The coordinator's number.
-        number: JobNumber,
+        number: AssignmentId,
     },
 }
 
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_message_has_about_the_bytes_of_what_is_long_in_it() {
-        let number = JobNumber(2);
+        let number = LoanId(2);
         let finished = Finished { outcome: Outcome::Done(vec![0; 100].into()), work_ns: 1, span_ns: 1 };
         let mut spec = root_job(&spec());
         (spec.key, spec.parameters) = (JobKey([9; 32]), vec![0; 70].into());
@@ -181,6 +181,7 @@ mod tests {
             assert_eq!(contents.run(), RUN);
         }
         assert_eq!(Contents::of_peer(&PeerMessage::Received { run: RUN, number }), None);
+        let number = AssignmentId(2);
         let root = Contents::RootFinished { run: RUN, number };
         let message = ToCoordinator::RootFinished { run: RUN, number, finished };
         assert_eq!(Contents::of_coordinator(&message), Some((root, 100)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::message::{JobNote, LogLine, WorkerTimes};
 use crate::shared::{ObjectId, SharedReplica, Writer};
-use crate::{Bytes, Counts, Finished, JobFailure, JobKey, JobNumber, JobSpec, Lineage};
+use crate::{Bytes, Counts, Finished, HeldId, JobFailure, JobKey, JobSpec, Lineage, RuntimeJobId};
 
 /// What the runtime has to tell. Numbers of jobs are the runtime's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,27 +16,27 @@ pub enum Notice {
     /// A held job's first instructions have run.
     Begun {
         /// The machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
-        held: JobNumber,
+        held: HeldId,
         /// The worker that took it, counted from 0.
         worker: u32,
     },
     /// A held job has ended.
     Finished {
         /// The machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
-        held: JobNumber,
+        held: HeldId,
         /// What it gave.
         finished: Finished,
     },
     /// The result of a lent or looked-up job is not wanted any more.
     Abandoned {
         /// The runtime's number.
-        number: JobNumber,
+        number: RuntimeJobId,
     },
     /// Is the result of this redone job known? Answered by [`RunCommand::Complete`](super::RunCommand::Complete) or
     /// [`RunCommand::Requeue`](super::RunCommand::Requeue).
     Lookup {
         /// The runtime's number.
-        number: JobNumber,
+        number: RuntimeJobId,
         /// The job.
         spec: JobSpec,
     },
@@ -82,7 +82,7 @@ pub enum Notice {
         /// Of which object.
         object: ObjectId,
         /// The machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
-        held: JobNumber,
+        held: HeldId,
     },
     /// A line of the app's log.
     Log(LogLine),
@@ -110,6 +110,6 @@ pub enum Notice {
     /// This machine has no memory for a held job now, which is not the root: its owners have it again.
     HandedBack {
         /// The machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
-        held: JobNumber,
+        held: HeldId,
     },
 }

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
 use sateen_protocol::message::{HostReport, ToCoordinator, ToHost};
 use sateen_protocol::{
-    BlobHash, Counts, Entry, EntryState, FaultTolerance, Finished, GridId, HostId, JobKey, JobNumber, Jobs,
-    Lineage, Outcome, RunId, RunLimits, RunSpec, RunState, Stealing, Time, limits,
+    AssignmentId, BlobHash, Counts, Entry, EntryState, FaultTolerance, Finished, GridId, HostId, JobKey,
+    Jobs, Lineage, Outcome, RunId, RunLimits, RunSpec, RunState, Stealing, Time, limits,
 };
 
 use at_a_host::host;
@@ -155,7 +155,7 @@ struct Grid {
     /// The host at the end of each link, as the coordinator said last.
     identities: BTreeMap<LinkId, (HostId, u64)>,
     /// The root job's host and number.
-    root: Option<(LinkId, JobNumber)>,
+    root: Option<(LinkId, AssignmentId)>,
     /// Hosts that must answer a departure.
     to_recover: Vec<(LinkId, u64)>,
     run: RunId,
