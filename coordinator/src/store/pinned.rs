@@ -125,7 +125,7 @@ fn figures() -> Vec<(&'static str, Figures)> {
     };
     let closed = |figures, end: &RunEnd| close(figures, 8, end, judge(end).1);
     let main = |outcome: &MainOutcome| {
-        let outcome = Outcome::Done(postcard::to_allocvec(outcome).expect("encodes"));
+        let outcome = Outcome::Done(postcard::to_allocvec(outcome).expect("encodes").into());
         RunEnd::Finished(Finished { outcome, work_ns: 1_000_000_007, span_ns: 300_000_001 })
     };
     let failure =
