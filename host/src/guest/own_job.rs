@@ -55,7 +55,7 @@ impl OwnJob {
         self.ancestry.as_ref().map(|ancestry| ancestry.key.tag())
     }
 
-    /// The number that another host gave the job, if the job belongs to that host.
+    /// The number under which this host holds the job, if the job belongs to another host.
     pub fn held(&self) -> Option<HeldId> {
         self.record()?.place.as_ref().and_then(Place::held)
     }

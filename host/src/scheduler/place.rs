@@ -31,7 +31,7 @@ pub struct Place {
 
 /// Who will sync a job.
 pub enum Parent {
-    /// Another host, which gave the job this number.
+    /// Another host; this host holds the job under this number.
     Elsewhere { held: HeldId, key: JobKey, lineage: Lineage },
     /// A task of this host; also those of the job's ancestors that the task calls in place and that will be
     /// recorded.
@@ -135,7 +135,7 @@ impl Place {
         }
     }
 
-    /// The number that another host gave the job, if the job belongs to that host.
+    /// The number under which this host holds the job, if the job belongs to another host.
     pub fn held(&self) -> Option<HeldId> {
         match self.parent {
             Parent::Elsewhere { held, .. } => Some(held),
