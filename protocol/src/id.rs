@@ -57,8 +57,8 @@ pub struct StealId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HeldId(pub u64);
 
-/// The number of a loan. The lender gives it and never uses one twice; between two hosts, all that concerns the lent
-/// job goes by it. Two lenders may use the same.
+/// The number of a loan: of a job that a host lends to a thief, or that it asks another to adopt for it. The lender gives
+/// it and never uses one twice; between the two hosts, the job goes by it. Two lenders may use the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LoanId(pub u64);
 
@@ -84,7 +84,7 @@ mod tests {
             assert_eq!(HostId::parse(other), None, "{other:?}");
         }
     }
-    /// What hosts and stores of an older version have of a job's number is read as before.
+
     #[test]
     fn a_number_of_a_job_is_encoded_as_the_number_alone() {
         for number in [0, 1, 127, 128, u64::MAX] {
