@@ -113,13 +113,12 @@ fn entry(job: u64) -> Entry {
     let above = std::iter::successors(Some(job / 2), |job| Some(job / 2)).take_while(|job| *job > 0);
     let mut lineage: Vec<_> = above.map(|job| key(job).tag()).collect();
     lineage.reverse();
-    let finished =
-        Finished { outcome: Outcome::Done(vec![1; 16].into()), work_ns: 1_000_000 + job, span_ns: 1 };
+    let outcome = Outcome::Done(vec![1; 16].into());
     Entry {
         key: key(job),
         depth: lineage.len() as u32,
         lineage: Lineage(lineage),
-        state: EntryState::Done(finished),
+        state: EntryState::Done(Finished { outcome, work_ns: 1_000_000 + job, span_ns: 1 }),
     }
 }
 
