@@ -52,6 +52,25 @@ pub struct GridId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StealId(pub u64);
 
+/// The number of a job that a host holds for others, or for itself. The host gives it, from the same count as its
+/// [`LoanId`]s, and never twice; only the host and its own runtime speak of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct HeldId(pub u64);
+
+/// The number of a loan: of a job that a host lends to a thief, or that it asks another to adopt for it. The lender gives
+/// it and never uses one twice; between the two hosts, the job goes by it. Two lenders may use the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LoanId(pub u64);
+
+/// The number of a job that a host's runtime has given up for a thief, or looks up. The runtime gives it, another each
+/// time, and never one twice; only the runtime and its own host speak of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RuntimeJobId(pub u64);
+
+/// The number of an assignment of a run's root job to a host. The coordinator counts them up in each run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AssignmentId(pub u64);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +82,17 @@ mod tests {
         }
         for other in ["", "h", "2a", "hx", "h10000000000000000", "run 1"] {
             assert_eq!(HostId::parse(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_a_job_is_encoded_as_the_number_alone() {
+        for number in [0, 1, 127, 128, u64::MAX] {
+            let alone = postcard::to_allocvec(&number);
+            assert_eq!(postcard::to_allocvec(&HeldId(number)), alone);
+            assert_eq!(postcard::to_allocvec(&LoanId(number)), alone);
+            assert_eq!(postcard::to_allocvec(&RuntimeJobId(number)), alone);
+            assert_eq!(postcard::to_allocvec(&AssignmentId(number)), alone);
         }
     }
 }

@@ -5,11 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::shared::ObjectId;
 use crate::{Bytes, JobKey, JobTag, LINEAGE_LENGTH_MAX};
 
-/// A number that a host gives to a job that it lends, or that it holds for another host. A host never uses a number
-/// twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct JobNumber(pub u64);
-
 /// The tags of a job's ancestors that ran in an instance of their own, the nearest last. A table entry is found below
 /// every job of its lineage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

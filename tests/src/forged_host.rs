@@ -9,7 +9,7 @@ use std::time::Instant;
 use sateen_protocol::codec::{Decoder, Encoder};
 use sateen_protocol::limits::NOTES_WAITING_MAX;
 use sateen_protocol::message::{HostReport, JobNote, RootClaim, ToCoordinator, ToHost};
-use sateen_protocol::{Counts, Finished, GridId, HostId, JobNumber, Outcome, RunId};
+use sateen_protocol::{AssignmentId, Counts, Finished, GridId, HostId, Outcome, RunId};
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket, client};
 
 use crate::cluster::PATIENCE;
@@ -167,7 +167,7 @@ impl ForgedHost {
     ///
     /// # Panics
     /// When there is no such run.
-    pub fn take_root(&mut self) -> (RunId, JobNumber) {
+    pub fn take_root(&mut self) -> (RunId, AssignmentId) {
         let RootClaim { run, number, .. } = self.take_root_with_proof();
         (run, number)
     }
@@ -194,7 +194,7 @@ impl ForgedHost {
     ///
     /// # Panics
     /// When the link is closed.
-    pub fn finish(&mut self, run: RunId, number: JobNumber, outcome: Outcome) {
+    pub fn finish(&mut self, run: RunId, number: AssignmentId, outcome: Outcome) {
         let finished = Finished { outcome, work_ns: 3_000_000_000, span_ns: 2_000_000_000 };
         self.send(&[ToCoordinator::RootFinished { run, number, finished }]);
     }

@@ -18,7 +18,8 @@ use sateen_host::grid::{
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
 use sateen_protocol::{
-    BlobHash, Bytes, Counts, Finished, HostId, JobKey, JobNumber, JobSpec, Mention, Outcome, ROOT_KIND,
+    BlobHash, Bytes, Counts, Finished, HeldId, HostId, JobKey, JobSpec, Mention, Outcome, ROOT_KIND,
+    RuntimeJobId,
 };
 use sateen_tests::cluster::Cluster;
 use tempfile::TempDir;
@@ -47,7 +48,7 @@ struct Arrival {
 /// The host that has the root, and with it the object.
 struct Origin {
     notify: Notify,
-    held: JobNumber,
+    held: HeldId,
     spec: JobSpec,
     replica: Arc<SharedReplica>,
     name: Arc<AtomicU64>,
@@ -57,7 +58,7 @@ struct Origin {
 struct Board {
     origin: Mutex<Option<Origin>>,
     /// Stolen jobs, each with the receiver of its result.
-    stolen: Mutex<Vec<(Notify, JobNumber)>>,
+    stolen: Mutex<Vec<(Notify, HeldId)>>,
     arrivals: Sender<Arrival>,
 }
 
@@ -115,7 +116,7 @@ impl ScriptedPortion {
         }
     }
 
-    fn inject(&mut self, held: JobNumber, spec: JobSpec) {
+    fn inject(&mut self, held: HeldId, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
         (self.notify)(Notice::Begun { held, worker: 0 });
         if spec.kind != ROOT_KIND {
@@ -129,7 +130,7 @@ impl ScriptedPortion {
         *lock(&self.board.origin) = Some(Origin { notify, held, spec, replica, name });
         (self.notify)(Notice::Exposed);
     }
-    fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
+    fn offer(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
         let origin = lock(&self.board.origin);
         let root = origin.as_ref().filter(|_| self.is_origin && self.given + 1 < HOSTS as u64)?;
         self.given += 1;
@@ -146,7 +147,7 @@ impl ScriptedPortion {
             objects,
             ..root.spec.clone()
         };
-        Some((JobNumber(self.given), spec))
+        Some((RuntimeJobId(self.given), spec))
     }
     fn want(&mut self, thieves: usize) {
         if thieves > 0 && self.is_origin && self.given + 1 < HOSTS as u64 {
@@ -167,7 +168,7 @@ impl ScriptedPortion {
 }
 
 impl RunningPortion for ScriptedPortion {
-    fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+    fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
             RunCommand::Inject { held, spec } => self.inject(held, spec),
             RunCommand::Identify { origin: HostId(name) } => self.name.store(name, SeqCst),

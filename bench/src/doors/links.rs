@@ -7,7 +7,9 @@ use sateen_protocol::codec::{PROTOCOL_VERSION, encode};
 use sateen_protocol::limits::{FRAME_BYTES_MAX, REASON_BYTES_MAX};
 use sateen_protocol::message::{HostReport, PeerMessage, RootClaim, ToCoordinator};
 use sateen_protocol::parcel::{Contents, ParcelId, ParcelMessage};
-use sateen_protocol::{Bytes, Finished, HostId, JobFailure, JobKey, JobNumber, Outcome, RunId, StealId};
+use sateen_protocol::{
+    AssignmentId, Bytes, Finished, HostId, JobFailure, JobKey, LoanId, Outcome, RunId, StealId,
+};
 use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
 
@@ -151,7 +153,8 @@ impl Peer {
     /// Ends runs whose root jobs it was never assigned, as itself and as a host that was here before.
     pub async fn forges_roots(&mut self) -> Result<()> {
         let mut member = self.join().await?;
-        let (run, number) = (self.live_run(&mut member).await?, JobNumber(1 + self.random.below(3) as u64));
+        let (run, number) =
+            (self.live_run(&mut member).await?, AssignmentId(1 + self.random.below(3) as u64));
         if self.random.below(2) == 0 {
             let outcome = Outcome::Done(vec![0; 8].into());
             let finished = Finished { outcome, work_ns: 1, span_ns: 1 };
@@ -206,8 +209,8 @@ impl Peer {
         for number in 0..300 {
             let bytes = [u64::MAX, 80 << 20, 1 << 40, 0][self.random.below(4)];
             let contents = match self.random.below(2) {
-                0 => Contents::Result { run, number: JobNumber(number) },
-                _ => Contents::Job { run, steal: StealId(number), number: JobNumber(number) },
+                0 => Contents::Result { run, number: LoanId(number) },
+                _ => Contents::Job { run, steal: StealId(number), number: LoanId(number) },
             };
             messages.push(ParcelMessage::Announce { parcel: ParcelId(number), contents, bytes });
             let chunk = Bytes::from(vec![0; 4096]);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use rusqlite::Connection;
 use sateen_protocol::coordinator::{LinkId, Standing};
 use sateen_protocol::message::ToHost;
-use sateen_protocol::{Entry, HostId, JobKey, JobNumber, RunEnd, RunId, RunState};
+use sateen_protocol::{AssignmentId, Entry, HostId, JobKey, RunEnd, RunId, RunState};
 use tokio::sync::oneshot;
 
 use super::LateFigures;
@@ -97,7 +97,7 @@ pub struct Saver {
 struct Held {
     messages: Vec<(LinkId, ToHost)>,
     /// Hosts repeat results until they are acknowledged, so one acknowledgement is enough.
-    acknowledged: HashSet<(LinkId, JobNumber)>,
+    acknowledged: HashSet<(LinkId, AssignmentId)>,
     answers: Vec<Answer>,
 }
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use sateen_protocol::codec::{PROTOCOL_VERSION as V, encode};
 use sateen_protocol::limits::FRAME_BYTES_MAX;
 use sateen_protocol::message::{RootClaim, ToCoordinator, ToHost};
-use sateen_protocol::{HostId, JobNumber, RunId};
+use sateen_protocol::{AssignmentId, HostId, RunId};
 use tokio_tungstenite::tungstenite::{Message, client};
 
 use crate::host::{Host, hello};
@@ -136,7 +136,7 @@ fn a_host_that_breaks_the_protocol_gets_the_reason_and_is_cut_off() {
     check(bad, "claims the identity");
 
     let mut bad = Host::connect(&server.address);
-    let root = RootClaim { run: RunId(1), number: JobNumber(1), proof: 1 };
+    let root = RootClaim { run: RunId(1), number: AssignmentId(1), proof: 1 };
     let (_, identity) = Host::join(&server.address, "claimant");
     bad.send(&[hello("bad", Some(identity), vec![root])]);
     check(bad, "never assigned");

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use sateen_protocol::{JobNumber, RunId};
+use sateen_protocol::{AssignmentId, RunId};
 use serde_json::{Value, json};
 
 use crate::host::{Host, text};
@@ -32,14 +32,14 @@ fn unpublish(server: &Server, from: &str, name: &str) -> Answer {
 }
 
 /// A run submitted from an address and begun by a host.
-fn begin(server: &Server, from: &str, host: &mut Host) -> (RunId, JobNumber) {
+fn begin(server: &Server, from: &str, host: &mut Host) -> (RunId, AssignmentId) {
     let submission = json!({"app": "probe", "arguments": ["1"]}).to_string();
     let (status, body) = server.post_from(from, "/api/v1/runs", submission.as_bytes());
     assert_eq!(status, 201, "{}", String::from_utf8_lossy(&body));
     host.take_root()
 }
 
-fn end(server: &Server, host: &mut Host, (run, number): (RunId, JobNumber), bytes: usize) -> Value {
+fn end(server: &Server, host: &mut Host, (run, number): (RunId, AssignmentId), bytes: usize) -> Value {
     host.finish(run, number, text(&"x".repeat(bytes)));
     host.await_acknowledgement(run);
     server.run(run.0)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sateen_command_line::explained;
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
-use sateen_protocol::{Counts, FaultTolerance, JobNumber, JobSpec, Jobs, RunSpec};
+use sateen_protocol::{Counts, FaultTolerance, JobSpec, Jobs, RunSpec, RuntimeJobId};
 
 use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
@@ -126,7 +126,7 @@ fn record_every(spec: &RunSpec) -> Option<Duration> {
 }
 
 impl RunningPortion for Portion {
-    fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+    fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         Self::handle(self, command)
     }
     fn counts(&self) -> Counts {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
-use sateen_protocol::{Counts, JobNumber, JobSpec, RunId, RunSpec};
+use sateen_protocol::{Counts, JobSpec, RunId, RunSpec, RuntimeJobId};
 
 pub use super::cancel::Cancel;
 use super::control::MayUse;
@@ -65,7 +65,7 @@ pub trait Runtime: Send + Sync + 'static {
 /// Arguments and results are values, except for the replicas of shared objects.
 pub trait RunningPortion: Send {
     /// Obeys a command of the state machine. Returns a job to lend, if the command asks for one and there is one.
-    fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)>;
+    fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)>;
     /// The counts so far.
     fn counts(&self) -> Counts;
     /// Details for people, since the last call: [`Notice::Activity`].

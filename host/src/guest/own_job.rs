@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use sateen_protocol::{JobNumber, JobTag};
+use sateen_protocol::{HeldId, JobTag};
 
 use super::task::Assignment;
 use crate::scheduler::{Ancestry, Job, Place, ROOT, TaskId};
@@ -55,8 +55,8 @@ impl OwnJob {
         self.ancestry.as_ref().map(|ancestry| ancestry.key.tag())
     }
 
-    /// The number that another host gave the job, if the job belongs to that host.
-    pub fn held(&self) -> Option<JobNumber> {
+    /// The number under which this host holds the job, if the job belongs to another host.
+    pub fn held(&self) -> Option<HeldId> {
         self.record()?.place.as_ref().and_then(Place::held)
     }
 

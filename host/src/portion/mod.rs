@@ -11,7 +11,7 @@ use std::time::Duration;
 pub use sateen_protocol::host::{Notice, RunCommand};
 use sateen_protocol::limits::RECORD_EVERY_MS;
 use sateen_protocol::message::LogLine;
-use sateen_protocol::{JobNumber, JobSpec};
+use sateen_protocol::{JobSpec, RuntimeJobId};
 
 use crate::failure::RunError;
 use crate::memory::HostMemory;
@@ -126,7 +126,7 @@ impl Portion {
     }
 
     /// Does what its driver's state machine wants; returns the job that it lends, if it is asked for one and has one.
-    pub fn handle(&self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+    pub fn handle(&self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         let registry = &*self.registry;
         let remote = registry.grid.as_ref()?;
         match command {

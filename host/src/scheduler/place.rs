@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-use sateen_protocol::{JobKey, JobNumber, Lineage};
+use sateen_protocol::{HeldId, JobKey, Lineage, RuntimeJobId};
 
 use super::keys::LazyKey;
 
@@ -31,8 +31,8 @@ pub struct Place {
 
 /// The task or host that will sync a job.
 pub enum Parent {
-    /// Another host, which gave the job this number.
-    Elsewhere { held: JobNumber, key: JobKey, lineage: Lineage },
+    /// Another host; this host holds the job under this number.
+    Elsewhere { held: HeldId, key: JobKey, lineage: Lineage },
     /// A task of this host; also those of the job's ancestors that the task calls in place and that will be
     /// recorded.
     Task(Arc<Ancestry>, Vec<Arc<LazyKey>>),
@@ -43,7 +43,7 @@ pub enum Parent {
 pub struct Ancestry {
     pub key: JobKey,
     /// The job of another host that this job is, or is below.
-    pub held: JobNumber,
+    pub held: HeldId,
     /// The jobs above it.
     pub lineage: Lineage,
     pub depth: u32,
@@ -92,15 +92,15 @@ impl Place {
     }
 
     /// A new number for the time for which the job is elsewhere; no number is used twice in this process.
-    pub fn number_anew(&self) -> JobNumber {
+    pub fn number_anew(&self) -> RuntimeJobId {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, SeqCst);
         self.number.store(number, SeqCst);
-        JobNumber(number)
+        RuntimeJobId(number)
     }
 
-    pub fn number(&self) -> JobNumber {
-        JobNumber(self.number.load(SeqCst))
+    pub fn number(&self) -> RuntimeJobId {
+        RuntimeJobId(self.number.load(SeqCst))
     }
 
     /// The job's key, which `compute` computes if it is not known, and the jobs above it.
@@ -135,8 +135,8 @@ impl Place {
         }
     }
 
-    /// The number that another host gave the job, if the job belongs to that host.
-    pub fn held(&self) -> Option<JobNumber> {
+    /// The number under which this host holds the job, if the job belongs to another host.
+    pub fn held(&self) -> Option<HeldId> {
         match self.parent {
             Parent::Elsewhere { held, .. } => Some(held),
             Parent::Task(..) => None,
@@ -159,7 +159,7 @@ mod tests {
         let (key, lineage) = (JobKey([1; 32]), Lineage::default());
         Arc::new(Ancestry {
             key,
-            held: JobNumber(1),
+            held: HeldId(1),
             lineage,
             depth: 3,
             redone,

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use sateen_protocol::host::Notice;
 use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
 use sateen_protocol::message::{JobNote, NoteKind};
-use sateen_protocol::{JobKey, JobNumber, JobTag};
+use sateen_protocol::{HeldId, JobKey, JobTag, RuntimeJobId};
 
 use super::activity::Activity;
 use super::job::{Job, ROOT};
@@ -57,9 +57,9 @@ pub struct Remote {
     pub notices: Notices,
     pub lookups: Lookups,
     /// Jobs of other hosts that have no outcome.
-    held: Mutex<HashMap<JobNumber, Arc<Job>>>,
+    held: Mutex<HashMap<HeldId, Arc<Job>>>,
     /// Jobs that are lent or being looked up. Their state changes only under this lock.
-    away: Mutex<HashMap<JobNumber, Arc<Job>>>,
+    away: Mutex<HashMap<RuntimeJobId, Arc<Job>>>,
     open: OpenJobs,
     thieves: AtomicUsize,
     drain: Drain,

@@ -12,8 +12,8 @@ use sateen_host::grid::{
 };
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::{
-    BlobHash, Counts, FaultTolerance, Finished, JobKey, JobNumber, JobSpec, Outcome, ROOT_KIND, RunEnd,
-    RunLimits, RunSpec, Stealing,
+    BlobHash, Counts, FaultTolerance, Finished, HeldId, JobKey, JobSpec, Outcome, ROOT_KIND, RunEnd,
+    RunLimits, RunSpec, RuntimeJobId, Stealing,
 };
 
 use super::mini_coordinator::MiniCoordinator;
@@ -27,7 +27,7 @@ struct Scripted;
 
 struct ScriptedPortion {
     notify: Notify,
-    root: Option<(JobNumber, JobSpec)>,
+    root: Option<(HeldId, JobSpec)>,
     given: u64,
     completed: u64,
 }
@@ -48,7 +48,7 @@ impl Runtime for Scripted {
 }
 
 impl ScriptedPortion {
-    fn inject(&mut self, held: JobNumber, spec: JobSpec) {
+    fn inject(&mut self, held: HeldId, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
         (self.notify)(Notice::Begun { held, worker: 0 });
         if spec.kind == ROOT_KIND {
@@ -59,7 +59,7 @@ impl ScriptedPortion {
             (self.notify)(Notice::Idle(1));
         }
     }
-    fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
+    fn offer(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
         let (_, root) = self.root.as_ref()?;
         if self.given == JOBS {
             return None;
@@ -69,14 +69,14 @@ impl ScriptedPortion {
         let key = JobKey(*BlobHash::of(&parameters).0.first_chunk().expect("32 bytes"));
         let lineage = root.lineage.child(&root.key);
         let spec = JobSpec { key, kind: 0, parameters: parameters.into(), depth: 1, lineage, ..root.clone() };
-        Some((JobNumber(self.given), spec))
+        Some((RuntimeJobId(self.given), spec))
     }
     fn want(&mut self, thieves: usize) {
         if thieves > 0 && self.root.is_some() && self.given < JOBS {
             (self.notify)(Notice::Exposed);
         }
     }
-    fn complete(&mut self, number: JobNumber, done: &Finished) {
+    fn complete(&mut self, number: RuntimeJobId, done: &Finished) {
         assert_eq!(done.outcome.bytes(), number.0.to_be_bytes());
         self.completed += 1;
         if self.completed == JOBS
@@ -88,7 +88,7 @@ impl ScriptedPortion {
 }
 
 impl RunningPortion for ScriptedPortion {
-    fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+    fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
             RunCommand::Inject { held, spec } => self.inject(held, spec),
             RunCommand::Offer => return self.offer(),

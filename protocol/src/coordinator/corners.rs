@@ -8,7 +8,7 @@ use crate::limits::{
 use crate::message::{HostReport, JobNote, NoteKind, RootClaim, ToCoordinator, ToHost, WorkerTimes};
 use crate::parcel::{Contents, ParcelId};
 use crate::{
-    Counts, Entry, EntryState, Finished, HostId, JobFailure, JobKey, JobNumber, Lineage, Outcome, RunId,
+    AssignmentId, Counts, Entry, EntryState, Finished, HostId, JobFailure, JobKey, Lineage, Outcome, RunId,
     RunState, Time,
 };
 
@@ -60,7 +60,7 @@ fn the_maximum_report_is_accepted_and_no_more() {
 fn the_maximum_of_claimed_roots_is_accepted_and_no_more() {
     for (count, is_taken) in [(1024, true), (1025, false)] {
         let mut grid = Grid::new();
-        let claim = RootClaim { run: RUN, number: JobNumber(1), proof: 1 };
+        let claim = RootClaim { run: RUN, number: AssignmentId(1), proof: 1 };
         let link = grid.hello(None, vec![claim; count]);
         assert_eq!(grid.is_closed(link), !is_taken, "{count} roots");
     }
@@ -405,7 +405,7 @@ fn a_run_shows_the_progress_of_its_result_and_which_runs_have_the_places() {
     let waiting = |grid: &Grid, run| grid.machine.run(run).and_then(|run| run.waiting);
     grid.tell(link, ToCoordinator::Ready { run: RUN });
     assert_eq!(waiting(&grid, RUN), None);
-    let contents = Contents::RootFinished { run: RUN, number: JobNumber(1) };
+    let contents = Contents::RootFinished { run: RUN, number: AssignmentId(1) };
     grid.machine.incoming.announce(grid.now, host, ParcelId(1), contents, 70_000).expect("it is sound");
     grid.machine.incoming.on_chunk(grid.now, host, ParcelId(1), 0, &[0; 100]).expect("it is sound");
     assert_eq!(waiting(&grid, RUN), Some(Waiting::Result { from: host, bytes: 100, total: 70_000 }));

@@ -8,7 +8,7 @@ use super::*;
 use crate::limits::{CIRCLE, DEPARTURE_ANSWER_MAX, IDENTITY_KEPT, RECONNECT_GRACE};
 use crate::message::{HostReport, ToCoordinator};
 use crate::parcel::{Contents, ParcelId};
-use crate::{Counts, Entry, EntryState, JobKey, JobNumber, Lineage, RunSpec, RunState, Stealing};
+use crate::{AssignmentId, Counts, Entry, EntryState, JobKey, Lineage, RunSpec, RunState, Stealing};
 
 const RUN: RunId = RunId(1);
 
@@ -185,7 +185,7 @@ fn sizes_count_what_their_names_say() {
     let host = |number: u64| HostId(1_000 + number);
     let circles = &mut grid.machine.circles;
     circles.ask_to_part(host(1), host(2)).expect("they are not parting");
-    let contents = Contents::RootFinished { run: RUN, number: JobNumber(1) };
+    let contents = Contents::RootFinished { run: RUN, number: AssignmentId(1) };
     grid.machine.incoming.announce(grid.now, host(1), ParcelId(1), contents, 70_000).expect("it is sound");
     let expected = Sizes {
         unpolled: 2,

@@ -6,7 +6,7 @@ use sateen_abi::outcome;
 
 use crate::limits::SETTLE_MAX;
 use crate::message::{Departure, RootClaim, ToHost};
-use crate::{EntryState, Finished, HostId, JobNumber, Outcome, RunEnd, RunId, RunState, Time};
+use crate::{AssignmentId, EntryState, Finished, HostId, Outcome, RunEnd, RunId, RunState, Time};
 
 use super::answers::Answer;
 use super::run::{CoordinatorRun, RootBefore};
@@ -18,7 +18,7 @@ const CANDIDATES_MAX: usize = 64;
 impl Coordinator {
     /// Proves that the coordinator assigned a run's root job under this number. Derived instead of stored, so that
     /// a restarted coordinator still accepts it.
-    fn root_proof(&self, run: RunId, number: JobNumber) -> u64 {
+    fn root_proof(&self, run: RunId, number: AssignmentId) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.config.secret);
         hasher.update(b"root");
         hasher.update(&run.0.to_le_bytes());
@@ -36,7 +36,7 @@ impl Coordinator {
 
     /// A host is back without root jobs that were assigned to it: the messages were lost with the link.
     pub(super) fn take_unclaimed_roots(&mut self, now: Time, host: HostId, claims: &[RootClaim]) {
-        let unclaimed: Vec<(RunId, JobNumber)> = (self.active.iter())
+        let unclaimed: Vec<(RunId, AssignmentId)> = (self.active.iter())
             .filter_map(|run| {
                 let (_, number) = self.runs.get(run)?.assigned.filter(|(assigned, _)| *assigned == host)?;
                 let has_it = claims.iter().any(|claim| claim.run == *run && claim.number == number);
@@ -126,8 +126,8 @@ impl Coordinator {
         &mut self,
         now: Time,
         run: RunId,
-        (host, number): (HostId, JobNumber),
-        (other, withdrawn): (HostId, JobNumber),
+        (host, number): (HostId, AssignmentId),
+        (other, withdrawn): (HostId, AssignmentId),
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.assigned = Some((host, number));
@@ -139,7 +139,7 @@ impl Coordinator {
     }
 
     /// A host must not continue a root job: an earlier host has it.
-    fn withdraw_root(&mut self, run: RunId, host: HostId, number: JobNumber) {
+    fn withdraw_root(&mut self, run: RunId, host: HostId, number: AssignmentId) {
         if let Some(part) = self.runs.get_mut(&run) {
             part.withdrawn.insert((host, number));
             self.send(host, ToHost::Withdraw { run, number });
@@ -182,7 +182,7 @@ impl Coordinator {
         let Some(host) = orphan.or_else(|| self.choose_root_host(run)) else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.next_number += 1;
-        let number = JobNumber(part.next_number);
+        let number = AssignmentId(part.next_number);
         part.assigned = Some((host, number));
         part.claims.insert((host, number));
         part.root.redone |= !part.table.is_empty();
@@ -253,7 +253,7 @@ impl Coordinator {
         now: Time,
         host: HostId,
         run: RunId,
-        number: JobNumber,
+        number: AssignmentId,
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
         if let Some(part) = self.runs.get(&run) {

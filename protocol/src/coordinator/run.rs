@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::Departure;
-use crate::{Counts, FaultTolerance, HostId, JobNumber, JobSpec, RunSpec, RunState, Stealing, Table, Time};
+use crate::{
+    AssignmentId, Counts, FaultTolerance, HostId, JobSpec, RunSpec, RunState, Stealing, Table, Time,
+};
 
 use super::meter::Meter;
 use super::ready::Readiness;
@@ -67,13 +69,13 @@ pub struct CoordinatorRun {
     pub was_active: bool,
     pub root: JobSpec,
     /// The host of the root job, and the number of the assignment.
-    pub assigned: Option<(HostId, JobNumber)>,
+    pub assigned: Option<(HostId, AssignmentId)>,
     /// The host that had it when the coordinator was stopped.
     pub root_before: RootBefore,
     /// All hosts whose result of the root counts.
-    pub claims: BTreeSet<(HostId, JobNumber)>,
+    pub claims: BTreeSet<(HostId, AssignmentId)>,
     /// Hosts whose root was withdrawn because an earlier host came back with it.
-    pub withdrawn: BTreeSet<(HostId, JobNumber)>,
+    pub withdrawn: BTreeSet<(HostId, AssignmentId)>,
     pub next_number: u64,
     pub root_losses: u32,
     /// The root is not assigned again before all hosts have recovered from this epoch, or before this time.
@@ -211,7 +213,7 @@ impl CoordinatorRun {
 
     /// Whether this host was assigned the root job, or came back with it and proved that.
     pub fn is_claimed_by(&self, host: HostId) -> bool {
-        let first = self.claims.range((host, JobNumber(0))..).next();
+        let first = self.claims.range((host, AssignmentId(0))..).next();
         first.is_some_and(|(claimant, _)| *claimant == host)
     }
 

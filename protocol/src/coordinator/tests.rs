@@ -6,8 +6,8 @@ use super::*;
 use crate::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX};
 use crate::message::{HostReport, RootClaim, ToCoordinator};
 use crate::{
-    BlobHash, FaultTolerance, Finished, GridId, JobFailure, JobNumber, Outcome, RunEnd, RunLimits, RunSpec,
-    RunState, Stealing,
+    AssignmentId, BlobHash, FaultTolerance, Finished, GridId, JobFailure, Outcome, RunEnd, RunLimits,
+    RunSpec, RunState, Stealing,
 };
 
 const RUN: RunId = RunId(1);
@@ -179,7 +179,7 @@ fn a_root_is_claimed_only_with_the_coordinators_proof() {
     let root = grid.root(link).expect("the root");
 
     // Somebody else claims it with numbers of its own choosing, or with one that it has seen.
-    for (number, proof) in [(root.number, 0), (JobNumber(999), 1), (JobNumber(0), root.proof)] {
+    for (number, proof) in [(root.number, 0), (AssignmentId(999), 1), (AssignmentId(0), root.proof)] {
         let (first, evil) = grid.join();
         grid.cut(first);
         let link = grid.hello(Some(evil), vec![RootClaim { run: RUN, number, proof }]);
@@ -228,7 +228,7 @@ fn a_claim_holds_after_a_restart_and_for_a_host_that_was_given_up() {
 fn a_grid_with_another_secret_ignores_hosts_claims() {
     let mut grid = Grid::new();
     grid.submit(RUN);
-    let root = RootClaim { run: RUN, number: JobNumber(1), proof: 5 };
+    let root = RootClaim { run: RUN, number: AssignmentId(1), proof: 5 };
     let link = grid.hello(Some((HostId(1), 2, GridId(8))), vec![root]);
     assert!(!grid.is_closed(link));
     assert_eq!(grid.machine.run(RUN).and_then(|run| run.root_host()), None);

@@ -10,7 +10,7 @@ use crate::limits::{
 };
 use crate::message::{LogLine, PeerMessage};
 use crate::shared::{Digest, Replica, Versions};
-use crate::{EntryState, JobNumber, JobSpec, Mention, StealId};
+use crate::{EntryState, HeldId, JobSpec, LoanId, Mention, StealId};
 
 const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);
@@ -32,7 +32,7 @@ fn replica(sharers: usize) -> PeerMessage {
 fn job_with(objects: usize) -> PeerMessage {
     let objects = vec![Mention { object: OBJECT, creation: OBJECT }; objects];
     let spec = JobSpec { objects, ..job(1) };
-    PeerMessage::Job { run: RUN, steal: StealId(0), number: JobNumber(1), spec }
+    PeerMessage::Job { run: RUN, steal: StealId(0), number: LoanId(1), spec }
 }
 
 /// Makes a message with this number of something.
@@ -76,7 +76,7 @@ fn a_host_that_holds_the_maximum_of_jobs_hands_back_further_ones_and_asks_for_no
         said(&mut host);
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         for number in 0..held as u64 {
-            let token = JobNumber(1 << 40 | number);
+            let token = HeldId(1 << 40 | number);
             hold_orphan(part, token, job(2));
             part.held.get_mut(token).expect("it holds it").begun = true;
         }

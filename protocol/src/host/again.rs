@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use crate::coordinator::root_job;
     use crate::message::PeerMessage;
-    use crate::{EntryState, Finished, JobKey, JobNumber, JobSpec, Lineage, Outcome, StealId, Time};
+    use crate::{EntryState, Finished, JobKey, JobSpec, Lineage, Outcome, RuntimeJobId, StealId, Time};
 
     const NOW: Time = Time(0);
 
@@ -77,7 +77,7 @@ mod tests {
         part.recovery.lookups.expect_below(&part.table, &job(1, 1));
         host.tell_lookups(RUN);
         for place in 0..places {
-            host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(place), spec: job(2, 2) });
+            host.handle_notice(NOW, RUN, Notice::Lookup { number: RuntimeJobId(place), spec: job(2, 2) });
         }
         host
     }
@@ -94,7 +94,7 @@ mod tests {
         for (places, is_found) in [(1, true), (2, false), (3, false)] {
             let mut host = redoer(places);
             host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
-            host.handle_offered(NOW, RUN, Some((JobNumber(9), job(2, 2))));
+            host.handle_offered(NOW, RUN, Some((RuntimeJobId(9), job(2, 2))));
             let is_entry =
                 |sent: &Transmit| matches!(sent, Transmit::ToPeer(PEER, PeerMessage::Entries { .. }));
             assert!(said(&mut host).iter().any(is_entry));
@@ -107,7 +107,7 @@ mod tests {
         for (places, is_found) in [(1, true), (2, false)] {
             let mut host = redoer(places);
             for number in 10..10 + places {
-                let number = JobNumber(number);
+                let number = RuntimeJobId(number);
                 host.handle_notice(NOW, RUN, Notice::Lookup { number, spec: job(3, 3) });
                 assert_eq!(is_all_found(&mut host), is_found, "in {places} places");
             }

@@ -6,7 +6,7 @@ use crate::coordinator::root_job;
 use crate::message::{PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::Writer;
-use crate::{JobKey, JobNumber, JobSpec, StealId};
+use crate::{AssignmentId, JobKey, JobSpec, LoanId, RuntimeJobId, StealId};
 
 const NOW: Time = Time(0);
 const OTHER: HostId = HostId(30);
@@ -48,19 +48,17 @@ pub fn busy() -> Host {
         assert_eq!(steal, StealId(number));
         part.thief.ask(steal, request(PEER));
     }
-    let job = |number| (root_job(&spec()), JobNumber(number));
-    let (spec, number) = job(5);
+    let (spec, number) = (root_job(&spec()), LoanId(5));
     let message = PeerMessage::Job { run: RUN, steal: StealId(0), number, spec };
     host.handle_from_peer(NOW, PEER, message);
     host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
-    let (mut lent, number) = job(7);
-    lent.key = JobKey([8; 32]);
+    let (number, lent) = (RuntimeJobId(7), JobSpec { key: JobKey([8; 32]), ..root_job(&self::spec()) });
     host.handle_offered(NOW, RUN, Some((number, lent)));
     let part = host.runs.get_mut(&RUN).expect("it takes part");
-    assert_eq!((part.held.len(), part.loans.len(), part.numbers.has_given(JobNumber(2))), (1, 1, true));
+    assert_eq!((part.held.len(), part.loans.len(), part.numbers.has_given(LoanId(2))), (1, 1, true));
     let spec = JobSpec { key: SOUGHT, ..root_job(&self::spec()) };
-    assert!(!part.numbers.has_given(JobNumber(3)));
-    part.recovery.begin(NOW, JobNumber(11), spec, Some(PEER));
+    assert!(!part.numbers.has_given(LoanId(3)));
+    part.recovery.begin(NOW, RuntimeJobId(11), spec, Some(PEER));
     let replica = Arc::new(SharedReplica::default());
     host.handle_notice(NOW, RUN, Notice::Shared { object: KNOWN, replica });
     said(&mut host);
@@ -103,8 +101,8 @@ fn answer(from: HostId, contents: Contents) -> Answer {
 fn only_what_a_host_waits_for_is_pulled() {
     use Answer::*;
     use Misbehaviour::{AnswerToNoSteal, Parcel, ResultOfNoJob};
-    let job = |steal, number| Contents::Job { run: RUN, steal: StealId(steal), number: JobNumber(number) };
-    let result = |number| Contents::Result { run: RUN, number: JobNumber(number) };
+    let job = |steal, number| Contents::Job { run: RUN, steal: StealId(steal), number: LoanId(number) };
+    let result = |number| Contents::Result { run: RUN, number: LoanId(number) };
     let have = |key| Contents::Have { run: RUN, key };
     let writer = Writer { host: PEER, incarnation: 1 };
     let updates = |object| Contents::Updates { run: RUN, object, writer, first: 0 };
@@ -122,7 +120,7 @@ fn only_what_a_host_waits_for_is_pulled() {
         (PEER, result(1), RefusedAsReceived),
         (PEER, result(3), CutOff(ResultOfNoJob)),
         (STRANGER, result(2), RefusedAsReceived),
-        (PEER, Contents::Result { run: other_run, number: JobNumber(2) }, RefusedAsReceived),
+        (PEER, Contents::Result { run: other_run, number: LoanId(2) }, RefusedAsReceived),
         (PEER, have(SOUGHT), Pulled),
         (OTHER, have(SOUGHT), Refused),
         (PEER, have(JobKey([7; 32])), Refused),
@@ -130,7 +128,7 @@ fn only_what_a_host_waits_for_is_pulled() {
         (PEER, updates(UNKNOWN), RefusedAsNotShared),
         (PEER, Contents::Replica { run: RUN, object: UNKNOWN }, Pulled),
         (PEER, Contents::Replica { run: other_run, object: UNKNOWN }, Refused),
-        (PEER, Contents::RootFinished { run: RUN, number: JobNumber(1) }, CutOff(Parcel)),
+        (PEER, Contents::RootFinished { run: RUN, number: AssignmentId(1) }, CutOff(Parcel)),
     ];
     for (from, contents, expected) in cases {
         assert_eq!(answer(from, contents), expected, "{from} announces {contents:?}");

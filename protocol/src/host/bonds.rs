@@ -9,7 +9,10 @@ use crate::limits::{
 use crate::message::{JobNote, NoteKind, PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::{ObjectId, Replica};
-use crate::{Entry, EntryState, JobKey, JobNumber, JobSpec, Lineage, Mention, Scope, StealId, Stealing};
+use crate::{
+    Entry, EntryState, HeldId, JobKey, JobSpec, Lineage, LoanId, Mention, RuntimeJobId, Scope, StealId,
+    Stealing,
+};
 
 use super::corners::run_commands;
 use super::held::{Held, Owner};
@@ -44,13 +47,14 @@ pub fn entry(number: u8, lineage: usize, state: EntryState) -> Entry {
 
 /// The job with this number, lent to a thief that has not confirmed it.
 pub fn loan(number: u8, thief: HostId, state: LoanState) -> Loan {
-    Loan::new(NOW, JobNumber(number.into()), job(number), thief, state, 0)
+    Loan::new(NOW, RuntimeJobId(number.into()), job(number), thief, state, 0)
 }
 
 /// Makes a host hold a job without owners.
-pub fn hold_orphan(part: &mut HostRun, token: JobNumber, spec: JobSpec) {
-    part.held.hold(token, Held::new(NOW, spec, Owner::Here, token));
-    part.held.remove_owner(Owner::Here, token);
+pub fn hold_orphan(part: &mut HostRun, token: HeldId, spec: JobSpec) {
+    let owner = Owner::Here(RuntimeJobId(0));
+    part.held.hold(token, Held::new(NOW, spec, owner));
+    part.held.remove_owner(owner);
 }
 
 pub fn note(parameters: usize) -> JobNote {
@@ -71,13 +75,13 @@ fn a_host_has_to_do_with_hosts_that_wait_for_it_or_for_which_it_waits() {
             part.victim.park(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
         },
         |part, thief| {
-            part.loans.lend(JobNumber(2), loan(1, thief, LoanState::Asked));
+            part.loans.lend(LoanId(2), loan(1, thief, LoanState::Asked));
         },
         |part, peer| {
-            part.held.hold(JobNumber(3), Held::new(NOW, job(1), Owner::Host(peer), JobNumber(1)));
+            part.held.hold(HeldId(3), Held::new(NOW, job(1), Owner::Host(peer, LoanId(1))));
         },
         |part, peer| {
-            part.recovery.begin(NOW, JobNumber(1), job(1), Some(peer));
+            part.recovery.begin(NOW, RuntimeJobId(1), job(1), Some(peer));
         },
         |part, peer| part.outbox.push_for(peer, entry(1, 0, EntryState::Running(HostId(99)))),
         |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::Running(peer)))),
@@ -203,7 +207,7 @@ fn a_job_that_cannot_be_taken_goes_back_at_once() {
             |host| {
                 let part = host.runs.get_mut(&RUN).expect("it takes part");
                 for number in 0..HELD_JOBS_MAX as u64 {
-                    hold_orphan(part, JobNumber(1_000 + number), job(1));
+                    hold_orphan(part, HeldId(1_000 + number), job(1));
                 }
             },
             false,
@@ -214,7 +218,7 @@ fn a_job_that_cannot_be_taken_goes_back_at_once() {
         host.handle_notice(NOW, RUN, Notice::Idle(1));
         set_up(&mut host);
         said(&mut host);
-        let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
+        let (steal, number, spec) = (StealId(0), LoanId(5), job(5));
         host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
         let returned = PeerMessage::Returned { run: RUN, number, begun: false };
         assert_eq!(said(&mut host).contains(&Transmit::ToPeer(PEER, returned)), !is_taken, "case {case}");
@@ -231,7 +235,7 @@ fn unknown_hosts_are_asked_for_nothing() {
         host.handle_disconnected(NOW);
         said(&mut host);
         while host.poll_command().is_some() {}
-        host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec: job(1) });
+        host.handle_notice(NOW, RUN, Notice::Lookup { number: RuntimeJobId(7), spec: job(1) });
         assert_eq!(said(&mut host), []);
         let commands = run_commands(&mut host);
         assert!(commands.iter().any(|command| matches!(command, RunCommand::Requeue { .. })), "{commands:?}");
@@ -293,7 +297,11 @@ fn objects_that_only_a_leaving_host_has_go_to_the_hosts_with_its_jobs() {
     let mention = Mention { object: OBJECT, creation: OBJECT };
     for (thief, objects) in [(HostId(110), vec![mention]), (HostId(115), Vec::new())] {
         host.handle_from_peer(NOW, thief, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
-        host.handle_offered(NOW, RUN, Some((JobNumber(thief.0), JobSpec { objects, ..job(thief.0 as u8) })));
+        host.handle_offered(
+            NOW,
+            RUN,
+            Some((RuntimeJobId(thief.0), JobSpec { objects, ..job(thief.0 as u8) })),
+        );
     }
     said(&mut host);
     host.hand_over_objects(NOW, RUN);
@@ -308,7 +316,7 @@ fn objects_that_only_a_leaving_host_has_go_to_the_hosts_with_its_jobs() {
 
 #[test]
 fn a_host_without_a_run_answers_that_it_lent_nothing() {
-    for (held, is_answered) in [(vec![JobNumber(1)], true), (Vec::new(), false)] {
+    for (held, is_answered) in [(vec![LoanId(1)], true), (Vec::new(), false)] {
         let mut host = host();
         let run = RunId(9);
         let (holding, next_steal, pending) = (1, StealId(1), Vec::new());
@@ -332,7 +340,7 @@ fn only_the_host_that_was_asked_can_answer_that_it_has_no_orphan() {
         let joined = vec![info(other)];
         host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
         let part = host.runs.get_mut(&RUN).expect("it takes part");
-        let number = part.numbers.new_job();
+        let number = part.numbers.new_loan();
         part.loans.lend(number, loan(1, PEER, state));
         host.handle_from_peer(NOW, from, PeerMessage::NotHeld { run: RUN, number });
         assert_eq!(host.held_and_lent(RUN).1 == 0, is_over, "{from}, {state:?}");

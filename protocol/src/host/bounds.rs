@@ -8,7 +8,9 @@ use crate::limits::{
     PARKED_STEALS_PER_THIEF_MAX, REDOING_MAX,
 };
 use crate::message::{PeerMessage, ToCoordinator, ToHost};
-use crate::{Entry, EntryState, Finished, JobKey, JobNumber, JobSpec, Lineage, Outcome, StealId};
+use crate::{
+    AssignmentId, Entry, EntryState, Finished, JobKey, JobSpec, Lineage, Outcome, RuntimeJobId, StealId,
+};
 
 fn key(job: u64) -> JobKey {
     let mut bytes = [1; 32];
@@ -21,7 +23,7 @@ fn a_result_that_is_too_large_to_be_sent_ends_the_run_with_a_reason() {
     let mut host = host();
     let now = Time::default();
     let spec = root_job(&tests::spec());
-    host.handle_from_coordinator(now, ToHost::Assign { run: RUN, number: JobNumber(1), proof: 9, spec });
+    host.handle_from_coordinator(now, ToHost::Assign { run: RUN, number: AssignmentId(1), proof: 9, spec });
     let held = host.runs[&RUN].held.tokens().next().expect("the root");
     said(&mut host);
     let outcome = Outcome::Done(vec![0; PARCEL_BYTES_MAX + 1].into());
@@ -91,7 +93,7 @@ fn entries_that_a_job_that_is_run_again_may_find_are_checked_little_by_little() 
     let mut spec = root_job(&tests::spec());
     spec.redone = true;
     let mut host = with_entries(1000, &spec);
-    let number = JobNumber(1);
+    let number = AssignmentId(1);
     host.handle_from_coordinator(Time::default(), ToHost::Assign { run: RUN, number, proof: 9, spec });
     assert_eq!(host.sizes().sought, EXPECTED_AT_ONCE_MAX);
     while let Some((due, _)) = host.poll_timeout().filter(|(due, _)| *due <= Time::default()) {
@@ -113,7 +115,7 @@ fn a_thief_is_sent_a_bounded_number_of_entries() {
     let mut host = with_entries(5000, &spec);
     let now = Time::default();
     host.handle_from_peer(now, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
-    host.handle_offered(now, RUN, Some((JobNumber(1), spec)));
+    host.handle_offered(now, RUN, Some((RuntimeJobId(1), spec)));
     let sent = said(&mut host).into_iter().map(|transmit| match transmit {
         Transmit::ToPeer(PEER, PeerMessage::Entries { entries, .. }) => entries.len(),
         _ => 0,

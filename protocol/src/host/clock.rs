@@ -13,7 +13,7 @@ use crate::limits::{
 use crate::message::{Departure, LogLine, PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::{Replica, Versions};
-use crate::{Bytes, Finished, JobKey, JobNumber, Lineage, Outcome, StealId};
+use crate::{Bytes, Finished, JobKey, Lineage, Outcome, RuntimeJobId, StealId};
 
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
@@ -93,7 +93,7 @@ const CASES: &[Case] = &[
         after: FIND_TIMEOUT,
         set_up: |host| {
             steal(host, PEER);
-            host.handle_offered(START, RUN, Some((JobNumber(7), root_job(&spec()))));
+            host.handle_offered(START, RUN, Some((RuntimeJobId(7), root_job(&spec()))));
             let gone = vec![(PEER, Departure::Crashed)];
             host.handle_from_coordinator(START, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
         },

@@ -6,8 +6,8 @@ use crate::coordinator::root_job;
 use crate::limits::{DRAIN_MAX, FLUSH, MESSAGE_PART_BYTES, STEAL_REST_MIN};
 use crate::message::{Departure, LogLine, NoteKind, PeerMessage, ToCoordinator, ToHost};
 use crate::{
-    Entry, EntryState, Finished, JobKey, JobNumber, JobSpec, Lineage, Mention, Outcome, StealId, Stealing,
-    Table,
+    Entry, EntryState, Finished, JobKey, JobSpec, Lineage, LoanId, Mention, Outcome, RuntimeJobId, StealId,
+    Stealing, Table,
 };
 
 use super::bonds::note;
@@ -136,7 +136,7 @@ fn a_loan_that_its_thief_no_longer_has_is_looked_up_before_it_is_run_again() {
         let mut host = host();
         let steal = StealId(4);
         host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
-        host.handle_offered(NOW, RUN, Some((JobNumber(7), root_job(&spec()))));
+        host.handle_offered(NOW, RUN, Some((RuntimeJobId(7), root_job(&spec()))));
         let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
         let mut holding = |holding, held| {
             let (next_steal, pending) = (StealId(5), Vec::new());
@@ -185,10 +185,10 @@ fn a_note_is_sent_with_the_milliseconds_for_which_it_has_waited() {
 }
 
 /// A host that lent a job, and the loan's number.
-fn lender() -> (Host, JobNumber) {
+fn lender() -> (Host, LoanId) {
     let mut host = host();
     host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(4), holding: 2 });
-    host.handle_offered(NOW, RUN, Some((JobNumber(7), root_job(&spec()))));
+    host.handle_offered(NOW, RUN, Some((RuntimeJobId(7), root_job(&spec()))));
     let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
     commands(&mut host);
     (host, loan)
@@ -234,7 +234,7 @@ fn stolen_jobs_are_counted_by_where_they_came_from() {
         host.handle_from_peer(
             NOW,
             victim,
-            PeerMessage::Job { run: RUN, steal, number: JobNumber(number), spec },
+            PeerMessage::Job { run: RUN, steal, number: LoanId(number), spec },
         );
         let counts = host.counts(RUN).expect("it takes part");
         assert_eq!(Some((counts.jobs.stolen, counts.jobs.stolen_wide)), expected.next());
@@ -287,21 +287,21 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
         let spec = JobSpec { key: JobKey([number as u8; 32]), ..root_job(&spec()) };
         let steal = StealId(number);
         host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
-        host.handle_offered(NOW, RUN, Some((JobNumber(number), spec)));
+        host.handle_offered(NOW, RUN, Some((RuntimeJobId(number), spec)));
     }
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     commands(&mut host);
     assert_eq!(host.runs[&RUN].recovery.unresolved_len(), 2);
     host.handle_from_coordinator(NOW, ToHost::Found { run: RUN, key: JobKey([1; 32]) });
-    let redone: Vec<JobNumber> = run_commands(&mut host)
+    let redone: Vec<RuntimeJobId> = run_commands(&mut host)
         .into_iter()
         .filter_map(|command| match command {
             RunCommand::Requeue { number, .. } => Some(number),
             _ => None,
         })
         .collect();
-    assert_eq!((redone, host.runs[&RUN].recovery.unresolved_len()), (vec![JobNumber(1)], 1));
+    assert_eq!((redone, host.runs[&RUN].recovery.unresolved_len()), (vec![RuntimeJobId(1)], 1));
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn a_result_at_an_unknown_host_is_searched_for() {
             host.handle_disconnected(NOW);
         }
         said(&mut host);
-        host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec });
+        host.handle_notice(NOW, RUN, Notice::Lookup { number: RuntimeJobId(7), spec });
         let said = said(&mut host);
         let finds = |said: &Transmit| matches!(said, Transmit::ToCoordinator(ToCoordinator::Find { .. }));
         let wants = |said: &Transmit| matches!(said, Transmit::ToPeer(PEER, PeerMessage::Want { .. }));
@@ -332,7 +332,7 @@ fn an_orphan_that_ends_is_counted_as_saved() {
     let mut host = host();
     host.handle_notice(NOW, RUN, Notice::Idle(1));
     let (_, steal) = asked(&mut host)[0];
-    let (number, spec) = (JobNumber(1), JobSpec { depth: 1, ..root_job(&spec()) });
+    let (number, spec) = (LoanId(1), JobSpec { depth: 1, ..root_job(&spec()) });
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
     let held = host.runs[&RUN].held.tokens().next().expect("it came");
     host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::limits::{DRAIN_MAX, LEAVE_HAND_OVER_MAX, LEAVE_MAX, shortened};
 use crate::message::{Departure, PeerMessage, ToCoordinator};
-use crate::{HostId, JobNumber, RunId, Time};
+use crate::{HeldId, HostId, LoanId, RunId, RuntimeJobId, Time};
 
 use super::held::Owner;
 use super::lent::Loans;
@@ -275,7 +275,7 @@ impl Host {
         part.unable = Some(reason.clone());
         // First, so that the orphans are known when the jobs above them are redone.
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let loans: Vec<(HostId, JobNumber)> =
+        let loans: Vec<(HostId, LoanId)> =
             part.loans.iter().map(|(number, loan)| (loan.thief(), number)).collect();
         part.loans = Loans::default();
         part.recovery.end_all();
@@ -295,7 +295,7 @@ impl Host {
     /// Gives all held jobs back to their owners; the runtime is gone.
     pub(super) fn hand_back(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let tokens: Vec<JobNumber> = part.held.tokens().collect();
+        let tokens: Vec<HeldId> = part.held.tokens().collect();
         for token in tokens {
             let held = self.runs.get_mut(&run).and_then(|part| part.held.forget(token));
             self.tell_returned(run, held.into_iter().flat_map(|held| held.into_owners().0));
@@ -304,20 +304,23 @@ impl Host {
 
     /// The runtime has no room for a held job, which is given back to its owners. An owner may also be this host
     /// itself: for a job that it lost with another host and then found among those that it holds.
-    pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: JobNumber) {
+    pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: HeldId) {
         let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.forget(token)) else { return };
         let (owners, spec) = held.into_owners();
-        let (here, elsewhere): (Vec<_>, Vec<_>) =
-            owners.into_iter().partition(|(owner, _)| *owner == Owner::Here);
-        self.tell_returned(run, elsewhere);
-        for (_, number) in here {
+        let here = owners.iter().filter_map(|owner| match owner {
+            Owner::Here(number) => Some(*number),
+            Owner::Coordinator(_) | Owner::Host(..) => None,
+        });
+        let here: Vec<RuntimeJobId> = here.collect();
+        self.tell_returned(run, owners);
+        for number in here {
             self.resolve(now, run, number, spec.clone(), Departure::Left);
         }
     }
 
-    fn tell_returned(&mut self, run: RunId, owners: impl IntoIterator<Item = (Owner, JobNumber)>) {
-        for (owner, number) in owners {
-            if let Owner::Host(host) = owner {
+    fn tell_returned(&mut self, run: RunId, owners: impl IntoIterator<Item = Owner>) {
+        for owner in owners {
+            if let Owner::Host(host, number) = owner {
                 self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
             }
         }

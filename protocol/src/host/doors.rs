@@ -4,7 +4,7 @@ use super::tests::{PEER, RUN, host};
 use super::*;
 use crate::limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, LISTED_JOBS_MAX};
 use crate::message::PeerMessage;
-use crate::{Entry, EntryState, Finished, JobKey, JobNumber, JobSpec, JobTag, Lineage, Outcome, StealId};
+use crate::{Entry, EntryState, Finished, JobKey, JobSpec, JobTag, Lineage, LoanId, Outcome, StealId};
 
 fn is_misbehaviour(message: PeerMessage) -> bool {
     let mut host = host();
@@ -15,7 +15,7 @@ fn is_misbehaviour(message: PeerMessage) -> bool {
 #[test]
 fn lists_longer_than_any_host_may_hold_are_misbehaviour() {
     for (length, is_allowed) in [(LISTED_JOBS_MAX, true), (LISTED_JOBS_MAX + 1, false)] {
-        let numbers: Vec<JobNumber> = (0..length as u64).map(JobNumber).collect();
+        let numbers: Vec<LoanId> = (0..length as u64).map(LoanId).collect();
         let pending: Vec<StealId> = (0..length as u64).map(StealId).collect();
         let holding = |held, pending| PeerMessage::Holding {
             run: RUN,
@@ -47,7 +47,7 @@ fn jobs_and_entries_that_name_too_many_ancestors_are_misbehaviour() {
         let entry = Entry { key: JobKey([1; 32]), depth: 1, lineage: lineage.clone(), state };
         let entries = PeerMessage::Entries { run: RUN, entries: vec![entry] };
         assert_eq!(is_misbehaviour(entries), !is_allowed, "{ancestors} ancestors, {bytes} bytes");
-        let (steal, number) = (StealId(0), JobNumber(1));
+        let (steal, number) = (StealId(0), LoanId(1));
         let spec = JobSpec { lineage, ..bonds::job(5) };
         let mut host = host();
         host.handle_notice(Time(0), RUN, Notice::Idle(1));

@@ -6,7 +6,7 @@ use crate::coordinator::root_job;
 use crate::message::{PeerMessage, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::shared::Replica;
-use crate::{Finished, JobNumber, Lineage, Outcome, StealId};
+use crate::{AssignmentId, Finished, Lineage, Outcome, RuntimeJobId, StealId};
 
 const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);
@@ -36,11 +36,11 @@ fn a_host_returns_its_data_of_a_run() {
     let mut host = host();
     assert_eq!((host.held_and_lent(RUN), host.table(RUN), host.shared(RUN)), ((0, 0), (0, 0), (0, 0)));
     let assigned = root_job(&spec());
-    let (number, proof) = (JobNumber(1), 9);
+    let (number, proof) = (AssignmentId(1), 9);
     host.handle_from_coordinator(NOW, ToHost::Assign { run: RUN, number, proof, spec: assigned.clone() });
     for steal in (0..2).map(StealId) {
         host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
-        host.handle_offered(NOW, RUN, Some((JobNumber(7 + steal.0), assigned.clone())));
+        host.handle_offered(NOW, RUN, Some((RuntimeJobId(7 + steal.0), assigned.clone())));
     }
     assert_eq!(host.held_and_lent(RUN), (1, 2));
     assert_eq!(host.undelivered_bytes(), 0);

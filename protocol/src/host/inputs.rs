@@ -4,7 +4,7 @@ use crate::limits::{
     ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LISTED_JOBS_MAX, SHARERS_PER_MESSAGE_MAX,
 };
 use crate::message::{PeerMessage, ToCoordinator};
-use crate::{Entry, HostId, JobNumber, JobSpec, RunId, Time};
+use crate::{Entry, HeldId, HostId, JobSpec, RunId, RuntimeJobId, Time};
 
 use super::stage::Stage;
 use super::{Event, Host, Misbehaviour, Notice, Receiver, RunCommand};
@@ -123,7 +123,7 @@ impl Host {
                 part.stage = Stage::Ready;
                 part.thief.rest_until(false, now);
                 let is_more_to_tell = !part.outbox.is_empty();
-                let tokens: Vec<JobNumber> = part.held.tokens().collect();
+                let tokens: Vec<HeldId> = part.held.tokens().collect();
                 self.events.push_back(Event::RunStarted(run));
                 self.identify(run);
                 self.tell_coordinator(ToCoordinator::Ready { run });
@@ -221,7 +221,7 @@ impl Host {
     }
 
     /// The runtime offers a job for a thief, or `None` if it has none.
-    pub fn handle_offered(&mut self, now: Time, run: RunId, job: Option<(JobNumber, JobSpec)>) {
+    pub fn handle_offered(&mut self, now: Time, run: RunId, job: Option<(RuntimeJobId, JobSpec)>) {
         self.latest = now;
         self.on_offered(now, run, job);
     }

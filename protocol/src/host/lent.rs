@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::{HostId, JobKey, JobNumber, JobSpec, JobTag, StealId, Time};
+use crate::{HostId, JobKey, JobSpec, JobTag, LoanId, RuntimeJobId, StealId, Time};
 
 /// Confirmation state of a loan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum LoanState {
 /// A job of this host's runtime that another host runs.
 #[derive(Debug)]
 pub struct Loan {
-    number: JobNumber,
+    number: RuntimeJobId,
     spec: JobSpec,
     thief: HostId,
     pub state: LoanState,
@@ -39,7 +39,7 @@ impl Loan {
     /// `Holding`.
     pub fn new(
         now: Time,
-        number: JobNumber,
+        number: RuntimeJobId,
         spec: JobSpec,
         thief: HostId,
         state: LoanState,
@@ -50,7 +50,7 @@ impl Loan {
     }
 
     /// The runtime's number of the job.
-    pub fn number(&self) -> JobNumber {
+    pub fn number(&self) -> RuntimeJobId {
         self.number
     }
 
@@ -73,11 +73,11 @@ impl Loan {
 /// The jobs of one run that this host has lent to others, by the number under which they have them.
 #[derive(Debug, Default)]
 pub struct Loans {
-    loans: BTreeMap<JobNumber, Loan>,
+    loans: BTreeMap<LoanId, Loan>,
     /// By the runtime's number.
-    by_number: BTreeMap<JobNumber, JobNumber>,
-    by_thief: BTreeSet<(HostId, JobNumber)>,
-    by_tag: BTreeSet<(JobTag, JobNumber)>,
+    by_number: BTreeMap<RuntimeJobId, LoanId>,
+    by_thief: BTreeSet<(HostId, LoanId)>,
+    by_tag: BTreeSet<(JobTag, LoanId)>,
     /// For each thief, how often messages on their way to it may have been lost. A broken link concerns thousands of
     /// loans, and this count avoids visiting them.
     doubts: BTreeMap<HostId, u64>,
@@ -106,22 +106,22 @@ impl Loans {
     }
 
     /// A loan.
-    pub fn get(&self, loan: JobNumber) -> Option<&Loan> {
+    pub fn get(&self, loan: LoanId) -> Option<&Loan> {
         self.loans.get(&loan)
     }
 
     /// A loan, to record what is learned of it.
-    pub fn get_mut(&mut self, loan: JobNumber) -> Option<&mut Loan> {
+    pub fn get_mut(&mut self, loan: LoanId) -> Option<&mut Loan> {
         self.loans.get_mut(&loan)
     }
 
     /// Whether there is a loan of this number.
-    pub fn contains(&self, loan: JobNumber) -> bool {
+    pub fn contains(&self, loan: LoanId) -> bool {
         self.loans.contains_key(&loan)
     }
 
     /// All loans.
-    pub fn iter(&self) -> impl Iterator<Item = (JobNumber, &Loan)> {
+    pub fn iter(&self) -> impl Iterator<Item = (LoanId, &Loan)> {
         self.loans.iter().map(|(number, loan)| (*number, loan))
     }
 
@@ -131,12 +131,12 @@ impl Loans {
     }
 
     /// The loan of the job with this number of the runtime.
-    pub fn of_number(&self, number: JobNumber) -> Option<JobNumber> {
+    pub fn of_number(&self, number: RuntimeJobId) -> Option<LoanId> {
         self.by_number.get(&number).copied()
     }
 
     /// Adds a loan.
-    pub fn lend(&mut self, loan: JobNumber, mut entry: Loan) {
+    pub fn lend(&mut self, loan: LoanId, mut entry: Loan) {
         entry.sent.1 = self.doubts_of(entry.thief);
         self.by_number.insert(entry.number, loan);
         self.by_thief.insert((entry.thief, loan));
@@ -145,7 +145,7 @@ impl Loans {
     }
 
     /// Removes and returns a loan.
-    pub fn end(&mut self, loan: JobNumber) -> Option<Loan> {
+    pub fn end(&mut self, loan: LoanId) -> Option<Loan> {
         let entry = self.loans.remove(&loan)?;
         self.by_number.remove(&entry.number);
         self.by_thief.remove(&(entry.thief, loan));
@@ -184,7 +184,7 @@ impl Loans {
     }
 
     /// Whether a loan's job may still be on its way to the thief, if messages take no longer than `wait`.
-    pub fn is_on_its_way(&self, loan: JobNumber, now: Time, wait: Duration) -> bool {
+    pub fn is_on_its_way(&self, loan: LoanId, now: Time, wait: Duration) -> bool {
         self.loans.get(&loan).is_some_and(|loan| {
             let (at, doubts) = loan.sent;
             now < at + wait && doubts == self.doubts_of(loan.thief)
@@ -192,24 +192,24 @@ impl Loans {
     }
 
     /// Records that a loan's job is sent again.
-    pub fn note_sent(&mut self, now: Time, loan: JobNumber) {
+    pub fn note_sent(&mut self, now: Time, loan: LoanId) {
         if let Some(loan) = self.loans.get_mut(&loan) {
             loan.sent = (now, self.doubts.get(&loan.thief).copied().unwrap_or_default());
         }
     }
 
     /// The numbers of the loans of a job and of jobs equal to it.
-    pub fn of_job(&self, key: &JobKey) -> impl Iterator<Item = JobNumber> + use<'_> {
+    pub fn of_job(&self, key: &JobKey) -> impl Iterator<Item = LoanId> + use<'_> {
         let (tag, key) = (key.tag(), *key);
-        let numbers = self.by_tag.range((tag, JobNumber(0))..=(tag, JobNumber(u64::MAX)));
+        let numbers = self.by_tag.range((tag, LoanId(0))..=(tag, LoanId(u64::MAX)));
         let is_of_job =
-            move |number: &JobNumber| self.loans.get(number).is_some_and(|loan| loan.spec.key == key);
+            move |number: &LoanId| self.loans.get(number).is_some_and(|loan| loan.spec.key == key);
         numbers.map(|(_, number)| *number).filter(is_of_job)
     }
 
     /// The numbers of the loans to a host.
-    pub fn to(&self, thief: HostId) -> impl Iterator<Item = JobNumber> + use<'_> {
-        let range = (thief, JobNumber(0))..=(thief, JobNumber(u64::MAX));
+    pub fn to(&self, thief: HostId) -> impl Iterator<Item = LoanId> + use<'_> {
+        let range = (thief, LoanId(0))..=(thief, LoanId(u64::MAX));
         self.by_thief.range(range).map(|(_, number)| *number)
     }
 }
@@ -237,18 +237,18 @@ mod tests {
     fn loans_are_found_by_number_thief_and_job_until_they_end() {
         let mut loans = Loans::default();
         for (here, number, thief) in [(101, 1, THIEF), (102, 2, OTHER), (103, 3, THIEF)] {
-            loans.lend(JobNumber(here), loan(number, thief, LoanState::Asked));
+            loans.lend(LoanId(here), loan(number, thief, LoanState::Asked));
             check(&loans);
         }
-        assert_eq!(loans.to(THIEF).collect::<Vec<_>>(), [101, 103].map(JobNumber));
-        assert_eq!(loans.of_job(&job(2).key).collect::<Vec<_>>(), [JobNumber(102)]);
-        let ended = loans.end(JobNumber(101)).expect("it is lent");
+        assert_eq!(loans.to(THIEF).collect::<Vec<_>>(), [101, 103].map(LoanId));
+        assert_eq!(loans.of_job(&job(2).key).collect::<Vec<_>>(), [LoanId(102)]);
+        let ended = loans.end(LoanId(101)).expect("it is lent");
         check(&loans);
-        assert_eq!((ended.number(), ended.thief(), ended.into_spec()), (JobNumber(1), THIEF, job(1)));
-        assert!(loans.end(JobNumber(101)).is_none() && !loans.contains(JobNumber(101)));
-        assert_eq!((loans.of_number(JobNumber(1)), loans.of_job(&job(1).key).count()), (None, 0));
+        assert_eq!((ended.number(), ended.thief(), ended.into_spec()), (RuntimeJobId(1), THIEF, job(1)));
+        assert!(loans.end(LoanId(101)).is_none() && !loans.contains(LoanId(101)));
+        assert_eq!((loans.of_number(RuntimeJobId(1)), loans.of_job(&job(1).key).count()), (None, 0));
         for here in [102, 103] {
-            loans.end(JobNumber(here));
+            loans.end(LoanId(here));
         }
         check(&loans);
         assert!(loans.is_empty());
@@ -258,40 +258,40 @@ mod tests {
     fn equal_jobs_may_be_lent_at_once() {
         let mut loans = Loans::default();
         for (here, thief) in [(101, THIEF), (102, OTHER)] {
-            let lent = Loan::new(Time(0), JobNumber(here), job(1), thief, LoanState::Asked, 0);
-            loans.lend(JobNumber(here), lent);
+            let lent = Loan::new(Time(0), RuntimeJobId(here), job(1), thief, LoanState::Asked, 0);
+            loans.lend(LoanId(here), lent);
         }
         check(&loans);
         assert_eq!(loans.of_job(&job(1).key).count(), 2);
-        loans.end(JobNumber(101));
+        loans.end(LoanId(101));
         check(&loans);
-        assert_eq!(loans.of_job(&job(1).key).collect::<Vec<_>>(), [JobNumber(102)]);
+        assert_eq!(loans.of_job(&job(1).key).collect::<Vec<_>>(), [LoanId(102)]);
     }
 
     #[test]
     fn a_job_that_answers_a_request_may_be_on_its_way_until_it_is_lost() {
         let mut loans = Loans::default();
         let given = LoanState::Given(StealId(4));
-        loans.lend(JobNumber(101), Loan::new(Time(5), JobNumber(1), job(1), THIEF, given, 0));
-        loans.lend(JobNumber(102), loan(2, THIEF, LoanState::Agreed));
+        loans.lend(LoanId(101), Loan::new(Time(5), RuntimeJobId(1), job(1), THIEF, given, 0));
+        loans.lend(LoanId(102), loan(2, THIEF, LoanState::Agreed));
         assert!(loans.is_lent(THIEF, StealId(4)) && !loans.is_lent(OTHER, StealId(4)));
         assert_eq!(loans.lent_for(THIEF), BTreeSet::from([StealId(4)]));
         let wait = Duration::from_nanos(10);
-        let is_on_its_way = |loans: &Loans, now: u64| loans.is_on_its_way(JobNumber(101), Time(now), wait);
+        let is_on_its_way = |loans: &Loans, now: u64| loans.is_on_its_way(LoanId(101), Time(now), wait);
         assert!(is_on_its_way(&loans, 14) && !is_on_its_way(&loans, 15));
         loans.doubt(OTHER);
         assert!(is_on_its_way(&loans, 14));
         loans.doubt(THIEF);
         assert!(!is_on_its_way(&loans, 14));
-        loans.note_sent(Time(14), JobNumber(101));
+        loans.note_sent(Time(14), LoanId(101));
         assert!(is_on_its_way(&loans, 14));
-        loans.lend(JobNumber(103), Loan::new(Time(14), JobNumber(3), job(3), THIEF, given, 0));
-        assert!(loans.is_on_its_way(JobNumber(103), Time(14), wait), "it was lent after that");
+        loans.lend(LoanId(103), Loan::new(Time(14), RuntimeJobId(3), job(3), THIEF, given, 0));
+        assert!(loans.is_on_its_way(LoanId(103), Time(14), wait), "it was lent after that");
         loans.doubt(THIEF);
-        assert!(!is_on_its_way(&loans, 14) && !loans.is_on_its_way(JobNumber(103), Time(14), wait));
+        assert!(!is_on_its_way(&loans, 14) && !loans.is_on_its_way(LoanId(103), Time(14), wait));
         check(&loans);
         for number in 101..=103 {
-            loans.end(JobNumber(number));
+            loans.end(LoanId(number));
         }
         assert!(loans.doubts.is_empty(), "nothing is left of a thief that has nothing");
     }

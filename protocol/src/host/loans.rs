@@ -2,7 +2,7 @@
 
 use crate::limits::{HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
-use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, RunId, Time};
+use crate::{EntryState, Finished, HeldId, HostId, JobKey, LoanId, Outcome, RunId, RuntimeJobId, Time};
 
 use super::held::{Held, Owner};
 use super::lent::LoanState;
@@ -11,7 +11,7 @@ use super::{Event, Host, Misbehaviour, Receiver, Repeated, RunCommand};
 
 impl Host {
     /// Gives a held job to the runtime once that can run it.
-    pub(super) fn inject(&mut self, run: RunId, token: JobNumber) {
+    pub(super) fn inject(&mut self, run: RunId, token: HeldId) {
         let Some(part) = self.runs.get(&run) else { return };
         if part.stage == Stage::Ready
             && let Some(held) = part.held.get(token)
@@ -24,7 +24,7 @@ impl Host {
     // ---- results ----
 
     /// A held job has ended in the runtime.
-    pub(super) fn on_finished(&mut self, now: Time, run: RunId, token: JobNumber, finished: Finished) {
+    pub(super) fn on_finished(&mut self, now: Time, run: RunId, token: HeldId, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let may_record = part.may_record(&finished);
         let Some(held) = part.held.get_mut(token) else { return };
@@ -56,12 +56,12 @@ impl Host {
     }
 
     /// Sends counts before a job's result: at once if it is the root's, otherwise soon.
-    fn report_ended(&mut self, now: Time, run: RunId, token: JobNumber) {
+    fn report_ended(&mut self, now: Time, run: RunId, token: HeldId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let is_root = part
             .held
             .get(token)
-            .is_some_and(|held| held.owners().iter().any(|(owner, _)| *owner == Owner::Coordinator));
+            .is_some_and(|held| held.owners().iter().any(|owner| matches!(owner, Owner::Coordinator(_))));
         if is_root {
             self.send_log(run);
         }
@@ -71,60 +71,62 @@ impl Host {
     /// Holds a job that has its result before it is begun, and delivers the result.
     pub(super) fn hold_and_deliver(&mut self, run: RunId, held: Held) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let token = part.numbers.new_job();
+        let token = part.numbers.new_held();
         part.held.hold(token, held);
         self.deliver(run, token);
     }
 
     /// Sends a held job's result to all its owners, except those to which it was sent and whose answer is not overdue.
-    pub(super) fn deliver(&mut self, run: RunId, token: JobNumber) {
+    pub(super) fn deliver(&mut self, run: RunId, token: HeldId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get(token).filter(|held| held.finished.is_some()) else { return };
-        for (owner, number) in held.owners().to_vec() {
-            let is_due = self.is_result_due(run, owner, number);
-            if !is_due || self.is_result_under_way(run, owner, number) {
+        for owner in held.owners().to_vec() {
+            let is_due = self.is_result_due(run, owner);
+            if !is_due || self.is_result_under_way(run, owner) {
                 continue;
             }
             let held = self.runs.get(&run).and_then(|part| part.held.get(token));
             let Some(finished) = held.and_then(|held| held.finished.clone()) else { return };
             let bytes = finished.outcome.bytes().len();
             match owner {
-                Owner::Host(host) => self.tell_peer(host, PeerMessage::Result { run, number, finished }),
-                Owner::Coordinator => {
+                Owner::Host(host, number) => {
+                    self.tell_peer(host, PeerMessage::Result { run, number, finished });
+                }
+                Owner::Coordinator(number) => {
                     self.tell_coordinator(ToCoordinator::RootFinished { run, number, finished });
                 }
-                Owner::Here => {
+                Owner::Here(number) => {
                     if let Some(part) = self.runs.get_mut(&run) {
                         part.reporting.count_saved(&finished);
                     }
                     // The job was adopted and the tree knows that it is done: the result does not count as one from the
                     // table.
                     self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
-                    self.settle_owner(run, owner, number);
+                    self.settle_owner(run, owner);
                 }
             }
-            self.note_size_of_result(run, owner, number, bytes);
+            self.note_size_of_result(run, owner, bytes);
         }
     }
 
     /// An owner no longer needs the job. A held job whose result all owners have is forgotten.
-    pub(super) fn settle_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
-        self.end_result(run, owner, number);
+    pub(super) fn settle_owner(&mut self, run: RunId, owner: Owner) {
+        self.end_result(run, owner);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.held.remove_owner(owner, number) else { return };
+        let Some(token) = part.held.remove_owner(owner) else { return };
         if part.held.get(token).is_some_and(|held| held.is_orphan() && held.finished.is_some()) {
             part.held.forget(token);
         }
     }
 
-    pub(super) fn on_received(&mut self, from: HostId, run: RunId, number: JobNumber) {
-        let owner = Owner::Host(from);
+    pub(super) fn on_received(&mut self, from: HostId, run: RunId, number: LoanId) {
+        let owner = Owner::Host(from, number);
         let Some(part) = self.runs.get(&run) else { return };
-        let token = part.held.of_number(owner, number);
+        let token = part.held.of_owner(owner);
         let Some(held) = token.and_then(|token| part.held.get(token)) else { return };
         if held.finished.is_some() {
             self.repeats.answered(self.latest, Receiver::Peer(from), Repeated::Result(run, number));
-            self.settle_owner(run, owner, number);
+            self.settle_owner(run, owner);
         }
     }
 
@@ -132,7 +134,7 @@ impl Host {
         &mut self,
         from: HostId,
         run: RunId,
-        number: JobNumber,
+        number: LoanId,
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
         if let Some(part) = self.runs.get_mut(&run) {
@@ -163,7 +165,7 @@ impl Host {
     // ---- jobs that are no longer needed ----
 
     /// The runtime no longer needs a lent or looked-up job.
-    pub(super) fn on_abandoned(&mut self, run: RunId, number: JobNumber) {
+    pub(super) fn on_abandoned(&mut self, run: RunId, number: RuntimeJobId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.end(number);
         if let Some(loan) = part.loans.of_number(number)
@@ -172,41 +174,41 @@ impl Host {
             self.end_loan_parcels(run, loan, &ended);
             self.tell_peer(ended.thief(), PeerMessage::Abort { run, number: loan });
         }
-        self.give_up_owner(run, Owner::Here, number);
+        self.give_up_owner(run, Owner::Here(number));
     }
 
-    pub(super) fn on_abort(&mut self, from: HostId, run: RunId, number: JobNumber) {
-        self.give_up_owner(run, Owner::Host(from), number);
+    pub(super) fn on_abort(&mut self, from: HostId, run: RunId, number: LoanId) {
+        self.give_up_owner(run, Owner::Host(from, number));
     }
 
     /// The owner cannot continue with the run: the job becomes an orphan, for which the host that redoes it will
     /// search.
-    pub(super) fn on_orphaned(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber) {
-        let owner = Owner::Host(from);
-        let token = self.runs.get(&run).and_then(|part| part.held.of_number(owner, number));
+    pub(super) fn on_orphaned(&mut self, now: Time, from: HostId, run: RunId, number: LoanId) {
+        let owner = Owner::Host(from, number);
+        let token = self.runs.get(&run).and_then(|part| part.held.of_owner(owner));
         if let Some(token) = token {
-            self.orphan(now, run, owner, number, token);
+            self.orphan(now, run, owner, token);
             self.flush(now, run);
         }
     }
 
-    pub(super) fn on_unknown(&mut self, from: HostId, run: RunId, numbers: &[JobNumber]) {
+    pub(super) fn on_unknown(&mut self, from: HostId, run: RunId, numbers: &[LoanId]) {
         for number in numbers {
-            self.give_up_owner(run, Owner::Host(from), *number);
+            self.give_up_owner(run, Owner::Host(from, *number));
         }
     }
 
     /// An owner no longer needs a held job; if it has no other owners, it is aborted.
-    pub(super) fn give_up_owner(&mut self, run: RunId, owner: Owner, number: JobNumber) {
-        self.end_result(run, owner, number);
+    pub(super) fn give_up_owner(&mut self, run: RunId, owner: Owner) {
+        self.end_result(run, owner);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.held.remove_owner(owner, number) else { return };
+        let Some(token) = part.held.remove_owner(owner) else { return };
         if part.held.get(token).is_some_and(Held::is_orphan) {
             self.abort_held(run, token);
         }
     }
 
-    pub(super) fn abort_held(&mut self, run: RunId, token: JobNumber) {
+    pub(super) fn abort_held(&mut self, run: RunId, token: HeldId) {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(held) = part.held.forget(token)
@@ -220,14 +222,7 @@ impl Host {
         }
     }
 
-    pub(super) fn on_returned(
-        &mut self,
-        now: Time,
-        from: HostId,
-        run: RunId,
-        number: JobNumber,
-        begun: bool,
-    ) {
+    pub(super) fn on_returned(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, begun: bool) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.loans.get(number).is_some_and(|loan| loan.thief() == from)
             && let Some(loan) = part.loans.end(number)
@@ -243,7 +238,7 @@ impl Host {
     // ---- adoption ----
 
     /// A host that would redo a job asks for its result, as the job is running here.
-    pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber, key: JobKey) {
+    pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, key: JobKey) {
         // A host that is gone is promised nothing.
         let is_there = self.peers.contains_key(&from);
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
@@ -254,7 +249,7 @@ impl Host {
             if part.held.get(token).is_some_and(|held| held.owners().len() >= OWNERS_PER_JOB_MAX) {
                 return self.tell_peer(from, PeerMessage::NotHeld { run, number });
             }
-            part.held.add_owner(token, Owner::Host(from), number);
+            part.held.add_owner(token, Owner::Host(from, number));
             self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
             self.deliver(run, token);
             return;
@@ -279,7 +274,7 @@ impl Host {
             lookup_below: 0,
             objects: Vec::new(),
         };
-        self.hold_and_deliver(run, Held::done(now, spec, Owner::Host(from), number, finished));
+        self.hold_and_deliver(run, Held::done(now, spec, Owner::Host(from, number), finished));
     }
 
     pub(super) fn on_adopted(
@@ -287,7 +282,7 @@ impl Host {
         now: Time,
         from: HostId,
         run: RunId,
-        number: JobNumber,
+        number: LoanId,
         holding: u64,
     ) -> Result<(), Misbehaviour> {
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
@@ -304,7 +299,7 @@ impl Host {
     }
 
     /// The host that was asked to accept this host as the owner has done so.
-    pub(super) fn agree(&mut self, now: Time, run: RunId, number: JobNumber, holding: u64) {
+    pub(super) fn agree(&mut self, now: Time, run: RunId, number: LoanId, holding: u64) {
         let loan = self.runs.get_mut(&run).and_then(|part| part.loans.get_mut(number));
         if let Some(loan) = loan.filter(|loan| loan.state == LoanState::Asked) {
             loan.state = LoanState::Agreed;
@@ -317,7 +312,7 @@ impl Host {
         }
     }
 
-    pub(super) fn on_not_held(&mut self, now: Time, from: HostId, run: RunId, number: JobNumber) {
+    pub(super) fn on_not_held(&mut self, now: Time, from: HostId, run: RunId, number: LoanId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         self.repeats.answered(now, Receiver::Peer(from), Repeated::Adopt(run, number));
         let is_asked =

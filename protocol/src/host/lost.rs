@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{HostId, JobKey, JobNumber, JobSpec, Time};
+use crate::{HostId, JobKey, JobSpec, RuntimeJobId, Time};
 
 use super::lookups::Lookups;
 
@@ -27,7 +27,7 @@ pub struct Announced {
 #[derive(Debug, Default)]
 pub struct Recovery {
     /// By the runtime's numbers.
-    unresolved: BTreeMap<JobNumber, Unresolved>,
+    unresolved: BTreeMap<RuntimeJobId, Unresolved>,
     /// Hosts that are gone and that entries in the table may still name.
     forgetting: BTreeSet<HostId>,
     /// How far the host has got with announcing its entries again, while it does so.
@@ -40,12 +40,12 @@ impl Recovery {
     // ---- jobs whose fate is unknown ----
 
     /// A job is lost or looked up, and a host or the coordinator was asked for its fate.
-    pub fn begin(&mut self, now: Time, number: JobNumber, spec: JobSpec, wanted_from: Option<HostId>) {
+    pub fn begin(&mut self, now: Time, number: RuntimeJobId, spec: JobSpec, wanted_from: Option<HostId>) {
         self.unresolved.insert(number, Unresolved { spec, since: now, wanted_from });
     }
 
     /// The fate of a job is known, or no longer matters.
-    pub fn end(&mut self, number: JobNumber) -> Option<Unresolved> {
+    pub fn end(&mut self, number: RuntimeJobId) -> Option<Unresolved> {
         self.unresolved.remove(&number)
     }
 
@@ -60,17 +60,17 @@ impl Recovery {
     }
 
     /// All unresolved jobs.
-    pub fn unresolved(&self) -> impl Iterator<Item = (JobNumber, &Unresolved)> {
+    pub fn unresolved(&self) -> impl Iterator<Item = (RuntimeJobId, &Unresolved)> {
         self.unresolved.iter().map(|(number, unresolved)| (*number, unresolved))
     }
 
     /// The unresolved jobs about which this host was asked, or for `None` the coordinator.
-    pub fn wanted_from(&self, host: Option<HostId>) -> impl Iterator<Item = (JobNumber, &Unresolved)> {
+    pub fn wanted_from(&self, host: Option<HostId>) -> impl Iterator<Item = (RuntimeJobId, &Unresolved)> {
         self.unresolved().filter(move |(_, unresolved)| unresolved.wanted_from == host)
     }
 
     /// The numbers of those among them that are equal to the job `key`.
-    pub fn wanted_of(&self, host: Option<HostId>, key: JobKey) -> impl Iterator<Item = JobNumber> {
+    pub fn wanted_of(&self, host: Option<HostId>, key: JobKey) -> impl Iterator<Item = RuntimeJobId> {
         let equal = self.wanted_from(host).filter(move |(_, unresolved)| unresolved.spec.key == key);
         equal.map(|(number, _)| number)
     }
@@ -128,17 +128,17 @@ mod tests {
         let mut recovery = Recovery::default();
         for (number, of, wanted_from) in [(1, 7, None), (2, 7, Some(PEER)), (3, 8, Some(PEER)), (4, 8, None)]
         {
-            recovery.begin(NOW, JobNumber(number), job(of), wanted_from);
+            recovery.begin(NOW, RuntimeJobId(number), job(of), wanted_from);
         }
         let numbers =
-            |found: &mut dyn Iterator<Item = JobNumber>| found.map(|number| number.0).collect::<Vec<_>>();
+            |found: &mut dyn Iterator<Item = RuntimeJobId>| found.map(|number| number.0).collect::<Vec<_>>();
         let of_peer = numbers(&mut recovery.wanted_from(Some(PEER)).map(|(number, _)| number));
         assert_eq!(of_peer, [2, 3]);
         assert_eq!(numbers(&mut recovery.wanted_of(Some(PEER), job(7).key)), [2]);
         assert_eq!(numbers(&mut recovery.wanted_of(None, job(8).key)), [4]);
         assert_eq!(recovery.wanted_of(Some(HostId(21)), job(8).key).count(), 0);
-        assert_eq!(recovery.end(JobNumber(2)).map(|unresolved| unresolved.spec), Some(job(7)));
-        assert!(recovery.end(JobNumber(2)).is_none());
+        assert_eq!(recovery.end(RuntimeJobId(2)).map(|unresolved| unresolved.spec), Some(job(7)));
+        assert!(recovery.end(RuntimeJobId(2)).is_none());
         assert_eq!((recovery.unresolved_len(), recovery.unresolved().count()), (3, 3));
         recovery.end_all();
         assert_eq!(recovery.unresolved_len(), 0);

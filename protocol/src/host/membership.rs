@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::limits::{ACQUAINTANCES_MAX, FORGOTTEN_AT_ONCE_MAX};
 use crate::message::{Departure, HostInfo, NoteKind, RootClaim, ToCoordinator, ToHost};
-use crate::{GridId, HostId, JobNumber, JobSpec, RunId, RunSpec, Time};
+use crate::{AssignmentId, GridId, HeldId, HostId, JobSpec, RunId, RunSpec, Time};
 
 use super::held::Owner;
 use super::numbers::Numbers;
@@ -86,8 +86,8 @@ impl Host {
                 self.on_assign(now, run, number, spec);
             }
             ToHost::Acknowledged { run, number } => {
-                self.repeats.answered(now, Receiver::Coordinator, Repeated::Result(run, number));
-                self.settle_owner(run, Owner::Coordinator, number);
+                self.repeats.answered(now, Receiver::Coordinator, Repeated::RootFinished(run, number));
+                self.settle_owner(run, Owner::Coordinator(number));
             }
             ToHost::Entries { run, entries } => self.on_entries(run, entries),
             ToHost::Found { run, key } => self.on_found(now, run, key),
@@ -193,14 +193,11 @@ impl Host {
 
     /// The coordinator has not recognised this host as the one to which it assigned root jobs: they become orphans.
     fn disown_roots(&mut self, now: Time) {
-        let roots: Vec<(RunId, JobNumber, JobNumber)> = (self.runs.iter())
-            .flat_map(|(run, part)| {
-                let roots = part.held.of_owner(Owner::Coordinator);
-                roots.map(|(number, token)| (*run, number, token))
-            })
+        let roots: Vec<(RunId, AssignmentId, HeldId)> = (self.runs.iter())
+            .flat_map(|(run, part)| part.held.roots().map(|(number, token)| (*run, number, token)))
             .collect();
         for (run, number, token) in roots {
-            self.orphan(now, run, Owner::Coordinator, number, token);
+            self.orphan(now, run, Owner::Coordinator(number), token);
         }
     }
 
@@ -209,9 +206,9 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.reporting.tell_again();
         part.recovery.announce_all();
-        let orphans: Vec<JobNumber> =
+        let orphans: Vec<HeldId> =
             part.held.iter().filter(|(_, held)| held.is_orphan()).map(|(token, _)| token).collect();
-        let ended: Vec<JobNumber> =
+        let ended: Vec<HeldId> =
             part.held.iter().filter(|(_, held)| held.finished.is_some()).map(|(token, _)| token).collect();
         for token in orphans {
             self.announce_orphan(now, run, token);
@@ -339,15 +336,16 @@ impl Host {
         }
     }
 
-    fn on_assign(&mut self, now: Time, run: RunId, number: JobNumber, mut spec: JobSpec) {
+    fn on_assign(&mut self, now: Time, run: RunId, number: AssignmentId, mut spec: JobSpec) {
         // If the host has no part of the run or cannot run it, the coordinator has been told or is about to be.
         let Some(part) = self.runs.get_mut(&run).filter(|part| part.stage != Stage::Unable) else { return };
-        if part.held.of_number(Owner::Coordinator, number).is_some() {
+        let owner = Owner::Coordinator(number);
+        if part.held.of_owner(owner).is_some() {
             return;
         }
         if let Some(token) = part.held.of_key(&spec.key) {
             // The job is running here already, as an orphan.
-            part.held.add_owner(token, Owner::Coordinator, number);
+            part.held.add_owner(token, owner);
             self.deliver(run, token);
             return;
         }
@@ -355,7 +353,7 @@ impl Host {
             spec.lookup_below = spec.lookup_below.max(part.recovery.lookups.expect_below(&part.table, &spec));
             self.tell_lookups(run);
         }
-        self.take_in(now, run, Owner::Coordinator, number, spec);
+        self.take_in(now, run, owner, spec);
     }
 
     /// A run is over. Its last counts and notes are sent before it is dropped.

@@ -1,6 +1,6 @@
 //! The numbers that a host uses in one run, none of them twice.
 
-use crate::{JobNumber, StealId};
+use crate::{HeldId, LoanId, StealId};
 
 /// The numbers that a host uses in one run: of steal requests, of jobs that it lends or holds, and of its `Holding`
 /// messages.
@@ -40,15 +40,25 @@ impl Numbers {
         steal.0 < self.steal
     }
 
-    /// A new number for a job.
-    pub fn new_job(&mut self) -> JobNumber {
-        self.job += 1;
-        JobNumber(self.job)
+    /// The number of a job that is held from now on, never used before.
+    pub fn new_held(&mut self) -> HeldId {
+        HeldId(self.next_job())
     }
 
-    /// Whether there may have been a job with this number.
-    pub fn has_given(self, number: JobNumber) -> bool {
-        number.0 <= self.job
+    /// A loan's number, never used before.
+    pub fn new_loan(&mut self) -> LoanId {
+        LoanId(self.next_job())
+    }
+
+    fn next_job(&mut self) -> u64 {
+        self.job += 1;
+        self.job
+    }
+
+    /// Whether there may have been a loan of this number. Held jobs are counted with the loans, so it may as well have
+    /// been one of these: what a peer says of that is taken for something late about a loan that is over.
+    pub fn has_given(self, loan: LoanId) -> bool {
+        loan.0 <= self.job
     }
 
     /// A new number for a `Holding` message.
@@ -86,12 +96,12 @@ mod tests {
     fn each_number_is_used_once_and_only_used_ones_are_known() {
         let mut numbers = Numbers::after(7);
         assert_eq!((numbers.used(), numbers.next_steal(), numbers.holding()), (7, StealId(7), 7));
-        assert!(!numbers.has_asked(StealId(7)) && !numbers.has_given(JobNumber(8)));
+        assert!(!numbers.has_asked(StealId(7)) && !numbers.has_given(LoanId(8)));
         assert_eq!((numbers.new_steal(), numbers.new_steal()), (StealId(7), StealId(8)));
-        assert_eq!((numbers.new_job(), numbers.new_job()), (JobNumber(8), JobNumber(9)));
+        assert_eq!((numbers.new_held(), numbers.new_loan()), (HeldId(8), LoanId(9)));
         assert_eq!((numbers.new_holding(), numbers.holding()), (8, 8));
         assert!(numbers.has_asked(StealId(8)) && !numbers.has_asked(StealId(9)));
-        assert!(numbers.has_given(JobNumber(9)) && !numbers.has_given(JobNumber(10)));
+        assert!(numbers.has_given(LoanId(9)) && !numbers.has_given(LoanId(10)));
     }
 
     #[test]

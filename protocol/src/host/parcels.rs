@@ -7,7 +7,7 @@ use crate::limits::{PARCEL_BYTES_MAX, RECONCILE};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::parcel::{Arrival, Contents, ParcelId, ParcelMessage};
 use crate::shared::ObjectId;
-use crate::{HostId, JobNumber, RunId, StealId, Time};
+use crate::{HostId, LoanId, RunId, StealId, Time};
 
 use super::held::Owner;
 use super::lent::{Loan, LoanState};
@@ -89,54 +89,60 @@ impl Host {
         });
     }
 
-    fn parcel_of_result(run: RunId, owner: Owner, number: JobNumber) -> Option<(Receiver, Contents)> {
-        match owner {
-            Owner::Host(host) => Some((Receiver::Peer(host), Contents::Result { run, number })),
-            Owner::Coordinator => Some((Receiver::Coordinator, Contents::RootFinished { run, number })),
-            Owner::Here => None,
-        }
+    /// To whom a result for an owner goes, as which parcel, and as what it is repeated.
+    fn parcel_of_result(run: RunId, owner: Owner) -> Option<(Receiver, Contents, Repeated)> {
+        Some(match owner {
+            Owner::Host(host, number) => {
+                (Receiver::Peer(host), Contents::Result { run, number }, Repeated::Result(run, number))
+            }
+            Owner::Coordinator(number) => {
+                let contents = Contents::RootFinished { run, number };
+                (Receiver::Coordinator, contents, Repeated::RootFinished(run, number))
+            }
+            Owner::Here(_) => return None,
+        })
     }
 
     /// Whether a result is on its way as a parcel. If so, announces the parcel again.
-    pub(super) fn is_result_under_way(&mut self, run: RunId, owner: Owner, number: JobNumber) -> bool {
-        let Some((to, contents)) = Self::parcel_of_result(run, owner, number) else { return false };
+    pub(super) fn is_result_under_way(&mut self, run: RunId, owner: Owner) -> bool {
+        let Some((to, contents, _)) = Self::parcel_of_result(run, owner) else { return false };
         let Some(announcement) = self.outgoing.announce_again(to, contents) else { return false };
         self.tell_of_parcel(to, announcement);
         true
     }
 
     /// Whether a result is to be sent to an owner now. If so, notes that it was.
-    pub(super) fn is_result_due(&mut self, run: RunId, owner: Owner, number: JobNumber) -> bool {
-        let Some((to, _)) = Self::parcel_of_result(run, owner, number) else { return true };
+    pub(super) fn is_result_due(&mut self, run: RunId, owner: Owner) -> bool {
+        let Some((to, _, what)) = Self::parcel_of_result(run, owner) else { return true };
         if to == Receiver::Coordinator && !self.is_connected {
             return false;
         }
-        self.repeats.take(self.latest, to, Repeated::Result(run, number), RECONCILE)
+        self.repeats.take(self.latest, to, what, RECONCILE)
     }
 
-    pub(super) fn note_size_of_result(&mut self, run: RunId, owner: Owner, number: JobNumber, bytes: usize) {
-        if let Some((to, _)) = Self::parcel_of_result(run, owner, number) {
-            self.repeats.note_size(to, Repeated::Result(run, number), bytes);
+    pub(super) fn note_size_of_result(&mut self, run: RunId, owner: Owner, bytes: usize) {
+        if let Some((to, _, what)) = Self::parcel_of_result(run, owner) {
+            self.repeats.note_size(to, what, bytes);
         }
     }
 
     /// A result is no longer to be sent.
-    pub(super) fn forget_result(&mut self, run: RunId, owner: Owner, number: JobNumber) {
-        if let Some((to, _)) = Self::parcel_of_result(run, owner, number) {
-            self.repeats.forget(to, Repeated::Result(run, number));
+    pub(super) fn forget_result(&mut self, run: RunId, owner: Owner) {
+        if let Some((to, _, what)) = Self::parcel_of_result(run, owner) {
+            self.repeats.forget(to, what);
         }
     }
 
     /// An owner has a result, or does not want it.
-    pub(super) fn end_result(&mut self, run: RunId, owner: Owner, number: JobNumber) {
-        self.forget_result(run, owner, number);
-        if let Some((to, contents)) = Self::parcel_of_result(run, owner, number) {
+    pub(super) fn end_result(&mut self, run: RunId, owner: Owner) {
+        self.forget_result(run, owner);
+        if let Some((to, contents, _)) = Self::parcel_of_result(run, owner) {
             self.outgoing.end_contents(to, contents);
         }
     }
 
     /// A loan has ended: parcels with its job or its result are dropped.
-    pub(super) fn end_loan_parcels(&mut self, run: RunId, number: JobNumber, loan: &Loan) {
+    pub(super) fn end_loan_parcels(&mut self, run: RunId, number: LoanId, loan: &Loan) {
         self.repeats.forget(Receiver::Peer(loan.thief()), Repeated::Adopt(run, number));
         if let LoanState::Given(steal) = loan.state {
             let to = Receiver::Peer(loan.thief());
@@ -273,7 +279,7 @@ impl Host {
                         request.arriving = Some(number);
                         true
                     }
-                    None if part.held.of_number(Owner::Host(from), number).is_some() => {
+                    None if part.held.of_owner(Owner::Host(from, number)).is_some() => {
                         return Ok(Verdict::Here);
                     }
                     None => false,

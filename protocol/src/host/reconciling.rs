@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::limits::RECONCILE;
 use crate::message::{Departure, PeerMessage};
-use crate::{HostId, JobKey, JobNumber, RunId, StealId, Time};
+use crate::{HeldId, HostId, JobKey, LoanId, RunId, StealId, Time};
 
 use super::held::{Held, Owner};
 use super::lent::LoanState;
@@ -27,14 +27,14 @@ impl Host {
         let mut owners: Vec<HostId> = (part.held.values())
             .filter(|held| now >= held.since() + RECONCILE)
             .flat_map(Held::owners)
-            .filter_map(|(owner, _)| match owner {
-                Owner::Host(host) => Some(*host),
-                Owner::Coordinator | Owner::Here => None,
+            .filter_map(|owner| match owner {
+                Owner::Host(host, _) => Some(*host),
+                Owner::Coordinator(_) | Owner::Here(_) => None,
             })
             .collect();
         owners.sort_unstable();
         owners.dedup();
-        let again: Vec<JobNumber> = (part.held.iter())
+        let again: Vec<HeldId> = (part.held.iter())
             .filter(|(_, held)| held.finished.is_some() && now >= held.since() + RECONCILE)
             .map(|(token, _)| token)
             .collect();
@@ -83,7 +83,7 @@ impl Host {
         now: Time,
         run: RunId,
         host: HostId,
-        number: JobNumber,
+        number: LoanId,
         key: JobKey,
     ) {
         self.repeats.note(now, Receiver::Peer(host), Repeated::Adopt(run, number));
@@ -101,7 +101,7 @@ impl Host {
         };
         self.repeats.note(self.latest, Receiver::Peer(owner), Repeated::Holding(run));
         let holding = part.numbers.new_holding();
-        let held = part.held.of_owner(Owner::Host(owner)).map(|(number, _)| number).collect();
+        let held = part.held.of_host(owner).map(|(number, _)| number).collect();
         let pending = (part.thief.requests())
             .filter(|(_, request)| request.victim == owner)
             .map(|(steal, _)| steal)
@@ -118,7 +118,7 @@ impl Host {
         from: HostId,
         run: RunId,
         (holding, next_steal): (u64, StealId),
-        held: &[JobNumber],
+        held: &[LoanId],
         pending: &[StealId],
     ) {
         if self.is_given_up(now, from) {
@@ -134,7 +134,7 @@ impl Host {
             }
             return;
         };
-        let held_set: BTreeSet<JobNumber> = held.iter().copied().collect();
+        let held_set: BTreeSet<LoanId> = held.iter().copied().collect();
         let pending: BTreeSet<StealId> = pending.iter().copied().collect();
         let (mut again, mut lost, mut agreed) = (Vec::new(), Vec::new(), Vec::new());
         for number in part.loans.to(from).collect::<Vec<_>>() {
@@ -164,7 +164,7 @@ impl Host {
                 _ => {}
             }
         }
-        let unknown: Vec<JobNumber> =
+        let unknown: Vec<LoanId> =
             held_set.into_iter().filter(|number| !part.loans.contains(*number)).collect();
         let parked: BTreeSet<StealId> = part.victim.of(from).collect();
         let lent: BTreeSet<StealId> = part.loans.lent_for(from);

@@ -6,7 +6,7 @@
 
 use crate::limits::{FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX};
 use crate::message::{PeerMessage, ToCoordinator};
-use crate::{Entry, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, Lineage, RunId, Time};
+use crate::{Entry, EntryState, FaultTolerance, Finished, HeldId, HostId, JobKey, Lineage, RunId, Time};
 
 use super::held::Owner;
 use super::lost::Announced;
@@ -60,8 +60,8 @@ impl Host {
         let shared = entry.to_share(me);
         let nearest = part.held.nearest(&entry.lineage.0);
         if let Some(held) = nearest.and_then(|token| part.held.get(token)) {
-            for (owner, _) in held.owners() {
-                if let Owner::Host(host) = owner {
+            for owner in held.owners() {
+                if let Owner::Host(host, _) = owner {
                     part.outbox.push_for(*host, shared.clone());
                 }
             }
@@ -71,7 +71,7 @@ impl Host {
     }
 
     /// Announces that a held job has lost its owner and keeps running, so that a host that would redo it finds it here.
-    pub(super) fn announce_orphan(&mut self, now: Time, run: RunId, token: JobNumber) {
+    pub(super) fn announce_orphan(&mut self, now: Time, run: RunId, token: HeldId) {
         let Some((me, ..)) = self.identity else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get(token) else { return };

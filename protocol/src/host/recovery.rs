@@ -11,7 +11,10 @@
 
 use crate::limits::{FIND_TIMEOUT, SEARCHES_ENDED_AT_ONCE_MAX};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
-use crate::{Again, EntryState, FaultTolerance, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, Time};
+use crate::{
+    Again, EntryState, FaultTolerance, Finished, HeldId, HostId, JobKey, JobSpec, LoanId, RunId,
+    RuntimeJobId, Time,
+};
 
 use super::held::Owner;
 use super::lent::{Loan, LoanState};
@@ -77,14 +80,14 @@ impl Host {
         }
         self.room_to_forget = room.saturating_sub(before - part.table.len());
         part.thief.lose_master(peer);
-        let orphaned: Vec<(JobNumber, JobNumber)> = part.held.of_owner(Owner::Host(peer)).collect();
-        let lost: Vec<JobNumber> = part.loans.to(peer).collect();
+        let orphaned: Vec<(LoanId, HeldId)> = part.held.of_host(peer).collect();
+        let lost: Vec<LoanId> = part.loans.to(peer).collect();
         let unanswered = part.recovery.wanted_from(Some(peer));
-        let unanswered: Vec<JobNumber> = unanswered.map(|(number, _)| number).collect();
+        let unanswered: Vec<RuntimeJobId> = unanswered.map(|(number, _)| number).collect();
         self.tell_wanted(run);
         // Orphans first: a job that this host loses may be below one of them, or be one.
         for (number, token) in orphaned {
-            self.orphan(now, run, Owner::Host(peer), number, token);
+            self.orphan(now, run, Owner::Host(peer, number), token);
         }
         self.flush(now, run);
         for number in lost {
@@ -102,17 +105,10 @@ impl Host {
     }
 
     /// A held job has lost an owner.
-    pub(super) fn orphan(
-        &mut self,
-        now: Time,
-        run: RunId,
-        owner: Owner,
-        number: JobNumber,
-        token: JobNumber,
-    ) {
+    pub(super) fn orphan(&mut self, now: Time, run: RunId, owner: Owner, token: HeldId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.held.remove_owner(owner, number);
-        self.forget_result(run, owner, number);
+        part.held.remove_owner(owner);
+        self.forget_result(run, owner);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get(token) else { return };
         if !held.is_orphan() {
@@ -149,7 +145,7 @@ impl Host {
         &mut self,
         now: Time,
         run: RunId,
-        number: JobNumber,
+        number: RuntimeJobId,
         mut spec: JobSpec,
         how: Departure,
     ) {
@@ -183,7 +179,7 @@ impl Host {
     }
 
     /// Asks the coordinator what it knows of a job.
-    fn search(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
+    fn search(&mut self, now: Time, run: RunId, number: RuntimeJobId, spec: JobSpec) {
         let key = spec.key;
         if let Some(part) = self.runs.get_mut(&run) {
             part.recovery.begin(now, number, spec, None);
@@ -200,7 +196,7 @@ impl Host {
     }
 
     /// The runtime asks about a descendant of a redone job.
-    pub(super) fn look_up(&mut self, now: Time, run: RunId, number: JobNumber, spec: JobSpec) {
+    pub(super) fn look_up(&mut self, now: Time, run: RunId, number: RuntimeJobId, spec: JobSpec) {
         if self.is_with_stranger(run, &spec) && self.is_connected {
             // The coordinator knows whether that host is still connected, and introduces the two.
             return self.search(now, run, number, spec);
@@ -216,7 +212,7 @@ impl Host {
     }
 
     /// Uses the table's entry of a job. Returns false if there is none.
-    pub(super) fn use_known(&mut self, now: Time, run: RunId, number: JobNumber, spec: &JobSpec) -> bool {
+    pub(super) fn use_known(&mut self, now: Time, run: RunId, number: RuntimeJobId, spec: &JobSpec) -> bool {
         let me = self.id();
         let Some(part) = self.runs.get_mut(&run) else { return false };
         let Some(entry) = part.table.get(&spec.key) else { return self.adopt_here(run, number, spec) };
@@ -244,7 +240,7 @@ impl Host {
     }
 
     /// Adopts the job if this host itself runs it as an orphan. Returns whether it does.
-    fn adopt_here(&mut self, run: RunId, number: JobNumber, spec: &JobSpec) -> bool {
+    fn adopt_here(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec) -> bool {
         let Some(part) = self.runs.get_mut(&run) else { return false };
         if part.spec.fault_tolerance != FaultTolerance::Full {
             return false;
@@ -263,14 +259,14 @@ impl Host {
         }
         part.recovery.lookups.found(&part.table, &spec.key);
         part.reporting.own_mut().jobs.adopted += 1;
-        part.held.add_owner(token, Owner::Here, number);
+        part.held.add_owner(token, Owner::Here(number));
         self.events.push_back(Event::Adopted(run, spec.key));
         self.note(run, spec, NoteKind::Adopted);
         self.deliver(run, token);
         true
     }
 
-    pub(super) fn reuse(&mut self, run: RunId, number: JobNumber, spec: &JobSpec, finished: Finished) {
+    pub(super) fn reuse(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.found(&part.table, &spec.key);
         part.reporting.count_reused(&finished);
@@ -280,16 +276,16 @@ impl Host {
         self.tell_lookups(run);
     }
 
-    fn ask_to_adopt(&mut self, now: Time, run: RunId, number: JobNumber, spec: &JobSpec, thief: HostId) {
+    fn ask_to_adopt(&mut self, now: Time, run: RunId, number: RuntimeJobId, spec: &JobSpec, thief: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.found(&part.table, &spec.key);
-        let loan = part.numbers.new_job();
+        let loan = part.numbers.new_loan();
         part.loans.lend(loan, Loan::new(now, number, spec.clone(), thief, LoanState::Asked, 0));
         self.ask_for_adoption(now, run, thief, loan, spec.key);
     }
 
     /// Runs a job again of which there is no entry; results known below it are reused.
-    pub(super) fn redo(&mut self, _now: Time, run: RunId, number: JobNumber, spec: &JobSpec) {
+    pub(super) fn redo(&mut self, _now: Time, run: RunId, number: RuntimeJobId, spec: &JobSpec) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.note_again(spec.key.tag());
         let lookup_below = part.recovery.lookups.expect_below(&part.table, spec);
@@ -299,7 +295,7 @@ impl Host {
     }
 
     /// Gives a job that never began back to the runtime as it was.
-    pub(super) fn requeue(&mut self, run: RunId, number: JobNumber, spec: &JobSpec) {
+    pub(super) fn requeue(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec) {
         let redone = spec.redone;
         let Some(part) = self.runs.get_mut(&run) else { return };
         let lookup_below = if redone { part.recovery.lookups.expect_below(&part.table, spec) } else { 0 };
@@ -311,13 +307,13 @@ impl Host {
     /// All entries that answer a search were sent.
     pub(super) fn on_found(&mut self, now: Time, run: RunId, key: JobKey) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let numbers: Vec<JobNumber> = part.recovery.wanted_of(None, key).collect();
+        let numbers: Vec<RuntimeJobId> = part.recovery.wanted_of(None, key).collect();
         for number in numbers {
             self.settle(now, run, number);
         }
     }
 
-    fn settle(&mut self, now: Time, run: RunId, number: JobNumber) {
+    fn settle(&mut self, now: Time, run: RunId, number: RuntimeJobId) {
         let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
         if let Some(unresolved) = unresolved
             && !self.use_known(now, run, number, &unresolved.spec)
@@ -336,7 +332,7 @@ impl Host {
         finished: Option<Finished>,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let numbers: Vec<JobNumber> = part.recovery.wanted_of(Some(from), key).collect();
+        let numbers: Vec<RuntimeJobId> = part.recovery.wanted_of(Some(from), key).collect();
         for number in numbers {
             let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
             let Some(unresolved) = unresolved else { continue };
@@ -361,7 +357,7 @@ impl Host {
 
     pub(super) fn time_out_recovery(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
-        let late: Vec<JobNumber> = (part.recovery.unresolved())
+        let late: Vec<RuntimeJobId> = (part.recovery.unresolved())
             .filter(|(_, unresolved)| now >= unresolved.since + FIND_TIMEOUT)
             .filter(|(_, unresolved)| !self.is_result_arriving(run, unresolved))
             .map(|(number, _)| number)
@@ -380,7 +376,8 @@ impl Host {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             let Some(part) = self.runs.get(&run) else { continue };
-            let numbers: Vec<JobNumber> = part.recovery.wanted_from(None).map(|(number, _)| number).collect();
+            let numbers: Vec<RuntimeJobId> =
+                part.recovery.wanted_from(None).map(|(number, _)| number).collect();
             for number in numbers {
                 self.settle(now, run, number);
             }

@@ -15,7 +15,7 @@ use crate::limits::{
 use crate::message::HostInfo;
 use crate::round_trip::RoundTrip;
 use crate::shared::ObjectId;
-use crate::{HostId, JobNumber, RunId, Time};
+use crate::{AssignmentId, HostId, LoanId, RunId, Time};
 
 use super::{Host, Receiver};
 
@@ -25,9 +25,11 @@ pub enum Repeated {
     /// The verdict that ends a run.
     Verdict(RunId),
     /// A held job's result, by the owner's number.
-    Result(RunId, JobNumber),
+    Result(RunId, LoanId),
+    /// A root's result, by the coordinator's number.
+    RootFinished(RunId, AssignmentId),
     /// The request to the host that runs an orphan to accept this host as its owner, by this host's number.
-    Adopt(RunId, JobNumber),
+    Adopt(RunId, LoanId),
     /// The question which of this host's loans the receiver holds.
     Lending(RunId),
     /// The list of the receiver's jobs that this host holds. Never answered.
@@ -45,6 +47,7 @@ impl Repeated {
         match self {
             Self::Verdict(run)
             | Self::Result(run, _)
+            | Self::RootFinished(run, _)
             | Self::Adopt(run, _)
             | Self::Lending(run)
             | Self::Holding(run)
@@ -246,7 +249,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn result(number: u64) -> Repeated {
-        Repeated::Result(RUN, JobNumber(number))
+        Repeated::Result(RUN, LoanId(number))
     }
 
     /// The times at which a message that is never answered is sent, if that is tried each second until `until_s`.

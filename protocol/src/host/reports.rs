@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::limits::{COUNTS, FLUSH, LINEAGE_LENGTH_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED};
 use crate::message::{JobNote, LogLine, PeerMessage, ToCoordinator, ToHost, WorkerTimes};
 use crate::shared::Replica;
-use crate::{EntryState, Finished, JobKey, JobNumber, Lineage, Outcome, StealId};
+use crate::{AssignmentId, EntryState, Finished, JobKey, Lineage, LoanId, Outcome, RuntimeJobId, StealId};
 
 use super::bonds::{entry, job, note};
 use super::tests::{PEER, RUN, hello, host, said, welcome};
@@ -67,7 +67,7 @@ fn activity_of_the_runtime_is_reported_with_its_time() {
 fn a_steal_is_over_when_the_job_has_arrived() {
     let mut host = host();
     host.handle_notice(NOW, RUN, Notice::Idle(1));
-    let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
+    let (steal, number, spec) = (StealId(0), LoanId(5), job(5));
     let took = Duration::from_millis(3);
     host.handle_from_peer(NOW + took, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
     let held = host.runs[&RUN].held.tokens().next().expect("the job");
@@ -126,7 +126,7 @@ fn counts_are_sent_before_a_result() {
     host.handle_notice(NOW, RUN, counted(1));
     host.handle_timeout(NOW);
     host.handle_notice(NOW, RUN, Notice::Idle(1));
-    let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
+    let (steal, number, spec) = (StealId(0), LoanId(5), job(5));
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
     let held = host.runs[&RUN].held.tokens().next().expect("the job");
     host.handle_notice(NOW, RUN, counted(2));
@@ -181,7 +181,7 @@ fn a_message_that_fits_into_a_frame_is_not_sent_as_a_parcel() {
         let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; bytes].into())));
         host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
         host.handle_from_peer(NOW, PEER, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
-        let (number, proof) = (JobNumber(1), 9);
+        let (number, proof) = (AssignmentId(1), 9);
         host.handle_from_coordinator(NOW, ToHost::Assign { run: RUN, number, proof, spec: job(1) });
         let held = host.runs[&RUN].held.tokens().next().expect("the root");
         let outcome = Outcome::Done(vec![0; bytes].into());
@@ -244,15 +244,15 @@ fn an_object_that_is_opened_again_keeps_its_content() {
 fn an_orphan_of_its_own_is_adopted_and_counted_as_saved() {
     let mut host = host();
     host.handle_notice(NOW, RUN, Notice::Idle(1));
-    let (steal, number, spec) = (StealId(0), JobNumber(5), job(5));
+    let (steal, number, spec) = (StealId(0), LoanId(5), job(5));
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec: spec.clone() });
     let held = host.runs[&RUN].held.tokens().next().expect("the job");
     host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
     host.lose_peer(NOW, PEER);
-    host.handle_notice(NOW, RUN, Notice::Lookup { number: JobNumber(7), spec });
+    host.handle_notice(NOW, RUN, Notice::Lookup { number: RuntimeJobId(7), spec });
     host.handle_notice(NOW, RUN, Notice::Finished { held, finished: finished() });
     let commands = std::iter::from_fn(|| host.poll_command());
-    let (run, number, finished) = (RUN, JobNumber(7), finished());
+    let (run, number, finished) = (RUN, RuntimeJobId(7), finished());
     assert!(
         commands
             .into_iter()

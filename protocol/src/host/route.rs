@@ -1,9 +1,8 @@
 //! Handles the loss of a route to a peer while another works: messages on it may be lost, which is checked now and not
 //! only when their answers are overdue.
 
-use crate::{HostId, JobKey, JobNumber, RunId, Time};
+use crate::{HeldId, HostId, JobKey, LoanId, RunId, Time};
 
-use super::held::Owner;
 use super::lent::LoanState;
 use super::{Host, Receiver};
 
@@ -14,8 +13,8 @@ struct Between {
     holds: bool,
     /// The peer holds jobs of this host.
     lends: bool,
-    finished: Vec<JobNumber>,
-    asked: Vec<(JobNumber, JobKey)>,
+    finished: Vec<HeldId>,
+    asked: Vec<(LoanId, JobKey)>,
 }
 
 impl Host {
@@ -52,7 +51,7 @@ impl Host {
     fn between(&self, run: RunId, peer: HostId) -> Between {
         let mut between = Between::default();
         let Some(part) = self.runs.get(&run) else { return between };
-        for (_, token) in part.held.of_owner(Owner::Host(peer)) {
+        for (_, token) in part.held.of_host(peer) {
             between.holds = true;
             if part.held.get(token).is_some_and(|held| held.finished.is_some()) {
                 between.finished.push(token);

@@ -2,7 +2,7 @@
 
 use crate::{Finished, HostId, RunSpec, Stealing, Table, Time};
 
-use super::held::{HeldJobs, Owner};
+use super::held::HeldJobs;
 use super::lent::Loans;
 use super::lost::Recovery;
 use super::numbers::Numbers;
@@ -70,7 +70,7 @@ impl HostRun {
             || self.thief.asks(host)
             || self.victim.of(host).next().is_some()
             || self.loans.to(host).next().is_some()
-            || self.held.of_owner(Owner::Host(host)).next().is_some()
+            || self.held.of_host(host).next().is_some()
             || self.recovery.wanted_from(Some(host)).next().is_some()
             || self.outbox.has_any_for(host)
             || self.table.refers_to(host)

@@ -118,7 +118,7 @@ mod tests {
     use crate::message::ToCoordinator;
     use crate::parcel::{Contents, ParcelId};
     use crate::shared::{ObjectId, Writer};
-    use crate::{EntryState, Finished, HostId, JobKey, JobNumber, Outcome, StealId, Time};
+    use crate::{EntryState, Finished, HeldId, HostId, JobKey, Outcome, RuntimeJobId, StealId, Time};
 
     const NOW: Time = Time(0);
 
@@ -143,7 +143,7 @@ mod tests {
         assert!(part.table.insert(entry(1, 0, EntryState::Running(PEER))));
         // Two index entries that should have been forgotten.
         for number in [97, 98] {
-            part.held.leave_behind(Owner::Here, JobNumber(number));
+            part.held.leave_behind(Owner::Here(RuntimeJobId(number)), HeldId(number));
         }
         part.reporting.take_notes(NOW);
         for _ in 0..2 {

@@ -16,7 +16,9 @@ use crate::limits::{
     STEALS_IN_SITE_MAX, STEALS_UNANSWERED_MAX,
 };
 use crate::message::{NoteKind, PeerMessage};
-use crate::{EntryState, HostId, JobNumber, JobSpec, RunId, Scope, StealId, Stealing, Time};
+use crate::{
+    EntryState, HeldId, HostId, JobSpec, LoanId, RunId, RuntimeJobId, Scope, StealId, Stealing, Time,
+};
 
 use super::held::{Held, Owner};
 use super::lent::{Loan, LoanState};
@@ -156,7 +158,7 @@ impl Host {
         from: HostId,
         run: RunId,
         steal: StealId,
-        number: JobNumber,
+        number: LoanId,
         spec: JobSpec,
     ) -> Result<(), Misbehaviour> {
         if spec.objects.len() > OBJECTS_PER_JOB_MAX || spec.lineage.0.len() > LINEAGE_LENGTH_MAX {
@@ -179,9 +181,9 @@ impl Host {
         part.reporting.own_mut().jobs.stolen += 1;
         part.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
-        self.take_in(now, run, Owner::Host(from), number, spec);
+        self.take_in(now, run, Owner::Host(from, number), spec);
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        let token = part.held.of_number(Owner::Host(from), number);
+        let token = part.held.of_owner(Owner::Host(from, number));
         if let Some(held) = token.and_then(|token| part.held.get_mut(token)) {
             held.asked = Some(request);
         }
@@ -189,7 +191,7 @@ impl Host {
         Ok(())
     }
 
-    pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: JobNumber, worker: u32) {
+    pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: HeldId, worker: u32) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get_mut(token) else { return };
         held.begun = true;
@@ -206,7 +208,7 @@ impl Host {
     }
 
     /// Takes in a job of another host or of the coordinator, to run it.
-    pub(super) fn take_in(&mut self, now: Time, run: RunId, owner: Owner, number: JobNumber, spec: JobSpec) {
+    pub(super) fn take_in(&mut self, now: Time, run: RunId, owner: Owner, spec: JobSpec) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if spec.redone
             && let Some(EntryState::Done(finished)) = part.table.get(&spec.key).map(|entry| &entry.state)
@@ -214,7 +216,7 @@ impl Host {
             let finished = finished.clone();
             part.reporting.count_reused(&finished);
             self.note(run, &spec, NoteKind::Reused);
-            self.hold_and_deliver(run, Held::done(now, spec, owner, number, finished));
+            self.hold_and_deliver(run, Held::done(now, spec, owner, finished));
             return;
         }
         if spec.redone && spec.lookup_below > spec.depth {
@@ -224,10 +226,10 @@ impl Host {
             self.tell_lookups(run);
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let token = part.numbers.new_job();
+        let token = part.numbers.new_held();
         part.reporting.own_mut().held[usize::from(spec.was_begun())].begun += 1;
         part.thief.take_worker();
-        part.held.hold(token, Held::new(now, spec, owner, number));
+        part.held.hold(token, Held::new(now, spec, owner));
         self.inject(run, token);
     }
 
@@ -274,7 +276,7 @@ impl Host {
         }
     }
 
-    pub(super) fn on_offered(&mut self, now: Time, run: RunId, job: Option<(JobNumber, JobSpec)>) {
+    pub(super) fn on_offered(&mut self, now: Time, run: RunId, job: Option<(RuntimeJobId, JobSpec)>) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some((number, mut spec)) = job else {
             self.refuse_parked(run, false, now);
@@ -283,7 +285,7 @@ impl Host {
         let Some(parked) = part.victim.next() else {
             return self.requeue(run, number, &spec);
         };
-        let loan = part.numbers.new_job();
+        let loan = part.numbers.new_loan();
         let state = LoanState::Given(parked.steal);
         let thief = parked.thief;
         self.forward_entries(run, thief, &mut spec);

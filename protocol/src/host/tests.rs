@@ -6,7 +6,7 @@ use crate::coordinator::root_job;
 use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
 use crate::message::{Departure, HostReport, PeerMessage, ToCoordinator, ToHost};
 use crate::shared::Versions;
-use crate::{BlobHash, Entry, FaultTolerance, Finished, JobNumber, Outcome, RunLimits, RunSpec, Stealing};
+use crate::{AssignmentId, BlobHash, Entry, FaultTolerance, Finished, Outcome, RunLimits, RunSpec, Stealing};
 
 use super::corners::run_commands;
 use super::*;
@@ -87,7 +87,7 @@ pub fn hello(host: &mut Host) -> (Option<(HostId, u64, GridId)>, usize) {
 fn a_host_whose_identity_is_refused_comes_back_as_a_new_one() {
     let mut host = host();
     let now = Time::default();
-    let (number, proof) = (JobNumber(1), 9);
+    let (number, proof) = (AssignmentId(1), 9);
     host.handle_from_coordinator(now, ToHost::Assign { run: RUN, number, proof, spec: root_job(&spec()) });
     host.handle_disconnected(now);
     assert_eq!(hello(&mut host), (Some((ME, 5, GridId(7))), 1));
@@ -172,7 +172,7 @@ fn a_root_that_is_dropped_before_its_claim_is_answered_is_disclaimed() {
     let now = Time::default();
     for is_dropped in [false, true] {
         let mut host = host();
-        let (number, proof) = (JobNumber(1), 9);
+        let (number, proof) = (AssignmentId(1), 9);
         let spec = root_job(&spec());
         host.handle_from_coordinator(now, ToHost::Assign { run: RUN, number, proof, spec });
         host.handle_from_coordinator(now, ToHost::SuspendRun { run: RUN });
@@ -284,7 +284,7 @@ fn an_entry_that_comes_before_the_answer_not_held_is_used() {
         let entry = |state| Entry { key, depth: 1, lineage: crate::Lineage::default(), state };
         let running = vec![entry(crate::EntryState::Running(PEER))];
         host.handle_from_coordinator(now, ToHost::Entries { run: RUN, entries: running });
-        host.handle_notice(now, RUN, Notice::Lookup { number: JobNumber(7), spec });
+        host.handle_notice(now, RUN, Notice::Lookup { number: crate::RuntimeJobId(7), spec });
         let asked = said(&mut host).into_iter().find_map(|transmit| match transmit {
             Transmit::ToPeer(PEER, PeerMessage::Adopt { number, .. }) => Some(number),
             _ => None,
@@ -315,7 +315,7 @@ fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
         let steal = crate::StealId(4);
         let message = PeerMessage::Steal { run: RUN, steal, holding: next_holding };
         host.handle_from_peer(now, PEER, message);
-        host.handle_offered(now, RUN, Some((JobNumber(7), root_job(&spec()))));
+        host.handle_offered(now, RUN, Some((crate::RuntimeJobId(7), root_job(&spec()))));
         let is_lent =
             |transmit: &Transmit| matches!(transmit, Transmit::ToPeer(PEER, PeerMessage::Job { .. }));
         assert!(said(&mut host).iter().any(is_lent));
@@ -385,7 +385,7 @@ fn a_lost_job_is_redone_although_the_coordinator_never_answers() {
     let mut lost = root_job(&spec());
     (lost.depth, lost.redone) = (1, true);
     host.handle_from_peer(now, PEER, PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0 });
-    host.handle_offered(now, RUN, Some((JobNumber(7), lost)));
+    host.handle_offered(now, RUN, Some((crate::RuntimeJobId(7), lost)));
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(now, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     let mut is_redone = |now| {
@@ -413,7 +413,7 @@ fn jobs_that_are_given_back_are_distinguished_from_lost_ones() {
         let key = job.key;
         let asks = PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0 };
         host.handle_from_peer(now, PEER, asks);
-        host.handle_offered(now, RUN, Some((JobNumber(7), job)));
+        host.handle_offered(now, RUN, Some((crate::RuntimeJobId(7), job)));
         let lent = said(&mut host).into_iter().find_map(|transmit| match transmit {
             Transmit::ToPeer(PEER, PeerMessage::Job { number, .. }) => Some(number),
             _ => None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::limits::{STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX, STEAL_SLOW, STEALS_UNANSWERED_MAX};
-use crate::{HostId, JobNumber, Scope, StealId, Steals, Time};
+use crate::{HostId, LoanId, Scope, StealId, Steals, Time};
 
 /// A steal request under way.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Request {
     pub is_wide: bool,
     pub scope: Scope,
     /// The loan's number, if the job is coming as a parcel.
-    pub arriving: Option<JobNumber>,
+    pub arriving: Option<LoanId>,
 }
 
 /// A thief's rest between requests.

@@ -3,7 +3,7 @@
 //! Neither is wrong, and the first result counts. A host that learns that the other has finished, or will, stops.
 
 use crate::message::{NoteKind, PeerMessage};
-use crate::{Entry, EntryState, Finished, JobNumber, RunId};
+use crate::{AssignmentId, Entry, EntryState, Finished, HeldId, LoanId, RunId};
 
 use super::held::Owner;
 use super::lent::LoanState;
@@ -12,21 +12,22 @@ use super::{Event, Host, RunCommand};
 
 impl Host {
     /// The host that had the root job before has it again.
-    pub(super) fn on_withdraw(&mut self, run: RunId, number: JobNumber) {
+    pub(super) fn on_withdraw(&mut self, run: RunId, number: AssignmentId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.held.of_number(Owner::Coordinator, number) else { return };
+        let root = Owner::Coordinator(number);
+        let Some(token) = part.held.of_owner(root) else { return };
         let Some(held) = part.held.get(token).filter(|held| held.finished.is_none()) else { return };
         if held.owners().len() == 1 {
             self.leave_adopted(run, token);
         }
-        self.give_up_owner(run, Owner::Coordinator, number);
+        self.give_up_owner(run, root);
     }
 
     /// Returns the jobs that this host adopted below the root to being orphans: the root's former host will search for
     /// them.
-    fn leave_adopted(&mut self, run: RunId, token: JobNumber) {
+    fn leave_adopted(&mut self, run: RunId, token: HeldId) {
         let Some(part) = self.runs.get(&run) else { return };
-        let adopted: Vec<JobNumber> = (part.loans.iter())
+        let adopted: Vec<LoanId> = (part.loans.iter())
             .filter(|(_, loan)| !matches!(loan.state, LoanState::Given(_)))
             .filter(|(_, loan)| part.held.nearest(&loan.spec().lineage.0) == Some(token))
             .map(|(number, _)| number)
@@ -41,7 +42,7 @@ impl Host {
     }
 
     /// The result of a job that was lost and lent again has come from another host: ends the loan and uses the result.
-    pub(super) fn reuse_for_lent(&mut self, run: RunId, number: JobNumber, finished: Finished) {
+    pub(super) fn reuse_for_lent(&mut self, run: RunId, number: LoanId, finished: Finished) {
         let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) else { return };
         self.end_loan_parcels(run, number, &loan);
         self.tell_peer(loan.thief(), PeerMessage::Abort { run, number });
@@ -49,7 +50,7 @@ impl Host {
     }
 
     /// Ends a held job with the result that another host found.
-    pub(super) fn finish_known(&mut self, run: RunId, token: JobNumber, finished: Finished) {
+    pub(super) fn finish_known(&mut self, run: RunId, token: HeldId, finished: Finished) {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get_mut(token).filter(|held| held.finished.is_none()) else { return };
@@ -82,13 +83,13 @@ impl HostRun {
     }
 
     /// The loan of a redone job of which this entry has the result.
-    pub fn lent_and_known(&self, entry: &Entry) -> Option<(JobNumber, Finished)> {
+    pub fn lent_and_known(&self, entry: &Entry) -> Option<(LoanId, Finished)> {
         let EntryState::Done(finished) = &entry.state else { return None };
         if !self.recovery.lookups.redoes(&entry.key.tag()) {
             return None;
         }
         // A host that was asked to accept this host as the owner sends the result itself.
-        let is_given = |number: &JobNumber| {
+        let is_given = |number: &LoanId| {
             self.loans.get(*number).is_some_and(|loan| matches!(loan.state, LoanState::Given(_)))
         };
         self.loans.of_job(&entry.key).find(is_given).map(|number| (number, finished.clone()))
@@ -107,7 +108,7 @@ impl HostRun {
     }
 
     /// The held job of which this entry has the result, if it is run a second time or has no owner.
-    pub fn held_and_known(&self, entry: &Entry) -> Option<(JobNumber, Finished)> {
+    pub fn held_and_known(&self, entry: &Entry) -> Option<(HeldId, Finished)> {
         let EntryState::Done(finished) = &entry.state else { return None };
         let token = self.held.of_key(&entry.key)?;
         let held = self.held.get(token)?;
@@ -126,11 +127,11 @@ mod tests {
     const NOW: Time = Time(0);
 
     /// A host that runs two jobs again and has lent both to a peer.
-    fn lender(state: LoanState) -> (Host, JobNumber) {
+    fn lender(state: LoanState) -> (Host, LoanId) {
         let mut host = host();
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         let loans = [1, 2].map(|number| {
-            let here = part.numbers.new_job();
+            let here = part.numbers.new_loan();
             part.recovery.lookups.expect_below(&part.table, &job(number));
             part.loans.lend(here, loan(number, PEER, state));
             here

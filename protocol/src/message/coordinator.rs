@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::parcel::ParcelMessage;
-use crate::{Counts, Entry, Finished, GridId, HostId, JobFailure, JobKey, JobNumber, JobTag, RunId};
+use crate::{AssignmentId, Counts, Entry, Finished, GridId, HostId, JobFailure, JobKey, JobTag, RunId};
 
 /// A host's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ pub struct RootClaim {
     /// The run.
     pub run: RunId,
     /// The coordinator's number.
-    pub number: JobNumber,
+    pub number: AssignmentId,
     /// From [`ToHost::Assign`](super::ToHost::Assign).
     pub proof: u64,
 }
@@ -82,7 +82,7 @@ pub enum ToCoordinator {
         /// The run.
         run: RunId,
         /// The coordinator's number.
-        number: JobNumber,
+        number: AssignmentId,
         /// Its result or failure.
         finished: Finished,
     },

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HostInfo;
 use crate::parcel::ParcelMessage;
-use crate::{Entry, GridId, HostId, JobKey, JobNumber, JobSpec, RunId, RunSpec};
+use crate::{AssignmentId, Entry, GridId, HostId, JobKey, JobSpec, RunId, RunSpec};
 
 /// How a host departed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ pub enum ToHost {
         /// The run.
         run: RunId,
         /// The coordinator's number.
-        number: JobNumber,
+        number: AssignmentId,
         /// Sent back by the host when it reconnects and still has the job; see [`RootClaim`](super::RootClaim).
         proof: u64,
         /// The job.
@@ -105,7 +105,7 @@ pub enum ToHost {
         /// The run.
         run: RunId,
         /// The coordinator's number.
-        number: JobNumber,
+        number: AssignmentId,
     },
     /// Entries that the host has searched for, or that came later below a job that it searched for.
     Entries {
@@ -164,7 +164,7 @@ pub enum ToHost {
         /// The run.
         run: RunId,
         /// The number under which the root was assigned.
-        number: JobNumber,
+        number: AssignmentId,
     },
 }
 

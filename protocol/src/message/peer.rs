@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::parcel::ParcelMessage;
 use crate::shared::{Digest, ObjectId, Snapshot, Versions, Writer};
-use crate::{Bytes, Entry, Finished, HostId, JobKey, JobNumber, JobSpec, RunId, StealId};
+use crate::{Bytes, Entry, Finished, HostId, JobKey, JobSpec, LoanId, RunId, StealId};
 
 /// Messages that hosts send one another, directly or relayed by the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub enum PeerMessage {
         /// The request.
         steal: StealId,
         /// The owner's number for the loan.
-        number: JobNumber,
+        number: LoanId,
         /// What to run.
         spec: JobSpec,
     },
@@ -41,7 +41,7 @@ pub enum PeerMessage {
         /// The run.
         run: RunId,
         /// The owner's number.
-        number: JobNumber,
+        number: LoanId,
         /// Its result or failure.
         finished: Finished,
     },
@@ -50,21 +50,21 @@ pub enum PeerMessage {
         /// The run.
         run: RunId,
         /// The owner's number.
-        number: JobNumber,
+        number: LoanId,
     },
     /// The owner no longer needs the result.
     Abort {
         /// The run.
         run: RunId,
         /// The owner's number.
-        number: JobNumber,
+        number: LoanId,
     },
     /// The thief cannot run the job and returns it to its owner.
     Returned {
         /// The run.
         run: RunId,
         /// The owner's number.
-        number: JobNumber,
+        number: LoanId,
         /// The thief had begun the job, so results below it may have been recorded.
         begun: bool,
     },
@@ -73,7 +73,7 @@ pub enum PeerMessage {
         /// The run.
         run: RunId,
         /// The asking host's number for the loan.
-        number: JobNumber,
+        number: LoanId,
         /// The job.
         key: JobKey,
     },
@@ -82,7 +82,7 @@ pub enum PeerMessage {
         /// The run.
         run: RunId,
         /// The asking host's number.
-        number: JobNumber,
+        number: LoanId,
         /// The number of the last [`Self::Holding`] sent.
         holding: u64,
     },
@@ -91,7 +91,7 @@ pub enum PeerMessage {
         /// The run.
         run: RunId,
         /// The asking host's number.
-        number: JobNumber,
+        number: LoanId,
     },
     /// All jobs of an owner that a thief holds, and its requests to that owner that wait for an answer.
     Holding {
@@ -102,7 +102,7 @@ pub enum PeerMessage {
         /// The number of the thief's next request; those with lower numbers were made before this message.
         next_steal: StealId,
         /// Loans, by the owner's numbers.
-        held: Vec<JobNumber>,
+        held: Vec<LoanId>,
         /// Requests that wait for an answer.
         pending: Vec<StealId>,
     },
@@ -116,7 +116,7 @@ pub enum PeerMessage {
         /// The run.
         run: RunId,
         /// The owner's numbers.
-        numbers: Vec<JobNumber>,
+        numbers: Vec<LoanId>,
     },
     /// Entries of the result table: those below a redone job, sent to its thief, or those recorded below a borrowed
     /// job, sent to its owner.
@@ -147,7 +147,7 @@ pub enum PeerMessage {
         /// The run.
         run: RunId,
         /// The owner's number.
-        number: JobNumber,
+        number: LoanId,
     },
     /// Updates of a shared object, in their writer's order.
     Updates {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_message_names_the_run_that_it_is_about() {
-        let (run, number) = (RunId(3), JobNumber(1));
+        let (run, number) = (RunId(3), LoanId(1));
         assert_eq!(PeerMessage::Received { run, number }.run(), Some(run));
         assert_eq!(PeerMessage::Lending { run }.run(), Some(run));
         assert_eq!(PeerMessage::Refused { reason: String::new() }.run(), None);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::shared::{ObjectId, Writer};
-use crate::{JobKey, JobNumber, RunId, StealId};
+use crate::{AssignmentId, JobKey, LoanId, RunId, StealId};
 
 /// Identifies the message in a parcel. While a parcel is under way, a message with the same contents to the same
 /// receiver is the same parcel.
@@ -17,14 +17,14 @@ pub enum Contents {
         /// The request.
         steal: StealId,
         /// The owner's number for the loan.
-        number: JobNumber,
+        number: LoanId,
     },
     /// [`PeerMessage::Result`].
     Result {
         /// The run.
         run: RunId,
         /// The owner's number.
-        number: JobNumber,
+        number: LoanId,
     },
     /// [`PeerMessage::Have`].
     Have {
@@ -56,7 +56,7 @@ pub enum Contents {
         /// The run.
         run: RunId,
         /// The coordinator's number.
-        number: JobNumber,
+        number: AssignmentId,
     },
 }
 
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_size_of_a_message_is_about_that_of_its_long_fields() {
-        let number = JobNumber(2);
+        let number = LoanId(2);
         let finished = Finished { outcome: Outcome::Done(vec![0; 100].into()), work_ns: 1, span_ns: 1 };
         let mut spec = root_job(&spec());
         (spec.key, spec.parameters) = (JobKey([9; 32]), vec![0; 70].into());
@@ -181,6 +181,7 @@ mod tests {
             assert_eq!(contents.run(), RUN);
         }
         assert_eq!(Contents::of_peer(&PeerMessage::Received { run: RUN, number }), None);
+        let number = AssignmentId(2);
         let root = Contents::RootFinished { run: RUN, number };
         let message = ToCoordinator::RootFinished { run: RUN, number, finished };
         assert_eq!(Contents::of_coordinator(&message), Some((root, 100)));

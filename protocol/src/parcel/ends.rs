@@ -4,12 +4,12 @@ use super::*;
 use crate::limits::{
     CHUNK_BYTES_MAX, PARCEL_BYTES_MAX, PARCEL_PATIENCE_MIN, PARCEL_UNWANTED_MAX, PARCELS_INCOMING_BYTES_MAX,
 };
-use crate::{JobNumber, RunId, Time};
+use crate::{LoanId, RunId, Time};
 
 const NOW: Time = Time(0);
 
 fn result(run: u64, number: u64) -> Contents {
-    Contents::Result { run: RunId(run), number: JobNumber(number) }
+    Contents::Result { run: RunId(run), number: LoanId(number) }
 }
 
 /// Three parcels of 1,000 bytes for host 1 and run 1, host 1 and run 2, and host 2 and run 1, all pulled.

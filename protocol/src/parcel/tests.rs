@@ -7,13 +7,13 @@ use crate::limits::{
     REFUSALS_AT_ONCE_MAX,
 };
 use crate::shared::{ObjectId, Writer};
-use crate::{HostId, JobNumber, RunId, Time};
+use crate::{HostId, LoanId, RunId, Time};
 
 const ME: u8 = 1;
 const PEER: u8 = 2;
 
 fn result(number: u64) -> Contents {
-    Contents::Result { run: RunId(1), number: JobNumber(number) }
+    Contents::Result { run: RunId(1), number: LoanId(number) }
 }
 
 fn bytes(length: usize) -> Vec<u8> {

@@ -14,8 +14,8 @@ use sateen_protocol::{GridId, HostId, JobTag, StealId};
 use crate::Line;
 use crate::samples::samples;
 use crate::values::{
-    HOST, KEY, NUMBER, OBJECT, RUN, WRITER, counts, entries, failure, finished, run_spec, snapshot, spec,
-    versions,
+    ASSIGNMENT, HOST, KEY, LOAN, OBJECT, RUN, WRITER, counts, entries, failure, finished, run_spec, snapshot,
+    spec, versions,
 };
 
 /// The lines of all messages.
@@ -60,12 +60,12 @@ fn to_coordinator() -> Vec<Line> {
             report: report(),
             was: Some((HOST, 77, GridId(5))),
             incarnation: 2,
-            roots: vec![RootClaim { run: RUN, number: NUMBER, proof: 99 }],
+            roots: vec![RootClaim { run: RUN, number: ASSIGNMENT, proof: 99 }],
             paused: Some("on battery".to_owned())
         }
         Ready { run: RUN }
         Unready { run: RUN, reason: "no room".to_owned() }
-        RootFinished { run: RUN, number: NUMBER, finished: finished() }
+        RootFinished { run: RUN, number: ASSIGNMENT, finished: finished() }
         Limit { run: RUN, reason: "memory".to_owned() }
         Entries { run: RUN, entries: entries() }
         Recovered { epoch: 6 }
@@ -119,8 +119,8 @@ fn to_host() -> Vec<Line> {
         Master { run: RUN, host: HOST }
         StopRun { run: RUN }
         SuspendRun { run: RUN }
-        Assign { run: RUN, number: NUMBER, proof: 99, spec: spec() }
-        Acknowledged { run: RUN, number: NUMBER }
+        Assign { run: RUN, number: ASSIGNMENT, proof: 99, spec: spec() }
+        Acknowledged { run: RUN, number: ASSIGNMENT }
         Entries { run: RUN, entries: entries() }
         Found { run: RUN, key: KEY }
         Relayed { from: HOST, frame: vec![4, 0, 1] }
@@ -130,35 +130,35 @@ fn to_host() -> Vec<Line> {
         Forget { ask: 3, host: HOST }
         Parcel { 0: ParcelMessage::Refused { parcel: ParcelId(8) } }
         RelayedBulk { from: HOST, frame: vec![4, 0, 2] }
-        Withdraw { run: RUN, number: NUMBER }
+        Withdraw { run: RUN, number: ASSIGNMENT }
     }
 }
 
 fn between_hosts() -> Vec<Line> {
     samples! { PeerMessage:
         Steal { run: RUN, steal: StealId(300), holding: 1 }
-        Job { run: RUN, steal: StealId(300), number: NUMBER, spec: spec() }
+        Job { run: RUN, steal: StealId(300), number: LOAN, spec: spec() }
         Nothing { run: RUN, steal: StealId(300) }
-        Result { run: RUN, number: NUMBER, finished: finished() }
-        Received { run: RUN, number: NUMBER }
-        Abort { run: RUN, number: NUMBER }
-        Returned { run: RUN, number: NUMBER, begun: true }
-        Adopt { run: RUN, number: NUMBER, key: KEY }
-        Adopted { run: RUN, number: NUMBER, holding: 1 }
-        NotHeld { run: RUN, number: NUMBER }
+        Result { run: RUN, number: LOAN, finished: finished() }
+        Received { run: RUN, number: LOAN }
+        Abort { run: RUN, number: LOAN }
+        Returned { run: RUN, number: LOAN, begun: true }
+        Adopt { run: RUN, number: LOAN, key: KEY }
+        Adopted { run: RUN, number: LOAN, holding: 1 }
+        NotHeld { run: RUN, number: LOAN }
         Holding {
             run: RUN,
             holding: 1,
             next_steal: StealId(301),
-            held: vec![NUMBER],
+            held: vec![LOAN],
             pending: vec![StealId(300)]
         }
         Lending { run: RUN }
-        Unknown { run: RUN, numbers: vec![NUMBER] }
+        Unknown { run: RUN, numbers: vec![LOAN] }
         Entries { run: RUN, entries: entries() }
         Want { run: RUN, key: KEY }
         Have { run: RUN, key: KEY, finished: Some(finished()) }
-        Orphaned { run: RUN, number: NUMBER }
+        Orphaned { run: RUN, number: LOAN }
         Updates { run: RUN, object: OBJECT, writer: WRITER, first: 2, updates: vec![Bytes::from(vec![1, 2])] }
         Versions {
             run: RUN,
@@ -180,7 +180,7 @@ fn of_parcels() -> Vec<Line> {
     samples! { ParcelMessage:
         Announce {
             parcel: ParcelId(8),
-            contents: sateen_protocol::parcel::Contents::Result { run: RUN, number: NUMBER },
+            contents: sateen_protocol::parcel::Contents::Result { run: RUN, number: LOAN },
             bytes: 1 << 20
         }
         Pull { parcel: ParcelId(8), from: 5, until: 1 << 16 }

@@ -6,9 +6,9 @@ use sateen_protocol::message::Departure;
 use sateen_protocol::parcel::Contents;
 use sateen_protocol::shared::{Digest, ObjectId, Snapshot, Update, Versions, Writer};
 use sateen_protocol::{
-    BlobHash, Bytes, Counts, Entry, EntryState, FaultTolerance, Finished, HeldCounts, HostId, JobFailure,
-    JobKey, JobNumber, JobSpec, JobTag, Jobs, Latencies, Lineage, MainOutcome, Mention, Outcome, RunId,
-    RunLimits, RunSpec, StealCounts, StealId, Stealing, Steals,
+    AssignmentId, BlobHash, Bytes, Counts, Entry, EntryState, FaultTolerance, Finished, HeldCounts, HostId,
+    JobFailure, JobKey, JobSpec, JobTag, Jobs, Latencies, Lineage, LoanId, MainOutcome, Mention, Outcome,
+    RunId, RunLimits, RunSpec, StealCounts, StealId, Stealing, Steals,
 };
 
 use crate::Line;
@@ -16,7 +16,8 @@ use crate::samples::samples;
 
 pub const RUN: RunId = RunId(3);
 pub const HOST: HostId = HostId(0x1_0000);
-pub const NUMBER: JobNumber = JobNumber(200);
+pub const LOAN: LoanId = LoanId(200);
+pub const ASSIGNMENT: AssignmentId = AssignmentId(200);
 pub const KEY: JobKey = JobKey([0x0b; 32]);
 pub const OBJECT: ObjectId = ObjectId([0x0c; 16]);
 pub const WRITER: Writer = Writer { host: HOST, incarnation: 4 };
@@ -30,12 +31,12 @@ pub fn lines() -> Vec<Line> {
         Running { 0: HOST }
     };
     let contents = samples! { Contents:
-        Job { run: RUN, steal: StealId(300), number: NUMBER }
-        Result { run: RUN, number: NUMBER }
+        Job { run: RUN, steal: StealId(300), number: LOAN }
+        Result { run: RUN, number: LOAN }
         Have { run: RUN, key: KEY }
         Updates { run: RUN, object: OBJECT, writer: WRITER, first: 2 }
         Replica { run: RUN, object: OBJECT }
-        RootFinished { run: RUN, number: NUMBER }
+        RootFinished { run: RUN, number: ASSIGNMENT }
     };
     let departures = samples! { Departure: Left {} Crashed {} };
     let stealing = samples! { Stealing: ClusterAware {} Random {} MasterWorker {} };

@@ -3,7 +3,9 @@
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::{HostReport, PeerMessage, ToCoordinator};
 use sateen_protocol::shared::Writer;
-use sateen_protocol::{Bytes, Entry, EntryState, GridId, HostId, JobNumber, JobSpec, Lineage, StealId};
+use sateen_protocol::{
+    AssignmentId, Bytes, Entry, EntryState, GridId, HostId, JobSpec, Lineage, LoanId, StealId,
+};
 
 use crate::entries::finished;
 use crate::messages;
@@ -35,14 +37,14 @@ impl World {
     }
 
     fn forged(&mut self, what: &[&str], count: u64) -> Result<PeerMessage, String> {
-        let (run, number, steal) = (RUN, JobNumber(NEVER), StealId(NEVER));
+        let (run, number, steal) = (RUN, LoanId(NEVER), StealId(NEVER));
         Ok(match what {
             ["nothing"] => PeerMessage::Nothing { run, steal },
             ["job", name] => PeerMessage::Job { run, steal, number, spec: self.forged_job(name) },
             ["result"] => PeerMessage::Result { run, number, finished: finished(9, 0) },
             // The first loan of a host has the number of the first job that it holds or lends.
             ["result", number] => {
-                let number = JobNumber(number.parse().map_err(|_| "a number, please")?);
+                let number = LoanId(number.parse().map_err(|_| "a number, please")?);
                 PeerMessage::Result { run, number, finished: finished(9, 0) }
             }
             ["adopted"] => PeerMessage::Adopted { run, number, holding: 0 },
@@ -87,9 +89,11 @@ impl World {
     fn forge_up(&mut self, from: &str, what: &[&str]) -> Result<(), String> {
         let link = self.processes.get(from).and_then(|process| process.link).unwrap_or(LinkId(NEVER));
         let message = match what {
-            ["root"] => {
-                ToCoordinator::RootFinished { run: RUN, number: JobNumber(NEVER), finished: finished(9, 0) }
-            }
+            ["root"] => ToCoordinator::RootFinished {
+                run: RUN,
+                number: AssignmentId(NEVER),
+                finished: finished(9, 0),
+            },
             ["hello", as_whom] => {
                 let was = self.names.id(as_whom).map(|id| (id, 1, GridId(7)));
                 let report = HostReport {

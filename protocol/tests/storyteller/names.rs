@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::{BlobHash, HostId, JobKey, JobNumber, JobSpec, JobTag, KeyMaker, ROOT_KIND};
+use sateen_protocol::{BlobHash, HostId, JobKey, JobSpec, JobTag, KeyMaker, LoanId, ROOT_KIND};
 
 /// The root job's name; `r.2.1` is the first child of its second.
 pub const ROOT: &str = "r";
@@ -14,7 +14,7 @@ pub struct Names {
     jobs: BTreeMap<JobKey, String>,
     tags: BTreeMap<JobTag, String>,
     /// Loans, by owner and the owner's number.
-    loans: BTreeMap<(String, JobNumber), String>,
+    loans: BTreeMap<(String, LoanId), String>,
 }
 
 impl Names {
@@ -65,15 +65,15 @@ impl Names {
     }
 
     /// Notes which job `owner` lends under `number`.
-    pub fn lend(&mut self, owner: &str, number: JobNumber, key: &JobKey) {
+    pub fn lend(&mut self, owner: &str, number: LoanId, key: &JobKey) {
         self.loans.insert((owner.to_owned(), number), self.job(key));
     }
 
-    pub fn loan(&self, owner: &str, number: JobNumber) -> String {
+    pub fn loan(&self, owner: &str, number: LoanId) -> String {
         self.loans.get(&(owner.to_owned(), number)).cloned().unwrap_or_else(|| "no job".to_owned())
     }
 
-    pub fn loans(&self, owner: &str, numbers: &[JobNumber]) -> String {
+    pub fn loans(&self, owner: &str, numbers: &[LoanId]) -> String {
         let names: Vec<String> = numbers.iter().map(|number| self.loan(owner, *number)).collect();
         if names.is_empty() { "nothing".to_owned() } else { names.join(" ") }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::SharedReplica;
-use sateen_protocol::{Again, Finished, JobKey, JobNumber, JobSpec, JobTag, Mention};
+use sateen_protocol::{Again, Finished, HeldId, JobKey, JobSpec, JobTag, Mention, RuntimeJobId};
 
 use crate::entries::{finished, value};
 use crate::names::parent;
@@ -16,7 +16,7 @@ pub enum State {
     /// Exposed, and not begun.
     Open,
     /// Lent, or looked up, under this number.
-    Away(JobNumber),
+    Away(RuntimeJobId),
     /// Running.
     Runs,
     /// It has ended with this result.
@@ -41,10 +41,10 @@ pub struct Task {
 
 #[derive(Default)]
 pub struct Runtime {
-    pub tasks: BTreeMap<JobNumber, Task>,
+    pub tasks: BTreeMap<HeldId, Task>,
     /// Tasks and their open jobs, the oldest first.
-    open: VecDeque<(JobNumber, String)>,
-    away: BTreeMap<JobNumber, (JobNumber, String)>,
+    open: VecDeque<(HeldId, String)>,
+    away: BTreeMap<RuntimeJobId, (HeldId, String)>,
     next_number: u64,
     pub thieves: usize,
     pub looks_up: bool,
@@ -57,26 +57,26 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    pub fn inject(&mut self, held: JobNumber, name: String, spec: JobSpec) {
+    pub fn inject(&mut self, held: HeldId, name: String, spec: JobSpec) {
         let node = Node { spec, state: State::Runs, is_unsaved: false };
         self.tasks.insert(held, Task { name: name.clone(), nodes: BTreeMap::from([(name, node)]) });
     }
 
     /// The task in which the job `name` has this state, or one like it.
-    pub fn find(&self, name: &str, is: impl Fn(&State) -> bool) -> Option<JobNumber> {
+    pub fn find(&self, name: &str, is: impl Fn(&State) -> bool) -> Option<HeldId> {
         (self.tasks.iter())
             .find(|(_, task)| task.nodes.get(name).is_some_and(|node| is(&node.state)))
             .map(|(held, _)| *held)
     }
 
-    fn number(&mut self, held: JobNumber, name: &str) -> JobNumber {
+    fn number(&mut self, held: HeldId, name: &str) -> RuntimeJobId {
         self.next_number += 1;
-        let number = JobNumber(self.next_number);
+        let number = RuntimeJobId(self.next_number);
         self.away.insert(number, (held, name.to_owned()));
         number
     }
 
-    fn node(&mut self, held: JobNumber, name: &str) -> Option<&mut Node> {
+    fn node(&mut self, held: HeldId, name: &str) -> Option<&mut Node> {
         self.tasks.get_mut(&held)?.nodes.get_mut(name)
     }
 
@@ -135,7 +135,7 @@ impl Runtime {
     }
 
     /// Gives the oldest open job to a thief.
-    pub fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
+    pub fn offer(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
         let (held, name) = self.open.pop_front()?;
         let number = self.number(held, &name);
         let node = self.node(held, &name)?;
@@ -200,14 +200,14 @@ impl Runtime {
     }
 
     /// A lent or looked-up job has a result. Returns the job's name.
-    pub fn complete(&mut self, number: JobNumber, finished: &Finished) -> Option<String> {
+    pub fn complete(&mut self, number: RuntimeJobId, finished: &Finished) -> Option<String> {
         let (held, name) = self.away.remove(&number)?;
         self.node(held, &name)?.state = State::Done(finished.clone());
         Some(name)
     }
 
     /// A lent or looked-up job is open again.
-    pub fn requeue(&mut self, number: JobNumber, again: Again) -> Option<JobSpec> {
+    pub fn requeue(&mut self, number: RuntimeJobId, again: Again) -> Option<JobSpec> {
         let (held, name) = self.away.remove(&number)?;
         let node = self.node(held, &name)?;
         node.state = State::Open;
@@ -220,7 +220,7 @@ impl Runtime {
     }
 
     /// Drops a task, and what is below it.
-    pub fn abort(&mut self, held: JobNumber) -> Option<(String, Vec<Notice>)> {
+    pub fn abort(&mut self, held: HeldId) -> Option<(String, Vec<Notice>)> {
         let task = self.tasks.remove(&held)?;
         self.open.retain(|(of, _)| *of != held);
         let abandoned = (task.nodes.values())

@@ -7,7 +7,8 @@ use sateen_protocol::limits::HELD_JOBS_MAX;
 use sateen_protocol::message::{HostReport, JobNote, LogLine, PeerMessage, ToHost, WorkerTimes};
 use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
 use sateen_protocol::{
-    Bytes, Counts, Entry, Finished, HostId, JobFailure, JobKey, JobNumber, JobSpec, Lineage, RunId, Time,
+    Bytes, Counts, Entry, Finished, HeldId, HostId, JobFailure, JobKey, JobSpec, Lineage, RunId,
+    RuntimeJobId, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -52,23 +53,23 @@ pub enum Input {
     Misbehaviour(HostId, String),
     Loaded(RunId, Result<(), String>),
     Restored(RunId, Vec<Entry>),
-    Offered(RunId, Option<(JobNumber, JobSpec)>),
+    Offered(RunId, Option<(RuntimeJobId, JobSpec)>),
     Leave,
     Pause(Option<String>),
     // The runtime's notices.
     Idle(RunId, u32),
     Exposed(RunId),
-    Begun(RunId, JobNumber),
-    Finished(RunId, JobNumber, Finished),
-    Abandoned(RunId, JobNumber),
-    Lookup(RunId, JobNumber, JobSpec),
+    Begun(RunId, HeldId),
+    Finished(RunId, HeldId, Finished),
+    Abandoned(RunId, RuntimeJobId),
+    Lookup(RunId, RuntimeJobId, JobSpec),
     Recorded(RunId, JobKey, u32, Lineage, Finished),
     /// With its first snapshot.
     Shared(RunId, ObjectId, Bytes),
     /// The runtime appends it first.
     Updated(RunId, ObjectId, Bytes),
     Opened(RunId, ObjectId),
-    Refetch(RunId, ObjectId, JobNumber),
+    Refetch(RunId, ObjectId, HeldId),
     Log(RunId, LogLine),
     Progress(RunId, u64, u64),
     Limit(RunId, String),
@@ -77,7 +78,7 @@ pub enum Input {
     Drained(RunId),
     Counts(RunId, Box<Counts>),
     Activity(RunId, Vec<WorkerTimes>, Vec<JobNote>, u64),
-    HandedBack(RunId, JobNumber),
+    HandedBack(RunId, HeldId),
     RouteLost(HostId),
     Stopped(RunId, Option<Box<Counts>>),
 }

@@ -6,7 +6,7 @@ use sateen_protocol::codec::PROTOCOL_VERSION;
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::host::{FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
-use sateen_protocol::{Entry, HostId, JobKey, JobNumber, JobSpec, Random, RunId, RunSpec, Time};
+use sateen_protocol::{Entry, HostId, JobKey, JobSpec, Random, RunId, RunSpec, RuntimeJobId, Time};
 
 use crate::event::Event;
 use crate::faults::sleep::Clock;
@@ -121,7 +121,7 @@ pub enum Input {
     /// A notice from the runtime.
     Notice(RunId, Notice),
     /// The answer to an offer.
-    Offered(RunId, Option<(JobNumber, JobSpec)>),
+    Offered(RunId, Option<(RuntimeJobId, JobSpec)>),
     /// A run was dropped, with these counts.
     Stopped(RunId, Option<Box<FinalCounts>>),
     /// A peer cannot be reached.

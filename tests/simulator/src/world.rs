@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::{Circle, LinkId};
-use sateen_protocol::{HostId, JobNumber, Random, RunId, RunSpec, Time};
+use sateen_protocol::{HeldId, HostId, LoanId, Random, RunId, RunSpec, RuntimeJobId, Time};
 
 use crate::by_id::ById;
 use crate::digest::Digest;
@@ -102,9 +102,9 @@ pub struct World {
     /// The last time when messages besides chunks that exceed the buffer waited at a link.
     pub jammed_at: Time,
     /// Memory of the invariants.
-    pub suspects: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
+    pub suspects: BTreeMap<(ProcessIndex, RunId, RuntimeJobId), Time>,
     /// The same.
-    pub unwanted: BTreeMap<(ProcessIndex, RunId, JobNumber), Time>,
+    pub unwanted: BTreeMap<(ProcessIndex, RunId, HeldId), Time>,
     /// The hosts' recent updates of shared objects.
     pub replicas: Watched,
     /// The log, if requested.
@@ -118,7 +118,7 @@ pub struct World {
     /// Its schedule of faults.
     pub schedule: Vec<Fault>,
     pub(crate) directory: ById<ProcessIndex>,
-    pub(crate) results_seen: BTreeSet<(ProcessIndex, HostId, RunId, JobNumber)>,
+    pub(crate) results_seen: BTreeSet<(ProcessIndex, HostId, RunId, LoanId)>,
     random: Random,
 }
 

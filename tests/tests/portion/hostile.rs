@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use sateen_host::{App, Engine, Limits, Notice, Portion, PortionOptions, RunCommand};
-use sateen_protocol::{JobNumber, JobSpec, Lineage, Outcome, ROOT_KIND};
+use sateen_protocol::{HeldId, JobSpec, Lineage, Outcome, ROOT_KIND};
 use sateen_tests::wat::{app, app_with, bytes, tight};
 
 use crate::shuttle::lost;
@@ -40,11 +40,11 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
         lookup_below,
         objects: Vec::new(),
     };
-    portion.handle(RunCommand::Inject { held: JobNumber(1), spec });
+    portion.handle(RunCommand::Inject { held: HeldId(1), spec });
     loop {
         match notices.recv_timeout(Duration::from_secs(30)).expect("it does not hang") {
             Notice::Finished { held, finished } => {
-                assert_eq!(held, JobNumber(1));
+                assert_eq!(held, HeldId(1));
                 return Ok(finished.outcome);
             }
             Notice::Lookup { number, .. } => {

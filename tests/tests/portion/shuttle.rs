@@ -10,7 +10,9 @@ use sateen_host::{
     App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, RunCommand, Snapshot,
 };
 use sateen_protocol::message::LogLine;
-use sateen_protocol::{Again, Finished, JobKey, JobNumber, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND};
+use sateen_protocol::{
+    Again, Finished, HeldId, JobKey, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND, RuntimeJobId,
+};
 use sateen_tests::random::Random;
 use sateen_tests::{command, kept, probe};
 
@@ -58,15 +60,15 @@ impl Task {
 
 /// A message in transit.
 enum Mail {
-    Inject { to: usize, held: JobNumber, spec: JobSpec },
-    Complete { to: usize, number: JobNumber, finished: Finished },
-    Abort { to: usize, held: JobNumber },
-    Answer { to: usize, number: JobNumber, key: JobKey },
+    Inject { to: usize, held: HeldId, spec: JobSpec },
+    Complete { to: usize, number: RuntimeJobId, finished: Finished },
+    Abort { to: usize, held: HeldId },
+    Answer { to: usize, number: RuntimeJobId, key: JobKey },
 }
 
 struct Loan {
     thief: usize,
-    held: JobNumber,
+    held: HeldId,
     job: JobTag,
 }
 
@@ -85,11 +87,11 @@ pub struct Shuttle {
     notices: Receiver<(usize, Notice)>,
     notify: Sender<(usize, Notice)>,
     /// The holder of a lent job, by its owner and its number there; and the other way round.
-    lent: HashMap<(usize, JobNumber), Loan>,
-    held: HashMap<(usize, JobNumber), (usize, JobNumber)>,
+    lent: HashMap<(usize, RuntimeJobId), Loan>,
+    held: HashMap<(usize, HeldId), (usize, RuntimeJobId)>,
     held_count: u64,
     /// Stolen jobs that have not begun.
-    arriving: HashSet<(usize, JobNumber)>,
+    arriving: HashSet<(usize, HeldId)>,
     mail: Vec<Mail>,
     random: Random,
     /// Recorded results, with their depths.
@@ -97,7 +99,7 @@ pub struct Shuttle {
     pub depth_max: u32,
     /// The recorded jobs, and those above them.
     sought: Vec<JobTag>,
-    root: Option<(usize, JobNumber)>,
+    root: Option<(usize, HeldId)>,
     pub result: Option<Finished>,
     pub moved: usize,
     /// The app's log.
@@ -197,9 +199,9 @@ impl Shuttle {
         self.portion(host).handle(RunCommand::Inject { held, spec });
     }
 
-    fn new_held(&mut self) -> JobNumber {
+    fn new_held(&mut self) -> HeldId {
         self.held_count += 1;
-        JobNumber(self.held_count)
+        HeldId(self.held_count)
     }
 
     /// The root's text.

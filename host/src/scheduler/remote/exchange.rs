@@ -8,7 +8,8 @@ use crossbeam_deque::Injector;
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::ObjectId;
 use sateen_protocol::{
-    Again, Bytes, Finished, JobKey, JobNumber, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND, RunSpec,
+    Again, Bytes, Finished, HeldId, JobKey, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND, RunSpec,
+    RuntimeJobId,
 };
 
 use super::{Registry, Remote};
@@ -23,7 +24,7 @@ const RECORDED_WORK_A_COST: u32 = 100;
 
 /// Methods of portions, called from their driver's thread.
 impl Remote {
-    pub fn inject(&self, registry: &Registry, held: JobNumber, spec: JobSpec) {
+    pub fn inject(&self, registry: &Registry, held: HeldId, spec: JobSpec) {
         let kind = if spec.kind == ROOT_KIND { ROOT } else { spec.kind as usize };
         if kind != ROOT && kind >= registry.app.0.jobs.len() {
             let result = Err(JobFailure {
@@ -72,7 +73,7 @@ impl Remote {
         }
     }
 
-    pub fn offer(&self, registry: &Registry) -> Option<(JobNumber, JobSpec)> {
+    pub fn offer(&self, registry: &Registry) -> Option<(RuntimeJobId, JobSpec)> {
         loop {
             let (_, job) = self.open.listed.lock().pop_first()?;
             let Some(place) = &job.place else { continue };
@@ -144,7 +145,7 @@ impl Remote {
         }
     }
 
-    pub fn complete_away(&self, registry: &Registry, number: JobNumber, finished: Finished) {
+    pub fn complete_away(&self, registry: &Registry, number: RuntimeJobId, finished: Finished) {
         let outcome = received(finished);
         let mut away = self.away.lock();
         let Some(job) = away.remove(&number) else { return };
@@ -159,7 +160,7 @@ impl Remote {
         registry.tasks.wake(job.owner);
     }
 
-    pub fn requeue(&self, registry: &Registry, number: JobNumber, again: Again) {
+    pub fn requeue(&self, registry: &Registry, number: RuntimeJobId, again: Again) {
         let mut away = self.away.lock();
         let Some(job) = away.remove(&number) else { return };
         if let Some(place) = &job.place {
@@ -185,7 +186,7 @@ impl Remote {
         self.announce_exposed();
     }
 
-    pub fn abort_held(&self, registry: &Registry, held: JobNumber) {
+    pub fn abort_held(&self, registry: &Registry, held: HeldId) {
         let job = self.held.lock().remove(&held);
         if let Some(job) = job {
             registry.abandon(&job);
@@ -212,7 +213,7 @@ impl Remote {
     }
 
     /// The outcome of another host's job goes there, if it is still wanted.
-    fn finish_held(&self, registry: &Registry, held: JobNumber, outcome: Outcome) {
+    fn finish_held(&self, registry: &Registry, held: HeldId, outcome: Outcome) {
         if self.held.lock().remove(&held).is_none() {
             return;
         }
@@ -237,7 +238,7 @@ impl Remote {
     }
 
     /// A guard waits: fetch other hosts' replicas of these objects.
-    pub fn refetch_objects(&self, held: JobNumber, objects: &[ObjectId]) {
+    pub fn refetch_objects(&self, held: HeldId, objects: &[ObjectId]) {
         objects.iter().for_each(|object| self.notify(Notice::Refetch { object: *object, held }));
     }
 }

@@ -67,7 +67,7 @@ impl Notices {
 
 #[cfg(test)]
 mod tests {
-    use sateen_protocol::JobNumber;
+    use sateen_protocol::RuntimeJobId;
 
     use super::*;
 
@@ -82,7 +82,7 @@ mod tests {
             })
         };
         let notices = Notices::new(notify, Some(Duration::MAX));
-        let notice = |number| Notice::Abandoned { number: JobNumber(number) };
+        let notice = |number| Notice::Abandoned { number: RuntimeJobId(number) };
         notices.notify_recorded(notice(1));
         notices.send_recorded(false);
         assert!(told.lock().is_empty(), "it waits for others");

@@ -39,21 +39,21 @@ fn one_root_remains_of_two_that_hosts_come_back_with_after_a_restart() {
         let mut grid = restarted(HostId(99));
         let mut links = BTreeMap::new();
         for number in order {
-            let (host, number) = (HostId(10 + number), JobNumber(number));
+            let (host, number) = (HostId(10 + number), AssignmentId(number));
             let proof = grid.machine.root_proof(RUN, number);
             let was = (host, grid.machine.secret_of(host), GridId(7));
             let link = grid.hello(Some(was), vec![RootClaim { run: RUN, number, proof }]);
             links.insert(number, link);
         }
         let withdrawn = |grid: &Grid, number: u64| {
-            grid.last(links[&JobNumber(number)], |message| match message {
+            grid.last(links[&AssignmentId(number)], |message| match message {
                 ToHost::Withdraw { number, .. } => Some(*number),
                 _ => None,
             })
         };
         let of_each = (withdrawn(&grid, 1), withdrawn(&grid, 2));
-        assert_eq!(of_each, (None, Some(JobNumber(2))), "they came in the order {order:?}");
-        assert_eq!(grid.machine.runs[&RUN].assigned, Some((HostId(11), JobNumber(1))), "{order:?}");
+        assert_eq!(of_each, (None, Some(AssignmentId(2))), "they came in the order {order:?}");
+        assert_eq!(grid.machine.runs[&RUN].assigned, Some((HostId(11), AssignmentId(1))), "{order:?}");
         let all: Vec<_> = links.values().copied().collect();
         grid.advance(10_000, &all);
         assert!(all.iter().all(|link| grid.root(*link).is_none()), "nobody is given another");

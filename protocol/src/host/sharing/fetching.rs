@@ -10,7 +10,7 @@ use crate::host::{Event, Host, Receiver, Repeated, RunCommand};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
 use crate::shared::{Installed, Log, ObjectId, Replica, SharedReplica, Snapshot};
-use crate::{Again, HostId, JobNumber, JobSpec, RunId, Time};
+use crate::{Again, HeldId, HostId, JobSpec, RunId, Time};
 
 impl Host {
     pub(in crate::host) fn on_opened(
@@ -83,7 +83,7 @@ impl Host {
     /// A guard has waited for long. If any host has the updates for which it waits, the host that lent the job does. If
     /// that host is gone, the waiting job is given up, which loses no work: the host that redoes the job above spawns
     /// it again.
-    pub(in crate::host) fn on_refetch(&mut self, run: RunId, object: ObjectId, held: JobNumber) {
+    pub(in crate::host) fn on_refetch(&mut self, run: RunId, object: ObjectId, held: HeldId) {
         let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(held)) else { return };
         if job.lender().is_some_and(|lender| !self.peers.contains_key(&lender)) {
             return self.give_back(run, held);
@@ -265,7 +265,7 @@ impl Host {
     /// below the redone creator mention another object.
     pub(super) fn give_up_object(&mut self, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get(&run) else { return };
-        let lost: Vec<JobNumber> = (part.held.iter())
+        let lost: Vec<HeldId> = (part.held.iter())
             .filter(|(_, held)| held.finished.is_none())
             .filter(|(_, held)| held.spec().objects.iter().any(|mention| mention.creation == object))
             .map(|(token, _)| token)
@@ -276,21 +276,21 @@ impl Host {
     }
 
     /// Gives back a held job that cannot continue here but may elsewhere.
-    pub(super) fn give_back(&mut self, run: RunId, token: JobNumber) {
+    pub(super) fn give_back(&mut self, run: RunId, token: HeldId) {
         let held = self.runs.get(&run).and_then(|part| part.held.get(token));
         let owners = held.map_or_else(Vec::new, |held| held.owners().to_vec());
         self.abort_held(run, token);
-        for (owner, number) in owners {
+        for owner in owners {
             match owner {
-                Owner::Host(host) => {
+                Owner::Host(host, number) => {
                     self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
                 }
-                Owner::Here => {
+                Owner::Here(number) => {
                     let again = Again { redone: true, given_back: false, lookup_below: 0 };
                     self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
                 }
                 // A root mentions no objects, and has no guard.
-                Owner::Coordinator => {}
+                Owner::Coordinator(_) => {}
             }
         }
     }

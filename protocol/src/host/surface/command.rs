@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::shared::{ObjectId, SharedReplica};
-use crate::{Again, Entry, Finished, HostId, JobNumber, JobSpec, JobTag, RunId, RunSpec};
+use crate::{Again, Entry, Finished, HeldId, HostId, JobSpec, JobTag, RunId, RunSpec, RuntimeJobId};
 
 /// A command to the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum RunCommand {
     /// Run this job of another host: the root, or a stolen job.
     Inject {
         /// The state machine's number for it.
-        held: JobNumber,
+        held: HeldId,
         /// The job.
         spec: JobSpec,
     },
@@ -86,7 +86,7 @@ pub enum RunCommand {
     /// A lent or looked-up job has this result. An unknown number is ignored: that job is no longer needed.
     Complete {
         /// The portion's number.
-        number: JobNumber,
+        number: RuntimeJobId,
         /// Its result or failure.
         finished: Finished,
     },
@@ -94,7 +94,7 @@ pub enum RunCommand {
     /// a thief. Its number is no longer valid.
     Requeue {
         /// The portion's number.
-        number: JobNumber,
+        number: RuntimeJobId,
         /// How the job is to be begun again.
         again: Again,
     },
@@ -107,7 +107,7 @@ pub enum RunCommand {
     /// This held job is no longer needed.
     Abort {
         /// The state machine's number.
-        held: JobNumber,
+        held: HeldId,
     },
     /// Come to rest, before this host leaves or the run is suspended. No new jobs are begun. Guests expose all latent
     /// jobs and continue until their work is recorded, for [`FINISHING_MAX`](crate::limits::FINISHING_MAX) at most, and

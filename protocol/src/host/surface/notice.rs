@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::message::{JobNote, LogLine, WorkerTimes};
 use crate::shared::{ObjectId, SharedReplica, Writer};
-use crate::{Bytes, Counts, Finished, JobFailure, JobKey, JobNumber, JobSpec, Lineage};
+use crate::{Bytes, Counts, Finished, HeldId, JobFailure, JobKey, JobSpec, Lineage, RuntimeJobId};
 
 /// A notice of the runtime. Numbers of jobs are the runtime's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,27 +16,27 @@ pub enum Notice {
     /// A held job's first instructions have run.
     Begun {
         /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
-        held: JobNumber,
+        held: HeldId,
         /// The worker that took it, counted from 0.
         worker: u32,
     },
     /// A held job has ended.
     Finished {
         /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
-        held: JobNumber,
+        held: HeldId,
         /// Its result or failure.
         finished: Finished,
     },
     /// The result of a lent or looked-up job is no longer needed.
     Abandoned {
         /// The runtime's number.
-        number: JobNumber,
+        number: RuntimeJobId,
     },
     /// Asks for the result of a redone job. Answered by [`RunCommand::Complete`](super::RunCommand::Complete) or
     /// [`RunCommand::Requeue`](super::RunCommand::Requeue).
     Lookup {
         /// The runtime's number.
-        number: JobNumber,
+        number: RuntimeJobId,
         /// The job.
         spec: JobSpec,
     },
@@ -82,7 +82,7 @@ pub enum Notice {
         /// The object.
         object: ObjectId,
         /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
-        held: JobNumber,
+        held: HeldId,
     },
     /// A line of the app's log.
     Log(LogLine),
@@ -110,6 +110,6 @@ pub enum Notice {
     /// This host has no memory for a held job at present. The job is not the root, and is given back to its owners.
     HandedBack {
         /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
-        held: JobNumber,
+        held: HeldId,
     },
 }

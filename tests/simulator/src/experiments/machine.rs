@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
 use sateen_protocol::message::{HostReport, ToCoordinator, ToHost};
 use sateen_protocol::{
-    BlobHash, Counts, Entry, EntryState, FaultTolerance, Finished, GridId, HostId, JobKey, JobNumber, Jobs,
-    Lineage, Outcome, RunId, RunLimits, RunSpec, RunState, Stealing, Time, limits,
+    AssignmentId, BlobHash, Counts, Entry, EntryState, FaultTolerance, Finished, GridId, HostId, JobKey,
+    Jobs, Lineage, Outcome, RunId, RunLimits, RunSpec, RunState, Stealing, Time, limits,
 };
 
 use at_a_host::host;
@@ -113,13 +113,12 @@ fn entry(job: u64) -> Entry {
     let above = std::iter::successors(Some(job / 2), |job| Some(job / 2)).take_while(|job| *job > 0);
     let mut lineage: Vec<_> = above.map(|job| key(job).tag()).collect();
     lineage.reverse();
-    let finished =
-        Finished { outcome: Outcome::Done(vec![1; 16].into()), work_ns: 1_000_000 + job, span_ns: 1 };
+    let outcome = Outcome::Done(vec![1; 16].into());
     Entry {
         key: key(job),
         depth: lineage.len() as u32,
         lineage: Lineage(lineage),
-        state: EntryState::Done(finished),
+        state: EntryState::Done(Finished { outcome, work_ns: 1_000_000 + job, span_ns: 1 }),
     }
 }
 
@@ -155,7 +154,7 @@ struct Grid {
     /// The host at the end of each link, as the coordinator said last.
     identities: BTreeMap<LinkId, (HostId, u64)>,
     /// The root job's host and number.
-    root: Option<(LinkId, JobNumber)>,
+    root: Option<(LinkId, AssignmentId)>,
     /// Hosts that must answer a departure.
     to_recover: Vec<(LinkId, u64)>,
     run: RunId,

@@ -1,7 +1,7 @@
 //! Hosts that have no memory for stolen jobs: they drop them as they are, and hand them back.
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::{JobNumber, JobTag, ROOT_KIND, Random, RunId};
+use sateen_protocol::{HeldId, JobTag, ROOT_KIND, Random, RunId};
 
 use crate::process::{Input, Process};
 use crate::runtime::Portion;
@@ -24,7 +24,7 @@ impl World {
         let Some(process) = self.draw(eviction.draw) else { return };
         let mut random = Random::new(eviction.draw);
         let state = &mut self.processes[process as usize];
-        let evicted: Vec<(RunId, JobNumber)> = (state.runtime.portions.iter())
+        let evicted: Vec<(RunId, HeldId)> = (state.runtime.portions.iter())
             .flat_map(|(run, portion)| stolen(portion).map(|held| (*run, held)))
             .filter(|_| random.below(100) < eviction.percent)
             .collect();
@@ -63,7 +63,7 @@ impl World {
 }
 
 /// The jobs of other hosts that have begun.
-fn stolen(portion: &Portion) -> impl Iterator<Item = JobNumber> {
+fn stolen(portion: &Portion) -> impl Iterator<Item = HeldId> {
     (portion.held.iter())
         .filter(|(_, task)| portion.tasks.get(task).is_some_and(|task| task.spec.kind != ROOT_KIND))
         .map(|(held, _)| *held)

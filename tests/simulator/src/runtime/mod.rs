@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
-use sateen_protocol::{Counts, JobKey, JobNumber, JobSpec, Jobs, RunId, RunSpec, Time};
+use sateen_protocol::{Counts, HeldId, JobKey, JobSpec, Jobs, RunId, RunSpec, RuntimeJobId, Time};
 
 pub use objects::Object;
 pub use portion::{Portion, RECORD_WORK_MIN_NS, read_root_answer};
@@ -163,7 +163,7 @@ impl Runtime {
     }
 
     /// Passes a command of the state machine to the part of a run. Returns the job that it gives up, if asked for one.
-    pub fn handle(&mut self, now: Time, run: RunId, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+    pub fn handle(&mut self, now: Time, run: RunId, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         let portion = self.portions.get_mut(&run)?;
         let offered = portion.handle(command);
         self.interrupt_aborted(now, run);
@@ -171,7 +171,7 @@ impl Runtime {
     }
 
     /// There is no longer room for a job of another host.
-    pub fn evict(&mut self, now: Time, run: RunId, held: JobNumber) {
+    pub fn evict(&mut self, now: Time, run: RunId, held: HeldId) {
         if let Some(portion) = self.portions.get_mut(&run) {
             portion.abort_held(held);
             self.interrupt_aborted(now, run);

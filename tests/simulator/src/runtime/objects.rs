@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{Catchup, Digest, ObjectId, Replica, SharedReplica, Versions, Writer};
-use sateen_protocol::{Bytes, JobNumber, JobSpec, Mention};
+use sateen_protocol::{Bytes, HeldId, JobSpec, Mention};
 
 use super::portion::Portion;
 use super::task::{Doing, Source, TaskId};
@@ -238,7 +238,7 @@ impl Portion {
 
     /// Guards have waited for a while.
     pub fn refetch(&mut self) {
-        let waiting: Vec<(ObjectId, JobNumber)> = (self.guarded.iter())
+        let waiting: Vec<(ObjectId, HeldId)> = (self.guarded.iter())
             .filter_map(|id| match self.tasks.get(id)?.source {
                 Source::Held(held) => Some((self.waits_for(*id)?, held)),
                 Source::Local(_) => None,

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{ObjectId, Writer};
 use sateen_protocol::{
-    Counts, FaultTolerance, HostId, JobNumber, JobSpec, JobTag, KeyMaker, ROOT_KIND, RunSpec, Time,
+    Counts, FaultTolerance, HeldId, HostId, JobSpec, JobTag, KeyMaker, ROOT_KIND, RunSpec, RuntimeJobId, Time,
 };
 
 pub use answers::read_root_answer;
@@ -66,11 +66,11 @@ pub struct Portion {
     /// Tasks that can continue.
     pub resumed: VecDeque<TaskId>,
     /// Children at the machine.
-    pub away: BTreeMap<JobNumber, (Place, JobSpec)>,
+    pub away: BTreeMap<RuntimeJobId, (Place, JobSpec)>,
     /// Abandoned children at the machine, whose results may still arrive.
-    pub abandoned: BTreeSet<JobNumber>,
+    pub abandoned: BTreeSet<RuntimeJobId>,
     /// Tasks by the machine's numbers.
-    pub held: BTreeMap<JobNumber, TaskId>,
+    pub held: BTreeMap<HeldId, TaskId>,
     /// The runtime's counts.
     pub counts: Counts,
     /// Counts of other ways in which jobs begin or move.
@@ -218,7 +218,7 @@ impl Portion {
     }
 
     /// A child that is elsewhere is no longer wanted.
-    pub fn give_up(&mut self, number: JobNumber) {
+    pub fn give_up(&mut self, number: RuntimeJobId) {
         self.away.remove(&number);
         self.abandoned.insert(number);
         self.tally.given_up += 1;
@@ -344,15 +344,15 @@ impl Portion {
         }
     }
 
-    fn send_away(&mut self, place: Place, spec: JobSpec) -> JobNumber {
+    fn send_away(&mut self, place: Place, spec: JobSpec) -> RuntimeJobId {
         let number = self.new_number();
         self.set(place, Child::Away(number));
         self.away.insert(number, (place, spec));
         number
     }
 
-    fn new_number(&mut self) -> JobNumber {
-        let number = JobNumber(self.next_number);
+    fn new_number(&mut self) -> RuntimeJobId {
+        let number = RuntimeJobId(self.next_number);
         self.next_number += 1;
         number
     }

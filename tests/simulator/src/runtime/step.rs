@@ -312,7 +312,7 @@ mod tests {
     use std::rc::Rc;
 
     use sateen_protocol::{
-        Bytes, FaultTolerance, JobNumber, JobSpec, Lineage, ROOT_KIND, RunLimits, RunSpec, Stealing,
+        Bytes, FaultTolerance, HeldId, JobSpec, Lineage, ROOT_KIND, RunLimits, RunSpec, Stealing,
     };
 
     use super::*;
@@ -364,7 +364,7 @@ mod tests {
                 lookup_below,
                 objects: Vec::new(),
             };
-            portion.inject(JobNumber(1), spec);
+            portion.inject(HeldId(1), spec);
             let root = portion.pick(0).expect("the root waits");
             let around = Surroundings { now: Time(0), worker: 0, idle: 2, grain_ns: 0 };
             let mut next_record = Time(u64::MAX);

@@ -1,6 +1,6 @@
 //! A guest at work: a stack of calls, each with its children.
 
-use sateen_protocol::{JobNumber, JobSpec};
+use sateen_protocol::{HeldId, JobSpec, RuntimeJobId};
 
 use crate::tree::{Node, NodeIndex};
 
@@ -30,7 +30,7 @@ pub enum Child {
     /// Another task of this host runs it.
     Local(TaskId),
     /// The machine has it: lent, or looked up.
-    Away(JobNumber),
+    Away(RuntimeJobId),
     /// Its result.
     Done(Answer),
     /// Its result is not wanted.
@@ -86,7 +86,7 @@ pub struct Frame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// For the machine.
-    Held(JobNumber),
+    Held(HeldId),
     /// For another task of this host.
     Local(Place),
 }

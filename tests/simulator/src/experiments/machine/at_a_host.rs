@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sateen_protocol::host::{Host, HostConfig, Notice};
 use sateen_protocol::message::{Departure, HostInfo, HostReport, PeerMessage, ToHost};
-use sateen_protocol::{EntryState, GridId, HostId, JobNumber, JobSpec, RunId, StealId, Time, limits};
+use sateen_protocol::{EntryState, GridId, HostId, JobSpec, RunId, RuntimeJobId, StealId, Time, limits};
 
 use super::{Clock, ENTRIES_PER_MESSAGE, Times, entry, key, spec};
 use crate::experiments::{RUN, S};
@@ -108,7 +108,7 @@ fn lend(times: &mut Times, host: &mut Host, now: Time) {
         times.take("host: Steal", || host.handle_from_peer(now, thief, message));
         let mut job = job(number + 2);
         (job.redone, job.key) = (false, key(number + (1 << 41)));
-        let offered = Some((JobNumber(1_000_000 + number), job));
+        let offered = Some((RuntimeJobId(1_000_000 + number), job));
         times.take("host: offered", || host.handle_offered(now, RUN, offered));
         drain(host);
     }
@@ -155,7 +155,7 @@ fn come_back(times: &mut Times, host: &mut Host, now: Time) {
 fn look_up(times: &mut Times, host: &mut Host, now: Time, run: RunId, entries: u64) {
     for number in 1..=10_000 {
         let spec = job(entries / 2 + number);
-        let notice = Notice::Lookup { number: JobNumber(number), spec };
+        let notice = Notice::Lookup { number: RuntimeJobId(number), spec };
         times.take("host: lookup", || host.handle_notice(now, run, notice));
         drain(host);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sateen_protocol::host::RunCommand;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Again, Finished, JobNumber, JobSpec, JobTag, Outcome};
+use sateen_protocol::{Again, Finished, HeldId, JobSpec, JobTag, Outcome, RuntimeJobId};
 
 use super::answers::read_answer;
 use super::{Open, Portion};
@@ -13,7 +13,7 @@ use crate::runtime::task::{Answer, Child, Source};
 
 impl Portion {
     /// Obeys a command. Returns the job that it gives up, if asked for one.
-    pub fn handle(&mut self, command: RunCommand) -> Option<(JobNumber, JobSpec)> {
+    pub fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
             RunCommand::Inject { held, spec } => self.inject(held, spec),
             RunCommand::Identify { origin } => self.origin = origin,
@@ -41,7 +41,7 @@ impl Portion {
     }
 
     /// Takes a job of the machine's.
-    pub(in crate::runtime) fn inject(&mut self, held: JobNumber, spec: JobSpec) {
+    pub(in crate::runtime) fn inject(&mut self, held: HeldId, spec: JobSpec) {
         if self.held.contains_key(&held) {
             self.complaints.push(format!("job {} was injected twice", held.0));
             return;
@@ -57,7 +57,7 @@ impl Portion {
     }
 
     /// Gives the oldest open job up.
-    fn offer(&mut self) -> Option<(JobNumber, JobSpec)> {
+    fn offer(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
         while !self.open.is_empty() && self.ask_first(0) {}
         let open = self.open.pop_front()?;
         let number = self.send_away(open.place, open.spec.clone());
@@ -65,7 +65,7 @@ impl Portion {
     }
 
     /// A child that the machine had has this result.
-    fn complete(&mut self, number: JobNumber, finished: &Finished) {
+    fn complete(&mut self, number: RuntimeJobId, finished: &Finished) {
         let Some((place, spec)) = self.away.remove(&number) else {
             if !self.abandoned.remove(&number) {
                 self.complaints.push(format!("job {} got a result for which no job waits", number.0));
@@ -86,7 +86,7 @@ impl Portion {
     }
 
     /// A child that the machine had is to be run here.
-    fn requeue(&mut self, number: JobNumber, again: Again) {
+    fn requeue(&mut self, number: RuntimeJobId, again: Again) {
         let Some((place, mut spec)) = self.away.remove(&number) else {
             if !self.abandoned.remove(&number) {
                 self.complaints.push(format!("job {} is to be run again, but no job waits for it", number.0));
@@ -126,7 +126,7 @@ impl Portion {
     }
 
     /// Stops a job that came from elsewhere; false if it has ended already.
-    pub(in crate::runtime) fn abort_held(&mut self, held: JobNumber) -> bool {
+    pub(in crate::runtime) fn abort_held(&mut self, held: HeldId) -> bool {
         let Some(task) = self.held.get(&held).copied() else { return false };
         let workers = self.abort(task);
         self.interrupted.extend(workers);
