@@ -22,12 +22,13 @@ pub async fn host(
     Extension(connection): Extension<Arc<Connection>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
-    let upgrade = upgrade
-        .map_err(|error| Problem::bad_request(format!("this page is for hosts' websockets: {error}")))?;
+    let upgrade = upgrade.map_err(|error| {
+        Problem::bad_request(format!("this address accepts only websockets of hosts: {error}"))
+    })?;
     if !api.links.has_room() {
         return Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("{LINKS_MAX} hosts are connected, which is all that there may be; try again later"),
+            format!("{LINKS_MAX} hosts are connected, which is the maximum; try again later"),
         ));
     }
     let room =
@@ -61,11 +62,11 @@ pub async fn watch(
     if !api.watching.has_room() {
         return Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("{WATCHERS_MAX} pages watch, which is all that may; close some, or try again later"),
+            format!("{WATCHERS_MAX} pages are open, which is the maximum; close some, or try again later"),
         ));
     }
     let pass =
-        api.gates.take(connection.peer, Kind::Watcher, 1).map_err(|full| no_room(full, "pages watch"))?;
+        api.gates.take(connection.peer, Kind::Watcher, 1).map_err(|full| no_room(full, "pages are open"))?;
     connection.becomes_websocket();
     let watching = Arc::clone(&api.watching);
     Ok(opening.open(|socket| async move {

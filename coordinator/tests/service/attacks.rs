@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sateen_protocol::codec::{PROTOCOL_VERSION, encode};
 use sateen_protocol::limits::{FRAME_BYTES_MAX, SILENCE_MAX};
 use sateen_protocol::message::{LogLine, RootClaim, ToCoordinator, ToHost};
-use sateen_protocol::{JobFailure, JobNumber, RunId};
+use sateen_protocol::{AssignmentId, JobFailure, RunId};
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -52,7 +52,7 @@ fn only_the_host_with_the_root_ends_a_run() {
     guest.until(|message| matches!(message, ToHost::StartRun { run, .. } if *run == of).then_some(()));
     guest.send(&[ToCoordinator::Ready { run: of }]);
     for guess in 0..=number.0 + 4 {
-        guest.finish(of, JobNumber(guess), text("forged"));
+        guest.finish(of, AssignmentId(guess), text("forged"));
     }
     // And one that takes part comes back with a root that it was not given.
     drop(guest);
