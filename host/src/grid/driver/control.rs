@@ -6,10 +6,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sateen_command_line::explained;
 use sateen_protocol::{Time, limits};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 use super::{Driver, Input, Stopped};
-use crate::grid::control::{Answer, Answers, PeerPath, PeerStatus, Request, RunStatus, Status, listen};
+use crate::grid::control::{
+    Answer, Answers, MayUse, PeerPath, PeerStatus, Request, RunStatus, Status, listen,
+};
 use crate::grid::page::Page;
 
 /// The state machine leaves within [`limits::LEAVE_MAX`]; if it has not after this time, the host ends without
@@ -18,6 +21,8 @@ const ABANDONED_AFTER: Duration = limits::LEAVE_MAX.saturating_add(Duration::fro
 /// Maximum wait of a user who asks for a pause; current work is then still being given back.
 const PAUSING_MAX: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+/// At the end, maximum time for answers to users.
+const ANSWERS_MAX: Duration = Duration::from_millis(200);
 
 /// A host that is leaving, and the users who wait for that.
 pub struct Leaving {
@@ -33,9 +38,48 @@ pub struct Pausing {
     answers: Answers,
 }
 
+/// This machine's users, as the driver serves them.
+pub struct Users {
+    page: Option<Page>,
+    /// What runs may use, as users are told.
+    may_use: MayUse,
+    pause_until: Option<Time>,
+    pausing: Vec<Pausing>,
+    leaving: Option<Leaving>,
+    /// Ends when all answers are written: each connection has a clone of the sender.
+    alive: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
+}
+
+impl Users {
+    /// Nobody has asked for anything.
+    pub fn new(may_use: MayUse) -> Self {
+        Self {
+            page: None,
+            may_use,
+            pause_until: None,
+            pausing: Vec::new(),
+            leaving: None,
+            alive: Some(mpsc::channel(1)),
+        }
+    }
+
+    /// Whether this host leaves.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// Waits until all answers are written, but not for long.
+    pub async fn wait_for_answers(&mut self) {
+        if let Some((alive, mut gone)) = self.alive.take() {
+            drop(alive);
+            let _ = tokio::time::timeout(ANSWERS_MAX, gone.recv()).await;
+        }
+    }
+}
+
 impl Driver {
     pub(super) fn listen_for_users(&self) {
-        let Some((alive, _)) = &self.alive else { return };
+        let Some((alive, _)) = &self.users.alive else { return };
         if self.options.signals {
             for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
                 let inputs = self.inputs.clone();
@@ -74,7 +118,7 @@ impl Driver {
         match Page::serve(listener, requests) {
             Ok(page) => {
                 info!(url = page.url, "its page is open to this machine");
-                self.page = Some(page);
+                self.users.page = Some(page);
             }
             Err(error) => warn!(error = explained(&error), "the host's page cannot be served"),
         }
@@ -86,14 +130,14 @@ impl Driver {
             Request::Pause { for_s } => self.pause(*for_s, answers),
             Request::Resume => {
                 // A host that is still giving back work is resumed afterwards.
-                self.pause_until = Some(self.clock.now());
+                self.users.pause_until = Some(self.clock.now());
                 self.look_at_users(self.clock.now());
                 answers.send(Answer::Done("takes work again".to_owned()));
             }
             Request::Leave => {
                 info!("leaves, as its user asks");
                 self.leave();
-                if let Some(leaving) = &mut self.leaving {
+                if let Some(leaving) = &mut self.users.leaving {
                     leaving.answers.push(answers);
                 }
             }
@@ -102,7 +146,7 @@ impl Driver {
 
     fn pause(&mut self, for_s: Option<u64>, answers: Answers) {
         let now = self.clock.now();
-        if self.leaving.is_some() {
+        if self.users.is_leaving() {
             return answers.send(Answer::Refused("the host is leaving".to_owned()));
         }
         let (reason, until) = match for_s.map(Duration::from_secs) {
@@ -119,12 +163,12 @@ impl Driver {
             None => ("paused by its user".to_owned(), None),
         };
         info!(reason, "takes no work");
-        self.pause_until = until;
+        self.users.pause_until = until;
         self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
         let told = reason.replace("its user", "you");
         answers
             .send(Answer::Progress(format!("no new work is taken, and current work is given back: {told}")));
-        self.pausing.push(Pausing { until: now + PAUSING_MAX, reason: told, answers });
+        self.users.pausing.push(Pausing { until: now + PAUSING_MAX, reason: told, answers });
         self.look_at_pauses(now);
     }
 
@@ -133,8 +177,8 @@ impl Driver {
     fn look_at_pauses(&mut self, now: Time) {
         let is_known = self.machine.id().is_some() || self.coordinator.since().is_none();
         let is_paused = self.machine.paused().is_some() && is_known;
-        let is_over = self.pause_until.is_some_and(|until| until <= now) || self.leaving.is_some();
-        self.pausing.retain(|Pausing { until, reason, answers }| {
+        let is_over = self.users.pause_until.is_some_and(|until| until <= now) || self.users.is_leaving();
+        self.users.pausing.retain(|Pausing { until, reason, answers }| {
             let told = match () {
                 () if is_paused => reason.clone(),
                 () if is_over => "no longer to pause".to_owned(),
@@ -147,7 +191,7 @@ impl Driver {
     }
 
     pub(super) fn on_signal(&mut self) {
-        if self.leaving.is_some() {
+        if self.users.is_leaving() {
             self.ended = Some(Stopped::Interrupted);
             return;
         }
@@ -156,9 +200,9 @@ impl Driver {
     }
 
     fn leave(&mut self) {
-        if self.leaving.is_none() {
+        if self.users.leaving.is_none() {
             let until = self.clock.now() + ABANDONED_AFTER;
-            self.leaving = Some(Leaving { until, answers: Vec::new(), told: 0 });
+            self.users.leaving = Some(Leaving { until, answers: Vec::new(), told: 0 });
             self.tell(sateen_protocol::host::Host::leave);
         }
     }
@@ -166,19 +210,20 @@ impl Driver {
     /// Ends pauses whose time is over, and reports the progress of leaving.
     pub(super) fn look_at_users(&mut self, now: Time) {
         self.look_at_pauses(now);
-        if self.pause_until.is_some_and(|until| until <= now) {
+        if self.users.pause_until.is_some_and(|until| until <= now) {
             if self.machine.paused().is_some() {
                 info!("takes work again");
-                self.pause_until = None;
+                self.users.pause_until = None;
                 self.tell(|machine, now| machine.pause(now, None));
             } else if !self.machine.is_leaving() {
-                self.pause_until = None;
+                self.users.pause_until = None;
             }
         }
+        let ids = self.runs.ids();
         let busy: u32 =
-            self.runs.keys().filter_map(|run| self.machine.counts(*run)).map(|counts| counts.busy).sum();
-        let runs = self.runs.len();
-        let Some(leaving) = &mut self.leaving else { return };
+            ids.iter().filter_map(|run| self.machine.counts(*run)).map(|counts| counts.busy).sum();
+        let runs = ids.len();
+        let Some(leaving) = &mut self.users.leaving else { return };
         leaving.told += 1;
         if leaving.told % 4 == 1 {
             for answers in &leaving.answers {
@@ -194,7 +239,7 @@ impl Driver {
 
     /// Notifies users who asked the host to leave of the outcome.
     pub(super) fn tell_those_who_wait(&mut self, stopped: &Stopped) {
-        for answers in self.leaving.take().into_iter().flat_map(|leaving| leaving.answers) {
+        for answers in self.users.leaving.take().into_iter().flat_map(|leaving| leaving.answers) {
             answers.send(match stopped {
                 Stopped::Left => Answer::Done("it has left".to_owned()),
                 Stopped::Abandoned(why) | Stopped::Failed(why) => {
@@ -208,7 +253,7 @@ impl Driver {
     fn status(&self) -> Status {
         let now = self.clock.now();
         let runs = self.machine.runs().into_iter().map(|run| {
-            let here = self.runs.get(&run);
+            let here = self.runs.get(run);
             let (app, function, arguments) = here.map(|here| here.called.clone()).unwrap_or_default();
             RunStatus {
                 run,
@@ -223,10 +268,7 @@ impl Driver {
             id: info.id.to_string(),
             name: info.report.name.clone(),
             site: info.report.site.clone(),
-            path: match self.peers.get(&info.id) {
-                Some(route) if route.is_direct() => PeerPath::Direct,
-                _ => PeerPath::Relayed,
-            },
+            path: if self.direct.is_direct(info.id) { PeerPath::Direct } else { PeerPath::Relayed },
         });
         Status {
             id: self.machine.id().map(|id| id.to_string()),
@@ -235,22 +277,26 @@ impl Driver {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             process: std::process::id(),
             processor_s: processor_s(),
-            threads: self.threads,
+            threads: self.runs.threads(),
             coordinator: self.options.coordinator.to_string(),
             connected_s: self.coordinator.since().map(|since| now.since(since).as_secs_f64()),
             unreachable: self.coordinator.unreachable.clone(),
             refused: self.coordinator.refused.clone(),
             paused: self.machine.paused().map(str::to_owned),
-            paused_until_s: self.machine.paused().and(self.pause_until).map(|until| unix_s(until.since(now))),
-            leaving: self.leaving.is_some(),
+            paused_until_s: self
+                .machine
+                .paused()
+                .and(self.users.pause_until)
+                .map(|until| unix_s(until.since(now))),
+            leaving: self.users.is_leaving(),
             runs: runs.collect(),
             peers: peers.collect(),
-            direct: self.reported_direct.clone(),
-            steals: self.steals.status(),
+            direct: self.direct.reported().map(str::to_owned),
+            steals: self.runs.steals(),
             store: self.keeper.status(),
-            may_use: self.may_use.clone(),
-            contributed: self.contribution.so_far(),
-            page: self.page.as_ref().map(|page| page.url.clone()),
+            may_use: self.users.may_use.clone(),
+            contributed: self.runs.contribution().so_far(),
+            page: self.users.page.as_ref().map(|page| page.url.clone()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sateen_protocol::codec::{Decoder, Encoder, encode};
 use sateen_protocol::host::Host;
 use sateen_protocol::limits::SILENCE_MAX;
-use sateen_protocol::message::{Departure, ToCoordinator, ToHost};
+use sateen_protocol::message::{ToCoordinator, ToHost};
 use sateen_protocol::{Random, Time};
 use tracing::{info, warn};
 
@@ -27,8 +27,9 @@ const WELCOME_MIN: Duration = Duration::from_secs(60);
 /// calls the coordinator silent.
 const HEARS_AGAIN: Duration = Duration::from_millis(500);
 
-#[derive(Default)]
 pub struct CoordinatorSide {
+    /// Draws how long to wait before the next attempt.
+    random: Random,
     link: Option<Link>,
     encoder: Encoder,
     decoder: Decoder,
@@ -49,6 +50,25 @@ pub struct CoordinatorSide {
 }
 
 impl CoordinatorSide {
+    /// Not yet connected.
+    pub fn new(random: Random) -> Self {
+        Self {
+            random,
+            link: None,
+            encoder: Encoder::default(),
+            decoder: Decoder::default(),
+            has_messages: false,
+            since: None,
+            last_heard: Time::default(),
+            heard_bytes: 0,
+            silent_since: None,
+            unreachable: None,
+            refused: None,
+            refusals: 0,
+            breaks: Breaks::default(),
+        }
+    }
+
     pub fn is_link(&self, link: LinkNumber) -> bool {
         self.link.as_ref().is_some_and(|open| open.number == link)
     }
@@ -135,8 +155,8 @@ impl Driver {
     fn connect_after(&mut self, rest: Duration) {
         let address = self.options.coordinator.clone();
         let was_known = self.machine.id().is_some();
-        let random = Random::new(self.random.next_u64());
-        tokio::spawn(connect(address, rest, was_known, random, self.net.clone()));
+        let random = Random::new(self.coordinator.random.next_u64());
+        tokio::spawn(connect(address, rest, was_known, random, self.sockets.events()));
     }
 
     pub(super) fn on_coordinator_opened(&mut self, socket: Socket) {
@@ -144,8 +164,7 @@ impl Driver {
         if self.coordinator.unreachable.take().is_some() {
             info!(coordinator = %self.options.coordinator, "the coordinator is reached again");
         }
-        let number = self.new_link();
-        self.coordinator.link = Some(Link::start(number, socket, self.net.clone()));
+        self.coordinator.link = Some(self.sockets.open(socket));
         self.coordinator.decoder = Decoder::default();
         self.coordinator.since = Some(now);
         self.coordinator.last_heard = now;
@@ -168,7 +187,7 @@ impl Driver {
     pub(super) fn on_coordinator_closed(&mut self, closed: &Closed) {
         match closed {
             // This is expected, once everything is handed over.
-            Closed::Gone(why) if self.leaving.is_some() => info!(why, "the coordinator has ended the link"),
+            Closed::Gone(why) if self.users.is_leaving() => info!(why, "the coordinator has ended the link"),
             Closed::Gone(why) | Closed::Broken(why) => warn!(why, "the link to the coordinator broke"),
         }
         self.drop_coordinator();
@@ -247,12 +266,7 @@ impl Driver {
                     {
                         info!(coordinator = %self.options.coordinator, "the coordinator takes this host again");
                     }
-                    self.is_after_a_crash |= match &message {
-                        ToHost::Hosts { gone, .. } => gone.iter().any(|(_, how)| *how == Departure::Crashed),
-                        // Hosts that did not return to the coordinator have left without notifying it.
-                        ToHost::Present { .. } => true,
-                        _ => false,
-                    };
+                    self.losses.note(&message);
                     let has_hosts = matches!(message, ToHost::Welcome { .. } | ToHost::Hosts { .. });
                     self.tell(|machine, now| machine.handle_from_coordinator(now, message));
                     if has_hosts {

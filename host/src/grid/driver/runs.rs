@@ -1,16 +1,21 @@
 //! Runs on this host.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
 use sateen_command_line::explained;
 use sateen_protocol::host::{FinalCounts, Notice};
 use sateen_protocol::limits::PARCEL_BYTES_MIN;
-use sateen_protocol::{Counts, Entry, GridId, RunId, RunSpec};
+use sateen_protocol::{Counts, Entry, GridId, RunId, RunSpec, Time};
 use tracing::{debug, warn};
 
-use super::notices::Gate;
+use super::caps::Caps;
+use super::notices::{Gate, Notices};
+use super::steals::Latencies;
 use super::{Driver, Input};
 use crate::grid::cancel::Cancel;
+use crate::grid::contribution::Contribution;
+use crate::grid::control::StealStatus;
 use crate::grid::runtime::{Notify, RunningPortion};
 use crate::grid::store::StoredRun;
 
@@ -43,6 +48,69 @@ impl PortionState {
     }
 }
 
+/// The runs of this host, and what it has done for all that it ever had.
+pub struct Runs {
+    all: BTreeMap<RunId, PortionState>,
+    next_generation: u64,
+    /// Notices in transit to the driver.
+    notices: Arc<Notices>,
+    /// The number of this host's workers.
+    threads: usize,
+    caps: Caps,
+    contribution: Contribution,
+    steals: Latencies,
+}
+
+impl Runs {
+    /// Without a run, for so many workers.
+    pub fn new(threads: usize, caps: Caps, contribution: Contribution) -> Self {
+        Self {
+            all: BTreeMap::new(),
+            next_generation: 0,
+            notices: Arc::default(),
+            threads,
+            caps,
+            contribution,
+            steals: Latencies::default(),
+        }
+    }
+
+    /// One of the runs.
+    pub fn get(&self, run: RunId) -> Option<&PortionState> {
+        self.all.get(&run)
+    }
+
+    /// The ids of the runs, in order.
+    pub fn ids(&self) -> Vec<RunId> {
+        self.all.keys().copied().collect()
+    }
+
+    /// The number of this host's workers.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// A stolen job has arrived.
+    pub fn note_steal(&mut self, latency_ns: u64) {
+        self.steals.add(latency_ns);
+    }
+
+    /// How long steals took.
+    pub fn steals(&self) -> StealStatus {
+        self.steals.status()
+    }
+
+    /// This machine's contribution.
+    pub fn contribution(&self) -> &Contribution {
+        &self.contribution
+    }
+
+    /// Saves this machine's contribution, if it was last saved long ago.
+    pub fn save_now_and_then(&mut self, now: Time) {
+        self.contribution.save_now_and_then(now);
+    }
+}
+
 /// The length of the result in a notice.
 fn result_bytes(notice: &Notice) -> usize {
     match notice {
@@ -57,8 +125,8 @@ fn stop(portion: Box<dyn RunningPortion>) {
 
 impl Driver {
     pub(super) fn load(&mut self, run: RunId, spec: RunSpec) {
-        self.next_generation += 1;
-        let generation = self.next_generation;
+        self.runs.next_generation += 1;
+        let generation = self.runs.next_generation;
         let cancel = Cancel::default();
         let called = (spec.app.to_string(), spec.function.clone(), spec.arguments.clone());
         let here = PortionState {
@@ -69,11 +137,11 @@ impl Driver {
             contributed: (0, 0),
             busy: 0,
         };
-        if let Some(earlier) = self.runs.insert(run, here) {
+        if let Some(earlier) = self.runs.all.insert(run, here) {
             earlier.stop();
         }
         let stored = StoredRun { grid: self.machine.grid().unwrap_or(GridId(0)), run };
-        if let Some(why) = self.caps.refusal(stored) {
+        if let Some(why) = self.runs.caps.refusal(stored) {
             let _ = self.inputs.send(Input::Loaded { run, generation, loaded: Err(why) });
             return;
         }
@@ -98,7 +166,7 @@ impl Driver {
 
     /// The function that a portion calls, on any of its threads.
     fn notify(&self, run: RunId, generation: u64) -> Notify {
-        let (inputs, gate) = (self.inputs.clone(), Gate::new(&self.notices));
+        let (inputs, gate) = (self.inputs.clone(), Gate::new(&self.runs.notices));
         let runtime = self.loader.runtime.clone();
         Arc::new(move |notice| {
             let Some(notice) = gate.admit(notice) else { return };
@@ -113,7 +181,7 @@ impl Driver {
         generation: u64,
         loaded: Result<(Box<dyn RunningPortion>, Vec<Entry>), String>,
     ) {
-        let here = self.runs.get_mut(&run).filter(|here| here.generation == generation);
+        let here = self.runs.all.get_mut(&run).filter(|here| here.generation == generation);
         let Some(here) = here else {
             if let Ok((portion, _)) = loaded {
                 stop(portion);
@@ -124,7 +192,7 @@ impl Driver {
             Ok((portion, entries)) => {
                 here.portion = Some(portion);
                 if let Some(grid) = self.machine.grid() {
-                    self.contribution.count_run(grid, run);
+                    self.runs.contribution.count_run(grid, run);
                 }
                 if !entries.is_empty() {
                     debug!(run = run.0, entries = entries.len(), "entries were saved here");
@@ -142,13 +210,13 @@ impl Driver {
     pub(super) fn on_notice(&mut self, run: RunId, generation: u64, notice: Notice) {
         self.notices.take();
         let result_bytes = result_bytes(&notice);
-        if self.runs.get(&run).is_some_and(|here| here.generation == generation) {
+        if self.runs.get(run).is_some_and(|here| here.generation == generation) {
             match &notice {
                 Notice::Unable(why) => warn!(run = run.0, why, "this host cannot continue with run"),
                 // A recorded result is reported no earlier than its work. And guests that come to rest are reported
                 // before they are dropped.
                 Notice::Finished { .. } | Notice::Recorded { .. } | Notice::Drained => {
-                    let busy = self.runs.get(&run).map_or(0, |here| here.busy);
+                    let busy = self.runs.get(run).map_or(0, |here| here.busy);
                     let counts = self.contribute(run);
                     self.tell_counts(run, counts.map(|counts| Counts { busy, ..counts }));
                 }
@@ -168,13 +236,13 @@ impl Driver {
     }
 
     pub(super) fn portion(&mut self, run: RunId) -> Option<&mut Box<dyn RunningPortion>> {
-        self.runs.get_mut(&run)?.portion.as_mut()
+        self.runs.all.get_mut(&run)?.portion.as_mut()
     }
 
     /// Drops a run. The state machine gets its counts once no guest computes any more.
     pub(super) fn stop(&mut self, run: RunId, forget: bool) {
         self.contribute(run);
-        let here = self.runs.remove(&run);
+        let here = self.runs.all.remove(&run);
         let contributed = here.as_ref().map(|here| here.contributed).unwrap_or_default();
         here.iter().for_each(|here| here.cancel.cancel());
         match here.and_then(|here| here.portion) {
@@ -198,6 +266,17 @@ impl Driver {
         self.tell(|machine, now| machine.handle_stopped(now, run, Some(last)));
     }
 
+    /// Drops all runs when this host ends, and saves what it has done for them.
+    pub(super) fn stop_all(&mut self) {
+        for run in self.runs.ids() {
+            self.contribute(run);
+        }
+        self.runs.contribution.save();
+        for run in std::mem::take(&mut self.runs.all).into_values() {
+            run.stop();
+        }
+    }
+
     pub(super) fn save(&mut self, run: RunId, entry: Entry) {
         if let Some(grid) = self.machine.grid() {
             self.keeper.save(StoredRun { grid, run }, entry);
@@ -206,11 +285,11 @@ impl Driver {
 
     /// Reports the counts of all runs to the state machine.
     pub(super) fn count(&mut self) {
-        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        let runs = self.runs.ids();
         let mut counts: Vec<Option<Counts>> = runs.iter().map(|run| self.contribute(*run)).collect();
-        at_one_moment(self.threads, counts.iter_mut().flatten());
+        at_one_moment(self.runs.threads, counts.iter_mut().flatten());
         for (run, counts) in runs.into_iter().zip(counts) {
-            if let Some(here) = self.runs.get_mut(&run) {
+            if let Some(here) = self.runs.all.get_mut(&run) {
                 here.busy = counts.map_or(0, |counts| counts.busy);
             }
             self.tell_counts(run, counts);
@@ -221,7 +300,7 @@ impl Driver {
     /// A run that has used up this host's limit for one run is left to other hosts.
     fn bound(&mut self, run: RunId) {
         let Some(grid) = self.machine.grid().filter(|_| self.portion(run).is_some()) else { return };
-        if let Some(why) = self.caps.refusal(StoredRun { grid, run }) {
+        if let Some(why) = self.runs.caps.refusal(StoredRun { grid, run }) {
             warn!(run = run.0, why, "this host cannot continue with run");
             self.tell(|machine, now| machine.handle_notice(now, run, Notice::Unable(why)));
         }
@@ -229,7 +308,7 @@ impl Driver {
 
     /// Counts the work of the run on this host since the last call.
     pub(super) fn contribute(&mut self, run: RunId) -> Option<Counts> {
-        let here = self.runs.get_mut(&run)?;
+        let here = self.runs.all.get_mut(&run)?;
         let counts = here.portion.as_ref()?.counts();
         let before = here.contributed;
         here.contributed = (before.0.max(counts.work_ns), before.1.max(counts.jobs.executed));
@@ -241,9 +320,9 @@ impl Driver {
     /// Adds the growth of a run's work (in nanoseconds) and jobs.
     fn contribute_more(&mut self, run: RunId, before: (u64, u64), now: (u64, u64)) {
         let more_ns = now.0.saturating_sub(before.0);
-        self.contribution.count(more_ns, now.1.saturating_sub(before.1));
+        self.runs.contribution.count(more_ns, now.1.saturating_sub(before.1));
         if let Some(grid) = self.machine.grid() {
-            self.caps.count(StoredRun { grid, run }, more_ns);
+            self.runs.caps.count(StoredRun { grid, run }, more_ns);
         }
     }
 

@@ -98,10 +98,10 @@ impl Driver {
             }
             Event::RunStarted(run) => info!(run = run.0, "takes part in run"),
             Event::RunEnded(run) => info!(run = run.0, "run ended here"),
-            Event::Stolen { latency_ns, .. } => self.steals.add(latency_ns),
+            Event::Stolen { latency_ns, .. } => self.runs.note_steal(latency_ns),
             Event::Lost(run, key) => {
                 debug!(run = run.0, job = %key, "job was lost");
-                *self.lost.entry(run).or_default() += 1;
+                self.losses.add(run);
             }
             Event::Reused(run, key) => debug!(run = run.0, job = %key, "lost job has a result already"),
             Event::Adopted(run, key) => {

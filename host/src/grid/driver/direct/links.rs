@@ -4,7 +4,6 @@
 //! be lost are sent again. If the link stays doubtful, it is closed, and the peer is dialled again after a
 //! growing rest.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sateen_protocol::limits::SILENCE_MAX;
@@ -30,43 +29,21 @@ const LATE: Duration = Duration::from_millis(100);
 /// A doubtful link is closed after this time.
 const DOUBT_MAX: Duration = Duration::from_secs(3);
 
-/// Links that are checked, and what must be done because of them.
-#[derive(Default)]
-pub struct Watched {
-    links: BTreeSet<LinkNumber>,
-    next: Time,
-    /// Peers to which messages may have been lost and must be repeated.
-    repeats: BTreeSet<HostId>,
-    /// Whether some were added just now.
-    is_due: bool,
-}
-
-impl Watched {
-    /// When they are next checked.
-    pub fn next(&self) -> Time {
-        match self.is_due {
-            true => Time::default(),
-            false if self.links.is_empty() => Time::NEVER,
-            false => self.next,
-        }
-    }
-}
-
 impl Driver {
     // ---- opening ----
 
-    pub(super) fn dial(&mut self, peer: HostId) {
+    pub fn dial(&mut self, peer: HostId) {
         let now = self.clock.now();
         let Some(info) = self.machine.peer(peer) else { return };
         let (Some(own), Some(grid)) = (self.machine.id(), self.machine.grid()) else { return };
         let reported = info.report.direct.as_deref();
-        let Some(address) = reported.and_then(|reported| self.way.to_peer(reported)) else { return };
+        let Some(address) = reported.and_then(|reported| self.direct.way.to_peer(reported)) else { return };
         let is_near = info.report.site == self.options.site;
-        if !is_near || self.options.direct == DirectListen::Off || self.peer_links.len() >= LINKS_MAX {
+        if !is_near || self.options.direct == DirectListen::Off || self.direct.peer_links.len() >= LINKS_MAX {
             return;
         }
         let (caller, secret) = (Caller { grid, from: own, to: peer }, info.direct_secret);
-        let Some(route) = self.peers.get_mut(&peer) else { return };
+        let Some(route) = self.direct.peers.get_mut(&peer) else { return };
         let may = match route.dial {
             Dial::Idle => true,
             Dial::Dialling => false,
@@ -74,41 +51,41 @@ impl Driver {
         };
         if may && route.links.is_empty() {
             route.dial = Dial::Dialling;
-            tokio::spawn(dial(address, caller, secret, self.net.clone()));
+            tokio::spawn(dial(address, caller, secret, self.sockets.events()));
         }
     }
 
-    pub(super) fn on_dialled(&mut self, peer: HostId, socket: Socket) {
-        let Some(route) = self.peers.get_mut(&peer) else { return };
+    pub fn on_dialled(&mut self, peer: HostId, socket: Socket) {
+        let Some(route) = self.direct.peers.get_mut(&peer) else { return };
         if route.dial == Dial::Dialling {
             route.dial = Dial::Idle;
             self.add_link(peer, socket, None);
         }
     }
 
-    pub(super) fn on_dial_failed(&mut self, peer: HostId, why: &str) {
+    pub fn on_dial_failed(&mut self, peer: HostId, why: &str) {
         debug!(%peer, why, "peer cannot be reached directly");
         let now = self.clock.now();
         let is_connected = self.machine.is_connected();
-        let Some(route) = self.peers.get_mut(&peer) else { return };
+        let Some(route) = self.direct.peers.get_mut(&peer) else { return };
         route.rest_from_dialling(now);
         if std::mem::take(&mut route.is_last_dial) && route.links.is_empty() && !is_connected {
             self.lose(peer);
         }
     }
 
-    pub(super) fn add_link(&mut self, peer: HostId, socket: Socket, greeting: Option<Vec<u8>>) {
-        let number = self.new_link();
-        let link = Link::start(number, socket, self.net.clone());
+    pub fn add_link(&mut self, peer: HostId, socket: Socket, greeting: Option<Vec<u8>>) {
+        let link = self.sockets.open(socket);
+        let number = link.number;
         if let Some(greeting) = greeting {
             link.send(vec![greeting]);
         }
-        let route = self.peers.entry(peer).or_default();
+        let route = self.direct.peers.entry(peer).or_default();
         route.unreachable_since = None;
         route.is_last_dial = false;
         while route.links.len() >= LINKS_PER_PEER_MAX {
             let oldest = route.links.remove(0);
-            self.peer_links.remove(&oldest.link.number);
+            self.direct.peer_links.remove(&oldest.link.number);
             oldest.link.abandon();
         }
         if route.links.is_empty() {
@@ -116,23 +93,23 @@ impl Driver {
         }
         let probe = Probe::new(self.clock.now());
         route.links.push(DirectLink { link, probe, is_suspected: false });
-        self.peer_links.insert(number, peer);
+        self.direct.peer_links.insert(number, peer);
         self.note_path(peer);
     }
 
     // ---- watching ----
 
     /// A message was sent on a link.
-    pub(super) fn watch_link(&mut self, link: LinkNumber) {
-        if self.watched.links.is_empty() {
-            self.watched.next = self.clock.now() + LOOK_EVERY;
+    pub fn watch_link(&mut self, link: LinkNumber) {
+        if self.direct.watched.links.is_empty() {
+            self.direct.watched.next = self.clock.now() + LOOK_EVERY;
         }
-        self.watched.links.insert(link);
+        self.direct.watched.links.insert(link);
     }
 
     /// A peer that has a link with this host but sends through the relay may doubt the link.
-    pub(super) fn suspect_links(&mut self, peer: HostId) {
-        let Some(route) = self.peers.get_mut(&peer).filter(|route| route.is_direct()) else { return };
+    pub fn suspect_links(&mut self, peer: HostId) {
+        let Some(route) = self.direct.peers.get_mut(&peer).filter(|route| route.is_direct()) else { return };
         let now = self.clock.now();
         let mut suspected = Vec::new();
         for direct in &mut route.links {
@@ -143,19 +120,20 @@ impl Driver {
         }
         for link in suspected {
             self.watch_link(link);
-            self.watched.next = now;
+            self.direct.watched.next = now;
         }
         self.note_path(peer);
     }
 
-    pub(super) fn look_at_links(&mut self, now: Time) {
-        let late = now.since(self.watched.next);
-        self.watched.next = now + LOOK_EVERY;
+    pub fn look_at_links(&mut self, now: Time) {
+        let late = now.since(self.direct.watched.next);
+        self.direct.watched.next = now + LOOK_EVERY;
         let may_relay = self.may_relay();
         let mut ended = Vec::new();
-        for number in std::mem::take(&mut self.watched.links) {
-            let peer = self.peer_links.get(&number).copied();
-            let Some((peer, route)) = peer.and_then(|peer| Some((peer, self.peers.get_mut(&peer)?))) else {
+        for number in std::mem::take(&mut self.direct.watched.links) {
+            let peer = self.direct.peer_links.get(&number).copied();
+            let Some((peer, route)) = peer.and_then(|peer| Some((peer, self.direct.peers.get_mut(&peer)?)))
+            else {
                 continue;
             };
             let Some(direct) = route.links.iter_mut().find(|direct| direct.link.number == number) else {
@@ -175,7 +153,7 @@ impl Driver {
             }
             if seen.change == Some(Change::Doubted) || is_confirmed {
                 info!(%peer, "the direct link to a peer does not answer");
-                self.watched.repeats.insert(peer);
+                self.direct.watched.repeats.insert(peer);
             } else if seen.change == Some(Change::Healed) {
                 info!(%peer, "the direct link to a peer answers again");
             }
@@ -183,7 +161,7 @@ impl Driver {
             if direct.probe.doubtful_since().is_some_and(|since| now.since(since) >= doubt_max) {
                 ended.push(number);
             } else if direct.probe.is_open() {
-                self.watched.links.insert(number);
+                self.direct.watched.links.insert(number);
             }
             if seen.change.is_some() {
                 self.note_path(peer);
@@ -196,16 +174,16 @@ impl Driver {
     }
 
     /// Sends messages that may be lost again, to all peers that can be reached.
-    pub(super) fn repeat_lost(&mut self) {
-        self.watched.is_due = false;
+    pub fn repeat_lost(&mut self) {
+        self.direct.watched.is_due = false;
         let may_relay = self.may_relay();
-        for peer in std::mem::take(&mut self.watched.repeats) {
-            match self.peers.get(&peer) {
+        for peer in std::mem::take(&mut self.direct.watched.repeats) {
+            match self.direct.peers.get(&peer) {
                 Some(route) if may_relay || route.is_direct() => {
                     self.tell(|machine, now| machine.handle_route_lost(now, peer));
                 }
                 Some(_) => {
-                    self.watched.repeats.insert(peer);
+                    self.direct.watched.repeats.insert(peer);
                 }
                 None => {}
             }
@@ -213,20 +191,20 @@ impl Driver {
     }
 
     fn note_path(&mut self, peer: HostId) {
-        let is_direct = self.peers.get(&peer).is_some_and(super::routes::Route::is_direct);
+        let is_direct = self.direct.is_direct(peer);
         self.machine.handle_direct(peer, is_direct);
     }
 
     /// Closes the slowest link if too much waits on all links; `waiting_bytes` wait on one of them.
-    pub(super) fn bound_waiting(&mut self, waiting_bytes: usize) {
+    pub fn bound_waiting(&mut self, waiting_bytes: usize) {
         if waiting_bytes >= WAITING_BYTES_FEW {
             self.bound_all_waiting();
         }
     }
 
     /// The same check for all peers, called at intervals.
-    pub(super) fn bound_all_waiting(&mut self) {
-        let links = || self.peers.values().flat_map(|route| &route.links).map(|direct| &direct.link);
+    pub fn bound_all_waiting(&mut self) {
+        let links = || self.direct.peers.values().flat_map(|route| &route.links).map(|direct| &direct.link);
         let mut waiting_bytes: usize = links().map(Link::waiting_bytes).sum();
         let mut by_bytes: Vec<(usize, LinkNumber)> = Vec::new();
         if waiting_bytes > WAITING_BYTES_MAX {
@@ -244,11 +222,11 @@ impl Driver {
 
     // ---- closing ----
 
-    pub(super) fn on_direct_closed(&mut self, link: LinkNumber, closed: Closed) {
-        let Some(peer) = self.peer_links.remove(&link) else { return };
+    pub fn on_direct_closed(&mut self, link: LinkNumber, closed: Closed) {
+        let Some(peer) = self.direct.peer_links.remove(&link) else { return };
         let now = self.clock.now();
         let may_relay = self.may_relay();
-        let Some(route) = self.peers.get_mut(&peer) else { return };
+        let Some(route) = self.direct.peers.get_mut(&peer) else { return };
         if let Some(index) = route.links.iter().position(|direct| direct.link.number == link) {
             let direct = route.links.remove(index);
             route.note_end(direct.probe.opened(), now);
@@ -266,9 +244,9 @@ impl Driver {
             Closed::Gone(why) => {
                 debug!(%peer, why, "the direct link to a peer broke");
                 // Later: this may be in the middle of the state machine's commands.
-                self.watched.repeats.insert(peer);
-                self.watched.is_due = true;
-                let has_links = self.peers.get(&peer).is_none_or(|route| !route.links.is_empty());
+                self.direct.watched.repeats.insert(peer);
+                self.direct.watched.is_due = true;
+                let has_links = self.direct.peers.get(&peer).is_none_or(|route| !route.links.is_empty());
                 if !has_links && !self.machine.is_connected() {
                     self.dial_or_lose(peer);
                 }
@@ -278,11 +256,11 @@ impl Driver {
 
     /// The last link has broken, and there is no relay.
     fn dial_or_lose(&mut self, peer: HostId) {
-        if let Some(route) = self.peers.get_mut(&peer) {
+        if let Some(route) = self.direct.peers.get_mut(&peer) {
             route.is_last_dial = true;
         }
         self.dial(peer);
-        let is_dialling = self.peers.get(&peer).is_some_and(|route| route.dial == Dial::Dialling);
+        let is_dialling = self.direct.peers.get(&peer).is_some_and(|route| route.dial == Dial::Dialling);
         if !is_dialling {
             self.lose(peer);
         }

@@ -6,7 +6,7 @@ use sateen_protocol::Time;
 use tracing::debug;
 
 use super::Driver;
-use super::direct::LINKS_MAX;
+use super::links::LINKS_MAX;
 use crate::grid::transport::{DirectListen, Stranger};
 
 /// A host may dial before the coordinator has announced it.
@@ -23,12 +23,12 @@ enum Verdict {
 }
 
 impl Driver {
-    pub(super) fn on_stranger(&mut self, stranger: Stranger) {
+    pub fn on_stranger(&mut self, stranger: Stranger) {
         self.judge(stranger, self.clock.now());
     }
 
-    pub(super) fn look_at_strangers(&mut self, now: Time) {
-        for (stranger, since) in std::mem::take(&mut self.strangers) {
+    pub fn look_at_strangers(&mut self, now: Time) {
+        for (stranger, since) in std::mem::take(&mut self.direct.strangers) {
             if now.since(since) < STRANGER_MAX {
                 self.judge(stranger, since);
             }
@@ -42,7 +42,9 @@ impl Driver {
                 let (socket, greeting) = stranger.let_in(secret);
                 self.add_link(peer, socket, Some(greeting));
             }
-            Verdict::NotYetKnown if self.has_room_for(&stranger) => self.strangers.push((stranger, since)),
+            Verdict::NotYetKnown if self.has_room_for(&stranger) => {
+                self.direct.strangers.push((stranger, since))
+            }
             Verdict::NotYetKnown => {}
             Verdict::Wrong => {
                 debug!(peer = %stranger.hello.caller.from, "a host dialled that is not the peer it says it is");
@@ -51,8 +53,8 @@ impl Driver {
     }
 
     fn has_room_for(&self, stranger: &Stranger) -> bool {
-        let from_there = self.strangers.iter().filter(|(other, _)| other.address == stranger.address);
-        self.strangers.len() < STRANGERS_MAX && from_there.count() < STRANGERS_PER_ADDRESS_MAX
+        let from_there = self.direct.strangers.iter().filter(|(other, _)| other.address == stranger.address);
+        self.direct.strangers.len() < STRANGERS_MAX && from_there.count() < STRANGERS_PER_ADDRESS_MAX
     }
 
     fn verdict(&self, stranger: &Stranger) -> Verdict {
@@ -65,7 +67,9 @@ impl Driver {
         }
         match self.machine.peer(caller.from) {
             None => Verdict::NotYetKnown,
-            Some(_) if self.peer_links.len() >= LINKS_MAX || self.options.direct == DirectListen::Off => {
+            Some(_)
+                if self.direct.peer_links.len() >= LINKS_MAX || self.options.direct == DirectListen::Off =>
+            {
                 Verdict::Wrong
             }
             Some(info) if stranger.hello.is_proven(info.direct_secret, &stranger.challenge) => {

@@ -22,23 +22,23 @@ impl Driver {
     // ---- sending ----
 
     /// Adds a message to those that go out next.
-    pub(super) fn push_to_peer(&mut self, peer: HostId, message: &PeerMessage) {
-        let route = self.peers.entry(peer).or_default();
+    pub fn push_to_peer(&mut self, peer: HostId, message: &PeerMessage) {
+        let route = self.direct.peers.entry(peer).or_default();
         match route.encoder.push(message) {
             Ok(()) if route.has_messages => {}
             Ok(()) => {
                 route.has_messages = true;
-                self.written.push(peer);
+                self.direct.written.push(peer);
             }
             Err(error) => warn!(%peer, %error, "not sent"),
         }
     }
 
     /// Sends all added messages.
-    pub(super) fn send_all(&mut self) {
+    pub fn send_all(&mut self) {
         loop {
-            while !self.written.is_empty() {
-                for peer in std::mem::take(&mut self.written) {
+            while !self.direct.written.is_empty() {
+                for peer in std::mem::take(&mut self.direct.written) {
                     self.send_to(peer);
                 }
             }
@@ -52,10 +52,10 @@ impl Driver {
     }
 
     /// Sends chunks of parcels if links have room.
-    pub(super) fn send_bulk(&mut self) {
+    pub fn send_bulk(&mut self) {
         let may_relay = self.may_relay();
         loop {
-            let (peers, coordinator) = (&mut self.peers, &self.coordinator);
+            let (peers, coordinator) = (&mut self.direct.peers, &self.coordinator);
             let chunk = self.machine.poll_bulk(|to| {
                 let direct = match to {
                     Receiver::Coordinator => None,
@@ -77,7 +77,7 @@ impl Driver {
             Err(error) => return warn!(%peer, %error, "not sent"),
         };
         let may_relay = self.may_relay();
-        let direct = self.peers.get_mut(&peer).and_then(|route| route.link(may_relay));
+        let direct = self.direct.peers.get_mut(&peer).and_then(|route| route.link(may_relay));
         let Some(direct) = direct else {
             for frame in frames {
                 self.coordinator.send_bulk(&ToCoordinator::RelayBulk { to: peer, frame });
@@ -90,9 +90,9 @@ impl Driver {
         self.watch_link(number);
     }
 
-    pub(super) fn send_to(&mut self, peer: HostId) {
+    pub fn send_to(&mut self, peer: HostId) {
         let may_relay = self.may_relay();
-        let Some(route) = self.peers.get_mut(&peer) else { return };
+        let Some(route) = self.direct.peers.get_mut(&peer) else { return };
         if !std::mem::take(&mut route.has_messages) {
             return;
         }
@@ -123,13 +123,13 @@ impl Driver {
     }
 
     /// Whether the coordinator relays messages.
-    pub(super) fn may_relay(&self) -> bool {
+    pub fn may_relay(&self) -> bool {
         self.machine.is_connected() && self.coordinator.is_open()
     }
 
     // ---- receiving ----
 
-    pub(super) fn on_relayed(&mut self, from: HostId, frame: &[u8]) {
+    pub fn on_relayed(&mut self, from: HostId, frame: &[u8]) {
         if self.machine.peer(from).is_none() {
             return;
         }
@@ -137,8 +137,8 @@ impl Driver {
         self.on_decoded(from, decode_whole(frame));
     }
 
-    pub(super) fn on_direct_frame(&mut self, link: LinkNumber, frame: &[u8]) {
-        let Some(peer) = self.peer_links.get(&link).copied() else { return };
+    pub fn on_direct_frame(&mut self, link: LinkNumber, frame: &[u8]) {
+        let Some(peer) = self.direct.peer_links.get(&link).copied() else { return };
         self.on_decoded(peer, decode_whole(frame));
     }
 
@@ -153,47 +153,47 @@ impl Driver {
         }
     }
 
-    pub(super) fn misbehaved(&mut self, peer: HostId, why: String) {
+    pub fn misbehaved(&mut self, peer: HostId, why: String) {
         warn!(%peer, why, "peer was cut off");
         self.tell(|machine, now| machine.handle_misbehaviour(now, peer, why));
     }
 
     // ---- the end of a peer ----
 
-    pub(super) fn lose(&mut self, peer: HostId) {
+    pub fn lose(&mut self, peer: HostId) {
         info!(%peer, "peer is given up: it cannot be reached, and the coordinator is away");
         self.tell(|machine, now| machine.handle_peer_lost(now, peer));
         self.forget_peer(peer);
     }
 
     /// Earlier messages to it are still sent.
-    pub(super) fn forget_peer(&mut self, peer: HostId) {
+    pub fn forget_peer(&mut self, peer: HostId) {
         self.send_to(peer);
         self.machine.handle_direct(peer, false);
-        if let Some(route) = self.peers.remove(&peer) {
+        if let Some(route) = self.direct.peers.remove(&peer) {
             for direct in route.links {
-                self.peer_links.remove(&direct.link.number);
+                self.direct.peer_links.remove(&direct.link.number);
             }
         }
     }
 
     /// The state machine does not know the peer any more, so its messages are not read and it is not dialled.
-    pub(super) fn cut_off(&mut self, peer: HostId) {
+    pub fn cut_off(&mut self, peer: HostId) {
         self.forget_peer(peer);
     }
 
-    pub(super) fn forget_all_peers(&mut self) {
-        let peers: Vec<HostId> = self.peers.keys().copied().collect();
+    pub fn forget_all_peers(&mut self) {
+        let peers: Vec<HostId> = self.direct.peers.keys().copied().collect();
         for peer in peers {
             self.forget_peer(peer);
         }
-        self.strangers.clear();
+        self.direct.strangers.clear();
     }
 
-    pub(super) fn look_at_routes(&mut self, now: Time) {
+    pub fn look_at_routes(&mut self, now: Time) {
         let is_connected = self.machine.is_connected();
         let mut away = Vec::new();
-        for (peer, route) in &mut self.peers {
+        for (peer, route) in &mut self.direct.peers {
             if is_connected || !route.links.is_empty() {
                 route.unreachable_since = None;
             } else if route.unreachable_since.is_some_and(|since| now.since(since) >= RELAY_AWAY_MAX) {

@@ -1,0 +1,83 @@
+//! Other hosts, as the driver reaches them: over direct links of its own, or through the coordinator's relay.
+
+mod links;
+mod peers;
+mod probe;
+mod routes;
+mod strangers;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sateen_protocol::{HostId, Time};
+
+use super::Driver;
+use crate::grid::transport::{LinkNumber, Stranger, Way};
+use routes::Route;
+
+/// The driver's side of the links to other hosts.
+pub struct Direct {
+    /// The address at which other hosts reach this one, as they are told.
+    reported: Option<String>,
+    /// How this host reaches the addresses of others.
+    way: Way,
+    peers: BTreeMap<HostId, Route>,
+    /// The peers of the links.
+    peer_links: BTreeMap<LinkNumber, HostId>,
+    watched: Watched,
+    /// Links dialled by hosts that the coordinator has not announced yet.
+    strangers: Vec<(Stranger, Time)>,
+    /// Peers to which messages must be sent.
+    written: Vec<HostId>,
+}
+
+/// Links that are checked, and what must be done because of them.
+#[derive(Default)]
+struct Watched {
+    links: BTreeSet<LinkNumber>,
+    next: Time,
+    /// Peers to which messages may have been lost and must be repeated.
+    repeats: BTreeSet<HostId>,
+    /// Whether some were added just now.
+    is_due: bool,
+}
+
+impl Watched {
+    /// When they are next checked.
+    fn next(&self) -> Time {
+        match self.is_due {
+            true => Time::default(),
+            false if self.links.is_empty() => Time::NEVER,
+            false => self.next,
+        }
+    }
+}
+
+impl Direct {
+    /// Without a peer.
+    pub fn new(reported: Option<String>, way: Way) -> Self {
+        Self {
+            reported,
+            way,
+            peers: BTreeMap::new(),
+            peer_links: BTreeMap::new(),
+            watched: Watched::default(),
+            strangers: Vec::new(),
+            written: Vec::new(),
+        }
+    }
+
+    /// The address at which other hosts reach this one, as they are told.
+    pub fn reported(&self) -> Option<&str> {
+        self.reported.as_deref()
+    }
+
+    /// Whether messages to a peer take a direct link that works.
+    pub fn is_direct(&self, peer: HostId) -> bool {
+        self.peers.get(&peer).is_some_and(Route::is_direct)
+    }
+
+    /// When links are next checked.
+    pub fn next_look(&self) -> Time {
+        self.watched.next()
+    }
+}
