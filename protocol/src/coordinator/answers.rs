@@ -49,9 +49,9 @@ impl Answer {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let tag = self.key.tag();
         if !std::mem::replace(&mut self.is_begun, true) {
-            entries.extend(part.table.get(&self.key).cloned());
+            entries.extend(part.ledger.table().get(&self.key).cloned());
         }
-        for (place, entry) in part.table.below_after(tag, self.after) {
+        for (place, entry) in part.ledger.table().below_after(tag, self.after) {
             bytes += entry.bytes();
             if entries.len() >= most || (bytes > MESSAGE_PART_BYTES && !entries.is_empty()) {
                 return (entries, false);
@@ -104,8 +104,9 @@ impl Answers {
     pub fn left(&self, runs: &BTreeMap<RunId, CoordinatorRun>) -> usize {
         let answers = self.askers.values().flat_map(|asker| &asker.answers);
         let left = answers.map(|answer| {
-            let below =
-                |part: &CoordinatorRun| part.table.below_after(answer.key.tag(), answer.after).count();
+            let below = |part: &CoordinatorRun| {
+                part.ledger.table().below_after(answer.key.tag(), answer.after).count()
+            };
             1 + usize::from(!answer.is_begun) + runs.get(&answer.run).map_or(0, below)
         });
         left.sum()
@@ -164,7 +165,7 @@ impl Coordinator {
         let Some(state) = self.hosts.get(&host) else { return };
         let due = now.max(state.paces.answers_from());
         if let Some(part) = self.runs.get_mut(&answer.run) {
-            part.subscriptions.add(host, answer.key.tag());
+            part.ledger.subscribe(host, answer.key.tag());
         }
         self.answers.push(host, due, answer);
     }
@@ -172,7 +173,7 @@ impl Coordinator {
     /// Sends the first piece at once, whatever else is under way to the host.
     pub(super) fn send_ahead(&mut self, now: Time, host: HostId, answer: Answer) {
         if let Some(part) = self.runs.get_mut(&answer.run) {
-            part.subscriptions.add(host, answer.key.tag());
+            part.ledger.subscribe(host, answer.key.tag());
         }
         if let Some(rest) = self.send_piece(now, host, answer, &mut Room::default()) {
             self.begin_answer(now, host, rest);

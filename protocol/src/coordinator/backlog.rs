@@ -67,9 +67,9 @@ impl Coordinator {
     /// The work left now.
     pub fn backlog(&self, now: Time) -> Backlog {
         let may_begin = |part: &CoordinatorRun| {
-            !part.is_active
+            !part.turn.is_active()
                 && matches!(part.state, RunState::Queued | RunState::Running)
-                && part.turn.rests_until.is_none_or(|until| now >= until)
+                && part.turn.has_rested(now)
         };
         let mut backlog = Backlog {
             waiting_is_over: self.waits_until.is_some_and(|until| now >= until),
@@ -92,10 +92,10 @@ impl Coordinator {
         for part in self.runs.values() {
             backlog.suspending += usize::from(part.suspending.is_some());
             backlog.turns += usize::from(may_begin(part));
-            if part.is_active && part.assigned.is_none() {
-                backlog.roots += 1 + usize::from(part.settles.0 != 0);
+            if part.turn.is_active() && part.root.assigned().is_none() {
+                backlog.roots += 1 + usize::from(part.root.is_held_back());
             }
-            backlog.unsaved += part.unsaved.len() + usize::from(part.unsaved_since.is_some());
+            backlog.unsaved += part.ledger.unsaved_len() + usize::from(part.ledger.save_due().is_some());
         }
         for slice in self.slices.iter() {
             let steps = self.steps_left(slice);
@@ -133,12 +133,12 @@ impl Coordinator {
             Slice::ForgetAbsent { after } => self.circles.after(*after, usize::MAX).len(),
             Slice::Lose { after, .. } | Slice::Unlist { after, .. } => runs_after(*after),
             Slice::ForgetEntries { run, host } => {
-                self.runs.get(run).map_or(0, |part| part.table.len_with(*host))
+                self.runs.get(run).map_or(0, |part| part.ledger.table().len_with(*host))
             }
             Slice::Unsubscribe { from, host: _ } => {
-                self.runs.range(*from..).map(|(_, part)| 1 + part.subscriptions.len()).sum()
+                self.runs.range(*from..).map(|(_, part)| 1 + part.ledger.subscriptions_len()).sum()
             }
-            Slice::Sweep(run) => self.runs.get(run).map_or(0, |part| part.table.sweepable_len()),
+            Slice::Sweep(run) => self.runs.get(run).map_or(0, |part| part.ledger.table().sweepable_len()),
             Slice::Drop(readiness) => readiness.len(),
             Slice::Shed(run) => self.over.get(run).map_or(0, |over| over.part.shed_len()),
             Slice::Free(part) => part.len(),

@@ -25,9 +25,9 @@ fn a_finished_run_is_freed_in_parts() {
     let hosts = || (1..=7).map(HostId);
     let counts = Counts { work_ns: 1, ..Counts::default() };
     let fillers: [fn(&mut CoordinatorRun, u8); 6] = [
-        |part, job| assert!(part.table.insert(running(job))),
-        |part, job| part.unsaved.push(vec![running(job)]),
-        |part, job| part.subscriptions.add(HostId(1), key(job).tag()),
+        |part, job| assert!(part.ledger.record(&running(job), HostId(9), None).is_some()),
+        |part, job| part.ledger.save_later(Time::default(), vec![running(job)]),
+        |part, job| part.ledger.subscribe(HostId(1), key(job).tag()),
         |part, job| part.readiness.set_ready(HostId(job.into())),
         |part, job| part.readiness.set_unready(HostId(job.into()), "why".to_owned()),
         |part, job| {
@@ -53,9 +53,9 @@ fn a_finished_run_is_freed_in_parts() {
         let is_left: Vec<bool> = (0..4).map(|_| part.shrink(3)).collect();
         assert_eq!(is_left, [true, true, false, false], "case {case}");
         let lists = [
-            part.table.len(),
-            part.unsaved.len(),
-            part.subscriptions.len(),
+            part.ledger.size().0,
+            part.ledger.unsaved_len(),
+            part.ledger.subscriptions_len(),
             part.tally.rows_from(HostId(0)).count(),
         ];
         assert_eq!(lists, [0; 4], "case {case}");
@@ -84,7 +84,7 @@ fn nothing_is_left_of_departed_hosts() {
         assert_eq!((before.hosts, before.links, before.readiness, before.claims), (1, 1, 1, 1));
         let (goes, identity) = grid.join();
         grid.tell(goes, ToCoordinator::Ready { run: RUN });
-        let root = grid.machine.runs[&RUN].root.key;
+        let root = grid.machine.runs[&RUN].root.spec().key;
         grid.tell(goes, ToCoordinator::Find { run: RUN, key: root });
         assert_eq!(grid.machine.sizes().subscribers, 1);
         goodbye(&mut grid, goes);
@@ -178,7 +178,7 @@ fn sizes_count_what_their_names_say() {
         grid.tell(links[0], ToCoordinator::Find { run: RUN, key: key(job) });
     }
     let run = grid.machine.runs.get_mut(&RUN).expect("the run");
-    run.subscriptions.add(HostId(1), key(1).tag());
+    run.ledger.subscribe(HostId(1), key(1).tag());
     grid.machine.answers.push(HostId(1), Time(u64::MAX), answers::Answer::to_search(RUN, key(3)));
     grid.cut(links[2]);
     grid.machine.handle_misbehaviour(grid.now, links[1], "it lies".to_owned());

@@ -54,7 +54,7 @@ impl Coordinator {
         let metered: Vec<RunId> = self.metered().map(|(run, _)| run).collect();
         for run in metered {
             let Some(part) = self.runs.get_mut(&run) else { continue };
-            let is_under_way = part.assigned.is_some() && part.state == RunState::Running;
+            let is_under_way = part.root.assigned().is_some() && part.state == RunState::Running;
             part.meter.look(now, is_under_way);
             if let Some(reason) = part.met_limit() {
                 self.end(now, run, RunEnd::Limit(reason), RunState::Failed);

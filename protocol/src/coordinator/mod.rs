@@ -25,6 +25,7 @@ mod corners;
 #[cfg(test)]
 mod doors;
 mod hosts;
+mod ledger;
 #[cfg(test)]
 mod leftovers;
 mod messages;
@@ -224,7 +225,7 @@ impl Coordinator {
     pub fn run(&self, run: RunId) -> Option<RunView<'_>> {
         let part = self.runs.get(&run)?;
         let (waiting_for, waiting) = self.reason_to_wait(run).unzip();
-        let table = (part.table.len(), part.table.bytes());
+        let table = part.ledger.size();
         Some(RunView { run, part, table, hosts: &self.hosts, waiting_for, waiting: waiting.flatten() })
     }
 

@@ -29,9 +29,8 @@ pub struct Over {
 impl Coordinator {
     /// A run is over: hosts are told, and send their last counts.
     pub(super) fn await_last_counts(&mut self, now: Time, run: RunId, mut part: CoordinatorRun) {
-        part.claims.clear();
-        part.withdrawn.clear();
-        let table = (part.table.len(), part.table.bytes());
+        part.root.forget_claims();
+        let table = part.ledger.size();
         let over = Over { part: Box::new(part), table, is_asking: true, is_partial: false };
         self.over.insert(run, over);
         self.in_slices(now, Slice::Stop { after: None, run });
@@ -110,8 +109,8 @@ impl Coordinator {
         let counts = Counts { busy: 0, ..part.counts() };
         let account = Account {
             progress: part.progress,
-            root_host: part.root_host().or(part.root_before.host()),
-            root_losses: part.root_losses,
+            root_host: part.root.known_host(),
+            root_losses: part.root.losses(),
             table,
             at_work: part.tally.at_work(),
             by_host: part.tally.take_rows(),

@@ -87,7 +87,7 @@ impl Coordinator {
     /// Whether a host may search a run's table. It may before it has loaded the run, to continue the jobs it has of it.
     pub(super) fn may_search(&self, host: HostId, run: RunId) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
-        self.was_given(host, run) || self.had_before(host, part) || part.is_claimed_by(host)
+        self.was_given(host, run) || self.had_before(host, part) || part.root.is_claimed_by(host)
     }
 
     /// Whether a host may add to a run's table: it has loaded the run at some time, or may have under an earlier identity.
@@ -102,18 +102,18 @@ impl Coordinator {
             return true;
         }
         let Some(part) = self.runs.get(&run) else { return false };
-        self.had_before(host, part) || part.is_claimed_by(host)
+        self.had_before(host, part) || part.root.is_claimed_by(host)
     }
 
     /// Whether a host may end a run: it has loaded the app in this turn, or has the root job.
     pub(super) fn takes_part(&self, host: HostId, run: RunId) -> bool {
         let part = self.runs.get(&run);
-        part.is_some_and(|part| part.readiness.is_ready(host) || part.is_claimed_by(host))
+        part.is_some_and(|part| part.readiness.is_ready(host) || part.root.is_claimed_by(host))
     }
 
     /// Whether a host may have had a run before it got its present identity here.
     fn had_before(&self, host: HostId, part: &CoordinatorRun) -> bool {
-        part.was_active && self.hosts.get(&host).is_some_and(|state| state.comings.was_elsewhere())
+        part.turn.was_active() && self.hosts.get(&host).is_some_and(|state| state.comings.was_elsewhere())
     }
 
     // ---- finished runs ----

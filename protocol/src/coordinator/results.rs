@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use crate::limits::{
-    ENTRIES_FREED_AT_ONCE_MAX, INTRODUCED_AT_ONCE_MAX, SEARCHES_ANSWERED_AT_ONCE_MAX, SEARCHES_PER_HOST_MAX,
-    SEARCHES_WAITING_MAX, SETTLE_MAX, SUBSCRIBERS_PER_ENTRY_MAX, TABLES_TOGETHER_MAX,
+    INTRODUCED_AT_ONCE_MAX, SEARCHES_ANSWERED_AT_ONCE_MAX, SEARCHES_PER_HOST_MAX, SEARCHES_WAITING_MAX,
+    SETTLE_MAX, TABLES_TOGETHER_MAX,
 };
 use crate::message::ToHost;
 use crate::{Entry, EntryState, HostId, JobKey, RunId, Time};
@@ -46,44 +46,22 @@ impl Coordinator {
         }
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         // The root's key can be computed from what all hosts know: its result counts as the run's.
-        let may_be_root = part.is_claimed_by(host);
+        let may_be_root = part.root.is_claimed_by(host);
         let mut forwarded: BTreeMap<HostId, Vec<Entry>> = BTreeMap::new();
         let mut news = Vec::new();
         for entry in entries {
-            if entry.key == part.root.key && !may_be_root {
+            if entry.key == part.root.spec().key && !may_be_root {
                 continue;
             }
-            let known = part.table.get(&entry.key).map(|known| &known.state);
-            let runner = match known {
-                Some(EntryState::Running(runner)) => Some(*runner),
-                _ => None,
-            };
-            if !part.table.insert(entry.clone()) {
-                continue;
-            }
-            let nearest_first = [entry.key.tag()].into_iter().chain(entry.lineage.0.iter().rev().copied());
-            let mut hosts = part.subscriptions.of(nearest_first, SUBSCRIBERS_PER_ENTRY_MAX);
-            // Orphans are few, and the root's host may redo the jobs above them while the
-            // coordinator is away.
-            if matches!(entry.state, EntryState::Running(_)) {
-                hosts.extend(part.root_host());
-            }
-            // Another host was faster than an orphan, which need not continue.
-            hosts.extend(runner.filter(|_| matches!(entry.state, EntryState::Done(_))));
-            hosts.remove(&host);
+            let Some(hosts) = part.ledger.record(&entry, host, part.root.host()) else { continue };
             for subscriber in hosts {
                 forwarded.entry(subscriber).or_default().push(entry.clone());
             }
-            if matches!(entry.state, EntryState::Done(_)) {
-                part.subscriptions.forget_job(entry.key.tag());
-            }
             news.push(entry);
         }
-        part.unsaved.push(news);
-        part.unsaved_since.get_or_insert(now);
+        part.ledger.save_later(now, news);
         self.attended.insert(run);
-        let is_more = part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
-        if is_more && !std::mem::replace(&mut part.is_swept, true) {
+        if part.ledger.begin_sweep() {
             self.in_slices(now, Slice::Sweep(run));
         }
         self.keep_tables_to_bound();
@@ -103,9 +81,9 @@ impl Coordinator {
         }
         let far_too_much = most.saturating_add(most / 4);
         let mut room = ENTRIES_EVICTED_AT_ONCE_MAX;
-        let Some(largest) = self.runs.values_mut().max_by_key(|part| part.table.bytes()) else { return };
+        let Some(largest) = self.runs.values_mut().max_by_key(|part| part.ledger.size().1) else { return };
         while (room > 0 && self.tables.bytes() > most) || self.tables.bytes() > far_too_much {
-            if !largest.table.evict() {
+            if !largest.ledger.evict() {
                 break;
             }
             room = room.saturating_sub(1);

@@ -66,10 +66,10 @@ impl Coordinator {
             ..Sizes::default()
         };
         for part in self.runs.values().chain(self.over.values().map(|over| &*over.part)) {
-            sizes.claims += part.claims.len();
-            sizes.subscribers += part.subscriptions.len();
+            sizes.claims += part.root.claims_len();
+            sizes.subscribers += part.ledger.subscriptions_len();
             sizes.readiness += part.readiness.ready().len() + part.readiness.unready().len();
-            sizes.unsaved += part.unsaved.len();
+            sizes.unsaved += part.ledger.unsaved_len();
             sizes.rows += part.tally.size();
         }
         sizes

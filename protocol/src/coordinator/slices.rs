@@ -164,7 +164,7 @@ impl Coordinator {
             Slice::Suspend { after, run } => self.do_suspend(after, run),
             Slice::IntroduceMaster { after, run, master } => {
                 let hosts = self.working_after(after, INTRODUCED_AT_ONCE_MAX);
-                if self.runs.get(&run)?.root_host() != Some(master) {
+                if self.runs.get(&run)?.root.host() != Some(master) {
                     return None;
                 }
                 hosts.iter().for_each(|host| self.introduce(now, *host, master));
@@ -251,24 +251,21 @@ impl Coordinator {
                 if self.has_come_back(host) {
                     return None;
                 }
-                let is_more = self.runs.get_mut(&run)?.table.forget_host(host, ENTRIES_FREED_AT_ONCE_MAX);
+                let mut room = ENTRIES_FREED_AT_ONCE_MAX;
+                let is_more = self.runs.get_mut(&run)?.ledger.forget_host(host, &mut room);
                 is_more.then_some(Slice::ForgetEntries { run, host })
             }
             Slice::Unsubscribe { from, host } => {
                 let mut runs = self.runs.range_mut(from..);
                 for (run, part) in runs.by_ref().take(RUNS_LOOKED_AT_ONCE_MAX) {
-                    if part.subscriptions.forget_host(host, ENTRIES_FREED_AT_ONCE_MAX) {
+                    if part.ledger.unsubscribe(host, ENTRIES_FREED_AT_ONCE_MAX) {
                         return Some(Slice::Unsubscribe { from: *run, host });
                     }
                 }
                 let (next, _) = runs.next()?;
                 Some(Slice::Unsubscribe { from: *next, host })
             }
-            Slice::Sweep(run) => {
-                let part = self.runs.get_mut(&run)?;
-                part.is_swept = part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
-                part.is_swept.then_some(Slice::Sweep(run))
-            }
+            Slice::Sweep(run) => self.runs.get_mut(&run)?.ledger.sweep_more().then_some(Slice::Sweep(run)),
             Slice::Drop(mut readiness) => {
                 readiness.shrink(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Drop(readiness))
             }

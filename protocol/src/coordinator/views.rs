@@ -119,12 +119,12 @@ impl<'a> RunView<'a> {
 
     /// The host of the root job.
     pub fn root_host(&self) -> Option<HostId> {
-        self.part.root_host().or(self.part.root_before.host())
+        self.part.root.known_host()
     }
 
     /// How often the root was lost with its host.
     pub fn root_losses(&self) -> u32 {
-        self.part.root_losses
+        self.part.root.losses()
     }
 
     /// The sum over all hosts, including those that are gone.
