@@ -15,6 +15,7 @@ use crate::message::ToHost;
 use crate::{Entry, HostId, JobKey, RunId, Time};
 
 use super::Coordinator;
+use super::roster::Roster;
 use super::run::CoordinatorRun;
 
 /// The size that an answer without entries counts as.
@@ -101,7 +102,7 @@ impl Answers {
     }
 
     /// The number of entries still to be read for all of them, plus one for the end of each.
-    pub fn left(&self, runs: &BTreeMap<RunId, CoordinatorRun>) -> usize {
+    pub fn left(&self, runs: &Roster) -> usize {
         let answers = self.askers.values().flat_map(|asker| &asker.answers);
         let left = answers.map(|answer| {
             let below = |part: &CoordinatorRun| {
@@ -167,7 +168,7 @@ impl Coordinator {
         if let Some(part) = self.runs.get_mut(&answer.run) {
             part.ledger.subscribe(host, answer.key.tag());
         }
-        self.answers.push(host, due, answer);
+        self.lookups.answers().push(host, due, answer);
     }
 
     /// Sends the first piece at once, whatever else is under way to the host.
@@ -187,10 +188,10 @@ impl Coordinator {
             if room.entries == 0 {
                 break;
             }
-            let Some((host, answer)) = self.answers.pop(now) else { break };
+            let Some((host, answer)) = self.lookups.answers().pop(now) else { break };
             let rest = self.send_piece(now, host, answer, &mut room);
             let due = self.hosts.get(&host).map_or(now, |state| now.max(state.paces.answers_from()));
-            self.answers.put_back(host, due, rest);
+            self.lookups.answers().put_back(host, due, rest);
         }
     }
 

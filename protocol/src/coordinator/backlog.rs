@@ -72,21 +72,21 @@ impl Coordinator {
                 && part.turn.has_rested(now)
         };
         let mut backlog = Backlog {
-            waiting_is_over: self.waits_until.is_some_and(|until| now >= until),
-            unpausing: self.unpausing.iter().take_while(|(at, _)| now >= *at).count(),
+            waiting_is_over: self.missing.is_awaiting_in_vain(now),
+            unpausing: self.working.resuming_len(now),
             hosts: self.hosts.len(),
             metering: self.next_metering().is_some_and(|(at, _)| now >= at),
             runs: self.runs.len(),
             missing: self.missing.overdue_len(now),
-            late: self.late.iter().filter(|(until, _)| now >= *until).count(),
-            pings: !self.hosts.is_empty() && now >= self.chores.next_ping,
-            searches: self.searches.len(),
-            answers: self.answers.left(&self.runs),
+            late: self.over.late_len(now),
+            pings: !self.hosts.is_empty() && now >= self.chores.next_ping(),
+            searches: self.lookups.waiting_len(),
+            answers: self.lookups.unsent(&self.runs),
             checks: self.silence.due_len(now),
             news: self.hosts.values().map(|state| state.mailbox.untold()).sum(),
             unanswered: self.newsroom.expired_len(now, self.silence.deaf_until),
             parcels: self.incoming.next_timeout().is_some_and(|due| now >= due),
-            is_any_search_ready: !self.searches_wait,
+            is_any_search_ready: self.lookups.is_any_ready(),
             ..Backlog::default()
         };
         for part in self.runs.values() {
@@ -97,7 +97,7 @@ impl Coordinator {
             }
             backlog.unsaved += part.ledger.unsaved_len() + usize::from(part.ledger.save_due().is_some());
         }
-        for slice in self.slices.iter() {
+        for slice in self.chores.slices().iter() {
             let steps = self.steps_left(slice);
             match slice {
                 Slice::Lose { .. } | Slice::Stop { .. } => backlog.branching += steps,

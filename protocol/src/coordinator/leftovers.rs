@@ -8,7 +8,7 @@ use super::*;
 use crate::limits::{CIRCLE, DEPARTURE_ANSWER_MAX, IDENTITY_KEPT, RECONNECT_GRACE};
 use crate::message::{HostReport, ToCoordinator};
 use crate::parcel::{Contents, ParcelId};
-use crate::{Counts, Entry, EntryState, JobKey, JobNumber, Lineage, RunSpec, RunState, Stealing};
+use crate::{Counts, Entry, EntryState, JobKey, JobNumber, Lineage, RunSpec, RunState, Stealing, Table};
 
 const RUN: RunId = RunId(1);
 
@@ -84,7 +84,7 @@ fn nothing_is_left_of_departed_hosts() {
         assert_eq!((before.hosts, before.links, before.readiness, before.claims), (1, 1, 1, 1));
         let (goes, identity) = grid.join();
         grid.tell(goes, ToCoordinator::Ready { run: RUN });
-        let root = grid.machine.runs[&RUN].root.spec().key;
+        let root = grid.machine.runs.get(&RUN).expect("the run").root.spec().key;
         grid.tell(goes, ToCoordinator::Find { run: RUN, key: root });
         assert_eq!(grid.machine.sizes().subscribers, 1);
         goodbye(&mut grid, goes);
@@ -114,12 +114,12 @@ fn a_host_that_pauses_or_leaves_paused_is_assigned_no_root() {
     assert_eq!(grid.machine.sizes().readiness, 1);
     // The departure of a host without acquaintances is told to no one.
     grid.tell(pauses, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
-    let epoch = grid.machine.epoch;
+    let epoch = grid.machine.newsroom.epoch();
     grid.tell(pauses, ToCoordinator::Leaving);
-    assert_eq!(grid.machine.epoch, epoch);
+    assert_eq!(grid.machine.newsroom.epoch(), epoch);
     let (works, _) = grid.join();
     grid.tell(works, ToCoordinator::Leaving);
-    assert_eq!(grid.machine.epoch, epoch + 1);
+    assert_eq!(grid.machine.newsroom.epoch(), epoch + 1);
 }
 
 fn hello_as(grid: &mut Grid, link: u64, was: Identity, site: &str, paused: Option<&str>) -> LinkId {
@@ -173,13 +173,14 @@ fn sizes_count_what_their_names_say() {
     grid.tell(links[2], ToCoordinator::Unready { run: RUN, reason: "no room".to_owned() });
     grid.tell(links[1], ToCoordinator::Ready { run: RunId(2) });
     grid.tell(links[1], ToCoordinator::Entries { run: RUN, entries: vec![running_at(&grid, links[1])] });
-    grid.machine.newsroom.hold(grid.now, grid.machine.epoch);
+    let epoch = grid.machine.newsroom.epoch();
+    grid.machine.newsroom.hold(grid.now, epoch);
     for job in 1..=2 {
         grid.tell(links[0], ToCoordinator::Find { run: RUN, key: key(job) });
     }
     let run = grid.machine.runs.get_mut(&RUN).expect("the run");
     run.ledger.subscribe(HostId(1), key(1).tag());
-    grid.machine.answers.push(HostId(1), Time(u64::MAX), answers::Answer::to_search(RUN, key(3)));
+    grid.machine.lookups.answers().push(HostId(1), Time(u64::MAX), answers::Answer::to_search(RUN, key(3)));
     grid.cut(links[2]);
     grid.machine.handle_misbehaviour(grid.now, links[1], "it lies".to_owned());
     let host = |number: u64| HostId(1_000 + number);

@@ -37,12 +37,11 @@ impl Coordinator {
 
     /// A host is back without root jobs that were assigned to it: the messages were lost with the link.
     pub(super) fn take_unclaimed_roots(&mut self, now: Time, host: HostId, claims: &[RootClaim]) {
-        let unclaimed: Vec<(RunId, JobNumber)> = (self.active.iter())
-            .filter_map(|run| {
-                let (_, number) =
-                    self.runs.get(run)?.root.assigned().filter(|(assigned, _)| *assigned == host)?;
-                let has_it = claims.iter().any(|claim| claim.run == *run && claim.number == number);
-                (!has_it).then_some((*run, number))
+        let unclaimed: Vec<(RunId, JobNumber)> = (self.runs.active())
+            .filter_map(|(run, part)| {
+                let (_, number) = part.root.assigned().filter(|(assigned, _)| *assigned == host)?;
+                let has_it = claims.iter().any(|claim| claim.run == run && claim.number == number);
+                (!has_it).then_some((run, number))
             })
             .collect();
         for (run, number) in unclaimed {
@@ -50,7 +49,7 @@ impl Coordinator {
                 part.root.disclaim(host, number);
                 // If it had the root, it could not go on with it, and has not said so yet.
                 part.tally.count_root_given_back(host);
-                self.events.push_back(Event::RootGivenBack(run, host));
+                self.outputs.event(Event::RootGivenBack(run, host));
             }
             // The host has started over.
             self.take_root(now, run, Departure::Crashed);
@@ -59,7 +58,7 @@ impl Coordinator {
 
     pub(super) fn on_ready(&mut self, now: Time, host: HostId, run: RunId) {
         let Some(is_of_this_turn) = self.note_loaded(run, host) else { return };
-        if !self.working.contains(&host) {
+        if !self.working.contains(host) {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -76,11 +75,11 @@ impl Coordinator {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if self.working.contains(&host) {
+        if self.working.contains(host) {
             part.readiness.set_unready(host, reason.clone());
         }
         self.note_unready(run);
-        self.events.push_back(Event::Unready(run, host, reason));
+        self.outputs.event(Event::Unready(run, host, reason));
         if self.runs.get(&run).is_some_and(|part| part.root.host() == Some(host)) {
             // It has sent its notes, and gives its jobs back like a host that leaves.
             self.take_root(now, run, Departure::Left);
@@ -104,12 +103,12 @@ impl Coordinator {
             }
             Some((root_host, other)) if root_host != host => {
                 // After a restart the root was not assigned again: both have had it since before.
-                let may_have_it_back = was_missing || self.waits_until.is_some();
+                let may_have_it_back = was_missing || self.missing.is_awaiting();
                 if number > other {
                     // It was withdrawn before the restart, which is no longer known: without a
                     // restart, a root with a greater number than this is withdrawn.
                     self.withdraw_root(run, host, number);
-                } else if number < other && may_have_it_back && self.working.contains(&host) {
+                } else if number < other && may_have_it_back && self.working.contains(host) {
                     self.give_root_back(now, run, (host, number), (root_host, other));
                 }
             }
@@ -134,7 +133,7 @@ impl Coordinator {
         self.withdraw_root(run, other, withdrawn);
         self.introduce_master(now, run, host);
         self.broadcast(now, ToHost::Master { run, host });
-        self.events.push_back(Event::RootAssigned(run, host));
+        self.outputs.event(Event::RootAssigned(run, host));
     }
 
     /// A host must not continue a root job: an earlier host has it.
@@ -147,14 +146,14 @@ impl Coordinator {
 
     /// Assigns unassigned root jobs to hosts that can run them.
     pub(super) fn assign_roots(&mut self, now: Time) {
-        if self.waits_until.is_some() {
+        if self.missing.is_awaiting() {
             return;
         }
-        let is_giving_up = self.is_giving_up(now);
+        let is_giving_up = self.silence.is_giving_up(now);
         let is_free =
             |part: &CoordinatorRun| part.root.is_free(now, |epoch| self.has_settled(epoch) && !is_giving_up);
         let free: Vec<RunId> =
-            { self.active.iter() }.filter(|run| self.runs.get(run).is_some_and(is_free)).copied().collect();
+            self.runs.active().filter(|(_, part)| is_free(part)).map(|(run, _)| run).collect();
         for run in free {
             self.assign_root(now, run);
         }
@@ -167,7 +166,9 @@ impl Coordinator {
             // Its host went while the coordinator was away.
             part.root.lose();
             part.note_root_begun(Departure::Crashed);
-            self.events.extend(before.host().map(|host| Event::RootLost(run, host)));
+            if let Some(host) = before.host() {
+                self.outputs.event(Event::RootLost(run, host));
+            }
         }
         let Some(part) = self.runs.get(&run) else { return };
         let known = part.ledger.table().get(&part.root.spec().key).map(|entry| entry.state.clone());
@@ -187,7 +188,7 @@ impl Coordinator {
         self.send(host, ToHost::Assign { run, number, proof, spec });
         self.introduce_master(now, run, host);
         self.broadcast(now, ToHost::Master { run, host });
-        self.events.push_back(Event::RootAssigned(run, host));
+        self.outputs.event(Event::RootAssigned(run, host));
         self.set_state(run, RunState::Running);
     }
 
@@ -201,8 +202,7 @@ impl Coordinator {
     /// A ready host with the fewest roots; among many, one of a random sample.
     fn choose_root_host(&mut self, run: RunId) -> Option<HostId> {
         let mut of_host: BTreeMap<HostId, usize> = BTreeMap::new();
-        let active = self.active.iter().filter_map(|run| self.runs.get(run));
-        for host in active.filter_map(|part| part.root.host()) {
+        for host in self.runs.active().filter_map(|(_, part)| part.root.host()) {
             *of_host.entry(host).or_default() += 1;
         }
         let roots = |host: HostId| of_host.get(&host).copied().unwrap_or_default();
@@ -224,17 +224,17 @@ impl Coordinator {
     pub(super) fn lose_root(&mut self, now: Time, run: RunId, host: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.root.lose();
-        self.events.push_back(Event::RootLost(run, host));
+        self.outputs.event(Event::RootLost(run, host));
         self.take_root(now, run, Departure::Crashed);
     }
 
     /// Its host does not continue it.
     pub(super) fn take_root(&mut self, now: Time, run: RunId, how: Departure) {
-        let epoch = self.epoch;
+        let epoch = self.newsroom.epoch();
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(host) = part.root.take().filter(|_| how == Departure::Left) {
             part.tally.count_root_given_back(host);
-            self.events.push_back(Event::RootGivenBack(run, host));
+            self.outputs.event(Event::RootGivenBack(run, host));
         }
         part.note_root_begun(how);
         part.root.hold_back(epoch, now + SETTLE_MAX);

@@ -94,6 +94,11 @@ impl CoordinatorRun {
         self.root.begin_again(how == Departure::Left && keeps_what_is_finished(&self.spec));
     }
 
+    /// Whether its time under way or the work of its jobs is limited.
+    pub fn has_time_limit(&self) -> bool {
+        self.spec.limits.time_ms_max.is_some() || self.spec.limits.cpu_ms_max.is_some()
+    }
+
     /// Whether hosts steal only from the root's host.
     pub fn is_of_master_and_workers(&self) -> bool {
         self.spec.stealing == Stealing::MasterWorker

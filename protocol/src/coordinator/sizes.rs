@@ -49,15 +49,15 @@ impl Coordinator {
     /// The present sizes.
     pub fn sizes(&self) -> Sizes {
         let mut sizes = Sizes {
-            unpolled: self.transmits.len() + self.commands.len() + self.events.len(),
+            unpolled: self.outputs.len(),
             hosts: self.hosts.len(),
             links: self.links.len(),
-            closing: self.closing.len(),
-            down: self.down.len(),
-            searches: self.searches.len() + self.answers.len(),
+            closing: self.links.closing_len(),
+            down: self.silence.down_len(),
+            searches: self.lookups.len(),
             runs: self.runs.len(),
             over: (self.over.len(), self.over.values().map(|over| over.part.awaited.len()).sum()),
-            slices: self.slices.len(),
+            slices: self.chores.slices().len(),
             partings: self.circles.parting(),
             news: self.newsroom.untold(),
             owed: self.newsroom.owed(),

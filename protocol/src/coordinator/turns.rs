@@ -5,7 +5,7 @@
 //! joins or has loaded it after all: then hosts that did not declare themselves unable are asked. After a
 //! while it also gets one in which all are asked again.
 
-use crate::limits::{BROADCAST_AT_ONCE_MAX, RUNS_ACTIVE_MAX, SETTLE_MAX};
+use crate::limits::{BROADCAST_AT_ONCE_MAX, SETTLE_MAX};
 use crate::{HostId, RunId, RunState, Time};
 
 use super::Coordinator;
@@ -32,7 +32,7 @@ impl CoordinatorRun {
 impl Coordinator {
     /// Gives waiting runs to the hosts, as far as there is room.
     pub(super) fn activate(&mut self, now: Time) {
-        let room = RUNS_ACTIVE_MAX.saturating_sub(self.active.len());
+        let room = self.runs.turns_free();
         if room == 0 {
             return;
         }
@@ -48,10 +48,8 @@ impl Coordinator {
     }
 
     fn begin_turn(&mut self, now: Time, run: RunId) {
-        let epoch = self.epoch;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let (asked, turn) = part.turn.begin(now);
-        self.active.insert(run);
+        let epoch = self.newsroom.epoch();
+        let Some((part, asked, turn)) = self.runs.begin_turn(now, run) else { return };
         part.root.hold_back(epoch, now + SETTLE_MAX);
         let before = match asked {
             Asked::New => part.readiness.take_ready(),
@@ -87,10 +85,8 @@ impl Coordinator {
     /// Runs that no working host can load give their turns up.
     pub(super) fn yield_turns(&mut self, now: Time) {
         let is_doubtful = |part: &CoordinatorRun| part.root.assigned().is_none() && part.turn.is_in_doubt();
-        let doubtful: Vec<RunId> = { self.active.iter() }
-            .filter(|run| self.runs.get(run).is_some_and(is_doubtful))
-            .copied()
-            .collect();
+        let doubtful = self.runs.active().filter(|(_, part)| is_doubtful(part)).map(|(run, _)| run);
+        let doubtful: Vec<RunId> = doubtful.collect();
         let mut have_yielded = false;
         let stuck: Vec<RunId> = self.stuck().filter(|(until, _)| now >= *until).map(|(_, run)| run).collect();
         let others_wait = !stuck.is_empty() && self.do_others_wait();
@@ -99,8 +95,7 @@ impl Coordinator {
             let Some(part) = self.runs.get_mut(&run).filter(|part| part.turn.is_active()) else { continue };
             part.turn.clear_doubt();
             if is_unable || (others_wait && part.is_stuck() && now >= part.turn.patient_until()) {
-                self.resting.insert((part.turn.give_up(now), run));
-                self.active.remove(&run);
+                self.runs.give_turn_up(now, run);
                 have_yielded = true;
             }
         }
@@ -111,8 +106,8 @@ impl Coordinator {
 
     /// Active runs that no host has loaded and some cannot, by when they give their turns up if others wait.
     fn stuck(&self) -> impl Iterator<Item = (Time, RunId)> {
-        let active = self.active.iter().filter_map(|run| Some((*run, self.runs.get(run)?)));
-        active.filter(|(_, part)| part.is_stuck()).map(|(run, part)| (part.turn.patient_until(), run))
+        let stuck = self.runs.active().filter(|(_, part)| part.is_stuck());
+        stuck.map(|(run, part)| (part.turn.patient_until(), run))
     }
 
     fn do_others_wait(&self) -> bool {
@@ -127,37 +122,21 @@ impl Coordinator {
 
     /// A host has loaded a run that gave its turn up.
     pub(super) fn wake_turn(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(until) = part.turn.wake() {
-            self.resting.remove(&(until, run));
+        if self.runs.wake(run) {
             self.activate(now);
         }
     }
 
     /// A host has joined: it may be able to run what others cannot.
     pub(super) fn wake_turns(&mut self, now: Time) {
-        let resting = std::mem::take(&mut self.resting);
-        for (_, run) in &resting {
-            if let Some(part) = self.runs.get_mut(run) {
-                part.turn.wake();
-            }
-        }
-        if !resting.is_empty() {
+        if self.runs.wake_all() {
             self.activate(now);
         }
     }
 
     /// Runs that have waited long enough are tried again, by all hosts.
     pub(super) fn time_out_turns(&mut self, now: Time) {
-        let mut is_any = false;
-        while let Some((until, run)) = self.resting.first().copied().filter(|(until, _)| now >= *until) {
-            self.resting.remove(&(until, run));
-            if let Some(part) = self.runs.get_mut(&run) {
-                part.turn.try_again();
-                is_any = true;
-            }
-        }
-        if is_any {
+        if self.runs.wake_rested(now) {
             self.activate(now);
         }
     }

@@ -39,7 +39,7 @@ pub const LINES: [Exception; 11] = [
 ];
 
 #[rustfmt::skip]
-pub const FIELDS: [Exception; 19] = [
+pub const FIELDS: [Exception; 17] = [
     exception("api/src/grid.rs: Host", 17, RECORD),
     exception("api/src/job.rs: JobDetails", 19, RECORD),
     exception("api/src/run.rs: Figures", 18, RECORD),
@@ -49,8 +49,6 @@ pub const FIELDS: [Exception; 19] = [
     exception("host/src/grid/driver/mod.rs: Driver", 36, TO_SPLIT),
     exception("module/src/inspect.rs: Inspection", 19, RECORD),
     exception("protocol/src/coordinator/backlog.rs: Backlog", 22, RECORD),
-    exception("protocol/src/coordinator/mod.rs: Coordinator", 31, TO_SPLIT),
-    exception("protocol/src/coordinator/run.rs: CoordinatorRun", 25, TO_SPLIT),
     exception("protocol/src/coordinator/sizes.rs: Sizes", 19, RECORD),
     exception("protocol/src/host/mod.rs: Host", 34, TO_SPLIT),
     exception("protocol/src/host/sharing/mod.rs: Sharing", 17, TO_SPLIT),
