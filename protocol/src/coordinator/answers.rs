@@ -15,6 +15,7 @@ use crate::message::ToHost;
 use crate::{Entry, HostId, JobKey, RunId, Time};
 
 use super::Coordinator;
+use super::roster::Roster;
 use super::run::CoordinatorRun;
 
 /// The size that an answer without entries counts as.
@@ -49,9 +50,9 @@ impl Answer {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let tag = self.key.tag();
         if !std::mem::replace(&mut self.is_begun, true) {
-            entries.extend(part.table.get(&self.key).cloned());
+            entries.extend(part.ledger.table().get(&self.key).cloned());
         }
-        for (place, entry) in part.table.below_after(tag, self.after) {
+        for (place, entry) in part.ledger.table().below_after(tag, self.after) {
             bytes += entry.bytes();
             if entries.len() >= most || (bytes > MESSAGE_PART_BYTES && !entries.is_empty()) {
                 return (entries, false);
@@ -101,11 +102,12 @@ impl Answers {
     }
 
     /// The number of entries still to be read for all of them, plus one for the end of each.
-    pub fn left(&self, runs: &BTreeMap<RunId, CoordinatorRun>) -> usize {
+    pub fn left(&self, runs: &Roster) -> usize {
         let answers = self.askers.values().flat_map(|asker| &asker.answers);
         let left = answers.map(|answer| {
-            let below =
-                |part: &CoordinatorRun| part.table.below_after(answer.key.tag(), answer.after).count();
+            let below = |part: &CoordinatorRun| {
+                part.ledger.table().below_after(answer.key.tag(), answer.after).count()
+            };
             1 + usize::from(!answer.is_begun) + runs.get(&answer.run).map_or(0, below)
         });
         left.sum()
@@ -164,15 +166,15 @@ impl Coordinator {
         let Some(state) = self.hosts.get(&host) else { return };
         let due = now.max(state.paces.answers_from());
         if let Some(part) = self.runs.get_mut(&answer.run) {
-            part.subscriptions.add(host, answer.key.tag());
+            part.ledger.subscribe(host, answer.key.tag());
         }
-        self.answers.push(host, due, answer);
+        self.lookups.answers().push(host, due, answer);
     }
 
     /// Sends the first piece at once, whatever else is under way to the host.
     pub(super) fn send_ahead(&mut self, now: Time, host: HostId, answer: Answer) {
         if let Some(part) = self.runs.get_mut(&answer.run) {
-            part.subscriptions.add(host, answer.key.tag());
+            part.ledger.subscribe(host, answer.key.tag());
         }
         if let Some(rest) = self.send_piece(now, host, answer, &mut Room::default()) {
             self.begin_answer(now, host, rest);
@@ -186,10 +188,10 @@ impl Coordinator {
             if room.entries == 0 {
                 break;
             }
-            let Some((host, answer)) = self.answers.pop(now) else { break };
+            let Some((host, answer)) = self.lookups.answers().pop(now) else { break };
             let rest = self.send_piece(now, host, answer, &mut room);
             let due = self.hosts.get(&host).map_or(now, |state| now.max(state.paces.answers_from()));
-            self.answers.put_back(host, due, rest);
+            self.lookups.answers().put_back(host, due, rest);
         }
     }
 

@@ -67,37 +67,37 @@ impl Coordinator {
     /// The work left now.
     pub fn backlog(&self, now: Time) -> Backlog {
         let may_begin = |part: &CoordinatorRun| {
-            !part.is_active
+            !part.turn.is_active()
                 && matches!(part.state, RunState::Queued | RunState::Running)
-                && part.turn.rests_until.is_none_or(|until| now >= until)
+                && part.turn.has_rested(now)
         };
         let mut backlog = Backlog {
-            waiting_is_over: self.waits_until.is_some_and(|until| now >= until),
-            unpausing: self.unpausing.iter().take_while(|(at, _)| now >= *at).count(),
+            waiting_is_over: self.missing.is_awaiting_in_vain(now),
+            unpausing: self.working.resuming_len(now),
             hosts: self.hosts.len(),
             metering: self.next_metering().is_some_and(|(at, _)| now >= at),
             runs: self.runs.len(),
             missing: self.missing.overdue_len(now),
-            late: self.late.iter().filter(|(until, _)| now >= *until).count(),
-            pings: !self.hosts.is_empty() && now >= self.chores.next_ping,
-            searches: self.searches.len(),
-            answers: self.answers.left(&self.runs),
+            late: self.over.late_len(now),
+            pings: !self.hosts.is_empty() && now >= self.chores.next_ping(),
+            searches: self.lookups.waiting_len(),
+            answers: self.lookups.unsent(&self.runs),
             checks: self.silence.due_len(now),
             news: self.hosts.values().map(|state| state.mailbox.untold()).sum(),
             unanswered: self.newsroom.expired_len(now, self.silence.deaf_until),
             parcels: self.incoming.next_timeout().is_some_and(|due| now >= due),
-            is_any_search_ready: !self.searches_wait,
+            is_any_search_ready: self.lookups.is_any_ready(),
             ..Backlog::default()
         };
         for part in self.runs.values() {
             backlog.suspending += usize::from(part.suspending.is_some());
             backlog.turns += usize::from(may_begin(part));
-            if part.is_active && part.assigned.is_none() {
-                backlog.roots += 1 + usize::from(part.settles.0 != 0);
+            if part.turn.is_active() && part.root.assigned().is_none() {
+                backlog.roots += 1 + usize::from(part.root.is_held_back());
             }
-            backlog.unsaved += part.unsaved.len() + usize::from(part.unsaved_since.is_some());
+            backlog.unsaved += part.ledger.unsaved_len() + usize::from(part.ledger.save_due().is_some());
         }
-        for slice in self.slices.iter() {
+        for slice in self.chores.slices().iter() {
             let steps = self.steps_left(slice);
             match slice {
                 Slice::Lose { .. } | Slice::Stop { .. } => backlog.branching += steps,
@@ -133,12 +133,12 @@ impl Coordinator {
             Slice::ForgetAbsent { after } => self.circles.after(*after, usize::MAX).len(),
             Slice::Lose { after, .. } | Slice::Unlist { after, .. } => runs_after(*after),
             Slice::ForgetEntries { run, host } => {
-                self.runs.get(run).map_or(0, |part| part.table.len_with(*host))
+                self.runs.get(run).map_or(0, |part| part.ledger.table().len_with(*host))
             }
             Slice::Unsubscribe { from, host: _ } => {
-                self.runs.range(*from..).map(|(_, part)| 1 + part.subscriptions.len()).sum()
+                self.runs.range(*from..).map(|(_, part)| 1 + part.ledger.subscriptions_len()).sum()
             }
-            Slice::Sweep(run) => self.runs.get(run).map_or(0, |part| part.table.sweepable_len()),
+            Slice::Sweep(run) => self.runs.get(run).map_or(0, |part| part.ledger.table().sweepable_len()),
             Slice::Drop(readiness) => readiness.len(),
             Slice::Shed(run) => self.over.get(run).map_or(0, |over| over.part.shed_len()),
             Slice::Free(part) => part.len(),

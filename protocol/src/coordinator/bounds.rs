@@ -27,12 +27,13 @@ fn with_entries(count: u64) -> (Grid, LinkId, JobKey) {
     grid.advance(1_000, &[link]);
     grid.submit(RUN);
     let part = grid.machine.runs.get_mut(&RUN).expect("the run");
-    let root = part.root.key;
+    let root = part.root.spec().key;
     for job in 0..count {
         let state = EntryState::DoneAt { host: HostId(99), work_ns: 1 };
         let depth = 1 + (count - job) as u32 % 20;
         let above = Lineage(vec![root.tag(); depth as usize]);
-        assert!(part.table.insert(Entry { key: key(job), depth, lineage: above, state }));
+        let entry = Entry { key: key(job), depth, lineage: above, state };
+        assert!(part.ledger.record(&entry, HostId(99), None).is_some());
     }
     (grid, link, root)
 }
@@ -90,7 +91,7 @@ fn a_second_search_gets_no_burst_of_its_own() {
     assert!(bytes(&entries) < ANSWER_BURST_BYTES + MESSAGE_PART_BYTES);
     // Nor is anything kept for a host that is gone.
     grid.cut(link);
-    assert_eq!(grid.machine.answers.len(), 0);
+    assert_eq!(grid.machine.lookups.answers().len(), 0);
 }
 
 /// A host that reconnects again and again under new ids gets no new burst each time.
@@ -114,7 +115,7 @@ fn a_host_earns_its_first_burst_by_staying() {
 fn waiting_searches_are_bounded() {
     let (mut grid, link, _) = with_entries(10);
     // A host does not report what it holds of a departed host.
-    grid.machine.epoch = 5;
+    while grid.machine.newsroom.begin_epoch() < 5 {}
     grid.machine.newsroom.hold(grid.now, 5);
     for job in 0..SEARCHES_PER_HOST_MAX as u64 + 10 {
         grid.tell(link, ToCoordinator::Find { run: RUN, key: key(job) });
@@ -216,11 +217,12 @@ fn a_search_does_not_introduce_a_host_to_a_whole_grid() {
     grid.submit(RUN);
     grid.advance(200, &[]);
     let part = grid.machine.runs.get_mut(&RUN).expect("the run");
-    let root = part.root.key;
+    let root = part.root.spec().key;
     for (job, (_, (host, ..))) in joined.iter().enumerate() {
         let state = EntryState::DoneAt { host: *host, work_ns: 1 };
         let above = Lineage(vec![root.tag()]);
-        assert!(part.table.insert(Entry { key: key(job as u64), depth: 1, lineage: above, state }));
+        let entry = Entry { key: key(job as u64), depth: 1, lineage: above, state };
+        assert!(part.ledger.record(&entry, *host, None).is_some());
     }
     let circle = |grid: &Grid| grid.machine.circle(searcher).collect::<Vec<_>>();
     grid.tell(link, ToCoordinator::Find { run: RUN, key: root });

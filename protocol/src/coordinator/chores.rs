@@ -2,8 +2,10 @@
 //! where several are due, they take turns.
 
 use crate::Time;
+use crate::limits::PING;
 
 use super::Coordinator;
+use super::slices::Slices;
 
 /// A kind of deferred work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,15 +25,41 @@ pub struct Chores {
     /// The chore that was done last.
     last: Chore,
     /// The time of the next ping.
-    pub next_ping: Time,
+    next_ping: Time,
     /// The number of the last ping.
-    pub ping: u64,
+    ping: u64,
+    slices: Slices,
 }
 
 impl Chores {
     /// Hosts are pinged for the first time at `ping_at`.
     pub fn new(next_ping: Time) -> Self {
-        Self { last: Chore::News, next_ping, ping: 0 }
+        Self { last: Chore::News, next_ping, ping: 0, slices: Slices::default() }
+    }
+
+    /// When hosts are pinged next.
+    pub fn next_ping(&self) -> Time {
+        self.next_ping
+    }
+
+    /// The number of the ping that is due, if one is.
+    pub fn begin_ping(&mut self, now: Time) -> Option<u64> {
+        if now < self.next_ping {
+            return None;
+        }
+        self.next_ping = now + PING;
+        self.ping += 1;
+        Some(self.ping)
+    }
+
+    /// The slices under way.
+    pub fn slices(&self) -> &Slices {
+        &self.slices
+    }
+
+    /// The same, to be changed.
+    pub fn slices_mut(&mut self) -> &mut Slices {
+        &mut self.slices
     }
 }
 
@@ -71,9 +99,9 @@ impl Coordinator {
 
     fn is_due(&self, now: Time, chore: Chore) -> bool {
         let due = match chore {
-            Chore::Slices => self.slices.next(),
+            Chore::Slices => self.chores.slices.next(),
             Chore::Pings => Some(self.chores.next_ping),
-            Chore::Silence => self.silence.next_check().into_iter().chain(self.next_down()).min(),
+            Chore::Silence => self.silence.next_check().into_iter().chain(self.silence.next_down()).min(),
             Chore::News => self.newsroom.next(),
         };
         due.is_some_and(|due| now >= due)
@@ -94,5 +122,13 @@ mod tests {
         .take(5)
         .collect();
         assert_eq!(turns, [Chore::Slices, Chore::Pings, Chore::Silence, Chore::News, Chore::Slices]);
+    }
+
+    #[test]
+    fn pings_are_numbered_and_at_a_distance() {
+        let mut chores = Chores::new(Time(5));
+        assert_eq!([chores.begin_ping(Time(4)), chores.begin_ping(Time(6))], [None, Some(1)]);
+        assert_eq!(chores.next_ping(), Time(6) + PING);
+        assert_eq!([chores.begin_ping(Time(7)), chores.begin_ping(Time(6) + PING)], [None, Some(2)]);
     }
 }

@@ -163,7 +163,7 @@ fn a_root_that_may_have_begun_is_restored_as_lost() {
     ] {
         let stored = StoredRun { run: RUN, spec: spec(), state, entries, standing: Standing::default() };
         let grid = Grid::of(true, vec![stored]);
-        assert_eq!(grid.machine.runs[&RUN].root.redone, is_redone, "{state:?}");
+        assert_eq!(grid.machine.runs.get(&RUN).expect("the run").root.spec().redone, is_redone, "{state:?}");
     }
 }
 

@@ -196,10 +196,10 @@ fn the_coordinator_is_giving_up_hosts_until_all_lost_ones_are_given_up() {
     grid.cut(links[0]);
     grid.cut(links[1]);
     let due = grid.now + RECONNECT_GRACE;
-    assert!(!grid.machine.is_giving_up(Time(due.0 - 1)));
-    assert!(grid.machine.is_giving_up(due));
+    assert!(!grid.machine.silence.is_giving_up(Time(due.0 - 1)));
+    assert!(grid.machine.silence.is_giving_up(due));
     grid.advance(RECONNECT_GRACE.as_millis() as u64, &links[2..]);
-    assert!(!grid.machine.is_giving_up(grid.now));
+    assert!(!grid.machine.silence.is_giving_up(grid.now));
     assert_eq!(grid.machine.hosts().count(), 1);
 }
 
@@ -210,7 +210,7 @@ fn a_host_that_pauses_is_no_longer_ready() {
         grid.submit(RUN);
         let (link, identity) = grid.join();
         grid.tell(link, ToCoordinator::Ready { run: RUN });
-        let is_ready = |grid: &Grid| grid.machine.runs[&RUN].readiness.is_ready(identity.0);
+        let is_ready = |at: &Grid| at.machine.runs.get(&RUN).expect("the run").readiness.is_ready(identity.0);
         assert!(is_ready(&grid));
         let paused = Some("its user works".to_owned());
         if comes_back {

@@ -33,20 +33,20 @@ fn a_host_that_pauses_and_resumes_endlessly_is_given_runs_at_intervals() {
     (0..1000).for_each(|_| toggle(&mut grid));
     let most = UNPAUSES_AT_ONCE_MAX as usize * RUNS_ACTIVE_MAX;
     assert_eq!(starts(&grid, link, None) - before, most);
-    assert!(!grid.machine.working.contains(&host) && grid.machine.unpausing.len() == 1);
+    assert!(!grid.machine.working.contains(host) && grid.machine.working.resuming_len(Time(u64::MAX)) == 1);
     // Its last message wins in the end.
     grid.advance(UNPAUSE_EVERY.as_millis() as u64, &[link]);
-    assert!(grid.machine.working.contains(&host) && grid.machine.unpausing.is_empty());
+    assert!(grid.machine.working.contains(host) && grid.machine.working.next_resuming().is_none());
     assert_eq!(starts(&grid, link, None) - before, most + RUNS_ACTIVE_MAX);
     toggle(&mut grid);
     grid.tell(link, ToCoordinator::Paused { reason: Some("at work".to_owned()) });
     grid.advance(2 * UNPAUSE_EVERY.as_millis() as u64, &[link]);
-    assert!(!grid.machine.working.contains(&host) && grid.machine.unpausing.is_empty());
+    assert!(!grid.machine.working.contains(host) && grid.machine.working.next_resuming().is_none());
     // Nothing is left of a host that leaves meanwhile.
     toggle(&mut grid);
     (0..1000).for_each(|_| toggle(&mut grid));
     grid.tell(link, ToCoordinator::Leaving);
-    assert!(grid.machine.unpausing.is_empty());
+    assert!(grid.machine.working.next_resuming().is_none());
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn a_host_is_introduced_to_a_bounded_number_of_others_at_once() {
             grid.tell(link, ToCoordinator::Meet { hosts: others.to_vec() });
         }
     };
-    let waiting = grid.machine.slices.len();
+    let waiting = grid.machine.chores.slices().len();
     meet(&mut grid);
-    assert!(grid.machine.slices.len() - waiting <= 8, "a message is one slice");
+    assert!(grid.machine.chores.slices().len() - waiting <= 8, "a message is one slice");
     grid.advance(1, &all);
     let at_once = INTRODUCTIONS_AT_ONCE_MAX as usize;
     let met = known(&grid) - before;
@@ -92,9 +92,9 @@ fn one_silent_host_does_not_keep_all_turns() {
         let first = RunId(1);
         assert_eq!(starts(&grid, unable, Some(last)), usize::from(!are_others_waiting));
         grid.advance(UNREADY_TURN_MAX.as_millis() as u64 - 1_000, &links);
-        assert!(grid.machine.active.contains(&first), "it has its time");
+        assert!(grid.machine.runs.active_ids().contains(&first), "it has its time");
         grid.advance(2_000, &links);
-        assert_eq!(grid.machine.active.contains(&first), !are_others_waiting);
+        assert_eq!(grid.machine.runs.active_ids().contains(&first), !are_others_waiting);
         assert_eq!(starts(&grid, unable, Some(last)), 1);
         if !are_others_waiting {
             continue;
@@ -102,7 +102,7 @@ fn one_silent_host_does_not_keep_all_turns() {
         assert!(grid.machine.run(first).expect("it is not over").turns_given_up() > 0);
         // The silent host has finally loaded it.
         grid.tell(silent, ToCoordinator::Ready { run: first });
-        assert!(grid.machine.active.contains(&first), "there is room");
+        assert!(grid.machine.runs.active_ids().contains(&first), "there is room");
         grid.tell(silent, ToCoordinator::Ready { run: first });
         grid.advance(3_000, &links);
         assert_eq!(grid.root(silent).map(|claim| claim.run), Some(first));
@@ -139,7 +139,7 @@ fn the_tables_of_all_runs_together_are_bounded() {
         for run in 1..=runs {
             let entries = (0..8).map(|more| entry(number * 8 + more, 40)).collect();
             grid.tell(link, ToCoordinator::Entries { run: RunId(run), entries });
-            most = most.max(grid.machine.tables.bytes());
+            most = most.max(grid.machine.runs.tables_bytes());
         }
     }
     let bound = TABLES_TOGETHER_MAX * table_bytes_max;
@@ -152,7 +152,7 @@ fn the_tables_of_all_runs_together_are_bounded() {
         grid.machine.cancel(grid.now, RunId(run)).expect("it is not over");
     }
     grid.advance(Duration::from_secs(60).as_millis() as u64, &[link]);
-    assert_eq!(grid.machine.tables.bytes(), 0);
+    assert_eq!(grid.machine.runs.tables_bytes(), 0);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, PING, RECONNECT_GRACE, RUNS_ACTIVE_MAX, SILENCE_MAX};
+use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, RUNS_ACTIVE_MAX, SILENCE_MAX};
 use crate::message::{Departure, HostReport, RootClaim, ToHost};
 use crate::pace::Pace;
 use crate::{Counts, GridId, HostId, RunId, Time};
@@ -150,19 +150,17 @@ impl Coordinator {
         // Those of another grid are useless here.
         let roots = if was.is_some() { roots } else { &[] };
         self.check_claims(roots)?;
-        let known = was.map(|(host, ..)| host).filter(|host| {
-            self.hosts.contains_key(host)
-                || self.missing.contains(*host)
-                || self.waits_until.is_some_and(|until| now < until)
-        });
+        let may_be_known =
+            |host: &HostId| self.hosts.contains_key(host) || self.missing.may_return(now, *host);
+        let known = was.map(|(host, ..)| host).filter(may_be_known);
         let host = known.unwrap_or_else(|| self.new_host_id());
         if let Some((was, ..)) = was
             && was != host
         {
-            self.events.push_back(Event::HostReborn { was, is: host });
+            self.outputs.event(Event::HostReborn { was, is: host });
         }
         // It no longer waits for searches from before its link broke.
-        self.answers.forget_host(host);
+        self.lookups.answers().forget_host(host);
         let was_missing = self.missing.contains(host);
         let is_known = self.hosts.contains_key(&host) || was_missing;
         let is_new = self.enter(now, link, host, incarnation, report, paused);
@@ -177,7 +175,7 @@ impl Coordinator {
         if let Some((was, ..)) = was.filter(|(was, ..)| *was != host) {
             self.rename_counts(was, host);
         }
-        self.commands.push_back(Command::Identified { link, host });
+        self.outputs.command(Command::Identified { link, host });
         self.take_unclaimed_roots(now, host, roots);
         self.welcome(now, host, is_new, was.is_some());
         self.pull_again(now, host);
@@ -215,7 +213,7 @@ impl Coordinator {
         let is_new = match before {
             Some(state) => {
                 if let Some(since) = state.down_since.take() {
-                    self.down.remove(&(since + RECONNECT_GRACE, host));
+                    self.silence.mend_link(since, host);
                 }
                 let is_changed =
                     *state.report != report || state.paused != paused || state.comings.take_untold();
@@ -246,13 +244,13 @@ impl Coordinator {
                 };
                 self.silence.check(state.checked_at, host);
                 self.hosts.insert(host, state);
-                self.events.push_back(Event::HostJoined(host));
+                self.outputs.event(Event::HostJoined(host));
                 true
             }
         };
-        self.links.insert(link, host);
+        self.links.identify(link, host);
         if let Some(old_link) = old_link {
-            self.links.remove(&old_link);
+            self.links.forget(old_link);
             self.close(old_link, "the host has come back on another link".to_owned());
         }
         is_new
@@ -261,11 +259,9 @@ impl Coordinator {
     /// Notes whether a host takes part, is paused, or is gone.
     pub(super) fn note_pause(&mut self, host: HostId) {
         let works = self.hosts.get(&host).is_some_and(|state| state.paused.is_none());
-        if works {
-            self.working.insert(host);
-        } else {
-            self.working.remove(&host);
-            for run in self.active.clone() {
+        self.working.set(host, works);
+        if !works {
+            for run in self.runs.active_ids() {
                 self.forget_readiness(run, host);
             }
         }
@@ -273,7 +269,7 @@ impl Coordinator {
 
     fn welcome(&mut self, now: Time, host: HostId, is_new: bool, was_elsewhere: bool) {
         let secret = self.secret_of(host);
-        let complete = self.waits_until.is_none();
+        let complete = !self.missing.is_awaiting();
         if let Some(state) = self.hosts.get_mut(&host) {
             self.newsroom.drop(host, &mut state.mailbox);
         }
@@ -298,7 +294,7 @@ impl Coordinator {
             hosts: if is_paused { Vec::new() } else { self.circle_of(host) },
             complete,
             runs: self.runs.keys().copied().collect(),
-            epoch: self.epoch,
+            epoch: self.newsroom.epoch(),
         };
         self.send(host, welcome);
         if !is_paused {
@@ -312,39 +308,34 @@ impl Coordinator {
 
     /// A host's link is closed.
     pub fn handle_closed(&mut self, now: Time, link: LinkId) {
-        self.closing.remove(&link);
-        let Some(host) = self.links.remove(&link) else { return };
+        let Some(host) = self.links.remove(link) else { return };
         if let Some(state) = self.hosts.get_mut(&host)
             && state.link == Some(link)
         {
             state.link = None;
-            self.answers.forget_host(host);
+            self.lookups.answers().forget_host(host);
             state.down_since = Some(now);
-            self.down.insert((now + RECONNECT_GRACE, host));
+            self.silence.break_link(now, host);
         }
     }
 
     pub(super) fn close(&mut self, link: LinkId, reason: String) {
-        if self.closing.insert(link) {
-            self.commands.push_back(Command::Close { link, reason });
+        if self.links.close(link) {
+            self.outputs.command(Command::Close { link, reason });
         }
     }
 
     pub(super) fn on_leaving(&mut self, now: Time, link: LinkId, host: HostId) {
         self.send(host, ToHost::Farewell);
-        self.links.remove(&link);
+        self.links.forget(link);
         self.give_up(now, host, Departure::Left);
         self.close(link, "it has left".to_owned());
     }
 
     pub(super) fn ping_all(&mut self, now: Time) {
-        if now < self.chores.next_ping {
-            return;
-        }
-        self.chores.next_ping = now + PING;
+        let Some(ping) = self.chores.begin_ping(now) else { return };
         self.renew_circles(now);
-        self.chores.ping += 1;
-        let message = ToHost::Ping { ping: self.chores.ping };
+        let message = ToHost::Ping { ping };
         self.in_slices(now, Slice::Broadcast { after: None, is_for_paused: true, message });
     }
 
@@ -354,24 +345,24 @@ impl Coordinator {
         self.stop_unpausing(host);
         let Some(mut state) = self.hosts.remove(&host) else { return };
         self.note_pause(host);
-        self.answers.forget_host(host);
+        self.lookups.answers().forget_host(host);
         self.silence.forget(state.checked_at, host);
         if let Some(since) = state.down_since.take() {
-            self.down.remove(&(since + RECONNECT_GRACE, host));
+            self.silence.mend_link(since, host);
         }
         // A host that crashes before it has left is not pausing.
         state.rests &= departure == Departure::Left;
         let event = if state.rests { Event::HostPaused(host) } else { Event::HostGone(host, departure) };
-        self.events.push_back(event);
+        self.outputs.event(event);
         self.forget_parcels_of(now, host);
         let knew: VecDeque<HostId> = self.circles.withdraw(host).collect();
         if state.paused.is_none() || !knew.is_empty() {
-            self.epoch += 1;
+            self.newsroom.begin_epoch();
         }
         self.tell_all_gone(now, host, departure, knew);
         self.tell_news(now);
         let mut room = ENTRIES_FREED_AT_ONCE_MAX;
-        for run in self.urgent_runs() {
+        for run in self.runs.urgent_ids() {
             self.lose_host_of_run(now, run, (host, departure), &mut room);
         }
         self.lose_host_of_over(now, host);

@@ -8,7 +8,7 @@ use super::*;
 use crate::limits::{CIRCLE, DEPARTURE_ANSWER_MAX, IDENTITY_KEPT, RECONNECT_GRACE};
 use crate::message::{HostReport, ToCoordinator};
 use crate::parcel::{Contents, ParcelId};
-use crate::{AssignmentId, Counts, Entry, EntryState, JobKey, Lineage, RunSpec, RunState, Stealing};
+use crate::{AssignmentId, Counts, Entry, EntryState, JobKey, Lineage, RunSpec, RunState, Stealing, Table};
 
 const RUN: RunId = RunId(1);
 
@@ -25,9 +25,9 @@ fn a_finished_run_is_freed_in_parts() {
     let hosts = || (1..=7).map(HostId);
     let counts = Counts { work_ns: 1, ..Counts::default() };
     let fillers: [fn(&mut CoordinatorRun, u8); 6] = [
-        |part, job| assert!(part.table.insert(running(job))),
-        |part, job| part.unsaved.push(vec![running(job)]),
-        |part, job| part.subscriptions.add(HostId(1), key(job).tag()),
+        |part, job| assert!(part.ledger.record(&running(job), HostId(9), None).is_some()),
+        |part, job| part.ledger.save_later(Time::default(), vec![running(job)]),
+        |part, job| part.ledger.subscribe(HostId(1), key(job).tag()),
         |part, job| part.readiness.set_ready(HostId(job.into())),
         |part, job| part.readiness.set_unready(HostId(job.into()), "why".to_owned()),
         |part, job| {
@@ -53,9 +53,9 @@ fn a_finished_run_is_freed_in_parts() {
         let is_left: Vec<bool> = (0..4).map(|_| part.shrink(3)).collect();
         assert_eq!(is_left, [true, true, false, false], "case {case}");
         let lists = [
-            part.table.len(),
-            part.unsaved.len(),
-            part.subscriptions.len(),
+            part.ledger.size().0,
+            part.ledger.unsaved_len(),
+            part.ledger.subscriptions_len(),
             part.tally.rows_from(HostId(0)).count(),
         ];
         assert_eq!(lists, [0; 4], "case {case}");
@@ -84,7 +84,7 @@ fn nothing_is_left_of_departed_hosts() {
         assert_eq!((before.hosts, before.links, before.readiness, before.claims), (1, 1, 1, 1));
         let (goes, identity) = grid.join();
         grid.tell(goes, ToCoordinator::Ready { run: RUN });
-        let root = grid.machine.runs[&RUN].root.key;
+        let root = grid.machine.runs.get(&RUN).expect("the run").root.spec().key;
         grid.tell(goes, ToCoordinator::Find { run: RUN, key: root });
         assert_eq!(grid.machine.sizes().subscribers, 1);
         goodbye(&mut grid, goes);
@@ -114,12 +114,12 @@ fn a_host_that_pauses_or_leaves_paused_is_assigned_no_root() {
     assert_eq!(grid.machine.sizes().readiness, 1);
     // The departure of a host without acquaintances is told to no one.
     grid.tell(pauses, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
-    let epoch = grid.machine.epoch;
+    let epoch = grid.machine.newsroom.epoch();
     grid.tell(pauses, ToCoordinator::Leaving);
-    assert_eq!(grid.machine.epoch, epoch);
+    assert_eq!(grid.machine.newsroom.epoch(), epoch);
     let (works, _) = grid.join();
     grid.tell(works, ToCoordinator::Leaving);
-    assert_eq!(grid.machine.epoch, epoch + 1);
+    assert_eq!(grid.machine.newsroom.epoch(), epoch + 1);
 }
 
 fn hello_as(grid: &mut Grid, link: u64, was: Identity, site: &str, paused: Option<&str>) -> LinkId {
@@ -173,13 +173,14 @@ fn sizes_count_what_their_names_say() {
     grid.tell(links[2], ToCoordinator::Unready { run: RUN, reason: "no room".to_owned() });
     grid.tell(links[1], ToCoordinator::Ready { run: RunId(2) });
     grid.tell(links[1], ToCoordinator::Entries { run: RUN, entries: vec![running_at(&grid, links[1])] });
-    grid.machine.newsroom.hold(grid.now, grid.machine.epoch);
+    let epoch = grid.machine.newsroom.epoch();
+    grid.machine.newsroom.hold(grid.now, epoch);
     for job in 1..=2 {
         grid.tell(links[0], ToCoordinator::Find { run: RUN, key: key(job) });
     }
     let run = grid.machine.runs.get_mut(&RUN).expect("the run");
-    run.subscriptions.add(HostId(1), key(1).tag());
-    grid.machine.answers.push(HostId(1), Time(u64::MAX), answers::Answer::to_search(RUN, key(3)));
+    run.ledger.subscribe(HostId(1), key(1).tag());
+    grid.machine.lookups.answers().push(HostId(1), Time(u64::MAX), answers::Answer::to_search(RUN, key(3)));
     grid.cut(links[2]);
     grid.machine.handle_misbehaviour(grid.now, links[1], "it lies".to_owned());
     let host = |number: u64| HostId(1_000 + number);

@@ -12,7 +12,7 @@ use super::{Coordinator, Event, LinkId, Misbehaviour};
 impl Coordinator {
     /// A host said something on this link.
     pub fn handle_message(&mut self, now: Time, link: LinkId, message: ToCoordinator) {
-        if self.closing.contains(&link) {
+        if self.links.is_closing(link) {
             return;
         }
         if let Err(misbehaviour) = self.message(now, link, message) {
@@ -25,7 +25,7 @@ impl Coordinator {
         if message.has_long_text() {
             return Err(Misbehaviour::TooMuch);
         }
-        let host = self.links.get(&link).copied();
+        let host = self.links.host(link);
         let message = match (message.in_plain_text(), host) {
             (ToCoordinator::Hello { report, was, incarnation, roots, paused }, None) => {
                 let identity = was.map(|was| (was, incarnation));
@@ -79,15 +79,15 @@ impl Coordinator {
                     return Ok(());
                 }
                 if !workers.is_empty() {
-                    self.events.push_back(Event::Activity { run, host, series, workers });
+                    self.outputs.event(Event::Activity { run, host, series, workers });
                 }
                 if !notes.is_empty() {
-                    self.events.push_back(Event::Notes(run, host, notes));
+                    self.outputs.event(Event::Notes(run, host, notes));
                 }
             }
             ToCoordinator::Log { run, lines } => {
                 if self.has_taken_part(host, run) {
-                    self.events.push_back(Event::Log(run, host, lines));
+                    self.outputs.event(Event::Log(run, host, lines));
                 }
             }
             ToCoordinator::Suspended { run } => self.on_suspended(now, run, host),
@@ -105,7 +105,7 @@ impl Coordinator {
                     state.paces.accusations.take(now, ACCUSATION_EVERY, ACCUSATIONS_AT_ONCE_MAX)
                 });
                 if is_heard {
-                    self.events.push_back(Event::Misbehaved { by: host, host: accused, reason });
+                    self.outputs.event(Event::Misbehaved { by: host, host: accused, reason });
                 }
             }
             // The driver passes relayed frames on itself; a pong says no more than that it came.
@@ -120,10 +120,10 @@ impl Coordinator {
 
     /// A host broke the protocol, here or in the driver's decoder: it is told why and cut off.
     pub fn handle_misbehaviour(&mut self, _now: Time, link: LinkId, reason: String) {
-        if self.closing.contains(&link) {
+        if self.links.is_closing(link) {
             return;
         }
-        self.transmits.push_back((link, ToHost::Refused { reason: shortened(&reason) }));
+        self.outputs.transmit(link, ToHost::Refused { reason: shortened(&reason) });
         self.close(link, reason);
     }
 }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::Time;
 
+/// How often runs with limits on their time are checked, and so how exactly the limits are kept.
+pub const METER_EVERY: Duration = Duration::from_secs(1);
+
 /// The time for which a run has been under way: its root job was at a host. Waiting for a turn or for a host does not
 /// count, nor do suspensions.
 #[derive(Debug, Default)]

@@ -2,19 +2,12 @@
 
 use std::time::Duration;
 
-use crate::{RunEnd, RunId, RunState, Time};
+use crate::{RunEnd, RunState, Time};
 
 use super::Coordinator;
 use super::run::CoordinatorRun;
 
-/// How often runs with such limits are checked, and so how exactly the limits are kept.
-const METER_EVERY: Duration = Duration::from_secs(1);
-
 impl CoordinatorRun {
-    fn has_time_limit(&self) -> bool {
-        self.spec.limits.time_ms_max.is_some() || self.spec.limits.cpu_ms_max.is_some()
-    }
-
     /// The time limit that the run has exceeded, for people.
     fn met_limit(&self) -> Option<String> {
         let limits = &self.spec.limits;
@@ -35,26 +28,15 @@ impl CoordinatorRun {
 }
 
 impl Coordinator {
-    fn metered(&self) -> impl Iterator<Item = (RunId, &CoordinatorRun)> {
-        let active = self.active.iter().filter_map(|run| Some((*run, self.runs.get(run)?)));
-        active.filter(|(_, part)| part.has_time_limit())
-    }
-
     pub(super) fn next_metering(&self) -> Option<(Time, &'static str)> {
-        let is_any = self.metered().next().is_some();
-        is_any.then_some((self.metered_at + METER_EVERY, "runs have limits on their time"))
+        self.runs.next_metering().map(|at| (at, "runs have limits on their time"))
     }
 
     /// Ends runs that have exceeded a time limit.
     pub(super) fn meter(&mut self, now: Time) {
-        if now < self.metered_at + METER_EVERY {
-            return;
-        }
-        self.metered_at = now;
-        let metered: Vec<RunId> = self.metered().map(|(run, _)| run).collect();
-        for run in metered {
+        for run in self.runs.begin_metering(now) {
             let Some(part) = self.runs.get_mut(&run) else { continue };
-            let is_under_way = part.assigned.is_some() && part.state == RunState::Running;
+            let is_under_way = part.root.assigned().is_some() && part.state == RunState::Running;
             part.meter.look(now, is_under_way);
             if let Some(reason) = part.met_limit() {
                 self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
@@ -67,7 +49,7 @@ impl Coordinator {
 mod tests {
     use super::super::tests::{Grid, spec};
     use crate::message::ToCoordinator;
-    use crate::{Counts, RunLimits, RunSpec};
+    use crate::{Counts, RunId, RunLimits, RunSpec};
 
     use super::*;
 

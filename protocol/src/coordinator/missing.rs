@@ -24,9 +24,48 @@ pub struct Missing {
     until: BTreeSet<(Time, HostId)>,
     /// Hosts that left because they pause.
     resting: BTreeSet<HostId>,
+    /// Until then, hosts from before a restart of the coordinator may come back, all of which are unknown.
+    awaits_until: Option<Time>,
 }
 
 impl Missing {
+    /// None yet, unless hosts from before a restart may come back.
+    pub fn new(awaits_until: Option<Time>) -> Self {
+        Self { awaits_until, ..Self::default() }
+    }
+
+    /// Until when hosts from before a restart may come back.
+    pub fn awaits_until(&self) -> Option<Time> {
+        self.awaits_until
+    }
+
+    /// Whether hosts from before a restart may come back.
+    pub fn is_awaiting(&self) -> bool {
+        self.awaits_until.is_some()
+    }
+
+    /// If they are awaited, then at least until this time: nothing could be heard from them.
+    pub fn await_until(&mut self, time: Time) {
+        if let Some(until) = &mut self.awaits_until {
+            *until = (*until).max(time);
+        }
+    }
+
+    /// Hosts from before a restart have had their time.
+    pub fn stop_awaiting(&mut self) {
+        self.awaits_until = None;
+    }
+
+    /// Whether they have had their time by now, and are still awaited.
+    pub fn is_awaiting_in_vain(&self, now: Time) -> bool {
+        self.awaits_until.is_some_and(|until| now >= until)
+    }
+
+    /// Whether a host that is not connected may come back under its id.
+    pub fn may_return(&self, now: Time, host: HostId) -> bool {
+        self.contains(host) || self.awaits_until.is_some_and(|until| now < until)
+    }
+
     pub fn contains(&self, host: HostId) -> bool {
         self.hosts.contains_key(&host)
     }
@@ -97,9 +136,9 @@ impl Coordinator {
         state.counts.retain(|run, _| is_known(run));
         state.given.retain(|run, _| is_known(run));
         // Searches wait until it has reported the jobs it continues.
-        self.newsroom.owe(now, &mut state.mailbox, self.epoch);
+        self.newsroom.owe(now, &mut state.mailbox, self.newsroom.epoch());
         if !std::mem::take(&mut state.rests) {
-            self.events.push_back(Event::HostReturned(host));
+            self.outputs.event(Event::HostReturned(host));
         }
         self.hosts.insert(host, state);
     }
@@ -109,7 +148,7 @@ impl Coordinator {
         for _ in 0..GIVEN_UP_AT_ONCE_MAX {
             let Some(host) = self.missing.overdue(now) else { break };
             if self.missing.remove(host).is_some_and(|state| state.rests) {
-                self.events.push_back(Event::HostGone(host, Departure::Left));
+                self.outputs.event(Event::HostGone(host, Departure::Left));
             }
             self.forget_host(now, host);
         }
@@ -118,5 +157,26 @@ impl Coordinator {
     /// Entries are no longer sent to a host that will not come back under its id.
     pub(super) fn forget_host(&mut self, now: Time, host: HostId) {
         self.in_slices(now, Slice::Unsubscribe { from: RunId(0), host });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_hosts_may_return_for_a_while_after_a_restart() {
+        let mut missing = Missing::default();
+        missing.await_until(Time(9));
+        assert!(!missing.is_awaiting() && !missing.may_return(Time(1), HostId(1)), "there was no restart");
+        let mut missing = Missing::new(Some(Time(5)));
+        assert!(missing.is_awaiting() && missing.may_return(Time(4), HostId(1)));
+        assert!(missing.is_awaiting_in_vain(Time(5)) && !missing.may_return(Time(5), HostId(1)));
+        missing.await_until(Time(4));
+        assert_eq!(missing.awaits_until(), Some(Time(5)));
+        missing.await_until(Time(7));
+        assert!(!missing.is_awaiting_in_vain(Time(6)) && missing.may_return(Time(6), HostId(1)));
+        missing.stop_awaiting();
+        assert!(!missing.is_awaiting() && !missing.is_awaiting_in_vain(Time(9)));
     }
 }

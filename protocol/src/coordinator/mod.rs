@@ -2,11 +2,13 @@
 //!
 //! Hosts: `messages` handles what they send, `hosts` their hellos and departures, `silence` finds those that send
 //! nothing any more, `missing` keeps those that were given up and may return, `comings` records when a host joined and
-//! returned. `circles` decides which hosts know one another, and `news` tells them. Runs: `run` is the coordinator's
-//! data of one run, `runs` changes its state, `turns` decides which runs are given to hosts, `root` which host has a
-//! root job, `participation` which hosts' reports count, and `over` collects the last reports of runs that are over.
-//! `parcels` sends what is too large for one message. `results` is the coordinator's result table and the barrier that
-//! makes recovery find orphans.
+//! returned, and `working` which hosts are not paused. `circles` decides which hosts know one another, and `news` tells
+//! them. Runs: `run` is the coordinator's data of one run (its largest parts are `turn`, `root_job` and `ledger`); `roster`
+//! keeps the runs that are not over, and `ended` those that are. `runs` changes a run's state, `turns` decides which runs
+//! are given to hosts, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects
+//! the last reports of runs that are over. `parcels` sends what is too large for one message. `results` is the
+//! coordinator's result table and the barrier that makes recovery find orphans; `lookups` keeps the searches that wait for
+//! it, and their answers.
 //!
 //! For a run's root job the coordinator plays the victim of a steal: it lists the job, assigns it to
 //! another host in redone mode when the first is gone, and waits for its result.
@@ -24,14 +26,19 @@ mod commands;
 mod corners;
 #[cfg(test)]
 mod doors;
+mod ended;
 mod hosts;
+mod ledger;
 #[cfg(test)]
 mod leftovers;
+mod links;
+mod lookups;
 mod messages;
 mod meter;
 mod metering;
 mod missing;
 mod news;
+mod outputs;
 mod over;
 mod parcels;
 mod participation;
@@ -41,6 +48,7 @@ mod restart;
 mod results;
 mod root;
 mod root_job;
+mod roster;
 mod run;
 mod runs;
 mod searches;
@@ -56,27 +64,29 @@ mod turn;
 mod turns;
 mod unsaved;
 mod views;
+mod working;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 pub use crate::limits::Circle;
 use crate::limits::{PING, RESTART_GRACE};
 use crate::message::ToHost;
 use crate::parcel::Incoming;
-use crate::table::Total;
-use crate::{HostId, Random, RunId, Table, Time};
-use answers::Answers;
+use crate::{HostId, Random, RunId, Time};
 pub use backlog::Backlog;
 use chores::Chores;
 use circles::Circles;
+use ended::Ended;
 use hosts::HostState;
+use links::Links;
+use lookups::Lookups;
 use missing::Missing;
 use news::Newsroom;
-use over::Over;
+use outputs::Outputs;
+use roster::Roster;
 use run::CoordinatorRun;
-use searches::Searches;
 use silence::Silence;
-use slices::Slices;
+use working::Working;
 
 pub use root_job::root_job;
 pub use sizes::Sizes;
@@ -94,96 +104,48 @@ pub struct Coordinator {
     config: CoordinatorConfig,
     random: Random,
     hosts: BTreeMap<HostId, HostState>,
-    /// Open links, and the hosts that have said hello on them.
-    links: BTreeMap<LinkId, HostId>,
-    /// Links that are about to be closed; their messages are ignored.
-    closing: BTreeSet<LinkId>,
-    /// Hosts whose link is down, in the order in which they will be given up.
-    down: BTreeSet<(Time, HostId)>,
-    /// Hosts that were given up and may come back under their ids.
+    links: Links,
+    /// Hosts that were given up, or were there before a restart, and may come back under their ids.
     missing: Missing,
     silence: Silence,
     circles: Circles,
     newsroom: Newsroom,
-    /// Counts the departures.
-    epoch: u64,
-    /// Until then, hosts from before the restart may come back.
-    waits_until: Option<Time>,
-    /// Hosts that are working, that is, not paused.
-    working: BTreeSet<HostId>,
-    runs: BTreeMap<RunId, CoordinatorRun>,
-    /// The memory of their tables.
-    tables: Total,
-    /// Runs that are given to hosts.
-    active: BTreeSet<RunId>,
-    /// Runs with entries that wait to be saved, or that are being suspended.
-    attended: BTreeSet<RunId>,
-    /// Runs that gave their turn up, in order of their next turn.
-    resting: BTreeSet<(Time, RunId)>,
-    /// Runs that are over, and whose counts are not final.
-    over: BTreeMap<RunId, Over>,
-    /// Runs that are over, and the time until which their hosts are heard.
-    late: VecDeque<(Time, RunId)>,
-    /// Hosts that resumed work too often, in order of when they may do so again.
-    unpausing: BTreeSet<(Time, HostId)>,
-    searches: Searches,
-    /// No search could be answered at the last check.
-    searches_wait: bool,
-    answers: Answers,
-    slices: Slices,
+    working: Working,
+    runs: Roster,
+    over: Ended,
+    lookups: Lookups,
     incoming: Incoming<HostId>,
     /// Its deferred work.
     chores: Chores,
-    /// When runs with time limits were last checked.
-    metered_at: Time,
-    transmits: VecDeque<(LinkId, ToHost)>,
-    commands: VecDeque<Command>,
-    events: VecDeque<Event>,
+    outputs: Outputs,
 }
 
 impl Coordinator {
     /// A coordinator with the unfinished runs of its store.
     pub fn new(config: CoordinatorConfig, runs: Vec<StoredRun>, now: Time) -> Self {
-        let tables = Total::default();
-        let restored = runs.into_iter().map(|stored| {
-            let table = Table::among(config.table_bytes_max, &tables);
-            (stored.run, CoordinatorRun::restore(stored, table, now))
-        });
-        let restored = restored.collect();
+        let mut restored = Roster::new(now);
+        for stored in runs {
+            restored
+                .add(stored.run, config.table_bytes_max, |table| CoordinatorRun::restore(stored, table, now));
+        }
+        restored.keep_tables_to_bound(config.table_bytes_max);
         let mut coordinator = Self {
             random: Random::new(config.seed),
             hosts: BTreeMap::new(),
-            links: BTreeMap::new(),
-            closing: BTreeSet::new(),
-            down: BTreeSet::new(),
-            missing: Missing::default(),
+            links: Links::default(),
+            missing: Missing::new(config.restarted.then(|| now + RESTART_GRACE)),
             silence: Silence::default(),
             circles: Circles::new(config.circle, config.seed ^ CIRCLES),
             newsroom: Newsroom::default(),
-            epoch: 0,
-            waits_until: config.restarted.then(|| now + RESTART_GRACE),
-            working: BTreeSet::new(),
+            working: Working::default(),
             runs: restored,
-            tables,
-            active: BTreeSet::new(),
-            attended: BTreeSet::new(),
-            resting: BTreeSet::new(),
-            over: BTreeMap::new(),
-            late: VecDeque::new(),
-            unpausing: BTreeSet::new(),
-            searches: Searches::default(),
-            searches_wait: true,
-            answers: Answers::default(),
-            slices: Slices::default(),
+            over: Ended::default(),
+            lookups: Lookups::default(),
             incoming: Incoming::default(),
             chores: Chores::new(now + PING),
-            metered_at: now,
-            transmits: VecDeque::new(),
-            commands: VecDeque::new(),
-            events: VecDeque::new(),
+            outputs: Outputs::default(),
             config,
         };
-        coordinator.keep_tables_to_bound();
         coordinator.activate(now);
         coordinator
     }
@@ -202,7 +164,7 @@ impl Coordinator {
 
     /// Whether the coordinator was restarted recently, and hosts from before still have time to come back.
     pub fn waits_for_hosts(&self) -> bool {
-        self.waits_until.is_some()
+        self.missing.is_awaiting()
     }
 
     /// The hosts that a host knows, as far as the coordinator has told it.
@@ -224,7 +186,7 @@ impl Coordinator {
     pub fn run(&self, run: RunId) -> Option<RunView<'_>> {
         let part = self.runs.get(&run)?;
         let (waiting_for, waiting) = self.reason_to_wait(run).unzip();
-        let table = (part.table.len(), part.table.bytes());
+        let table = part.ledger.size();
         Some(RunView { run, part, table, hosts: &self.hosts, waiting_for, waiting: waiting.flatten() })
     }
 
@@ -249,7 +211,7 @@ impl Coordinator {
         self.yield_turns(now);
         self.time_out_unpausing(now);
         self.forget_late(now);
-        if self.waits_until.is_some_and(|until| now >= until) {
+        if self.missing.is_awaiting_in_vain(now) {
             self.end_waiting(now);
         }
         self.newsroom.expire(now, self.silence.deaf_until);
@@ -263,25 +225,26 @@ impl Coordinator {
 
     /// The next message to send, and its link.
     pub fn poll_transmit(&mut self) -> Option<(LinkId, ToHost)> {
-        self.transmits.pop_front()
+        self.outputs.poll_transmit()
     }
 
     /// The next command for the driver.
     pub fn poll_command(&mut self) -> Option<Command> {
-        self.commands.pop_front()
+        self.outputs.poll_command()
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.outputs.poll_event()
     }
 
     /// The latest time for the next call of `handle_timeout`, and the reason.
     pub fn poll_timeout(&self) -> Option<(Time, &'static str)> {
-        let down = self.next_down().map(|time| (time, "a host has not come back"));
-        let waits = self.waits_until.map(|time| (time, "hosts from before the restart have had their time"));
-        let ping = (!self.hosts.is_empty()).then_some((self.chores.next_ping, "hosts are pinged"));
-        let slices = self.slices.next().map(|time| (time, "a task was too long for one event"));
+        let down = self.silence.next_down().map(|time| (time, "a host has not come back"));
+        let waits = self.missing.awaits_until();
+        let waits = waits.map(|time| (time, "hosts from before the restart have had their time"));
+        let ping = (!self.hosts.is_empty()).then_some((self.chores.next_ping(), "hosts are pinged"));
+        let slices = self.chores.slices().next().map(|time| (time, "a task was too long for one event"));
         let news = self.newsroom.next().map(|time| (time, "hosts are told who came and who went"));
         let owed = self.newsroom.next_expiry(self.silence.deaf_until);
         let owed = owed.map(|time| (time, "a host has not answered that another is gone"));
@@ -291,13 +254,13 @@ impl Coordinator {
             slices,
             down,
             missing,
-            self.next_silence(),
+            self.silence.next_silence(),
             waits,
             ping,
             news,
             owed,
             parcel,
-            self.next_settle(),
+            self.lookups.next(),
             self.next_run_timeout(),
             self.next_metering(),
             self.next_yield(),
@@ -311,7 +274,7 @@ impl Coordinator {
 
     fn send(&mut self, host: HostId, message: ToHost) {
         if let Some(link) = self.hosts.get(&host).and_then(|host| host.link) {
-            self.transmits.push_back((link, message));
+            self.outputs.transmit(link, message);
         }
     }
 }

@@ -53,8 +53,9 @@ impl Coordinator {
         untold: VecDeque<HostId>,
     ) {
         while self.tell_some_gone(now, host) {}
-        self.newsroom.hold(now, self.epoch);
-        self.newsroom.going.insert(host, Going { departure, epoch: self.epoch, untold });
+        let epoch = self.newsroom.epoch();
+        self.newsroom.hold(now, epoch);
+        self.newsroom.going.insert(host, Going { departure, epoch, untold });
         self.in_slices(now, Slice::TellGone(host));
     }
 
@@ -139,7 +140,7 @@ impl Coordinator {
         if let Some(state) = self.hosts.get_mut(&host).filter(|_| is_all) {
             state.mailbox.pay(now);
         }
-        self.send(host, ToHost::Hosts { epoch: self.epoch, joined, gone });
+        self.send(host, ToHost::Hosts { epoch: self.newsroom.epoch(), joined, gone });
     }
 
     /// A host as `viewer` sees it, if it is working.

@@ -9,42 +9,22 @@ use crate::limits::{BROADCAST_AT_ONCE_MAX, OVER_ROWS_MAX};
 use crate::message::ToHost;
 use crate::{Counts, HostId, RunId, Time};
 
+use super::ended::Over;
 use super::participation::Given;
 use super::run::CoordinatorRun;
 use super::slices::Slice;
 use super::{Account, Command, Coordinator};
 
-/// A run that is over, and whose counts are not final.
-pub struct Over {
-    /// The rest of the run; everything except counts is being freed.
-    pub part: Box<CoordinatorRun>,
-    /// The number of entries in its result table at the end, and their bytes.
-    pub table: (usize, usize),
-    /// Not all hosts have been told that it is over.
-    pub is_asking: bool,
-    /// Some hosts went, or never answered.
-    pub is_partial: bool,
-}
-
 impl Coordinator {
     /// A run is over: hosts are told, and send their last counts.
     pub(super) fn await_last_counts(&mut self, now: Time, run: RunId, mut part: CoordinatorRun) {
-        part.claims.clear();
-        part.withdrawn.clear();
-        let table = (part.table.len(), part.table.bytes());
-        let over = Over { part: Box::new(part), table, is_asking: true, is_partial: false };
-        self.over.insert(run, over);
+        part.root.forget_claims();
+        self.over.insert(run, Over::new(part));
         self.in_slices(now, Slice::Stop { after: None, run });
         self.in_slices(now, Slice::Shed(run));
         self.hear_late(now, run);
         // The run that ended first goes first.
-        let mut rows: usize = self.over.values().map(|over| over.part.tally.len()).sum();
-        let first_ended: Vec<RunId> = self.late.iter().map(|(_, run)| *run).collect();
-        for first in first_ended {
-            if rows <= OVER_ROWS_MAX {
-                break;
-            }
-            rows -= self.over.get(&first).map_or(0, |over| over.part.tally.len());
+        for first in self.over.beyond(OVER_ROWS_MAX) {
             self.settle_counts(now, first);
         }
     }
@@ -58,7 +38,7 @@ impl Coordinator {
                 continue;
             }
             if let Some(link) = state.link {
-                self.transmits.push_back((link, ToHost::StopRun { run }));
+                self.outputs.transmit(link, ToHost::StopRun { run });
             }
             // One whose link is down answers when it is back. One that has counted something may have told that before a
             // restart, or when it was able to take part.
@@ -99,7 +79,7 @@ impl Coordinator {
     }
 
     fn settle_counts_if_told(&mut self, now: Time, run: RunId) {
-        if self.over.get(&run).is_some_and(|over| !over.is_asking && over.part.awaited.is_empty()) {
+        if self.over.get(&run).is_some_and(Over::is_settled) {
             self.settle_counts(now, run);
         }
     }
@@ -110,8 +90,8 @@ impl Coordinator {
         let counts = Counts { busy: 0, ..part.counts() };
         let account = Account {
             progress: part.progress,
-            root_host: part.root_host().or(part.root_before.host()),
-            root_losses: part.root_losses,
+            root_host: part.root.known_host(),
+            root_losses: part.root.losses(),
             table,
             at_work: part.tally.at_work(),
             by_host: part.tally.take_rows(),
@@ -119,7 +99,7 @@ impl Coordinator {
         };
         self.in_slices(now, Slice::Forget { after: None, run, is_late: false });
         self.in_slices(now, Slice::Free(part));
-        self.commands.push_back(Command::SaveCounts {
+        self.outputs.command(Command::SaveCounts {
             run,
             counts: Box::new(counts),
             account: Box::new(account),

@@ -21,7 +21,7 @@ impl Coordinator {
                     return Err(Misbehaviour::Parcel);
                 };
                 if let Some(part) = self.runs.get(&run) {
-                    if !part.claims.contains(&(host, number)) {
+                    if !part.root.is_claimed(host, number) {
                         return Err(Misbehaviour::NotItsRoot);
                     }
                     let announced = self.incoming.announce(now, host, parcel, contents, bytes);
@@ -65,7 +65,7 @@ impl Coordinator {
         match message {
             ToCoordinator::RootFinished { run, number, finished } if is_announced => {
                 // The host had the root when it announced the result; it may have given the root up meanwhile.
-                let is_given_up = |part: &CoordinatorRun| !part.claims.contains(&(host, number));
+                let is_given_up = |part: &CoordinatorRun| !part.root.is_claimed(host, number);
                 if self.runs.get(&run).is_some_and(is_given_up) {
                     return Ok(());
                 }

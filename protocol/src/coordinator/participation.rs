@@ -5,19 +5,12 @@
 //! connected before the coordinator was restarted, or before it got another id, is trusted about runs that
 //! were given to hosts before.
 
-use std::time::Duration;
-
 use crate::message::ToHost;
 use crate::{HostId, RunId, Time};
 
 use super::Coordinator;
 use super::run::CoordinatorRun;
 use super::slices::Slice;
-
-/// Time after a run's end for which its hosts' messages count.
-const LATE_MAX: Duration = Duration::from_secs(10);
-/// Maximum finished runs about which messages count.
-const LATE_RUNS_MAX: usize = 256;
 
 /// A run that a host was given.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,7 +37,7 @@ impl Coordinator {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let Some(link) = state.link else { return };
         state.given.entry(run).or_default().turn = part.turn.number();
-        self.transmits.push_back((link, ToHost::StartRun { run, spec: part.spec.clone() }));
+        self.outputs.transmit(link, ToHost::StartRun { run, spec: part.spec.clone() });
     }
 
     /// Asks a host to save and drop what it has of a run. It answers once; false if it is unreachable.
@@ -53,7 +46,7 @@ impl Coordinator {
         let Some(link) = state.link else { return false };
         let given = state.given.entry(run).or_default();
         given.drops = given.drops.saturating_add(1);
-        self.transmits.push_back((link, ToHost::SuspendRun { run }));
+        self.outputs.transmit(link, ToHost::SuspendRun { run });
         true
     }
 
@@ -87,7 +80,7 @@ impl Coordinator {
     /// Whether a host may search a run's table. It may before it has loaded the run, to continue the jobs it has of it.
     pub(super) fn may_search(&self, host: HostId, run: RunId) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
-        self.was_given(host, run) || self.had_before(host, part) || part.is_claimed_by(host)
+        self.was_given(host, run) || self.had_before(host, part) || part.root.is_claimed_by(host)
     }
 
     /// Whether a host may add to a run's table: it has loaded the run at some time, or may have under an earlier identity.
@@ -102,39 +95,36 @@ impl Coordinator {
             return true;
         }
         let Some(part) = self.runs.get(&run) else { return false };
-        self.had_before(host, part) || part.is_claimed_by(host)
+        self.had_before(host, part) || part.root.is_claimed_by(host)
     }
 
     /// Whether a host may end a run: it has loaded the app in this turn, or has the root job.
     pub(super) fn takes_part(&self, host: HostId, run: RunId) -> bool {
         let part = self.runs.get(&run);
-        part.is_some_and(|part| part.readiness.is_ready(host) || part.is_claimed_by(host))
+        part.is_some_and(|part| part.readiness.is_ready(host) || part.root.is_claimed_by(host))
     }
 
     /// Whether a host may have had a run before it got its present identity here.
     fn had_before(&self, host: HostId, part: &CoordinatorRun) -> bool {
-        part.was_active && self.hosts.get(&host).is_some_and(|state| state.comings.was_elsewhere())
+        part.turn.was_active() && self.hosts.get(&host).is_some_and(|state| state.comings.was_elsewhere())
     }
 
     // ---- finished runs ----
 
     /// A run is over: its hosts' messages count for a while.
     pub(super) fn hear_late(&mut self, now: Time, run: RunId) {
-        self.late.push_back((now + LATE_MAX, run));
+        self.over.hear_late(now, run);
         self.forget_late(now);
     }
 
     /// When the next finished run is forgotten.
     pub(super) fn next_late(&self) -> Option<(Time, &'static str)> {
-        let (until, _) = self.late.front()?;
-        Some((*until, "nobody is heard any more of a run that is over"))
+        let until = self.over.next_late()?;
+        Some((until, "nobody is heard any more of a run that is over"))
     }
 
     pub(super) fn forget_late(&mut self, now: Time) {
-        while let Some((until, run)) = self.late.front().copied()
-            && (now >= until || self.late.len() > LATE_RUNS_MAX)
-        {
-            self.late.pop_front();
+        while let Some(run) = self.over.take_late(now) {
             self.settle_counts(now, run);
             self.in_slices(now, Slice::Forget { after: None, run, is_late: true });
         }
@@ -143,6 +133,7 @@ impl Coordinator {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ended::LATE_MAX;
     use super::super::tests::{Grid, spec};
     use super::super::{Event, LinkId, root_job};
     use super::*;

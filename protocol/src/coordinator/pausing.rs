@@ -29,7 +29,7 @@ impl Coordinator {
             } else {
                 let at = now + UNPAUSE_EVERY;
                 state.unpauses_at = Some(at);
-                self.unpausing.insert((at, host));
+                self.working.resume_at(at, host);
             }
         }
     }
@@ -49,18 +49,18 @@ impl Coordinator {
     /// The host no longer waits for its time to resume.
     pub(super) fn stop_unpausing(&mut self, host: HostId) {
         if let Some(at) = self.hosts.get_mut(&host).and_then(|state| state.unpauses_at.take()) {
-            self.unpausing.remove(&(at, host));
+            self.working.stop_resuming(at, host);
         }
     }
 
     pub(super) fn next_unpausing(&self) -> Option<(Time, &'static str)> {
-        let (at, _) = self.unpausing.first()?;
-        Some((*at, "a host that paused too often works again"))
+        let (at, _) = self.working.next_resuming()?;
+        Some((at, "a host that paused too often works again"))
     }
 
     pub(super) fn time_out_unpausing(&mut self, now: Time) {
-        while let Some((at, host)) = self.unpausing.first().copied().filter(|(at, _)| now >= *at) {
-            self.unpausing.remove(&(at, host));
+        while let Some((at, host)) = self.working.next_resuming().filter(|(at, _)| now >= *at) {
+            self.working.stop_resuming(at, host);
             if let Some(state) = self.hosts.get_mut(&host) {
                 state.unpauses_at = None;
                 state.paces.unpauses.take(now, UNPAUSE_EVERY, UNPAUSES_AT_ONCE_MAX);
@@ -155,7 +155,7 @@ mod tests {
         // It resumes, and leaves.
         let said = events(&mut grid, back, vec![ToCoordinator::Paused { reason: None }]);
         assert!(!said.iter().any(is_presence), "{said:?}");
-        assert!(grid.machine.working.contains(&identity.0));
+        assert!(grid.machine.working.contains(identity.0));
         let said = events(&mut grid, back, vec![ToCoordinator::Leaving]);
         assert!(said.contains(&Event::HostGone(identity.0, Departure::Left)), "{said:?}");
     }

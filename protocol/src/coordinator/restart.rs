@@ -23,11 +23,11 @@ impl HostState {
 impl Coordinator {
     /// Hosts from before the restart that have not come back are gone.
     pub(super) fn end_waiting(&mut self, now: Time) {
-        self.waits_until = None;
-        self.epoch += 1;
+        self.missing.stop_awaiting();
+        let epoch = self.newsroom.begin_epoch();
         // Nothing is settled before all have been asked.
-        self.newsroom.hold(now, self.epoch);
-        self.in_slices(now, Slice::AskAll { after: None, epoch: self.epoch });
+        self.newsroom.hold(now, epoch);
+        self.in_slices(now, Slice::AskAll { after: None, epoch });
         self.in_slices(now, Slice::ForgetAbsent { after: None });
         self.settle(now);
     }
@@ -50,7 +50,7 @@ impl Coordinator {
         let Some(gone) = state.gone_since_asked.take() else { return Ok(()) };
         // These may be back already, as hosts that it does not know.
         let others = hosts.iter().copied().filter(|other| !gone.contains(other)).collect();
-        let is_late = self.waits_until.is_none();
+        let is_late = !self.missing.is_awaiting();
         self.in_slices(now, Slice::Know { host, others, is_late });
         Ok(())
     }
@@ -60,7 +60,7 @@ impl Coordinator {
         if !self.hosts.contains_key(&host) {
             return;
         }
-        let is_waiting = self.waits_until.is_some();
+        let is_waiting = self.missing.is_awaiting();
         for other in others {
             let is_there = self.hosts.contains_key(other);
             if *other == host || !(is_there || is_waiting) {
@@ -77,6 +77,6 @@ impl Coordinator {
     pub(super) fn tell_present(&mut self, now: Time, host: HostId) {
         self.tell_news_to(now, host, None);
         let hosts = self.ids_of_circle(host).into_iter().filter(|id| self.works(*id)).collect();
-        self.send(host, ToHost::Present { epoch: self.epoch, hosts });
+        self.send(host, ToHost::Present { epoch: self.newsroom.epoch(), hosts });
     }
 }

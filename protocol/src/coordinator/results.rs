@@ -5,10 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::limits::{
-    ENTRIES_FREED_AT_ONCE_MAX, INTRODUCED_AT_ONCE_MAX, SEARCHES_ANSWERED_AT_ONCE_MAX, SEARCHES_PER_HOST_MAX,
-    SEARCHES_WAITING_MAX, SETTLE_MAX, SUBSCRIBERS_PER_ENTRY_MAX, TABLES_TOGETHER_MAX,
-};
+use crate::limits::{INTRODUCED_AT_ONCE_MAX, SETTLE_MAX};
 use crate::message::ToHost;
 use crate::{Entry, EntryState, HostId, JobKey, RunId, Time};
 
@@ -17,9 +14,6 @@ use super::hosts::HostState;
 use super::searches::Search;
 use super::slices::Slice;
 use super::{Coordinator, Misbehaviour};
-
-/// Maximum entries that one event drops because all tables together are too large.
-const ENTRIES_EVICTED_AT_ONCE_MAX: usize = 64;
 
 impl Coordinator {
     pub(super) fn on_entries(
@@ -46,47 +40,26 @@ impl Coordinator {
         }
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         // The root's key can be computed from what all hosts know: its result counts as the run's.
-        let may_be_root = part.is_claimed_by(host);
+        let may_be_root = part.root.is_claimed_by(host);
         let mut forwarded: BTreeMap<HostId, Vec<Entry>> = BTreeMap::new();
         let mut news = Vec::new();
         for entry in entries {
-            if entry.key == part.root.key && !may_be_root {
+            if entry.key == part.root.spec().key && !may_be_root {
                 continue;
             }
-            let known = part.table.get(&entry.key).map(|known| &known.state);
-            let runner = match known {
-                Some(EntryState::Running(runner)) => Some(*runner),
-                _ => None,
-            };
-            if !part.table.insert(entry.clone()) {
-                continue;
-            }
-            let nearest_first = [entry.key.tag()].into_iter().chain(entry.lineage.0.iter().rev().copied());
-            let mut hosts = part.subscriptions.of(nearest_first, SUBSCRIBERS_PER_ENTRY_MAX);
-            // Orphans are few, and the root's host may redo the jobs above them while the
-            // coordinator is away.
-            if matches!(entry.state, EntryState::Running(_)) {
-                hosts.extend(part.root_host());
-            }
-            // Another host was faster than an orphan, which need not continue.
-            hosts.extend(runner.filter(|_| matches!(entry.state, EntryState::Done(_))));
-            hosts.remove(&host);
+            let Some(hosts) = part.ledger.record(&entry, host, part.root.host()) else { continue };
             for subscriber in hosts {
                 forwarded.entry(subscriber).or_default().push(entry.clone());
             }
-            if matches!(entry.state, EntryState::Done(_)) {
-                part.subscriptions.forget_job(entry.key.tag());
-            }
             news.push(entry);
         }
-        part.unsaved.push(news);
-        part.unsaved_since.get_or_insert(now);
-        self.attended.insert(run);
-        let is_more = part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
-        if is_more && !std::mem::replace(&mut part.is_swept, true) {
+        part.ledger.save_later(now, news);
+        let is_more = part.ledger.begin_sweep();
+        self.runs.attend(run);
+        if is_more {
             self.in_slices(now, Slice::Sweep(run));
         }
-        self.keep_tables_to_bound();
+        self.runs.keep_tables_to_bound(self.config.table_bytes_max);
         let mut introductions = INTRODUCED_AT_ONCE_MAX;
         for (subscriber, entries) in forwarded {
             self.send_entries(now, subscriber, (run, None), entries, &mut introductions);
@@ -94,29 +67,8 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Drops entries of the largest table while all together are too large: some now, the others when more arrive;
-    /// everything far above the bound at once.
-    pub(super) fn keep_tables_to_bound(&mut self) {
-        let most = self.config.table_bytes_max.saturating_mul(TABLES_TOGETHER_MAX);
-        if self.tables.bytes() <= most {
-            return;
-        }
-        let far_too_much = most.saturating_add(most / 4);
-        let mut room = ENTRIES_EVICTED_AT_ONCE_MAX;
-        let Some(largest) = self.runs.values_mut().max_by_key(|part| part.table.bytes()) else { return };
-        while (room > 0 && self.tables.bytes() > most) || self.tables.bytes() > far_too_much {
-            if !largest.table.evict() {
-                break;
-            }
-            room = room.saturating_sub(1);
-        }
-    }
-
     pub(super) fn on_find(&mut self, now: Time, host: HostId, run: RunId, key: JobKey) {
-        let waiting = self.searches.len() + self.answers.len();
-        let of_host = self.searches.len_of(host) + self.answers.len_of(host);
-        let is_too_much = waiting >= SEARCHES_WAITING_MAX || of_host >= SEARCHES_PER_HOST_MAX;
-        if is_too_much || !self.may_search(host, run) {
+        if self.lookups.is_too_much_of(host) || !self.may_search(host, run) {
             // The entries it would find cost work; waiting in vain would cost more.
             return self.send(host, ToHost::Found { run, key });
         }
@@ -124,7 +76,8 @@ impl Coordinator {
         let just_back =
             |state: &HostState| state.comings.back_since().is_some_and(|since| now < since + SETTLE_MAX);
         let waits_for_missing = self.hosts.get(&host).is_some_and(just_back);
-        self.searches.push(Search { host, run, key, epoch: self.epoch, until, waits_for_missing });
+        let epoch = self.newsroom.epoch();
+        self.lookups.wait(Search { host, run, key, epoch, until, waits_for_missing });
         self.settle(now);
     }
 
@@ -137,25 +90,14 @@ impl Coordinator {
     /// at once.
     pub(super) fn settle(&mut self, now: Time) {
         // Those that have waited long enough do not need it.
-        let unsettled = if self.is_giving_up(now) { 0 } else { self.newsroom.unsettled() };
+        let unsettled = if self.silence.is_giving_up(now) { 0 } else { self.newsroom.unsettled() };
         let is_any_missing = !self.missing.is_empty();
-        let ready = self.searches.take_ready(now, unsettled, is_any_missing, SEARCHES_ANSWERED_AT_ONCE_MAX);
-        for search in ready {
+        for search in self.lookups.take_ready(now, unsettled, is_any_missing) {
             let Search { host, run, key, .. } = search;
             self.begin_answer(now, host, Answer::to_search(run, key));
         }
         self.send_answers(now);
-        self.searches_wait = !self.searches.is_any_ready(now, unsettled, is_any_missing);
+        self.lookups.look_for_ready(now, unsettled, is_any_missing);
         self.assign_roots(now);
-    }
-
-    pub(super) fn next_settle(&self) -> Option<(Time, &'static str)> {
-        if !self.searches_wait {
-            return Some((Time(0), "more searches are to be answered"));
-        }
-        let waiting = self.searches.next();
-        let waiting = waiting.map(|time| (time, "a search is answered without what some hosts may have"));
-        let answer = self.answers.next().map(|time| (time, "a host is sent more of what it searched for"));
-        waiting.into_iter().chain(answer).min_by_key(|(time, _)| *time)
     }
 }

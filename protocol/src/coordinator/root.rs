@@ -9,7 +9,8 @@ use crate::message::{Departure, RootClaim, ToHost};
 use crate::{AssignmentId, EntryState, Finished, HostId, Outcome, RunEnd, RunId, RunState, Time};
 
 use super::answers::Answer;
-use super::run::{CoordinatorRun, RootBefore};
+use super::root_job::RootBefore;
+use super::run::CoordinatorRun;
 use super::slices::Slice;
 use super::{Coordinator, Event, Misbehaviour};
 
@@ -36,19 +37,19 @@ impl Coordinator {
 
     /// A host is back without root jobs that were assigned to it: the messages were lost with the link.
     pub(super) fn take_unclaimed_roots(&mut self, now: Time, host: HostId, claims: &[RootClaim]) {
-        let unclaimed: Vec<(RunId, AssignmentId)> = (self.active.iter())
-            .filter_map(|run| {
-                let (_, number) = self.runs.get(run)?.assigned.filter(|(assigned, _)| *assigned == host)?;
-                let has_it = claims.iter().any(|claim| claim.run == *run && claim.number == number);
-                (!has_it).then_some((*run, number))
+        let unclaimed: Vec<(RunId, AssignmentId)> = (self.runs.active())
+            .filter_map(|(run, part)| {
+                let (_, number) = part.root.assigned().filter(|(assigned, _)| *assigned == host)?;
+                let has_it = claims.iter().any(|claim| claim.run == run && claim.number == number);
+                (!has_it).then_some((run, number))
             })
             .collect();
         for (run, number) in unclaimed {
             if let Some(part) = self.runs.get_mut(&run) {
-                part.claims.remove(&(host, number));
+                part.root.disclaim(host, number);
                 // If it had the root, it could not go on with it, and has not said so yet.
                 part.tally.count_root_given_back(host);
-                self.events.push_back(Event::RootGivenBack(run, host));
+                self.outputs.event(Event::RootGivenBack(run, host));
             }
             // The host has started over.
             self.take_root(now, run, Departure::Crashed);
@@ -57,11 +58,11 @@ impl Coordinator {
 
     pub(super) fn on_ready(&mut self, now: Time, host: HostId, run: RunId) {
         let Some(is_of_this_turn) = self.note_loaded(run, host) else { return };
-        if !self.working.contains(&host) {
+        if !self.working.contains(host) {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if !part.is_active {
+        if !part.turn.is_active() {
             self.wake_turn(now, run);
         } else if is_of_this_turn {
             part.readiness.set_ready(host);
@@ -74,12 +75,12 @@ impl Coordinator {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if self.working.contains(&host) {
+        if self.working.contains(host) {
             part.readiness.set_unready(host, reason.clone());
         }
         self.note_unready(run);
-        self.events.push_back(Event::Unready(run, host, reason));
-        if self.runs.get(&run).is_some_and(|part| part.root_host() == Some(host)) {
+        self.outputs.event(Event::Unready(run, host, reason));
+        if self.runs.get(&run).is_some_and(|part| part.root.host() == Some(host)) {
             // It has sent its notes, and gives its jobs back like a host that leaves.
             self.take_root(now, run, Departure::Left);
             self.assign_roots(now);
@@ -91,30 +92,28 @@ impl Coordinator {
         let RootClaim { run, number, .. } = *claim;
         let Some(part) = self.runs.get_mut(&run) else { return };
         // Also for a suspended run: its root may have ended before its host heard of the suspension.
-        part.claims.insert((host, number));
-        part.next_number = part.next_number.max(number.0);
-        if !part.is_active {
+        part.root.claim(host, number);
+        if !part.turn.is_active() {
             return;
         }
-        match part.assigned {
+        match part.root.assigned() {
             // The message that withdrew it was lost with a link.
-            Some((root_host, _)) if root_host != host && part.withdrawn.contains(&(host, number)) => {
+            Some((root_host, _)) if root_host != host && part.root.is_withdrawn(host, number) => {
                 self.send(host, ToHost::Withdraw { run, number });
             }
             Some((root_host, other)) if root_host != host => {
                 // After a restart the root was not assigned again: both have had it since before.
-                let may_have_it_back = was_missing || self.waits_until.is_some();
+                let may_have_it_back = was_missing || self.missing.is_awaiting();
                 if number > other {
                     // It was withdrawn before the restart, which is no longer known: without a
                     // restart, a root with a greater number than this is withdrawn.
                     self.withdraw_root(run, host, number);
-                } else if number < other && may_have_it_back && self.working.contains(&host) {
+                } else if number < other && may_have_it_back && self.working.contains(host) {
                     self.give_root_back(now, run, (host, number), (root_host, other));
                 }
             }
             Some(_) | None => {
-                part.assigned = Some((host, number));
-                part.root_before = RootBefore::Nobody;
+                part.root.keep(host, number);
                 self.set_state(run, RunState::Running);
             }
         }
@@ -130,34 +129,31 @@ impl Coordinator {
         (other, withdrawn): (HostId, AssignmentId),
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.assigned = Some((host, number));
-        part.root_before = RootBefore::Nobody;
+        part.root.keep(host, number);
         self.withdraw_root(run, other, withdrawn);
         self.introduce_master(now, run, host);
         self.broadcast(now, ToHost::Master { run, host });
-        self.events.push_back(Event::RootAssigned(run, host));
+        self.outputs.event(Event::RootAssigned(run, host));
     }
 
     /// A host must not continue a root job: an earlier host has it.
     fn withdraw_root(&mut self, run: RunId, host: HostId, number: AssignmentId) {
         if let Some(part) = self.runs.get_mut(&run) {
-            part.withdrawn.insert((host, number));
+            part.root.withdraw(host, number);
             self.send(host, ToHost::Withdraw { run, number });
         }
     }
 
     /// Assigns unassigned root jobs to hosts that can run them.
     pub(super) fn assign_roots(&mut self, now: Time) {
-        if self.waits_until.is_some() {
+        if self.missing.is_awaiting() {
             return;
         }
-        let is_giving_up = self.is_giving_up(now);
-        let is_free = |part: &CoordinatorRun| {
-            let has_settled = part.settles.0 == 0 || (self.has_settled(part.settles.0) && !is_giving_up);
-            part.assigned.is_none() && (has_settled || now >= part.settles.1)
-        };
+        let is_giving_up = self.silence.is_giving_up(now);
+        let is_free =
+            |part: &CoordinatorRun| part.root.is_free(now, |epoch| self.has_settled(epoch) && !is_giving_up);
         let free: Vec<RunId> =
-            { self.active.iter() }.filter(|run| self.runs.get(run).is_some_and(is_free)).copied().collect();
+            self.runs.active().filter(|(_, part)| is_free(part)).map(|(run, _)| run).collect();
         for run in free {
             self.assign_root(now, run);
         }
@@ -165,15 +161,17 @@ impl Coordinator {
 
     fn assign_root(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let before = std::mem::take(&mut part.root_before);
+        let before = part.root.take_before();
         if before != RootBefore::Nobody {
             // Its host went while the coordinator was away.
-            part.root_losses = part.root_losses.saturating_add(1);
+            part.root.lose();
             part.note_root_begun(Departure::Crashed);
-            self.events.extend(before.host().map(|host| Event::RootLost(run, host)));
+            if let Some(host) = before.host() {
+                self.outputs.event(Event::RootLost(run, host));
+            }
         }
         let Some(part) = self.runs.get(&run) else { return };
-        let known = part.table.get(&part.root.key).map(|entry| entry.state.clone());
+        let known = part.ledger.table().get(&part.root.spec().key).map(|entry| entry.state.clone());
         let orphan = match known {
             Some(EntryState::Done(finished)) => return self.finish(now, run, finished),
             Some(EntryState::Running(host)) if self.hosts.contains_key(&host) => Some(host),
@@ -181,21 +179,16 @@ impl Coordinator {
         };
         let Some(host) = orphan.or_else(|| self.choose_root_host(run)) else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.next_number += 1;
-        let number = AssignmentId(part.next_number);
-        part.assigned = Some((host, number));
-        part.claims.insert((host, number));
-        part.root.redone |= !part.table.is_empty();
-        let mut spec = part.root.clone();
+        let (number, mut spec) = part.root.assign(host, !part.ledger.table().is_empty());
         if spec.redone {
-            spec.lookup_below = part.table.depth_below(spec.key.tag());
+            spec.lookup_below = part.ledger.table().depth_below(spec.key.tag());
             self.send_ahead(now, host, Answer::unasked(run, spec.key));
         }
         let proof = self.root_proof(run, number);
         self.send(host, ToHost::Assign { run, number, proof, spec });
         self.introduce_master(now, run, host);
         self.broadcast(now, ToHost::Master { run, host });
-        self.events.push_back(Event::RootAssigned(run, host));
+        self.outputs.event(Event::RootAssigned(run, host));
         self.set_state(run, RunState::Running);
     }
 
@@ -209,8 +202,7 @@ impl Coordinator {
     /// A ready host with the fewest roots; among many, one of a random sample.
     fn choose_root_host(&mut self, run: RunId) -> Option<HostId> {
         let mut of_host: BTreeMap<HostId, usize> = BTreeMap::new();
-        let active = self.active.iter().filter_map(|run| self.runs.get(run));
-        for (host, _) in active.filter_map(|part| part.assigned) {
+        for host in self.runs.active().filter_map(|(_, part)| part.root.host()) {
             *of_host.entry(host).or_default() += 1;
         }
         let roots = |host: HostId| of_host.get(&host).copied().unwrap_or_default();
@@ -231,21 +223,21 @@ impl Coordinator {
     /// Its host has crashed.
     pub(super) fn lose_root(&mut self, now: Time, run: RunId, host: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.root_losses = part.root_losses.saturating_add(1);
-        self.events.push_back(Event::RootLost(run, host));
+        part.root.lose();
+        self.outputs.event(Event::RootLost(run, host));
         self.take_root(now, run, Departure::Crashed);
     }
 
     /// Its host does not continue it.
     pub(super) fn take_root(&mut self, now: Time, run: RunId, how: Departure) {
-        let epoch = self.epoch;
+        let epoch = self.newsroom.epoch();
         let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some((host, _)) = part.assigned.take().filter(|_| how == Departure::Left) {
+        if let Some(host) = part.root.take().filter(|_| how == Departure::Left) {
             part.tally.count_root_given_back(host);
-            self.events.push_back(Event::RootGivenBack(run, host));
+            self.outputs.event(Event::RootGivenBack(run, host));
         }
         part.note_root_begun(how);
-        part.settles = (epoch, now + SETTLE_MAX);
+        part.root.hold_back(epoch, now + SETTLE_MAX);
     }
 
     pub(super) fn on_root_finished(
@@ -257,10 +249,10 @@ impl Coordinator {
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
         if let Some(part) = self.runs.get(&run) {
-            if !part.claims.contains(&(host, number)) {
+            if !part.root.is_claimed(host, number) {
                 return Err(Misbehaviour::NotItsRoot);
             }
-            if matches!(part.state, RunState::Suspended | RunState::Suspending) || part.is_active {
+            if matches!(part.state, RunState::Suspended | RunState::Suspending) || part.turn.is_active() {
                 self.finish(now, run, finished);
             }
         }

@@ -5,48 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::Departure;
-use crate::{
-    AssignmentId, Counts, FaultTolerance, HostId, JobSpec, RunSpec, RunState, Stealing, Table, Time,
-};
+use crate::{Counts, FaultTolerance, HostId, RunSpec, RunState, Stealing, Table, Time};
 
+use super::StoredRun;
+use super::ledger::Ledger;
 use super::meter::Meter;
 use super::ready::Readiness;
-use super::root_job::root_job;
-use super::subscriptions::Subscriptions;
+use super::root_job::{RootBefore, RootJob};
 use super::tally::Tally;
 use super::turn::Turn;
-use super::unsaved::Unsaved;
-use super::{Standing, StoredRun};
-
-/// Which host had the root job when the coordinator was stopped, until that host is back with it, or it is lost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RootBefore {
-    /// None, or the root's fate is known.
-    #[default]
-    Nobody,
-    /// This host.
-    Host(HostId),
-    /// Possibly an unknown host: the coordinator was stopped before it had saved the run's standing.
-    Unknown,
-}
-
-impl RootBefore {
-    fn of(standing: &Standing) -> Self {
-        match standing.root_host {
-            Some(host) => Self::Host(host),
-            None if *standing == Standing::default() => Self::Unknown,
-            None => Self::Nobody,
-        }
-    }
-
-    /// The host, if it is known.
-    pub fn host(self) -> Option<HostId> {
-        match self {
-            Self::Host(host) => Some(host),
-            Self::Nobody | Self::Unknown => None,
-        }
-    }
-}
 
 /// Hosts are saving what they have of a run.
 pub struct Suspending {
@@ -62,31 +29,10 @@ pub struct Suspending {
 pub struct CoordinatorRun {
     pub spec: Arc<RunSpec>,
     pub state: RunState,
-    /// It is given to hosts; at most `RUNS_ACTIVE_MAX` are.
-    pub is_active: bool,
     pub turn: Turn,
-    /// It was given to hosts at some time, possibly before the coordinator was restarted.
-    pub was_active: bool,
-    pub root: JobSpec,
-    /// The host of the root job, and the number of the assignment.
-    pub assigned: Option<(HostId, AssignmentId)>,
-    /// The host that had it when the coordinator was stopped.
-    pub root_before: RootBefore,
-    /// All hosts whose result of the root counts.
-    pub claims: BTreeSet<(HostId, AssignmentId)>,
-    /// Hosts whose root was withdrawn because an earlier host came back with it.
-    pub withdrawn: BTreeSet<(HostId, AssignmentId)>,
-    pub next_number: u64,
-    pub root_losses: u32,
-    /// The root is not assigned again before all hosts have recovered from this epoch, or before this time.
-    pub settles: (u64, Time),
-    pub table: Table,
-    /// More of the table is being swept.
-    pub is_swept: bool,
-    pub subscriptions: Subscriptions,
+    pub root: RootJob,
+    pub ledger: Ledger,
     pub readiness: Readiness,
-    pub unsaved: Unsaved,
-    pub unsaved_since: Option<Time>,
     pub tally: Tally,
     pub progress: Option<(u64, u64)>,
     pub suspending: Option<Suspending>,
@@ -103,27 +49,13 @@ fn keeps_what_is_finished(spec: &RunSpec) -> bool {
 
 impl CoordinatorRun {
     pub fn new(spec: RunSpec, state: RunState, table: Table, now: Time) -> Self {
-        let root = root_job(&spec);
         Self {
-            spec: Arc::new(spec),
             state,
-            is_active: false,
             turn: Turn::default(),
-            was_active: false,
-            root,
-            assigned: None,
-            root_before: RootBefore::Nobody,
-            claims: BTreeSet::new(),
-            withdrawn: BTreeSet::new(),
-            next_number: 0,
-            root_losses: 0,
-            settles: (0, now),
-            table,
-            is_swept: false,
-            subscriptions: Subscriptions::default(),
+            root: RootJob::new(&spec, now),
+            spec: Arc::new(spec),
+            ledger: Ledger::new(table),
             readiness: Readiness::default(),
-            unsaved: Unsaved::default(),
-            unsaved_since: None,
             tally: Tally::default(),
             progress: None,
             suspending: None,
@@ -140,18 +72,17 @@ impl CoordinatorRun {
             state => state,
         };
         let mut part = Self::new(stored.spec, state, table, now);
-        part.root.redone = state != RunState::Queued || !stored.entries.is_empty();
-        part.root.given_back = state == RunState::Suspended && keeps_what_is_finished(&part.spec);
-        part.was_active = part.root.redone;
-        for entry in stored.entries {
-            part.table.insert(entry);
+        let was_begun = state != RunState::Queued || !stored.entries.is_empty();
+        if was_begun {
+            let is_given_back = state == RunState::Suspended && keeps_what_is_finished(&part.spec);
+            part.root.begin_again(is_given_back);
         }
-        part.table.sweep(usize::MAX);
+        part.turn = Turn::restored(was_begun);
+        part.ledger.restore(stored.entries);
         let standing = stored.standing;
-        if state == RunState::Running {
-            part.root_before = RootBefore::of(&standing);
-        }
-        part.root_losses = standing.root_losses;
+        let is_under_way = state == RunState::Running;
+        let before = if is_under_way { RootBefore::of(&standing) } else { RootBefore::Nobody };
+        part.root.restore(before, standing.root_losses);
         part.progress = standing.progress;
         part.meter.under_way = Duration::from_millis(standing.under_way_ms);
         part.tally = Tally::restore(standing.by_host, standing.counted, standing.long_gone);
@@ -160,8 +91,12 @@ impl CoordinatorRun {
 
     /// The root will be begun again: its host crashed, or has saved what was finished.
     pub fn note_root_begun(&mut self, how: Departure) {
-        self.root.redone = true;
-        self.root.given_back = how == Departure::Left && keeps_what_is_finished(&self.spec);
+        self.root.begin_again(how == Departure::Left && keeps_what_is_finished(&self.spec));
+    }
+
+    /// Whether its time under way or the work of its jobs is limited.
+    pub fn has_time_limit(&self) -> bool {
+        self.spec.limits.time_ms_max.is_some() || self.spec.limits.cpu_ms_max.is_some()
     }
 
     /// Whether hosts steal only from the root's host.
@@ -181,9 +116,7 @@ impl CoordinatorRun {
 
     /// The same, but only for parts that are useless once the run is over.
     pub fn shed(&mut self, most: usize) -> bool {
-        self.table.shrink(most);
-        let mut is_left = !self.table.is_empty();
-        is_left |= self.subscriptions.shrink(most);
+        let mut is_left = self.ledger.shrink(most);
         is_left |= self.readiness.shrink(most);
         if let Some(suspending) = &mut self.suspending {
             for _ in 0..most {
@@ -191,8 +124,7 @@ impl CoordinatorRun {
             }
             is_left |= !suspending.hosts.is_empty();
         }
-        drop(self.unsaved.take(most));
-        is_left || !self.unsaved.is_empty()
+        is_left
     }
 
     /// The number of parts that [`shrink`](Self::shrink) frees.
@@ -203,18 +135,7 @@ impl CoordinatorRun {
     /// The number of parts that [`shed`](Self::shed) frees.
     pub fn shed_len(&self) -> usize {
         let suspending = self.suspending.as_ref().map_or(0, |suspending| suspending.hosts.len());
-        self.table.len() + self.subscriptions.len() + self.readiness.len() + suspending + self.unsaved.len()
-    }
-
-    /// The host of the root job.
-    pub fn root_host(&self) -> Option<HostId> {
-        self.assigned.map(|(host, _)| host)
-    }
-
-    /// Whether this host was assigned the root job, or came back with it and proved that.
-    pub fn is_claimed_by(&self, host: HostId) -> bool {
-        let first = self.claims.range((host, AssignmentId(0))..).next();
-        first.is_some_and(|(claimant, _)| *claimant == host)
+        self.ledger.len() + self.readiness.len() + suspending
     }
 
     pub fn counts(&self) -> Counts {

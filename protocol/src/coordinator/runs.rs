@@ -1,12 +1,11 @@
 //! The states of runs: submitted, given to hosts, suspended, resumed, over.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_SAVED_AT_ONCE_MAX, RUNS_ACTIVE_MAX};
 use crate::message::{Departure, ToHost};
 use crate::parcel::Contents;
-use crate::{Counts, EntryState, HostId, RunEnd, RunId, RunSpec, RunState, Table, Time};
+use crate::{Counts, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
 use super::hosts::HostState;
 use super::missing::Missing;
@@ -14,9 +13,6 @@ use super::run::{CoordinatorRun, Suspending};
 use super::slices::Slice;
 use super::tally::Whereabouts;
 use super::{Command, CommandError, Coordinator, Event, Waiting};
-
-/// Delay of entries before they are saved, so that they form batches.
-const SAVE_DELAY: Duration = Duration::from_millis(250);
 
 /// The state of a host that a run had to do with.
 pub fn whereabouts(hosts: &BTreeMap<HostId, HostState>, missing: &Missing, host: HostId) -> Whereabouts {
@@ -32,9 +28,8 @@ impl Coordinator {
 
     /// Adds a run. The driver has saved it.
     pub fn submit(&mut self, now: Time, run: RunId, spec: RunSpec) {
-        let table = Table::among(self.config.table_bytes_max, &self.tables);
-        let part = CoordinatorRun::new(spec, RunState::Queued, table, now);
-        self.runs.insert(run, part);
+        let new = |table| CoordinatorRun::new(spec, RunState::Queued, table, now);
+        self.runs.add(run, self.config.table_bytes_max, new);
         self.activate(now);
     }
 
@@ -65,12 +60,9 @@ impl Coordinator {
         if part.state == RunState::Running {
             part.note_root_begun(Departure::Left);
         }
-        let was_active = std::mem::replace(&mut part.is_active, false);
-        self.active.remove(&run);
-        if was_active && is_any_to_hear {
+        if self.runs.end_turn(run) && is_any_to_hear {
             let (hosts, until) = (BTreeSet::new(), now + DRAIN_MAX + DRAIN_MAX);
-            part.suspending = Some(Suspending { hosts, is_asking: true, until });
-            self.attended.insert(run);
+            self.runs.begin_suspending(run, Suspending { hosts, is_asking: true, until });
             self.set_state(run, RunState::Suspending);
             self.in_slices(now, Slice::Suspend { after: None, run });
         } else {
@@ -99,8 +91,7 @@ impl Coordinator {
             _ => return Err(CommandError::State(run, "resumed", "not suspended")),
         }
         // Hosts have dropped it.
-        part.turn = part.turn.anew();
-        self.resting.retain(|(_, resting)| *resting != run);
+        self.runs.renew_turn(run);
         self.set_state(run, RunState::Queued);
         self.activate(now);
         Ok(())
@@ -112,17 +103,17 @@ impl Coordinator {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.state != state {
             part.state = state;
-            self.commands.push_back(Command::SaveState { run, state });
-            self.events.push_back(Event::RunChanged(run, state));
+            self.outputs.command(Command::SaveState { run, state });
+            self.outputs.event(Event::RunChanged(run, state));
         }
     }
 
     /// Gives a host the active runs. A host from before may not have heard which are suspended.
     pub(super) fn start_runs_at(&mut self, now: Time, host: HostId, was_here: bool) {
         let (mut given, mut masters) = (Vec::new(), Vec::new());
-        for (run, part) in &self.runs {
-            if part.is_active {
-                let master = part.root_host();
+        for (run, part) in self.runs.iter() {
+            if part.turn.is_active() {
+                let master = part.root.host();
                 masters.extend(master.filter(|_| part.is_of_master_and_workers()));
                 given.push((*run, Some(master)));
             } else if was_here && matches!(part.state, RunState::Suspended | RunState::Suspending) {
@@ -148,15 +139,10 @@ impl Coordinator {
     }
 
     pub(super) fn end(&mut self, now: Time, run: RunId, end: RunEnd, state: RunState) {
-        let Some(mut part) = self.runs.remove(&run) else { return };
-        self.active.remove(&run);
-        self.attended.remove(&run);
-        if let Some(until) = part.turn.rests_until.take() {
-            self.resting.remove(&(until, run));
-        }
+        let Some(mut part) = self.runs.remove(run) else { return };
         part.state = state;
-        self.commands.push_back(Command::SaveEnd { run, end });
-        self.events.push_back(Event::RunChanged(run, state));
+        self.outputs.command(Command::SaveEnd { run, end });
+        self.outputs.event(Event::RunChanged(run, state));
         self.await_last_counts(now, run, part);
         self.activate(now);
     }
@@ -198,8 +184,8 @@ impl Coordinator {
         self.suspend_without(run, host);
         let was_asked = self.has_dropped(run, host);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let had_root = part.root_host() == Some(host);
-        if !part.is_active || !(was_asked || had_root) {
+        let had_root = part.root.host() == Some(host);
+        if !part.turn.is_active() || !(was_asked || had_root) {
             return;
         }
         // It was too slow, and the run was resumed already. It has dropped everything, including the root if it
@@ -231,23 +217,17 @@ impl Coordinator {
     fn finish_suspending(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.suspending = None;
-        part.assigned = None;
-        part.claims.clear();
-        part.withdrawn.clear();
+        part.root.take();
+        part.root.forget_claims();
         self.save_entries(run, &mut ENTRIES_SAVED_AT_ONCE_MAX.clone());
         self.set_state(run, RunState::Suspended);
-    }
-
-    /// Runs under way, and those with a pending timer.
-    pub(super) fn urgent_runs(&self) -> Vec<RunId> {
-        self.active.union(&self.attended).copied().collect()
     }
 
     /// Forgets what a host has reported about a run.
     pub(super) fn forget_readiness(&mut self, run: RunId, host: HostId) {
         if let Some(part) = self.runs.get_mut(&run) {
             part.readiness.forget_host(host);
-            part.turn.is_in_doubt = true;
+            part.turn.doubt();
         }
     }
 
@@ -262,19 +242,16 @@ impl Coordinator {
         // All remaining hosts may be unable.
         self.note_unready(run);
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let before = part.table.len();
-        let is_more = part.table.refers_to(host) && part.table.forget_host(host, *room);
-        *room -= before - part.table.len();
-        if is_more {
+        if part.ledger.forget_host(host, room) {
             self.in_slices(now, Slice::ForgetEntries { run, host });
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.readiness.forget_host(host);
-        if part.is_active && part.assigned.is_none() && part.settles.0 != 0 {
+        if part.turn.is_active() {
             // Its root may be below jobs that this host leaves behind, too.
-            part.settles.0 = self.epoch;
+            part.root.hold_back_further(self.newsroom.epoch());
         }
-        let has_root = part.root_host() == Some(host);
+        let has_root = part.root.host() == Some(host);
         match departure {
             Departure::Crashed if has_root => self.lose_root(now, run, host),
             Departure::Left if has_root => self.take_root(now, run, departure),
@@ -290,43 +267,33 @@ impl Coordinator {
     // ---- timers ----
 
     pub(super) fn next_run_timeout(&self) -> Option<(Time, &'static str)> {
-        let attended = || self.attended.iter().filter_map(|run| self.runs.get(run));
-        let saves = attended().filter_map(|part| {
-            Some((part.unsaved_since? + SAVE_DELAY, "entries have waited to be saved together"))
-        });
-        let suspends = attended().filter_map(|part| {
+        let saves = (self.runs.attended())
+            .filter_map(|part| Some((part.ledger.save_due()?, "entries have waited to be saved together")));
+        let suspends = self.runs.attended().filter_map(|part| {
             let until = part.suspending.as_ref()?.until;
             Some((until, "hosts have had their time to save what they have"))
         });
-        let active = self.active.iter().filter_map(|run| self.runs.get(run));
-        let roots = active
-            .filter(|part| part.assigned.is_none())
-            .filter(|part| part.settles.0 != 0 && !self.has_settled(part.settles.0))
-            .map(|part| (part.settles.1, "a root job is given away without what some hosts may have"));
-        let turns = self.resting.first();
-        let turns = turns.map(|(until, _)| (*until, "a run that no host could load is tried again"));
+        let roots = (self.runs.active())
+            .filter_map(|(_, part)| part.root.held_back_until(|epoch| self.has_settled(epoch)))
+            .map(|until| (until, "a root job is given away without what some hosts may have"));
+        let turns = self.runs.next_rested();
+        let turns = turns.map(|until| (until, "a run that no host could load is tried again"));
         saves.chain(suspends).chain(roots).chain(turns).min_by_key(|(time, _)| *time)
     }
 
     pub(super) fn time_out_runs(&mut self, now: Time) {
         let mut room = ENTRIES_SAVED_AT_ONCE_MAX;
-        for run in self.urgent_runs() {
+        for run in self.runs.urgent_ids() {
             let Some(part) = self.runs.get(&run) else { continue };
-            if room > 0 && part.unsaved_since.is_some_and(|since| now >= since + SAVE_DELAY) {
+            if room > 0 && part.ledger.save_due().is_some_and(|due| now >= due) {
                 self.save_entries(run, &mut room);
             }
             let Some(part) = self.runs.get_mut(&run) else { continue };
-            if now >= part.settles.1 {
-                part.settles.0 = 0;
-            }
+            part.root.time_out(now);
             if part.suspending.as_ref().is_some_and(|suspending| now >= suspending.until) {
                 self.finish_suspending(run);
             }
-            let is_attended =
-                |part: &CoordinatorRun| part.unsaved_since.is_some() || part.suspending.is_some();
-            if !self.runs.get(&run).is_some_and(is_attended) {
-                self.attended.remove(&run);
-            }
+            self.runs.attend_if_needed(run);
         }
         self.time_out_turns(now);
         self.assign_roots(now);
@@ -335,18 +302,9 @@ impl Coordinator {
     /// Saves entries; some now, the others in events that follow at once.
     fn save_entries(&mut self, run: RunId, room: &mut usize) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let superfluous = part.table.take_superfluous();
-        // Which host runs a job is of no use after a restart.
-        let mut entries = part.unsaved.take(*room);
-        *room -= entries.len();
-        if part.unsaved.is_empty() {
-            part.unsaved_since = None;
-        }
-        entries.retain(|entry| {
-            !matches!(entry.state, EntryState::Running(_)) && part.table.get(&entry.key).is_some()
-        });
+        let (entries, superfluous) = part.ledger.take_unsaved(room);
         if !entries.is_empty() || !superfluous.is_empty() {
-            self.commands.push_back(Command::SaveEntries { run, entries, superfluous });
+            self.outputs.command(Command::SaveEntries { run, entries, superfluous });
         }
     }
 
@@ -359,17 +317,17 @@ impl Coordinator {
             return Some((why, Some(Waiting::Result { from, bytes, total })));
         }
         let part = self.runs.get(&run)?;
-        if !matches!(part.state, RunState::Queued | RunState::Running) || part.assigned.is_some() {
+        if !matches!(part.state, RunState::Queued | RunState::Running) || part.root.assigned().is_some() {
             return None;
         }
-        if self.waits_until.is_some() {
+        if self.missing.is_awaiting() {
             let why = "the coordinator was started again and waits for its hosts".to_owned();
             return Some((why, None));
         }
         if let Some(why) = self.reason_to_rest(run) {
             return Some((why, None));
         }
-        if !part.is_active {
+        if !part.turn.is_active() {
             let why = format!(
                 "{RUNS_ACTIVE_MAX} other runs are under way, the most at a time, and this one waits its turn"
             );

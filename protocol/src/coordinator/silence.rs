@@ -5,16 +5,18 @@
 
 use std::collections::BTreeSet;
 
-use crate::limits::{GIVEN_UP_AT_ONCE_MAX, LISTEN_AGAIN, SILENCE_CHECKS_MAX, SILENCE_MAX};
+use crate::limits::{GIVEN_UP_AT_ONCE_MAX, LISTEN_AGAIN, RECONNECT_GRACE, SILENCE_CHECKS_MAX, SILENCE_MAX};
 use crate::message::Departure;
 use crate::{HostId, Time};
 
 use super::{Coordinator, LinkId};
 
-/// When each host is checked next.
+/// When each host is checked next, and when those whose link is down are given up.
 #[derive(Default)]
 pub struct Silence {
     checks: BTreeSet<(Time, HostId)>,
+    /// Hosts whose link is down, in the order in which they will be given up.
+    down: BTreeSet<(Time, HostId)>,
     /// Nothing that hosts sent before this time could be received.
     pub deaf_until: Time,
     /// More checks were due than one event may make.
@@ -46,6 +48,46 @@ impl Silence {
     pub fn forget(&mut self, at: Time, host: HostId) {
         self.checks.remove(&(at, host));
     }
+
+    /// A host's link broke at this time.
+    pub fn break_link(&mut self, since: Time, host: HostId) {
+        self.down.insert((since + RECONNECT_GRACE, host));
+    }
+
+    /// A host whose link broke then is back on another, or is gone.
+    pub fn mend_link(&mut self, since: Time, host: HostId) {
+        self.down.remove(&(since + RECONNECT_GRACE, host));
+    }
+
+    /// The number of hosts whose link is down.
+    pub fn down_len(&self) -> usize {
+        self.down.len()
+    }
+
+    /// When checks continue that one event could not make.
+    pub fn next_silence(&self) -> Option<(Time, &'static str)> {
+        let first = self.checks.first().filter(|_| self.is_behind)?;
+        Some((first.0, "more hosts are to be checked for silence"))
+    }
+
+    /// When a host whose link is down is given up.
+    pub fn next_down(&self) -> Option<Time> {
+        let (time, _) = self.down.first()?;
+        Some((*time).max(self.listening_from()))
+    }
+
+    /// Whether hosts that one event could not give up are due now: what they leave behind is not known yet.
+    pub fn is_giving_up(&self, now: Time) -> bool {
+        self.next_down().is_some_and(|down| now >= down) || self.next_silence().is_some()
+    }
+
+    /// Until then, hosts that lost their links while the driver was away may be about to come back.
+    fn listening_from(&self) -> Time {
+        match self.deaf_until {
+            Time(0) => Time(0),
+            until => until + LISTEN_AGAIN,
+        }
+    }
 }
 
 impl Coordinator {
@@ -60,9 +102,7 @@ impl Coordinator {
     /// silent before it has had time to be heard.
     pub fn handle_stall(&mut self, now: Time) {
         self.silence.deaf_until = now;
-        if let Some(until) = &mut self.waits_until {
-            *until = (*until).max(now + LISTEN_AGAIN);
-        }
+        self.missing.await_until(now + LISTEN_AGAIN);
         for part in self.runs.values_mut() {
             if let Some(suspending) = &mut part.suspending {
                 suspending.until = suspending.until.max(now + LISTEN_AGAIN);
@@ -84,31 +124,6 @@ impl Coordinator {
         let state = self.hosts.get(&host)?;
         let heard = state.heard.max(self.silence.deaf_until);
         state.link.filter(|_| now >= heard + SILENCE_MAX)
-    }
-
-    /// When checks continue that one event could not make.
-    pub(super) fn next_silence(&self) -> Option<(Time, &'static str)> {
-        let first = self.silence.checks.first().filter(|_| self.silence.is_behind)?;
-        Some((first.0, "more hosts are to be checked for silence"))
-    }
-
-    /// When a host whose link is down is given up.
-    pub(super) fn next_down(&self) -> Option<Time> {
-        let (time, _) = self.down.first()?;
-        Some((*time).max(self.listening_from()))
-    }
-
-    /// Whether hosts that one event could not give up are due now: what they leave behind is not known yet.
-    pub(super) fn is_giving_up(&self, now: Time) -> bool {
-        self.next_down().is_some_and(|down| now >= down) || self.next_silence().is_some()
-    }
-
-    /// Until then, hosts that lost their links while the driver was away may be about to come back.
-    fn listening_from(&self) -> Time {
-        match self.silence.deaf_until {
-            Time(0) => Time(0),
-            until => until + LISTEN_AGAIN,
-        }
     }
 
     /// Gives up hosts that are silent or whose link has been down for too long; some now, the others in events that
@@ -135,15 +150,17 @@ impl Coordinator {
         }
         let has_given_up = !silent.is_empty();
         for (host, link) in silent {
-            self.links.remove(&link);
+            self.links.forget(link);
             self.close(link, "nothing came from it for too long".to_owned());
             self.give_up(now, host, Departure::Crashed);
         }
-        if has_given_up || now < self.listening_from() {
+        if has_given_up || now < self.silence.listening_from() {
             return;
         }
         for _ in 0..GIVEN_UP_AT_ONCE_MAX {
-            let Some((_, host)) = self.down.first().copied().filter(|(time, _)| now >= *time) else { break };
+            let Some((_, host)) = self.silence.down.first().copied().filter(|(time, _)| now >= *time) else {
+                break;
+            };
             self.give_up(now, host, Departure::Crashed);
         }
     }
@@ -156,7 +173,7 @@ mod tests {
     use super::*;
     use crate::GridId;
     use crate::coordinator::{CoordinatorConfig, Event};
-    use crate::limits::{CIRCLE, PING, RECONNECT_GRACE};
+    use crate::limits::{CIRCLE, PING};
     use crate::message::{HostReport, ToCoordinator};
 
     const SECOND: u64 = 1_000_000_000;
@@ -201,6 +218,26 @@ mod tests {
             }
         }
         gone
+    }
+
+    #[test]
+    fn links_that_are_down_are_given_time_after_a_stall() {
+        let (one, other) = (HostId(1), HostId(2));
+        let mut silence = Silence::default();
+        silence.break_link(Time(5), other);
+        silence.break_link(Time(3), one);
+        let first = Time(3) + RECONNECT_GRACE;
+        assert_eq!((silence.next_down(), silence.down_len()), (Some(first), 2));
+        assert!(silence.is_giving_up(first) && !silence.is_giving_up(Time(first.0 - 1)));
+        silence.deaf_until = Time(7);
+        let listening = (Time(7) + LISTEN_AGAIN).max(first);
+        assert_eq!(silence.next_down(), Some(listening));
+        silence.mend_link(Time(3), one);
+        silence.mend_link(Time(5), other);
+        assert_eq!(
+            (silence.next_down(), silence.down_len(), silence.is_giving_up(listening)),
+            (None, 0, false)
+        );
     }
 
     #[test]

@@ -49,15 +49,15 @@ impl Coordinator {
     /// The present sizes.
     pub fn sizes(&self) -> Sizes {
         let mut sizes = Sizes {
-            unpolled: self.transmits.len() + self.commands.len() + self.events.len(),
+            unpolled: self.outputs.len(),
             hosts: self.hosts.len(),
             links: self.links.len(),
-            closing: self.closing.len(),
-            down: self.down.len(),
-            searches: self.searches.len() + self.answers.len(),
+            closing: self.links.closing_len(),
+            down: self.silence.down_len(),
+            searches: self.lookups.len(),
             runs: self.runs.len(),
             over: (self.over.len(), self.over.values().map(|over| over.part.awaited.len()).sum()),
-            slices: self.slices.len(),
+            slices: self.chores.slices().len(),
             partings: self.circles.parting(),
             news: self.newsroom.untold(),
             owed: self.newsroom.owed(),
@@ -66,10 +66,10 @@ impl Coordinator {
             ..Sizes::default()
         };
         for part in self.runs.values().chain(self.over.values().map(|over| &*over.part)) {
-            sizes.claims += part.claims.len();
-            sizes.subscribers += part.subscriptions.len();
+            sizes.claims += part.root.claims_len();
+            sizes.subscribers += part.ledger.subscriptions_len();
             sizes.readiness += part.readiness.ready().len() + part.readiness.unready().len();
-            sizes.unsaved += part.unsaved.len();
+            sizes.unsaved += part.ledger.unsaved_len();
             sizes.rows += part.tally.size();
         }
         sizes

@@ -100,21 +100,22 @@ impl Slices {
 impl Coordinator {
     /// Does the first slice of some work if nothing waits, and the rest later.
     pub(super) fn in_slices(&mut self, now: Time, slice: Slice) {
-        if self.slices.waiting.is_empty() {
-            self.slices.since = now;
+        let slices = self.chores.slices_mut();
+        if slices.waiting.is_empty() {
+            slices.since = now;
             if let Some(rest) = self.do_slice(now, slice) {
-                self.slices.waiting.push_back(rest);
+                self.chores.slices_mut().waiting.push_back(rest);
             }
         } else {
-            self.slices.waiting.push_back(slice);
+            slices.waiting.push_back(slice);
         }
     }
 
     /// Does one slice of the waiting work.
     pub(super) fn do_next_slice(&mut self, now: Time) {
-        let Some(slice) = self.slices.waiting.pop_front() else { return };
+        let Some(slice) = self.chores.slices_mut().waiting.pop_front() else { return };
         if let Some(rest) = self.do_slice(now, slice) {
-            self.slices.waiting.push_front(rest);
+            self.chores.slices_mut().waiting.push_front(rest);
         }
     }
 
@@ -131,7 +132,7 @@ impl Coordinator {
                 for (host, state) in self.hosts.range(from(after)).take(BROADCAST_AT_ONCE_MAX) {
                     last = Some(*host);
                     if let Some(link) = state.link.filter(|_| is_for_paused || state.paused.is_none()) {
-                        self.transmits.push_back((link, message.clone()));
+                        self.outputs.transmit(link, message.clone());
                     }
                 }
                 let after = self.if_more(last)?;
@@ -149,7 +150,7 @@ impl Coordinator {
                 (!hosts.is_empty()).then_some(Slice::Renew(hosts))
             }
             Slice::Start { after, run, turn, before } => {
-                let hosts = self.working_after(after, BROADCAST_AT_ONCE_MAX);
+                let hosts = self.working.after(after, BROADCAST_AT_ONCE_MAX);
                 let is_under_way = hosts.iter().all(|host| self.start_at(run, turn, *host, &before));
                 if is_under_way && hosts.len() == BROADCAST_AT_ONCE_MAX {
                     return Some(Slice::Start { after: hosts.last().copied(), run, turn, before });
@@ -163,8 +164,8 @@ impl Coordinator {
             }
             Slice::Suspend { after, run } => self.do_suspend(after, run),
             Slice::IntroduceMaster { after, run, master } => {
-                let hosts = self.working_after(after, INTRODUCED_AT_ONCE_MAX);
-                if self.runs.get(&run)?.root_host() != Some(master) {
+                let hosts = self.working.after(after, INTRODUCED_AT_ONCE_MAX);
+                if self.runs.get(&run)?.root.host() != Some(master) {
                     return None;
                 }
                 hosts.iter().for_each(|host| self.introduce(now, *host, master));
@@ -175,7 +176,7 @@ impl Coordinator {
                 })
             }
             Slice::AskAll { after, epoch } => {
-                let hosts = self.working_after(after, ASKED_AT_ONCE_MAX);
+                let hosts = self.working.after(after, ASKED_AT_ONCE_MAX);
                 hosts.iter().for_each(|host| self.ask_after_restart(now, *host, epoch));
                 if hosts.len() == ASKED_AT_ONCE_MAX {
                     return Some(Slice::AskAll { after: hosts.last().copied(), epoch });
@@ -228,7 +229,7 @@ impl Coordinator {
                 let runs = self.runs_after(after);
                 let mut room = ENTRIES_FREED_AT_ONCE_MAX;
                 for run in &runs {
-                    if !self.active.contains(run) && !self.attended.contains(run) {
+                    if !self.runs.is_urgent(*run) {
                         self.lose_host_of_run(now, *run, (host, departure), &mut room);
                     }
                 }
@@ -239,7 +240,7 @@ impl Coordinator {
                 })
             }
             Slice::Unlist { after, host } => {
-                if self.working.contains(&host) {
+                if self.working.contains(host) {
                     return None;
                 }
                 let runs = self.runs_after(after);
@@ -251,24 +252,21 @@ impl Coordinator {
                 if self.has_come_back(host) {
                     return None;
                 }
-                let is_more = self.runs.get_mut(&run)?.table.forget_host(host, ENTRIES_FREED_AT_ONCE_MAX);
+                let mut room = ENTRIES_FREED_AT_ONCE_MAX;
+                let is_more = self.runs.get_mut(&run)?.ledger.forget_host(host, &mut room);
                 is_more.then_some(Slice::ForgetEntries { run, host })
             }
             Slice::Unsubscribe { from, host } => {
                 let mut runs = self.runs.range_mut(from..);
                 for (run, part) in runs.by_ref().take(RUNS_LOOKED_AT_ONCE_MAX) {
-                    if part.subscriptions.forget_host(host, ENTRIES_FREED_AT_ONCE_MAX) {
+                    if part.ledger.unsubscribe(host, ENTRIES_FREED_AT_ONCE_MAX) {
                         return Some(Slice::Unsubscribe { from: *run, host });
                     }
                 }
                 let (next, _) = runs.next()?;
                 Some(Slice::Unsubscribe { from: *next, host })
             }
-            Slice::Sweep(run) => {
-                let part = self.runs.get_mut(&run)?;
-                part.is_swept = part.table.sweep(ENTRIES_FREED_AT_ONCE_MAX);
-                part.is_swept.then_some(Slice::Sweep(run))
-            }
+            Slice::Sweep(run) => self.runs.get_mut(&run)?.ledger.sweep_more().then_some(Slice::Sweep(run)),
             Slice::Drop(mut readiness) => {
                 readiness.shrink(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Drop(readiness))
             }
@@ -278,7 +276,7 @@ impl Coordinator {
 
     /// Asks hosts to save what they have of a run.
     fn do_suspend(&mut self, after: Option<HostId>, run: RunId) -> Option<Slice> {
-        let hosts = self.working_after(after, BROADCAST_AT_ONCE_MAX);
+        let hosts = self.working.after(after, BROADCAST_AT_ONCE_MAX);
         let suspending = self.runs.get_mut(&run)?.suspending.as_mut()?;
         let is_more = hosts.len() == BROADCAST_AT_ONCE_MAX;
         suspending.is_asking = is_more;
@@ -298,15 +296,10 @@ impl Coordinator {
         self.hosts.get(&host).is_some_and(|state| state.paused.is_none())
     }
 
-    /// Up to `most` working hosts, from the one after `after` on.
-    fn working_after(&self, after: Option<HostId>, most: usize) -> Vec<HostId> {
-        self.working.range(from(after)).take(most).copied().collect()
-    }
-
     /// Some runs, from the one after `after` on.
     fn runs_after(&self, after: Option<RunId>) -> Vec<RunId> {
         let range = (after.map_or(Unbounded, Excluded), Unbounded);
-        self.runs.range::<RunId, _>(range).take(RUNS_LOOKED_AT_ONCE_MAX).map(|(run, _)| *run).collect()
+        self.runs.range(range).take(RUNS_LOOKED_AT_ONCE_MAX).map(|(run, _)| *run).collect()
     }
 
     /// The last host that a slice reached, if there are more.

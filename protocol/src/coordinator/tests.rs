@@ -427,15 +427,15 @@ fn the_number_of_missing_hosts_is_bounded() {
     let mut grid = Grid::new();
     let (link, identity) = grid.join();
     grid.submit(RUN);
-    let key = grid.machine.runs[&RUN].root.key;
+    let key = grid.machine.runs.get(&RUN).expect("the run").root.spec().key;
     grid.tell(link, ToCoordinator::Find { run: RUN, key });
     grid.cut(link);
     grid.advance(1_000, &[]);
     assert!(grid.machine.missing.contains(identity.0));
-    assert_eq!(grid.machine.runs[&RUN].subscriptions.len(), 1);
+    assert_eq!(grid.machine.runs.get(&RUN).expect("the run").ledger.subscriptions_len(), 1);
     grid.advance(5_000, &[]);
     assert!(!grid.machine.missing.contains(identity.0));
-    assert_eq!(grid.machine.runs[&RUN].subscriptions.len(), 0);
+    assert_eq!(grid.machine.runs.get(&RUN).expect("the run").ledger.subscriptions_len(), 0);
 }
 
 fn unready(run: RunId) -> ToCoordinator {

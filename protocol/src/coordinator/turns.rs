@@ -5,9 +5,7 @@
 //! joins or has loaded it after all: then hosts that did not declare themselves unable are asked. After a
 //! while it also gets one in which all are asked again.
 
-use crate::limits::{
-    BROADCAST_AT_ONCE_MAX, RUNS_ACTIVE_MAX, SETTLE_MAX, UNREADY_REST_MAX, UNREADY_REST_MIN, UNREADY_TURN_MAX,
-};
+use crate::limits::{BROADCAST_AT_ONCE_MAX, SETTLE_MAX};
 use crate::{HostId, RunId, RunState, Time};
 
 use super::Coordinator;
@@ -18,27 +16,29 @@ use super::turn::Asked;
 
 impl CoordinatorRun {
     fn waits_for_its_turn(&self) -> bool {
-        !self.is_active
+        !self.turn.is_active()
             && matches!(self.state, RunState::Queued | RunState::Running)
-            && self.turn.rests_until.is_none()
+            && !self.turn.rests()
     }
 
     /// No host has loaded it, and some cannot.
     fn is_stuck(&self) -> bool {
-        self.assigned.is_none() && self.readiness.ready().is_empty() && !self.readiness.unready().is_empty()
+        self.root.assigned().is_none()
+            && self.readiness.ready().is_empty()
+            && !self.readiness.unready().is_empty()
     }
 }
 
 impl Coordinator {
     /// Gives waiting runs to the hosts, as far as there is room.
     pub(super) fn activate(&mut self, now: Time) {
-        let room = RUNS_ACTIVE_MAX.saturating_sub(self.active.len());
+        let room = self.runs.turns_free();
         if room == 0 {
             return;
         }
         let mut waiting: Vec<(u32, RunId)> = (self.runs.iter())
             .filter(|(_, part)| part.waits_for_its_turn())
-            .map(|(run, part)| (part.turn.yields, *run))
+            .map(|(run, part)| (part.turn.yields(), *run))
             .collect();
         // Runs that hosts could not load have had their turn.
         waiting.sort_unstable();
@@ -48,16 +48,9 @@ impl Coordinator {
     }
 
     fn begin_turn(&mut self, now: Time, run: RunId) {
-        let epoch = self.epoch;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.is_active = true;
-        part.turn.number += 1;
-        part.turn.since = now;
-        self.active.insert(run);
-        part.settles = (epoch, now + SETTLE_MAX);
-        part.turn.is_in_doubt = true;
-        let (asked, turn) = (part.turn.asked, part.turn.number);
-        part.was_active = true;
+        let epoch = self.newsroom.epoch();
+        let Some((part, asked, turn)) = self.runs.begin_turn(now, run) else { return };
+        part.root.hold_back(epoch, now + SETTLE_MAX);
         let before = match asked {
             Asked::New => part.readiness.take_ready(),
             Asked::All | Asked::Again => std::mem::take(&mut part.readiness),
@@ -68,10 +61,10 @@ impl Coordinator {
     /// Gives a run to a host; false if that turn is over. `before` is what hosts had reported about it.
     pub(super) fn start_at(&mut self, run: RunId, turn: u32, host: HostId, before: &Readiness) -> bool {
         let Some(part) = self.runs.get(&run) else { return false };
-        if !part.is_active || part.turn.number != turn {
+        if !part.turn.is_active() || part.turn.number() != turn {
             return false;
         }
-        match part.turn.asked {
+        match part.turn.asked() {
             Asked::New if part.readiness.is_unready(host) => return true,
             Asked::Again if before.is_unready(host) => {
                 self.have_dropped(run, host);
@@ -85,33 +78,24 @@ impl Coordinator {
     /// Some host cannot run it, or one that could is gone.
     pub(super) fn note_unready(&mut self, run: RunId) {
         if let Some(part) = self.runs.get_mut(&run) {
-            part.turn.is_in_doubt = true;
+            part.turn.doubt();
         }
     }
 
     /// Runs that no working host can load give their turns up.
     pub(super) fn yield_turns(&mut self, now: Time) {
-        let is_doubtful = |part: &CoordinatorRun| part.assigned.is_none() && part.turn.is_in_doubt;
-        let doubtful: Vec<RunId> = { self.active.iter() }
-            .filter(|run| self.runs.get(run).is_some_and(is_doubtful))
-            .copied()
-            .collect();
+        let is_doubtful = |part: &CoordinatorRun| part.root.assigned().is_none() && part.turn.is_in_doubt();
+        let doubtful = self.runs.active().filter(|(_, part)| is_doubtful(part)).map(|(run, _)| run);
+        let doubtful: Vec<RunId> = doubtful.collect();
         let mut have_yielded = false;
         let stuck: Vec<RunId> = self.stuck().filter(|(until, _)| now >= *until).map(|(_, run)| run).collect();
         let others_wait = !stuck.is_empty() && self.do_others_wait();
         for run in doubtful.into_iter().chain(stuck) {
             let is_unable = self.is_unable_everywhere(run);
-            let Some(part) = self.runs.get_mut(&run).filter(|part| part.is_active) else { continue };
-            part.turn.is_in_doubt = false;
-            if is_unable || (others_wait && part.is_stuck() && now >= part.turn.since + UNREADY_TURN_MAX) {
-                let rest = UNREADY_REST_MIN.saturating_mul(1 << part.turn.yields.min(16));
-                part.is_active = false;
-                part.turn.yields = part.turn.yields.saturating_add(1);
-                let until = now + rest.min(UNREADY_REST_MAX);
-                part.turn.rests_until = Some(until);
-                self.resting.insert((until, run));
-                self.active.remove(&run);
-                part.turn.asked = Asked::New;
+            let Some(part) = self.runs.get_mut(&run).filter(|part| part.turn.is_active()) else { continue };
+            part.turn.clear_doubt();
+            if is_unable || (others_wait && part.is_stuck() && now >= part.turn.patient_until()) {
+                self.runs.give_turn_up(now, run);
                 have_yielded = true;
             }
         }
@@ -122,10 +106,8 @@ impl Coordinator {
 
     /// Active runs that no host has loaded and some cannot, by when they give their turns up if others wait.
     fn stuck(&self) -> impl Iterator<Item = (Time, RunId)> {
-        let active = self.active.iter().filter_map(|run| Some((*run, self.runs.get(run)?)));
-        active
-            .filter(|(_, part)| part.is_stuck())
-            .map(|(run, part)| (part.turn.since + UNREADY_TURN_MAX, run))
+        let stuck = self.runs.active().filter(|(_, part)| part.is_stuck());
+        stuck.map(|(run, part)| (part.turn.patient_until(), run))
     }
 
     fn do_others_wait(&self) -> bool {
@@ -140,38 +122,21 @@ impl Coordinator {
 
     /// A host has loaded a run that gave its turn up.
     pub(super) fn wake_turn(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(until) = part.turn.rests_until.take() {
-            self.resting.remove(&(until, run));
+        if self.runs.wake(run) {
             self.activate(now);
         }
     }
 
     /// A host has joined: it may be able to run what others cannot.
     pub(super) fn wake_turns(&mut self, now: Time) {
-        let resting = std::mem::take(&mut self.resting);
-        for (_, run) in &resting {
-            if let Some(part) = self.runs.get_mut(run) {
-                part.turn.rests_until = None;
-            }
-        }
-        if !resting.is_empty() {
+        if self.runs.wake_all() {
             self.activate(now);
         }
     }
 
     /// Runs that have waited long enough are tried again, by all hosts.
     pub(super) fn time_out_turns(&mut self, now: Time) {
-        let mut is_any = false;
-        while let Some((until, run)) = self.resting.first().copied().filter(|(until, _)| now >= *until) {
-            self.resting.remove(&(until, run));
-            if let Some(part) = self.runs.get_mut(&run) {
-                part.turn.rests_until = None;
-                part.turn.asked = Asked::Again;
-                is_any = true;
-            }
-        }
-        if is_any {
+        if self.runs.wake_rested(now) {
             self.activate(now);
         }
     }
@@ -198,11 +163,11 @@ impl Coordinator {
 
     /// Why a run that gave its turn up has not got another.
     pub(super) fn reason_to_rest(&self, run: RunId) -> Option<String> {
-        let part = self.runs.get(&run).filter(|part| !part.is_active && part.turn.yields > 0)?;
+        let part = self.runs.get(&run).filter(|part| !part.turn.is_active() && part.turn.yields() > 0)?;
         let why = self.why_unable(run)?;
-        Some(match part.turn.rests_until {
-            Some(_) => format!("{why} (it is tried again in a while, or when another host joins)"),
-            None => format!("{why} (it waits for its turn to be tried again)"),
+        Some(match part.turn.rests() {
+            true => format!("{why} (it is tried again in a while, or when another host joins)"),
+            false => format!("{why} (it waits for its turn to be tried again)"),
         })
     }
 }

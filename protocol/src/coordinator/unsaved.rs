@@ -4,14 +4,20 @@
 //! taken from its front, and freed at once.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use crate::Entry;
+use crate::{Entry, Time};
+
+/// Delay of entries before they are saved, so that they form batches.
+const SAVE_DELAY: Duration = Duration::from_millis(250);
 
 /// The oldest first.
 #[derive(Default)]
 pub struct Unsaved {
     batches: VecDeque<Vec<Entry>>,
     len: usize,
+    /// When the first of them came, or something else that is to be saved with them.
+    since: Option<Time>,
 }
 
 impl Unsaved {
@@ -24,8 +30,14 @@ impl Unsaved {
         self.len == 0
     }
 
-    /// Entries of one message.
-    pub fn push(&mut self, batch: Vec<Entry>) {
+    /// When something is to be saved.
+    pub fn due(&self) -> Option<Time> {
+        self.since.map(|since| since + SAVE_DELAY)
+    }
+
+    /// Entries of one message. If there are none, others may have become superfluous.
+    pub fn push(&mut self, now: Time, batch: Vec<Entry>) {
+        self.since.get_or_insert(now);
         if !batch.is_empty() {
             self.len += batch.len();
             self.batches.push_back(batch);
@@ -44,6 +56,9 @@ impl Unsaved {
             }
         }
         self.len -= taken.len();
+        if self.len == 0 {
+            self.since = None;
+        }
         taken
     }
 }
@@ -61,7 +76,7 @@ mod tests {
         };
         let mut unsaved = Unsaved::default();
         for batch in [vec![1, 2, 3], vec![], vec![4], vec![5, 6]] {
-            unsaved.push(batch.into_iter().map(entry).collect());
+            unsaved.push(Time(7), batch.into_iter().map(entry).collect());
         }
         let mut taken = Vec::new();
         for (most, left) in [(2, 4), (0, 4), (3, 1), (9, 0), (1, 0)] {
@@ -69,5 +84,20 @@ mod tests {
             assert_eq!((unsaved.len(), unsaved.is_empty()), (left, left == 0));
         }
         assert_eq!(taken, [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn they_wait_for_others_from_the_first_on() {
+        let mut unsaved = Unsaved::default();
+        assert_eq!(unsaved.due(), None);
+        unsaved.push(Time(1), Vec::new());
+        let state = EntryState::Running(HostId(1));
+        let entry = Entry { key: JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state };
+        unsaved.push(Time(5), vec![entry.clone(), entry]);
+        assert_eq!(unsaved.due(), Some(Time(1) + SAVE_DELAY));
+        unsaved.take(1);
+        assert_eq!(unsaved.due(), Some(Time(1) + SAVE_DELAY), "one is left");
+        unsaved.take(1);
+        assert_eq!(unsaved.due(), None);
     }
 }

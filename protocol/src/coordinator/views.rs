@@ -99,8 +99,8 @@ impl Coordinator {
             _ => there.next(),
         });
         hosts.map(|(id, state)| {
-            let is_ready = |run: &&RunId| self.runs.get(run).is_some_and(|part| part.readiness.is_ready(*id));
-            let ready = self.active.iter().filter(is_ready).copied().collect();
+            let loaded = self.runs.active().filter(|(_, part)| part.readiness.is_ready(*id));
+            let ready = loaded.map(|(run, _)| run).collect();
             state.view(*id, ready, |run| !self.runs.contains_key(run))
         })
     }
@@ -119,12 +119,12 @@ impl<'a> RunView<'a> {
 
     /// The host of the root job.
     pub fn root_host(&self) -> Option<HostId> {
-        self.part.root_host().or(self.part.root_before.host())
+        self.part.root.known_host()
     }
 
     /// How often the root was lost with its host.
     pub fn root_losses(&self) -> u32 {
-        self.part.root_losses
+        self.part.root.losses()
     }
 
     /// The sum over all hosts, including those that are gone.
@@ -191,10 +191,8 @@ impl<'a> RunView<'a> {
 impl Coordinator {
     /// Runs that are given to hosts, and for how long, the time before a restart included.
     pub fn active_runs(&self, now: Time) -> impl Iterator<Item = (RunId, Duration)> {
-        self.active.iter().filter_map(move |run| {
-            let part = self.runs.get(run)?;
-            Some((*run, now.since(part.turn.since()).max(part.meter.under_way)))
-        })
+        (self.runs.active())
+            .map(move |(run, part)| (run, now.since(part.turn.since()).max(part.meter.under_way)))
     }
 
     /// Whether there is something to take by [`Self::take_changed`].

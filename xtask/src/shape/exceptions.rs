@@ -36,7 +36,7 @@ pub const LINES: [Exception; 8] = [
 ];
 
 #[rustfmt::skip]
-pub const FIELDS: [Exception; 18] = [
+pub const FIELDS: [Exception; 16] = [
     exception("api/src/grid.rs: Host", 17, RECORD),
     exception("api/src/job.rs: JobDetails", 19, RECORD),
     exception("api/src/run.rs: Figures", 18, RECORD),
@@ -45,8 +45,6 @@ pub const FIELDS: [Exception; 18] = [
     exception("host/src/grid/control/status.rs: Status", 22, RECORD),
     exception("module/src/inspect.rs: Inspection", 19, RECORD),
     exception("protocol/src/coordinator/backlog.rs: Backlog", 22, RECORD),
-    exception("protocol/src/coordinator/mod.rs: Coordinator", 31, TO_SPLIT),
-    exception("protocol/src/coordinator/run.rs: CoordinatorRun", 25, TO_SPLIT),
     exception("protocol/src/coordinator/sizes.rs: Sizes", 19, RECORD),
     exception("protocol/src/host/mod.rs: Host", 34, TO_SPLIT),
     exception("protocol/src/host/sharing/mod.rs: Sharing", 17, TO_SPLIT),

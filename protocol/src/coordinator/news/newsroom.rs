@@ -57,6 +57,8 @@ impl Mailbox {
 #[derive(Default)]
 pub struct Newsroom {
     pub(super) due: BTreeSet<(Time, HostId)>,
+    /// Counts the departures.
+    epoch: u64,
     /// How many hosts have to answer departures, by epoch.
     owed: BTreeMap<u64, Owed>,
     /// Up to this epoch nobody is waited for any more.
@@ -92,6 +94,17 @@ impl Newsroom {
     /// How many are still to hear that a host is gone.
     pub fn untold_of(&self, gone: HostId) -> usize {
         self.going.get(&gone).map_or(0, |going| going.untold.len())
+    }
+
+    /// The number of departures so far.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Some hosts are gone: returns the epoch of their departure.
+    pub fn begin_epoch(&mut self) -> u64 {
+        self.epoch += 1;
+        self.epoch
     }
 
     /// How many answers to departures are missing.

@@ -53,7 +53,11 @@ fn one_root_remains_of_two_that_hosts_come_back_with_after_a_restart() {
         };
         let of_each = (withdrawn(&grid, 1), withdrawn(&grid, 2));
         assert_eq!(of_each, (None, Some(AssignmentId(2))), "they came in the order {order:?}");
-        assert_eq!(grid.machine.runs[&RUN].assigned, Some((HostId(11), AssignmentId(1))), "{order:?}");
+        assert_eq!(
+            grid.machine.runs.get(&RUN).expect("the run").root.assigned(),
+            Some((HostId(11), AssignmentId(1))),
+            "{order:?}"
+        );
         let all: Vec<_> = links.values().copied().collect();
         grid.advance(10_000, &all);
         assert!(all.iter().all(|link| grid.root(*link).is_none()), "nobody is given another");
