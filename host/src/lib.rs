@@ -42,7 +42,7 @@ pub use limits::{LimitExceeded, Limits, size};
 pub use memory::HostMemory;
 pub use module::{App, ModuleCache, inspect};
 #[cfg(unix)]
-pub use module::{COMPILE_COMMAND, Compiler, compile_module};
+pub use module::{Attempts, COMPILE_COMMAND, Compiler, compile_module};
 pub use portion::{Notice, Portion, PortionOptions, RunCommand};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
 pub use sateen_abi::SHAPE_PREFIX;

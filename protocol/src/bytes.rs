@@ -43,8 +43,8 @@ impl<'de, T: From<Vec<u8>> + for<'a> From<&'a [u8]>> Visitor<'de> for ByteVisito
     }
 }
 
-/// Immutable bytes that clones share; cloning copies no bytes.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Immutable bytes that clones share; cloning copies no bytes, and all empty ones share one allocation.
+#[derive(Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(Arc<[u8]>);
 
 impl Deref for Bytes {
@@ -52,13 +52,6 @@ impl Deref for Bytes {
 
     fn deref(&self) -> &[u8] {
         &self.0
-    }
-}
-
-impl Default for Bytes {
-    fn default() -> Self {
-        // All empty ones share one allocation.
-        Self(Arc::default())
     }
 }
 

@@ -14,11 +14,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use sateen_command_line::explained;
 
+use super::attempts::{Attempts, Verdict};
 use super::{App, ModuleCache};
 use crate::engine::Engine;
 use crate::failure::RunError;
@@ -59,6 +61,8 @@ pub struct Compiler {
     pub priority: Priority,
     /// The guests' memory, if it is limited: the child takes part of it while it runs.
     pub memory: Option<HostMemory>,
+    /// What came to nothing before.
+    pub attempts: Arc<Mutex<Attempts>>,
 }
 
 impl Compiler {
@@ -80,11 +84,13 @@ impl Compiler {
             time_max: COMPILE_TIME_MAX,
             memory_bytes_max: COMPILE_MEMORY_BYTES_MAX.min(half),
             memory,
+            attempts: Arc::default(),
         })
     }
 
     /// Like [`App::load`], but a child compiles the module if the `cache` does not have it. `is_unwanted` is
-    /// called regularly.
+    /// called regularly. A module that reached a limit before is refused at once, and one whose compilation was
+    /// stopped after some processor time rests for a while (see `attempts`).
     ///
     /// # Errors
     /// If the module is refused, exceeds a limit, or is not wanted any more.
@@ -99,13 +105,7 @@ impl Compiler {
             if let Some(module) = cache.get(engine, hash) {
                 return Ok(module);
             }
-            let mut turn = TURN.try_lock();
-            while turn.is_none() {
-                if is_unwanted() {
-                    return Err(unwanted());
-                }
-                turn = TURN.try_lock_for(LOOK_MAX);
-            }
+            let _turn = self.wait_for_turn(hash, is_unwanted)?;
             // Another run of the same app may have been first.
             if let Some(module) = cache.get(engine, hash) {
                 return Ok(module);
@@ -114,11 +114,53 @@ impl Compiler {
                 RunError::Host(format!("the app cannot be compiled here: {}", explained(&error)))
             };
             let code = cache.new_file().map_err(failed)?;
-            self.compile(engine, bytes, ModuleCache::place_for_code(&code).map_err(failed)?, is_unwanted)?;
+            let place = ModuleCache::place_for_code(&code).map_err(failed)?;
+            let compiled = self.compile(engine, bytes, place, is_unwanted);
+            self.note(hash, &compiled);
+            compiled?;
             cache.keep(engine, hash, code).map_err(failed)?;
             let broken = || RunError::Host("the code compiled here cannot be loaded".to_owned());
             cache.get(engine, hash).ok_or_else(broken)
         })
+    }
+
+    /// Waits until this module may be compiled and no other one is.
+    fn wait_for_turn(
+        &self,
+        module: &blake3::Hash,
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<MutexGuard<'static, ()>, RunError> {
+        loop {
+            if is_unwanted() {
+                return Err(RunError::Cancelled);
+            }
+            if let Verdict::Refused(why) = self.attempts.lock().verdict(module, Instant::now()) {
+                return Err(RunError::Host(why));
+            }
+            let turn = TURN.try_lock_for(LOOK_MAX);
+            // Whoever had the turn may have compiled the same module.
+            let verdict = self.attempts.lock().verdict(module, Instant::now());
+            match (verdict, turn) {
+                (Verdict::Go, Some(turn)) => return Ok(turn),
+                // Others go first.
+                (Verdict::Rest(until), turn) => {
+                    drop(turn);
+                    std::thread::sleep(LOOK_MAX.min(until.saturating_duration_since(Instant::now())));
+                }
+                (Verdict::Go | Verdict::Refused(_), _) => {}
+            }
+        }
+    }
+
+    /// Remembers what a compilation has come to.
+    fn note(&self, module: &blake3::Hash, compiled: &Result<(), Failure>) {
+        let (mut attempts, now) = (self.attempts.lock(), Instant::now());
+        match compiled {
+            Ok(()) => attempts.note_compiled(module),
+            Err(Failure::Unwanted(wasted)) => attempts.note_stopped(module, *wasted, now),
+            Err(Failure::Limit(error)) => attempts.note_failed(module, error.to_string(), now),
+            Err(Failure::Other(_)) => {}
+        }
     }
 
     /// Compiles the module `bytes` in a child, which writes its code to `code`.
@@ -128,9 +170,9 @@ impl Compiler {
         bytes: &[u8],
         code: File,
         is_unwanted: &dyn Fn() -> bool,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), Failure> {
         let failed = |error: io::Error| {
-            RunError::Host(format!("the app cannot be compiled here: {}", explained(&error)))
+            Failure::Other(RunError::Host(format!("the app cannot be compiled here: {}", explained(&error))))
         };
         let mut command = Command::new(&self.program);
         command.arg(COMPILE_COMMAND).args(engine.strict_nan.then_some(STRICT_NAN));
@@ -168,31 +210,32 @@ impl Compiler {
     }
 
     /// Waits for a child's end, unless the child exceeds a limit.
-    fn watch(&self, child: &mut Child, is_unwanted: &dyn Fn() -> bool) -> Result<Ended, RunError> {
+    fn watch(&self, child: &mut Child, is_unwanted: &dyn Fn() -> bool) -> Result<Ended, Failure> {
         let started = Instant::now();
         let mut pause = LOOK_MIN;
         loop {
-            let ended = child.try_wait().map_err(|error| RunError::Host(explained(&error)))?;
+            let ended =
+                child.try_wait().map_err(|error| Failure::Other(RunError::Host(explained(&error))))?;
             if let Some(status) = ended {
                 return Ok(if status.success() { Ended::Well } else { Ended::Badly });
             }
-            if is_unwanted() {
-                return Err(unwanted());
-            }
             let (resident, time) = taken_by(child.id());
+            if is_unwanted() {
+                return Err(Failure::Unwanted(time));
+            }
             self.takes(resident);
             if resident > self.memory_bytes_max {
-                return Err(self.too_large());
+                return Err(Failure::Limit(self.too_large()));
             }
             if time > self.time_max {
-                return Err(self.too_long());
+                return Err(Failure::Limit(self.too_long()));
             }
             // On a machine that is busy with other things, it gets no processor time.
             if started.elapsed() > self.time_max.saturating_mul(10) {
-                return Err(RunError::Host(format!(
+                return Err(Failure::Other(RunError::Host(format!(
                     "the app was not compiled here within {} s, as the machine is busy",
                     self.time_max.saturating_mul(10).as_secs()
-                )));
+                ))));
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LOOK_MAX);
@@ -206,14 +249,14 @@ impl Compiler {
         }
     }
 
-    fn what_went_wrong(&self, complaint: &str) -> RunError {
+    fn what_went_wrong(&self, complaint: &str) -> Failure {
         if complaint.contains("memory allocation") || complaint.contains("out of memory") {
-            self.too_large()
+            Failure::Limit(self.too_large())
         } else if complaint.is_empty() {
             // The system killed it at a limit of its own.
-            self.too_long()
+            Failure::Limit(self.too_long())
         } else {
-            RunError::BadInput(complaint.to_owned())
+            Failure::Other(RunError::BadInput(complaint.to_owned()))
         }
     }
 
@@ -233,8 +276,23 @@ enum Ended {
     Badly,
 }
 
-fn unwanted() -> RunError {
-    RunError::Cancelled
+/// Why a module was not compiled.
+enum Failure {
+    /// Nobody wants it any more; the processor time that was spent.
+    Unwanted(Duration),
+    /// It reached a limit, and would reach it again.
+    Limit(RunError),
+    /// Any other reason.
+    Other(RunError),
+}
+
+impl From<Failure> for RunError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unwanted(_) => Self::Cancelled,
+            Failure::Limit(error) | Failure::Other(error) => error,
+        }
+    }
 }
 
 /// A child that does not outlive its owner.

@@ -2,11 +2,15 @@
 //! cached.
 
 mod app;
+#[cfg(unix)]
+mod attempts;
 mod cache;
 #[cfg(unix)]
 mod compiler;
 
 pub use app::App;
+#[cfg(unix)]
+pub use attempts::Attempts;
 pub use cache::ModuleCache;
 #[cfg(unix)]
 pub use compiler::{COMPILE_COMMAND, Compiler, compile_module};

@@ -2,7 +2,8 @@
 //! they are not needed any more.
 
 use std::fs;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use sateen_host::{Compiler, Engine, Limits, ModuleCache, Priority, RunError};
 use sateen_tests::cluster::{Cluster, PATIENCE, SOON, binary, until};
@@ -28,6 +29,7 @@ fn compiler() -> Compiler {
         memory_bytes_max: 1 << 30,
         priority: Priority::Normal,
         memory: None,
+        attempts: Arc::default(),
     }
 }
 
@@ -64,6 +66,36 @@ fn limits_of_compiling_are_named() {
     assert!(error.contains("takes more than 0.1 s of processor time to compile here"), "{error}");
     let error = error_of(&compiler(), &module, &|| true);
     assert!(matches!(error, RunError::Cancelled), "{error}");
+}
+
+/// Or an attacker would have a host compile the same module in one run after the other.
+#[test]
+fn a_module_that_reached_a_limit_is_compiled_once() {
+    let module = takes_long_to_compile();
+    let little = Compiler { memory_bytes_max: 64 << 20, ..compiler() };
+    let first = error_of(&little, &module, &|| false).to_string();
+    // A program that cannot compile is not called.
+    let again = Compiler { program: "/nonexistent".into(), ..little };
+    assert_eq!(error_of(&again, &module, &|| false).to_string(), first);
+    assert!(first.contains("of memory to compile here"), "{first}");
+}
+
+#[test]
+fn a_module_whose_compilation_was_stopped_rests() {
+    let module = takes_long_to_compile();
+    let compiler = compiler();
+    // It is stopped after some three seconds of processor time, of which one is free.
+    let began = Instant::now();
+    let is_late = || began.elapsed() > Duration::from_secs(3);
+    assert!(matches!(error_of(&compiler, &module, &is_late), RunError::Cancelled));
+    let began = Instant::now();
+    let is_late = || began.elapsed() > Duration::from_millis(500);
+    // Nothing would be compiled by this program, and nothing is.
+    let again = Compiler { program: "/nonexistent".into(), ..compiler };
+    assert!(
+        matches!(error_of(&again, &module, &is_late), RunError::Cancelled),
+        "it rests until it is not wanted"
+    );
 }
 
 /// The children of a process.

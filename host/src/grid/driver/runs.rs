@@ -208,7 +208,7 @@ impl Driver {
     }
 
     pub(super) fn on_notice(&mut self, run: RunId, generation: u64, notice: Notice) {
-        self.notices.take();
+        self.runs.notices.take();
         let result_bytes = result_bytes(&notice);
         if self.runs.get(run).is_some_and(|here| here.generation == generation) {
             match &notice {

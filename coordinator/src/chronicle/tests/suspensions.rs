@@ -1,0 +1,73 @@
+//! Runs that are suspended.
+
+use super::*;
+
+/// All hosts drop a suspended run. Jobs that were lost just before are begun again for that reason as well, and their owners
+/// may not have had the time to count them.
+#[test]
+fn jobs_begun_before_a_suspension_are_not_redone_afterwards() {
+    for (crashes_before, is_started_again) in [(true, false), (false, false), (false, true)] {
+        let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+        let begun = |job, redone, ago_ms| JobNote {
+            ago_ms,
+            ..note(job, NoteKind::Begun { victim: None, redone, worker: 0 })
+        };
+        chronicle.note(host(1), &[begun(1, false, 900), begun(2, false, 800)]);
+        if crashes_before {
+            chronicle.host_gone(host(1), Going::Crashed);
+        }
+        if is_started_again {
+            // The run was being suspended, and the coordinator was killed.
+            let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+            let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+            let known = (changes.summary, changes.latest);
+            let submitted_ms = unix_ms() - 60_000;
+            chronicle =
+                Chronicle::restore(submitted_ms, false, known, jobs, Vec::new(), ChartData::default());
+            chronicle.rests();
+        } else {
+            chronicle.state(RunState::Suspended);
+        }
+        chronicle.state(RunState::Running);
+        chronicle.host_gone(host(1), Going::Crashed);
+        chronicle.note(host(2), &[begun(1, true, 0), begun(2, true, 0), begun(3, false, 0)]);
+        assert_eq!(chronicle.redone(), 0);
+        // Jobs that are lost from now on are.
+        chronicle.host_gone(host(2), Going::Crashed);
+        let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("more is known");
+        let (jobs, known) = (changes.jobs.into_iter(), (changes.summary, changes.latest));
+        chronicle.note(host(3), &[begun(3, true, 0)]);
+        assert_eq!(chronicle.redone(), 1);
+        // As after a restart of the coordinator.
+        let jobs = jobs.map(|(_, job)| job);
+        let restored = Chronicle::restore(0, false, known, jobs, Vec::new(), ChartData::default());
+        assert_eq!(restored.tree.went_on_ms(), chronicle.tree.went_on_ms());
+        assert!(restored.tree.went_on_ms() > 0);
+    }
+}
+
+/// A run's state is saved at once, and its events a moment later: the coordinator may be killed in between.
+#[test]
+fn a_suspension_whose_event_was_lost_is_an_event_after_a_restart() {
+    let suspensions = |chronicle: &Chronicle| {
+        chronicle.events.all().iter().filter(|event| event.kind == EventKind::Suspended).count()
+    };
+    let restarted = |chronicle: &mut Chronicle| {
+        let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+        let known = (changes.summary, changes.latest);
+        let charts = changes.charts.unwrap_or_default();
+        Chronicle::restore(unix_ms() - 60_000, false, known, std::iter::empty(), Vec::new(), charts)
+    };
+    let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+    let mut again = restarted(&mut chronicle);
+    again.rests();
+    assert_eq!(suspensions(&again), 1);
+    // It is told once.
+    let mut third = restarted(&mut again);
+    third.rests();
+    assert_eq!(suspensions(&third), 1);
+    third.state(RunState::Running);
+    let mut fourth = restarted(&mut third);
+    fourth.rests();
+    assert_eq!(suspensions(&fourth), 2);
+}
