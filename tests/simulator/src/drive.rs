@@ -9,11 +9,10 @@ use sateen_protocol::{HostId, Outcome, Time, coordinator};
 
 use crate::event::{Event, ProcessIndex};
 use crate::faults::disks::Change;
-use crate::invariants::replicas::Watched;
 use crate::network::Way;
 use crate::pipes::{Load, Pipe};
 use crate::process::Input;
-use crate::world::{VIOLATIONS_MAX, World, retire};
+use crate::world::{VIOLATIONS_MAX, World};
 
 /// Maximum inputs of a machine without time passing; more mean an endless loop.
 const TURNS_MAX: usize = 100_000;
@@ -68,9 +67,7 @@ impl World {
                 process.inputs.push_back(Input::Notice(run, notice));
             }
             let input = process.inputs.pop_front();
-            if self.log.is_some()
-                && let Some(input) = &input
-            {
+            if let Some(input) = &input {
                 self.write(|| format!("input of host {index}: {input:?}"));
             }
             let process = &mut self.processes[index as usize];
@@ -190,8 +187,7 @@ impl World {
         self.note_back(index);
         let process = &mut self.processes[index as usize];
         process.is_alive = false;
-        self.upset_workers += process.plan.workers_by_speed();
-        self.lost_workers.push((process.plan.workers, process.plan.speed_percent));
+        self.disturbances.note_lost(&process.plan);
         process.frozen = None;
         process.inputs.clear();
         process.link = None;
@@ -199,7 +195,7 @@ impl World {
         for complaint in process.runtime.complaints() {
             self.violations.push(complaint.clone());
         }
-        retire(&mut process.runtime, now);
+        process.runtime.stop_all(now);
         if let Some(was) = was {
             self.directory.remove(was);
         }
@@ -298,7 +294,7 @@ impl World {
             HostEvent::Orphaned(..) => "an orphan was left",
             HostEvent::UpdatesLost(run, object, _) => {
                 // No host can have them any more, even those that had them a moment ago.
-                self.replicas = Watched::default();
+                self.remembered.forget_replicas();
                 if let Some(portion) = self.processes[index as usize].runtime.portions.get_mut(run) {
                     portion.forget_lost_updates(*object);
                 }
@@ -361,7 +357,7 @@ impl World {
         match message {
             PeerMessage::Returned { .. } => self.sometimes.hit("a late job was returned"),
             PeerMessage::Result { run, number, .. }
-                if !self.results_seen.insert((to, from, *run, *number)) =>
+                if self.remembered.is_repeated(to, from, *run, *number) =>
             {
                 self.sometimes.hit("a result came twice");
             }

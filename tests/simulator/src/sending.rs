@@ -145,7 +145,7 @@ impl World {
         if !sender.open_at_coordinator || sender.is_dead || self.server.machine.is_none() {
             return;
         }
-        self.parcels.relayed(link, from, to, &message, &mut self.sometimes);
+        self.faults.parcels.relayed(link, from, to, &message, &mut self.sometimes);
         let Some(next) = self.server.links.get(to) else {
             return self.send_down(link, ToHost::Unreachable { host: to });
         };
@@ -357,7 +357,7 @@ impl World {
 
     /// The size of a chunk. Chunks are many, and all alike: a parcel's contents are checked when it is complete.
     fn size_of_chunk(&mut self, offset: u64, bytes: usize) -> usize {
-        self.digest.add(offset);
+        self.trace.add(offset);
         bytes + CHUNK_OVERHEAD_BYTES
     }
 
@@ -371,7 +371,7 @@ impl World {
             if postcard::from_bytes::<M>(&bytes).as_ref() != Ok(message) {
                 self.violations.push("a message changes when it is encoded and decoded".into());
             }
-            self.digest.add_bytes(&bytes);
+            self.trace.add_bytes(&bytes);
             bytes.len()
         } else if self.network.pipes.is_limited() {
             postcard::experimental::serialized_size(message).unwrap_or(0)

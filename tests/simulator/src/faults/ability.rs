@@ -32,7 +32,7 @@ impl World {
             if !state.unable.insert(fault.run) {
                 continue;
             }
-            self.upset_workers += state.plan.workers_by_speed();
+            self.disturbances.upset(state.plan.workers_by_speed());
             // A run that is still being loaded will not load; a running one stops.
             if state.runtime.portions.contains_key(&fault.run) {
                 self.sometimes.hit("a host could not go on with a run");
@@ -47,7 +47,7 @@ impl World {
     /// Whether a host keeps loading a run, and does not finish until all faults end. Some of the hosts that cannot
     /// load it say so instead.
     pub(crate) fn is_loading_for_ever(&mut self, process: ProcessIndex, run: RunId) -> bool {
-        let Some(draw) = self.unloadable else { return false };
+        let Some(draw) = self.faults.unloadable else { return false };
         if Random::new(draw ^ run.0).below(8) == 0 {
             return false;
         }

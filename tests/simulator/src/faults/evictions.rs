@@ -43,7 +43,7 @@ impl World {
         }
         if !evicted.is_empty() {
             self.sometimes.hit("a stolen job was evicted");
-            self.upset_workers += upset;
+            self.disturbances.upset(upset);
             self.settle_host(process);
             self.disturb();
         }

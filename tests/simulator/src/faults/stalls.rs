@@ -61,7 +61,10 @@ impl World {
             Event::ToCoordinator(..) | Event::CoordinatorClosed(_) | Event::CoordinatorTimer => true,
             Event::Undo(Undo::Resume(_)) => true,
             Event::Fault(step) => {
-                matches!(self.schedule[*step], Fault::Suspend { .. } | Fault::Cancel(_) | Fault::CrashRoot)
+                matches!(
+                    self.faults.schedule[*step],
+                    Fault::Suspend { .. } | Fault::Cancel(_) | Fault::CrashRoot
+                )
             }
             Event::Relay(..) | Event::Opened(..) => waiting.is_whole,
             _ => false,

@@ -22,7 +22,7 @@ const CLAIMS_PER_RUN_MAX: usize = 64;
 /// Checks the bounds that hold at every moment.
 pub fn check(world: &World) -> Option<String> {
     // Each host may have been given up under several ids.
-    let gone = world.ids_gone + GONE_MAX;
+    let gone = world.disturbances.ids_gone() + GONE_MAX;
     for (index, process) in world.alive() {
         let sizes = process.host.sizes();
         let runs = process.host.runs().len();

@@ -58,16 +58,16 @@ pub fn check(world: &mut World) -> Option<String> {
     let is_whole = world.network.partitions.is_empty() && !world.network.has_weather();
     let is_whole = is_whole && !world.network.has_half_open();
     let is_whole = is_whole && world.network.dead_paths.is_empty() && world.server.waiting.is_none();
-    let is_calm = is_whole && world.now.0 >= world.disturbed_at.0 + CALM_NS;
+    let is_calm = is_whole && world.now.0 >= world.disturbances.last().0 + CALM_NS;
     if !is_calm {
-        world.replicas = Watched::default();
+        world.remembered.replicas = Watched::default();
         return None;
     }
     // Large updates wait for their turn among other transfers, and so do their announcements, which may wait in
     // the queues of four links: two to the relay, each there and back.
     let reach_ns = world.bulk_ns() + REACH_NS + 4 * world.network.pipes.buffer_ns();
     let mut found = None;
-    if let Some((at, objects)) = world.replicas.seen.front()
+    if let Some((at, objects)) = world.remembered.replicas.seen.front()
         && world.now.0 >= at.0 + reach_ns
     {
         let mut late = BTreeMap::new();
@@ -81,7 +81,7 @@ pub fn check(world: &mut World) -> Option<String> {
                         .map(|(origin, _)| (*origin, has.of(*origin)))
                 });
                 if let Some((of, has)) = missing {
-                    let before = world.replicas.late.get(&(*index, *run, *object)).copied();
+                    let before = world.remembered.replicas.late.get(&(*index, *run, *object)).copied();
                     let mut is = before.unwrap_or(Late { of, has, since: *at, awaited: Time(0) });
                     if (is.of, is.has) != (of, has) {
                         is = Late { of, has, since: world.now, ..is };
@@ -98,8 +98,8 @@ pub fn check(world: &mut World) -> Option<String> {
                 }
             }
         }
-        world.replicas.late = late;
-        world.replicas.seen.pop_front();
+        world.remembered.replicas.late = late;
+        world.remembered.replicas.seen.pop_front();
     }
     let mut objects: BTreeMap<(RunId, ObjectId), Seen> = BTreeMap::new();
     for (index, process) in world.alive().filter(|(_, process)| process.frozen.is_none()) {
@@ -123,7 +123,7 @@ pub fn check(world: &mut World) -> Option<String> {
             }
         }
     }
-    world.replicas.seen.push_back((world.now, objects));
+    world.remembered.replicas.seen.push_back((world.now, objects));
     found
 }
 

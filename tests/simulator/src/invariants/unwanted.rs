@@ -10,7 +10,7 @@ use sateen_protocol::{JobKey, ROOT_KIND, RunId, limits};
 use crate::world::World;
 
 pub fn check(world: &mut World) -> Option<String> {
-    if world.disturbed_at.0 > 0 {
+    if world.disturbances.last().0 > 0 {
         return None;
     }
     let mut wanted: BTreeMap<RunId, BTreeSet<JobKey>> = BTreeMap::new();
@@ -29,15 +29,16 @@ pub fn check(world: &mut World) -> Option<String> {
                 };
                 if spec.filter(is_unwanted).is_some() {
                     let job = (index, *run, *held);
-                    unwanted.insert(job, world.unwanted.get(&job).copied().unwrap_or(world.now));
+                    unwanted.insert(job, world.remembered.unwanted.get(&job).copied().unwrap_or(world.now));
                 }
             }
         }
     }
-    world.unwanted = unwanted;
+    world.remembered.unwanted = unwanted;
     // Reconciliation makes up for a lost message.
     let patience = limits::SILENCE_MAX + 3 * limits::RECONCILE;
     let patience = patience + Duration::from_nanos(4 * world.network.pipes.buffer_ns());
-    let (index, run, held) = world.unwanted.iter().find(|(_, since)| world.now.since(**since) > patience)?.0;
+    let (index, run, held) =
+        world.remembered.unwanted.iter().find(|(_, since)| world.now.since(**since) > patience)?.0;
     Some(format!("host {index} still runs job {} of run {run}, which nobody wants", held.0))
 }

@@ -146,6 +146,14 @@ impl Runtime {
         Some(FinalCounts { counts, workers, ..FinalCounts::default() })
     }
 
+    /// Drops all runs.
+    pub fn stop_all(&mut self, now: Time) {
+        let runs: Vec<RunId> = self.portions.keys().copied().collect();
+        for run in runs {
+            self.stop(now, run);
+        }
+    }
+
     /// Stops computing a run.
     pub fn halt(&mut self, now: Time, run: RunId) {
         if let Some(portion) = self.portions.get_mut(&run) {
