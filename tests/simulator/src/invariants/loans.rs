@@ -20,8 +20,8 @@ pub fn check(world: &mut World) -> Option<String> {
             // A stopped host notices nothing.
             let is_up = process.frozen.is_none();
             running.entry(*run).or_default().extend(portion.tasks.values().map(|task| task.spec.key));
-            let waits = portion.away.iter().filter(|_| is_up);
-            away.extend(waits.map(|(number, (_, spec))| (index, *run, *number, spec.key)));
+            let waits = portion.exchange.away().filter(|_| is_up);
+            away.extend(waits.map(|(number, _, spec)| (index, *run, number, spec.key)));
         }
     }
     let now = world.now;

@@ -26,7 +26,8 @@ pub fn check(world: &World) -> Option<String> {
     for (index, process) in world.alive() {
         let sizes = process.host.sizes();
         let runs = process.host.runs().len();
-        let away: usize = process.runtime.portions.values().map(|portion| portion.away.len()).sum();
+        let away: usize =
+            process.runtime.portions.values().map(|portion| portion.exchange.away().len()).sum();
         let objects = if sizes.logs_before == 0 { 0 } else { objects_created(world) };
         // Two questions for each peer and run, two for each object; and for each job its own.
         let repeats =

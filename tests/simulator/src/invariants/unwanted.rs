@@ -16,19 +16,19 @@ pub fn check(world: &mut World) -> Option<String> {
     let mut wanted: BTreeMap<RunId, BTreeSet<JobKey>> = BTreeMap::new();
     for (_, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
-            wanted.entry(*run).or_default().extend(portion.away.values().map(|(_, spec)| spec.key));
+            wanted.entry(*run).or_default().extend(portion.exchange.away().map(|(_, _, spec)| spec.key));
         }
     }
     let mut unwanted = BTreeMap::new();
     for (index, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
-            for (held, task) in &portion.held {
-                let spec = portion.tasks.get(task).map(|task| &task.spec);
+            for (held, task) in portion.exchange.held() {
+                let spec = portion.tasks.get(&task).map(|task| &task.spec);
                 let is_unwanted = |spec: &&sateen_protocol::JobSpec| {
                     spec.kind != ROOT_KIND && !wanted.get(run).is_some_and(|keys| keys.contains(&spec.key))
                 };
                 if spec.filter(is_unwanted).is_some() {
-                    let job = (index, *run, *held);
+                    let job = (index, *run, held);
                     unwanted.insert(job, world.remembered.unwanted.get(&job).copied().unwrap_or(world.now));
                 }
             }

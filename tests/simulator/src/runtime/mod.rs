@@ -212,9 +212,10 @@ impl Runtime {
             return;
         }
         let has_work = |portion: &Portion| {
-            let is_empty =
-                portion.open.is_empty() && portion.incoming.is_empty() && portion.resumed.is_empty();
-            !portion.is_draining && !portion.is_halted && !is_empty
+            let is_empty = portion.exchange.open().len() == 0
+                && portion.incoming.is_empty()
+                && portion.resumed.is_empty();
+            !portion.exchange.is_draining() && !portion.is_halted && !is_empty
         };
         for worker in 0..self.workers.len() {
             if !self.portions.values().any(|portion| has_work(portion)) {
@@ -261,7 +262,7 @@ impl Runtime {
 
     /// The next notice for the machine.
     pub fn poll_notice(&mut self) -> Option<(RunId, Notice)> {
-        self.portions.iter_mut().find_map(|(run, portion)| Some((*run, portion.notices.pop_front()?)))
+        self.portions.iter_mut().find_map(|(run, portion)| Some((*run, portion.exchange.poll_notice()?)))
     }
 
     /// The work done for each run, including unfinished stretches.

@@ -6,35 +6,23 @@ mod commands;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use sateen_protocol::host::Notice;
 use sateen_protocol::shared::{ObjectId, Writer};
 use sateen_protocol::{
-    Counts, FaultTolerance, HeldId, HostId, JobSpec, JobTag, KeyMaker, ROOT_KIND, RunSpec, RuntimeJobId, Time,
+    Counts, FaultTolerance, HostId, JobSpec, KeyMaker, ROOT_KIND, RunSpec, RuntimeJobId, Time,
 };
+use sateen_protocol_harness::runtime::{Exchange, Inherited};
 
 pub use answers::read_root_answer;
+use answers::{finished, node_of};
 
 use super::objects::Object;
 use super::tally::Tally;
 use super::task::{Answer, Child, Doing, Frame, Place, Source, Stage, Task, TaskId};
 use super::times::Times;
-use crate::tree::{NodeIndex, Tree, filled, is_filled};
+use crate::tree::{NodeIndex, Tree, filled};
 
 /// Minimum work of a job whose result is recorded.
 pub const RECORD_WORK_MIN_NS: u64 = 5_000_000;
-
-/// An exposed job that has not been taken.
-#[derive(Debug)]
-pub struct Open {
-    /// Its place as a child.
-    pub place: Place,
-    /// The worker that exposed it.
-    pub worker: usize,
-    /// Its specification.
-    pub spec: JobSpec,
-    /// The number of lookup notices before it became open; see [`Portion::sought`].
-    pub asked: u64,
-}
 
 /// A host's part of one run.
 pub struct Portion {
@@ -42,15 +30,8 @@ pub struct Portion {
     pub run_spec: RunSpec,
     /// Its tree.
     pub tree: Rc<Tree>,
-    /// The number of waiting thieves.
-    pub thieves: usize,
-    /// Children of redone jobs whose lookup may find a result, there or below; each with the number of the
-    /// last notice about it.
-    pub sought: BTreeMap<JobTag, u64>,
-    /// The number of lookup notices.
-    pub told: u64,
-    /// Whether its guests are being suspended.
-    pub is_draining: bool,
+    /// The jobs that it and the machine exchange.
+    pub exchange: Exchange<Place>,
     /// Whether a limit was met, or a job failed beyond catching: nothing is computed any more.
     pub is_halted: bool,
     /// Whether their suspension was reported.
@@ -59,18 +40,10 @@ pub struct Portion {
     pub idle_told: usize,
     /// Jobs with an instance.
     pub tasks: BTreeMap<TaskId, Task>,
-    /// Exposed jobs, oldest first.
-    pub open: VecDeque<Open>,
     /// Injected jobs that have not begun.
     pub incoming: VecDeque<TaskId>,
     /// Tasks that can continue.
     pub resumed: VecDeque<TaskId>,
-    /// Children at the machine.
-    pub away: BTreeMap<RuntimeJobId, (Place, JobSpec)>,
-    /// Abandoned children at the machine, whose results may still arrive.
-    pub abandoned: BTreeSet<RuntimeJobId>,
-    /// Tasks by the machine's numbers.
-    pub held: BTreeMap<HeldId, TaskId>,
     /// The runtime's counts.
     pub counts: Counts,
     /// Counts of other ways in which jobs begin or move.
@@ -83,8 +56,6 @@ pub struct Portion {
     pub times: Times,
     /// Workers whose tasks were aborted by their spawners.
     pub interrupted: Vec<usize>,
-    /// Notices for the machine.
-    pub notices: VecDeque<Notice>,
     /// Rules that the machine broke.
     pub complaints: Vec<String>,
     /// Shared objects by their creation.
@@ -105,7 +76,6 @@ pub struct Portion {
     pub rare: Vec<&'static str>,
     keys: KeyMaker,
     next_task: TaskId,
-    next_number: u64,
 }
 
 impl Portion {
@@ -115,27 +85,19 @@ impl Portion {
         Self {
             run_spec,
             tree,
-            thieves: 0,
-            sought: BTreeMap::new(),
-            told: 0,
-            is_draining: false,
+            exchange: Exchange::numbered_from(0),
             is_halted: false,
             drained_told: false,
             idle_told: 0,
             tasks: BTreeMap::new(),
-            open: VecDeque::new(),
             incoming: VecDeque::new(),
             resumed: VecDeque::new(),
-            away: BTreeMap::new(),
-            abandoned: BTreeSet::new(),
-            held: BTreeMap::new(),
             counts: Counts { workers: workers as u32, ..Counts::default() },
             tally: Tally::default(),
             counts_told: Time::default(),
             executed_ns: 0,
             times: Times::default(),
             interrupted: Vec::new(),
-            notices: VecDeque::new(),
             complaints: Vec::new(),
             objects: BTreeMap::new(),
             guarded: BTreeSet::new(),
@@ -147,7 +109,6 @@ impl Portion {
             rare: Vec::new(),
             keys,
             next_task: 0,
-            next_number: 0,
         }
     }
 
@@ -175,7 +136,7 @@ impl Portion {
         }
         let id = self.next_task;
         self.next_task += 1;
-        let frame = Frame::new(node, spec.depth, spec.redone, spec.lookup_below);
+        let frame = Frame::new(node, Inherited::of_task(&spec));
         self.tasks.insert(id, Task { spec, source, doing: Doing::Ready, frames: vec![frame] });
         id
     }
@@ -200,12 +161,12 @@ impl Portion {
                 workers.push(worker);
             }
             if let Source::Held(held) = task.source {
-                self.held.remove(&held);
+                self.exchange.release(held);
             }
             self.incoming.retain(|other| *other != id);
             self.guarded.remove(&id);
             self.resumed.retain(|other| *other != id);
-            self.open.retain(|open| open.place.task != id);
+            self.exchange.withdraw_all(id);
             for child in task.frames.iter().flat_map(|frame| &frame.children) {
                 match child {
                     Child::Local(task) => waiting.push(*task),
@@ -219,10 +180,8 @@ impl Portion {
 
     /// A child at the machine is not wanted any more.
     pub fn give_up(&mut self, number: RuntimeJobId) {
-        self.away.remove(&number);
-        self.abandoned.insert(number);
         self.tally.given_up += 1;
-        self.notices.push_back(Notice::Abandoned { number });
+        self.exchange.give_up(number);
     }
 
     /// A task is over.
@@ -230,9 +189,7 @@ impl Portion {
         let Some(task) = self.tasks.remove(&id) else { return };
         match task.source {
             Source::Held(held) => {
-                self.held.remove(&held);
-                let finished = self.finished(&task.spec, answer);
-                self.notices.push_back(Notice::Finished { held, finished });
+                self.exchange.finish(held, finished(&self.tree, &task.spec, answer));
             }
             Source::Local(place) => {
                 self.record(&task.spec, answer);
@@ -243,10 +200,9 @@ impl Portion {
 
     /// An exposed job that was not stolen has finished.
     pub fn record(&mut self, spec: &JobSpec, answer: Answer) {
-        if answer.work_ns >= RECORD_WORK_MIN_NS && self.records() {
-            let finished = self.finished(spec, answer);
-            let (key, depth, lineage) = (spec.key, spec.depth, spec.lineage.clone());
-            self.notices.push_back(Notice::Recorded { key, depth, lineage, finished });
+        if self.records() {
+            let tree = &self.tree;
+            self.exchange.record(spec, answer.work_ns, RECORD_WORK_MIN_NS, || finished(tree, spec, answer));
         }
     }
 
@@ -260,61 +216,34 @@ impl Portion {
         let Some(spec) = self.spec_of(place) else { return };
         self.set(place, Child::Open);
         self.counts.jobs.exposed += 1;
-        self.open.push_back(Open { place, worker, spec, asked: 0 });
-        self.tell_exposed();
+        self.exchange.expose(place, Some(worker), spec);
     }
 
-    /// Looks up an open redone job before it begins, if there was news of it since it became
-    /// open: for example, its thief was away for a moment and still runs it.
+    /// Has the machine look up an open redone job before it begins, if there was news of it.
     pub fn ask_first(&mut self, index: usize) -> bool {
-        let Some(open) = self.open.get_mut(index).filter(|open| open.spec.redone && !self.is_draining) else {
-            return false;
-        };
-        let told = self.sought.get(&open.spec.key.tag()).copied();
-        if told.is_none_or(|told| told <= open.asked) {
-            return false;
-        }
-        let Some(open) = self.open.remove(index) else { return false };
-        let (place, spec) = (open.place, open.spec);
-        let number = self.send_away(place, spec.clone());
-        self.notices.push_back(Notice::Lookup { number, spec });
-        self.rare.push("a job was asked for before it was redone");
+        let Some((place, number)) = self.exchange.ask_first(index) else { return false };
+        self.note_asked(place, number);
         true
+    }
+
+    /// A job is looked up that was open.
+    fn note_asked(&mut self, place: Place, number: RuntimeJobId) {
+        self.set(place, Child::Away(number));
+        self.rare.push("a job was asked for before it was redone");
     }
 
     /// Has the machine look up a child of a redone job before it may run, if a result of it may exist.
     pub fn look_up(&mut self, place: Place) {
         let Some(spec) = self.spec_of(place) else { return };
-        if !self.sought.contains_key(&spec.key.tag()) {
-            return;
-        }
-        let number = self.send_away(place, spec.clone());
-        self.notices.push_back(Notice::Lookup { number, spec });
-    }
-
-    /// Removes a job from the open ones.
-    pub fn withdraw(&mut self, place: Place) -> Option<JobSpec> {
-        let index = self.open.iter().rposition(|open| open.place == place)?;
-        self.open.remove(index).map(|open| open.spec)
-    }
-
-    /// Reports that there is an open job, if a thief waits for one.
-    pub fn tell_exposed(&mut self) {
-        if self.thieves > 0 && !self.open.is_empty() {
-            self.notices.push_back(Notice::Exposed);
+        if self.exchange.lookups().may_find(spec.key.tag()) {
+            let number = self.exchange.look_up(place, spec);
+            self.set(place, Child::Away(number));
         }
     }
 
     /// The node of a job; `None` for parameters that no job has.
     pub fn node_of(&self, spec: &JobSpec) -> Option<NodeIndex> {
-        if spec.kind == ROOT_KIND {
-            return Some(0);
-        }
-        let (node, rest) = spec.parameters.split_first_chunk()?;
-        let node = NodeIndex::from_le_bytes(*node);
-        (spec.parameters.len() == self.tree.parameter_bytes(node).max(size_of::<NodeIndex>())
-            && is_filled(rest, u64::from(node)))
-        .then_some(node)
+        node_of(&self.tree, spec)
     }
 
     /// Sets a child's state.
@@ -344,38 +273,14 @@ impl Portion {
         }
     }
 
-    fn send_away(&mut self, place: Place, spec: JobSpec) -> RuntimeJobId {
-        let number = self.new_number();
-        self.set(place, Child::Away(number));
-        self.away.insert(number, (place, spec));
-        number
-    }
-
-    fn new_number(&mut self) -> RuntimeJobId {
-        let number = RuntimeJobId(self.next_number);
-        self.next_number += 1;
-        number
-    }
-
     fn spec_of(&self, place: Place) -> Option<JobSpec> {
         let task = self.tasks.get(&place.task)?;
         let frame = &task.frames[place.frame];
         let node = self.tree.child(frame.node, place.child);
         let parameters = filled(&node.to_le_bytes(), u64::from(node), self.tree.parameter_bytes(node));
-        // Calls in place that are recorded are above it, too; the task comes last.
-        let calls = task.frames[..=place.frame].iter().filter_map(|frame| frame.exposed.as_ref());
-        let above = calls.fold(task.spec.lineage.clone(), |above, call| above.child(&call.key));
-        Some(JobSpec {
-            key: self.keys.key(&parameters),
-            kind: 0,
-            parameters: parameters.into(),
-            depth: frame.depth + 1,
-            lineage: above.child(&task.spec.key),
-            redone: frame.redone,
-            given_back: false,
-            // A child that was never exposed is in no lineage, but entries may be below it.
-            lookup_below: frame.lookup_below,
-            objects: task.spec.objects.clone(),
-        })
+        // Calls in place that are recorded are above it, too.
+        let within = task.frames[..=place.frame].iter().filter_map(|frame| Some(frame.exposed.as_ref()?.key));
+        let (key, objects) = (self.keys.key(&parameters), task.spec.objects.clone());
+        Some(frame.call.child(&task.spec, within, key, parameters.into(), objects))
     }
 }

@@ -45,11 +45,13 @@ impl Portion {
             let node = *self.tree.node(frame.node);
             match frame.stage {
                 Stage::Fresh => {
-                    let looks_up =
-                        !self.sought.is_empty() && frame.redone && frame.depth < frame.lookup_below;
-                    let is_hungry = self.thieves + around.idle > self.open.len();
+                    let looks_up = self.exchange.lookups().reach_below(&frame.call);
+                    let is_hungry = self.exchange.thieves() + around.idle > self.exchange.open().len();
                     let is_whole = node.children == 0
-                        || node.work_ns <= around.grain_ns && !is_hungry && !looks_up && !self.is_draining;
+                        || node.work_ns <= around.grain_ns
+                            && !is_hungry
+                            && !looks_up
+                            && !self.exchange.is_draining();
                     frame.stage = if is_whole { Stage::Whole } else { Stage::Dividing };
                     let cost_ns = if is_whole { node.work_ns } else { node.before_ns };
                     return Step::Compute { cost_ns };
@@ -69,8 +71,7 @@ impl Portion {
                     let count = node.children as usize;
                     frame.children = vec![Child::Latent; count];
                     frame.stage = Stage::Syncing(0);
-                    let looks_up =
-                        !self.sought.is_empty() && frame.redone && frame.depth < frame.lookup_below;
+                    let looks_up = self.exchange.lookups().reach_below(&frame.call);
                     let at = frame.node;
                     self.update_objects(id, at);
                     self.counts.jobs.spawned += count as u64;
@@ -141,7 +142,7 @@ impl Portion {
                 Child::Done(_) | Child::Aborted => continue,
                 Child::Latent => self.counts.jobs.aborted += 1,
                 Child::Open => {
-                    self.withdraw(place);
+                    self.exchange.withdraw(&place);
                     self.counts.jobs.aborted += 1;
                 }
                 Child::Local(task) => {
@@ -157,10 +158,9 @@ impl Portion {
 
     /// Syncs a child; true when the task must wait for it.
     fn sync(&mut self, place: Place) -> bool {
-        let is_draining = self.is_draining;
+        let is_draining = self.exchange.is_draining();
         let Some(task) = self.tasks.get_mut(&place.task) else { return true };
         let frame = &mut task.frames[place.frame];
-        let (depth, redone, lookup_below) = (frame.depth + 1, frame.redone, frame.lookup_below);
         let child = frame.children[place.child];
         match child {
             Child::Done(_) => {
@@ -175,12 +175,13 @@ impl Portion {
             Child::Latent => {
                 frame.children[place.child] = Child::InPlace;
                 let node = self.tree.child(frame.node, place.child);
-                task.frames.push(Frame::new(node, depth, redone, lookup_below));
+                let call = frame.call.in_place();
+                task.frames.push(Frame::new(node, call));
                 return false;
             }
             Child::Open => {
                 // It may still be elsewhere.
-                if let Some(index) = self.open.iter().rposition(|open| open.place == place)
+                if let Some(index) = self.exchange.find_open(&place)
                     && self.ask_first(index)
                 {
                     return false;
@@ -195,13 +196,14 @@ impl Portion {
             }
         }
         // It has not been taken.
-        let Some(spec) = self.withdraw(place) else { unreachable!("an open child is not in the queue") };
+        let Some(spec) = self.exchange.withdraw(&place) else {
+            unreachable!("an open child is not in the queue")
+        };
         let Some(task) = self.tasks.get_mut(&place.task) else { return true };
         let parent = &mut task.frames[place.frame];
         parent.children[place.child] = Child::InPlace;
         let node = self.tree.child(parent.node, place.child);
-        let lookup_below = parent.lookup_below.max(spec.lookup_below);
-        let mut frame = Frame::new(node, depth, spec.redone, lookup_below);
+        let mut frame = Frame::new(node, parent.call.taken_back(&spec));
         frame.exposed = Some(Box::new(spec));
         task.frames.push(frame);
         false
@@ -225,11 +227,11 @@ impl Portion {
     }
 
     fn expose_if_wanted(&mut self, id: TaskId, around: Surroundings, next_record: &mut Time) {
-        if self.is_draining {
+        if self.exchange.is_draining() {
             self.expose_all(id, around.worker);
             return;
         }
-        while self.thieves + around.idle > self.open.len() {
+        while self.is_hungry(around) {
             if !self.expose_oldest(id, around.worker) {
                 break;
             }
@@ -243,6 +245,11 @@ impl Portion {
             let every_ns = u64::from(self.run_spec.record_every_ms.max(1)) * 1_000_000;
             *next_record = Time(around.now.0 + every_ns);
         }
+    }
+
+    /// Whether there are more thieves and idle workers than open jobs.
+    fn is_hungry(&self, around: Surroundings) -> bool {
+        self.exchange.thieves() + around.idle > self.exchange.open().len()
     }
 
     fn expose_oldest(&mut self, id: TaskId, worker: usize) -> bool {
@@ -259,7 +266,7 @@ impl Portion {
 
     /// The next task for a worker.
     pub fn pick(&mut self, worker: usize) -> Option<TaskId> {
-        if self.is_draining || self.is_halted {
+        if self.exchange.is_draining() || self.is_halted {
             return None;
         }
         if self.resumed.is_empty() {
@@ -267,17 +274,17 @@ impl Portion {
         }
         let id = if let Some(id) = self.resumed.pop_front() {
             id
-        } else if let Some(index) = self.open.iter().rposition(|open| open.worker == worker) {
+        } else if let Some(index) = self.exchange.newest_of(worker) {
             self.take(index)?
         } else if let Some(id) = self.incoming.pop_front() {
             if let Some(Source::Held(held)) = self.tasks.get(&id).map(|task| task.source) {
-                self.notices.push_back(Notice::Begun { held, worker: worker as u32 });
+                self.exchange.notify(Notice::Begun { held, worker: worker as u32 });
             }
             if self.is_held_back(id) {
                 return self.pick(worker);
             }
             id
-        } else if !self.open.is_empty() {
+        } else if self.exchange.open().len() > 0 {
             self.counts.jobs.stolen_local += 1;
             self.take(0)?
         } else {
@@ -290,8 +297,9 @@ impl Portion {
     /// Looks up the jobs that this worker would begin next, as they may be known elsewhere by now.
     fn ask_before_beginning(&mut self, worker: usize) {
         loop {
-            let own = self.open.iter().rposition(|open| open.worker == worker);
-            let next = own.or((self.incoming.is_empty() && !self.open.is_empty()).then_some(0));
+            let has_open = self.exchange.open().len() > 0;
+            let next =
+                self.exchange.newest_of(worker).or((self.incoming.is_empty() && has_open).then_some(0));
             if !next.is_some_and(|next| self.ask_first(next)) {
                 break;
             }
@@ -299,7 +307,7 @@ impl Portion {
     }
 
     fn take(&mut self, index: usize) -> Option<TaskId> {
-        let open = self.open.remove(index)?;
+        let open = self.exchange.take(index)?;
         let node = self.node_of(&open.spec)?;
         let id = self.begin(open.spec, node, Source::Local(open.place));
         self.set(open.place, Child::Local(id));
@@ -375,6 +383,7 @@ mod tests {
             }
             let child = portion.pick(1).expect("an idle worker has a child exposed");
             let call = &portion.tasks[&child].frames[0];
+            let call = call.call;
             assert_eq!((call.depth, call.redone, call.lookup_below), (1, redone, lookup_below));
         }
     }

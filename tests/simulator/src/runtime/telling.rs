@@ -17,23 +17,23 @@ impl Runtime {
         let idle = if self.is_resting { 0 } else { self.workers.len() - busy };
         for (run, portion) in &mut self.portions {
             let computes = |worker: &Worker| worker.running.is_some_and(|(other, _)| other == *run);
-            if portion.is_draining {
+            if portion.exchange.is_draining() {
                 if !portion.drained_told && !self.workers.iter().any(computes) {
                     portion.drained_told = true;
-                    portion.notices.push_back(Notice::Drained);
+                    portion.exchange.notify(Notice::Drained);
                 }
                 continue;
             }
             if portion.idle_told != idle || now.0 > portion.counts_told.0 + COUNTS_EVERY_NS {
                 if portion.idle_told != idle {
                     portion.idle_told = idle;
-                    portion.notices.push_back(Notice::Idle(idle));
+                    portion.exchange.notify(Notice::Idle(idle));
                 }
                 portion.counts_told = now;
                 portion.drop_objects();
                 portion.counts.busy = self.workers.iter().filter(|worker| computes(worker)).count() as u32;
                 portion.counts.work_ns = portion.executed_ns;
-                let is_away = !portion.away.is_empty();
+                let is_away = portion.exchange.away().len() > 0;
                 let doing = |worker: &Worker| match (worker.running, is_away) {
                     (Some((other, _)), _) if other == *run => {
                         let since = worker.stretch.map_or(now, |stretch| stretch.began);
@@ -45,8 +45,8 @@ impl Runtime {
                 };
                 let doing: Vec<Now> = self.workers.iter().map(doing).collect();
                 let workers = portion.times.tell(own_time, |worker| doing[worker]);
-                portion.notices.push_back(Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
-                portion.notices.push_back(Notice::Counts(Box::new(portion.counts)));
+                portion.exchange.notify(Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
+                portion.exchange.notify(Notice::Counts(Box::new(portion.counts)));
             }
         }
     }

@@ -107,7 +107,7 @@ impl Portion {
                 let replica = Replica::new(padded(&Value::default(), bytes));
                 let replica = Arc::new(SharedReplica::new(replica));
                 self.objects.insert(creation, Object::new(replica.clone(), bytes));
-                self.notices.push_back(Notice::Shared { object: creation, replica });
+                self.exchange.notify(Notice::Shared { object: creation, replica });
                 Mention { object, creation }
             })
             .collect()
@@ -135,7 +135,7 @@ impl Portion {
             if is_known && self.dropped.remove(&creation) {
                 self.rare.push("a host went on with its log of updates");
             }
-            self.notices.push_back(Notice::Updated { object: creation, writer, seq, bytes });
+            self.exchange.notify(Notice::Updated { object: creation, writer, seq, bytes });
         }
     }
 
@@ -158,7 +158,7 @@ impl Portion {
             if let Entry::Vacant(place) = self.objects.entry(creation) {
                 let replica = Arc::<SharedReplica>::default();
                 place.insert(Object::new(replica.clone(), self.tree.object_bytes()));
-                self.notices.push_back(Notice::Opened { object: creation, replica });
+                self.exchange.notify(Notice::Opened { object: creation, replica });
             }
         }
     }
@@ -169,8 +169,8 @@ impl Portion {
             return;
         }
         let specs = (self.tasks.values().map(|task| &task.spec))
-            .chain(self.open.iter().map(|open| &open.spec))
-            .chain(self.away.values().map(|(_, spec)| spec));
+            .chain(self.exchange.open().map(|open| &open.spec))
+            .chain(self.exchange.away().map(|(_, _, spec)| spec));
         let mentioned: BTreeSet<ObjectId> =
             specs.flat_map(|spec| &spec.objects).map(|mention| mention.creation).collect();
         let dropped = &mut self.dropped;
@@ -245,7 +245,7 @@ impl Portion {
             })
             .collect();
         for (object, held) in waiting {
-            self.notices.push_back(Notice::Refetch { object, held });
+            self.exchange.notify(Notice::Refetch { object, held });
         }
     }
 }
