@@ -87,7 +87,7 @@ impl World {
                     process.inputs.push_front(Input::Ready(run));
                     process.host.handle_restored(local, run, entries);
                 }
-                Some(Input::Ready(run)) if process.unable.contains(&run) => {
+                Some(Input::Ready(run)) if !process.apps.allow(run) => {
                     self.sometimes.hit("a host could not load an app");
                     let reason = "its memory is too small".to_owned();
                     process.host.handle_loaded(local, run, Err(reason));
@@ -110,7 +110,7 @@ impl World {
             self.directory.remove(was);
         }
         if let Some(is) = process.host.id() {
-            if std::mem::take(&mut process.was_updated) {
+            if process.uplink.take_updated() {
                 self.sometimes.hit("a host joined when it was updated");
             }
             process.listed = Some(is);
@@ -121,7 +121,7 @@ impl World {
     /// Notes the rare states that a host's runtime has reached.
     fn note_rare(&mut self, index: ProcessIndex) {
         for portion in self.processes[index as usize].runtime.portions.values_mut() {
-            portion.rare.drain(..).for_each(|name| self.sometimes.hit(name));
+            portion.remarks.take_rare().into_iter().for_each(|name| self.sometimes.hit(name));
         }
     }
 
@@ -131,7 +131,7 @@ impl World {
         let process = &mut self.processes[index as usize];
         match command {
             Command::Load { run, spec } => {
-                process.loading.insert(run, spec);
+                process.apps.load(run, spec);
                 self.queue.push(Time(now.0 + self.config.load_ns), Event::Loaded(index, run));
             }
             Command::Run { run, command } => {
@@ -143,7 +143,7 @@ impl World {
                 self.note_rare(index);
             }
             Command::Stop { run, forget } => {
-                process.loading.remove(&run);
+                process.apps.take(run);
                 process.inputs.retain(|input| input.run() != Some(run));
                 let last = process.runtime.stop(now, run);
                 process.inputs.push_back(Input::Stopped(run, last.map(Box::new)));
@@ -160,14 +160,14 @@ impl World {
                 self.violations.push(format!("{name} cut {peer} off, which obeys the protocol"));
             }
             Command::Reconnect => {
-                if let Some(link) = process.link.take() {
+                if let Some(link) = process.uplink.close() {
                     self.hang_up(link);
                 }
                 self.queue.push(now, Event::Dial(index));
             }
             Command::Left => {
                 self.drop_written(index, true);
-                if let Some(link) = self.processes[index as usize].link.take() {
+                if let Some(link) = self.processes[index as usize].uplink.close() {
                     self.hang_up(link);
                 }
                 self.end_process(index);
@@ -190,7 +190,7 @@ impl World {
         self.disturbances.note_lost(&process.plan);
         process.frozen = None;
         process.inputs.clear();
-        process.link = None;
+        process.uplink.close();
         let was = process.listed.take();
         for complaint in process.runtime.complaints() {
             self.violations.push(complaint.clone());
@@ -241,7 +241,7 @@ impl World {
                 let process = state.process as usize;
                 self.server.links.insert(host, link);
                 if self.processes[process].host.id() == Some(host) {
-                    self.processes[process].unheard_since = None;
+                    self.processes[process].absence.end_unheard();
                 }
             }
             Command::Close { link, reason } => {
@@ -296,7 +296,7 @@ impl World {
                 // No host can have them any more, even those that had them a moment ago.
                 self.remembered.forget_replicas();
                 if let Some(portion) = self.processes[index as usize].runtime.portions.get_mut(run) {
-                    portion.forget_lost_updates(*object);
+                    portion.objects.forget_lost_updates(*object);
                 }
                 "updates were given up"
             }
@@ -336,7 +336,7 @@ impl World {
             Event::Unready(run, host, reason) => {
                 // A host that has departed meanwhile may have been unable.
                 let index = self.directory.get(*host);
-                if index.is_none_or(|index| self.processes[index as usize].unable.contains(run)) {
+                if index.is_none_or(|index| !self.processes[index as usize].apps.allow(*run)) {
                     return self.sometimes.hit("the coordinator heard that a host cannot take part");
                 }
                 self.violations.push(format!("{host} cannot take part in run {run}: {reason}"));

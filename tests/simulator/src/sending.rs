@@ -36,7 +36,7 @@ impl World {
         let process = &self.processes[index as usize];
         match transmit {
             Transmit::ToCoordinator(message) => {
-                if let Some(link) = process.link {
+                if let Some(link) = process.uplink.link() {
                     self.send_up(link, message);
                 }
             }
@@ -52,7 +52,7 @@ impl World {
         if !self.network.pipes.is_limited() {
             return self.processes[index as usize].host.poll_bulk(|_| true);
         }
-        let link = self.processes[index as usize].link;
+        let link = self.processes[index as usize].uplink.link();
         let (network, directory, now) = (&self.network, &self.directory, self.now);
         self.processes[index as usize].host.poll_bulk(|to| {
             let target = match to {
@@ -88,7 +88,7 @@ impl World {
                 self.violations.push(violation);
             }
         }
-        let link = self.processes[index as usize].link;
+        let link = self.processes[index as usize].uplink.link();
         let target = self.directory.get(to);
         let path = target.map(|target| (target, self.path(index, target)));
         if let Some((_, Path::Relay { is_fallback: true })) = path {

@@ -37,7 +37,7 @@ pub const LINES: [Exception; 9] = [
 ];
 
 #[rustfmt::skip]
-pub const FIELDS: [Exception; 18] = [
+pub const FIELDS: [Exception; 15] = [
     exception("api/src/grid.rs: Host", 17, RECORD),
     exception("api/src/job.rs: JobDetails", 19, RECORD),
     exception("api/src/run.rs: Figures", 18, RECORD),
@@ -53,9 +53,6 @@ pub const FIELDS: [Exception; 18] = [
     exception("protocol/src/host/mod.rs: Host", 34, TO_SPLIT),
     exception("protocol/src/host/sharing/mod.rs: Sharing", 17, TO_SPLIT),
     exception("protocol/src/host/sizes.rs: Sizes", 25, RECORD),
-    exception("tests/simulator/src/process.rs: Process", 21, TO_SPLIT),
-    exception("tests/simulator/src/runtime/mod.rs: Runtime", 16, TO_SPLIT),
-    exception("tests/simulator/src/runtime/portion.rs: Portion", 35, TO_SPLIT),
 ];
 
 /// Known circles of files that use one another.

@@ -51,7 +51,7 @@ impl World {
             return;
         }
         if fault.is_cut
-            && let Some(link) = self.processes[index as usize].link
+            && let Some(link) = self.processes[index as usize].uplink.link()
         {
             self.network.link_mut(link).is_dead = true;
             self.queue.push(Time(self.now.0 + NOTICED_NS), Event::CoordinatorClosed(link));

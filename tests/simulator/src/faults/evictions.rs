@@ -32,7 +32,7 @@ impl World {
         let tags: Vec<(RunId, JobTag)> = (evicted.iter())
             .filter_map(|(run, held)| {
                 let portion = &state.runtime.portions[run];
-                Some((*run, portion.tasks.get(&portion.exchange.task_of(*held)?)?.spec.key.tag()))
+                Some((*run, portion.tasks.get(portion.exchange.task_of(*held)?)?.spec.key.tag()))
             })
             .collect();
         let upset: u64 = tags.iter().map(|(run, tag)| self.begun_below(*run, *tag)).sum();
@@ -65,6 +65,6 @@ impl World {
 /// The jobs of other hosts that have begun.
 fn stolen(portion: &Portion) -> impl Iterator<Item = HeldId> {
     (portion.exchange.held())
-        .filter(|(_, task)| portion.tasks.get(task).is_some_and(|task| task.spec.kind != ROOT_KIND))
+        .filter(|(_, task)| portion.tasks.get(*task).is_some_and(|task| task.spec.kind != ROOT_KIND))
         .map(|(held, _)| held)
 }

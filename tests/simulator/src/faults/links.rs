@@ -55,7 +55,7 @@ impl World {
     }
 
     pub(crate) fn reset_link_of(&mut self, process: ProcessIndex, reset: &Reset) {
-        let Some(link) = self.processes[process as usize].link else { return };
+        let Some(link) = self.processes[process as usize].uplink.link() else { return };
         self.sometimes.hit("a link was reset");
         self.network.link_mut(link).is_dead = true;
         let workers = self.processes[process as usize].plan.workers_by_speed();

@@ -74,7 +74,7 @@ impl World {
         }
         self.disturbances.note_crash(self.now);
         self.drop_written(process, false);
-        let link = self.processes[process as usize].link;
+        let link = self.processes[process as usize].uplink.link();
         if let Some(link) = link
             && !is_silent
         {
@@ -126,8 +126,7 @@ impl World {
             self.sometimes.hit("a host woke after a minute or longer");
         }
         state.runtime.thaw(self.now);
-        let now = self.now;
-        (state.gone_since.iter_mut()).chain(&mut state.unheard_since).for_each(|since| *since = now);
+        state.absence.begin_again(self.now);
         // Messages that peers have sent meanwhile are read, however old they are.
         for event in waiting {
             if self.processes[process as usize].is_alive {
@@ -154,7 +153,7 @@ impl World {
         self.upset_all();
         let now = self.now;
         for process in self.processes.iter_mut().filter(|process| process.is_alive) {
-            process.unheard_since.get_or_insert(now);
+            process.absence.begin_unheard(now);
         }
         self.drop_waiting();
         let open: Vec<_> = (self.network.links())

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sateen_protocol::shared::{ObjectId, Replica, Versions, Writer};
+use sateen_protocol::shared::{ObjectId, Versions, Writer};
 use sateen_protocol::{RunId, Time, limits};
 
 use crate::event::ProcessIndex;
@@ -105,16 +105,14 @@ pub fn check(world: &mut World) -> Option<String> {
     for (index, process) in world.alive().filter(|(_, process)| process.frozen.is_none()) {
         for (run, portion) in &process.runtime.portions {
             // Its updates count even if it has forgotten the object since.
-            for ((creation, writer), count) in &portion.made {
-                let seen = objects.entry((*run, *creation)).or_default();
-                let most = seen.most.entry(*writer).or_default();
-                *most = (*most).max(*count);
+            for (creation, writer, count) in portion.objects.made() {
+                let seen = objects.entry((*run, creation)).or_default();
+                let most = seen.most.entry(writer).or_default();
+                *most = (*most).max(count);
             }
-            for (creation, object) in &portion.objects {
-                let here =
-                    object.replica.with(|place| place.as_ref().map(|replica| replica.versions().clone()));
-                let Some(here) = here else { continue };
-                let seen = objects.entry((*run, *creation)).or_default();
+            for (creation, object) in portion.objects.iter() {
+                let Some(here) = object.versions() else { continue };
+                let seen = objects.entry((*run, creation)).or_default();
                 seen.at.push(index);
                 for (origin, count) in here.iter() {
                     let most = seen.most.entry(origin).or_default();
@@ -132,10 +130,10 @@ pub fn check_content(world: &World) -> Option<String> {
     let mut known = BTreeMap::new();
     for (index, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
-            for (creation, object) in &portion.objects {
+            for (creation, object) in portion.objects.iter() {
                 let Some((versions, digest, value)) = object.content() else { continue };
                 let (other, known) =
-                    known.entry((*run, *creation, versions)).or_insert((index, (digest, value)));
+                    known.entry((*run, creation, versions)).or_insert((index, (digest, value)));
                 if *known != (digest, value) {
                     return Some(format!(
                         "hosts {other} and {index} have the same updates of {creation} of run {run} and different replicas"
@@ -149,6 +147,5 @@ pub fn check_content(world: &World) -> Option<String> {
 
 fn versions(world: &World, index: ProcessIndex, run: RunId, object: ObjectId) -> Option<Versions> {
     let portion = world.processes[index as usize].runtime.portions.get(&run)?;
-    let object = portion.objects.get(&object)?;
-    object.replica.with(|place| place.as_ref().map(Replica::versions).cloned())
+    portion.objects.get(object)?.versions()
 }

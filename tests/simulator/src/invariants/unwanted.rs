@@ -23,7 +23,7 @@ pub fn check(world: &mut World) -> Option<String> {
     for (index, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
             for (held, task) in portion.exchange.held() {
-                let spec = portion.tasks.get(&task).map(|task| &task.spec);
+                let spec = portion.tasks.get(task).map(|task| &task.spec);
                 let is_unwanted = |spec: &&sateen_protocol::JobSpec| {
                     spec.kind != ROOT_KIND && !wanted.get(run).is_some_and(|keys| keys.contains(&spec.key))
                 };

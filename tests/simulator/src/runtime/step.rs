@@ -1,10 +1,9 @@
 //! A task's steps between two stretches of work. At every step it may expose jobs.
 
 use sateen_protocol::Time;
-use sateen_protocol::host::Notice;
 
 use super::portion::Portion;
-use super::task::{Answer, Child, Doing, Frame, Place, Source, Stage, TaskId};
+use super::task::{Answer, Child, Doing, Frame, Place, Stage, TaskId};
 
 /// Maximum latent jobs that are exposed each time that work must be recorded.
 const EXPOSED_TO_RECORD_MAX: usize = 64;
@@ -39,7 +38,7 @@ impl Portion {
     /// expose a job so that its result will be recorded.
     pub fn step(&mut self, id: TaskId, around: Surroundings, next_record: &mut Time) -> Step {
         loop {
-            let Some(task) = self.tasks.get_mut(&id) else { return Step::Free };
+            let Some(task) = self.tasks.get_mut(id) else { return Step::Free };
             let top = task.frames.len() - 1;
             let frame = &mut task.frames[top];
             let node = *self.tree.node(frame.node);
@@ -59,10 +58,10 @@ impl Portion {
                 Stage::Whole => {
                     let answer = Answer { value: node.answer, work_ns: node.work_ns, span_ns: node.span_ns };
                     if self.tree.is_twin(frame.node) {
-                        self.tally.twins_ns += node.work_ns;
+                        self.figures.tally_mut().twins_ns += node.work_ns;
                     }
-                    self.counts.jobs.executed += node.jobs;
-                    self.counts.jobs.spawned += node.jobs - 1;
+                    self.figures.jobs_mut().executed += node.jobs;
+                    self.figures.jobs_mut().spawned += node.jobs - 1;
                     if self.return_from(id, answer) {
                         return Step::Free;
                     }
@@ -74,7 +73,7 @@ impl Portion {
                     let looks_up = self.exchange.lookups().reach_below(&frame.call);
                     let at = frame.node;
                     self.update_objects(id, at);
-                    self.counts.jobs.spawned += count as u64;
+                    self.figures.jobs_mut().spawned += count as u64;
                     if looks_up {
                         for child in 0..count {
                             self.look_up(Place { task: id, frame: top, child });
@@ -121,9 +120,9 @@ impl Portion {
                     let own_ns = node.before_ns + node.after_ns;
                     let answer = Answer { value, work_ns: work_ns + own_ns, span_ns: span_ns + own_ns };
                     if self.tree.is_twin(frame.node) {
-                        self.tally.twins_ns += own_ns;
+                        self.figures.tally_mut().twins_ns += own_ns;
                     }
-                    self.counts.jobs.executed += 1;
+                    self.figures.jobs_mut().executed += 1;
                     if self.return_from(id, answer) {
                         return Step::Free;
                     }
@@ -134,32 +133,32 @@ impl Portion {
 
     /// The unfinished children of this call are not wanted any more.
     fn abort_children(&mut self, id: TaskId, frame: usize) {
-        let Some(task) = self.tasks.get(&id) else { return };
+        let Some(task) = self.tasks.get(id) else { return };
         for child in 0..task.frames[frame].children.len() {
             let place = Place { task: id, frame, child };
-            let Some(task) = self.tasks.get(&id) else { return };
+            let Some(task) = self.tasks.get(id) else { return };
             match task.frames[frame].children[child] {
                 Child::Done(_) | Child::Aborted => continue,
-                Child::Latent => self.counts.jobs.aborted += 1,
+                Child::Latent => self.figures.jobs_mut().aborted += 1,
                 Child::Open => {
                     self.exchange.withdraw(&place);
-                    self.counts.jobs.aborted += 1;
+                    self.figures.jobs_mut().aborted += 1;
                 }
                 Child::Local(task) => {
                     let workers = self.abort(task);
-                    self.interrupted.extend(workers);
+                    self.tasks.interrupt(workers);
                 }
                 Child::Away(number) => self.give_up(number),
                 Child::InPlace => unreachable!("a call in place returns before its parent goes on"),
             }
-            self.set(place, Child::Aborted);
+            self.tasks.set(place, Child::Aborted);
         }
     }
 
     /// Syncs a child; true when the task must wait for it.
     fn sync(&mut self, place: Place) -> bool {
         let is_draining = self.exchange.is_draining();
-        let Some(task) = self.tasks.get_mut(&place.task) else { return true };
+        let Some(task) = self.tasks.get_mut(place.task) else { return true };
         let frame = &mut task.frames[place.frame];
         let child = frame.children[place.child];
         match child {
@@ -199,7 +198,7 @@ impl Portion {
         let Some(spec) = self.exchange.withdraw(&place) else {
             unreachable!("an open child is not in the queue")
         };
-        let Some(task) = self.tasks.get_mut(&place.task) else { return true };
+        let Some(task) = self.tasks.get_mut(place.task) else { return true };
         let parent = &mut task.frames[place.frame];
         parent.children[place.child] = Child::InPlace;
         let node = self.tree.child(parent.node, place.child);
@@ -211,7 +210,7 @@ impl Portion {
 
     /// Returns from the innermost call; true when it was the task's own.
     fn return_from(&mut self, id: TaskId, answer: Answer) -> bool {
-        let Some(task) = self.tasks.get_mut(&id) else { return true };
+        let Some(task) = self.tasks.get_mut(id) else { return true };
         let Some(frame) = task.frames.pop() else { return true };
         let Some(parent) = task.frames.last_mut() else {
             self.end(id, answer);
@@ -253,7 +252,7 @@ impl Portion {
     }
 
     fn expose_oldest(&mut self, id: TaskId, worker: usize) -> bool {
-        let latent = self.tasks.get(&id).and_then(super::task::Task::oldest_latent);
+        let latent = self.tasks.get(id).and_then(super::task::Task::oldest_latent);
         let Some((frame, child)) = latent else { return false };
         self.expose(Place { task: id, frame, child }, worker);
         true
@@ -262,56 +261,6 @@ impl Portion {
     /// A waiting guest cannot expose jobs, so it exposes all of them before.
     fn expose_all(&mut self, id: TaskId, worker: usize) {
         while self.expose_oldest(id, worker) {}
-    }
-
-    /// The next task for a worker.
-    pub fn pick(&mut self, worker: usize) -> Option<TaskId> {
-        if self.exchange.is_draining() || self.is_halted {
-            return None;
-        }
-        if self.resumed.is_empty() {
-            self.ask_before_beginning(worker);
-        }
-        let id = if let Some(id) = self.resumed.pop_front() {
-            id
-        } else if let Some(index) = self.exchange.newest_of(worker) {
-            self.take(index)?
-        } else if let Some(id) = self.incoming.pop_front() {
-            if let Some(Source::Held(held)) = self.tasks.get(&id).map(|task| task.source) {
-                self.exchange.notify(Notice::Begun { held, worker: worker as u32 });
-            }
-            if self.is_held_back(id) {
-                return self.pick(worker);
-            }
-            id
-        } else if self.exchange.open().len() > 0 {
-            self.counts.jobs.stolen_local += 1;
-            self.take(0)?
-        } else {
-            return None;
-        };
-        self.tasks.get_mut(&id)?.doing = Doing::Running(worker);
-        Some(id)
-    }
-
-    /// Looks up the jobs that this worker would begin next, as they may be known elsewhere by now.
-    fn ask_before_beginning(&mut self, worker: usize) {
-        loop {
-            let has_open = self.exchange.open().len() > 0;
-            let next =
-                self.exchange.newest_of(worker).or((self.incoming.is_empty() && has_open).then_some(0));
-            if !next.is_some_and(|next| self.ask_first(next)) {
-                break;
-            }
-        }
-    }
-
-    fn take(&mut self, index: usize) -> Option<TaskId> {
-        let open = self.exchange.take(index)?;
-        let node = self.node_of(&open.spec)?;
-        let id = self.begin(open.spec, node, Source::Local(open.place));
-        self.set(open.place, Child::Local(id));
-        Some(id)
     }
 }
 
@@ -324,6 +273,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::runtime::figures::Figures;
     use crate::tree::{Bulk, Tree, TreePlan};
 
     fn portion() -> Portion {
@@ -352,7 +302,7 @@ mod tests {
             fault_tolerance: FaultTolerance::Full,
             record_every_ms: 100,
         };
-        Portion::new(spec, tree, 2, 1)
+        Portion::new(spec, tree, 1, Figures::new(2, Time(0)))
     }
 
     /// The child was never exposed, so it is in no lineage, but entries may be below it.
@@ -382,7 +332,7 @@ mod tests {
                 assert!(matches!(step, Step::Compute { .. }), "{step:?}");
             }
             let child = portion.pick(1).expect("an idle worker has a child exposed");
-            let call = &portion.tasks[&child].frames[0];
+            let call = &portion.tasks.get(child).expect("it has begun").frames[0];
             let call = call.call;
             assert_eq!((call.depth, call.redone, call.lookup_below), (1, redone, lookup_below));
         }

@@ -138,23 +138,20 @@ impl World {
         // A process that has ended was counted then.
         if let Some(process) = self.directory.get(host) {
             self.upset(process);
-            let state = &mut self.processes[process as usize];
-            let since = state.unheard_since.take().unwrap_or(self.now);
-            state.gone_since.get_or_insert(since);
+            self.processes[process as usize].absence.begin(self.now);
         }
     }
 
     /// A host has ended, or knows that it was given up.
     pub(crate) fn note_back(&mut self, process: ProcessIndex) {
         self.count_away(process);
-        let state = &mut self.processes[process as usize];
-        (state.gone_since, state.unheard_since) = (None, None);
+        self.processes[process as usize].absence.end();
     }
 
     /// Counts a host's possibly unreported work, if any, as it stops or learns that it was given up.
     pub(crate) fn count_away(&mut self, process: ProcessIndex) {
-        let state = &mut self.processes[process as usize];
-        if let Some(since) = state.gone_since.or(state.unheard_since) {
+        let state = &self.processes[process as usize];
+        if let Some(since) = state.absence.since() {
             let work_ns = (self.now.0 - since.0) * state.plan.speed_percent / 100;
             self.disturbances.away_ns += work_ns * state.plan.workers as u64;
         }

@@ -10,7 +10,7 @@ use super::{AUDIT_EVERY_NS, World};
 use crate::event::{Event, ProcessIndex, Route};
 use crate::network::Way;
 use crate::pipes::Pipe;
-use crate::process::{BACKOFF_MAX_NS, BACKOFF_MIN_NS, Input};
+use crate::process::{BACKOFF_MIN_NS, Input};
 
 /// Interval at which a host that loads for ever checks whether all faults have ended.
 const LOAD_AGAIN_NS: u64 = 1_000_000_000;
@@ -122,7 +122,7 @@ impl World {
             return;
         }
         let state = &mut self.processes[process as usize];
-        if state.link == Some(link) {
+        if state.uplink.uses(link) {
             self.faults.parcels.told_host(&message, &mut self.sometimes);
             state.host.handle_from_coordinator(state.clock.read(self.now), message);
             self.settle_host(process);
@@ -150,7 +150,7 @@ impl World {
         let state = &self.processes[process as usize];
         let is_open = match route {
             Route::Direct(to) => state.host.id() == Some(to),
-            Route::Relay(link) => state.link == Some(link) && !self.network.link(link).is_dead,
+            Route::Relay(link) => state.uplink.uses(link) && !self.network.link(link).is_dead,
         };
         if !is_open {
             self.sometimes.hit("a peer message was lost");
@@ -183,21 +183,19 @@ impl World {
 
     fn dial(&mut self, process: ProcessIndex) {
         let state = &mut self.processes[process as usize];
-        if state.link.is_some() {
+        if state.uplink.link().is_some() {
             return;
         }
         let is_reachable = self.server.machine.is_some() && !self.network.is_cut_off(process);
         if is_reachable {
             let link = self.network.open(process, self.now);
-            self.network.link_mut(link).version = self.processes[process as usize].version;
+            self.network.link_mut(link).version = self.processes[process as usize].uplink.version();
             let site = self.processes[process as usize].plan.site;
             let latencies = &self.network.config.latency_to_coordinator_ns;
             let round = 2 * latencies[site.min(latencies.len() - 1)];
             self.queue.push(Time(self.now.0 + round), Event::Opened(process, link));
         } else {
-            let half = state.backoff_ns / 2;
-            let pause = half + self.random.below(half as usize + 1) as u64;
-            state.backoff_ns = (state.backoff_ns * 2).min(BACKOFF_MAX_NS);
+            let pause = state.uplink.back_off(&mut self.random);
             self.queue.push(Time(self.now.0 + pause), Event::Dial(process));
         }
     }
@@ -211,16 +209,15 @@ impl World {
         state.open_at_host = true;
         state.heard_by_host = self.now;
         let state = &mut self.processes[process as usize];
-        state.link = Some(link);
-        state.backoff_ns = BACKOFF_MIN_NS;
+        state.uplink.open(link);
         state.host.handle_connected(state.clock.read(self.now));
         self.settle_host(process);
     }
 
     fn closed_at_host(&mut self, process: ProcessIndex, link: LinkId) {
         let state = &mut self.processes[process as usize];
-        if state.link == Some(link) {
-            state.link = None;
+        if state.uplink.uses(link) {
+            state.uplink.close();
             self.network.pipes.drop_all(Pipe::Up(link));
             self.network.link_mut(link).open_at_host = false;
             self.sometimes.hit("a link broke");
@@ -253,7 +250,7 @@ impl World {
             return;
         }
         let state = &mut self.processes[process as usize];
-        if let (Some(spec), Some(tree)) = (state.loading.remove(&run), self.trees.get(&run)) {
+        if let (Some(spec), Some(tree)) = (state.apps.take(run), self.trees.get(&run)) {
             let entries = state.store.entries(run);
             if !entries.is_empty() {
                 self.sometimes.hit("an app was loaded after a restart");

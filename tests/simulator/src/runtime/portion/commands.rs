@@ -9,7 +9,6 @@ use sateen_protocol_harness::runtime::{Among, Offer, Unwanted};
 
 use super::Portion;
 use super::answers::read_answer;
-use crate::runtime::objects::Object;
 use crate::runtime::task::{Answer, Child, Source};
 
 impl Portion {
@@ -17,11 +16,11 @@ impl Portion {
     pub fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
             RunCommand::Inject { held, spec } => self.inject(held, spec),
-            RunCommand::Identify { origin } => self.origin = origin,
+            RunCommand::Identify { origin } => self.objects.identify(origin),
             RunCommand::Opened { object, replica } => self.open_object(object, replica),
             RunCommand::Replica { object } => {
                 self.object_changed(object);
-                self.rare.push("something came to a replica");
+                self.remarks.hit("something came to a replica");
             }
             RunCommand::Want { thieves } => {
                 self.exchange.want(thieves);
@@ -33,7 +32,7 @@ impl Portion {
             RunCommand::Lookups { jobs } => self.exchange.lookups_mut().tell(jobs),
             RunCommand::Abort { held } => {
                 if self.abort_held(held) {
-                    self.rare.push("an abort stopped a job of another host");
+                    self.remarks.hit("an abort stopped a job of another host");
                 }
             }
             RunCommand::Drain => self.exchange.drain(),
@@ -44,17 +43,17 @@ impl Portion {
     /// Takes a job of the machine's.
     pub(in crate::runtime) fn inject(&mut self, held: HeldId, spec: JobSpec) {
         if self.exchange.task_of(held).is_some() {
-            self.complaints.push(format!("job {} was injected twice", held.0));
+            self.remarks.complain(format!("job {} was injected twice", held.0));
             return;
         }
         let Some(node) = self.node_of(&spec) else {
-            self.complaints.push(format!("job {} has parameters that no job has", held.0));
+            self.remarks.complain(format!("job {} has parameters that no job has", held.0));
             return;
         };
         self.use_objects(&spec);
         let task = self.begin(spec, node, Source::Held(held));
         self.exchange.hold(held, task);
-        self.incoming.push_back(task);
+        self.tasks.receive(task);
     }
 
     /// Gives the oldest open job up.
@@ -62,7 +61,7 @@ impl Portion {
         let Offer { looked_up, lent } = self.exchange.offer();
         looked_up.into_iter().for_each(|(place, number)| self.note_asked(place, number));
         let (place, number, spec) = lent?;
-        self.set(place, Child::Away(number));
+        self.tasks.set(place, Child::Away(number));
         Some((number, spec))
     }
 
@@ -72,7 +71,7 @@ impl Portion {
             Ok(away) => away,
             Err(Unwanted::Abandoned) => return,
             Err(Unwanted::Unknown) => {
-                self.complaints.push(format!("job {} got a result that nobody waits for", number.0));
+                self.remarks.complain(format!("job {} got a result that nobody waits for", number.0));
                 return;
             }
         };
@@ -83,7 +82,7 @@ impl Portion {
             !is_done || finished.outcome.bytes().len() == self.tree.result_bytes(node).max(8)
         });
         if value.is_none() || value != expected || !is_whole {
-            self.complaints.push(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
+            self.remarks.complain(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
         }
         let (work_ns, span_ns) = (finished.work_ns, finished.span_ns);
         self.fill(place, Answer { value: value.unwrap_or(0), work_ns, span_ns });
@@ -95,26 +94,23 @@ impl Portion {
             Ok(returned) => returned,
             Err(Unwanted::Abandoned) => return,
             Err(Unwanted::Unknown) => {
-                self.complaints.push(format!("job {} is to be run again, and nobody waits for it", number.0));
+                self.remarks
+                    .complain(format!("job {} is to be run again, and nobody waits for it", number.0));
                 return;
             }
         };
         if !returned.was_redone && !again.redone {
-            self.rare.push("a job was lost, without a crash, and taken back");
+            self.remarks.hit("a job was lost, without a crash, and taken back");
         }
-        self.tally.requeued += 1;
-        self.set(returned.place, Child::Open);
+        self.figures.tally_mut().requeued += 1;
+        self.tasks.set(returned.place, Child::Open);
         // Its parent may take it back.
         self.wake(returned.place);
         self.exchange.announce();
     }
 
     fn open_object(&mut self, object: ObjectId, replica: Arc<SharedReplica>) {
-        if self.dropped.contains(&object) && replica.with(|place| place.is_none()) {
-            self.rare.push("a forgotten object was used again");
-        }
-        let bytes = self.tree.object_bytes();
-        self.objects.entry(object).or_insert_with(|| Object::new(replica, bytes));
+        self.objects.open(object, replica, self.tree.object_bytes(), &mut self.remarks);
         self.object_changed(object);
     }
 
@@ -122,7 +118,7 @@ impl Portion {
     pub(in crate::runtime) fn abort_held(&mut self, held: HeldId) -> bool {
         let Some(task) = self.exchange.task_of(held) else { return false };
         let workers = self.abort(task);
-        self.interrupted.extend(workers);
+        self.tasks.interrupt(workers);
         true
     }
 }
