@@ -39,3 +39,17 @@ impl Apps {
         !self.unable.contains(&run)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_forbidden_once() {
+        let mut apps = Apps::default();
+        assert!(apps.allow(RunId(1)));
+        assert_eq!([apps.forbid(RunId(1)), apps.forbid(RunId(1))], [true, false]);
+        assert!(!apps.allow(RunId(1)) && apps.allow(RunId(2)));
+        assert!(apps.take(RunId(1)).is_none() && !apps.is_loading(RunId(1)));
+    }
+}

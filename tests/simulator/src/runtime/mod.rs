@@ -1,5 +1,6 @@
 //! A host's runtime: workers that run cost-model guests. It represents the sandboxes, the scheduler and
-//! the driver of a real host, and obeys the same contract with the machine.
+//! the driver of a real host, and obeys the same contract with the machine. What it exchanges with the machine follows
+//! the model that the stories use, too ([`sateen_protocol_harness::runtime`]).
 
 mod dropped;
 mod figures;

@@ -173,3 +173,25 @@ impl World {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workers_of_a_host_that_ends_are_upset_and_lost() {
+        let mut disturbances = Disturbances::default();
+        disturbances.upset(2);
+        disturbances.note_lost(&HostPlan { site: 0, workers: 3, speed_percent: 200 });
+        assert_eq!((disturbances.upset_workers(), disturbances.lost_workers()), (8, &[(3, 200)][..]));
+    }
+
+    #[test]
+    fn the_last_crash_counts() {
+        let mut disturbances = Disturbances::default();
+        assert_eq!(disturbances.since_crash_ns(Time(5)), None);
+        disturbances.note_crash(Time(1));
+        disturbances.note_crash(Time(3));
+        assert_eq!(disturbances.since_crash_ns(Time(5)), Some(2));
+    }
+}

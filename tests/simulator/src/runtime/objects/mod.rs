@@ -171,3 +171,31 @@ fn named(number: u64) -> ObjectId {
     id[..8].copy_from_slice(&mix(number).to_le_bytes());
     ObjectId(id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_was_dropped_is_used_again() {
+        let (mut objects, mut remarks) = (Objects::new(1), Remarks::default());
+        let object = named(7);
+        let replica = objects.mention(object, 0).expect("it is not known");
+        assert!(objects.mention(object, 0).is_none(), "it is known");
+        objects.keep(&BTreeSet::from([object]));
+        assert!(!objects.is_empty());
+        objects.open(object, replica.clone(), 0, &mut remarks);
+        assert_eq!(remarks.take_rare(), [""; 0]);
+        objects.keep(&BTreeSet::new());
+        assert!(objects.is_empty() && !objects.catch_up(object, &mut remarks));
+        objects.open(object, replica, 0, &mut remarks);
+        assert_eq!(remarks.take_rare(), ["a forgotten object was used again"]);
+        assert!(objects.get(object).is_some_and(|object| !object.has_come()));
+    }
+
+    #[test]
+    fn jobs_name_an_object_by_its_number() {
+        let mention = Mention { object: named(2), creation: named(9) };
+        assert_eq!((mentioned(&[mention], 2), mentioned(&[mention], 3)), (Some(named(9)), None));
+    }
+}
