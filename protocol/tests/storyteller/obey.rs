@@ -67,7 +67,7 @@ impl World {
                 self.say(format!("{name} {does} {shown}"));
             }
             RunCommand::Want { thieves } => {
-                let before = std::mem::replace(&mut runtime.thieves, thieves);
+                let before = runtime.exchange.want(thieves);
                 if (before == 0) != (thieves == 0) {
                     self.say(format!(
                         "{name} has {} waiting",
@@ -76,14 +76,9 @@ impl World {
                 }
             }
             RunCommand::Offer => {
-                let mut asked = Vec::new();
-                while let Some(job) = runtime.oldest_open()
-                    && let Some(lookup) = runtime.ask_first(&job)
-                {
-                    process.inputs.push_back(host::Input::notice(RUN, lookup));
-                    asked.push(job);
-                }
-                let job = runtime.offer();
+                let (asked, job) = runtime.offer();
+                let lookups = runtime.notices();
+                process.inputs.extend(lookups.into_iter().map(|lookup| host::Input::notice(RUN, lookup)));
                 process.inputs.push_back(host::Input::Offered(RUN, job));
                 for job in asked {
                     self.say(format!("{name} looks {job} up"));
@@ -100,12 +95,11 @@ impl World {
                 self.say(format!("{name} queues {shown}"));
             }
             RunCommand::Lookups { jobs } => {
-                let wanted = !jobs.is_empty();
-                if !wanted {
-                    runtime.news.clear();
-                }
-                runtime.news.extend(jobs);
-                if std::mem::replace(&mut runtime.looks_up, wanted) != wanted {
+                let lookups = runtime.exchange.lookups_mut();
+                let were_on = lookups.are_on();
+                lookups.tell(jobs);
+                let wanted = lookups.are_on();
+                if were_on != wanted {
                     self.say(format!("{name} looks {}", if wanted { "jobs up" } else { "no more jobs up" }));
                 }
             }

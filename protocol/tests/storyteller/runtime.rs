@@ -1,14 +1,17 @@
 //! A runtime in which the script decides which jobs are open, lent, run in place, and finished.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::shared::SharedReplica;
-use sateen_protocol::{Again, Finished, HeldId, JobKey, JobSpec, JobTag, Mention, RuntimeJobId};
+use sateen_protocol::{Again, Finished, HeldId, JobKey, JobSpec, Mention, RunSpec, RuntimeJobId};
+use sateen_protocol_harness::runtime::{Among, Exchange, Inherited, Offer, Place};
 
 use crate::entries::{finished, value};
 use crate::names::parent;
+use crate::world::RECORD_EVERY_MS;
 
 /// The state of a job in this runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,26 +42,46 @@ pub struct Task {
     pub nodes: BTreeMap<String, Node>,
 }
 
-#[derive(Default)]
+/// A job's place: the held job that it is below, and its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct At {
+    held: HeldId,
+    name: String,
+}
+
+impl Place for At {
+    type Task = HeldId;
+
+    fn task(&self) -> HeldId {
+        self.held
+    }
+}
+
 pub struct Runtime {
     pub tasks: BTreeMap<HeldId, Task>,
-    /// Tasks and their open jobs, the oldest first.
-    open: VecDeque<(HeldId, String)>,
-    away: BTreeMap<RuntimeJobId, (HeldId, String)>,
-    next_number: u64,
-    pub thieves: usize,
-    pub looks_up: bool,
-    /// Jobs for which entries have come since they were last looked up.
-    pub news: BTreeSet<JobTag>,
+    /// What the machine has of its jobs, and it of the machine's.
+    pub exchange: Exchange<At>,
     /// The objects that its jobs mention.
     pub mentions: Vec<Mention>,
     /// The replicas that its jobs use.
     pub replicas: Vec<Arc<SharedReplica>>,
 }
 
+impl Default for Runtime {
+    fn default() -> Self {
+        Self {
+            tasks: BTreeMap::new(),
+            exchange: Exchange::numbered_from(1),
+            mentions: Vec::new(),
+            replicas: Vec::new(),
+        }
+    }
+}
+
 impl Runtime {
     pub fn inject(&mut self, held: HeldId, name: String, spec: JobSpec) {
         let node = Node { spec, state: State::Runs, is_unsaved: false };
+        self.exchange.hold(held, held);
         self.tasks.insert(held, Task { name: name.clone(), nodes: BTreeMap::from([(name, node)]) });
     }
 
@@ -69,87 +92,70 @@ impl Runtime {
             .map(|(held, _)| *held)
     }
 
-    fn number(&mut self, held: HeldId, name: &str) -> RuntimeJobId {
-        self.next_number += 1;
-        let number = RuntimeJobId(self.next_number);
-        self.away.insert(number, (held, name.to_owned()));
-        number
+    /// What the machine is to be told.
+    pub fn notices(&mut self) -> Vec<Notice> {
+        std::iter::from_fn(|| self.exchange.poll_notice()).collect()
     }
 
-    fn node(&mut self, held: HeldId, name: &str) -> Option<&mut Node> {
-        self.tasks.get_mut(&held)?.nodes.get_mut(name)
+    fn node(&mut self, at: &At) -> Option<&mut Node> {
+        self.tasks.get_mut(&at.held)?.nodes.get_mut(&at.name)
+    }
+
+    fn set(&mut self, at: &At, state: State) {
+        if let Some(node) = self.node(at) {
+            node.state = state;
+        }
+    }
+
+    /// The open job `name`.
+    fn find_open(&self, name: &str) -> Option<usize> {
+        self.exchange.open().position(|open| open.place.name == name)
     }
 
     /// The job `name`, whose parent runs here, is exposed or, if entries may have it, looked up.
     pub fn open(&mut self, name: &str, key: JobKey) -> Result<Option<Notice>, String> {
         let above = parent(name).ok_or("the root has no parent")?;
         let held = self.find(above, |state| *state == State::Runs).ok_or("its parent does not run here")?;
-        let task = &self.tasks[&held];
-        let over = &task.nodes[above].spec;
+        let task = self.tasks.get_mut(&held).ok_or("its parent does not run here")?;
+        let over = Inherited::of_task(&task.nodes[above].spec);
         // A job called in place shares its caller's instance and is in no lineage.
-        let lineage = if above == task.name { over.lineage.child(&over.key) } else { over.lineage.clone() };
-        let spec = JobSpec {
-            key,
-            kind: 0,
-            parameters: name.as_bytes().into(),
-            depth: over.depth + 1,
-            lineage,
-            redone: over.redone,
-            given_back: over.given_back,
-            lookup_below: over.lookup_below,
-            objects: self.mentions.clone(),
+        let spec =
+            over.child(&task.nodes[&task.name].spec, [], key, name.as_bytes().into(), self.mentions.clone());
+        let at = At { held, name: name.to_owned() };
+        let state = if self.exchange.lookups().reach_below(&over) {
+            State::Away(self.exchange.look_up(at, spec.clone()))
+        } else {
+            self.exchange.expose(at, None, spec.clone());
+            State::Open
         };
-        let looks_up = self.looks_up && over.redone && over.depth < over.lookup_below;
-        let state = if looks_up { State::Away(self.number(held, name)) } else { State::Open };
-        let notice = match state {
-            State::Away(number) => Some(Notice::Lookup { number, spec: spec.clone() }),
-            _ => (self.thieves > 0).then_some(Notice::Exposed),
-        };
-        if state == State::Open {
-            self.open.push_back((held, name.to_owned()));
-        }
-        let node = Node { spec, state, is_unsaved: false };
-        if let Some(task) = self.tasks.get_mut(&held) {
-            task.nodes.insert(name.to_owned(), node);
-        }
-        Ok(notice)
+        task.nodes.insert(name.to_owned(), Node { spec, state, is_unsaved: false });
+        Ok(self.exchange.poll_notice())
     }
 
     /// Looks up a redone job before it begins, if an entry has come for it since it was opened.
     pub fn ask_first(&mut self, name: &str) -> Option<Notice> {
-        let index = self.open.iter().position(|(_, open)| open == name)?;
-        let (held, _) = self.open[index];
-        let spec = self.node(held, name).map(|node| node.spec.clone())?;
-        if !spec.redone || !self.news.remove(&spec.key.tag()) {
-            return None;
-        }
-        self.open.remove(index);
-        let number = self.number(held, name);
-        self.node(held, name)?.state = State::Away(number);
-        Some(Notice::Lookup { number, spec })
+        let (at, number) = self.exchange.ask_first(self.find_open(name)?)?;
+        self.set(&at, State::Away(number));
+        self.exchange.poll_notice()
     }
 
-    /// The job that is given to a thief first.
-    pub fn oldest_open(&self) -> Option<String> {
-        self.open.front().map(|(_, name)| name.clone())
-    }
-
-    /// Gives the oldest open job to a thief.
-    pub fn offer(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
-        let (held, name) = self.open.pop_front()?;
-        let number = self.number(held, &name);
-        let node = self.node(held, &name)?;
-        node.state = State::Away(number);
-        Some((number, node.spec.clone()))
+    /// Gives the oldest open job up; the names of those that it asks for instead.
+    pub fn offer(&mut self) -> (Vec<String>, Option<(RuntimeJobId, JobSpec)>) {
+        let Offer { looked_up, lent } = self.exchange.offer();
+        looked_up.iter().for_each(|(at, number)| self.set(at, State::Away(*number)));
+        let lent = lent.map(|(at, number, spec)| {
+            self.set(&at, State::Away(number));
+            (number, spec)
+        });
+        (looked_up.into_iter().map(|(at, _)| at.name).collect(), lent)
     }
 
     /// Runs an open job in place.
     pub fn call(&mut self, name: &str) -> bool {
-        let Some(index) = self.open.iter().position(|(_, open)| open == name) else { return false };
-        let Some((held, name)) = self.open.remove(index) else { return false };
-        if let Some(node) = self.node(held, &name) {
-            node.state = State::Runs;
-        }
+        let Some(open) = self.find_open(name).and_then(|index| self.exchange.take(index)) else {
+            return false;
+        };
+        self.set(&open.place, State::Runs);
         true
     }
 
@@ -163,7 +169,7 @@ impl Runtime {
 
     /// The job that a worker takes back first.
     pub fn newest_open(&self) -> Option<String> {
-        self.open.back().map(|(_, name)| name.clone())
+        self.exchange.open().next_back().map(|open| open.place.name.clone())
     }
 
     /// Ends a running job. Returns its value, and the notice to the state machine.
@@ -178,9 +184,10 @@ impl Runtime {
         let result = finished(sum, padding);
         if task.name == name {
             self.tasks.remove(&held);
-            return Ok((sum, Some(Notice::Finished { held, finished: result })));
+            self.exchange.finish(held, result);
+            return Ok((sum, self.exchange.poll_notice()));
         }
-        if let Some(node) = self.node(held, name) {
+        if let Some(node) = self.node(&At { held, name: name.to_owned() }) {
             node.state = State::Done(result);
             node.is_unsaved = true;
         }
@@ -191,46 +198,42 @@ impl Runtime {
     pub fn abandon(&mut self, name: &str, value: u64) -> Result<Option<Notice>, String> {
         let is_there = |state: &State| matches!(state, State::Open | State::Away(_));
         let held = self.find(name, is_there).ok_or("it is neither open nor lent there")?;
-        let node = self.node(held, name).ok_or("no task knows it")?;
-        let state = std::mem::replace(&mut node.state, State::Done(finished(value, 0)));
-        self.open.retain(|(_, open)| open != name);
-        let State::Away(number) = state else { return Ok(None) };
-        self.away.remove(&number);
-        Ok(Some(Notice::Abandoned { number }))
+        let at = At { held, name: name.to_owned() };
+        let node = self.node(&at).ok_or("nobody knows it")?;
+        match std::mem::replace(&mut node.state, State::Done(finished(value, 0))) {
+            State::Away(number) => self.exchange.give_up(number),
+            _ => drop(self.exchange.withdraw(&at)),
+        }
+        Ok(self.exchange.poll_notice())
     }
 
     /// A lent or looked-up job has a result. Returns the job's name.
     pub fn complete(&mut self, number: RuntimeJobId, finished: &Finished) -> Option<String> {
-        let (held, name) = self.away.remove(&number)?;
-        self.node(held, &name)?.state = State::Done(finished.clone());
-        Some(name)
+        let (at, _) = self.exchange.complete(number).ok()?;
+        self.set(&at, State::Done(finished.clone()));
+        Some(at.name)
     }
 
-    /// A lent or looked-up job is open again.
+    /// A lent or looked-up job is open again, before all others: it is older.
     pub fn requeue(&mut self, number: RuntimeJobId, again: Again) -> Option<JobSpec> {
-        let (held, name) = self.away.remove(&number)?;
-        let node = self.node(held, &name)?;
-        node.state = State::Open;
-        (node.spec.redone, node.spec.given_back) = (again.redone, again.given_back);
-        node.spec.lookup_below = again.lookup_below;
-        let spec = node.spec.clone();
-        self.news.remove(&spec.key.tag());
-        self.open.push_front((held, name));
+        let at = self.exchange.requeue(number, again, Among::Oldest).ok()?.place;
+        let spec = self.exchange.open().next()?.spec.clone();
+        let node = self.node(&at)?;
+        (node.state, node.spec) = (State::Open, spec.clone());
         Some(spec)
     }
 
     /// Drops a task, and what is below it.
     pub fn abort(&mut self, held: HeldId) -> Option<(String, Vec<Notice>)> {
         let task = self.tasks.remove(&held)?;
-        self.open.retain(|(of, _)| *of != held);
-        let abandoned = (task.nodes.values())
-            .filter_map(|node| match node.state {
-                State::Away(number) => Some(Notice::Abandoned { number }),
-                _ => None,
-            })
-            .collect();
-        self.away.retain(|_, (of, _)| *of != held);
-        Some((task.name, abandoned))
+        self.exchange.release(held);
+        self.exchange.withdraw_all(held);
+        for node in task.nodes.values() {
+            if let State::Away(number) = node.state {
+                self.exchange.give_up(number);
+            }
+        }
+        Some((task.name, self.notices()))
     }
 
     /// There is no memory for a job of another host: drops it with all jobs below it, and hands it back.
@@ -244,7 +247,8 @@ impl Runtime {
 
     /// Jobs that finished in place and are worth an entry: those that are not below another finished one.
     pub fn unsaved(&mut self) -> Vec<Notice> {
-        let mut notices = Vec::new();
+        let every = Duration::from_millis(RECORD_EVERY_MS.into());
+        let least_ns = RunSpec::recorded_work_min(every).as_nanos() as u64;
         for task in self.tasks.values_mut() {
             let done: Vec<String> = (task.nodes.iter())
                 .filter(|(_, node)| matches!(node.state, State::Done(_)))
@@ -256,15 +260,10 @@ impl Runtime {
                     && std::mem::take(&mut node.is_unsaved)
                     && !is_below
                 {
-                    notices.push(Notice::Recorded {
-                        key: node.spec.key,
-                        depth: node.spec.depth,
-                        lineage: node.spec.lineage.clone(),
-                        finished: finished.clone(),
-                    });
+                    self.exchange.record(&node.spec, finished.work_ns, least_ns, || finished.clone());
                 }
             }
         }
-        notices
+        self.notices()
     }
 }

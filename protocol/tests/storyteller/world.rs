@@ -19,6 +19,8 @@ use crate::seeds::Seeds;
 
 /// The one run of a story.
 pub const RUN: RunId = RunId(1);
+/// How often its finished work is recorded, in milliseconds.
+pub const RECORD_EVERY_MS: u32 = 1000;
 /// The coordinator's name.
 pub const COORDINATOR: &str = "C";
 
@@ -254,7 +256,7 @@ impl World {
             strict_nan: false,
             stealing: Stealing::ClusterAware,
             fault_tolerance: self.fault_tolerance,
-            record_every_ms: 1000,
+            record_every_ms: RECORD_EVERY_MS,
         };
         let (run, state, entries) = (RUN, RunState::Queued, Vec::new());
         self.stored =

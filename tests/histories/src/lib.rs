@@ -71,7 +71,9 @@ fn play(seed: u64, families: &[Family], is_traced: bool) -> (History, Vec<String
     };
     let (mut world, calm_at, _) = seed::build(seed, families);
     world.even_out();
-    world.log = is_traced.then(Vec::new);
+    if is_traced {
+        world.trace.start_log();
+    }
     let mut people = People::new(world, folder.path().to_owned());
     let mut random = Random::new(seed ^ 0x9e0_91e5);
     let mut looks: Vec<u64> = (0..LOOKS).map(|_| random.below(calm_at.0 as usize) as u64).collect();

@@ -157,15 +157,13 @@ impl People {
     }
 
     fn write(&mut self, at: Time, line: impl FnOnce() -> String) {
-        if let Some(log) = &mut self.world.log {
-            log.push(format!("{:12.6} {}", at.0 as f64 / 1e9, line()));
-        }
+        self.world.trace.write(at, line);
     }
 
     /// The outcome, and the log.
     pub fn end(mut self) -> (History, Vec<String>) {
         self.history.end_s = self.world.now.0 as f64 / 1e9;
-        (self.history, self.world.log.unwrap_or_default())
+        (self.history, self.world.trace.into_log())
     }
 }
 

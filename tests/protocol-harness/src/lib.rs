@@ -6,11 +6,14 @@
 //! machines in this way. After every input, the outputs are drained and the laws are checked that
 //! must hold whatever others do: no panic, no more output than the state accounts for, tables within
 //! their bounds, no timer that is due again at once unless less work is left.
+//!
+//! [`runtime`] is a model of a host's runtime, on which the stories and the simulator are built.
 
 pub mod coordinator;
 pub mod frames;
 pub mod host;
 pub mod record;
+pub mod runtime;
 
 use serde::de::DeserializeOwned;
 

@@ -11,14 +11,14 @@ fn main() {
         |names| Family::parse(&names).unwrap_or_else(|name| panic!("there is no family {name}")),
     );
     let (mut world, calm_at, calm) = seed::build(seed, &families);
-    world.log = Some(Vec::new());
+    world.trace.start_log();
     for process in &world.processes {
         println!("host {} {:?}", process.place, process.plan);
     }
     for (run, stored) in &world.server.runs {
         println!("run {run} {:?} {:?}", stored.spec, world.trees[run].root());
     }
-    println!("faults until {:.3} s: {:#?}", calm_at.0 as f64 / 1e9, world.schedule);
+    println!("faults until {:.3} s: {:#?}", calm_at.0 as f64 / 1e9, world.faults.schedule);
     let result = seed::finish(world, calm_at, &calm);
     for line in result.log {
         println!("{line}");

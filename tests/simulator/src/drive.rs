@@ -9,11 +9,10 @@ use sateen_protocol::{HostId, Outcome, Time, coordinator};
 
 use crate::event::{Event, ProcessIndex};
 use crate::faults::disks::Change;
-use crate::invariants::replicas::Watched;
 use crate::network::Way;
 use crate::pipes::{Load, Pipe};
 use crate::process::Input;
-use crate::world::{VIOLATIONS_MAX, World, retire};
+use crate::world::{VIOLATIONS_MAX, World};
 
 /// Maximum inputs of a machine without time passing; more mean an endless loop.
 const TURNS_MAX: usize = 100_000;
@@ -68,9 +67,7 @@ impl World {
                 process.inputs.push_back(Input::Notice(run, notice));
             }
             let input = process.inputs.pop_front();
-            if self.log.is_some()
-                && let Some(input) = &input
-            {
+            if let Some(input) = &input {
                 self.write(|| format!("input of host {index}: {input:?}"));
             }
             let process = &mut self.processes[index as usize];
@@ -90,7 +87,7 @@ impl World {
                     process.inputs.push_front(Input::Ready(run));
                     process.host.handle_restored(local, run, entries);
                 }
-                Some(Input::Ready(run)) if process.unable.contains(&run) => {
+                Some(Input::Ready(run)) if !process.apps.allow(run) => {
                     self.sometimes.hit("a host could not load an app");
                     let reason = "its memory is too small".to_owned();
                     process.host.handle_loaded(local, run, Err(reason));
@@ -113,7 +110,7 @@ impl World {
             self.directory.remove(was);
         }
         if let Some(is) = process.host.id() {
-            if std::mem::take(&mut process.was_updated) {
+            if process.uplink.take_updated() {
                 self.sometimes.hit("a host joined when it was updated");
             }
             process.listed = Some(is);
@@ -124,7 +121,7 @@ impl World {
     /// Notes the rare states that a host's runtime has reached.
     fn note_rare(&mut self, index: ProcessIndex) {
         for portion in self.processes[index as usize].runtime.portions.values_mut() {
-            portion.rare.drain(..).for_each(|name| self.sometimes.hit(name));
+            portion.remarks.take_rare().into_iter().for_each(|name| self.sometimes.hit(name));
         }
     }
 
@@ -134,7 +131,7 @@ impl World {
         let process = &mut self.processes[index as usize];
         match command {
             Command::Load { run, spec } => {
-                process.loading.insert(run, spec);
+                process.apps.load(run, spec);
                 self.queue.push(Time(now.0 + self.config.load_ns), Event::Loaded(index, run));
             }
             Command::Run { run, command } => {
@@ -146,7 +143,7 @@ impl World {
                 self.note_rare(index);
             }
             Command::Stop { run, forget } => {
-                process.loading.remove(&run);
+                process.apps.take(run);
                 process.inputs.retain(|input| input.run() != Some(run));
                 let last = process.runtime.stop(now, run);
                 process.inputs.push_back(Input::Stopped(run, last.map(Box::new)));
@@ -163,14 +160,14 @@ impl World {
                 self.violations.push(format!("{name} cut {peer} off, which obeys the protocol"));
             }
             Command::Reconnect => {
-                if let Some(link) = process.link.take() {
+                if let Some(link) = process.uplink.close() {
                     self.hang_up(link);
                 }
                 self.queue.push(now, Event::Dial(index));
             }
             Command::Left => {
                 self.drop_written(index, true);
-                if let Some(link) = self.processes[index as usize].link.take() {
+                if let Some(link) = self.processes[index as usize].uplink.close() {
                     self.hang_up(link);
                 }
                 self.end_process(index);
@@ -190,16 +187,15 @@ impl World {
         self.note_back(index);
         let process = &mut self.processes[index as usize];
         process.is_alive = false;
-        self.upset_workers += process.plan.workers_by_speed();
-        self.lost_workers.push((process.plan.workers, process.plan.speed_percent));
+        self.disturbances.note_lost(&process.plan);
         process.frozen = None;
         process.inputs.clear();
-        process.link = None;
+        process.uplink.close();
         let was = process.listed.take();
         for complaint in process.runtime.complaints() {
             self.violations.push(complaint.clone());
         }
-        retire(&mut process.runtime, now);
+        process.runtime.stop_all(now);
         if let Some(was) = was {
             self.directory.remove(was);
         }
@@ -245,7 +241,7 @@ impl World {
                 let process = state.process as usize;
                 self.server.links.insert(host, link);
                 if self.processes[process].host.id() == Some(host) {
-                    self.processes[process].unheard_since = None;
+                    self.processes[process].absence.end_unheard();
                 }
             }
             Command::Close { link, reason } => {
@@ -298,9 +294,9 @@ impl World {
             HostEvent::Orphaned(..) => "an orphan was left",
             HostEvent::UpdatesLost(run, object, _) => {
                 // No host can have them any more, even those that had them a moment ago.
-                self.replicas = Watched::default();
+                self.remembered.forget_replicas();
                 if let Some(portion) = self.processes[index as usize].runtime.portions.get_mut(run) {
-                    portion.forget_lost_updates(*object);
+                    portion.objects.forget_lost_updates(*object);
                 }
                 "updates were given up"
             }
@@ -340,7 +336,7 @@ impl World {
             Event::Unready(run, host, reason) => {
                 // A host that has departed meanwhile may have been unable.
                 let index = self.directory.get(*host);
-                if index.is_none_or(|index| self.processes[index as usize].unable.contains(run)) {
+                if index.is_none_or(|index| !self.processes[index as usize].apps.allow(*run)) {
                     return self.sometimes.hit("a host reported that it cannot take part");
                 }
                 self.violations.push(format!("{host} cannot take part in run {run}: {reason}"));
@@ -361,7 +357,7 @@ impl World {
         match message {
             PeerMessage::Returned { .. } => self.sometimes.hit("a late job was returned"),
             PeerMessage::Result { run, number, .. }
-                if !self.results_seen.insert((to, from, *run, *number)) =>
+                if self.remembered.is_repeated(to, from, *run, *number) =>
             {
                 self.sometimes.hit("a result came twice");
             }

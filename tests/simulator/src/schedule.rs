@@ -136,15 +136,15 @@ impl World {
     /// Puts the schedule's steps on the heap.
     pub fn plan(&mut self, steps: Vec<(Time, Fault)>) {
         for (at, fault) in steps {
-            self.queue.push(at, Event::Fault(self.schedule.len()));
-            self.schedule.push(fault);
+            self.queue.push(at, Event::Fault(self.faults.schedule.len()));
+            self.faults.schedule.push(fault);
         }
     }
 
     pub(crate) fn take_step(&mut self, step: usize) {
         let now = self.now;
         let later = |ns: u64| Time(now.0 + ns);
-        match self.schedule[step].clone() {
+        match self.faults.schedule[step].clone() {
             Fault::Crash { is_silent, back_ns, draw } => {
                 if let Some(process) = self.draw(draw) {
                     self.crash(process, is_silent, back_ns);
@@ -219,7 +219,7 @@ impl World {
             Fault::DeadPath(fault) => self.kill_path(&fault),
             Fault::Pause(pause) => self.pause_host(&pause),
             Fault::Unable(fault) => self.make_unable(&fault),
-            Fault::Unloadable(draw) => self.unloadable = Some(draw),
+            Fault::Unloadable(draw) => self.faults.unloadable = Some(draw),
             Fault::End(end) => self.end_by_host(&end),
             Fault::Sleep(sleep) => self.send_to_sleep(&sleep),
             Fault::Stranger(stranger) => self.dial_as_stranger(stranger),
@@ -251,7 +251,7 @@ impl World {
 
     /// All faults end, and at least one host is running.
     fn calm(&mut self) {
-        self.unloadable = None;
+        self.faults.unloadable = None;
         self.network.weather = Weather::default();
         let partitions: Vec<u32> = self.network.partitions.keys().copied().collect();
         for number in partitions {

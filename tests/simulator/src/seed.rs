@@ -57,7 +57,7 @@ pub fn run(seed: u64) -> SeedResult {
 /// The same as [`run_with`], with a log.
 pub fn tell(seed: u64, families: &[Family]) -> SeedResult {
     let (mut world, calm_at, calm) = build(seed, families);
-    world.log = Some(Vec::new());
+    world.trace.start_log();
     finish(world, calm_at, &calm)
 }
 
@@ -71,10 +71,11 @@ pub fn run_with(seed: u64, families: &[Family]) -> SeedResult {
 pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
     let work_s: u64 = world.trees.values().map(|tree| tree.root().most_ns / S + 1).sum();
     let until = Time(calm_at.0 + (LIVENESS_MAX_S + 5 * work_s) * S + LIVENESS_TRANSFERS * world.bulk_ns());
-    let is_broken = |world: &World| world.violations.len() >= VIOLATIONS_MAX || world.events > EVENTS_MAX;
+    let is_broken =
+        |world: &World| world.violations.len() >= VIOLATIONS_MAX || world.trace.events() > EVENTS_MAX;
     world.run_until(until, |world| world.now >= calm_at && world.is_over() || is_broken(world));
     let end_s = world.now.0 as f64 / 1e9;
-    if world.events > EVENTS_MAX {
+    if world.trace.events() > EVENTS_MAX {
         world.violations.push(format!("{EVENTS_MAX} events were not enough, until {end_s:.3} s"));
     }
     if !is_broken(&world) {
@@ -86,12 +87,12 @@ pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
         check_end(&mut world, calm);
     }
     SeedResult {
-        digest: world.digest.value(),
+        digest: world.trace.digest(),
         violations: world.violations,
         sometimes: world.sometimes,
-        events: world.events,
+        events: world.trace.events(),
         end_s,
-        log: world.log.unwrap_or_default(),
+        log: world.trace.into_log(),
     }
 }
 

@@ -36,7 +36,7 @@ impl World {
         let process = &self.processes[index as usize];
         match transmit {
             Transmit::ToCoordinator(message) => {
-                if let Some(link) = process.link {
+                if let Some(link) = process.uplink.link() {
                     self.send_up(link, message);
                 }
             }
@@ -52,7 +52,7 @@ impl World {
         if !self.network.pipes.is_limited() {
             return self.processes[index as usize].host.poll_bulk(|_| true);
         }
-        let link = self.processes[index as usize].link;
+        let link = self.processes[index as usize].uplink.link();
         let (network, directory, now) = (&self.network, &self.directory, self.now);
         self.processes[index as usize].host.poll_bulk(|to| {
             let target = match to {
@@ -88,7 +88,7 @@ impl World {
                 self.violations.push(violation);
             }
         }
-        let link = self.processes[index as usize].link;
+        let link = self.processes[index as usize].uplink.link();
         let target = self.directory.get(to);
         let path = target.map(|target| (target, self.path(index, target)));
         if let Some((_, Path::Relay { is_fallback: true })) = path {
@@ -145,7 +145,7 @@ impl World {
         if !sender.open_at_coordinator || sender.is_dead || self.server.machine.is_none() {
             return;
         }
-        self.parcels.relayed(link, from, to, &message, &mut self.sometimes);
+        self.faults.parcels.relayed(link, from, to, &message, &mut self.sometimes);
         let Some(next) = self.server.links.get(to) else {
             return self.send_down(link, ToHost::Unreachable { host: to });
         };
@@ -358,7 +358,7 @@ impl World {
     /// The size of a chunk. There are many chunks, all of one form; a parcel's contents are checked when it is
     /// complete.
     fn size_of_chunk(&mut self, offset: u64, bytes: usize) -> usize {
-        self.digest.add(offset);
+        self.trace.add(offset);
         bytes + CHUNK_OVERHEAD_BYTES
     }
 
@@ -372,7 +372,7 @@ impl World {
             if postcard::from_bytes::<M>(&bytes).as_ref() != Ok(message) {
                 self.violations.push("a message changes when it is encoded and decoded".into());
             }
-            self.digest.add_bytes(&bytes);
+            self.trace.add_bytes(&bytes);
             bytes.len()
         } else if self.network.pipes.is_limited() {
             postcard::experimental::serialized_size(message).unwrap_or(0)

@@ -24,19 +24,17 @@ const fn exception(name: &'static str, most: usize, why: &'static str) -> Except
 }
 
 #[rustfmt::skip]
-pub const LINES: [Exception; 8] = [
+pub const LINES: [Exception; 6] = [
     exception("coordinator/tests/service/doors.rs", 511, TESTS),
     exception("guest-sdk/assemblyscript/sateen.ts", 462, ONE_FILE),
     exception("protocol/src/coordinator/corners.rs", 420, TESTS),
     exception("protocol/src/coordinator/tests.rs", 541, TESTS),
     exception("protocol/src/host/tests.rs", 442, TESTS),
     exception("protocol/src/parcel/tests.rs", 465, TESTS),
-    exception("tests/simulator/src/experiments/machine.rs", 493, TO_SPLIT),
-    exception("tests/simulator/src/world.rs", 540, TO_SPLIT),
 ];
 
 #[rustfmt::skip]
-pub const FIELDS: [Exception; 16] = [
+pub const FIELDS: [Exception; 12] = [
     exception("api/src/grid.rs: Host", 17, RECORD),
     exception("api/src/job.rs: JobDetails", 19, RECORD),
     exception("api/src/run.rs: Figures", 18, RECORD),
@@ -49,10 +47,6 @@ pub const FIELDS: [Exception; 16] = [
     exception("protocol/src/host/mod.rs: Host", 34, TO_SPLIT),
     exception("protocol/src/host/sharing/mod.rs: Sharing", 17, TO_SPLIT),
     exception("protocol/src/host/sizes.rs: Sizes", 25, RECORD),
-    exception("tests/simulator/src/process.rs: Process", 21, TO_SPLIT),
-    exception("tests/simulator/src/runtime/mod.rs: Runtime", 16, TO_SPLIT),
-    exception("tests/simulator/src/runtime/portion.rs: Portion", 35, TO_SPLIT),
-    exception("tests/simulator/src/world.rs: World", 32, TO_SPLIT),
 ];
 
 /// Known circles of files that use one another.

@@ -124,7 +124,7 @@ fn measure(limit_s: u64, world: &mut World, tree: &Rc<Tree>, spec: RunSpec, mut 
         reused: counts.jobs.reused,
         adopted: counts.jobs.adopted,
         recorded: counts.jobs.recorded,
-        events: world.events,
+        events: world.trace.events(),
         violations,
     }
 }

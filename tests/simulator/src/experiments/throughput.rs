@@ -44,5 +44,5 @@ pub fn measure(seed: u64, hosts: usize, virtual_s: u64, every_s: u64) -> Through
     let runs = world.server.runs.values().filter(|stored| stored.end.is_some()).count();
     let hosts = world.alive().count();
     let host_seconds_per_second = (hosts as u64 * virtual_s) as f64 / elapsed_s;
-    Throughput { hosts, virtual_s, runs, elapsed_s, events: world.events, host_seconds_per_second }
+    Throughput { hosts, virtual_s, runs, elapsed_s, events: world.trace.events(), host_seconds_per_second }
 }

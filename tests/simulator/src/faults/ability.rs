@@ -29,10 +29,10 @@ impl World {
         };
         for index in hosts {
             let state = &mut self.processes[index as usize];
-            if !state.unable.insert(fault.run) {
+            if !state.apps.forbid(fault.run) {
                 continue;
             }
-            self.upset_workers += state.plan.workers_by_speed();
+            self.disturbances.upset(state.plan.workers_by_speed());
             // A run that is still being loaded will not load; a running one stops.
             if state.runtime.portions.contains_key(&fault.run) {
                 self.sometimes.hit("a host could not continue with a run");
@@ -47,16 +47,16 @@ impl World {
     /// Whether a host keeps loading a run, and does not finish until all faults end. Some of the hosts that cannot
     /// load it say so instead.
     pub(crate) fn is_loading_for_ever(&mut self, process: ProcessIndex, run: RunId) -> bool {
-        let Some(draw) = self.unloadable else { return false };
+        let Some(draw) = self.faults.unloadable else { return false };
         if Random::new(draw ^ run.0).below(8) == 0 {
             return false;
         }
         let state = &mut self.processes[process as usize];
         if Random::new(draw ^ run.0 ^ (u64::from(process) << 32)).below(2) == 0 {
-            state.unable.insert(run);
+            state.apps.forbid(run);
             return false;
         }
-        if state.loading.contains_key(&run) {
+        if state.apps.is_loading(run) {
             let view = self.server.machine.as_ref().and_then(|machine| machine.run(run));
             if view.is_some_and(|view| view.turns_given_up() > 0) {
                 self.sometimes.hit("a run gave its turn up while a host was loading it");
@@ -69,9 +69,8 @@ impl World {
     /// Ensures that some host can run each unfinished run.
     pub(crate) fn see_to_ability(&mut self) {
         let stuck = self.server.runs.iter().any(|(run, stored)| {
-            let is_able = |process: &crate::process::Process| {
-                !process.host.is_leaving() && !process.unable.contains(run)
-            };
+            let is_able =
+                |process: &crate::process::Process| !process.host.is_leaving() && process.apps.allow(*run);
             stored.end.is_none() && !self.alive().any(|(_, process)| is_able(process))
         });
         if stuck {

@@ -116,7 +116,7 @@ impl World {
         match busy[(fault.draw % busy.len() as u64) as usize] {
             Pipe::Up(link) | Pipe::Down(link) => {
                 let process = self.network.link(link).process;
-                if self.processes[process as usize].link == Some(link) {
+                if self.processes[process as usize].uplink.uses(link) {
                     self.reset_link_of(process, &fault.reset);
                 }
             }

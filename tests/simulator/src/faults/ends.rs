@@ -51,7 +51,7 @@ impl World {
             return;
         }
         if fault.is_cut
-            && let Some(link) = self.processes[index as usize].link
+            && let Some(link) = self.processes[index as usize].uplink.link()
         {
             self.network.link_mut(link).is_dead = true;
             self.queue.push(Time(self.now.0 + NOTICED_NS), Event::CoordinatorClosed(link));
@@ -64,11 +64,11 @@ impl World {
         let is_reachable = state.host.is_connected();
         let notice = if fault.is_limit {
             self.sometimes.hit("a run met a limit");
-            self.said.limits.push(fault.run);
+            self.faults.said.limits.push(fault.run);
             Notice::Limit("the time is over".to_owned())
         } else {
             self.sometimes.hit("a job failed beyond catching");
-            self.said.failures.push(fault.run);
+            self.faults.said.failures.push(fault.run);
             let (job, message) = ("job".to_owned(), "it broke the ABI".to_owned());
             Notice::Failed(JobFailure { job, message, backtrace: Vec::new() })
         };

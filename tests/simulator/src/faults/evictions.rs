@@ -32,7 +32,7 @@ impl World {
         let tags: Vec<(RunId, JobTag)> = (evicted.iter())
             .filter_map(|(run, held)| {
                 let portion = &state.runtime.portions[run];
-                Some((*run, portion.tasks.get(portion.held.get(held)?)?.spec.key.tag()))
+                Some((*run, portion.tasks.get(portion.exchange.task_of(*held)?)?.spec.key.tag()))
             })
             .collect();
         let upset: u64 = tags.iter().map(|(run, tag)| self.begun_below(*run, *tag)).sum();
@@ -43,7 +43,7 @@ impl World {
         }
         if !evicted.is_empty() {
             self.sometimes.hit("a stolen job was evicted");
-            self.upset_workers += upset;
+            self.disturbances.upset(upset);
             self.settle_host(process);
             self.disturb();
         }
@@ -64,7 +64,7 @@ impl World {
 
 /// The jobs of other hosts that have begun.
 fn stolen(portion: &Portion) -> impl Iterator<Item = HeldId> {
-    (portion.held.iter())
-        .filter(|(_, task)| portion.tasks.get(task).is_some_and(|task| task.spec.kind != ROOT_KIND))
-        .map(|(held, _)| *held)
+    (portion.exchange.held())
+        .filter(|(_, task)| portion.tasks.get(*task).is_some_and(|task| task.spec.kind != ROOT_KIND))
+        .map(|(held, _)| held)
 }

@@ -55,11 +55,11 @@ impl World {
     }
 
     pub(crate) fn reset_link_of(&mut self, process: ProcessIndex, reset: &Reset) {
-        let Some(link) = self.processes[process as usize].link else { return };
+        let Some(link) = self.processes[process as usize].uplink.link() else { return };
         self.sometimes.hit("a link was reset");
         self.network.link_mut(link).is_dead = true;
         let workers = self.processes[process as usize].plan.workers_by_speed();
-        self.blips.push((workers, reset.host_ns.max(reset.coordinator_ns)));
+        self.disturbances.note_blip(workers, reset.host_ns.max(reset.coordinator_ns));
         self.queue.push(Time(self.now.0 + reset.host_ns), Event::HostClosed(process, link));
         self.queue.push(Time(self.now.0 + reset.coordinator_ns), Event::CoordinatorClosed(link));
         self.disturb();

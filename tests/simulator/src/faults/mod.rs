@@ -14,84 +14,52 @@ pub mod sleep;
 pub mod stalls;
 pub mod versions;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use sateen_protocol::{HostId, RunId, RunState, Time};
+use sateen_protocol::{RunId, RunState, Time};
 
 use crate::event::{Event, ProcessIndex, Undo};
 use crate::network::{Node, Partition, Way};
 use crate::pipes::{Load, Pipe};
 use crate::process::STORE_FLUSH_NS;
-use crate::tree::NodeIndex;
+use crate::schedule::Fault;
 use crate::world::World;
+use bandwidth::Parcels;
+use ends::Said;
 
 /// Longer than any wait of hosts or the coordinator.
 const LONG: Duration = Duration::from_secs(60);
 /// Maximum time without messages before both ends give a link up.
 const STALL_MAX_NS: u64 = 10_000_000_000;
+/// Crashes within this time happen together.
+const TOGETHER_NS: u64 = 1_000_000_000;
+
+/// The faults of a world: those that are planned, and what is known of those under way.
+#[derive(Debug, Default)]
+pub struct Faults {
+    /// The schedule.
+    pub schedule: Vec<Fault>,
+    /// Draws the runs that cannot be loaded, and the hosts' reports of that.
+    pub unloadable: Option<u64>,
+    /// Reports of hosts that end runs.
+    pub said: Said,
+    /// Parcels in transit.
+    pub parcels: Parcels,
+}
+
+impl Faults {
+    /// Makes all hosts that are yet to join equally fast.
+    pub(crate) fn even_out(&mut self) {
+        for fault in &mut self.schedule {
+            if let Fault::Join(plan) = fault {
+                plan.speed_percent = 100;
+            }
+        }
+    }
+}
 
 impl World {
-    /// Records a disturbance.
-    pub fn disturb(&mut self) {
-        self.disturbed_at = self.now;
-        self.shaken_workers += self.alive().map(|(_, process)| process.plan.workers as u64).sum::<u64>();
-    }
-
-    /// The workers of a process may lose their present work.
-    pub(crate) fn upset(&mut self, process: ProcessIndex) {
-        self.upset_workers += self.processes[process as usize].plan.workers_by_speed();
-    }
-
-    /// The workers of all processes may.
-    pub(crate) fn upset_all(&mut self) {
-        self.upset_workers += self.alive().map(|(_, process)| process.plan.workers_by_speed()).sum::<u64>();
-    }
-
-    /// The coordinator has given a host up, or it left.
-    pub(crate) fn note_gone(&mut self, host: HostId) {
-        self.ids_gone += 1;
-        // A process that has ended was counted then.
-        if let Some(process) = self.directory.get(host) {
-            self.upset(process);
-            let state = &mut self.processes[process as usize];
-            let since = state.unheard_since.take().unwrap_or(self.now);
-            state.gone_since.get_or_insert(since);
-        }
-    }
-
-    /// A host has ended, or knows that it was given up.
-    pub(crate) fn note_back(&mut self, process: ProcessIndex) {
-        self.count_away(process);
-        let state = &mut self.processes[process as usize];
-        (state.gone_since, state.unheard_since) = (None, None);
-    }
-
-    /// Counts a host's possibly unreported work, if any, as it stops or learns that it was given up.
-    fn count_away(&mut self, process: ProcessIndex) {
-        let state = &mut self.processes[process as usize];
-        if let Some(since) = state.gone_since.or(state.unheard_since) {
-            let work_ns = (self.now.0 - since.0) * state.plan.speed_percent / 100;
-            self.away_ns += work_ns * state.plan.workers as u64;
-        }
-    }
-
-    /// A host is back: its present work that others have begun again meanwhile is done twice.
-    pub(crate) fn note_begun_elsewhere(&mut self, process: ProcessIndex) {
-        for (run, portion) in &self.processes[process as usize].runtime.portions {
-            let others = self.alive().filter(|(index, _)| *index != process);
-            let theirs: BTreeSet<NodeIndex> = others
-                .filter_map(|(_, other)| other.runtime.portions.get(run))
-                .flat_map(|portion| portion.tasks.values().flat_map(|task| &task.frames))
-                .map(|frame| frame.node)
-                .collect();
-            let mine = portion.tasks.values().filter_map(|task| task.frames.first());
-            let twice = mine.filter(|frame| theirs.contains(&frame.node));
-            let twice_ns: u64 = twice.map(|frame| portion.tree.node(frame.node).most_ns).sum();
-            *self.begun_elsewhere_ns.entry(*run).or_default() += twice_ns;
-        }
-    }
-
     /// Kills a host's process. If silently, the machine lost power, and its links are not closed.
     pub fn kill(&mut self, process: ProcessIndex, is_silent: bool) {
         let state = &mut self.processes[process as usize];
@@ -101,12 +69,12 @@ impl World {
         state.store.flush(Time(self.now.0.saturating_sub(STORE_FLUSH_NS)));
         state.store.lose_unsaved();
         self.sometimes.hit(if is_silent { "a host crashed silently" } else { "a host crashed" });
-        if self.crashes.last().is_some_and(|last| self.now.0 - last.0 < 1_000_000_000 && *last != self.now) {
+        if self.disturbances.since_crash_ns(self.now).is_some_and(|ns| (1..TOGETHER_NS).contains(&ns)) {
             self.sometimes.hit("two hosts crashed within a second");
         }
-        self.crashes.push(self.now);
+        self.disturbances.note_crash(self.now);
         self.drop_written(process, false);
-        let link = self.processes[process as usize].link;
+        let link = self.processes[process as usize].uplink.link();
         if let Some(link) = link
             && !is_silent
         {
@@ -158,8 +126,7 @@ impl World {
             self.sometimes.hit("a host woke after a minute or longer");
         }
         state.runtime.thaw(self.now);
-        let now = self.now;
-        (state.gone_since.iter_mut()).chain(&mut state.unheard_since).for_each(|since| *since = now);
+        state.absence.begin_again(self.now);
         // Messages that peers have sent meanwhile are read, however old they are.
         for event in waiting {
             if self.processes[process as usize].is_alive {
@@ -179,14 +146,14 @@ impl World {
             return;
         }
         self.sometimes.hit("the coordinator crashed");
-        if self.crashes.last().is_some_and(|last| self.now.0 - last.0 < 1_000_000_000) {
+        if self.disturbances.since_crash_ns(self.now).is_some_and(|ns| ns < TOGETHER_NS) {
             self.sometimes.hit("a coordinator crashed within a second of a host");
         }
         self.server.crash(self.now);
         self.upset_all();
         let now = self.now;
         for process in self.processes.iter_mut().filter(|process| process.is_alive) {
-            process.unheard_since.get_or_insert(now);
+            process.absence.begin_unheard(now);
         }
         self.drop_waiting();
         let open: Vec<_> = (self.network.links())

@@ -61,7 +61,10 @@ impl World {
             Event::ToCoordinator(..) | Event::CoordinatorClosed(_) | Event::CoordinatorTimer => true,
             Event::Undo(Undo::Resume(_)) => true,
             Event::Fault(step) => {
-                matches!(self.schedule[*step], Fault::Suspend { .. } | Fault::Cancel(_) | Fault::CrashRoot)
+                matches!(
+                    self.faults.schedule[*step],
+                    Fault::Suspend { .. } | Fault::Cancel(_) | Fault::CrashRoot
+                )
             }
             Event::Relay(..) | Event::Opened(..) => waiting.is_whole,
             _ => false,
@@ -111,7 +114,7 @@ impl World {
         let up: Vec<ProcessIndex> =
             self.alive().map(|(index, _)| index).filter(|index| self.is_up(*index)).collect();
         for process in up {
-            let Some(link) = self.processes[process as usize].link else { continue };
+            let Some(link) = self.processes[process as usize].uplink.link() else { continue };
             let state = self.network.link_mut(link);
             if now.since(state.heard_by_host) < SILENCE_MAX {
                 state.silent_since = None;
@@ -123,7 +126,7 @@ impl World {
             }
             self.sometimes.hit("a host hung up on a silent coordinator");
             let state = &mut self.processes[process as usize];
-            state.link = None;
+            state.uplink.close();
             state.host.handle_disconnected(state.clock.read(now));
             self.network.pipes.drop_all(Pipe::Up(link));
             self.hang_up(link);

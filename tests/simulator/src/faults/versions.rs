@@ -10,7 +10,7 @@ use sateen_protocol::message::{ToCoordinator, ToHost};
 use sateen_protocol::{Random, Time};
 
 use crate::event::{Event, ProcessIndex, Undo};
-use crate::process::{HostPlan, REFUSED_REST_MAX_NS};
+use crate::process::HostPlan;
 use crate::schedule::Fault;
 use crate::world::World;
 
@@ -87,15 +87,13 @@ impl World {
 
     pub(crate) fn add_neighbour(&mut self, neighbour: Neighbour) {
         let process = self.add_host(HostPlan { site: 0, workers: 1, speed_percent: 100 });
-        self.processes[process as usize].version = neighbour.version;
+        self.processes[process as usize].uplink.begin_with(neighbour.version);
         self.queue.push(Time(self.now.0 + neighbour.for_ns), Event::Undo(Undo::Update(process)));
     }
 
     /// The host uses this version from its next link on.
     pub(crate) fn update_host(&mut self, process: ProcessIndex) {
-        let state = &mut self.processes[process as usize];
-        state.was_updated |= state.version != PROTOCOL_VERSION;
-        state.version = PROTOCOL_VERSION;
+        self.processes[process as usize].uplink.update();
     }
 
     /// Whether the coordinator understands a message from a link; otherwise it refuses the host.
@@ -136,10 +134,9 @@ impl World {
             None => self.violations.push(format!("host {process} of version {version} was given no advice")),
         }
         let state = &mut self.processes[process as usize];
-        if state.link == Some(link) {
-            state.link = None;
-            let rest_ns = state.refused_rest_ns;
-            state.refused_rest_ns = (2 * rest_ns).min(REFUSED_REST_MAX_NS);
+        if state.uplink.uses(link) {
+            state.uplink.close();
+            let rest_ns = state.uplink.rest_after_refusal();
             state.host.handle_disconnected(state.clock.read(self.now));
             self.hang_up(link);
             self.settle_host(process);

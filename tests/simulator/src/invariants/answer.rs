@@ -11,7 +11,7 @@ pub fn check(world: &World) -> Option<String> {
         match stored.end.as_ref()? {
             RunEnd::Finished(finished) if read_root_answer(finished) == Some(expected) => None,
             RunEnd::Cancelled => None,
-            end if world.said.allows(*run, end) => None,
+            end if world.faults.said.allows(*run, end) => None,
             other => Some(format!("run {run} ended with {other:?} instead of {expected}")),
         }
     })

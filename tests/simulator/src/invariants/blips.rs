@@ -29,7 +29,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let tree = world.trees.get(run)?;
         let again_ns = world.executed_ns(*run).saturating_sub(tree.root().most_ns);
         let roots = world.tally(*run).roots;
-        let given_up = world.ids_gone as u64;
+        let given_up = world.disturbances.ids_gone() as u64;
         if roots > 1 + given_up {
             return Some(format!("the root of run {run} was begun {roots} times, and {given_up} hosts were given up"));
         }
@@ -41,7 +41,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
         // Below a root that was begun once more, the others repeat the first one's work meanwhile.
         let all: u64 = world.processes.iter().map(|process| process.plan.workers_by_speed()).sum();
-        let may_ns: u64 = (world.blips.iter().filter(|_| given_up > 0))
+        let may_ns: u64 = (world.disturbances.blips().iter().filter(|_| given_up > 0))
             .map(|(workers, away_ns)| {
                 let at_it = if roots > 1 { all } else { *workers };
                 at_it * (away_ns + STOPPED_NS + recording_ns + 3 * leaf_ns)

@@ -27,7 +27,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
         // A fast worker does more work in that time.
         let work_ns = |percent: u64| INTERVALS * (interval_ns + flush_ns) * percent.max(100) / 100;
-        let may_ns: u64 = (world.lost_workers.iter())
+        let may_ns: u64 = (world.disturbances.lost_workers().iter())
             .map(|(workers, percent)| *workers as u64 * (work_ns(*percent) + 3 * leaf_ns))
             .sum();
         let gone = world.processes.iter().filter(|process| !process.is_alive);
@@ -38,7 +38,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let may_ns = may_ns + gone.map(|process| process.runtime.cut_short_ns(*run)).sum::<u64>();
         (lost_ns > may_ns).then(|| {
             let (lost_ms, may_ms) = (lost_ns as f64 / 1e6, may_ns as f64 / 1e6);
-            let workers: usize = world.lost_workers.iter().map(|(workers, _)| workers).sum();
+            let workers: usize = world.disturbances.lost_workers().iter().map(|(workers, _)| workers).sum();
             format!(
                 "{lost_ms:.1} ms of run {run} were computed again after {workers} workers went, and {may_ms:.1} ms are allowed"
             )

@@ -20,33 +20,40 @@ pub fn check(world: &mut World) -> Option<String> {
             // A stopped host notices nothing.
             let is_up = process.frozen.is_none();
             running.entry(*run).or_default().extend(portion.tasks.values().map(|task| task.spec.key));
-            let waits = portion.away.iter().filter(|_| is_up);
-            away.extend(waits.map(|(number, (_, spec))| (index, *run, *number, spec.key)));
+            let waits = portion.exchange.away().filter(|_| is_up);
+            away.extend(waits.map(|(number, _, spec)| (index, *run, number, spec.key)));
         }
     }
     let now = world.now;
     // Jobs in transit in chunks may take long, and those that wait for their turn longer.
     if world.network.pipes.is_jammed() {
-        world.jammed_at = now;
+        world.disturbances.note_jam(now);
     }
-    let moved_at = world.parcels.moved_at.max(world.jammed_at);
+    let moved_at = world.faults.parcels.moved_at.max(world.disturbances.jammed_at());
     let suspects: BTreeMap<_, _> = (away.iter())
         .filter(|(_, run, _, key)| !running.get(run).is_some_and(|keys| keys.contains(key)))
         .map(|(index, run, number, _)| {
             let loan = (*index, *run, *number);
-            let since =
-                world.suspects.get(&loan).copied().unwrap_or(now).max(world.disturbed_at).max(moved_at);
+            let since = world
+                .remembered
+                .suspects
+                .get(&loan)
+                .copied()
+                .unwrap_or(now)
+                .max(world.disturbances.last())
+                .max(moved_at);
             (loan, since)
         })
         .collect();
-    world.suspects = suspects;
+    world.remembered.suspects = suspects;
     // Silence must be noticed, the coordinator settle, and three reconciliations take place. While messages are
     // lost, more are needed before three get through.
     let attempts = attempts_for_three(world.network.weather.loss_per_million);
     let patience = limits::SILENCE_MAX + limits::FIND_TIMEOUT + attempts * limits::RECONCILE;
     let patience = patience + Duration::from_nanos(4 * world.network.pipes.buffer_ns());
     let is_calm = world.server.machine.is_some() && world.network.partitions.is_empty();
-    let lost = world.suspects.iter().find(|(_, since)| is_calm && now.since(**since) > patience)?;
+    let lost =
+        world.remembered.suspects.iter().find(|(_, since)| is_calm && now.since(**since) > patience)?;
     let (index, run, number) = lost.0;
     Some(format!("host {index} waits for job {} of run {run}, and no host runs it", number.0))
 }

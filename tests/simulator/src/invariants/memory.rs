@@ -22,11 +22,12 @@ const CLAIMS_PER_RUN_MAX: usize = 64;
 /// Checks the bounds that hold at every moment.
 pub fn check(world: &World) -> Option<String> {
     // Each host may have been given up under several ids.
-    let gone = world.ids_gone + GONE_MAX;
+    let gone = world.disturbances.ids_gone() + GONE_MAX;
     for (index, process) in world.alive() {
         let sizes = process.host.sizes();
         let runs = process.host.runs().len();
-        let away: usize = process.runtime.portions.values().map(|portion| portion.away.len()).sum();
+        let away: usize =
+            process.runtime.portions.values().map(|portion| portion.exchange.away().len()).sum();
         let objects = if sizes.logs_before == 0 { 0 } else { objects_created(world) };
         // Two questions for each peer and run, two for each object; and for each job its own.
         let repeats =

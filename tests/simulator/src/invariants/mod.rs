@@ -12,7 +12,8 @@ mod memory;
 mod obedience;
 mod recomputed;
 mod reconciled;
-pub mod replicas;
+mod remembered;
+mod replicas;
 pub mod strangers;
 mod unwanted;
 mod wire;
@@ -21,6 +22,8 @@ use sateen_protocol::host::Host;
 use sateen_protocol::limits;
 
 use crate::world::World;
+
+pub use remembered::Remembered;
 
 /// Checks the laws that must hold at every moment.
 pub fn audit(world: &mut World) {

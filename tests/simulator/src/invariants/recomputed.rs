@@ -34,13 +34,13 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let interval_ns = u64::from(stored.spec.record_every_ms) * 1_000_000;
         let leaf_ns = tree.heaviest_ns() + world.config.grain_ns;
         let per_worker_ns = INTERVALS * (interval_ns + limits::FLUSH.as_nanos() as u64) + 3 * leaf_ns;
-        let late = if calm.records_are_late { world.shaken_workers } else { 0 };
-        let upset = world.upset_workers + late;
+        let late = if calm.records_are_late { world.disturbances.shaken_workers() } else { 0 };
+        let upset = world.disturbances.upset_workers() + late;
         // The work of unfinished calls before their children is lost with them.
         let gone = world.processes.iter().filter(|process| !process.is_alive);
         let cut_short_ns: u64 = gone.map(|process| process.runtime.cut_short_ns(*run)).sum();
-        let may_ns = TIMES * upset * per_worker_ns + cut_short_ns + world.away_ns;
-        let may_ns = may_ns + world.begun_elsewhere_ns.get(run).copied().unwrap_or(0);
+        let may_ns = TIMES * upset * per_worker_ns + cut_short_ns + world.disturbances.away_ns();
+        let may_ns = may_ns + world.disturbances.begun_elsewhere_ns(*run);
         (again_ns > may_ns).then(|| {
             let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
             format!(

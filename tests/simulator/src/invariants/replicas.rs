@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sateen_protocol::shared::{ObjectId, Replica, Versions, Writer};
+use sateen_protocol::shared::{ObjectId, Versions, Writer};
 use sateen_protocol::{RunId, Time, limits};
 
 use crate::event::ProcessIndex;
@@ -58,16 +58,16 @@ pub fn check(world: &mut World) -> Option<String> {
     let is_whole = world.network.partitions.is_empty() && !world.network.has_weather();
     let is_whole = is_whole && !world.network.has_half_open();
     let is_whole = is_whole && world.network.dead_paths.is_empty() && world.server.waiting.is_none();
-    let is_calm = is_whole && world.now.0 >= world.disturbed_at.0 + CALM_NS;
+    let is_calm = is_whole && world.now.0 >= world.disturbances.last().0 + CALM_NS;
     if !is_calm {
-        world.replicas = Watched::default();
+        world.remembered.replicas = Watched::default();
         return None;
     }
     // Large updates wait for their turn among other transfers, and so do their announcements, which may wait in
     // the queues of four links: two to the relay, each there and back.
     let reach_ns = world.bulk_ns() + REACH_NS + 4 * world.network.pipes.buffer_ns();
     let mut found = None;
-    if let Some((at, objects)) = world.replicas.seen.front()
+    if let Some((at, objects)) = world.remembered.replicas.seen.front()
         && world.now.0 >= at.0 + reach_ns
     {
         let mut late = BTreeMap::new();
@@ -81,7 +81,7 @@ pub fn check(world: &mut World) -> Option<String> {
                         .map(|(origin, _)| (*origin, has.of(*origin)))
                 });
                 if let Some((of, has)) = missing {
-                    let before = world.replicas.late.get(&(*index, *run, *object)).copied();
+                    let before = world.remembered.replicas.late.get(&(*index, *run, *object)).copied();
                     let mut is = before.unwrap_or(Late { of, has, since: *at, awaited: Time(0) });
                     if (is.of, is.has) != (of, has) {
                         is = Late { of, has, since: world.now, ..is };
@@ -98,23 +98,21 @@ pub fn check(world: &mut World) -> Option<String> {
                 }
             }
         }
-        world.replicas.late = late;
-        world.replicas.seen.pop_front();
+        world.remembered.replicas.late = late;
+        world.remembered.replicas.seen.pop_front();
     }
     let mut objects: BTreeMap<(RunId, ObjectId), Seen> = BTreeMap::new();
     for (index, process) in world.alive().filter(|(_, process)| process.frozen.is_none()) {
         for (run, portion) in &process.runtime.portions {
             // Its updates count even if it has forgotten the object since.
-            for ((creation, writer), count) in &portion.made {
-                let seen = objects.entry((*run, *creation)).or_default();
-                let most = seen.most.entry(*writer).or_default();
-                *most = (*most).max(*count);
+            for (creation, writer, count) in portion.objects.made() {
+                let seen = objects.entry((*run, creation)).or_default();
+                let most = seen.most.entry(writer).or_default();
+                *most = (*most).max(count);
             }
-            for (creation, object) in &portion.objects {
-                let here =
-                    object.replica.with(|place| place.as_ref().map(|replica| replica.versions().clone()));
-                let Some(here) = here else { continue };
-                let seen = objects.entry((*run, *creation)).or_default();
+            for (creation, object) in portion.objects.iter() {
+                let Some(here) = object.versions() else { continue };
+                let seen = objects.entry((*run, creation)).or_default();
                 seen.at.push(index);
                 for (origin, count) in here.iter() {
                     let most = seen.most.entry(origin).or_default();
@@ -123,7 +121,7 @@ pub fn check(world: &mut World) -> Option<String> {
             }
         }
     }
-    world.replicas.seen.push_back((world.now, objects));
+    world.remembered.replicas.seen.push_back((world.now, objects));
     found
 }
 
@@ -132,10 +130,10 @@ pub fn check_content(world: &World) -> Option<String> {
     let mut known = BTreeMap::new();
     for (index, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
-            for (creation, object) in &portion.objects {
+            for (creation, object) in portion.objects.iter() {
                 let Some((versions, digest, value)) = object.content() else { continue };
                 let (other, known) =
-                    known.entry((*run, *creation, versions)).or_insert((index, (digest, value)));
+                    known.entry((*run, creation, versions)).or_insert((index, (digest, value)));
                 if *known != (digest, value) {
                     return Some(format!(
                         "hosts {other} and {index} have the same updates of {creation} of run {run} and different replicas"
@@ -149,6 +147,5 @@ pub fn check_content(world: &World) -> Option<String> {
 
 fn versions(world: &World, index: ProcessIndex, run: RunId, object: ObjectId) -> Option<Versions> {
     let portion = world.processes[index as usize].runtime.portions.get(&run)?;
-    let object = portion.objects.get(&object)?;
-    object.replica.with(|place| place.as_ref().map(Replica::versions).cloned())
+    portion.objects.get(object)?.versions()
 }

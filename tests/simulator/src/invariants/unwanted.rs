@@ -10,34 +10,35 @@ use sateen_protocol::{JobKey, ROOT_KIND, RunId, limits};
 use crate::world::World;
 
 pub fn check(world: &mut World) -> Option<String> {
-    if world.disturbed_at.0 > 0 {
+    if world.disturbances.last().0 > 0 {
         return None;
     }
     let mut wanted: BTreeMap<RunId, BTreeSet<JobKey>> = BTreeMap::new();
     for (_, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
-            wanted.entry(*run).or_default().extend(portion.away.values().map(|(_, spec)| spec.key));
+            wanted.entry(*run).or_default().extend(portion.exchange.away().map(|(_, _, spec)| spec.key));
         }
     }
     let mut unwanted = BTreeMap::new();
     for (index, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
-            for (held, task) in &portion.held {
+            for (held, task) in portion.exchange.held() {
                 let spec = portion.tasks.get(task).map(|task| &task.spec);
                 let is_unwanted = |spec: &&sateen_protocol::JobSpec| {
                     spec.kind != ROOT_KIND && !wanted.get(run).is_some_and(|keys| keys.contains(&spec.key))
                 };
                 if spec.filter(is_unwanted).is_some() {
-                    let job = (index, *run, *held);
-                    unwanted.insert(job, world.unwanted.get(&job).copied().unwrap_or(world.now));
+                    let job = (index, *run, held);
+                    unwanted.insert(job, world.remembered.unwanted.get(&job).copied().unwrap_or(world.now));
                 }
             }
         }
     }
-    world.unwanted = unwanted;
+    world.remembered.unwanted = unwanted;
     // Reconciliation makes up for a lost message.
     let patience = limits::SILENCE_MAX + 3 * limits::RECONCILE;
     let patience = patience + Duration::from_nanos(4 * world.network.pipes.buffer_ns());
-    let (index, run, held) = world.unwanted.iter().find(|(_, since)| world.now.since(**since) > patience)?.0;
+    let (index, run, held) =
+        world.remembered.unwanted.iter().find(|(_, since)| world.now.since(**since) > patience)?.0;
     Some(format!("host {index} still runs job {} of run {run}, which no host wants", held.0))
 }

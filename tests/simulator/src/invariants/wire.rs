@@ -12,11 +12,11 @@ const FIRST_QUESTIONS: u64 = 2;
 const OVERHEAD_PER_MILLE: u64 = 5;
 
 pub fn check(world: &World) -> Option<String> {
-    let is_undisturbed = world.schedule.iter().all(|fault| matches!(fault, Fault::Calm));
+    let is_undisturbed = world.faults.schedule.iter().all(|fault| matches!(fault, Fault::Calm));
     if !is_undisturbed || !world.network.pipes.is_limited() {
         return None;
     }
-    let (parcels, bytes) = world.parcels.announced();
+    let (parcels, bytes) = world.faults.parcels.announced();
     let is_first = |pipe: &Pipe| !matches!(pipe, Pipe::Down(_));
     let carried = world.network.pipes.carried.iter().filter(|(pipe, _)| is_first(pipe));
     let sent: u64 = carried.map(|(_, bytes)| bytes).sum();

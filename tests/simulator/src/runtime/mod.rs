@@ -1,11 +1,17 @@
 //! A host's runtime: workers that run cost-model guests. It represents the sandboxes, the scheduler and
-//! the driver of a real host, and obeys the same contract with the machine.
+//! the driver of a real host, and obeys the same contract with the machine. What it exchanges with the machine follows
+//! the model that the stories use, too ([`sateen_protocol_harness::runtime`]).
 
+mod dropped;
+mod figures;
 mod objects;
+mod pick;
 mod portion;
 mod step;
+mod stops;
 mod tally;
 mod task;
+mod tasks;
 mod telling;
 mod times;
 
@@ -14,15 +20,18 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
-use sateen_protocol::{Counts, HeldId, JobKey, JobSpec, Jobs, RunId, RunSpec, RuntimeJobId, Time};
+use sateen_protocol::{HeldId, JobKey, JobSpec, Jobs, RunId, RunSpec, RuntimeJobId, Time};
 
+use dropped::Dropped;
+use figures::Figures;
 pub use objects::Object;
 pub use portion::{Portion, RECORD_WORK_MIN_NS, read_root_answer};
 pub use step::Step;
 use step::Surroundings;
+use stops::Stops;
 pub use tally::Tally;
 pub use task::{Child, Doing, Task, TaskId};
-use times::{Now, Times};
+use times::Now;
 
 use crate::tree::Tree;
 
@@ -66,22 +75,13 @@ pub struct Runtime {
     grain_ns: u64,
     /// Its parts of the runs.
     pub portions: BTreeMap<RunId, Box<Portion>>,
-    /// Work done for runs that have been dropped here.
-    executed_before: BTreeMap<RunId, u64>,
-    /// Of it, the work of calls that had not returned when the run was dropped.
-    cut_short: BTreeMap<RunId, u64>,
-    /// The counts of these runs.
-    counted_before: BTreeMap<RunId, Jobs>,
-    tallied_before: BTreeMap<RunId, Tally>,
+    /// Its former parts of runs.
+    dropped: Dropped,
     /// Whether it takes no jobs of other hosts.
     pub is_resting: bool,
     /// Stretches that have begun.
     pub wakes: Vec<Wake>,
-    /// Rules that the machine broke, in dropped runs.
-    complaints: Vec<String>,
-    frozen_at: Option<Time>,
-    /// Total time for which it was stopped before.
-    stopped: Duration,
+    stops: Stops,
     is_watching: bool,
     portions_begun: u64,
     next_run: usize,
@@ -95,15 +95,10 @@ impl Runtime {
             speed_percent,
             grain_ns,
             portions: BTreeMap::new(),
-            executed_before: BTreeMap::new(),
-            cut_short: BTreeMap::new(),
-            counted_before: BTreeMap::new(),
-            tallied_before: BTreeMap::new(),
+            dropped: Dropped::default(),
             is_resting: false,
             wakes: Vec::new(),
-            complaints: Vec::new(),
-            frozen_at: None,
-            stopped: Duration::ZERO,
+            stops: Stops::default(),
             is_watching: false,
             portions_begun: 0,
             next_run: 0,
@@ -117,14 +112,10 @@ impl Runtime {
 
     /// Begins to take part in a run.
     pub fn start(&mut self, now: Time, run: RunId, spec: RunSpec, tree: Rc<Tree>) {
-        let workers = self.workers.len();
+        let figures = Figures::new(self.workers.len(), self.stops.own_time(now));
         self.portions_begun += 1;
-        let (uniqueness, times) = (self.portions_begun, Times::new(workers, self.own_time(now)));
-        self.portions.entry(run).or_insert_with(|| {
-            let mut portion = Portion::new(spec, tree, workers, uniqueness);
-            portion.times = times;
-            Box::new(portion)
-        });
+        let uniqueness = self.portions_begun;
+        self.portions.entry(run).or_insert_with(|| Box::new(Portion::new(spec, tree, uniqueness, figures)));
     }
 
     /// Drops a run; returns its counts.
@@ -135,15 +126,20 @@ impl Runtime {
             }
         }
         let mut portion = self.portions.remove(&run)?;
-        *self.executed_before.entry(run).or_default() += portion.executed_ns;
-        self.cut_short.insert(run, portion.unreturned_ns());
+        let cut_short_ns = portion.unreturned_ns();
         portion.abort_all();
-        self.tallied_before.entry(run).or_default().add(&portion.tally);
-        self.counted_before.entry(run).or_default().add(&portion.counts.jobs);
-        self.complaints.extend(portion.complaints);
-        let counts = Counts { work_ns: portion.executed_ns, busy: 0, ..portion.counts };
-        let workers = portion.times.tell(self.own_time(now), |_| Now::Steals);
+        self.dropped.add(run, &portion, cut_short_ns);
+        let counts = portion.figures.counts(0);
+        let workers = portion.figures.times(self.stops.own_time(now), |_| Now::Steals);
         Some(FinalCounts { counts, workers, ..FinalCounts::default() })
+    }
+
+    /// Drops all runs.
+    pub fn stop_all(&mut self, now: Time) {
+        let runs: Vec<RunId> = self.portions.keys().copied().collect();
+        for run in runs {
+            self.stop(now, run);
+        }
     }
 
     /// Stops computing a run.
@@ -156,7 +152,7 @@ impl Runtime {
                 continue;
             };
             self.interrupt(now, worker);
-            if let Some(task) = self.portions.get_mut(&run).and_then(|portion| portion.tasks.get_mut(&task)) {
+            if let Some(task) = self.portions.get_mut(&run).and_then(|portion| portion.tasks.get_mut(task)) {
                 task.doing = Doing::Resting;
             }
         }
@@ -192,7 +188,7 @@ impl Runtime {
         let Some(stretch) = state.stretch.take() else { return false };
         let Some((run, _)) = state.running else { return false };
         if let Some(portion) = self.portions.get_mut(&run) {
-            portion.compute(worker as usize, stretch.cost_ns, self.speed_percent);
+            portion.figures.compute(worker as usize, stretch.cost_ns, self.speed_percent);
         }
         self.advance(now, worker as usize);
         true
@@ -200,23 +196,18 @@ impl Runtime {
 
     /// Gives available work to idle workers, and reports workers without work.
     pub fn dispatch(&mut self, now: Time) {
-        if self.frozen_at.is_some() {
+        if self.stops.is_stopped() {
             return;
         }
-        let has_work = |portion: &Portion| {
-            let is_empty =
-                portion.open.is_empty() && portion.incoming.is_empty() && portion.resumed.is_empty();
-            !portion.is_draining && !portion.is_halted && !is_empty
-        };
         for worker in 0..self.workers.len() {
-            if !self.portions.values().any(|portion| has_work(portion)) {
+            if !self.portions.values().any(|portion| portion.has_work()) {
                 break;
             }
             if self.workers[worker].running.is_none() {
                 self.advance(now, worker);
             }
         }
-        if !self.is_watching && self.portions.values().any(|portion| !portion.guarded.is_empty()) {
+        if !self.is_watching && self.portions.values().any(|portion| portion.tasks.guarded().len() > 0) {
             self.is_watching = true;
             self.wakes.push(Wake { worker: GUARDS, generation: 0, at: Time(now.0 + PATIENCE_NS) });
         }
@@ -225,7 +216,7 @@ impl Runtime {
 
     /// The process is stopped.
     pub fn freeze(&mut self, now: Time) {
-        self.frozen_at = Some(now);
+        self.stops.begin(now);
         for worker in &mut self.workers {
             worker.generation += 1;
         }
@@ -233,13 +224,12 @@ impl Runtime {
 
     /// The time for which it has been stopped.
     pub fn frozen_for(&self, now: Time) -> Duration {
-        self.frozen_at.map_or(Duration::ZERO, |since| now.since(since))
+        self.stops.lasts(now)
     }
 
     /// The process continues.
     pub fn thaw(&mut self, now: Time) {
-        let Some(since) = self.frozen_at.take() else { return };
-        self.stopped += now.since(since);
+        let Some(since) = self.stops.end(now) else { return };
         for (index, worker) in self.workers.iter_mut().enumerate() {
             if let Some(stretch) = &mut worker.stretch {
                 let pause = now.since(since);
@@ -253,18 +243,18 @@ impl Runtime {
 
     /// The next notice for the machine.
     pub fn poll_notice(&mut self) -> Option<(RunId, Notice)> {
-        self.portions.iter_mut().find_map(|(run, portion)| Some((*run, portion.notices.pop_front()?)))
+        self.portions.iter_mut().find_map(|(run, portion)| Some((*run, portion.exchange.poll_notice()?)))
     }
 
     /// The work done for each run, including unfinished stretches.
     pub fn executed(&self, now: Time) -> BTreeMap<RunId, u64> {
-        let mut executed = self.executed_before.clone();
+        let mut executed = self.dropped.executed_ns().clone();
         for (run, portion) in &self.portions {
-            *executed.entry(*run).or_default() += portion.executed_ns;
+            *executed.entry(*run).or_default() += portion.figures.executed_ns();
         }
         for worker in &self.workers {
             if let (Some((run, _)), Some(stretch)) = (worker.running, worker.stretch) {
-                let until = self.frozen_at.unwrap_or(now);
+                let until = self.stops.until(now);
                 *executed.entry(run).or_default() += self.done_of(stretch, until);
             }
         }
@@ -273,23 +263,23 @@ impl Runtime {
 
     /// The work of calls that had not returned when the run was last dropped here.
     pub fn cut_short_ns(&self, run: RunId) -> u64 {
-        self.cut_short.get(&run).copied().unwrap_or_default()
+        self.dropped.cut_short_ns(run)
     }
 
     /// All counts of a run's jobs.
     pub fn jobs(&self, run: RunId) -> Jobs {
-        let mut jobs = self.counted_before.get(&run).copied().unwrap_or_default();
+        let mut jobs = self.dropped.jobs(run);
         if let Some(portion) = self.portions.get(&run) {
-            jobs.add(&portion.counts.jobs);
+            jobs.add(portion.figures.jobs());
         }
         jobs
     }
 
     /// The whole tally of a run.
     pub fn tally(&self, run: RunId) -> Tally {
-        let mut tally = self.tallied_before.get(&run).copied().unwrap_or_default();
+        let mut tally = self.dropped.tally(run);
         if let Some(portion) = self.portions.get(&run) {
-            tally.add(&portion.tally);
+            tally.add(portion.figures.tally());
         }
         tally
     }
@@ -308,19 +298,20 @@ impl Runtime {
 
     /// Rules that the machine broke.
     pub fn complaints(&self) -> impl Iterator<Item = &String> {
-        self.complaints.iter().chain(self.portions.values().flat_map(|portion| &portion.complaints))
+        let present = self.portions.values().flat_map(|portion| portion.remarks.complaints());
+        self.dropped.complaints().iter().chain(present)
     }
 
     /// Frees the workers whose tasks were aborted.
     fn interrupt_aborted(&mut self, now: Time, run: RunId) {
         let Some(portion) = self.portions.get_mut(&run) else { return };
-        for worker in std::mem::take(&mut portion.interrupted) {
+        for worker in portion.tasks.take_interrupted() {
             self.interrupt(now, worker);
         }
     }
 
     fn interrupt(&mut self, now: Time, worker: usize) {
-        let until = self.frozen_at.unwrap_or(now);
+        let until = self.stops.until(now);
         let state = &mut self.workers[worker];
         state.generation += 1;
         let running = state.running.take();
@@ -328,15 +319,9 @@ impl Runtime {
         if let (Some((run, _)), Some(stretch)) = (running, stretch) {
             let done = self.done_of(stretch, until);
             if let Some(portion) = self.portions.get_mut(&run) {
-                portion.compute(worker, done, self.speed_percent);
+                portion.figures.compute(worker, done, self.speed_percent);
             }
         }
-    }
-
-    /// The time, without periods in which the process was stopped.
-    fn own_time(&self, now: Time) -> Time {
-        let until = self.frozen_at.unwrap_or(now);
-        Time(until.0.saturating_sub(self.stopped.as_nanos() as u64))
     }
 
     fn done_of(&self, stretch: Stretch, now: Time) -> u64 {

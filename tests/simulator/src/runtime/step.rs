@@ -1,10 +1,9 @@
 //! A task's steps between two stretches of work. At every step it may expose jobs.
 
 use sateen_protocol::Time;
-use sateen_protocol::host::Notice;
 
 use super::portion::Portion;
-use super::task::{Answer, Child, Doing, Frame, Place, Source, Stage, TaskId};
+use super::task::{Answer, Child, Doing, Frame, Place, Stage, TaskId};
 
 /// Maximum latent jobs that are exposed each time that work must be recorded.
 const EXPOSED_TO_RECORD_MAX: usize = 64;
@@ -39,17 +38,19 @@ impl Portion {
     /// expose a job so that its result will be recorded.
     pub fn step(&mut self, id: TaskId, around: Surroundings, next_record: &mut Time) -> Step {
         loop {
-            let Some(task) = self.tasks.get_mut(&id) else { return Step::Free };
+            let Some(task) = self.tasks.get_mut(id) else { return Step::Free };
             let top = task.frames.len() - 1;
             let frame = &mut task.frames[top];
             let node = *self.tree.node(frame.node);
             match frame.stage {
                 Stage::Fresh => {
-                    let looks_up =
-                        !self.sought.is_empty() && frame.redone && frame.depth < frame.lookup_below;
-                    let is_hungry = self.thieves + around.idle > self.open.len();
+                    let looks_up = self.exchange.lookups().reach_below(&frame.call);
+                    let is_hungry = self.exchange.thieves() + around.idle > self.exchange.open().len();
                     let is_whole = node.children == 0
-                        || node.work_ns <= around.grain_ns && !is_hungry && !looks_up && !self.is_draining;
+                        || node.work_ns <= around.grain_ns
+                            && !is_hungry
+                            && !looks_up
+                            && !self.exchange.is_draining();
                     frame.stage = if is_whole { Stage::Whole } else { Stage::Dividing };
                     let cost_ns = if is_whole { node.work_ns } else { node.before_ns };
                     return Step::Compute { cost_ns };
@@ -57,10 +58,10 @@ impl Portion {
                 Stage::Whole => {
                     let answer = Answer { value: node.answer, work_ns: node.work_ns, span_ns: node.span_ns };
                     if self.tree.is_twin(frame.node) {
-                        self.tally.twins_ns += node.work_ns;
+                        self.figures.tally_mut().twins_ns += node.work_ns;
                     }
-                    self.counts.jobs.executed += node.jobs;
-                    self.counts.jobs.spawned += node.jobs - 1;
+                    self.figures.jobs_mut().executed += node.jobs;
+                    self.figures.jobs_mut().spawned += node.jobs - 1;
                     if self.return_from(id, answer) {
                         return Step::Free;
                     }
@@ -69,11 +70,10 @@ impl Portion {
                     let count = node.children as usize;
                     frame.children = vec![Child::Latent; count];
                     frame.stage = Stage::Syncing(0);
-                    let looks_up =
-                        !self.sought.is_empty() && frame.redone && frame.depth < frame.lookup_below;
+                    let looks_up = self.exchange.lookups().reach_below(&frame.call);
                     let at = frame.node;
                     self.update_objects(id, at);
-                    self.counts.jobs.spawned += count as u64;
+                    self.figures.jobs_mut().spawned += count as u64;
                     if looks_up {
                         for child in 0..count {
                             self.look_up(Place { task: id, frame: top, child });
@@ -120,9 +120,9 @@ impl Portion {
                     let own_ns = node.before_ns + node.after_ns;
                     let answer = Answer { value, work_ns: work_ns + own_ns, span_ns: span_ns + own_ns };
                     if self.tree.is_twin(frame.node) {
-                        self.tally.twins_ns += own_ns;
+                        self.figures.tally_mut().twins_ns += own_ns;
                     }
-                    self.counts.jobs.executed += 1;
+                    self.figures.jobs_mut().executed += 1;
                     if self.return_from(id, answer) {
                         return Step::Free;
                     }
@@ -133,34 +133,33 @@ impl Portion {
 
     /// The unfinished children of this call are no longer wanted.
     fn abort_children(&mut self, id: TaskId, frame: usize) {
-        let Some(task) = self.tasks.get(&id) else { return };
+        let Some(task) = self.tasks.get(id) else { return };
         for child in 0..task.frames[frame].children.len() {
             let place = Place { task: id, frame, child };
-            let Some(task) = self.tasks.get(&id) else { return };
+            let Some(task) = self.tasks.get(id) else { return };
             match task.frames[frame].children[child] {
                 Child::Done(_) | Child::Aborted => continue,
-                Child::Latent => self.counts.jobs.aborted += 1,
+                Child::Latent => self.figures.jobs_mut().aborted += 1,
                 Child::Open => {
-                    self.withdraw(place);
-                    self.counts.jobs.aborted += 1;
+                    self.exchange.withdraw(&place);
+                    self.figures.jobs_mut().aborted += 1;
                 }
                 Child::Local(task) => {
                     let workers = self.abort(task);
-                    self.interrupted.extend(workers);
+                    self.tasks.interrupt(workers);
                 }
                 Child::Away(number) => self.give_up(number),
                 Child::InPlace => unreachable!("a call in place returns before its parent goes on"),
             }
-            self.set(place, Child::Aborted);
+            self.tasks.set(place, Child::Aborted);
         }
     }
 
     /// Syncs a child; true when the task must wait for it.
     fn sync(&mut self, place: Place) -> bool {
-        let is_draining = self.is_draining;
-        let Some(task) = self.tasks.get_mut(&place.task) else { return true };
+        let is_draining = self.exchange.is_draining();
+        let Some(task) = self.tasks.get_mut(place.task) else { return true };
         let frame = &mut task.frames[place.frame];
-        let (depth, redone, lookup_below) = (frame.depth + 1, frame.redone, frame.lookup_below);
         let child = frame.children[place.child];
         match child {
             Child::Done(_) => {
@@ -175,12 +174,13 @@ impl Portion {
             Child::Latent => {
                 frame.children[place.child] = Child::InPlace;
                 let node = self.tree.child(frame.node, place.child);
-                task.frames.push(Frame::new(node, depth, redone, lookup_below));
+                let call = frame.call.in_place();
+                task.frames.push(Frame::new(node, call));
                 return false;
             }
             Child::Open => {
                 // It may still be elsewhere.
-                if let Some(index) = self.open.iter().rposition(|open| open.place == place)
+                if let Some(index) = self.exchange.find_open(&place)
                     && self.ask_first(index)
                 {
                     return false;
@@ -195,13 +195,14 @@ impl Portion {
             }
         }
         // It has not been taken.
-        let Some(spec) = self.withdraw(place) else { unreachable!("an open child is not in the queue") };
-        let Some(task) = self.tasks.get_mut(&place.task) else { return true };
+        let Some(spec) = self.exchange.withdraw(&place) else {
+            unreachable!("an open child is not in the queue")
+        };
+        let Some(task) = self.tasks.get_mut(place.task) else { return true };
         let parent = &mut task.frames[place.frame];
         parent.children[place.child] = Child::InPlace;
         let node = self.tree.child(parent.node, place.child);
-        let lookup_below = parent.lookup_below.max(spec.lookup_below);
-        let mut frame = Frame::new(node, depth, spec.redone, lookup_below);
+        let mut frame = Frame::new(node, parent.call.taken_back(&spec));
         frame.exposed = Some(Box::new(spec));
         task.frames.push(frame);
         false
@@ -209,7 +210,7 @@ impl Portion {
 
     /// Returns from the innermost call; true when it was the task's own.
     fn return_from(&mut self, id: TaskId, answer: Answer) -> bool {
-        let Some(task) = self.tasks.get_mut(&id) else { return true };
+        let Some(task) = self.tasks.get_mut(id) else { return true };
         let Some(frame) = task.frames.pop() else { return true };
         let Some(parent) = task.frames.last_mut() else {
             self.end(id, answer);
@@ -225,11 +226,11 @@ impl Portion {
     }
 
     fn expose_if_wanted(&mut self, id: TaskId, around: Surroundings, next_record: &mut Time) {
-        if self.is_draining {
+        if self.exchange.is_draining() {
             self.expose_all(id, around.worker);
             return;
         }
-        while self.thieves + around.idle > self.open.len() {
+        while self.is_hungry(around) {
             if !self.expose_oldest(id, around.worker) {
                 break;
             }
@@ -245,8 +246,13 @@ impl Portion {
         }
     }
 
+    /// Whether there are more thieves and idle workers than open jobs.
+    fn is_hungry(&self, around: Surroundings) -> bool {
+        self.exchange.thieves() + around.idle > self.exchange.open().len()
+    }
+
     fn expose_oldest(&mut self, id: TaskId, worker: usize) -> bool {
-        let latent = self.tasks.get(&id).and_then(super::task::Task::oldest_latent);
+        let latent = self.tasks.get(id).and_then(super::task::Task::oldest_latent);
         let Some((frame, child)) = latent else { return false };
         self.expose(Place { task: id, frame, child }, worker);
         true
@@ -255,55 +261,6 @@ impl Portion {
     /// A waiting guest cannot expose jobs, so it exposes all of them before.
     fn expose_all(&mut self, id: TaskId, worker: usize) {
         while self.expose_oldest(id, worker) {}
-    }
-
-    /// The next task for a worker.
-    pub fn pick(&mut self, worker: usize) -> Option<TaskId> {
-        if self.is_draining || self.is_halted {
-            return None;
-        }
-        if self.resumed.is_empty() {
-            self.ask_before_beginning(worker);
-        }
-        let id = if let Some(id) = self.resumed.pop_front() {
-            id
-        } else if let Some(index) = self.open.iter().rposition(|open| open.worker == worker) {
-            self.take(index)?
-        } else if let Some(id) = self.incoming.pop_front() {
-            if let Some(Source::Held(held)) = self.tasks.get(&id).map(|task| task.source) {
-                self.notices.push_back(Notice::Begun { held, worker: worker as u32 });
-            }
-            if self.is_held_back(id) {
-                return self.pick(worker);
-            }
-            id
-        } else if !self.open.is_empty() {
-            self.counts.jobs.stolen_local += 1;
-            self.take(0)?
-        } else {
-            return None;
-        };
-        self.tasks.get_mut(&id)?.doing = Doing::Running(worker);
-        Some(id)
-    }
-
-    /// Looks up the jobs that this worker would begin next, as they may be known elsewhere by now.
-    fn ask_before_beginning(&mut self, worker: usize) {
-        loop {
-            let own = self.open.iter().rposition(|open| open.worker == worker);
-            let next = own.or((self.incoming.is_empty() && !self.open.is_empty()).then_some(0));
-            if !next.is_some_and(|next| self.ask_first(next)) {
-                break;
-            }
-        }
-    }
-
-    fn take(&mut self, index: usize) -> Option<TaskId> {
-        let open = self.open.remove(index)?;
-        let node = self.node_of(&open.spec)?;
-        let id = self.begin(open.spec, node, Source::Local(open.place));
-        self.set(open.place, Child::Local(id));
-        Some(id)
     }
 }
 
@@ -316,6 +273,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::runtime::figures::Figures;
     use crate::tree::{Bulk, Tree, TreePlan};
 
     fn portion() -> Portion {
@@ -344,7 +302,7 @@ mod tests {
             fault_tolerance: FaultTolerance::Full,
             record_every_ms: 100,
         };
-        Portion::new(spec, tree, 2, 1)
+        Portion::new(spec, tree, 1, Figures::new(2, Time(0)))
     }
 
     /// The child was never exposed, so it is in no lineage, but entries may be below it.
@@ -374,7 +332,8 @@ mod tests {
                 assert!(matches!(step, Step::Compute { .. }), "{step:?}");
             }
             let child = portion.pick(1).expect("an idle worker has a child exposed");
-            let call = &portion.tasks[&child].frames[0];
+            let call = &portion.tasks.get(child).expect("it has begun").frames[0];
+            let call = call.call;
             assert_eq!((call.depth, call.redone, call.lookup_below), (1, redone, lookup_below));
         }
     }

@@ -1,6 +1,7 @@
 //! A guest at work: a stack of calls, each with its children.
 
 use sateen_protocol::{HeldId, JobSpec, RuntimeJobId};
+use sateen_protocol_harness::runtime::{self, Inherited};
 
 use crate::tree::{Node, NodeIndex};
 
@@ -16,6 +17,14 @@ pub struct Place {
     pub frame: usize,
     /// The child.
     pub child: usize,
+}
+
+impl runtime::Place for Place {
+    type Task = TaskId;
+
+    fn task(&self) -> TaskId {
+        self.task
+    }
 }
 
 /// The state of a spawned child.
@@ -68,18 +77,14 @@ pub enum Stage {
 pub struct Frame {
     /// Its node.
     pub node: NodeIndex,
-    /// Spawns below the root.
-    pub depth: u32,
+    /// What its children inherit.
+    pub call: Inherited,
     /// Its stage.
     pub stage: Stage,
     /// Its children, once they are spawned.
     pub children: Vec<Child>,
     /// Whether it was exposed, and taken back.
     pub exposed: Option<Box<JobSpec>>,
-    /// Whether it, or a job above it, was lost.
-    pub redone: bool,
-    /// Children down to this depth are looked up.
-    pub lookup_below: u32,
 }
 
 /// The owner of a task.
@@ -127,8 +132,10 @@ impl Frame {
     }
 
     /// A call that has not begun.
-    pub fn new(node: NodeIndex, depth: u32, redone: bool, lookup_below: u32) -> Self {
-        Self { node, depth, stage: Stage::Fresh, children: Vec::new(), exposed: None, redone, lookup_below }
+    pub fn new(node: NodeIndex, call: Inherited) -> Self {
+        // The real runtime hands this down. Here, all redone work below a job counts as lost.
+        let call = Inherited { given_back: false, ..call };
+        Self { node, call, stage: Stage::Fresh, children: Vec::new(), exposed: None }
     }
 }
 

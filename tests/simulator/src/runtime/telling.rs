@@ -9,31 +9,41 @@ use super::{Runtime, Worker};
 /// Minimum interval between reports of counts.
 const COUNTS_EVERY_NS: u64 = 400_000_000;
 
+/// What was told of a portion.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Whether it was told that all guests are suspended.
+    is_drained: bool,
+    /// The number of idle workers known to the machine.
+    idle: usize,
+    /// The time of the last report of counts.
+    counts_at: Time,
+}
+
 impl Runtime {
     /// Reports how many workers are idle, the counts, and whether guests have come to rest.
     pub(super) fn tell(&mut self, now: Time) {
         let busy = self.busy();
-        let own_time = self.own_time(now);
+        let own_time = self.stops.own_time(now);
         let idle = if self.is_resting { 0 } else { self.workers.len() - busy };
         for (run, portion) in &mut self.portions {
             let computes = |worker: &Worker| worker.running.is_some_and(|(other, _)| other == *run);
-            if portion.is_draining {
-                if !portion.drained_told && !self.workers.iter().any(computes) {
-                    portion.drained_told = true;
-                    portion.notices.push_back(Notice::Drained);
+            if portion.exchange.is_draining() {
+                if !portion.told.is_drained && !self.workers.iter().any(computes) {
+                    portion.told.is_drained = true;
+                    portion.exchange.notify(Notice::Drained);
                 }
                 continue;
             }
-            if portion.idle_told != idle || now.0 > portion.counts_told.0 + COUNTS_EVERY_NS {
-                if portion.idle_told != idle {
-                    portion.idle_told = idle;
-                    portion.notices.push_back(Notice::Idle(idle));
+            if portion.told.idle != idle || now.0 > portion.told.counts_at.0 + COUNTS_EVERY_NS {
+                if portion.told.idle != idle {
+                    portion.told.idle = idle;
+                    portion.exchange.notify(Notice::Idle(idle));
                 }
-                portion.counts_told = now;
+                portion.told.counts_at = now;
                 portion.drop_objects();
-                portion.counts.busy = self.workers.iter().filter(|worker| computes(worker)).count() as u32;
-                portion.counts.work_ns = portion.executed_ns;
-                let is_away = !portion.away.is_empty();
+                let busy = self.workers.iter().filter(|worker| computes(worker)).count() as u32;
+                let is_away = portion.exchange.away().len() > 0;
                 let doing = |worker: &Worker| match (worker.running, is_away) {
                     (Some((other, _)), _) if other == *run => {
                         let since = worker.stretch.map_or(now, |stretch| stretch.began);
@@ -44,9 +54,9 @@ impl Runtime {
                     (None, false) => Now::Steals,
                 };
                 let doing: Vec<Now> = self.workers.iter().map(doing).collect();
-                let workers = portion.times.tell(own_time, |worker| doing[worker]);
-                portion.notices.push_back(Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
-                portion.notices.push_back(Notice::Counts(Box::new(portion.counts)));
+                let workers = portion.figures.times(own_time, |worker| doing[worker]);
+                portion.exchange.notify(Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
+                portion.exchange.notify(Notice::Counts(Box::new(portion.figures.counts(busy))));
             }
         }
     }

@@ -6,7 +6,8 @@ use sateen_protocol::host::{Host, HostConfig, Notice};
 use sateen_protocol::message::{Departure, HostInfo, HostReport, PeerMessage, ToHost};
 use sateen_protocol::{EntryState, GridId, HostId, JobSpec, RunId, RuntimeJobId, StealId, Time, limits};
 
-use super::{Clock, ENTRIES_PER_MESSAGE, Times, entry, key, spec};
+use super::fixtures::{ENTRIES_PER_MESSAGE, entry, key, spec};
+use super::times::{Clock, Times};
 use crate::experiments::{RUN, S};
 
 /// Others that it knows.

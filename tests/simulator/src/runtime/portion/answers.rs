@@ -1,25 +1,34 @@
-//! Answers as they travel: the bytes of results.
+//! Parameters and answers as they travel.
 
 use sateen_protocol::{Finished, JobSpec, MainOutcome, Outcome, ROOT_KIND, RootOutcome};
 
-use super::Portion;
 use crate::runtime::task::Answer;
-use crate::tree::{filled, is_filled};
+use crate::tree::{NodeIndex, Tree, filled, is_filled};
 
-impl Portion {
-    /// A result as it travels. Of a job that fails, the failure says what its answer would have been.
-    pub(super) fn finished(&self, spec: &JobSpec, answer: Answer) -> Finished {
-        let bytes = self.node_of(spec).map_or(0, |node| self.tree.result_bytes(node));
-        let outcome = match self.tree.fails(answer.value) {
-            true => Outcome::Failed(answer.value.to_string().into_bytes().into()),
-            false => {
-                let bytes = filled(&answer.value.to_le_bytes(), answer.value, bytes);
-                let is_root = spec.kind == ROOT_KIND;
-                Outcome::Done(if is_root { as_of_root(bytes) } else { bytes }.into())
-            }
-        };
-        Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
+/// The node of a job; `None` for parameters that no job has.
+pub(super) fn node_of(tree: &Tree, spec: &JobSpec) -> Option<NodeIndex> {
+    if spec.kind == ROOT_KIND {
+        return Some(0);
     }
+    let (node, rest) = spec.parameters.split_first_chunk()?;
+    let node = NodeIndex::from_le_bytes(*node);
+    (spec.parameters.len() == tree.parameter_bytes(node).max(size_of::<NodeIndex>())
+        && is_filled(rest, u64::from(node)))
+    .then_some(node)
+}
+
+/// A result as it travels. Of a job that fails, the failure says what its answer would have been.
+pub(super) fn finished(tree: &Tree, spec: &JobSpec, answer: Answer) -> Finished {
+    let bytes = node_of(tree, spec).map_or(0, |node| tree.result_bytes(node));
+    let outcome = match tree.fails(answer.value) {
+        true => Outcome::Failed(answer.value.to_string().into_bytes().into()),
+        false => {
+            let bytes = filled(&answer.value.to_le_bytes(), answer.value, bytes);
+            let is_root = spec.kind == ROOT_KIND;
+            Outcome::Done(if is_root { as_of_root(bytes) } else { bytes }.into())
+        }
+    };
+    Finished { outcome, work_ns: answer.work_ns, span_ns: answer.span_ns }
 }
 
 /// A root's result, as the ABI has it.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use sateen_protocol::host::RunCommand;
 use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Again, Finished, HeldId, JobSpec, JobTag, Outcome, RuntimeJobId};
+use sateen_protocol::{Again, Finished, HeldId, JobSpec, Outcome, RuntimeJobId};
+use sateen_protocol_harness::runtime::{Among, Offer, Unwanted};
 
+use super::Portion;
 use super::answers::read_answer;
-use super::{Open, Portion};
-use crate::runtime::objects::Object;
 use crate::runtime::task::{Answer, Child, Source};
 
 impl Portion {
@@ -16,61 +16,64 @@ impl Portion {
     pub fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
             RunCommand::Inject { held, spec } => self.inject(held, spec),
-            RunCommand::Identify { origin } => self.origin = origin,
+            RunCommand::Identify { origin } => self.objects.identify(origin),
             RunCommand::Opened { object, replica } => self.open_object(object, replica),
             RunCommand::Replica { object } => {
                 self.object_changed(object);
-                self.rare.push("something came to a replica");
+                self.remarks.hit("something came to a replica");
             }
             RunCommand::Want { thieves } => {
-                self.thieves = thieves;
-                self.tell_exposed();
+                self.exchange.want(thieves);
+                self.exchange.announce();
             }
             RunCommand::Offer => return self.offer(),
             RunCommand::Complete { number, finished } => self.complete(number, &finished),
             RunCommand::Requeue { number, again } => self.requeue(number, again),
-            RunCommand::Lookups { jobs } => self.lookups(jobs),
+            RunCommand::Lookups { jobs } => self.exchange.lookups_mut().tell(jobs),
             RunCommand::Abort { held } => {
                 if self.abort_held(held) {
-                    self.rare.push("an abort stopped a job of another host");
+                    self.remarks.hit("an abort stopped a job of another host");
                 }
             }
-            RunCommand::Drain => self.is_draining = true,
+            RunCommand::Drain => self.exchange.drain(),
         }
         None
     }
 
     /// Takes a job of the machine's.
     pub(in crate::runtime) fn inject(&mut self, held: HeldId, spec: JobSpec) {
-        if self.held.contains_key(&held) {
-            self.complaints.push(format!("job {} was injected twice", held.0));
+        if self.exchange.task_of(held).is_some() {
+            self.remarks.complain(format!("job {} was injected twice", held.0));
             return;
         }
         let Some(node) = self.node_of(&spec) else {
-            self.complaints.push(format!("job {} has parameters that no job has", held.0));
+            self.remarks.complain(format!("job {} has parameters that no job has", held.0));
             return;
         };
         self.use_objects(&spec);
         let task = self.begin(spec, node, Source::Held(held));
-        self.held.insert(held, task);
-        self.incoming.push_back(task);
+        self.exchange.hold(held, task);
+        self.tasks.receive(task);
     }
 
     /// Gives the oldest open job up.
     fn offer(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
-        while !self.open.is_empty() && self.ask_first(0) {}
-        let open = self.open.pop_front()?;
-        let number = self.send_away(open.place, open.spec.clone());
-        Some((number, open.spec))
+        let Offer { looked_up, lent } = self.exchange.offer();
+        looked_up.into_iter().for_each(|(place, number)| self.note_asked(place, number));
+        let (place, number, spec) = lent?;
+        self.tasks.set(place, Child::Away(number));
+        Some((number, spec))
     }
 
     /// A child that the machine had has this result.
     fn complete(&mut self, number: RuntimeJobId, finished: &Finished) {
-        let Some((place, spec)) = self.away.remove(&number) else {
-            if !self.abandoned.remove(&number) {
-                self.complaints.push(format!("job {} got a result for which no job waits", number.0));
+        let (place, spec) = match self.exchange.complete(number) {
+            Ok(away) => away,
+            Err(Unwanted::Abandoned) => return,
+            Err(Unwanted::Unknown) => {
+                self.remarks.complain(format!("job {} got a result that nobody waits for", number.0));
+                return;
             }
-            return;
         };
         let expected = self.node_of(&spec).map(|node| self.tree.node(node).answer);
         let value = read_answer(&finished.outcome);
@@ -79,7 +82,7 @@ impl Portion {
             !is_done || finished.outcome.bytes().len() == self.tree.result_bytes(node).max(8)
         });
         if value.is_none() || value != expected || !is_whole {
-            self.complaints.push(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
+            self.remarks.complain(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
         }
         let (work_ns, span_ns) = (finished.work_ns, finished.span_ns);
         self.fill(place, Answer { value: value.unwrap_or(0), work_ns, span_ns });
@@ -87,49 +90,35 @@ impl Portion {
 
     /// A child that the machine had is to be run here.
     fn requeue(&mut self, number: RuntimeJobId, again: Again) {
-        let Some((place, mut spec)) = self.away.remove(&number) else {
-            if !self.abandoned.remove(&number) {
-                self.complaints.push(format!("job {} is to be run again, but no job waits for it", number.0));
+        let returned = match self.exchange.requeue(number, again, Among::Newest) {
+            Ok(returned) => returned,
+            Err(Unwanted::Abandoned) => return,
+            Err(Unwanted::Unknown) => {
+                self.remarks
+                    .complain(format!("job {} is to be run again, and nobody waits for it", number.0));
+                return;
             }
-            return;
         };
-        if !spec.redone && !again.redone {
-            self.rare.push("a job was lost, without a crash, and taken back");
+        if !returned.was_redone && !again.redone {
+            self.remarks.hit("a job was lost, without a crash, and taken back");
         }
-        self.tally.requeued += 1;
-        spec.redone |= again.redone;
-        spec.given_back = again.given_back;
-        spec.lookup_below = again.lookup_below;
-        self.set(place, Child::Open);
-        self.open.push_back(Open { place, worker: usize::MAX, spec, asked: self.told });
+        self.figures.tally_mut().requeued += 1;
+        self.tasks.set(returned.place, Child::Open);
         // Its parent may take it back.
-        self.wake(place);
-        self.tell_exposed();
-    }
-
-    /// Adds jobs that may be found. If the list is empty, nothing may be found any more.
-    fn lookups(&mut self, jobs: Vec<JobTag>) {
-        if jobs.is_empty() {
-            self.sought.clear();
-        }
-        self.told += 1;
-        self.sought.extend(jobs.into_iter().map(|job| (job, self.told)));
+        self.wake(returned.place);
+        self.exchange.announce();
     }
 
     fn open_object(&mut self, object: ObjectId, replica: Arc<SharedReplica>) {
-        if self.dropped.contains(&object) && replica.with(|place| place.is_none()) {
-            self.rare.push("a forgotten object was used again");
-        }
-        let bytes = self.tree.object_bytes();
-        self.objects.entry(object).or_insert_with(|| Object::new(replica, bytes));
+        self.objects.open(object, replica, self.tree.object_bytes(), &mut self.remarks);
         self.object_changed(object);
     }
 
     /// Stops a job that came from elsewhere; false if it has ended already.
     pub(in crate::runtime) fn abort_held(&mut self, held: HeldId) -> bool {
-        let Some(task) = self.held.get(&held).copied() else { return false };
+        let Some(task) = self.exchange.task_of(held) else { return false };
         let workers = self.abort(task);
-        self.interrupted.extend(workers);
+        self.tasks.interrupt(workers);
         true
     }
 }

@@ -1,0 +1,59 @@
+//! What is known of a host's parts of runs that it has dropped.
+
+use std::collections::BTreeMap;
+
+use sateen_protocol::{Jobs, RunId};
+
+use super::portion::Portion;
+use super::tally::Tally;
+
+/// Figures of dropped parts of runs, added up by run.
+#[derive(Debug, Default)]
+pub struct Dropped {
+    /// Work done.
+    executed_ns: BTreeMap<RunId, u64>,
+    /// Of it, the work of calls that had not returned when the run was last dropped.
+    cut_short_ns: BTreeMap<RunId, u64>,
+    /// Counts of jobs.
+    jobs: BTreeMap<RunId, Jobs>,
+    /// Tallies.
+    tallies: BTreeMap<RunId, Tally>,
+    /// Rules that the machine broke.
+    complaints: Vec<String>,
+}
+
+impl Dropped {
+    /// Adds a dropped part of a run, in which calls that had not returned had done `cut_short_ns`.
+    pub fn add(&mut self, run: RunId, portion: &Portion, cut_short_ns: u64) {
+        *self.executed_ns.entry(run).or_default() += portion.figures.executed_ns();
+        self.cut_short_ns.insert(run, cut_short_ns);
+        self.tallies.entry(run).or_default().add(portion.figures.tally());
+        self.jobs.entry(run).or_default().add(portion.figures.jobs());
+        self.complaints.extend(portion.remarks.complaints().iter().cloned());
+    }
+
+    /// Work done, by run.
+    pub fn executed_ns(&self) -> &BTreeMap<RunId, u64> {
+        &self.executed_ns
+    }
+
+    /// The work of calls that had not returned when the run was last dropped.
+    pub fn cut_short_ns(&self, run: RunId) -> u64 {
+        self.cut_short_ns.get(&run).copied().unwrap_or_default()
+    }
+
+    /// Counts of jobs.
+    pub fn jobs(&self, run: RunId) -> Jobs {
+        self.jobs.get(&run).copied().unwrap_or_default()
+    }
+
+    /// The tally.
+    pub fn tally(&self, run: RunId) -> Tally {
+        self.tallies.get(&run).copied().unwrap_or_default()
+    }
+
+    /// Rules that the machine broke.
+    pub fn complaints(&self) -> &[String] {
+        &self.complaints
+    }
+}
