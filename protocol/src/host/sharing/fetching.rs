@@ -45,7 +45,7 @@ impl Host {
         let replica = place.clone().unwrap_or_default();
         let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now, replica));
         if let Some(victim) = hint {
-            sharing.hint(victim);
+            sharing.sharers.hint(victim);
         }
         self.note_mention(run, object);
         let Some(sharing) = self.sharing(run, object) else { return };
@@ -94,9 +94,10 @@ impl Host {
         if !sharing.has_replica() {
             return;
         }
-        let mut hints = job.lender().into_iter().chain(sharing.hints.iter().copied());
-        let hinted = hints.find(|host| self.peers.contains_key(host));
-        let other = sharing.some_sharers(&mut self.random, 1).first().copied();
+        let hinted = (job.lender().into_iter())
+            .chain(sharing.sharers.hints())
+            .find(|host| self.peers.contains_key(host));
+        let other = sharing.sharers.some(&mut self.random, 1).first().copied();
         for host in hinted.into_iter().chain(other.filter(|host| Some(*host) != hinted)) {
             self.ask_for_updates(run, object, host, SHARED_FETCH_REST);
         }
@@ -108,12 +109,12 @@ impl Host {
         let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
             return;
         };
-        let candidates = (sharing.hints.iter().filter(|host| self.peers.contains_key(host)))
-            .chain(sharing.sharers.keys())
-            .chain(&self.near)
-            .chain(&self.far);
         let is_asked = |host: &HostId| sharing.fetch.as_ref().is_some_and(|fetch| fetch.asked.contains(host));
-        let from = candidates.copied().find(|host| !is_asked(host));
+        let from = (sharing.sharers.hints().filter(|host| self.peers.contains_key(host)))
+            .chain(sharing.sharers.hosts())
+            .chain(self.near.iter().copied())
+            .chain(self.far.iter().copied())
+            .find(|host| !is_asked(host));
         let is_hopeless = from.is_none()
             && (sharing.fetch.as_ref())
                 .is_some_and(|fetch| self.peers.keys().all(|peer| fetch.refused.contains(peer)));
@@ -162,10 +163,9 @@ impl Host {
         let Some(snapshot) = sharing.replica.with(|place| place.as_ref().map(Replica::snapshot)) else {
             return false;
         };
-        let sharers = sharing.some_sharers(&mut self.random, SHARERS_PER_MESSAGE_MAX);
+        let sharers = sharing.sharers.some(&mut self.random, SHARERS_PER_MESSAGE_MAX);
         if is_there {
-            sharing.sharers.entry(to).or_default();
-            sharing.former.remove(&to);
+            sharing.sharers.serve(to);
         }
         self.note_answer(self.latest, to, run, object);
         let message = PeerMessage::Replica { run, object, snapshot, sharers };
@@ -219,8 +219,7 @@ impl Host {
         let Some(sharing) = self.sharing(run, object) else { return };
         if is_other_log {
             // What others had was of the log before.
-            sharing.sharers.values_mut().for_each(|has| *has = 0);
-            sharing.former.values_mut().for_each(|former| former.own = 0);
+            sharing.sharers.begin_log();
         }
         sharing.fetch = None;
         self.repeats.forget(Receiver::Peer(from), Repeated::Question(run, object));
@@ -229,7 +228,7 @@ impl Host {
         }
         if installed != Installed::Nothing {
             if let Some(sharing) = self.sharing(run, object) {
-                sharing.compare_soon(now);
+                sharing.comparison.hasten(now);
             }
             self.commands.push_back(RunCommand::Replica { object }.of(run));
         }
@@ -248,7 +247,7 @@ impl Host {
     pub(in crate::host) fn on_not_shared(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
         let Some(sharing) = self.sharing(run, object) else { return };
         sharing.drop_sharer(from);
-        sharing.former.remove(&from);
+        sharing.sharers.forget_former(from);
         for what in [Repeated::Question(run, object), Repeated::Updates(run, object)] {
             self.repeats.forget(Receiver::Peer(from), what);
         }

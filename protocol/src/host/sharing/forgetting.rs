@@ -22,7 +22,7 @@ impl Host {
         let mut unstable = Vec::new();
         let mut unstable_bytes = 0;
         for (object, sharing) in &mut part.shared.objects {
-            sharing.expire_former(now);
+            sharing.sharers.expire_former(now);
             let is_unused = Arc::strong_count(&sharing.replica) == 1;
             if !(std::mem::replace(&mut sharing.is_unused, is_unused) && is_unused) {
                 continue;
@@ -64,7 +64,7 @@ impl Host {
     fn lagging(&mut self, run: RunId, object: ObjectId) -> Vec<(HostId, u64)> {
         let Some(sharing) = self.sharing(run, object) else { return Vec::new() };
         let Some((_, count)) = sharing.own_log() else { return Vec::new() };
-        sharing.sharers.iter().filter(|(_, has)| **has < count).map(|(host, has)| (*host, *has)).collect()
+        sharing.sharers.lagging(count).collect()
     }
 
     /// Sends this host's updates to all that are not known to have them: how many there are.
@@ -107,7 +107,7 @@ impl Host {
         if let Some(own) = sharing.own_log() {
             part.shared.keep_log(object, own);
         }
-        for sharer in sharing.sharers.into_keys() {
+        for sharer in sharing.sharers.hosts() {
             self.tell_peer(sharer, PeerMessage::NotShared { run, object });
         }
     }

@@ -17,17 +17,23 @@
 //!
 //! `bounds` ends runs whose objects take too much, `fetching` brings replicas here, `shipping` sends updates about, `comparing` heals, `forgetting` is what becomes
 //! of objects that are not used here any more, or when this host leaves.
+//!
+//! What is known of one object has pieces of its own: `sharers` are the hosts that have it, `comparison` is when
+//! replicas are compared, `unsent` are updates that wait to be sent.
 
 mod bounds;
 mod comparing;
+mod comparison;
 mod fetching;
 mod forgetting;
 mod objects;
+mod sharers;
 mod shipping;
 #[cfg(test)]
 mod tests;
+mod unsent;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,13 +41,13 @@ pub use objects::SharedObjects;
 
 use super::stage::Stage;
 use super::{Host, RunCommand};
-use crate::limits::{
-    SHARED_ASK, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH,
-    SHARED_FORMER_MAX, SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES, SHARERS_PER_MESSAGE_MAX,
-};
+use crate::limits::{SHARED_ASK, SHARED_FETCH_MAX, SHARED_OBJECT_OVERHEAD_BYTES};
 use crate::parcel::Contents;
 use crate::shared::{ObjectId, Replica, SharedReplica, Writer};
-use crate::{Bytes, HostId, Random, RunId, Time};
+use crate::{HostId, RunId, Time};
+use comparison::Comparison;
+use sharers::Sharers;
+use unsent::Unsent;
 
 /// A replica that was asked for.
 #[derive(Debug)]
@@ -55,51 +61,18 @@ struct Fetch {
     refused: BTreeSet<HostId>,
 }
 
-/// What a host that was given up is known to have of an object, in case it comes back.
-#[derive(Debug, Clone, Copy)]
-struct Former {
-    /// The number of this host's updates that it has.
-    own: u64,
-    /// The number of all updates that there were when it was given up.
-    total: u64,
-    /// When that was.
-    since: Time,
-}
-
-/// This host's updates that have not been sent.
-#[derive(Debug)]
-struct Unsent {
-    writer: Writer,
-    first: u64,
-    updates: Vec<Bytes>,
-}
-
 /// What a host knows of one shared object.
 #[derive(Debug)]
 pub struct Sharing {
     replica: Arc<SharedReplica>,
-    /// Who else has a replica, and how many of this host's updates they are known to have.
-    sharers: BTreeMap<HostId, u64>,
-    /// What others were sent because they did not have it: the number of all updates that they have then.
-    answered: BTreeMap<HostId, u64>,
-    /// Whoever lent jobs that mention it, the last first.
-    hints: Vec<HostId>,
-    /// Hosts that had a replica and were given up; some may come back.
-    former: BTreeMap<HostId, Former>,
-    /// This host came back under another id, and former sharers may have done so as well: none of them knows the
-    /// others, so whoever becomes known is asked.
-    asks_newcomers: bool,
-    /// Hosts that have a replica and are none of this host's acquaintances, which they are to become.
-    strangers: BTreeSet<HostId>,
-    unsent: Option<Unsent>,
-    sent: Time,
+    sharers: Sharers,
+    unsent: Unsent,
     asked: Time,
     fetch: Option<Fetch>,
     /// The host whose replica is to take the place of this one, which has diverged; and until when it is
     /// waited for.
     healing: Option<(HostId, Time)>,
-    compare_at: Time,
-    compare_rest: Duration,
+    comparison: Comparison,
     /// What its bytes were counted for.
     counted: u64,
     /// No job here mentioned it when that was last looked at.
@@ -113,19 +86,12 @@ impl Sharing {
     fn new(now: Time, replica: Arc<SharedReplica>) -> Self {
         Self {
             replica,
-            sharers: BTreeMap::new(),
-            answered: BTreeMap::new(),
-            hints: Vec::new(),
-            former: BTreeMap::new(),
-            asks_newcomers: false,
-            strangers: BTreeSet::new(),
-            unsent: None,
-            sent: now - SHARED_FLUSH,
+            sharers: Sharers::default(),
+            unsent: Unsent::new(now),
             asked: now - SHARED_ASK,
             fetch: None,
             healing: None,
-            compare_at: now + SHARED_COMPARE_MIN,
-            compare_rest: SHARED_COMPARE_MIN,
+            comparison: Comparison::new(now),
             counted: 0,
             is_unused: false,
             is_mentioned: true,
@@ -145,27 +111,9 @@ impl Sharing {
         (SHARED_OBJECT_OVERHEAD_BYTES + bytes) as u64
     }
 
-    /// Something has come: what others have is of interest again.
-    fn compare_soon(&mut self, now: Time) {
-        self.compare_rest = SHARED_COMPARE_MIN;
-        self.compare_at = self.compare_at.min(now + SHARED_COMPARE_MIN);
-    }
-
-    /// Some of those who have a replica.
-    fn some_sharers(&self, random: &mut Random, most: usize) -> Vec<HostId> {
-        let skip = random.below(self.sharers.len().max(1));
-        self.sharers.keys().cycle().skip(skip).take(most.min(self.sharers.len())).copied().collect()
-    }
-
-    fn hint(&mut self, host: HostId) {
-        self.hints.retain(|known| *known != host);
-        self.hints.insert(0, host);
-        self.hints.truncate(SHARED_HINTS_MAX);
-    }
-
     /// How much of this host's updates all others with a replica have may be another now.
     fn note_stable(&self) {
-        let stable = self.sharers.values().copied().min();
+        let stable = self.sharers.stable();
         self.replica.with(|place| {
             if let Some(replica) = place {
                 let all = replica.own_log().map_or(0, |(_, count)| count);
@@ -179,16 +127,10 @@ impl Sharing {
         self.replica.with(|place| place.as_ref().and_then(Replica::own_log))
     }
 
-    /// Whether that host is one of the few that this one compares its replica with.
-    pub fn needs(&self, host: HostId) -> bool {
-        self.sharers.len() <= SHARED_COMPARED_MAX && self.sharers.contains_key(&host)
-    }
-
     /// That host has no replica any more, or none that this one will hear of. Returns how many of this host's
     /// updates it was known to have, if it had one.
     fn drop_sharer(&mut self, host: HostId) -> Option<u64> {
-        let has = self.sharers.remove(&host);
-        self.answered.remove(&host);
+        let has = self.sharers.drop(host);
         if has.is_some() {
             self.note_stable();
         }
@@ -199,33 +141,19 @@ impl Sharing {
     fn give_up_sharer(&mut self, now: Time, host: HostId) -> bool {
         let Some(own) = self.drop_sharer(host) else { return false };
         let total = self.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().total()));
-        if self.former.len() < SHARERS_PER_MESSAGE_MAX {
-            self.former.insert(host, Former { own, total, since: now });
-        }
+        self.sharers.note_former(now, host, own, total);
         true
     }
 
     /// Whether some host with a replica is not known to have all of this host's updates. One that was given up and is
     /// back may not, though all others had them meanwhile.
     fn has_lagging(&self) -> bool {
-        self.own_log().is_some_and(|(_, count)| self.sharers.values().any(|has| *has < count))
-    }
-
-    /// Hosts that have not come back for long are not kept anything for.
-    fn expire_former(&mut self, now: Time) {
-        self.former.retain(|_, former| now < former.since + SHARED_FORMER_MAX);
-    }
-
-    /// Whether a host that has become known, or is back, may have a replica that this one should be compared with.
-    fn may_be_sharer(&self, host: HostId) -> bool {
-        let is_sought =
-            self.asks_newcomers && !self.former.is_empty() && self.sharers.len() < SHARED_COMPARED_MAX;
-        is_sought || self.strangers.contains(&host) || self.former.contains_key(&host)
+        self.own_log().is_some_and(|(_, count)| self.sharers.lagging(count).next().is_some())
     }
 
     /// Whether a host that was given up has an older replica, as far as is known.
     fn is_owed(&self) -> bool {
-        if self.former.is_empty() {
+        if self.sharers.former_len() == 0 {
             return false;
         }
         let (own, total) = self.replica.with(|place| {
@@ -233,7 +161,7 @@ impl Sharing {
                 (replica.own_log().map_or(0, |(_, count)| count), replica.versions().total())
             })
         });
-        self.former.values().any(|former| former.own < own || former.total < total)
+        self.sharers.owes_former(own, total)
     }
 }
 
@@ -297,10 +225,10 @@ impl Host {
             .then_some((shared.next_sweep, "unused shared objects are forgotten"));
         (shared.objects.iter())
             .flat_map(|(object, sharing)| {
-                let flush = sharing.unsent.as_ref().map(|_| sharing.sent + SHARED_FLUSH);
+                let flush = sharing.unsent.due();
                 let fetch = sharing.fetch.as_ref().map(|fetch| fetch.until);
                 let fetch = fetch.filter(|_| !self.is_replica_arriving(run, *object, sharing));
-                let compare = (!sharing.sharers.is_empty()).then_some(sharing.compare_at);
+                let compare = (!sharing.sharers.is_empty()).then_some(sharing.comparison.at());
                 [
                     flush.map(|at| (at, "updates of a shared object are to be sent")),
                     fetch.map(|at| (at, "a replica of a shared object has not come")),
@@ -324,9 +252,9 @@ impl Host {
                 continue;
             };
             let is_arriving = self.is_replica_arriving(run, object, sharing);
-            let is_due = sharing.unsent.is_some() && now >= sharing.sent + SHARED_FLUSH;
+            let is_due = sharing.unsent.is_due(now);
             let is_late = sharing.fetch.as_ref().is_some_and(|fetch| now >= fetch.until) && !is_arriving;
-            let compares = !sharing.sharers.is_empty() && now >= sharing.compare_at;
+            let compares = !sharing.sharers.is_empty() && now >= sharing.comparison.at();
             if is_due {
                 self.ship(now, run, object);
             }
@@ -339,7 +267,7 @@ impl Host {
                 self.fetch(now, run, object);
             }
             if compares && let Some(sharing) = self.sharing(run, object) {
-                sharing.compare_rest = (sharing.compare_rest * 2).min(SHARED_COMPARE_MAX);
+                sharing.comparison.lengthen();
                 self.compare(now, run, object, &[]);
             }
         }

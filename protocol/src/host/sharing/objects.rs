@@ -60,12 +60,12 @@ impl SharedObjects {
 
     /// Whether that host is one of the few that this one compares a replica with.
     pub fn needs(&self, host: HostId) -> bool {
-        self.objects.values().any(|sharing| sharing.needs(host))
+        self.objects.values().any(|sharing| sharing.sharers.needs(host))
     }
 
     /// Hosts that had a replica and were given up, by object.
     pub fn former_len(&self) -> usize {
-        self.objects.values().map(|sharing| sharing.former.len()).sum()
+        self.objects.values().map(|sharing| sharing.sharers.former_len()).sum()
     }
 
     /// How many logs of forgotten objects are known.
