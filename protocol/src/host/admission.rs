@@ -50,7 +50,7 @@ fn as_much_as_a_message_may_have_is_taken_and_no_more() {
             let mut host = host();
             host.handle_notice(NOW, RUN, Notice::Idle(1));
             host.handle_from_peer(NOW, PEER, message(count));
-            assert_eq!(!host.cut_off.contains_key(&PEER), is_taken, "case {case}: {count}");
+            assert_eq!(!host.peers.is_cut_off(PEER), is_taken, "case {case}: {count}");
         }
     }
 }
@@ -63,7 +63,7 @@ fn why_a_peer_refuses_this_host_is_told_unless_it_is_meant_to_harm() {
         let told =
             std::iter::from_fn(|| host.poll_event()).any(|event| matches!(event, Event::RefusedBy(..)));
         assert_eq!(told, is_told, "{bytes}");
-        assert!(host.cut_off.contains_key(&PEER), "there is nothing between the two any more");
+        assert!(host.peers.is_cut_off(PEER), "there is nothing between the two any more");
     }
 }
 

@@ -17,7 +17,7 @@ impl Host {
             && let Some(held) = part.held.get(token)
             && held.finished.is_none()
         {
-            self.commands.push_back(RunCommand::Inject { held: token, spec: held.spec().clone() }.of(run));
+            self.unpolled.command(RunCommand::Inject { held: token, spec: held.spec().clone() }.of(run));
         }
     }
 
@@ -100,7 +100,7 @@ impl Host {
                         part.reporting.count_saved(&finished);
                     }
                     // It was adopted, and the tree knows that it is done: no table had its result.
-                    self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
+                    self.unpolled.command(RunCommand::Complete { number, finished }.of(run));
                     self.settle_owner(run, owner);
                 }
             }
@@ -150,7 +150,7 @@ impl Host {
                             part.reporting.count_saved(&finished);
                         }
                         let number = loan.number();
-                        self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
+                        self.unpolled.command(RunCommand::Complete { number, finished }.of(run));
                     }
                 }
                 // A second time, or too late: the job was given up, redone or aborted.
@@ -216,7 +216,7 @@ impl Host {
                 part.thief.free_worker(threads);
             }
             self.note(run, held.spec(), NoteKind::Aborted);
-            self.commands.push_back(RunCommand::Abort { held: token }.of(run));
+            self.unpolled.command(RunCommand::Abort { held: token }.of(run));
         }
     }
 
@@ -238,7 +238,7 @@ impl Host {
     /// A redoer asks for the result of a job that goes on here.
     pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, key: JobKey) {
         // To one that is gone, nothing is promised.
-        let is_there = self.peers.contains_key(&from);
+        let is_there = self.peers.contains(from);
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
@@ -305,7 +305,7 @@ impl Host {
             loan.heard = now;
             let (spec, host) = (loan.spec().clone(), loan.thief());
             self.repeats.forget(Receiver::Peer(host), Repeated::Adopt(run, number));
-            self.events.push_back(Event::Adopted(run, spec.key));
+            self.unpolled.event(Event::Adopted(run, spec.key));
             self.note(run, &spec, NoteKind::Adopted);
         }
     }

@@ -8,6 +8,9 @@
 //! message; `repeats` says when what was not answered is sent again; `cutting_off` ends what there is with peers that break
 //! the protocol. `inputs` has what a driver calls when something happens, `outputs` what it takes.
 //!
+//! `standing` is who this host is for the coordinator; `peers` and `cut_off` are the hosts that it knows or ignores;
+//! `transfers` are parcels under way, `unpolled` what waits for the driver, `last_numbers` what outlives runs.
+//!
 //! `run` is what a host knows of one run, piece by piece: `held` and `lent` are jobs of others and jobs that others
 //! have, `thief` and `victim` what is asked for, `lost` and `lookups` what is to be done after hosts are gone,
 //! `outbox` and `reporting` what is to be sent.
@@ -26,6 +29,7 @@ mod clock;
 #[cfg(test)]
 mod corners;
 mod courtesy;
+mod cut_off;
 mod cutting_off;
 mod departure;
 #[cfg(test)]
@@ -36,6 +40,7 @@ mod getters;
 mod given_up;
 mod held;
 mod inputs;
+mod last_numbers;
 mod lent;
 mod loans;
 mod lookups;
@@ -46,6 +51,7 @@ mod numbers;
 mod outbox;
 mod outputs;
 mod parcels;
+mod peers;
 mod reconciling;
 mod records;
 mod recovery;
@@ -60,29 +66,35 @@ mod run;
 mod sharing;
 mod sizes;
 mod stage;
+mod standing;
 mod stealing;
 mod surface;
 #[cfg(test)]
 pub(crate) mod tests;
 mod thief;
+mod transfers;
 mod twice;
+mod unpolled;
 mod victim;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::limits::FORGOTTEN_AT_ONCE_MAX;
 use crate::message::HostInfo;
-use crate::parcel::{Incoming, Outgoing};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, GridId, HostId, Random, RunId, Time};
 use courtesy::Courtesy;
 use departure::Departing;
 use ended::EndedRuns;
-use given_up::GivenUp;
+use last_numbers::LastNumbers;
+use peers::Peers;
 use repeats::{Repeated, Repeats};
 use run::HostRun;
 use sharing::Sharing;
+use standing::Standing;
+use transfers::Transfers;
+use unpolled::Unpolled;
 
 pub use ended::FinalCounts;
 pub use sizes::Sizes;
@@ -92,99 +104,44 @@ pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Receiver, Ru
 pub struct Host {
     config: HostConfig,
     random: Random,
-    /// Who it is, the secret that proves it, and of which grid.
-    identity: Option<(HostId, u64, GridId)>,
-    /// Changes when all others have given it up.
-    incarnation: u32,
-    /// The coordinator has said welcome on the link that is open.
-    is_connected: bool,
-    /// Between `handle_connected` and the welcome.
-    is_greeting: bool,
-    peers: BTreeMap<HostId, HostInfo>,
-    /// Peers by site, for choosing victims: this host's own, and all others.
-    near: Vec<HostId>,
-    far: Vec<HostId>,
-    /// Peers that are reached by a link of their own, says the driver.
-    direct: BTreeSet<HostId>,
-    /// Peers that are not heard any more, by when that began.
-    cut_off: BTreeMap<HostId, Time>,
-    /// Peers that did not answer a steal request in time and have said nothing since.
-    silent: BTreeSet<HostId>,
-    /// Peers that were given up a moment ago, and may not know yet.
-    given_up: GivenUp,
-    epoch: u64,
+    standing: Standing,
+    departing: Option<Departing>,
+    peers: Peers,
     /// Entries of hosts that are gone which this event may still forget.
     room_to_forget: usize,
     /// Boxed: nodes of the map have room for eleven, and most hosts have one.
     runs: BTreeMap<RunId, Box<HostRun>>,
     /// Runs that it has dropped a moment ago.
     ended: EndedRuns,
-    /// What a run that is given again counts on from, so that late answers are not taken for new ones.
-    numbers_used: u64,
-    /// The last incarnation of a log of updates; no two of this host's logs have the same.
-    incarnations: u64,
-    /// Series of counts begun.
-    series: u64,
-    /// Who it was before it paused.
-    former: Option<(HostId, u64, GridId)>,
-    departing: Option<Departing>,
-    paused: Option<String>,
-    /// The coordinator refused its last hello.
-    is_disowned: bool,
-    /// What its last hello said of that.
-    greeted_as_paused: Option<String>,
-    /// Runs whose root jobs the last hello claimed, until it is answered.
-    greeted_with_roots_of: Vec<RunId>,
+    last_numbers: LastNumbers,
     /// When something was last heard, for notes and parcels.
     latest: Time,
-    outgoing: Outgoing<Receiver>,
-    incoming: Incoming<HostId>,
+    transfers: Transfers,
     repeats: Repeats,
     courtesy: Courtesy,
-    transmits: VecDeque<Transmit>,
-    commands: VecDeque<Command>,
-    events: VecDeque<Event>,
+    unpolled: Unpolled,
 }
 
 impl Host {
     /// A host that has not been anywhere.
     pub fn new(config: HostConfig, now: Time) -> Self {
         let random = Random::new(config.seed);
+        let peers = Peers::new(config.report.site.clone());
         Self {
             config,
             random,
-            identity: None,
-            incarnation: 0,
-            is_connected: false,
-            is_greeting: false,
-            peers: BTreeMap::new(),
-            near: Vec::new(),
-            far: Vec::new(),
-            direct: BTreeSet::new(),
-            cut_off: BTreeMap::new(),
-            silent: BTreeSet::new(),
-            given_up: GivenUp::default(),
-            epoch: 0,
+            standing: Standing::default(),
+            departing: None,
+            peers,
             room_to_forget: FORGOTTEN_AT_ONCE_MAX,
             runs: BTreeMap::new(),
             ended: EndedRuns::default(),
-            numbers_used: 0,
-            incarnations: 0,
-            series: 0,
-            former: None,
-            departing: None,
-            paused: None,
-            is_disowned: false,
-            greeted_as_paused: None,
-            greeted_with_roots_of: Vec::new(),
+            last_numbers: LastNumbers::default(),
             latest: now,
-            outgoing: Outgoing::default(),
-            incoming: Incoming::default(),
+            transfers: Transfers::default(),
             repeats: Repeats::default(),
             courtesy: Courtesy::default(),
-            transmits: VecDeque::new(),
-            commands: VecDeque::new(),
-            events: VecDeque::new(),
+            unpolled: Unpolled::default(),
         }
     }
 
@@ -192,17 +149,17 @@ impl Host {
 
     /// Who it is, once the coordinator has said so.
     pub fn id(&self) -> Option<HostId> {
-        self.identity.map(|(id, ..)| id)
+        self.standing.id()
     }
 
     /// Which grid it is part of.
     pub fn grid(&self) -> Option<GridId> {
-        self.identity.map(|(.., grid)| grid)
+        self.standing.grid()
     }
 
     /// Whether the coordinator hears it.
     pub fn is_connected(&self) -> bool {
-        self.is_connected
+        self.standing.is_connected()
     }
 
     /// Whether it is about to go, or to pause.
@@ -212,7 +169,12 @@ impl Host {
 
     /// Why it takes no work.
     pub fn paused(&self) -> Option<&str> {
-        self.paused.as_deref()
+        self.standing.paused()
+    }
+
+    /// Whether it may take jobs: it is part of a grid, and neither paused nor about to go.
+    fn may_work(&self) -> bool {
+        self.standing.may_work() && !self.is_leaving()
     }
 
     /// The runs that it knows of.
@@ -222,12 +184,12 @@ impl Host {
 
     /// Another host.
     pub fn peer(&self, peer: HostId) -> Option<&HostInfo> {
-        self.peers.get(&peer)
+        self.peers.get(peer)
     }
 
     /// All other hosts.
     pub fn peers(&self) -> impl Iterator<Item = &HostInfo> {
-        self.peers.values()
+        self.peers.iter()
     }
 
     /// What became of a run's jobs here.
@@ -262,6 +224,6 @@ impl Host {
 
     /// Whether updates or a replica of a shared object are on their way here as parcels, which wait their turn.
     pub fn awaits_object(&self, run: RunId, object: ObjectId) -> bool {
-        self.incoming.has_any(|contents| contents.object() == Some((run, object)))
+        self.transfers.incoming.has_any(|contents| contents.object() == Some((run, object)))
     }
 }

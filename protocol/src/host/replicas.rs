@@ -1,5 +1,6 @@
 //! Decisions of a host about replicas of shared objects that its usual days do not show.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::tests::{PEER, RUN, host, info, said};

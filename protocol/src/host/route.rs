@@ -22,7 +22,7 @@ impl Host {
     /// on its way is said again, and what the peer has said is asked for.
     pub fn handle_route_lost(&mut self, now: Time, peer: HostId) {
         self.latest = now;
-        if !self.peers.contains_key(&peer) {
+        if !self.peers.contains(peer) {
             return;
         }
         self.repeats.on_new_link(Receiver::Peer(peer));

@@ -39,7 +39,7 @@ pub const LINES: [Exception; 11] = [
 ];
 
 #[rustfmt::skip]
-pub const FIELDS: [Exception; 18] = [
+pub const FIELDS: [Exception; 17] = [
     exception("api/src/grid.rs: Host", 17, RECORD),
     exception("api/src/job.rs: JobDetails", 19, RECORD),
     exception("api/src/run.rs: Figures", 18, RECORD),
@@ -52,7 +52,6 @@ pub const FIELDS: [Exception; 18] = [
     exception("protocol/src/coordinator/mod.rs: Coordinator", 31, TO_SPLIT),
     exception("protocol/src/coordinator/run.rs: CoordinatorRun", 25, TO_SPLIT),
     exception("protocol/src/coordinator/sizes.rs: Sizes", 19, RECORD),
-    exception("protocol/src/host/mod.rs: Host", 34, TO_SPLIT),
     exception("protocol/src/host/sizes.rs: Sizes", 25, RECORD),
     exception("tests/simulator/src/process.rs: Process", 21, TO_SPLIT),
     exception("tests/simulator/src/runtime/mod.rs: Runtime", 16, TO_SPLIT),

@@ -163,7 +163,7 @@ impl Host {
         sharing.comparison.hasten(now);
         if sharing.healing.is_none_or(|(_, until)| now >= until) {
             sharing.healing = Some((other, now + wait));
-            self.events.push_back(Event::Diverged(run, object, other));
+            self.unpolled.event(Event::Diverged(run, object, other));
             self.tell_peer(other, PeerMessage::FetchReplica { run, object });
         }
     }
@@ -181,9 +181,7 @@ impl Host {
             .collect();
         for (object, mut asked) in former {
             if is_reborn {
-                let skip = self.random.below(self.peers.len().max(1));
-                let most = self.peers.len().min(SHARERS_PER_MESSAGE_MAX);
-                asked.extend(self.peers.keys().cycle().skip(skip).take(most));
+                asked.extend(self.peers.some(&mut self.random, SHARERS_PER_MESSAGE_MAX));
             }
             self.compare(now, run, object, &asked);
         }

@@ -59,12 +59,12 @@ impl Host {
                     }
                 });
                 sharing.replica = place;
-                self.commands.push_back(RunCommand::Replica { object }.of(run));
+                self.unpolled.command(RunCommand::Replica { object }.of(run));
             }
             Some(_) => {}
             None => {
                 let replica = sharing.replica.clone();
-                self.commands.push_back(RunCommand::Opened { object, replica }.of(run));
+                self.unpolled.command(RunCommand::Opened { object, replica }.of(run));
             }
         }
         let Some(sharing) = self.sharing(run, object) else { return };
@@ -85,7 +85,7 @@ impl Host {
     /// again.
     pub(in crate::host) fn on_refetch(&mut self, run: RunId, object: ObjectId, held: HeldId) {
         let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(held)) else { return };
-        if job.lender().is_some_and(|lender| !self.peers.contains_key(&lender)) {
+        if job.lender().is_some_and(|lender| !self.peers.contains(lender)) {
             return self.give_back(run, held);
         }
         let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
@@ -94,9 +94,8 @@ impl Host {
         if !sharing.has_replica() {
             return;
         }
-        let hinted = (job.lender().into_iter())
-            .chain(sharing.sharers.hints())
-            .find(|host| self.peers.contains_key(host));
+        let hinted =
+            (job.lender().into_iter()).chain(sharing.sharers.hints()).find(|host| self.peers.contains(*host));
         let other = sharing.sharers.some(&mut self.random, 1).first().copied();
         for host in hinted.into_iter().chain(other.filter(|host| Some(*host) != hinted)) {
             self.ask_for_updates(run, object, host, SHARED_FETCH_REST);
@@ -110,14 +109,14 @@ impl Host {
             return;
         };
         let is_asked = |host: &HostId| sharing.fetch.as_ref().is_some_and(|fetch| fetch.asked.contains(host));
-        let from = (sharing.sharers.hints().filter(|host| self.peers.contains_key(host)))
+        let from = (sharing.sharers.hints().filter(|host| self.peers.contains(*host)))
             .chain(sharing.sharers.hosts())
-            .chain(self.near.iter().copied())
-            .chain(self.far.iter().copied())
+            .chain(self.peers.near().iter().copied())
+            .chain(self.peers.far().iter().copied())
             .find(|host| !is_asked(host));
         let is_hopeless = from.is_none()
             && (sharing.fetch.as_ref())
-                .is_some_and(|fetch| self.peers.keys().all(|peer| fetch.refused.contains(peer)));
+                .is_some_and(|fetch| self.peers.ids().all(|peer| fetch.refused.contains(&peer)));
         let wait = from.map(|from| self.repeats.wait(Receiver::Peer(from), SHARED_FETCH_MIN, 0));
         let Some(sharing) = self.sharing(run, object) else { return };
         let fetch = sharing.fetch.get_or_insert_with(|| Fetch {
@@ -155,7 +154,7 @@ impl Host {
 
     /// Sends all that there is of an object; false if there is nothing.
     pub(super) fn send_replica(&mut self, to: HostId, run: RunId, object: ObjectId) -> bool {
-        let is_there = self.peers.contains_key(&to);
+        let is_there = self.peers.contains(to);
         let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
         else {
             return false;
@@ -194,9 +193,9 @@ impl Host {
             let sharing = Sharing { is_mentioned: false, ..Sharing::new(now, replica.clone()) };
             part.shared.unmentioned.count += 1;
             part.shared.objects.insert(object, sharing);
-            self.commands.push_back(RunCommand::Opened { object, replica }.of(run));
+            self.unpolled.command(RunCommand::Opened { object, replica }.of(run));
         }
-        let incarnation = self.incarnations + 1;
+        let incarnation = self.last_numbers.next_incarnation();
         let Some(part) = self.runs.get_mut(&run) else { return };
         let log = Log { incarnation, before: part.shared.log_before(object) };
         let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
@@ -214,7 +213,7 @@ impl Host {
             (installed, false, replica.own_log().map(|(writer, _)| writer) != own)
         });
         if is_begun || is_other_log {
-            self.incarnations = incarnation;
+            self.last_numbers.use_incarnation();
         }
         let Some(sharing) = self.sharing(run, object) else { return };
         if is_other_log {
@@ -224,20 +223,21 @@ impl Host {
         sharing.fetch = None;
         self.repeats.forget(Receiver::Peer(from), Repeated::Question(run, object));
         if let Installed::Replaced { lost: lost @ 1.. } = installed {
-            self.events.push_back(Event::UpdatesLost(run, object, lost));
+            self.unpolled.event(Event::UpdatesLost(run, object, lost));
         }
         if installed != Installed::Nothing {
             if let Some(sharing) = self.sharing(run, object) {
                 sharing.comparison.hasten(now);
             }
-            self.commands.push_back(RunCommand::Replica { object }.of(run));
+            self.unpolled.command(RunCommand::Replica { object }.of(run));
         }
         self.meet(run, object, from);
         if installed != Installed::Nothing {
             // All who have one are to know of this one, and send what came meanwhile.
             self.compare(now, run, object, sharers);
             // And those that wait with theirs are to say whether these are needed still.
-            for other in self.incoming.senders(|contents| contents.object() == Some((run, object))) {
+            for other in self.transfers.incoming.senders(|contents| contents.object() == Some((run, object)))
+            {
                 self.tell_versions(run, object, other, true);
             }
         }
@@ -286,7 +286,7 @@ impl Host {
                 }
                 Owner::Here(number) => {
                     let again = Again { redone: true, given_back: false, lookup_below: 0 };
-                    self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
+                    self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
                 }
                 // A root mentions nothing, and has no guard.
                 Owner::Coordinator(_) => {}

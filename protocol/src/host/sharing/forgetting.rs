@@ -40,7 +40,7 @@ impl Host {
             } else {
                 let count = self.entrust(now, run, object);
                 if count > 0 {
-                    self.events.push_back(Event::Entrusted(run, object, count));
+                    self.unpolled.event(Event::Entrusted(run, object, count));
                 }
                 unused.push(object);
             }
@@ -138,9 +138,9 @@ impl Host {
         let mut heirs: Vec<HostId> = (part.loans.values())
             .filter(|loan| loan.spec().objects.iter().any(|mention| mention.creation == object))
             .map(Loan::thief)
-            .filter(|thief| self.peers.contains_key(thief))
+            .filter(|thief| self.peers.contains(*thief))
             .collect();
-        let others = if self.near.is_empty() { &self.far } else { &self.near };
+        let others = self.peers.nearest();
         let skip = self.random.below(others.len().max(1));
         heirs.extend(others.iter().cycle().skip(skip).take(SHARED_HEIRS.min(others.len())));
         let mut seen = std::collections::BTreeSet::new();

@@ -174,7 +174,7 @@ impl Host {
         if self.runs.get(&run).is_none_or(|part| matches!(part.stage, Stage::Loading | Stage::Unable)) {
             return;
         }
-        self.commands.push_back(RunCommand::Identify { origin }.of(run));
+        self.unpolled.command(RunCommand::Identify { origin }.of(run));
     }
 
     pub(in crate::host) fn identify_all(&mut self) {
@@ -213,7 +213,7 @@ impl Host {
     /// Whether the replica that was asked for is on its way.
     fn is_replica_arriving(&self, run: RunId, object: ObjectId, sharing: &Sharing) -> bool {
         let from = sharing.fetch.as_ref().and_then(|fetch| fetch.from);
-        from.is_some_and(|from| self.incoming.has(from, Contents::Replica { run, object }))
+        from.is_some_and(|from| self.transfers.incoming.has(from, Contents::Replica { run, object }))
     }
 
     pub(in crate::host) fn next_sharing(

@@ -81,7 +81,7 @@ impl Host {
 
     /// Somebody has a replica; true if that is news.
     pub(super) fn meet(&mut self, run: RunId, object: ObjectId, host: HostId) -> bool {
-        let is_acquainted = self.peers.contains_key(&host);
+        let is_acquainted = self.peers.contains(host);
         let Some(sharing) = self.sharing(run, object) else { return false };
         if !is_acquainted {
             if sharing.sharers.meet_stranger(host) {
@@ -112,7 +112,7 @@ impl Host {
         let Some(received) = received else { return };
         if received.applied > 0 {
             sharing.comparison.hasten(now);
-            self.commands.push_back(RunCommand::Replica { object }.of(run));
+            self.unpolled.command(RunCommand::Replica { object }.of(run));
             self.check_bytes(now, run, object);
         }
         if received.applied > 0 && !received.has_gap {
@@ -134,7 +134,7 @@ impl Host {
         let Some(sharing) = self.sharing(run, object) else { return };
         let has =
             sharing.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().of(writer)));
-        let others = self.incoming.senders(|contents| match *contents {
+        let others = self.transfers.incoming.senders(|contents| match *contents {
             Contents::Updates { run: of, object: what, writer: whose, first } => {
                 (of, what, whose) == (run, object, writer) && first < has
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::host::run::HostRun;
 use crate::host::surface::{HostConfig, Notice, Transmit};
+use crate::host::tests::{said, welcome};
 use crate::limits::{
     OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_FORMER_MAX, SHARED_MESSAGE_BYTES_MAX, SHARED_UNUSED,
     SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX, UNMENTIONED_BYTES_MAX,
@@ -182,7 +183,7 @@ fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
         host.sweep(NOW + SHARED_UNUSED * time, RUN);
         assert_eq!(host.shared(RUN).0, 1);
     }
-    let asked = host.transmits.iter().any(|sent| match sent {
+    let asked = said(&mut host).iter().any(|sent| match sent {
         Transmit::ToPeer(to, PeerMessage::Versions { is_question, .. }) => *is_question && *to == back,
         _ => false,
     });
@@ -216,7 +217,9 @@ fn a_host_that_is_no_acquaintance_any_more_is_not_waited_for() {
     assert!(sharing.replica.with(|place| !place.as_ref().expect("created").is_unstable()));
     host.sweep(NOW, RUN);
     assert!(
-        !host.transmits.iter().any(|sent| matches!(sent, Transmit::ToPeer(_, PeerMessage::NotShared { .. })))
+        !said(&mut host)
+            .iter()
+            .any(|sent| matches!(sent, Transmit::ToPeer(_, PeerMessage::NotShared { .. })))
     );
 }
 
@@ -224,10 +227,11 @@ fn a_host_that_is_no_acquaintance_any_more_is_not_waited_for() {
 fn a_host_asks_again_to_meet_strangers_when_it_finds_the_grid_again() {
     let mut host = host();
     create(&mut host, OBJECT);
-    host.is_connected = true;
+    host.handle_connected(NOW);
+    host.handle_from_coordinator(NOW, welcome(HostId(10), 5));
+    said(&mut host);
     let asks = |host: &mut Host| {
-        let sent = std::mem::take(&mut host.transmits);
-        sent.iter().any(|sent| matches!(sent, Transmit::ToCoordinator(ToCoordinator::Meet { .. })))
+        said(host).iter().any(|sent| matches!(sent, Transmit::ToCoordinator(ToCoordinator::Meet { .. })))
     };
     host.meet(RUN, OBJECT, HostId(1));
     assert!(asks(&mut host));
@@ -309,7 +313,7 @@ fn the_logs_of_forgotten_objects_are_bounded() {
 /// from no second one if the first has sent all.
 #[test]
 fn large_updates_are_pulled_from_one_host_and_declined_from_others() {
-    use crate::host::tests::{PEER, info, said};
+    use crate::host::tests::{PEER, info};
     use crate::message::ToHost;
     use crate::parcel::{ParcelId, ParcelMessage};
 
