@@ -51,7 +51,7 @@ fn messages_are_accepted_up_to_their_maximum_and_not_beyond() {
             let mut host = host();
             host.handle_notice(NOW, RUN, Notice::Idle(1));
             host.handle_from_peer(NOW, PEER, message(count));
-            assert_eq!(!host.cut_off.contains_key(&PEER), is_taken, "case {case}: {count}");
+            assert_eq!(!host.peers.is_cut_off(PEER), is_taken, "case {case}: {count}");
         }
     }
 }
@@ -64,7 +64,7 @@ fn a_peers_reason_to_refuse_this_host_is_reported_unless_it_is_too_long() {
         let told =
             std::iter::from_fn(|| host.poll_event()).any(|event| matches!(event, Event::RefusedBy(..)));
         assert_eq!(told, is_told, "{bytes}");
-        assert!(host.cut_off.contains_key(&PEER), "there is nothing between the two any more");
+        assert!(host.peers.is_cut_off(PEER), "there is nothing between the two any more");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests which other hosts a host depends on or serves, and what it keeps of them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::coordinator::root_job;
@@ -112,7 +113,7 @@ fn a_host_does_not_forget_a_peer_while_a_parcel_travels() {
         (
             |host, _| {
                 let contents = Contents::Replica { run: RUN, object: OBJECT };
-                host.outgoing.add(NOW, Receiver::Peer(PEER), contents, vec![0; 10]).expect("room");
+                host.transfers.outgoing.add(NOW, Receiver::Peer(PEER), contents, vec![0; 10]).expect("room");
             },
             false,
         ),
@@ -168,7 +169,11 @@ fn a_thief_rests_longer_after_each_round_of_refusals() {
         (true, 3, 1, STEAL_REST_WIDE_MAX),
     ] {
         let mut host = host();
-        host.near = (1..=near).map(HostId).collect();
+        host.peers.clear();
+        for peer in 1..=near {
+            host.peers.add(info(HostId(peer)));
+            host.peers.list(HostId(peer));
+        }
         let mut length = STEAL_REST_MIN;
         let mut rests = BTreeSet::new();
         for _ in 0..12 {
@@ -248,11 +253,11 @@ fn a_thief_is_due_only_while_it_may_ask() {
     let cases: [(SetUp, bool); 7] = [
         (|_| {}, true),
         (|host| host.leave(NOW), false),
-        (|host| host.paused = Some("its user works".to_owned()), false),
+        (|host| host.standing.pause("its user works".to_owned()), false),
         (|host| host.runs.get_mut(&RUN).expect("a run").thief.note_idle(0), false),
         (|host| host.runs.get_mut(&RUN).expect("a run").stage = Stage::Loading, false),
-        (|host| host.near.clear(), false),
-        (|host| host.identity = None, false),
+        (|host| host.peers.forget(PEER), false),
+        (|host| host.standing.leave(false), false),
     ];
     for stealing in [Stealing::ClusterAware, Stealing::Random, Stealing::MasterWorker] {
         for (case, (set_up, is_due)) in cases.iter().enumerate() {
@@ -264,9 +269,6 @@ fn a_thief_is_due_only_while_it_may_ask() {
             host.handle_from_peer(NOW, PEER, PeerMessage::Nothing { run: RUN, steal: StealId(0) });
             set_up(&mut host);
             said(&mut host);
-            if stealing == Stealing::MasterWorker && host.near.is_empty() {
-                host.peers.clear();
-            }
             let part = &host.runs[&RUN];
             let due = host.next_steal_timeout(RUN, part);
             assert_eq!(

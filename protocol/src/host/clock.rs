@@ -109,7 +109,7 @@ const CASES: &[Case] = &[
         reason: "a steal request was not answered",
         after: STEAL_TIMEOUT,
         set_up: |host| host.handle_notice(START, RUN, Notice::Idle(1)),
-        is_done: |_, _, host| host.silent.contains(&PEER),
+        is_done: |_, _, host| host.peers.is_silent(PEER),
     },
     Case {
         reason: "a thief has waited long enough",

@@ -69,7 +69,7 @@ impl Host {
     pub fn pause(&mut self, now: Time, reason: Option<String>) {
         let reason = reason.map(|reason| shortened(&reason));
         match reason {
-            Some(reason) if self.paused.is_none() && self.departing.is_none() && self.identity.is_some() => {
+            Some(reason) if self.may_work() => {
                 self.depart(now, Some(reason));
             }
             Some(reason) => {
@@ -79,14 +79,14 @@ impl Host {
                     }
                 } else {
                     self.tell_coordinator(ToCoordinator::Paused { reason: Some(reason.clone()) });
-                    self.paused = Some(reason);
+                    self.standing.pause(reason);
                 }
             }
             None => {
                 if let Some(departing) = &mut self.departing {
                     departing.is_resumed = true;
                 }
-                if self.paused.take().is_some() {
+                if self.standing.resume() {
                     self.tell_coordinator(ToCoordinator::Paused { reason: None });
                 }
             }
@@ -94,12 +94,12 @@ impl Host {
     }
 
     fn depart(&mut self, now: Time, pause: Option<String>) {
-        if self.identity.is_none() {
+        if self.id().is_none() {
             // No other host or coordinator knows it.
-            self.commands.push_back(Command::Left);
+            self.unpolled.command(Command::Left);
             return;
         }
-        let has_nothing = self.runs.is_empty() && !self.is_connected;
+        let has_nothing = self.runs.is_empty() && !self.is_connected();
         let patience = match (has_nothing, &pause) {
             (true, _) => GOODBYE_WITHOUT_LINK_MAX,
             (false, None) => LEAVE_MAX,
@@ -125,7 +125,7 @@ impl Host {
         match part.stage {
             Stage::Ready => {
                 part.stage = Stage::Draining { until: now + DRAIN_MAX };
-                self.commands.push_back(RunCommand::Drain.of(run));
+                self.unpolled.command(RunCommand::Drain.of(run));
             }
             Stage::Loading => part.stage = Stage::Drained,
             Stage::Draining { .. } | Stage::Drained | Stage::Unable => {}
@@ -181,7 +181,7 @@ impl Host {
     // ---- sending `Leaving` ----
 
     fn say_goodbye(&mut self, now: Time) {
-        let is_connected = self.is_connected;
+        let is_connected = self.is_connected();
         let at_rest = self.runs.values().all(|part| matches!(part.stage, Stage::Drained | Stage::Unable));
         let Some(departing) = &mut self.departing else { return };
         if !at_rest || self.ended.is_any_stopping() || departing.has_said_goodbye || !is_connected {
@@ -200,7 +200,7 @@ impl Host {
         departing.hurry();
         let is_late = departing.handed_over.is_some_and(|until| now >= until);
         // Results and replicas that are being pulled are not left behind.
-        let is_pulled = self.outgoing.touched().is_some_and(|touched| now < touched + GOODBYE_MAX);
+        let is_pulled = self.transfers.outgoing.touched().is_some_and(|touched| now < touched + GOODBYE_MAX);
         if is_pulled && !is_late {
             return;
         }
@@ -233,31 +233,27 @@ impl Host {
 
     pub(super) fn on_farewell(&mut self) {
         if self.departing.as_ref().is_some_and(|departing| departing.has_said_goodbye) {
-            // The coordinator has released its id, so its next hello may name that id without the host being taken for
-            // it.
-            self.former = self.identity;
-            self.go();
+            self.go(true);
         }
     }
 
-    fn go(&mut self) {
+    fn go(&mut self, has_farewell: bool) {
         let Some(departing) = self.departing.take() else { return };
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             self.stop_run(run, false);
         }
-        self.identity = None;
-        self.is_connected = false;
+        self.standing.leave(has_farewell);
         self.peers.clear();
-        self.sort_peers();
         self.repeats = Repeats::default();
-        self.cut_off.clear();
         match departing.pause {
             Some(reason) => {
-                self.paused = (!departing.is_resumed).then_some(reason);
-                self.commands.push_back(Command::Reconnect);
+                if !departing.is_resumed {
+                    self.standing.pause(reason);
+                }
+                self.unpolled.command(Command::Reconnect);
             }
-            None => self.commands.push_back(Command::Left),
+            None => self.unpolled.command(Command::Left),
         }
     }
 
@@ -288,7 +284,7 @@ impl Host {
             self.tell_peer(thief, PeerMessage::Orphaned { run, number });
         }
         self.hand_back(run);
-        self.commands.push_back(Command::Stop { run, forget: false });
+        self.unpolled.command(Command::Stop { run, forget: false });
         self.tell_coordinator(ToCoordinator::Unready { run, reason });
     }
 
@@ -328,7 +324,7 @@ impl Host {
 
     pub(super) fn next_departure_timeout(&self) -> Option<(Time, &'static str)> {
         let departing = self.departing.as_ref()?;
-        let is_handing_over = self.is_connected && !departing.has_said_goodbye;
+        let is_handing_over = self.is_connected() && !departing.has_said_goodbye;
         let handed_over = departing.handed_over.filter(|_| is_handing_over);
         let handed_over =
             handed_over.map(|until| (until, "other hosts have had time to fetch from a host that leaves"));
@@ -345,8 +341,7 @@ impl Host {
                 self.flush(now, run);
                 self.hand_back(run);
             }
-            self.former = None;
-            self.go();
+            self.go(false);
         }
     }
 }

@@ -14,12 +14,12 @@ impl Host {
     pub fn handle_from_peer(&mut self, now: Time, from: HostId, message: PeerMessage) {
         self.latest = now;
         self.room_to_forget = FORGOTTEN_AT_ONCE_MAX;
-        if self.cut_off.contains_key(&from) || Some(from) == self.id() {
+        if self.peers.is_cut_off(from) || Some(from) == self.id() {
             return;
         }
-        self.silent.remove(&from);
+        self.peers.note_heard(from);
         if let Err(misbehaviour) = self.peer_message(now, from, message) {
-            self.events.push_back(Event::Misbehaved(from, misbehaviour.clone()));
+            self.unpolled.event(Event::Misbehaved(from, misbehaviour.clone()));
             self.cut_off(now, from, misbehaviour.to_string());
         }
     }
@@ -103,11 +103,7 @@ impl Host {
     /// A direct link to a peer works now, or none does any more. This matters for counts and for how long answers take;
     /// messages on their way are taken for lost only when [`handle_route_lost`](Self::handle_route_lost) is called.
     pub fn handle_direct(&mut self, peer: HostId, is_direct: bool) {
-        if is_direct {
-            self.direct.insert(peer);
-        } else {
-            self.direct.remove(&peer);
-        }
+        self.peers.note_direct(peer, is_direct);
         self.repeats.measure_anew(Receiver::Peer(peer));
     }
 
@@ -124,7 +120,7 @@ impl Host {
                 part.thief.rest_until(false, now);
                 let is_more_to_tell = !part.outbox.is_empty();
                 let tokens: Vec<HeldId> = part.held.tokens().collect();
-                self.events.push_back(Event::RunStarted(run));
+                self.unpolled.event(Event::RunStarted(run));
                 self.identify(run);
                 self.tell_coordinator(ToCoordinator::Ready { run });
                 // The entries that a former process saved.
@@ -154,7 +150,7 @@ impl Host {
             }
             Notice::Exposed => {
                 if !part.victim.is_empty() {
-                    self.commands.push_back(RunCommand::Offer.of(run));
+                    self.unpolled.command(RunCommand::Offer.of(run));
                 }
             }
             Notice::Begun { held, worker } => self.on_begun(now, run, held, worker),

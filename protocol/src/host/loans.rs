@@ -17,7 +17,7 @@ impl Host {
             && let Some(held) = part.held.get(token)
             && held.finished.is_none()
         {
-            self.commands.push_back(RunCommand::Inject { held: token, spec: held.spec().clone() }.of(run));
+            self.unpolled.command(RunCommand::Inject { held: token, spec: held.spec().clone() }.of(run));
         }
     }
 
@@ -101,7 +101,7 @@ impl Host {
                     }
                     // The job was adopted and the tree knows that it is done: the result does not count as one from the
                     // table.
-                    self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
+                    self.unpolled.command(RunCommand::Complete { number, finished }.of(run));
                     self.settle_owner(run, owner);
                 }
             }
@@ -151,7 +151,7 @@ impl Host {
                             part.reporting.count_saved(&finished);
                         }
                         let number = loan.number();
-                        self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
+                        self.unpolled.command(RunCommand::Complete { number, finished }.of(run));
                     }
                 }
                 // The result came twice, or too late: the job was given up, redone or aborted.
@@ -218,7 +218,7 @@ impl Host {
                 part.thief.free_worker(threads);
             }
             self.note(run, held.spec(), NoteKind::Aborted);
-            self.commands.push_back(RunCommand::Abort { held: token }.of(run));
+            self.unpolled.command(RunCommand::Abort { held: token }.of(run));
         }
     }
 
@@ -240,7 +240,7 @@ impl Host {
     /// A host that would redo a job asks for its result, as the job is running here.
     pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, key: JobKey) {
         // A host that is gone is promised nothing.
-        let is_there = self.peers.contains_key(&from);
+        let is_there = self.peers.contains(from);
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
@@ -307,7 +307,7 @@ impl Host {
             loan.heard = now;
             let (spec, host) = (loan.spec().clone(), loan.thief());
             self.repeats.forget(Receiver::Peer(host), Repeated::Adopt(run, number));
-            self.events.push_back(Event::Adopted(run, spec.key));
+            self.unpolled.event(Event::Adopted(run, spec.key));
             self.note(run, &spec, NoteKind::Adopted);
         }
     }

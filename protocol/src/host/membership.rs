@@ -8,39 +8,30 @@ use crate::message::{Departure, HostInfo, NoteKind, RootClaim, ToCoordinator, To
 use crate::{AssignmentId, GridId, HeldId, HostId, JobSpec, RunId, RunSpec, Time};
 
 use super::held::Owner;
-use super::numbers::Numbers;
 use super::repeats::is_known;
 use super::run::HostRun;
 use super::stage::Stage;
+use super::standing::Welcomed;
 use super::{Command, Event, Host, Receiver, Repeated, Transmit};
 
 impl Host {
     /// The link to the coordinator is open.
     pub fn handle_connected(&mut self, now: Time) {
         self.latest = now;
-        self.is_greeting = true;
-        self.is_connected = false;
         let roots = (self.runs.iter())
             .flat_map(|(run, part)| {
                 let roots = part.held.proven_roots();
                 roots.map(|(number, proof)| RootClaim { run: *run, number, proof })
             })
             .collect::<Vec<RootClaim>>();
-        let (report, paused) = (self.config.report.clone(), self.paused.clone());
-        self.greeted_as_paused.clone_from(&paused);
-        // A host that has no id names the one that it had before it paused, and counts on under it.
-        let (was, incarnation) = (self.identity.or(self.former), self.incarnation);
-        let (was, roots) = if self.is_disowned { (None, Vec::new()) } else { (was, roots) };
-        self.greeted_with_roots_of = roots.iter().map(|claim| claim.run).collect();
-        let hello = ToCoordinator::Hello { report, was, incarnation, roots, paused };
-        self.transmits.push_back(Transmit::ToCoordinator(hello));
+        let hello = self.standing.greet(self.config.report.clone(), roots);
+        self.unpolled.transmit(Transmit::ToCoordinator(hello));
     }
 
     /// The link to the coordinator broke. Hosts that can reach one another continue.
     pub fn handle_disconnected(&mut self, now: Time) {
         self.latest = now;
-        self.is_greeting = false;
-        self.is_connected = false;
+        self.standing.disconnect();
         self.settle_all(now);
     }
 
@@ -54,18 +45,17 @@ impl Host {
                 self.on_welcome(now, identity, hosts, complete, &runs, epoch);
             }
             ToHost::Refused { reason } => {
-                // Its claim to an id may be the reason: the next hello makes none.
-                self.is_disowned |= self.is_greeting;
-                self.events.push_back(Event::Refused(reason));
+                self.standing.note_refusal();
+                self.unpolled.event(Event::Refused(reason));
             }
             // All other messages before the welcome are meant for this host's former identity.
-            _ if !self.is_connected => {}
+            _ if !self.is_connected() => {}
             ToHost::Hosts { epoch, joined, gone } => self.on_hosts(now, epoch, joined, &gone),
             ToHost::Present { epoch, hosts } => {
                 let hosts: BTreeSet<HostId> = hosts.into_iter().collect();
-                let gone: Vec<_> = (self.peers.keys())
+                let gone: Vec<_> = (self.peers.ids())
                     .filter(|peer| !hosts.contains(peer))
-                    .map(|peer| (*peer, Departure::Crashed))
+                    .map(|peer| (peer, Departure::Crashed))
                     .collect();
                 self.on_hosts(now, epoch, Vec::new(), &gone);
                 self.tell_coordinator(ToCoordinator::Recovered { epoch });
@@ -111,15 +101,11 @@ impl Host {
         runs: &[RunId],
         epoch: u64,
     ) {
-        if !self.is_greeting {
-            return;
-        }
-        self.is_greeting = false;
-        self.is_connected = true;
+        let Some(welcomed) = self.standing.welcome(identity, incarnation) else { return };
+        let Welcomed { event, is_given_up, is_other_grid, is_disowned } = welcomed;
         self.expect_loss();
-        let was = self.identity.replace(identity);
-        if self.paused != self.greeted_as_paused {
-            self.tell_coordinator(ToCoordinator::Paused { reason: self.paused.clone() });
+        if let Some(message) = self.standing.pause_since_hello() {
+            self.tell_coordinator(message);
         }
         for part in self.runs.values_mut() {
             // Everything is announced again below, under the id that the host has now.
@@ -127,47 +113,35 @@ impl Host {
             part.recovery.note_announced(None);
         }
         self.disclaim_roots();
-        let before = std::mem::replace(&mut self.incarnation, incarnation);
-        let is_reborn = was.is_some_and(|(id, ..)| id != identity.0);
-        // All others have forgotten their loans and requests that involve this host.
-        let is_given_up = is_reborn || (was.is_some() && before != incarnation);
-        let is_other_grid = was.is_some_and(|(.., grid)| grid != identity.2);
         let over: Vec<RunId> =
             self.runs.keys().filter(|run| is_other_grid || !runs.contains(run)).copied().collect();
         for run in over {
             self.stop_run(run, true);
         }
-        if is_other_grid || self.is_disowned {
+        if is_other_grid || is_disowned {
             self.ended.forget(|_| true);
         }
         self.tell_last_again(now);
-        if std::mem::take(&mut self.is_disowned) {
+        if is_disowned {
             self.runs.values_mut().for_each(|part| part.reporting.count_as_another());
             self.disown_roots(now);
         }
-        match was {
-            None if self.former.take().is_some_and(|(id, ..)| id == identity.0) => {
-                self.events.push_back(Event::Paused(identity.0));
-            }
-            None => self.events.push_back(Event::Joined(identity.0)),
-            Some(_) if is_reborn => self.events.push_back(Event::Reborn(identity.0)),
-            Some(_) if is_given_up => self.events.push_back(Event::Returned(identity.0)),
-            Some(_) => {}
+        if let Some(event) = event {
+            self.unpolled.event(event);
         }
         // The peers that have given this host up, or that departed while the link was down.
         let there: BTreeSet<HostId> = hosts.iter().map(|info| info.id).collect();
-        let lost: Vec<(HostId, Departure)> = (self.peers.keys())
+        let lost: Vec<(HostId, Departure)> = (self.peers.ids())
             .filter(|peer| is_given_up || (complete && !there.contains(peer)))
-            .map(|peer| (*peer, Departure::Crashed))
+            .map(|peer| (peer, Departure::Crashed))
             .collect();
         self.lose_peers(now, &lost);
         for info in hosts {
             self.join(now, info);
         }
-        self.sort_peers();
-        self.epoch = epoch;
+        self.peers.list_all();
         if !complete {
-            let hosts = self.peers.keys().copied().take(ACQUAINTANCES_MAX).collect();
+            let hosts = self.peers.ids().take(ACQUAINTANCES_MAX).collect();
             self.tell_coordinator(ToCoordinator::Knows { hosts });
         }
         self.identify_all();
@@ -184,7 +158,7 @@ impl Host {
     /// The coordinator assumes that this host has the root jobs that its hello claimed. A run that was suspended and
     /// dropped after the hello could not be reported then, so it is reported now.
     fn disclaim_roots(&mut self) {
-        for run in std::mem::take(&mut self.greeted_with_roots_of) {
+        for run in self.standing.take_claimed() {
             if !self.runs.contains_key(&run) {
                 self.tell_coordinator(ToCoordinator::Suspended { run });
             }
@@ -220,62 +194,36 @@ impl Host {
     }
 
     fn join(&mut self, now: Time, info: HostInfo) {
-        if Some(info.id) == self.id() || self.cut_off.contains_key(&info.id) {
+        if Some(info.id) == self.id() || self.peers.is_cut_off(info.id) {
             return;
         }
         let id = info.id;
-        if self.peers.get(&id).is_some_and(|known| known.incarnation != info.incarnation) {
+        if self.peers.get(id).is_some_and(|known| known.incarnation != info.incarnation) {
             // The peer was given up and came back while this host's link was down.
             self.lose_peer(now, id);
         }
         for part in self.runs.values_mut() {
             part.recovery.stop_forgetting(id);
         }
-        if self.peers.insert(id, info).is_none() {
-            self.events.push_back(Event::PeerJoined(id));
-        }
-    }
-
-    /// Sorts peers into near and far ones, in an order that does not depend on when they came.
-    pub(super) fn sort_peers(&mut self) {
-        let site = &self.config.report.site;
-        self.near =
-            (self.peers.values()).filter(|info| info.report.site == *site).map(|info| info.id).collect();
-        self.far =
-            (self.peers.values()).filter(|info| info.report.site != *site).map(|info| info.id).collect();
-    }
-
-    pub(super) fn unlist_peer(&mut self, peer: HostId) {
-        self.silent.remove(&peer);
-        for listed in [&mut self.near, &mut self.far] {
-            if let Ok(place) = listed.binary_search(&peer) {
-                listed.remove(place);
-            }
+        if self.peers.add(info) {
+            self.unpolled.event(Event::PeerJoined(id));
         }
     }
 
     fn on_hosts(&mut self, now: Time, epoch: u64, joined: Vec<HostInfo>, gone: &[(HostId, Departure)]) {
         for info in joined {
-            let (id, is_near) = (info.id, info.report.site == self.config.report.site);
+            let id = info.id;
             self.join(now, info);
-            // Inserts it in place, as sorting thousands for one more would be a waste.
-            self.unlist_peer(id);
-            let listed = if is_near { &mut self.near } else { &mut self.far };
-            if let Err(place) = listed.binary_search(&id)
-                && self.peers.contains_key(&id)
-            {
-                listed.insert(place, id);
-            }
+            self.peers.list(id);
             self.greet_sharer(now, id);
         }
         self.lose_peers(now, gone);
         for (host, departure) in gone {
-            self.cut_off.remove(host);
+            self.peers.end_cut_off(*host);
             if *departure == Departure::Left {
                 self.expect_no_more(*host);
             }
         }
-        self.epoch = self.epoch.max(epoch);
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         if !gone.is_empty() {
             for run in &runs {
@@ -295,8 +243,7 @@ impl Host {
         let forgotten =
             !self.runs.values().any(|part| part.has_to_do_with(host)) && !self.has_parcels_with(host);
         if forgotten {
-            self.unlist_peer(host);
-            self.peers.remove(&host);
+            self.peers.forget(host);
             self.repeats.forget_receiver(Receiver::Peer(host));
             self.forget_sharer(host);
         }
@@ -304,7 +251,7 @@ impl Host {
     }
 
     pub(super) fn on_start(&mut self, now: Time, run: RunId, spec: RunSpec) {
-        if self.departing.is_some() || self.paused.is_some() {
+        if self.is_leaving() || self.paused().is_some() {
             return;
         }
         match self.runs.get(&run).map(|part| part.stage) {
@@ -326,12 +273,11 @@ impl Host {
             }
             None => {
                 let mut part = HostRun::new(spec.clone(), self.config.table_bytes_max, now);
-                part.numbers = Numbers::after(self.numbers_used);
+                part.numbers = self.last_numbers.begin_run();
                 self.ended.forget(|ended| ended == run);
-                self.series += 1;
-                part.reporting.begin(self.series);
+                part.reporting.begin(self.last_numbers.new_series());
                 self.runs.insert(run, Box::new(part));
-                self.commands.push_back(Command::Load { run, spec });
+                self.unpolled.command(Command::Load { run, spec });
             }
         }
     }
@@ -375,11 +321,11 @@ impl Host {
     pub(super) fn stop_run(&mut self, run: RunId, forget: bool) {
         if let Some(part) = self.runs.remove(&run) {
             self.keep_last(run, &part, forget);
-            self.numbers_used = self.numbers_used.max(part.numbers.used());
+            self.last_numbers.end_run(part.numbers);
             self.forget_parcels_of_run(run);
             self.repeats.forget_run(run, is_known(&self.peers));
-            self.commands.push_back(Command::Stop { run, forget });
-            self.events.push_back(Event::RunEnded(run));
+            self.unpolled.command(Command::Stop { run, forget });
+            self.unpolled.event(Event::RunEnded(run));
         }
     }
 }

@@ -8,6 +8,9 @@
 //! decides when an unanswered message is sent again; `cutting_off` rejects peers that break the protocol. `inputs` has
 //! the functions that a driver calls with events, `outputs` those with which it takes messages and commands.
 //!
+//! `standing` is who this host is for the coordinator; `peers` and `cut_off` are the hosts that it knows or ignores;
+//! `transfers` are parcels under way, `unpolled` what waits for the driver, `last_numbers` what outlives runs.
+//!
 //! `run` is a host's state in one run, made of pieces: `held` has the jobs that it holds for others, and `lent` those
 //! that others hold for it; `thief` and `victim` have its requests and those of others; `lost` and `lookups` have the
 //! work to do after hosts are gone; `outbox` and `reporting` have the data that is to be sent.
@@ -26,6 +29,7 @@ mod clock;
 #[cfg(test)]
 mod corners;
 mod courtesy;
+mod cut_off;
 mod cutting_off;
 mod departure;
 #[cfg(test)]
@@ -36,6 +40,7 @@ mod getters;
 mod given_up;
 mod held;
 mod inputs;
+mod last_numbers;
 mod lent;
 mod loans;
 mod lookups;
@@ -46,6 +51,7 @@ mod numbers;
 mod outbox;
 mod outputs;
 mod parcels;
+mod peers;
 mod reconciling;
 mod records;
 mod recovery;
@@ -60,29 +66,35 @@ mod run;
 mod sharing;
 mod sizes;
 mod stage;
+mod standing;
 mod stealing;
 mod surface;
 #[cfg(test)]
 pub(crate) mod tests;
 mod thief;
+mod transfers;
 mod twice;
+mod unpolled;
 mod victim;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::limits::FORGOTTEN_AT_ONCE_MAX;
 use crate::message::HostInfo;
-use crate::parcel::{Incoming, Outgoing};
 use crate::shared::{ObjectId, SharedReplica};
 use crate::{Counts, GridId, HostId, Random, RunId, Time};
 use courtesy::Courtesy;
 use departure::Departing;
 use ended::EndedRuns;
-use given_up::GivenUp;
+use last_numbers::LastNumbers;
+use peers::Peers;
 use repeats::{Repeated, Repeats};
 use run::HostRun;
 use sharing::Sharing;
+use standing::Standing;
+use transfers::Transfers;
+use unpolled::Unpolled;
 
 pub use ended::FinalCounts;
 pub use sizes::Sizes;
@@ -92,99 +104,44 @@ pub use surface::{Command, Event, HostConfig, Misbehaviour, Notice, Receiver, Ru
 pub struct Host {
     config: HostConfig,
     random: Random,
-    /// Its id, the secret that proves it, and its grid.
-    identity: Option<(HostId, u64, GridId)>,
-    /// Changes each time all others have given the host up.
-    incarnation: u32,
-    /// The coordinator has sent its welcome on the link that is open.
-    is_connected: bool,
-    /// The link is open, and the welcome has not come.
-    is_greeting: bool,
-    peers: BTreeMap<HostId, HostInfo>,
-    /// Peers by site, for choosing victims: this host's own, and all others.
-    near: Vec<HostId>,
-    far: Vec<HostId>,
-    /// Peers to which the driver has a direct link.
-    direct: BTreeSet<HostId>,
-    /// Peers that were cut off, and when: all their messages are ignored.
-    cut_off: BTreeMap<HostId, Time>,
-    /// Peers that did not answer a steal request in time and have sent nothing since.
-    silent: BTreeSet<HostId>,
-    /// Peers that were given up recently, and may not know it yet.
-    given_up: GivenUp,
-    epoch: u64,
+    standing: Standing,
+    departing: Option<Departing>,
+    peers: Peers,
     /// How many more entries of hosts that are gone this event may forget.
     room_to_forget: usize,
     /// Boxed, as nodes of the map have room for eleven and most hosts have one.
     runs: BTreeMap<RunId, Box<HostRun>>,
     /// Runs that it dropped recently.
     ended: EndedRuns,
-    /// Numbers from which a run that comes again continues, so that late answers are not taken for new ones.
-    numbers_used: u64,
-    /// The last incarnation of a log of updates; all of this host's logs have different ones.
-    incarnations: u64,
-    /// The number of series of counts begun.
-    series: u64,
-    /// The identity that it had before it paused.
-    former: Option<(HostId, u64, GridId)>,
-    departing: Option<Departing>,
-    paused: Option<String>,
-    /// The coordinator refused its last hello.
-    is_disowned: bool,
-    /// The reason to pause in its last hello.
-    greeted_as_paused: Option<String>,
-    /// Runs whose root jobs the last hello claimed, until it is answered.
-    greeted_with_roots_of: Vec<RunId>,
+    last_numbers: LastNumbers,
     /// The time of the last event, for notes and parcels.
     latest: Time,
-    outgoing: Outgoing<Receiver>,
-    incoming: Incoming<HostId>,
+    transfers: Transfers,
     repeats: Repeats,
     courtesy: Courtesy,
-    transmits: VecDeque<Transmit>,
-    commands: VecDeque<Command>,
-    events: VecDeque<Event>,
+    unpolled: Unpolled,
 }
 
 impl Host {
     /// Makes a host that has never joined a grid.
     pub fn new(config: HostConfig, now: Time) -> Self {
         let random = Random::new(config.seed);
+        let peers = Peers::new(config.report.site.clone());
         Self {
             config,
             random,
-            identity: None,
-            incarnation: 0,
-            is_connected: false,
-            is_greeting: false,
-            peers: BTreeMap::new(),
-            near: Vec::new(),
-            far: Vec::new(),
-            direct: BTreeSet::new(),
-            cut_off: BTreeMap::new(),
-            silent: BTreeSet::new(),
-            given_up: GivenUp::default(),
-            epoch: 0,
+            standing: Standing::default(),
+            departing: None,
+            peers,
             room_to_forget: FORGOTTEN_AT_ONCE_MAX,
             runs: BTreeMap::new(),
             ended: EndedRuns::default(),
-            numbers_used: 0,
-            incarnations: 0,
-            series: 0,
-            former: None,
-            departing: None,
-            paused: None,
-            is_disowned: false,
-            greeted_as_paused: None,
-            greeted_with_roots_of: Vec::new(),
+            last_numbers: LastNumbers::default(),
             latest: now,
-            outgoing: Outgoing::default(),
-            incoming: Incoming::default(),
+            transfers: Transfers::default(),
             repeats: Repeats::default(),
             courtesy: Courtesy::default(),
-            transmits: VecDeque::new(),
-            commands: VecDeque::new(),
-            events: VecDeque::new(),
+            unpolled: Unpolled::default(),
         }
     }
 
@@ -192,17 +149,17 @@ impl Host {
 
     /// Its id, once the coordinator has assigned one.
     pub fn id(&self) -> Option<HostId> {
-        self.identity.map(|(id, ..)| id)
+        self.standing.id()
     }
 
     /// The grid that it belongs to.
     pub fn grid(&self) -> Option<GridId> {
-        self.identity.map(|(.., grid)| grid)
+        self.standing.grid()
     }
 
     /// Whether it is connected to the coordinator and welcomed.
     pub fn is_connected(&self) -> bool {
-        self.is_connected
+        self.standing.is_connected()
     }
 
     /// Whether it is about to leave or to pause.
@@ -212,7 +169,12 @@ impl Host {
 
     /// Why it takes no work; `None` if it does.
     pub fn paused(&self) -> Option<&str> {
-        self.paused.as_deref()
+        self.standing.paused()
+    }
+
+    /// Whether it may take jobs: it is part of a grid, and neither paused nor about to go.
+    fn may_work(&self) -> bool {
+        self.standing.may_work() && !self.is_leaving()
     }
 
     /// The runs that it knows.
@@ -222,12 +184,12 @@ impl Host {
 
     /// Another host.
     pub fn peer(&self, peer: HostId) -> Option<&HostInfo> {
-        self.peers.get(&peer)
+        self.peers.get(peer)
     }
 
     /// All other hosts.
     pub fn peers(&self) -> impl Iterator<Item = &HostInfo> {
-        self.peers.values()
+        self.peers.iter()
     }
 
     /// The counts of a run's jobs at this host.
@@ -262,6 +224,6 @@ impl Host {
 
     /// Whether parcels with updates or a replica of a shared object are announced to this host.
     pub fn awaits_object(&self, run: RunId, object: ObjectId) -> bool {
-        self.incoming.has_any(|contents| contents.object() == Some((run, object)))
+        self.transfers.incoming.has_any(|contents| contents.object() == Some((run, object)))
     }
 }

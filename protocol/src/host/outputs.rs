@@ -11,17 +11,17 @@ use super::{Command, Event, Host, Receiver, Transmit};
 impl Host {
     /// The next message to be sent. Messages to one receiver are to be sent in this order.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.transmits.pop_front()
+        self.unpolled.next_transmit()
     }
 
     /// The next command to the runtime or the driver.
     pub fn poll_command(&mut self) -> Option<Command> {
-        self.commands.pop_front()
+        self.unpolled.next_command()
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.unpolled.next_event()
     }
 
     /// When `handle_timeout` is to be called at the latest, and the reason.
@@ -47,17 +47,17 @@ impl Host {
     }
 
     pub(super) fn tell_coordinator(&mut self, message: ToCoordinator) {
-        if !self.is_connected {
+        if !self.is_connected() {
             return;
         }
         if !self.sends_to_coordinator_as_parcel(&message) {
-            self.transmits.push_back(Transmit::ToCoordinator(message));
+            self.unpolled.transmit(Transmit::ToCoordinator(message));
         }
     }
 
     pub(super) fn tell_peer(&mut self, peer: HostId, message: PeerMessage) {
         if !self.sends_to_peer_as_parcel(peer, &message) {
-            self.transmits.push_back(Transmit::ToPeer(peer, message));
+            self.unpolled.transmit(Transmit::ToPeer(peer, message));
         }
     }
 

@@ -29,8 +29,9 @@ impl Host {
     /// The next chunk of a parcel, for a receiver to which the driver's link `has_room`. All messages from
     /// [`poll_transmit`](Self::poll_transmit) are to overtake it.
     pub fn poll_bulk(&mut self, mut has_room: impl FnMut(Receiver) -> bool) -> Option<Transmit> {
-        let is_connected = self.is_connected;
+        let is_connected = self.is_connected();
         let (to, chunk) = self
+            .transfers
             .outgoing
             .poll_chunk(self.latest, |to| (is_connected || to != Receiver::Coordinator) && has_room(to))?;
         Some(match to {
@@ -41,14 +42,14 @@ impl Host {
 
     /// The number of parcels that this host keeps until they have reached their receivers, and their bytes.
     pub fn parcels(&self) -> (usize, usize) {
-        self.outgoing.size()
+        self.transfers.outgoing.size()
     }
 
     // ---- out ----
 
     /// Announces a message as a parcel. The message is encoded unless it is under way already.
     pub(super) fn send_parcel(&mut self, to: Receiver, contents: Contents, message: &impl Serialize) {
-        let again = self.outgoing.announce_again(to, contents);
+        let again = self.transfers.outgoing.announce_again(to, contents);
         let announcement = again.or_else(|| {
             // Encoding into memory fails only for types that cannot be encoded, and no message has one.
             let bytes = postcard::to_allocvec(message).ok()?;
@@ -56,7 +57,7 @@ impl Host {
                 self.end_with_too_large(contents, bytes.len());
                 return None;
             }
-            self.outgoing.add(self.latest, to, contents, bytes)
+            self.transfers.outgoing.add(self.latest, to, contents, bytes)
         });
         if let Some(announcement) = announcement {
             self.tell_of_parcel(to, announcement);
@@ -83,7 +84,7 @@ impl Host {
     }
 
     fn tell_of_parcel(&mut self, to: Receiver, message: ParcelMessage) {
-        self.transmits.push_back(match to {
+        self.unpolled.transmit(match to {
             Receiver::Coordinator => Transmit::ToCoordinator(ToCoordinator::Parcel(message)),
             Receiver::Peer(peer) => Transmit::ToPeer(peer, PeerMessage::Parcel(message)),
         });
@@ -106,7 +107,7 @@ impl Host {
     /// Whether a result is on its way as a parcel. If so, announces the parcel again.
     pub(super) fn is_result_under_way(&mut self, run: RunId, owner: Owner) -> bool {
         let Some((to, contents, _)) = Self::parcel_of_result(run, owner) else { return false };
-        let Some(announcement) = self.outgoing.announce_again(to, contents) else { return false };
+        let Some(announcement) = self.transfers.outgoing.announce_again(to, contents) else { return false };
         self.tell_of_parcel(to, announcement);
         true
     }
@@ -114,7 +115,7 @@ impl Host {
     /// Whether a result is to be sent to an owner now. If so, notes that it was.
     pub(super) fn is_result_due(&mut self, run: RunId, owner: Owner) -> bool {
         let Some((to, _, what)) = Self::parcel_of_result(run, owner) else { return true };
-        if to == Receiver::Coordinator && !self.is_connected {
+        if to == Receiver::Coordinator && !self.is_connected() {
             return false;
         }
         self.repeats.take(self.latest, to, what, RECONCILE)
@@ -137,7 +138,7 @@ impl Host {
     pub(super) fn end_result(&mut self, run: RunId, owner: Owner) {
         self.forget_result(run, owner);
         if let Some((to, contents, _)) = Self::parcel_of_result(run, owner) {
-            self.outgoing.end_contents(to, contents);
+            self.transfers.outgoing.end_contents(to, contents);
         }
     }
 
@@ -146,12 +147,14 @@ impl Host {
         self.repeats.forget(Receiver::Peer(loan.thief()), Repeated::Adopt(run, number));
         if let LoanState::Given(steal) = loan.state {
             let to = Receiver::Peer(loan.thief());
-            if let Some(parcel) = self.outgoing.end_contents(to, Contents::Job { run, steal, number }) {
+            if let Some(parcel) =
+                self.transfers.outgoing.end_contents(to, Contents::Job { run, steal, number })
+            {
                 self.tell_of_parcel(to, ParcelMessage::Withdrawn { parcel });
             }
         }
         if let Some(parcel) =
-            self.incoming.refuse(self.latest, loan.thief(), Contents::Result { run, number })
+            self.transfers.incoming.refuse(self.latest, loan.thief(), Contents::Result { run, number })
         {
             self.tell_of_parcel(Receiver::Peer(loan.thief()), ParcelMessage::Refused { parcel });
         }
@@ -161,7 +164,7 @@ impl Host {
     /// needed.
     pub(super) fn decline_object(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
         let is_of_object = |contents: &Contents| contents.object() == Some((run, object));
-        for parcel in self.incoming.refuse_all(now, from, is_of_object) {
+        for parcel in self.transfers.incoming.refuse_all(now, from, is_of_object) {
             self.tell_of_parcel(Receiver::Peer(from), ParcelMessage::Received { parcel });
         }
         self.send_pulls();
@@ -175,12 +178,12 @@ impl Host {
     fn on_answer(&mut self, now: Time, from: Receiver, message: &ParcelMessage) {
         match *message {
             ParcelMessage::Pull { parcel, from: first, until } => {
-                if let Some(answer) = self.outgoing.on_pull(now, from, parcel, (first, until)) {
+                if let Some(answer) = self.transfers.outgoing.on_pull(now, from, parcel, (first, until)) {
                     self.tell_of_parcel(from, answer);
                 }
             }
             ParcelMessage::Received { parcel } | ParcelMessage::Refused { parcel } => {
-                self.outgoing.end(from, parcel);
+                self.transfers.outgoing.end(from, parcel);
                 self.go_on_departing(now);
             }
             // The coordinator sends no parcels.
@@ -203,7 +206,7 @@ impl Host {
                 self.on_announce(now, from, parcel, contents, bytes)?;
             }
             ParcelMessage::Chunk { parcel, offset, bytes } => {
-                let arrival = self.incoming.on_chunk(now, from, parcel, offset, &bytes);
+                let arrival = self.transfers.incoming.on_chunk(now, from, parcel, offset, &bytes);
                 match arrival.map_err(|_| Misbehaviour::Parcel)? {
                     Arrival::Part | Arrival::Ignored => {}
                     Arrival::Unknown => {
@@ -213,7 +216,8 @@ impl Host {
                 }
             }
             ParcelMessage::Withdrawn { parcel } => {
-                if let Some(Contents::Job { run, steal, .. }) = self.incoming.on_withdrawn(now, from, parcel)
+                if let Some(Contents::Job { run, steal, .. }) =
+                    self.transfers.incoming.on_withdrawn(now, from, parcel)
                 {
                     self.on_nothing(now, from, run, steal)?;
                 }
@@ -232,14 +236,14 @@ impl Host {
         contents: Contents,
         bytes: u64,
     ) -> Result<(), Misbehaviour> {
-        let verdict = if self.incoming.knows(from, parcel) {
+        let verdict = if self.transfers.incoming.knows(from, parcel) {
             Verdict::Wanted
         } else {
             self.judge_parcel(now, from, contents, bytes)?
         };
         match verdict {
             Verdict::Wanted => {
-                let announced = self.incoming.announce(now, from, parcel, contents, bytes);
+                let announced = self.transfers.incoming.announce(now, from, parcel, contents, bytes);
                 announced.map_err(|_| Misbehaviour::Parcel)?;
             }
             Verdict::Here => self.tell_of_parcel(Receiver::Peer(from), ParcelMessage::Received { parcel }),
@@ -261,7 +265,7 @@ impl Host {
         contents: Contents,
         bytes: u64,
     ) -> Result<Verdict, Misbehaviour> {
-        let is_acquainted = self.peers.contains_key(&from);
+        let is_acquainted = self.peers.contains(from);
         let Some(part) = self.runs.get_mut(&contents.run()).filter(|_| is_acquainted) else {
             return Ok(Verdict::Unwanted(match contents {
                 Contents::Result { run, number } => Some(PeerMessage::Received { run, number }),
@@ -331,51 +335,48 @@ impl Host {
 
     /// Whether the job that answers a request is on its way here.
     pub(super) fn is_job_arriving(&self, run: RunId, steal: StealId, request: &Request) -> bool {
-        request
-            .arriving
-            .is_some_and(|number| self.incoming.has(request.victim, Contents::Job { run, steal, number }))
+        request.arriving.is_some_and(|number| {
+            self.transfers.incoming.has(request.victim, Contents::Job { run, steal, number })
+        })
     }
 
     /// Whether the result that this host asked for is on its way here.
     pub(super) fn is_result_arriving(&self, run: RunId, unresolved: &Unresolved) -> bool {
         let key = unresolved.spec.key;
-        unresolved.wanted_from.is_some_and(|from| self.incoming.has(from, Contents::Have { run, key }))
+        unresolved
+            .wanted_from
+            .is_some_and(|from| self.transfers.incoming.has(from, Contents::Have { run, key }))
     }
 
     // ---- both ways ----
 
     fn send_pulls(&mut self) {
-        while let Some((to, message)) = self.incoming.poll_message() {
+        while let Some((to, message)) = self.transfers.incoming.poll_message() {
             self.tell_of_parcel(Receiver::Peer(to), message);
         }
     }
 
     pub(super) fn next_parcel_timeout(&self) -> Option<(Time, &'static str)> {
-        let incoming = self.incoming.next_timeout().map(|at| (at, "bytes of a parcel have not come"));
-        let outgoing = self.outgoing.next_timeout().map(|at| (at, "a parcel is no longer wanted"));
-        [incoming, outgoing].into_iter().flatten().min_by_key(|(at, _)| *at)
+        self.transfers.next_timeout()
     }
 
     pub(super) fn time_out_parcels(&mut self, now: Time) {
-        self.incoming.handle_timeout(now);
-        self.outgoing.handle_timeout(now);
+        self.transfers.handle_timeout(now);
         self.send_pulls();
     }
 
     /// Whether a parcel is on its way from or to a peer.
     pub(super) fn has_parcels_with(&self, peer: HostId) -> bool {
-        self.incoming.has_peer(peer) || self.outgoing.has_peer(Receiver::Peer(peer))
+        self.transfers.has_peer(peer)
     }
 
     pub(super) fn forget_parcels_of_peer(&mut self, now: Time, peer: HostId) {
-        self.outgoing.forget_peer(Receiver::Peer(peer));
-        self.incoming.forget_peer(now, peer);
+        self.transfers.forget_peer(now, peer);
         self.send_pulls();
     }
 
     pub(super) fn forget_parcels_of_run(&mut self, run: RunId) {
-        self.outgoing.forget_run(run);
-        self.incoming.forget_run(self.latest, run);
+        self.transfers.forget_run(self.latest, run);
         self.send_pulls();
     }
 }

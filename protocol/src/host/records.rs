@@ -49,13 +49,13 @@ impl Host {
         if part.table.insert(entry.clone()) {
             part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
             self.share(now, run, &entry);
-            self.commands.push_back(Command::Save { run, entry });
+            self.unpolled.command(Command::Save { run, entry });
         }
     }
 
     /// Sends an entry of this host to the coordinator and the hosts that may need it.
     pub(super) fn share(&mut self, now: Time, run: RunId, entry: &Entry) {
-        let Some((me, ..)) = self.identity else { return };
+        let Some(me) = self.id() else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
         let shared = entry.to_share(me);
         let nearest = part.held.nearest(&entry.lineage.0);
@@ -72,7 +72,7 @@ impl Host {
 
     /// Announces that a held job has lost its owner and keeps running, so that a host that would redo it finds it here.
     pub(super) fn announce_orphan(&mut self, now: Time, run: RunId, token: HeldId) {
-        let Some((me, ..)) = self.identity else { return };
+        let Some(me) = self.id() else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get(token) else { return };
         let spec = held.spec();
@@ -152,7 +152,7 @@ impl Host {
         let for_owners = part.outbox.begin_flush(&part.table);
         let mut messages = Vec::new();
         // The coordinator accepts messages about a run only from hosts that have said that they loaded it.
-        if self.is_connected && part.stage != Stage::Loading {
+        if self.standing.is_connected() && part.stage != Stage::Loading {
             for entries in Entry::batches(part.outbox.entries()) {
                 messages.push(ToCoordinator::Entries { run, entries: entries.to_vec() });
             }
@@ -203,13 +203,13 @@ impl Host {
     pub(super) fn tell_lookups(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(jobs) = part.recovery.lookups.take_news() {
-            self.commands.push_back(RunCommand::Lookups { jobs }.of(run));
+            self.unpolled.command(RunCommand::Lookups { jobs }.of(run));
         }
     }
 
     /// Sends a thief the entries below the redone job that it gets. From now on, the thief is to find them.
     pub(super) fn forward_entries(&mut self, run: RunId, thief: HostId, spec: &mut crate::JobSpec) {
-        let Some((me, ..)) = self.identity else { return };
+        let Some(me) = self.id() else { return };
         let Some(part) = self.runs.get_mut(&run) else { return };
         if !spec.redone {
             return;

@@ -25,7 +25,7 @@ use super::{Event, Host, Receiver, RunCommand};
 impl Host {
     /// A direct link broke while the coordinator is away, so nothing reaches the peer.
     pub fn handle_peer_lost(&mut self, now: Time, peer: HostId) {
-        if !self.is_connected && self.peers.contains_key(&peer) {
+        if !self.is_connected() && self.peers.contains(peer) {
             self.lose_peer(now, peer);
         }
     }
@@ -49,22 +49,20 @@ impl Host {
 
     /// Removes a peer. Returns whether the host was one.
     fn drop_peer(&mut self, now: Time, peer: HostId) -> bool {
-        if self.peers.remove(&peer).is_none() {
+        if !self.peers.give_up(now, peer) {
             return false;
         }
-        self.unlist_peer(peer);
-        self.given_up.note(now, peer);
         self.forget_parcels_of_peer(now, peer);
         self.repeats.forget_receiver(Receiver::Peer(peer));
         self.repeats.forget_many_strangers(self.peers.len(), is_known(&self.peers));
-        self.events.push_back(Event::PeerGone(peer));
+        self.unpolled.event(Event::PeerGone(peer));
         true
     }
 
     /// Whether a host was given up recently: it may come back, and does not know yet that its loans and requests that
     /// involve this host are void. After that time, it is answered, so that it does not wait for this host any longer.
     pub(super) fn is_given_up(&self, now: Time, host: HostId) -> bool {
-        !self.peers.contains_key(&host) && self.given_up.has(now, host)
+        self.peers.is_given_up(now, host)
     }
 
     pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId, how: Departure) {
@@ -124,7 +122,7 @@ impl Host {
             return;
         }
         part.reporting.own_mut().orphaned += 1;
-        self.events.push_back(Event::Orphaned(run, spec.key));
+        self.unpolled.event(Event::Orphaned(run, spec.key));
         match part.spec.fault_tolerance {
             FaultTolerance::Full => self.announce_orphan(now, run, token),
             FaultTolerance::FinishedOrphans => {
@@ -149,7 +147,7 @@ impl Host {
         mut spec: JobSpec,
         how: Departure,
     ) {
-        let is_connected = self.is_connected;
+        let is_connected = self.is_connected();
         let Some(part) = self.runs.get_mut(&run) else { return };
         let tolerance = part.spec.fault_tolerance;
         spec.given_back = how == Departure::Left;
@@ -158,12 +156,12 @@ impl Host {
             self.note(run, &spec, NoteKind::GivenBack);
         } else {
             part.reporting.own_mut().jobs.lost += 1;
-            self.events.push_back(Event::Lost(run, spec.key));
+            self.unpolled.event(Event::Lost(run, spec.key));
             self.note(run, &spec, NoteKind::Lost);
         }
         if matches!(tolerance, FaultTolerance::Off | FaultTolerance::RedoOnly) {
             let again = Again { redone: true, given_back: false, lookup_below: 0 };
-            self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
+            self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
             return;
         }
         if self.is_with_stranger(run, &spec) && is_connected {
@@ -192,12 +190,12 @@ impl Host {
     fn is_with_stranger(&self, run: RunId, spec: &JobSpec) -> bool {
         let entry = self.runs.get(&run).and_then(|part| part.table.get(&spec.key));
         let place = entry.and_then(|entry| entry.state.place());
-        place.is_some_and(|host| Some(host) != self.id() && !self.peers.contains_key(&host))
+        place.is_some_and(|host| Some(host) != self.id() && !self.peers.contains(host))
     }
 
     /// The runtime asks about a descendant of a redone job.
     pub(super) fn look_up(&mut self, now: Time, run: RunId, number: RuntimeJobId, spec: JobSpec) {
-        if self.is_with_stranger(run, &spec) && self.is_connected {
+        if self.is_with_stranger(run, &spec) && self.is_connected() {
             // The coordinator knows whether that host is still connected, and introduces the two.
             return self.search(now, run, number, spec);
         }
@@ -208,7 +206,7 @@ impl Host {
         part.recovery.lookups.note_again(spec.key.tag());
         let lookup_below = part.table.depth_below(spec.key.tag());
         let again = Again { redone: true, given_back: spec.given_back, lookup_below };
-        self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
+        self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
     }
 
     /// Uses the table's entry of a job. Returns false if there is none.
@@ -221,14 +219,14 @@ impl Host {
                 self.reuse(run, number, spec, finished);
                 true
             }
-            EntryState::DoneAt { host, .. } if self.peers.contains_key(&host) => {
+            EntryState::DoneAt { host, .. } if self.peers.contains(host) => {
                 part.recovery.begin(now, number, spec.clone(), Some(host));
                 let key = spec.key;
                 self.tell_peer(host, PeerMessage::Want { run, key });
                 true
             }
             EntryState::Running(host) if Some(host) == me => self.adopt_here(run, number, spec),
-            EntryState::Running(host) if self.peers.contains_key(&host) => {
+            EntryState::Running(host) if self.peers.contains(host) => {
                 self.ask_to_adopt(now, run, number, spec, host);
                 true
             }
@@ -260,7 +258,7 @@ impl Host {
         part.recovery.lookups.found(&part.table, &spec.key);
         part.reporting.own_mut().jobs.adopted += 1;
         part.held.add_owner(token, Owner::Here(number));
-        self.events.push_back(Event::Adopted(run, spec.key));
+        self.unpolled.event(Event::Adopted(run, spec.key));
         self.note(run, spec, NoteKind::Adopted);
         self.deliver(run, token);
         true
@@ -270,9 +268,9 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.found(&part.table, &spec.key);
         part.reporting.count_reused(&finished);
-        self.events.push_back(Event::Reused(run, spec.key));
+        self.unpolled.event(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
-        self.commands.push_back(RunCommand::Complete { number, finished }.of(run));
+        self.unpolled.command(RunCommand::Complete { number, finished }.of(run));
         self.tell_lookups(run);
     }
 
@@ -291,7 +289,7 @@ impl Host {
         let lookup_below = part.recovery.lookups.expect_below(&part.table, spec);
         self.tell_lookups(run);
         let again = Again { redone: true, given_back: spec.given_back, lookup_below };
-        self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
+        self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
     }
 
     /// Gives a job that never began back to the runtime as it was.
@@ -301,7 +299,7 @@ impl Host {
         let lookup_below = if redone { part.recovery.lookups.expect_below(&part.table, spec) } else { 0 };
         self.tell_lookups(run);
         let again = Again { redone, given_back: spec.given_back, lookup_below };
-        self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
+        self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
     }
 
     /// All entries that answer a search were sent.

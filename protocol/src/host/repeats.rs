@@ -12,11 +12,11 @@ use std::time::Duration;
 use crate::limits::{
     PARCEL_BYTES_MIN, RECONCILE, REPEAT_MAX, REPEAT_SMALL_BYTES, REPEAT_SMALL_MAX, REPEATS_MAX,
 };
-use crate::message::HostInfo;
 use crate::round_trip::RoundTrip;
 use crate::shared::ObjectId;
-use crate::{AssignmentId, HostId, LoanId, RunId, Time};
+use crate::{AssignmentId, LoanId, RunId, Time};
 
+use super::peers::Peers;
 use super::{Host, Receiver};
 
 /// A message that may be sent more than once.
@@ -218,10 +218,10 @@ fn most(is_large: bool) -> Duration {
 }
 
 /// Whether a receiver is the coordinator or a peer.
-pub fn is_known(peers: &BTreeMap<HostId, HostInfo>) -> impl Fn(Receiver) -> bool {
+pub fn is_known(peers: &Peers) -> impl Fn(Receiver) -> bool {
     |receiver| match receiver {
         Receiver::Coordinator => true,
-        Receiver::Peer(peer) => peers.contains_key(&peer),
+        Receiver::Peer(peer) => peers.contains(peer),
     }
 }
 
@@ -232,9 +232,9 @@ impl Host {
     /// The link to the coordinator was replaced, and with it the route to all peers that are relayed.
     pub(super) fn expect_loss(&mut self) {
         self.repeats.on_new_link(Receiver::Coordinator);
-        for peer in self.peers.keys().filter(|peer| !self.direct.contains(peer)) {
-            self.repeats.on_new_link(Receiver::Peer(*peer));
-            self.runs.values_mut().for_each(|part| part.loans.doubt(*peer));
+        for peer in self.peers.relayed() {
+            self.repeats.on_new_link(Receiver::Peer(peer));
+            self.runs.values_mut().for_each(|part| part.loans.doubt(peer));
         }
     }
 }
@@ -242,6 +242,7 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostId;
 
     const PEER: Receiver = Receiver::Peer(HostId(1));
     const OTHER: Receiver = Receiver::Peer(HostId(2));

@@ -1,5 +1,6 @@
 //! Tests rare decisions of a host about replicas of shared objects.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::tests::{PEER, RUN, host, info, said};

@@ -280,7 +280,7 @@ impl Reporting {
 
 impl Host {
     pub(super) fn next_report(&self, reporting: &Reporting) -> Option<(Time, &'static str)> {
-        (self.is_connected && reporting.has_news()).then_some((reporting.next, "counts are due"))
+        (self.is_connected() && reporting.has_news()).then_some((reporting.next, "counts are due"))
     }
 
     /// Sends the coordinator all news of a run, as there may be no later occasion.
@@ -307,7 +307,7 @@ impl Host {
     /// changed, so that the coordinator does not add up workers of different moments.
     pub(super) fn report(&mut self, now: Time, run: RunId) {
         let is_due = self.runs.get(&run).is_some_and(|part| part.reporting.is_due(now));
-        if !self.is_connected || !is_due {
+        if !self.is_connected() || !is_due {
             return;
         }
         self.report_one(now, run);
@@ -323,7 +323,7 @@ impl Host {
     }
 
     fn report_one(&mut self, now: Time, run: RunId) {
-        let is_connected = self.is_connected;
+        let is_connected = self.is_connected();
         let part = self.runs.get_mut(&run).filter(|part| is_connected && part.reporting.is_due(now));
         let Some(part) = part else { return };
         let messages = part.reporting.report(now, run);
@@ -332,7 +332,7 @@ impl Host {
 
     /// Sends the lines of the app's log, if the coordinator is connected.
     pub(super) fn send_log(&mut self, run: RunId) {
-        let is_connected = self.is_connected;
+        let is_connected = self.is_connected();
         let part = self.runs.get_mut(&run).filter(|part| is_connected && !part.reporting.log.is_empty());
         let Some(part) = part else { return };
         let lines = part.reporting.take_log();

@@ -22,7 +22,7 @@ impl Host {
     /// again that were on their way, and asks for the peer's.
     pub fn handle_route_lost(&mut self, now: Time, peer: HostId) {
         self.latest = now;
-        if !self.peers.contains_key(&peer) {
+        if !self.peers.contains(peer) {
             return;
         }
         self.repeats.on_new_link(Receiver::Peer(peer));

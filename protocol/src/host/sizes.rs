@@ -64,21 +64,21 @@ impl Host {
             .filter_map(|held| held.finished.as_ref())
             .map(|finished| finished.outcome.bytes().len())
             .sum();
-        results + self.outgoing.size().1 + self.incoming.held_bytes()
+        results + self.transfers.bytes()
     }
 
     /// The present sizes, over all runs.
     pub fn sizes(&self) -> Sizes {
         let mut sizes = Sizes {
-            unpolled: self.transmits.len() + self.commands.len() + self.events.len(),
+            unpolled: self.unpolled.len(),
             peers: self.peers.len(),
-            listed: self.near.len() + self.far.len(),
-            cut_off: self.cut_off.len(),
+            listed: self.peers.listed_len(),
+            cut_off: self.peers.cut_off_len(),
             repeats: self.repeats.len(),
-            given_up: self.given_up.len(),
+            given_up: self.peers.given_up_len(),
             ended: self.ended.len(),
-            outgoing: self.outgoing.size(),
-            incoming: (self.incoming.len(), self.incoming.held_bytes()),
+            outgoing: self.transfers.outgoing.size(),
+            incoming: (self.transfers.incoming.len(), self.transfers.incoming.held_bytes()),
             ..Sizes::default()
         };
         for part in self.runs.values() {
@@ -111,7 +111,7 @@ mod tests {
     use super::super::bonds::{entry, job, note};
     use super::super::held::Owner;
     use super::super::lookups::Lookups;
-    use super::super::tests::{PEER, RUN, said};
+    use super::super::tests::{PEER, RUN, info, said};
     use super::super::victim::Parked;
     use super::super::{Command, Event, Receiver, Transmit, announced};
     use super::*;
@@ -149,19 +149,23 @@ mod tests {
         for _ in 0..2 {
             part.reporting.note(NOW, note(0));
         }
-        host.far.push(HostId(31));
-        host.cut_off.insert(HostId(32), NOW);
+        host.peers.leave_behind(HostId(31));
+        assert!(host.peers.cut_off(NOW, HostId(32)));
         for peer in [33, 34] {
-            host.given_up.note(NOW, HostId(peer));
+            host.peers.add(info(HostId(peer)));
+            assert!(host.peers.give_up(NOW, HostId(peer)));
         }
         let contents = Contents::Have { run: RUN, key: job(9).key };
-        host.outgoing.add(NOW, Receiver::Peer(PEER), contents, vec![0; 70_000]).expect("there is room");
-        host.incoming.announce(NOW, PEER, ParcelId(1), contents, 70_000).expect("it is sound");
+        host.transfers
+            .outgoing
+            .add(NOW, Receiver::Peer(PEER), contents, vec![0; 70_000])
+            .expect("there is room");
+        host.transfers.incoming.announce(NOW, PEER, ParcelId(1), contents, 70_000).expect("it is sound");
         said(&mut host);
         while host.poll_command().is_some() {}
-        host.transmits.push_back(Transmit::ToCoordinator(ToCoordinator::Leaving));
-        host.commands.extend([Command::Left, Command::Left]);
-        host.events.extend([Event::RunEnded(RUN), Event::RunEnded(RUN), Event::RunEnded(RUN)]);
+        host.unpolled.transmit(Transmit::ToCoordinator(ToCoordinator::Leaving));
+        (0..2).for_each(|_| host.unpolled.command(Command::Left));
+        (0..3).for_each(|_| host.unpolled.event(Event::RunEnded(RUN)));
         let expected = Sizes {
             repeats: 1,
             unpolled: 6,

@@ -33,7 +33,7 @@ impl Host {
 
     /// Asks for jobs, if this host has idle workers and may take jobs.
     pub(super) fn seek(&mut self, now: Time, run: RunId) {
-        if self.departing.is_some() || self.paused.is_some() || self.identity.is_none() {
+        if !self.may_work() {
             return;
         }
         loop {
@@ -60,11 +60,11 @@ impl Host {
         let may_wide = thief.wide().next().is_none() && now >= thief.rests_until(true);
         let has_slow = thief.near().count() > waiting_near;
         let is_asked = |peer: &HostId| thief.asks(*peer);
-        let silent = &self.silent;
+        let known = &self.peers;
         let mut pick = |peers: &[HostId]| {
             let mut likely: Vec<HostId> = Vec::new();
-            if has_slow || !silent.is_empty() {
-                likely = peers.iter().filter(|peer| !silent.contains(peer)).copied().collect();
+            if has_slow || known.has_silent() {
+                likely = peers.iter().filter(|peer| !known.is_silent(**peer)).copied().collect();
             }
             let peers = if likely.is_empty() { peers } else { likely.as_slice() };
             let free: Vec<HostId> = match has_slow {
@@ -77,27 +77,27 @@ impl Host {
         match part.spec.stealing {
             Stealing::ClusterAware => {
                 if may_near
-                    && let Some(victim) = pick(&self.near)
+                    && let Some(victim) = pick(known.near())
                     && !is_asked(&victim)
                 {
                     return Some((victim, false));
                 }
-                if may_wide && let Some(victim) = pick(&self.far) {
+                if may_wide && let Some(victim) = pick(known.far()) {
                     return Some((victim, true));
                 }
                 None
             }
             Stealing::Random => {
-                if !may_near || self.near.len() + self.far.len() == 0 {
+                let (near, far) = (known.near(), known.far());
+                if !may_near || near.len() + far.len() == 0 {
                     return None;
                 }
-                let index = self.random.below(self.near.len() + self.far.len());
-                let victim =
-                    self.near.get(index).copied().unwrap_or_else(|| self.far[index - self.near.len()]);
+                let index = self.random.below(near.len() + far.len());
+                let victim = near.get(index).copied().unwrap_or_else(|| far[index - near.len()]);
                 (!is_asked(&victim)).then_some((victim, false))
             }
             Stealing::MasterWorker => {
-                let master = part.thief.master().filter(|master| self.peers.contains_key(master))?;
+                let master = part.thief.master().filter(|master| known.contains(*master))?;
                 (may_near && !is_asked(&master)).then_some((master, false))
             }
         }
@@ -146,7 +146,7 @@ impl Host {
     }
 
     pub(super) fn note_refusal(&mut self, now: Time, run: RunId, is_wide: bool) {
-        let round = self.near.len().clamp(1, 8);
+        let round = self.peers.near().len().clamp(1, 8);
         let jitter = self.random.next_u64();
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.thief.note_refusal(now, is_wide, round, jitter);
@@ -165,8 +165,8 @@ impl Host {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(request) = self.end_request(from, run, steal)? else { return Ok(()) };
-        let is_far = self.is_far(from);
-        let departing = self.departing.is_some();
+        let is_far = self.peers.is_far(from);
+        let departing = self.is_leaving();
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         part.thief.end_rest(request.is_wide, now);
         let is_taken = part.stage == Stage::Ready && !departing && part.held.len() < HELD_JOBS_MAX;
@@ -201,7 +201,7 @@ impl Host {
         if let Some(Request { victim, since, .. }) = asked {
             let latency = now.since(since);
             let latency_ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-            self.events.push_back(Event::Stolen { run, victim, latency_ns });
+            self.unpolled.event(Event::Stolen { run, victim, latency_ns });
         }
         let redone = spec.redone && !spec.given_back;
         self.note(run, &spec, NoteKind::Begun { victim: from, redone, worker });
@@ -233,12 +233,8 @@ impl Host {
         self.inject(run, token);
     }
 
-    fn is_far(&self, peer: HostId) -> bool {
-        self.near.binary_search(&peer).is_err()
-    }
-
     fn scope_of(&self, victim: HostId) -> Scope {
-        match (self.is_far(victim), self.direct.contains(&victim)) {
+        match (self.peers.is_far(victim), self.peers.is_direct(victim)) {
             (true, _) => Scope::Remote,
             (false, true) => Scope::Site,
             (false, false) => Scope::Relayed,
@@ -248,8 +244,8 @@ impl Host {
     // ---- the victim ----
 
     pub(super) fn on_steal(&mut self, now: Time, thief: HostId, run: RunId, steal: StealId, holding: u64) {
-        let is_far = self.is_far(thief);
-        let knows_thief = !is_far || self.peers.contains_key(&thief);
+        let is_far = self.peers.is_far(thief);
+        let knows_thief = !is_far || self.peers.contains(thief);
         let threads = self.config.report.threads as usize;
         let nothing = PeerMessage::Nothing { run, steal };
         let Some(part) = self.runs.get_mut(&run) else {
@@ -272,7 +268,7 @@ impl Host {
         if let Some(steal) = part.victim.park(Parked { thief, steal, holding, until: now + patience }) {
             self.tell_peer(thief, PeerMessage::Nothing { run, steal });
         } else {
-            self.commands.push_back(RunCommand::Offer.of(run));
+            self.unpolled.command(RunCommand::Offer.of(run));
         }
     }
 
@@ -296,7 +292,7 @@ impl Host {
         if part.victim.is_empty() {
             self.tell_wanted(run);
         } else {
-            self.commands.push_back(RunCommand::Offer.of(run));
+            self.unpolled.command(RunCommand::Offer.of(run));
         }
     }
 
@@ -313,7 +309,7 @@ impl Host {
     pub(super) fn tell_wanted(&mut self, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(thieves) = part.victim.take_news() {
-            self.commands.push_back(RunCommand::Want { thieves }.of(run));
+            self.unpolled.command(RunCommand::Want { thieves }.of(run));
         }
     }
 
@@ -329,28 +325,24 @@ impl Host {
         let may_seek = thief.idle() > 0
             && part.stage == Stage::Ready
             && part.held.len() < HELD_JOBS_MAX
-            && self.departing.is_none()
-            && self.paused.is_none()
-            && self.identity.is_some();
+            && self.may_work();
         let near = thief.near().count();
         let can_near = may_seek
             && near < thief.idle().min(STEALS_IN_SITE_MAX)
             && match part.spec.stealing {
-                Stealing::ClusterAware => !self.near.is_empty(),
-                Stealing::Random => !(self.near.is_empty() && self.far.is_empty()),
-                Stealing::MasterWorker => {
-                    thief.master().is_some_and(|master| self.peers.contains_key(&master))
-                }
+                Stealing::ClusterAware => !self.peers.near().is_empty(),
+                Stealing::Random => self.peers.listed_len() > 0,
+                Stealing::MasterWorker => thief.master().is_some_and(|master| self.peers.contains(master)),
             };
         // While a victim of this site is still asked by a request to another site, because it has moved since, no
         // further one is due: the same timeout would return again and again.
-        let is_one_asked = || thief.wide().any(|request| self.near.contains(&request.victim));
+        let is_one_asked = || thief.wide().any(|request| self.peers.near().contains(&request.victim));
         let near = (can_near && near == 0 && !is_one_asked())
             .then_some((thief.rests_until(false), "a thief has rested"));
         let can_wide = may_seek
             && part.spec.stealing == Stealing::ClusterAware
             && thief.wide().next().is_none()
-            && !self.far.is_empty();
+            && !self.peers.far().is_empty();
         let wide = can_wide.then_some((thief.rests_until(true), "a thief has rested between sites"));
         [request, parked, near, wide, self.next_slow_request(may_seek, part)]
             .into_iter()
@@ -364,7 +356,7 @@ impl Host {
         let may_ask = may_seek
             && part.spec.stealing == Stealing::ClusterAware
             && part.thief.near().count() < STEALS_UNANSWERED_MAX
-            && self.near.iter().any(|peer| !self.silent.contains(peer) && !is_asked(peer));
+            && self.peers.near().iter().any(|peer| !self.peers.is_silent(*peer) && !is_asked(peer));
         // The last request counts: once another victim is asked, that request is the last.
         let last = part.thief.near().map(|request| request.since).max().filter(|_| may_ask)?;
         Some((
@@ -384,9 +376,7 @@ impl Host {
             let Some(part) = self.runs.get_mut(&run) else { return };
             if let Some(request) = part.thief.end(steal) {
                 part.reporting.own_mut().steals.of(request.scope).unanswered += 1;
-                if self.peers.contains_key(&request.victim) {
-                    self.silent.insert(request.victim);
-                }
+                self.peers.note_silent(request.victim);
                 self.note_refusal(now, run, request.is_wide);
             }
         }

@@ -60,9 +60,9 @@ impl Host {
             part.thief.free_worker(threads);
         }
         part.reporting.count_reused(&finished);
-        self.events.push_back(Event::Reused(run, spec.key));
+        self.unpolled.event(Event::Reused(run, spec.key));
         self.note(run, &spec, NoteKind::Aborted);
-        self.commands.push_back(RunCommand::Abort { held: token }.of(run));
+        self.unpolled.command(RunCommand::Abort { held: token }.of(run));
         if is_orphan {
             if let Some(part) = self.runs.get_mut(&run) {
                 part.held.forget(token);

@@ -34,7 +34,7 @@ pub const LINES: [Exception; 6] = [
 ];
 
 #[rustfmt::skip]
-pub const FIELDS: [Exception; 12] = [
+pub const FIELDS: [Exception; 10] = [
     exception("api/src/grid.rs: Host", 17, RECORD),
     exception("api/src/job.rs: JobDetails", 19, RECORD),
     exception("api/src/run.rs: Figures", 18, RECORD),
@@ -44,8 +44,6 @@ pub const FIELDS: [Exception; 12] = [
     exception("module/src/inspect.rs: Inspection", 19, RECORD),
     exception("protocol/src/coordinator/backlog.rs: Backlog", 22, RECORD),
     exception("protocol/src/coordinator/sizes.rs: Sizes", 19, RECORD),
-    exception("protocol/src/host/mod.rs: Host", 34, TO_SPLIT),
-    exception("protocol/src/host/sharing/mod.rs: Sharing", 17, TO_SPLIT),
     exception("protocol/src/host/sizes.rs: Sizes", 25, RECORD),
 ];
 

@@ -23,7 +23,7 @@ impl Host {
             .replica
             .with(|place| place.as_ref().map(|replica| (replica.versions().clone(), replica.digest())));
         let Some((versions, digest)) = here else { return };
-        let sharers = sharing.some_sharers(&mut self.random, SHARERS_PER_MESSAGE_MAX);
+        let sharers = sharing.sharers.some(&mut self.random, SHARERS_PER_MESSAGE_MAX);
         let what =
             if is_question { Repeated::Question(run, object) } else { Repeated::Versions(run, object) };
         self.repeats.note(self.latest, Receiver::Peer(to), what);
@@ -51,8 +51,8 @@ impl Host {
         else {
             return;
         };
-        let mut some = sharing.some_sharers(&mut self.random, SHARED_COMPARED_MAX);
-        sharing.compare_at = now + sharing.compare_rest;
+        let mut some = sharing.sharers.some(&mut self.random, SHARED_COMPARED_MAX);
+        sharing.comparison.make(now);
         some.retain(|host| !new.contains(host));
         for host in new {
             self.tell_versions(run, object, host, false);
@@ -95,14 +95,14 @@ impl Host {
         });
         let Some((missing, has_all, diverged)) = compared else { return };
         if let Some((own, _)) = sharing.own_log() {
-            sharing.sharers.entry(from).and_modify(|has| *has = versions.of(own));
+            sharing.sharers.note_has(from, versions.of(own));
             sharing.note_stable();
         }
         if let Some(is_lower) = diverged {
             return self.heal(now, from, (run, object), is_lower);
         }
         if missing != Missing::Nothing || !has_all {
-            sharing.compare_soon(now);
+            sharing.comparison.hasten(now);
         }
         let is_due = self.is_answer_due(now, from, (run, object), versions.total());
         match missing {
@@ -138,8 +138,7 @@ impl Host {
     ) -> bool {
         let what = (Receiver::Peer(to), Repeated::Updates(run, object));
         let Some(sharing) = self.sharing(run, object) else { return false };
-        if sharing.answered.get(&to).is_some_and(|total| has >= *total) {
-            sharing.answered.remove(&to);
+        if sharing.sharers.end_answer(to, has) {
             self.repeats.answered(now, what.0, what.1);
         }
         self.repeats.is_due(now, what.0, what.1, SHARED_COMPARE_MIN)
@@ -151,7 +150,7 @@ impl Host {
         let Some(sharing) = self.sharing(run, object) else { return };
         let total =
             sharing.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().total()));
-        sharing.answered.insert(to, total);
+        sharing.sharers.note_answer(to, total);
     }
 
     /// The replica has diverged from that of `other`. The one with the lower digest is replaced; its host may not have
@@ -162,10 +161,10 @@ impl Host {
         if !is_lower {
             return self.ask(now, other, run, object);
         }
-        sharing.compare_soon(now);
+        sharing.comparison.hasten(now);
         if sharing.healing.is_none_or(|(_, until)| now >= until) {
             sharing.healing = Some((other, now + wait));
-            self.events.push_back(Event::Diverged(run, object, other));
+            self.unpolled.event(Event::Diverged(run, object, other));
             self.tell_peer(other, PeerMessage::FetchReplica { run, object });
         }
     }
@@ -178,17 +177,11 @@ impl Host {
     pub(in crate::host) fn meet_again(&mut self, now: Time, run: RunId, is_reborn: bool) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let former: Vec<(ObjectId, Vec<HostId>)> = (part.shared.objects.iter_mut())
-            .map(|(object, sharing)| {
-                sharing.asks_newcomers |= is_reborn;
-                let strangers = std::mem::take(&mut sharing.strangers);
-                (*object, sharing.former.keys().copied().chain(strangers).collect())
-            })
+            .map(|(object, sharing)| (*object, sharing.sharers.seek_again(is_reborn)))
             .collect();
         for (object, mut asked) in former {
             if is_reborn {
-                let skip = self.random.below(self.peers.len().max(1));
-                let most = self.peers.len().min(SHARERS_PER_MESSAGE_MAX);
-                asked.extend(self.peers.keys().cycle().skip(skip).take(most));
+                asked.extend(self.peers.some(&mut self.random, SHARERS_PER_MESSAGE_MAX));
             }
             self.compare(now, run, object, &asked);
         }
@@ -197,9 +190,8 @@ impl Host {
     /// Updates on their way between this host and a peer may be lost.
     pub(in crate::host) fn compare_soon_with(&mut self, now: Time, run: RunId, peer: HostId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        for sharing in part.shared.objects.values_mut().filter(|sharing| sharing.sharers.contains_key(&peer))
-        {
-            sharing.compare_soon(now);
+        for sharing in part.shared.objects.values_mut().filter(|sharing| sharing.sharers.contains(peer)) {
+            sharing.comparison.hasten(now);
         }
     }
 
@@ -209,7 +201,7 @@ impl Host {
             .flat_map(|(run, part)| {
                 part.shared.objects.iter().map(|(object, sharing)| (*run, *object, sharing))
             })
-            .filter(|(.., sharing)| sharing.may_be_sharer(peer))
+            .filter(|(.., sharing)| sharing.sharers.may_include(peer))
             .take(OBJECTS_GREETED_MAX)
             .map(|(run, object, _)| (run, object))
             .collect();
@@ -228,7 +220,7 @@ impl Host {
     /// That host left: it will have no replica when it comes back.
     pub(in crate::host) fn expect_no_more(&mut self, peer: HostId) {
         for sharing in self.runs.values_mut().flat_map(|part| part.shared.objects.values_mut()) {
-            sharing.former.remove(&peer);
+            sharing.sharers.forget_former(peer);
         }
     }
 
@@ -236,10 +228,10 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let mut waiting = Vec::new();
         for (object, sharing) in &mut part.shared.objects {
-            sharing.hints.retain(|hint| *hint != peer);
+            sharing.sharers.drop_hint(peer);
             if sharing.give_up_sharer(now, peer) {
                 // Its last updates may have reached some hosts and not others.
-                sharing.compare_soon(now);
+                sharing.comparison.hasten(now);
             }
             if sharing.fetch.as_ref().is_some_and(|fetch| fetch.from == Some(peer)) {
                 waiting.push(*object);

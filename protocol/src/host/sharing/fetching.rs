@@ -45,7 +45,7 @@ impl Host {
         let replica = place.clone().unwrap_or_default();
         let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now, replica));
         if let Some(victim) = hint {
-            sharing.hint(victim);
+            sharing.sharers.hint(victim);
         }
         self.note_mention(run, object);
         let Some(sharing) = self.sharing(run, object) else { return };
@@ -59,12 +59,12 @@ impl Host {
                     }
                 });
                 sharing.replica = place;
-                self.commands.push_back(RunCommand::Replica { object }.of(run));
+                self.unpolled.command(RunCommand::Replica { object }.of(run));
             }
             Some(_) => {}
             None => {
                 let replica = sharing.replica.clone();
-                self.commands.push_back(RunCommand::Opened { object, replica }.of(run));
+                self.unpolled.command(RunCommand::Opened { object, replica }.of(run));
             }
         }
         let Some(sharing) = self.sharing(run, object) else { return };
@@ -85,7 +85,7 @@ impl Host {
     /// it again.
     pub(in crate::host) fn on_refetch(&mut self, run: RunId, object: ObjectId, held: HeldId) {
         let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(held)) else { return };
-        if job.lender().is_some_and(|lender| !self.peers.contains_key(&lender)) {
+        if job.lender().is_some_and(|lender| !self.peers.contains(lender)) {
             return self.give_back(run, held);
         }
         let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
@@ -94,9 +94,9 @@ impl Host {
         if !sharing.has_replica() {
             return;
         }
-        let mut hints = job.lender().into_iter().chain(sharing.hints.iter().copied());
-        let hinted = hints.find(|host| self.peers.contains_key(host));
-        let other = sharing.some_sharers(&mut self.random, 1).first().copied();
+        let hinted =
+            (job.lender().into_iter()).chain(sharing.sharers.hints()).find(|host| self.peers.contains(*host));
+        let other = sharing.sharers.some(&mut self.random, 1).first().copied();
         for host in hinted.into_iter().chain(other.filter(|host| Some(*host) != hinted)) {
             self.ask_for_updates(run, object, host, SHARED_FETCH_REST);
         }
@@ -108,15 +108,15 @@ impl Host {
         let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
             return;
         };
-        let candidates = (sharing.hints.iter().filter(|host| self.peers.contains_key(host)))
-            .chain(sharing.sharers.keys())
-            .chain(&self.near)
-            .chain(&self.far);
         let is_asked = |host: &HostId| sharing.fetch.as_ref().is_some_and(|fetch| fetch.asked.contains(host));
-        let from = candidates.copied().find(|host| !is_asked(host));
+        let from = (sharing.sharers.hints().filter(|host| self.peers.contains(*host)))
+            .chain(sharing.sharers.hosts())
+            .chain(self.peers.near().iter().copied())
+            .chain(self.peers.far().iter().copied())
+            .find(|host| !is_asked(host));
         let is_hopeless = from.is_none()
             && (sharing.fetch.as_ref())
-                .is_some_and(|fetch| self.peers.keys().all(|peer| fetch.refused.contains(peer)));
+                .is_some_and(|fetch| self.peers.ids().all(|peer| fetch.refused.contains(&peer)));
         let wait = from.map(|from| self.repeats.wait(Receiver::Peer(from), SHARED_FETCH_MIN, 0));
         let Some(sharing) = self.sharing(run, object) else { return };
         let fetch = sharing.fetch.get_or_insert_with(|| Fetch {
@@ -154,7 +154,7 @@ impl Host {
 
     /// Sends an object's replica. Returns false if there is none.
     pub(super) fn send_replica(&mut self, to: HostId, run: RunId, object: ObjectId) -> bool {
-        let is_there = self.peers.contains_key(&to);
+        let is_there = self.peers.contains(to);
         let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
         else {
             return false;
@@ -162,10 +162,9 @@ impl Host {
         let Some(snapshot) = sharing.replica.with(|place| place.as_ref().map(Replica::snapshot)) else {
             return false;
         };
-        let sharers = sharing.some_sharers(&mut self.random, SHARERS_PER_MESSAGE_MAX);
+        let sharers = sharing.sharers.some(&mut self.random, SHARERS_PER_MESSAGE_MAX);
         if is_there {
-            sharing.sharers.entry(to).or_default();
-            sharing.former.remove(&to);
+            sharing.sharers.serve(to);
         }
         self.note_answer(self.latest, to, run, object);
         let message = PeerMessage::Replica { run, object, snapshot, sharers };
@@ -194,9 +193,9 @@ impl Host {
             let sharing = Sharing { is_mentioned: false, ..Sharing::new(now, replica.clone()) };
             part.shared.unmentioned.count += 1;
             part.shared.objects.insert(object, sharing);
-            self.commands.push_back(RunCommand::Opened { object, replica }.of(run));
+            self.unpolled.command(RunCommand::Opened { object, replica }.of(run));
         }
-        let incarnation = self.incarnations + 1;
+        let incarnation = self.last_numbers.next_incarnation();
         let Some(part) = self.runs.get_mut(&run) else { return };
         let log = Log { incarnation, before: part.shared.log_before(object) };
         let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
@@ -214,31 +213,31 @@ impl Host {
             (installed, false, replica.own_log().map(|(writer, _)| writer) != own)
         });
         if is_begun || is_other_log {
-            self.incarnations = incarnation;
+            self.last_numbers.use_incarnation();
         }
         let Some(sharing) = self.sharing(run, object) else { return };
         if is_other_log {
             // The updates that others are known to have belong to the former log.
-            sharing.sharers.values_mut().for_each(|has| *has = 0);
-            sharing.former.values_mut().for_each(|former| former.own = 0);
+            sharing.sharers.begin_log();
         }
         sharing.fetch = None;
         self.repeats.forget(Receiver::Peer(from), Repeated::Question(run, object));
         if let Installed::Replaced { lost: lost @ 1.. } = installed {
-            self.events.push_back(Event::UpdatesLost(run, object, lost));
+            self.unpolled.event(Event::UpdatesLost(run, object, lost));
         }
         if installed != Installed::Nothing {
             if let Some(sharing) = self.sharing(run, object) {
-                sharing.compare_soon(now);
+                sharing.comparison.hasten(now);
             }
-            self.commands.push_back(RunCommand::Replica { object }.of(run));
+            self.unpolled.command(RunCommand::Replica { object }.of(run));
         }
         self.meet(run, object, from);
         if installed != Installed::Nothing {
             // Other hosts with replicas learn of this one, and send updates that came meanwhile.
             self.compare(now, run, object, sharers);
             // Hosts whose replicas wait as parcels are asked whether these are still needed.
-            for other in self.incoming.senders(|contents| contents.object() == Some((run, object))) {
+            for other in self.transfers.incoming.senders(|contents| contents.object() == Some((run, object)))
+            {
                 self.tell_versions(run, object, other, true);
             }
         }
@@ -248,7 +247,7 @@ impl Host {
     pub(in crate::host) fn on_not_shared(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
         let Some(sharing) = self.sharing(run, object) else { return };
         sharing.drop_sharer(from);
-        sharing.former.remove(&from);
+        sharing.sharers.forget_former(from);
         for what in [Repeated::Question(run, object), Repeated::Updates(run, object)] {
             self.repeats.forget(Receiver::Peer(from), what);
         }
@@ -287,7 +286,7 @@ impl Host {
                 }
                 Owner::Here(number) => {
                     let again = Again { redone: true, given_back: false, lookup_below: 0 };
-                    self.commands.push_back(RunCommand::Requeue { number, again }.of(run));
+                    self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
                 }
                 // A root mentions no objects, and has no guard.
                 Owner::Coordinator(_) => {}

@@ -22,7 +22,7 @@ impl Host {
         let mut unstable = Vec::new();
         let mut unstable_bytes = 0;
         for (object, sharing) in &mut part.shared.objects {
-            sharing.expire_former(now);
+            sharing.sharers.expire_former(now);
             let is_unused = Arc::strong_count(&sharing.replica) == 1;
             if !(std::mem::replace(&mut sharing.is_unused, is_unused) && is_unused) {
                 continue;
@@ -40,7 +40,7 @@ impl Host {
             } else {
                 let count = self.entrust(now, run, object);
                 if count > 0 {
-                    self.events.push_back(Event::Entrusted(run, object, count));
+                    self.unpolled.event(Event::Entrusted(run, object, count));
                 }
                 unused.push(object);
             }
@@ -64,7 +64,7 @@ impl Host {
     fn lagging(&mut self, run: RunId, object: ObjectId) -> Vec<(HostId, u64)> {
         let Some(sharing) = self.sharing(run, object) else { return Vec::new() };
         let Some((_, count)) = sharing.own_log() else { return Vec::new() };
-        sharing.sharers.iter().filter(|(_, has)| **has < count).map(|(host, has)| (*host, *has)).collect()
+        sharing.sharers.lagging(count).collect()
     }
 
     /// Sends this host's updates to all hosts that are not known to have them. Returns the number of updates.
@@ -107,7 +107,7 @@ impl Host {
         if let Some(own) = sharing.own_log() {
             part.shared.keep_log(object, own);
         }
-        for sharer in sharing.sharers.into_keys() {
+        for sharer in sharing.sharers.hosts() {
             self.tell_peer(sharer, PeerMessage::NotShared { run, object });
         }
     }
@@ -139,9 +139,9 @@ impl Host {
         let mut heirs: Vec<HostId> = (part.loans.values())
             .filter(|loan| loan.spec().objects.iter().any(|mention| mention.creation == object))
             .map(Loan::thief)
-            .filter(|thief| self.peers.contains_key(thief))
+            .filter(|thief| self.peers.contains(*thief))
             .collect();
-        let others = if self.near.is_empty() { &self.far } else { &self.near };
+        let others = self.peers.nearest();
         let skip = self.random.below(others.len().max(1));
         heirs.extend(others.iter().cycle().skip(skip).take(SHARED_HEIRS.min(others.len())));
         let mut seen = std::collections::BTreeSet::new();

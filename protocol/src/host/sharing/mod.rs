@@ -18,17 +18,23 @@
 //! `bounds` ends runs whose objects exceed limits, `fetching` fetches replicas, `shipping` sends and receives updates,
 //! `comparing` heals replicas, `forgetting` drops objects that are no longer used here, or hands them over when this
 //! host leaves.
+//!
+//! What is known of one object has pieces of its own: `sharers` are the hosts that have it, `comparison` is when
+//! replicas are compared, `unsent` are updates that wait to be sent.
 
 mod bounds;
 mod comparing;
+mod comparison;
 mod fetching;
 mod forgetting;
 mod objects;
+mod sharers;
 mod shipping;
 #[cfg(test)]
 mod tests;
+mod unsent;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,13 +42,13 @@ pub use objects::SharedObjects;
 
 use super::stage::Stage;
 use super::{Host, RunCommand};
-use crate::limits::{
-    SHARED_ASK, SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MAX, SHARED_FLUSH,
-    SHARED_FORMER_MAX, SHARED_HINTS_MAX, SHARED_OBJECT_OVERHEAD_BYTES, SHARERS_PER_MESSAGE_MAX,
-};
+use crate::limits::{SHARED_ASK, SHARED_FETCH_MAX, SHARED_OBJECT_OVERHEAD_BYTES};
 use crate::parcel::Contents;
 use crate::shared::{ObjectId, Replica, SharedReplica, Writer};
-use crate::{Bytes, HostId, Random, RunId, Time};
+use crate::{HostId, RunId, Time};
+use comparison::Comparison;
+use sharers::Sharers;
+use unsent::Unsent;
 
 /// A replica that was asked for.
 #[derive(Debug)]
@@ -56,50 +62,17 @@ struct Fetch {
     refused: BTreeSet<HostId>,
 }
 
-/// The part of an object that a host that was given up is known to have, in case it comes back.
-#[derive(Debug, Clone, Copy)]
-struct Former {
-    /// The number of this host's updates that it has.
-    own: u64,
-    /// The number of all updates at the time when it was given up.
-    total: u64,
-    /// That time.
-    since: Time,
-}
-
-/// This host's updates that have not been sent.
-#[derive(Debug)]
-struct Unsent {
-    writer: Writer,
-    first: u64,
-    updates: Vec<Bytes>,
-}
-
 /// A host's state of one shared object.
 #[derive(Debug)]
 pub struct Sharing {
     replica: Arc<SharedReplica>,
-    /// The other hosts with a replica, each with the number of this host's updates that it is known to have.
-    sharers: BTreeMap<HostId, u64>,
-    /// For each host that was sent missing updates, the total number of updates that it has with them.
-    answered: BTreeMap<HostId, u64>,
-    /// Hosts that lent jobs that mention the object, the latest first.
-    hints: Vec<HostId>,
-    /// Hosts that had a replica and were given up; some may come back.
-    former: BTreeMap<HostId, Former>,
-    /// Set when this host came back under another id. Former sharers may have done so, too, and then none of them knows
-    /// the others, so each newly known host is asked.
-    asks_newcomers: bool,
-    /// Hosts that have a replica and are not acquaintances of this host, but are to become so.
-    strangers: BTreeSet<HostId>,
-    unsent: Option<Unsent>,
-    sent: Time,
+    sharers: Sharers,
+    unsent: Unsent,
     asked: Time,
     fetch: Option<Fetch>,
     /// The host whose replica is to replace this one, which has diverged; and until when this host waits for it.
     healing: Option<(HostId, Time)>,
-    compare_at: Time,
-    compare_rest: Duration,
+    comparison: Comparison,
     /// The bytes for which the replica was counted.
     counted: u64,
     /// Whether no job here mentioned the object at the last check.
@@ -113,19 +86,12 @@ impl Sharing {
     fn new(now: Time, replica: Arc<SharedReplica>) -> Self {
         Self {
             replica,
-            sharers: BTreeMap::new(),
-            answered: BTreeMap::new(),
-            hints: Vec::new(),
-            former: BTreeMap::new(),
-            asks_newcomers: false,
-            strangers: BTreeSet::new(),
-            unsent: None,
-            sent: now - SHARED_FLUSH,
+            sharers: Sharers::default(),
+            unsent: Unsent::new(now),
             asked: now - SHARED_ASK,
             fetch: None,
             healing: None,
-            compare_at: now + SHARED_COMPARE_MIN,
-            compare_rest: SHARED_COMPARE_MIN,
+            comparison: Comparison::new(now),
             counted: 0,
             is_unused: false,
             is_mentioned: true,
@@ -145,27 +111,9 @@ impl Sharing {
         (SHARED_OBJECT_OVERHEAD_BYTES + bytes) as u64
     }
 
-    /// The replica has changed: it is to be compared with others soon.
-    fn compare_soon(&mut self, now: Time) {
-        self.compare_rest = SHARED_COMPARE_MIN;
-        self.compare_at = self.compare_at.min(now + SHARED_COMPARE_MIN);
-    }
-
-    /// Some of the hosts that have a replica.
-    fn some_sharers(&self, random: &mut Random, most: usize) -> Vec<HostId> {
-        let skip = random.below(self.sharers.len().max(1));
-        self.sharers.keys().cycle().skip(skip).take(most.min(self.sharers.len())).copied().collect()
-    }
-
-    fn hint(&mut self, host: HostId) {
-        self.hints.retain(|known| *known != host);
-        self.hints.insert(0, host);
-        self.hints.truncate(SHARED_HINTS_MAX);
-    }
-
     /// Updates the number of this host's updates that all other replicas have.
     fn note_stable(&self) {
-        let stable = self.sharers.values().copied().min();
+        let stable = self.sharers.stable();
         self.replica.with(|place| {
             if let Some(replica) = place {
                 let all = replica.own_log().map_or(0, |(_, count)| count);
@@ -179,16 +127,10 @@ impl Sharing {
         self.replica.with(|place| place.as_ref().and_then(Replica::own_log))
     }
 
-    /// Whether that host is one of the few that this one compares its replica with.
-    pub fn needs(&self, host: HostId) -> bool {
-        self.sharers.len() <= SHARED_COMPARED_MAX && self.sharers.contains_key(&host)
-    }
-
     /// That host no longer has a replica, or its replica is out of reach. Returns the number of this host's updates
     /// that it was known to have, if it had a replica.
     fn drop_sharer(&mut self, host: HostId) -> Option<u64> {
-        let has = self.sharers.remove(&host);
-        self.answered.remove(&host);
+        let has = self.sharers.drop(host);
         if has.is_some() {
             self.note_stable();
         }
@@ -199,33 +141,19 @@ impl Sharing {
     fn give_up_sharer(&mut self, now: Time, host: HostId) -> bool {
         let Some(own) = self.drop_sharer(host) else { return false };
         let total = self.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().total()));
-        if self.former.len() < SHARERS_PER_MESSAGE_MAX {
-            self.former.insert(host, Former { own, total, since: now });
-        }
+        self.sharers.note_former(now, host, own, total);
         true
     }
 
     /// Whether some host with a replica is not known to have all of this host's updates. A host that was given up and
     /// is back may lack some, although all others have got them meanwhile.
     fn has_lagging(&self) -> bool {
-        self.own_log().is_some_and(|(_, count)| self.sharers.values().any(|has| *has < count))
-    }
-
-    /// Forgets hosts that were given up long ago: objects are no longer kept for them.
-    fn expire_former(&mut self, now: Time) {
-        self.former.retain(|_, former| now < former.since + SHARED_FORMER_MAX);
-    }
-
-    /// Whether a host that has become known, or is back, may have a replica that this one should be compared with.
-    fn may_be_sharer(&self, host: HostId) -> bool {
-        let is_sought =
-            self.asks_newcomers && !self.former.is_empty() && self.sharers.len() < SHARED_COMPARED_MAX;
-        is_sought || self.strangers.contains(&host) || self.former.contains_key(&host)
+        self.own_log().is_some_and(|(_, count)| self.sharers.lagging(count).next().is_some())
     }
 
     /// Whether a host that was given up is known to have an older replica.
     fn is_owed(&self) -> bool {
-        if self.former.is_empty() {
+        if self.sharers.former_len() == 0 {
             return false;
         }
         let (own, total) = self.replica.with(|place| {
@@ -233,7 +161,7 @@ impl Sharing {
                 (replica.own_log().map_or(0, |(_, count)| count), replica.versions().total())
             })
         });
-        self.former.values().any(|former| former.own < own || former.total < total)
+        self.sharers.owes_former(own, total)
     }
 }
 
@@ -246,7 +174,7 @@ impl Host {
         if self.runs.get(&run).is_none_or(|part| matches!(part.stage, Stage::Loading | Stage::Unable)) {
             return;
         }
-        self.commands.push_back(RunCommand::Identify { origin }.of(run));
+        self.unpolled.command(RunCommand::Identify { origin }.of(run));
     }
 
     pub(in crate::host) fn identify_all(&mut self) {
@@ -285,7 +213,7 @@ impl Host {
     /// Whether the requested replica is on its way here.
     fn is_replica_arriving(&self, run: RunId, object: ObjectId, sharing: &Sharing) -> bool {
         let from = sharing.fetch.as_ref().and_then(|fetch| fetch.from);
-        from.is_some_and(|from| self.incoming.has(from, Contents::Replica { run, object }))
+        from.is_some_and(|from| self.transfers.incoming.has(from, Contents::Replica { run, object }))
     }
 
     pub(in crate::host) fn next_sharing(
@@ -297,10 +225,10 @@ impl Host {
             .then_some((shared.next_sweep, "unused shared objects are forgotten"));
         (shared.objects.iter())
             .flat_map(|(object, sharing)| {
-                let flush = sharing.unsent.as_ref().map(|_| sharing.sent + SHARED_FLUSH);
+                let flush = sharing.unsent.due();
                 let fetch = sharing.fetch.as_ref().map(|fetch| fetch.until);
                 let fetch = fetch.filter(|_| !self.is_replica_arriving(run, *object, sharing));
-                let compare = (!sharing.sharers.is_empty()).then_some(sharing.compare_at);
+                let compare = (!sharing.sharers.is_empty()).then_some(sharing.comparison.at());
                 [
                     flush.map(|at| (at, "updates of a shared object are to be sent")),
                     fetch.map(|at| (at, "a replica of a shared object has not come")),
@@ -324,9 +252,9 @@ impl Host {
                 continue;
             };
             let is_arriving = self.is_replica_arriving(run, object, sharing);
-            let is_due = sharing.unsent.is_some() && now >= sharing.sent + SHARED_FLUSH;
+            let is_due = sharing.unsent.is_due(now);
             let is_late = sharing.fetch.as_ref().is_some_and(|fetch| now >= fetch.until) && !is_arriving;
-            let compares = !sharing.sharers.is_empty() && now >= sharing.compare_at;
+            let compares = !sharing.sharers.is_empty() && now >= sharing.comparison.at();
             if is_due {
                 self.ship(now, run, object);
             }
@@ -339,7 +267,7 @@ impl Host {
                 self.fetch(now, run, object);
             }
             if compares && let Some(sharing) = self.sharing(run, object) {
-                sharing.compare_rest = (sharing.compare_rest * 2).min(SHARED_COMPARE_MAX);
+                sharing.comparison.lengthen();
                 self.compare(now, run, object, &[]);
             }
         }

@@ -60,12 +60,12 @@ impl SharedObjects {
 
     /// Whether that host is one of the few with which this one compares a replica.
     pub fn needs(&self, host: HostId) -> bool {
-        self.objects.values().any(|sharing| sharing.needs(host))
+        self.objects.values().any(|sharing| sharing.sharers.needs(host))
     }
 
     /// The number of hosts that had a replica and were given up, summed over all objects.
     pub fn former_len(&self) -> usize {
-        self.objects.values().map(|sharing| sharing.former.len()).sum()
+        self.objects.values().map(|sharing| sharing.sharers.former_len()).sum()
     }
 
     /// The number of known logs of forgotten objects.

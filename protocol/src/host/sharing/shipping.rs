@@ -1,11 +1,8 @@
 //! Sends updates to hosts with a replica, and receives them.
 
-use super::Unsent;
+use super::unsent::Batch;
 use crate::host::{Host, Receiver, Repeated, RunCommand};
-use crate::limits::{
-    SHARED_ASK, SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FLUSH, SHARED_MESSAGE_BYTES_MAX,
-    SHARED_UPDATE_OVERHEAD_BYTES, SHARERS_PER_MESSAGE_MAX,
-};
+use crate::limits::{SHARED_ASK, SHARED_COMPARE_MIN, SHARED_MESSAGE_BYTES_MAX, SHARED_UPDATE_OVERHEAD_BYTES};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::parcel::Contents;
 use crate::shared::{ObjectId, Writer};
@@ -29,18 +26,13 @@ impl Host {
             sharing.note_stable();
             return;
         }
-        let follows = sharing.unsent.as_ref().is_some_and(|unsent| {
-            let next = unsent.first + unsent.updates.len() as u64;
-            (unsent.writer, next) == (writer, seq)
-        });
-        if !follows {
+        if !sharing.unsent.is_followed_by(writer, seq) {
             self.ship(now, run, object);
         }
         let Some(sharing) = self.sharing(run, object) else { return };
-        let unsent = Unsent { writer, first: seq, updates: Vec::new() };
-        sharing.unsent.get_or_insert(unsent).updates.push(bytes);
-        sharing.compare_soon(now);
-        if now >= sharing.sent + SHARED_FLUSH {
+        let is_due = sharing.unsent.push(now, (writer, seq), bytes);
+        sharing.comparison.hasten(now);
+        if is_due {
             self.ship(now, run, object);
         }
     }
@@ -48,10 +40,8 @@ impl Host {
     /// Sends this host's unsent updates of an object.
     pub(super) fn ship(&mut self, now: Time, run: RunId, object: ObjectId) {
         let Some(sharing) = self.sharing(run, object) else { return };
-        let Some(unsent) = sharing.unsent.take() else { return };
-        sharing.sent = now;
-        let sharers: Vec<HostId> = sharing.sharers.keys().copied().collect();
-        let Unsent { writer, first, updates } = unsent;
+        let Some(Batch { writer, first, updates }) = sharing.unsent.take(now) else { return };
+        let sharers: Vec<HostId> = sharing.sharers.hosts().collect();
         for sharer in sharers {
             self.send_updates(sharer, (run, object), (writer, first), &updates);
         }
@@ -91,22 +81,15 @@ impl Host {
 
     /// Notes that a host has a replica. Returns true if this was not known.
     pub(super) fn meet(&mut self, run: RunId, object: ObjectId, host: HostId) -> bool {
-        let is_acquainted = self.peers.contains_key(&host);
+        let is_acquainted = self.peers.contains(host);
         let Some(sharing) = self.sharing(run, object) else { return false };
         if !is_acquainted {
-            if sharing.sharers.len() < SHARED_COMPARED_MAX
-                && sharing.strangers.len() < SHARERS_PER_MESSAGE_MAX
-                && sharing.strangers.insert(host)
-            {
+            if sharing.sharers.meet_stranger(host) {
                 self.tell_coordinator(ToCoordinator::Meet { hosts: vec![host] });
             }
             return false;
         }
-        sharing.strangers.remove(&host);
-        sharing.former.remove(&host);
-        let is_new = !sharing.sharers.contains_key(&host);
-        sharing.sharers.entry(host).or_default();
-        is_new
+        sharing.sharers.meet(host)
     }
 
     pub(in crate::host) fn on_updates(
@@ -128,8 +111,8 @@ impl Host {
             .with(|place| place.as_mut().map(|replica| replica.receive(writer, first, updates)));
         let Some(received) = received else { return };
         if received.applied > 0 {
-            sharing.compare_soon(now);
-            self.commands.push_back(RunCommand::Replica { object }.of(run));
+            sharing.comparison.hasten(now);
+            self.unpolled.command(RunCommand::Replica { object }.of(run));
             self.check_bytes(now, run, object);
         }
         if received.applied > 0 && !received.has_gap {
@@ -152,7 +135,7 @@ impl Host {
         let Some(sharing) = self.sharing(run, object) else { return };
         let has =
             sharing.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().of(writer)));
-        let others = self.incoming.senders(|contents| match *contents {
+        let others = self.transfers.incoming.senders(|contents| match *contents {
             Contents::Updates { run: of, object: what, writer: whose, first } => {
                 (of, what, whose) == (run, object, writer) && first < has
             }
@@ -175,7 +158,7 @@ impl Host {
     /// Asks a host for updates that this one lacks, unless it has just been asked.
     pub(super) fn ask(&mut self, now: Time, whom: HostId, run: RunId, object: ObjectId) {
         let Some(sharing) = self.sharing(run, object) else { return };
-        sharing.compare_soon(now);
+        sharing.comparison.hasten(now);
         if now >= sharing.asked + SHARED_ASK {
             sharing.asked = now;
             self.ask_for_updates(run, object, whom, SHARED_ASK);

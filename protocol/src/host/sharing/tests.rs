@@ -5,12 +5,13 @@ use std::sync::Arc;
 use super::*;
 use crate::host::run::HostRun;
 use crate::host::surface::{HostConfig, Notice, Transmit};
+use crate::host::tests::{said, welcome};
 use crate::limits::{
-    OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_MESSAGE_BYTES_MAX, SHARED_UNUSED,
+    OBJECTS_PER_RUN_MAX, OBJECTS_UNMENTIONED_MAX, SHARED_FORMER_MAX, SHARED_MESSAGE_BYTES_MAX, SHARED_UNUSED,
     SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX, UNMENTIONED_BYTES_MAX,
 };
 use crate::message::{HostReport, PeerMessage, ToCoordinator};
-use crate::{BlobHash, FaultTolerance, RunLimits, RunSpec, Stealing};
+use crate::{BlobHash, Bytes, FaultTolerance, RunLimits, RunSpec, Stealing};
 
 const RUN: RunId = RunId(1);
 const OBJECT: ObjectId = ObjectId([7; 16]);
@@ -53,6 +54,12 @@ fn verdict(host: &Host) -> Option<&str> {
         ToCoordinator::Limit { reason, .. } => Some(reason),
         _ => None,
     }
+}
+
+/// A host has a replica, and this number of this host's updates.
+fn note_has(sharing: &mut Sharing, host: HostId, own: u64) {
+    sharing.sharers.meet(host);
+    sharing.sharers.note_has(host, own);
 }
 
 /// A peer sends a replica that nobody has asked for.
@@ -153,9 +160,10 @@ fn an_update_is_stable_when_all_others_have_it() {
         sharing.note_stable();
         sharing.replica.with(|place| place.as_ref().expect("created").is_unstable())
     };
-    sharing.sharers.extend([(HostId(1), 1), (HostId(2), 0)]);
+    note_has(sharing, HostId(1), 1);
+    note_has(sharing, HostId(2), 0);
     assert!(is_unstable(sharing), "one of two has it");
-    sharing.sharers.insert(HostId(2), 1);
+    note_has(sharing, HostId(2), 1);
     assert!(!is_unstable(sharing));
 }
 
@@ -168,21 +176,21 @@ fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
     let sharing =
         host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
     sharing.replica.with(|place| place.as_mut().expect("created").append_local(HostId(9), vec![1].into()));
-    sharing.sharers.insert(HostId(1), 1);
+    note_has(sharing, HostId(1), 1);
     sharing.note_stable();
-    sharing.sharers.insert(back, 0);
+    note_has(sharing, back, 0);
     for time in 1..=4 {
         host.sweep(NOW + SHARED_UNUSED * time, RUN);
         assert_eq!(host.shared(RUN).0, 1);
     }
-    let asked = host.transmits.iter().any(|sent| match sent {
+    let asked = said(&mut host).iter().any(|sent| match sent {
         Transmit::ToPeer(to, PeerMessage::Versions { is_question, .. }) => *is_question && *to == back,
         _ => false,
     });
     assert!(asked);
     let sharing =
         host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("it stays");
-    sharing.sharers.insert(back, 1);
+    note_has(sharing, back, 1);
     host.sweep(NOW + SHARED_UNUSED * 5, RUN);
     assert_eq!(host.shared(RUN).0, 0, "all have it");
 }
@@ -194,8 +202,9 @@ fn a_host_that_is_no_longer_an_acquaintance_is_not_waited_for() {
     let (one, other) = (HostId(1), HostId(2));
     let sharing =
         host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
-    sharing.sharers.extend([(one, 0), (other, 0)]);
-    assert!(sharing.needs(one), "one of the few that it compares its replica with");
+    note_has(sharing, one, 0);
+    note_has(sharing, other, 0);
+    assert!(sharing.sharers.needs(one), "one of the few that it compares its replica with");
     sharing.replica.with(|place| {
         let replica = place.as_mut().expect("created");
         replica.append_local(HostId(9), vec![1].into());
@@ -208,7 +217,9 @@ fn a_host_that_is_no_longer_an_acquaintance_is_not_waited_for() {
     assert!(sharing.replica.with(|place| !place.as_ref().expect("created").is_unstable()));
     host.sweep(NOW, RUN);
     assert!(
-        !host.transmits.iter().any(|sent| matches!(sent, Transmit::ToPeer(_, PeerMessage::NotShared { .. })))
+        !said(&mut host)
+            .iter()
+            .any(|sent| matches!(sent, Transmit::ToPeer(_, PeerMessage::NotShared { .. })))
     );
 }
 
@@ -216,10 +227,11 @@ fn a_host_that_is_no_longer_an_acquaintance_is_not_waited_for() {
 fn a_host_asks_again_to_meet_strangers_when_it_finds_the_grid_again() {
     let mut host = host();
     create(&mut host, OBJECT);
-    host.is_connected = true;
+    host.handle_connected(NOW);
+    host.handle_from_coordinator(NOW, welcome(HostId(10), 5));
+    said(&mut host);
     let asks = |host: &mut Host| {
-        let sent = std::mem::take(&mut host.transmits);
-        sent.iter().any(|sent| matches!(sent, Transmit::ToCoordinator(ToCoordinator::Meet { .. })))
+        said(host).iter().any(|sent| matches!(sent, Transmit::ToCoordinator(ToCoordinator::Meet { .. })))
     };
     host.meet(RUN, OBJECT, HostId(1));
     assert!(asks(&mut host));
@@ -242,15 +254,16 @@ fn a_host_that_was_given_up_is_owed_later_updates() {
     });
     assert!(!sharing.is_owed(), "nobody was given up");
     for (own, total, is_owed) in [(2, 3, false), (1, 3, true), (2, 2, true), (0, 0, true)] {
-        sharing.former = BTreeMap::from([(HostId(7), Former { own, total, since: NOW })]);
+        sharing.sharers = Sharers::default();
+        sharing.sharers.note_former(NOW, HostId(7), own, total);
         assert_eq!(sharing.is_owed(), is_owed, "{own} of 2, {total} of 3");
     }
     // A host that does not come back is not waited for for ever.
     let before = Time((NOW + SHARED_FORMER_MAX).0 - 1);
-    sharing.expire_former(before);
+    sharing.sharers.expire_former(before);
     assert!(sharing.is_owed());
-    sharing.expire_former(NOW + SHARED_FORMER_MAX);
-    assert!(!sharing.is_owed() && sharing.former.is_empty());
+    sharing.sharers.expire_former(NOW + SHARED_FORMER_MAX);
+    assert!(!sharing.is_owed() && sharing.sharers.former_len() == 0);
 }
 
 #[test]
@@ -277,26 +290,6 @@ fn many_updates_go_in_messages_of_bounded_length_and_in_order() {
 }
 
 #[test]
-fn a_replica_is_compared_with_those_of_few_hosts() {
-    let mut sharing = Sharing::new(NOW, Arc::default());
-    for count in 1..=SHARED_COMPARED_MAX as u64 + 1 {
-        sharing.sharers.insert(HostId(count), 0);
-        assert_eq!(sharing.needs(HostId(1)), count <= SHARED_COMPARED_MAX as u64, "of {count}");
-        assert!(!sharing.needs(HostId(99)));
-        for most in [0, 1, 5, 100] {
-            let some = sharing.some_sharers(&mut Random::new(count), most);
-            let different: BTreeSet<HostId> = some.iter().copied().collect();
-            assert_eq!((some.len(), different.len()), (most.min(count as usize), some.len()));
-        }
-    }
-    for host in 1..=2 * SHARED_HINTS_MAX as u64 {
-        sharing.hint(HostId(host));
-        sharing.hint(HostId(1));
-        assert!(sharing.hints[0] == HostId(1) && sharing.hints.len() == SHARED_HINTS_MAX.min(host as usize));
-    }
-}
-
-#[test]
 fn the_logs_of_forgotten_objects_are_bounded() {
     for (before, is_kept) in [(OBJECTS_PER_RUN_MAX - 1, true), (OBJECTS_PER_RUN_MAX, false)] {
         let mut host = host();
@@ -320,7 +313,7 @@ fn the_logs_of_forgotten_objects_are_bounded() {
 /// another, and from no second host if the first has sent them all.
 #[test]
 fn large_updates_are_pulled_from_one_host_and_declined_from_others() {
-    use crate::host::tests::{PEER, info, said};
+    use crate::host::tests::{PEER, info};
     use crate::message::ToHost;
     use crate::parcel::{ParcelId, ParcelMessage};
 
