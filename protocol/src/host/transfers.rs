@@ -38,7 +38,7 @@ impl Transfers {
     /// When [`handle_timeout`](Self::handle_timeout) is to be called, and why.
     pub fn next_timeout(&self) -> Option<(Time, &'static str)> {
         let incoming = self.incoming.next_timeout().map(|at| (at, "bytes of a parcel have not come"));
-        let outgoing = self.outgoing.next_timeout().map(|at| (at, "a parcel is wanted no more"));
+        let outgoing = self.outgoing.next_timeout().map(|at| (at, "a parcel is no longer wanted"));
         [incoming, outgoing].into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
@@ -102,7 +102,7 @@ mod tests {
             reasons.push(why);
             assert!(reasons.len() < 100, "{reasons:?}");
         }
-        for why in ["bytes of a parcel have not come", "a parcel is wanted no more"] {
+        for why in ["bytes of a parcel have not come", "a parcel is no longer wanted"] {
             assert!(reasons.contains(&why), "{reasons:?}");
         }
     }

@@ -10,8 +10,6 @@ pub struct Exception {
     pub why: &'static str,
 }
 
-/// Older than this rule, and still to be split.
-const TO_SPLIT: &str = "it is older than the rule and still to be split";
 /// Many short tests of one thing, with a shared set-up.
 const TESTS: &str = "it has many short tests of one thing";
 /// Apps in that language copy a single file.
