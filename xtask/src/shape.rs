@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::files;
 use crate::shell::root;
-use exceptions::{CIRCLES, Exception, FIELDS, LINES};
+use exceptions::{Exception, FIELDS, LINES};
 
 /// Maximum lines of a file.
 const LINES_MAX: usize = 400;
@@ -46,11 +46,12 @@ pub fn check() -> Result<()> {
     }
     wrong.extend(too_large(&lines, LINES_MAX, "lines", &LINES));
     wrong.extend(too_large(&fields, FIELDS_MAX, "fields", &FIELDS));
-    let mut circles = Vec::new();
     for name in CRATES {
-        circles.extend(uses::circles(&root.join(name).join("src"))?);
+        let circles = uses::circles(&root.join(name).join("src"))?;
+        wrong.extend(
+            circles.iter().map(|circle| format!("these files use one another: {}", circle.join(", "))),
+        );
     }
-    wrong.extend(other_circles(&circles, &CIRCLES));
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
 }
@@ -99,17 +100,6 @@ fn too_large(found: &[(String, usize)], most: usize, unit: &str, exceptions: &[E
     wrong
 }
 
-/// Reports circles that are not excepted, and exceptions that are not circles any more.
-fn other_circles(circles: &[Vec<String>], exceptions: &[&[&str]]) -> Vec<String> {
-    let new = circles.iter().filter(|circle| !exceptions.iter().any(|exception| circle == exception));
-    let gone = exceptions.iter().filter(|exception| !circles.iter().any(|circle| circle == *exception));
-    (new.map(|circle| format!("these files use one another: {}", circle.join(", "))))
-        .chain(
-            gone.map(|circle| format!("these have an exception but are not a circle: {}", circle.join(", "))),
-        )
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,18 +127,6 @@ mod tests {
         );
         assert_eq!(wrong(&[("b", 10)]), ["b has 10 lines: remove its exception"]);
         assert_eq!(wrong(&[("a", 1)]), ["b has an exception but does not exist"]);
-    }
-
-    #[test]
-    fn circles_and_needless_exceptions_are_reported() {
-        let circle = vec!["a".to_owned(), "b".to_owned()];
-        let circles = [circle];
-        assert_eq!(other_circles(&circles, &[&["a", "b"]]), Vec::<String>::new());
-        assert_eq!(other_circles(&circles, &[]), ["these files use one another: a, b"]);
-        assert_eq!(
-            other_circles(&[], &[&["a", "b"]]),
-            ["these have an exception but are not a circle: a, b"]
-        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use wasmtime::Caller;
 use super::Guest;
 use super::jobs::{answer_with, come_back};
 use super::memory::{broken, read};
-use super::task::Assignment;
+use super::own_job::Assignment;
 use super::waiting::{Waited, wait_until};
 use crate::scheduler::{Grid, Job, begin_task};
 

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use wasmtime::{AsContextMut, Caller};
 
 use super::Guest;
-use super::imports::NAME_BYTES_MAX;
-use super::memory::read_text;
-use super::objects::{in_ms, tell_news};
-use super::waiting::wait_for_objects;
+use super::memory::{NAME_BYTES_MAX, read_text};
+use super::news::tell_news;
+use super::waiting::{in_ms, wait_for_objects};
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
 

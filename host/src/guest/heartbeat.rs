@@ -11,7 +11,7 @@ use wasmtime::{AsContextMut, StoreContextMut, UpdateDeadline};
 use super::Guest;
 use super::control_words::{sound_alarm, update_lookup_below, update_shield_below};
 use super::kinds::count_jobs;
-use super::objects::tell_news;
+use super::news::tell_news;
 use super::profile::measure_all;
 use crate::scheduler::{Alarm, is_turn_over};
 

@@ -13,14 +13,11 @@ use super::control_words::{update_lookup_below, update_shield_below};
 use super::failing::{attempt, fail, panic};
 use super::jobs::{expose, record, sound_alarm_if_wanted, sync, wants_record};
 use super::kinds;
-use super::memory::{broken, read_text};
+use super::memory::{NAME_BYTES_MAX, broken, read_text};
 use super::objects;
 use super::offered::Offered;
 use super::profile::{measure, measure_all};
 use super::{Guest, LogLine};
-
-/// Names of jobs and inputs are short.
-pub const NAME_BYTES_MAX: usize = 256;
 
 /// A linker that offers the ABI and nothing else.
 pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {

@@ -16,7 +16,7 @@ use super::failing::offer_failure;
 use super::grain::exposure_cost;
 use super::kinds::count_jobs;
 use super::memory::{broken, part, read};
-use super::objects::tell_news;
+use super::news::tell_news;
 use super::offered::Offered;
 use super::profile::Profile;
 use super::recordings::{Ended, Recording};

@@ -7,6 +7,9 @@ use super::Guest;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
 
+/// Names of jobs and inputs are short.
+pub const NAME_BYTES_MAX: usize = 256;
+
 /// The exports of an instance that the host uses.
 #[derive(Clone, Copy, Default)]
 pub struct Exports {

@@ -16,6 +16,7 @@ mod jobs;
 mod kinds;
 mod limiter;
 mod memory;
+mod news;
 mod objects;
 mod offered;
 mod own_job;
@@ -31,6 +32,7 @@ mod waiting;
 
 pub use aside::PerSandbox;
 pub use imports::linker;
+pub use own_job::Assignment;
 pub use profiler::{ProfileLevel, Profiler, ProgramProfile};
 pub use state::{Guest, LogLine};
-pub use task::{Assignment, TaskEnd, run_task};
+pub use task::{TaskEnd, run_task};

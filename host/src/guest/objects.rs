@@ -2,20 +2,21 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sateen_abi::answer;
 use sateen_abi::import::MODULE;
 use sateen_abi::shared::{ANEW, APPLY, NO_REPLICA, SNAPSHOT, WANTS_SNAPSHOT};
 use sateen_protocol::shared::{Catchup, ObjectId};
-use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
+use wasmtime::{AsContextMut, Caller, Linker};
 
 use super::Guest;
-use super::control_words::{depth, write_news};
+use super::control_words::depth;
 use super::guards::{Holding, hold};
 use super::memory::{broken, read, write};
+use super::news::tell_news;
 use super::offered::Offered;
-use super::waiting::wait_for_objects;
+use super::waiting::{in_ms, wait_for_objects};
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
 use crate::scheduler::{Behind, Object};
@@ -73,6 +74,11 @@ impl GuestObjects {
         self.open.iter().flatten().map(|opened| opened.object.id).collect()
     }
 
+    /// Whether the guest has references, and was last told of another number of changes; it is told of this one now.
+    pub fn take_news(&mut self, changes: u64) -> bool {
+        !self.open.is_empty() && std::mem::replace(&mut self.told, changes) != changes
+    }
+
     /// Takes the objects mentioned since the last call.
     pub fn take_mentioned(&mut self) -> Vec<Arc<Object>> {
         std::mem::take(&mut self.mentioned)
@@ -92,22 +98,6 @@ pub fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
             Box::new(hold(caller, name, length))
         })?;
     Ok(())
-}
-
-/// Notifies the guest that an object has changed, if that is news.
-pub fn tell_news(store: StoreContextMut<'_, Guest>) {
-    let guest = store.data();
-    let changes = guest.registry.objects.changes();
-    if !guest.objects.open.is_empty() && guest.objects.told != changes {
-        tell(store, changes);
-    }
-}
-
-/// The guest's word is never 0, and differs after every change.
-fn tell(mut store: StoreContextMut<'_, Guest>, changes: u64) {
-    store.data_mut().objects.told = changes;
-    let word = (changes as u32).wrapping_shl(1) | 1;
-    write_news(store, word);
 }
 
 fn opened(guest: &mut Guest, number: u32, what: &str) -> wasmtime::Result<(Arc<Object>, u64)> {
@@ -211,11 +201,6 @@ async fn wait_for_replica(
         (waited >= limit).then(|| Err(Stop::Limit(LimitExceeded::Replica { object, waited: in_ms(waited) })))
     })
     .await
-}
-
-/// Rounded down to whole milliseconds.
-pub fn in_ms(duration: Duration) -> Duration {
-    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// The changes of an object since the guest's last call. Waits for the first replica.

@@ -5,8 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use sateen_protocol::{HeldId, JobTag};
 
-use super::task::Assignment;
 use crate::scheduler::{Ancestry, Job, Place, ROOT, TaskId};
+
+/// The job of a task.
+pub enum Assignment {
+    /// An entry point, with the words of the command line.
+    Root { name: String, export: ModuleExport },
+    /// A job that was exposed and taken.
+    Job(Arc<Job>),
+}
 
 /// An instance's own job, and the task that runs it.
 pub struct OwnJob {

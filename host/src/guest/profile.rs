@@ -24,8 +24,7 @@ use wasmtime::{Caller, StoreContextMut};
 use super::Guest;
 use super::aside::{self, Aside};
 use super::control_words;
-use super::imports::NAME_BYTES_MAX;
-use super::memory::{broken, read_text};
+use super::memory::{NAME_BYTES_MAX, broken, read_text};
 
 /// Maximum records remembered, as many as a guest's stack has room for,
 const SPAWNED_MAX: usize = 1 << 16;

@@ -16,11 +16,10 @@ use super::limiter::Limiter;
 use super::memory::Exports;
 use super::objects::GuestObjects;
 use super::offered::Offered;
-use super::own_job::OwnJob;
+use super::own_job::{Assignment, OwnJob};
 use super::profile::Profile;
 use super::recordings::Recordings;
 use super::stopped::Failures;
-use super::task::Assignment;
 use crate::failure::Stop;
 use crate::scheduler::{Doing, Registry, Task, end_turn, own_index};
 

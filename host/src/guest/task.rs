@@ -9,18 +9,11 @@ use wasmtime::{AsContextMut, ModuleExport, Store};
 use super::Guest;
 use super::heartbeat::{heartbeat, sample};
 use super::memory::{Exports, broken};
+use super::own_job::Assignment;
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Job, Object, Registry, Task};
-
-/// The job of a task.
-pub enum Assignment {
-    /// An entry point, with the words of the command line.
-    Root { name: String, export: ModuleExport },
-    /// A job that was exposed and taken.
-    Job(Arc<Job>),
-}
+use crate::scheduler::{Object, Registry, Task};
 
 /// How a task ended.
 pub struct TaskEnd {

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use sateen_protocol::Bytes;
 
@@ -73,4 +74,9 @@ pub async fn wait_for_objects<T>(
     .await;
     registry.tasks.forget_waiting(task);
     result
+}
+
+/// Rounded down to whole milliseconds.
+pub fn in_ms(duration: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }

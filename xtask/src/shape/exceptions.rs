@@ -44,16 +44,3 @@ pub const FIELDS: [Exception; 10] = [
     exception("protocol/src/coordinator/sizes.rs: Sizes", 19, RECORD),
     exception("protocol/src/host/sizes.rs: Sizes", 25, RECORD),
 ];
-
-/// Known circles of files that use one another.
-pub const CIRCLES: [&[&str]; 1] = [&[
-    "guest::any",
-    "guest::failing",
-    "guest::guards",
-    "guest::heartbeat",
-    "guest::imports",
-    "guest::jobs",
-    "guest::objects",
-    "guest::profile",
-    "guest::task",
-]];
