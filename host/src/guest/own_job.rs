@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use sateen_protocol::{HeldId, JobTag};
+use wasmtime::ModuleExport;
 
 use crate::scheduler::{Ancestry, Job, Place, ROOT, TaskId};
 
