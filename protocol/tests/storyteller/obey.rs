@@ -68,6 +68,8 @@ impl World {
             }
             RunCommand::Want { thieves } => {
                 let before = runtime.exchange.want(thieves);
+                let notices = runtime.notices();
+                process.inputs.extend(notices.into_iter().map(|notice| host::Input::notice(RUN, notice)));
                 if (before == 0) != (thieves == 0) {
                     self.say(format!(
                         "{name} has {} waiting",
@@ -91,6 +93,8 @@ impl World {
             }
             RunCommand::Requeue { number, again } => {
                 let spec = runtime.requeue(number, again);
+                let notices = runtime.notices();
+                process.inputs.extend(notices.into_iter().map(|notice| host::Input::notice(RUN, notice)));
                 let shown = spec.map_or("no job".to_owned(), |spec| messages::job(&self.names, &spec));
                 self.say(format!("{name} queues {shown}"));
             }
@@ -118,6 +122,7 @@ impl World {
                 self.say(format!("{name} has more of {}", crate::objects::name(object)));
             }
             RunCommand::Drain => {
+                runtime.exchange.drain();
                 let unsaved = runtime.unsaved();
                 process.inputs.extend(unsaved.into_iter().map(|notice| host::Input::notice(RUN, notice)));
                 process.inputs.push_back(host::Input::Drained(RUN));

@@ -42,6 +42,20 @@ pub struct Task {
     pub nodes: BTreeMap<String, Node>,
 }
 
+impl Task {
+    /// What the children of the job `name`, which runs here, inherit from it, and the calls in place above them, which
+    /// are recorded.
+    fn above_children_of(&self, name: &str) -> (Inherited, Vec<JobKey>) {
+        let spec = &self.nodes[name].spec;
+        let Some(caller) = parent(name).filter(|_| name != self.name) else {
+            return (Inherited::of_task(spec), Vec::new());
+        };
+        let (call, mut within) = self.above_children_of(caller);
+        within.push(spec.key);
+        (call.taken_back(spec), within)
+    }
+}
+
 /// A job's place: the held job that it is below, and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct At {
@@ -117,12 +131,12 @@ impl Runtime {
         let above = parent(name).ok_or("the root has no parent")?;
         let held = self.find(above, |state| *state == State::Runs).ok_or("its parent does not run here")?;
         let task = self.tasks.get_mut(&held).ok_or("its parent does not run here")?;
-        let over = Inherited::of_task(&task.nodes[above].spec);
-        // A job called in place shares its caller's instance and is in no lineage.
-        let spec =
-            over.child(&task.nodes[&task.name].spec, [], key, name.as_bytes().into(), self.mentions.clone());
+        let (call, within) = task.above_children_of(above);
+        let (of, mentions) = (&task.nodes[&task.name].spec, self.mentions.clone());
+        let spec = call.child(of, within, key, name.as_bytes().into(), mentions);
         let at = At { held, name: name.to_owned() };
-        let state = if self.exchange.lookups().reach_below(&over) {
+        // The real runtime looks up only those of which the machine has told.
+        let state = if self.exchange.lookups().reach_below(&call) {
             State::Away(self.exchange.look_up(at, spec.clone()))
         } else {
             self.exchange.expose(at, None, spec.clone());

@@ -38,7 +38,7 @@ pub struct Open<P> {
     asked: u64,
 }
 
-/// Where a job that comes back is queued among the open ones.
+/// Where a job that comes back is queued among the open ones. The real runtime lends them by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Among {
     /// Before the oldest.
@@ -190,11 +190,14 @@ impl<P: Place> Exchange<P> {
 
     /// Sets the number of waiting thieves; returns the number before.
     pub fn want(&mut self, thieves: usize) -> usize {
-        std::mem::replace(&mut self.thieves, thieves)
+        let before = std::mem::replace(&mut self.thieves, thieves);
+        // Jobs exposed before a thief wanted them were not announced.
+        self.announce();
+        before
     }
 
-    /// Reports that there is an open job, if a thief waits for one.
-    pub fn announce(&mut self) {
+    /// Notifies the machine that there is an open job, if a thief waits for one.
+    fn announce(&mut self) {
         if self.thieves > 0 && !self.open.is_empty() {
             self.notify(Notice::Exposed);
         }
@@ -242,6 +245,7 @@ impl<P: Place> Exchange<P> {
             Among::Oldest => self.open.push_front(open),
             Among::Newest => self.open.push_back(open),
         }
+        self.announce();
         Ok(Returned { place, was_redone })
     }
 

@@ -82,11 +82,12 @@ fn a_thief_that_waits_is_told_of_open_jobs() {
     let mut exchange = exchange(&[1], false);
     assert_eq!(notices(&mut exchange), [""; 0], "nobody waits");
     assert_eq!(exchange.want(2), 0);
-    exchange.announce();
     exchange.expose((1, 2), None, spec(2, false));
-    assert_eq!(notices(&mut exchange), ["exposed", "exposed"]);
+    let (_, number, _) = exchange.offer().lent.expect("a job is open");
+    assert!(exchange.requeue(number, AGAIN, Among::Newest).is_ok());
+    assert_eq!(notices(&mut exchange), ["exposed"; 3]);
     exchange.withdraw_all(1);
-    exchange.announce();
+    assert_eq!(exchange.want(1), 2);
     assert_eq!(notices(&mut exchange), [""; 0], "nothing is open");
 }
 

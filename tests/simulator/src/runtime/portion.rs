@@ -21,7 +21,7 @@ use super::tasks::Tasks;
 use super::telling::Told;
 use crate::tree::{NodeIndex, Tree, filled};
 
-/// Minimum work of a job whose result is recorded.
+/// Minimum work of a job whose result is recorded. In the real runtime it also depends on the interval of recording.
 pub const RECORD_WORK_MIN_NS: u64 = 5_000_000;
 
 /// A host's part of one run.

@@ -24,7 +24,6 @@ impl Portion {
             }
             RunCommand::Want { thieves } => {
                 self.exchange.want(thieves);
-                self.exchange.announce();
             }
             RunCommand::Offer => return self.offer(),
             RunCommand::Complete { number, finished } => self.complete(number, &finished),
@@ -106,7 +105,6 @@ impl Portion {
         self.tasks.set(returned.place, Child::Open);
         // Its parent may take it back.
         self.wake(returned.place);
-        self.exchange.announce();
     }
 
     fn open_object(&mut self, object: ObjectId, replica: Arc<SharedReplica>) {
