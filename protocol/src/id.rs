@@ -1,11 +1,12 @@
-//! The ids of hosts, runs, grids and steal requests.
+//! The ids of hosts, runs and grids, and the numbers of steal requests, of jobs between hosts and their runtimes, and of
+//! assignments.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A host: one volunteer process, from start to end. A host that comes back after it was given up gets a new id
-/// (fail-stop; 2005 result table, section 3).
+/// A host: one volunteer process, from start to end. A host that comes back soon after it was given up keeps its id, as
+/// another incarnation; later, it gets a new id (fail-stop; 2005 result table, section 3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HostId(pub u64);
 
@@ -57,8 +58,8 @@ pub struct StealId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HeldId(pub u64);
 
-/// The number of a loan: of a job that a host lends to a thief, or that it asks another to adopt for it. The lender gives
-/// it and never uses one twice; between the two hosts, the job goes by it. Two lenders may use the same.
+/// The number of a job that a host lends to a thief, or of an orphan that it adopts from the host that runs it. The owner
+/// gives it and never uses one twice; between the two hosts, the job goes by it. Two owners may use the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LoanId(pub u64);
 

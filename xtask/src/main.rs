@@ -26,7 +26,8 @@ cargo xtask TASK
   build               the dashboard, the binaries and the apps, under dist/
   demo                a grid, a real problem, a host that is killed halfway, the answer; --stay keeps the grid
   test                every test, with the pages' in Node and Chromium; --without-pages leaves these out
-  test --quick        unit tests, stories, golden bytes, some fixed seeds and one small cluster: some minutes
+  test --quick        unit tests, stories, golden bytes, the fuzz corpus, some fixed seeds and one small cluster: under
+                      three minutes
   check               formatting, lints, documentation, licences (what CI does before the tests)
   purity              whether the protocol's machines need nothing from outside (check does this as well)
   fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds rebuilds their corpus; --add FILE adds

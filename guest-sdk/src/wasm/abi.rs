@@ -1,5 +1,5 @@
-//! The imports of the ABI, version 1, behind safe functions. `docs` of each import: its arguments and its
-//! result.
+//! The imports of the ABI, version 1, behind safe functions. The comment on each import in `raw` says what it does;
+//! `docs/abi.md` has all of them.
 
 use sateen_abi::{answer, shared};
 
@@ -19,8 +19,8 @@ pub enum Synced {
 mod raw {
     #[link(wasm_import_module = "sateen")]
     unsafe extern "C" {
-        /// Tells the host where the control words are: `limit`, `floor`, `lookup_below`, `shield_below` and
-        /// `news`, which it writes at heartbeats and within calls; and, after `floor`, `depth`, which it leaves.
+        /// Tells the host where the control words are: `limit`, `floor`, `lookup_below`, `shield_below`,
+        /// `news` and `measure_below`, which it writes at heartbeats and within calls; and, after `floor`, `depth`, which it leaves.
         pub fn attach(control: *mut u32);
         /// Names a job kind and its record; returns its number for `expose`.
         pub fn register(name: *const u8, name_length: usize, kind: *mut u8) -> u32;

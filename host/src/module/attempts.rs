@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Modules that are remembered; those of the longest ago are forgotten.
+/// Maximum modules that are remembered; those whose last attempt is longest ago are forgotten.
 const MODULES_MAX: usize = 256;
-/// Wasted processor time for which nobody rests: a user may cancel a run, and submit it again.
+/// Processor time that may be wasted without a rest: a user may cancel a run, and submit it again.
 const FREE: Duration = Duration::from_secs(1);
-/// A rest is this many times as long as all that was wasted, and twice as long with each further attempt.
+/// A rest is this many times as long as what was wasted beyond [`FREE`], and twice as long with each further attempt.
 const REST_FACTOR: u32 = 2;
 /// The longest rest.
 const REST_MAX: Duration = Duration::from_secs(600);
@@ -43,7 +43,7 @@ pub enum Verdict {
     Go,
     /// Not before this moment.
     Rest(Instant),
-    /// Never again, for this reason.
+    /// Not again while this is remembered, for this reason.
     Refused(String),
 }
 

@@ -253,8 +253,9 @@ impl Compiler {
         if complaint.contains("memory allocation") || complaint.contains("out of memory") {
             Failure::Limit(self.too_large())
         } else if complaint.is_empty() {
-            // The system killed it at a limit of its own.
-            Failure::Limit(self.too_long())
+            // The system ended it, at one of its limits or for lack of memory.
+            let why = "the system ended the compilation of the app here: it took too much time or memory, or its code is too large";
+            Failure::Limit(RunError::Host(why.to_owned()))
         } else {
             Failure::Other(RunError::BadInput(complaint.to_owned()))
         }

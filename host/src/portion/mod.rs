@@ -22,7 +22,7 @@ use crate::scheduler::{
 };
 
 /// The heartbeat sleeps after this many beats in which no guest computed.
-const QUIET_BEATS: u32 = 8;
+const BEATS_BEFORE_SLEEP: u32 = 8;
 
 /// How to take part in a run.
 pub struct PortionOptions {
@@ -196,7 +196,7 @@ fn beat(registry: &Registry) {
         if remote.is_computing() || remote.is_to_rest() || registry.objects.is_anybody_waiting() {
             quiet = 0;
             registry.move_epoch();
-        } else if quiet < QUIET_BEATS {
+        } else if quiet < BEATS_BEFORE_SLEEP {
             quiet += 1;
         } else {
             remote.notices.send_recorded(true);

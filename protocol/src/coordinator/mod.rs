@@ -8,7 +8,7 @@
 //! are given to hosts, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects
 //! the last reports of runs that are over. `parcels` sends what is too large for one message. `results` is the
 //! coordinator's result table and the barrier that makes recovery find orphans; `lookups` keeps the searches that wait for
-//! it, and their answers.
+//! it, and their answers. These files have only tests: `bounds`, `commands`, `corners`, `doors` and `leftovers`.
 //!
 //! For a run's root job the coordinator plays the victim of a steal: it lists the job, assigns it to
 //! another host in redone mode when the first is gone, and waits for its result.
@@ -96,7 +96,7 @@ pub use surface::{
 pub use tally::{AtWork, LONG_GONE, Row};
 pub use views::{Account, HostView, RunView, Waiting};
 
-/// Its random numbers are independent of those for host ids and root jobs.
+/// Mixed into the seed of circles, whose random numbers are independent of those for host ids and root jobs.
 const CIRCLES: u64 = 0x0c1c_1e50;
 
 /// The coordinator's state machine.
@@ -204,7 +204,7 @@ impl Coordinator {
 
     // ---- inputs ----
 
-    /// Time has come to what `poll_timeout` named, or has just passed.
+    /// The time that `poll_timeout` named has come, or is past.
     pub fn handle_timeout(&mut self, now: Time) {
         self.do_a_chore(now);
         self.forget_missing(now);

@@ -181,7 +181,8 @@ impl RootJob {
         self.assigned.take().map(|(host, _)| host)
     }
 
-    /// The host that had it when the coordinator was stopped, if it has not come back with it; from now on none did.
+    /// The host that had it when the coordinator was stopped, if it has not come back with it; from now on no host
+    /// counts as having had it.
     pub fn take_before(&mut self) -> RootBefore {
         std::mem::take(&mut self.before)
     }

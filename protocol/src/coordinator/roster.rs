@@ -218,7 +218,7 @@ impl Roster {
     }
 
     /// A run that has no such timer any more is not looked at.
-    pub fn attend_if_needed(&mut self, run: RunId) {
+    pub fn stop_attending_if_idle(&mut self, run: RunId) {
         let is_needed = |part: &CoordinatorRun| part.ledger.save_due().is_some() || part.suspending.is_some();
         if !self.all.get(&run).is_some_and(is_needed) {
             self.attended.remove(&run);

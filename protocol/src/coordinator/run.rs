@@ -25,7 +25,7 @@ pub struct Suspending {
     pub until: Time,
 }
 
-/// A run that is not over.
+/// A run. Once it is over, only what its last counts need is kept (see `ended`).
 pub struct CoordinatorRun {
     pub spec: Arc<RunSpec>,
     pub state: RunState,

@@ -293,7 +293,7 @@ impl Coordinator {
             if part.suspending.as_ref().is_some_and(|suspending| now >= suspending.until) {
                 self.finish_suspending(run);
             }
-            self.runs.attend_if_needed(run);
+            self.runs.stop_attending_if_idle(run);
         }
         self.time_out_turns(now);
         self.assign_roots(now);

@@ -1,4 +1,4 @@
-//! How a run takes turns with others, of which it is in [`super::turns`].
+//! How a run takes turns with others; [`super::turns`] decides whose turn it is.
 
 use crate::Time;
 use crate::limits::{UNREADY_REST_MAX, UNREADY_REST_MIN, UNREADY_TURN_MAX};
@@ -41,7 +41,7 @@ impl Turn {
         Self { was_active, ..Self::default() }
     }
 
-    /// A run that was given to no host since.
+    /// The turn of a run that all hosts have dropped: it begins like a new one, and its turns are counted on.
     pub fn anew(&self) -> Self {
         Self { was_active: self.was_active, number: self.number, ..Self::default() }
     }
@@ -113,7 +113,7 @@ impl Turn {
         self.rests_until.is_some()
     }
 
-    /// Whether it has the time to rest behind it, or need not rest.
+    /// Whether its rest is over, or it need not rest.
     pub fn has_rested(&self, now: Time) -> bool {
         self.rests_until.is_none_or(|until| now >= until)
     }

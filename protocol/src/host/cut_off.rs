@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::limits::CUT_OFF_HOSTS_MAX;
 use crate::{HostId, Time};
 
-/// Hosts whose messages are ignored, each with when that began.
+/// Hosts whose messages are ignored, each with the time of its last offence.
 #[derive(Debug, Default)]
 pub struct CutOff {
     since: BTreeMap<HostId, Time>,

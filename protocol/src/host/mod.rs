@@ -13,7 +13,12 @@
 //!
 //! `run` is a host's state in one run, made of pieces: `held` has the jobs that it holds for others, and `lent` those
 //! that others hold for it; `thief` and `victim` have its requests and those of others; `lost` and `lookups` have the
-//! work to do after hosts are gone; `outbox` and `reporting` have the data that is to be sent.
+//! work to do after hosts are gone; `outbox` and `reporting` have the data that is to be sent. `again`, `twice` and
+//! `given_up` are about jobs and hosts after others were taken for dead, `courtesy` limits answers, `route` handles a lost
+//! route, and `notes` are for the tree.
+//!
+//! These files have only tests: `admission`, `announced`, `bonds`, `bounds`, `clock`, `corners`, `doors`, `getters`,
+//! `replicas` and `reports`.
 
 #[cfg(test)]
 mod admission;
@@ -182,12 +187,12 @@ impl Host {
         self.runs.keys().copied().collect()
     }
 
-    /// Another host.
+    /// A host that this one is acquainted with, if it is one.
     pub fn peer(&self, peer: HostId) -> Option<&HostInfo> {
         self.peers.get(peer)
     }
 
-    /// All other hosts.
+    /// All hosts that this one is acquainted with.
     pub fn peers(&self) -> impl Iterator<Item = &HostInfo> {
         self.peers.iter()
     }

@@ -16,9 +16,9 @@ pub struct Peers {
     /// Peers by site, for choosing victims: this host's own, and all others.
     near: Vec<HostId>,
     far: Vec<HostId>,
-    /// Peers that are reached by a link of their own, says the driver.
+    /// Peers that are reached by a direct link, says the driver.
     direct: BTreeSet<HostId>,
-    /// Peers that are not heard any more, by when that began.
+    /// Hosts whose messages are ignored.
     cut_off: CutOff,
     /// Peers that did not answer a steal request in time and have said nothing since.
     silent: BTreeSet<HostId>,
@@ -168,11 +168,12 @@ impl Peers {
         self.near.clear();
         self.far.clear();
         self.cut_off.clear();
+        self.silent.clear();
     }
 
     // ---- how they answer ----
 
-    /// A link of their own to a host works, or none does any more.
+    /// A direct link to a host works, or none does any more.
     pub fn note_direct(&mut self, host: HostId, is_direct: bool) {
         if is_direct {
             self.direct.insert(host);
@@ -181,7 +182,7 @@ impl Peers {
         }
     }
 
-    /// Whether a host is reached by a link of their own.
+    /// Whether a host is reached by a direct link.
     pub fn is_direct(&self, host: HostId) -> bool {
         self.direct.contains(&host)
     }

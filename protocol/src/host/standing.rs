@@ -34,10 +34,11 @@ pub struct Standing {
     is_greeting: bool,
     /// Who it was before it paused.
     former: Option<Identity>,
+    /// Why it takes no work.
     paused: Option<String>,
     /// The coordinator refused its last hello.
     is_disowned: bool,
-    /// What its last hello said of that.
+    /// Why it was paused, as its last hello said.
     greeted_as_paused: Option<String>,
     /// Runs whose root jobs the last hello claimed, until it is answered.
     greeted_with_roots_of: Vec<RunId>,
@@ -123,7 +124,7 @@ impl Standing {
         })
     }
 
-    /// What the hello said about pausing has changed until the welcome: what the coordinator is told.
+    /// The message that corrects the hello, if this host was paused or resumed between the hello and the welcome.
     pub fn pause_since_hello(&self) -> Option<ToCoordinator> {
         (self.paused != self.greeted_as_paused).then(|| ToCoordinator::Paused { reason: self.paused.clone() })
     }
@@ -133,8 +134,8 @@ impl Standing {
         std::mem::take(&mut self.greeted_with_roots_of)
     }
 
-    /// This host is not part of the grid any more. After a farewell its id is free: it may be named in the next
-    /// hello without this host being taken for it.
+    /// This host is not part of the grid any more. After a farewell, the next hello names its id, and the coordinator may
+    /// give it back; otherwise the hello names none.
     pub fn leave(&mut self, has_farewell: bool) {
         self.former = self.identity.take().filter(|_| has_farewell);
         self.is_connected = false;

@@ -14,7 +14,6 @@ pub const MUST_HAPPEN: &[&str] = &[
     "a host crashed",
     "a host froze",
     "a host left",
-    "a host that was given up came back under its id",
     "a job was aborted that was away",
     "a job was asked for before it was redone",
     "a job was lost with its thief",

@@ -62,7 +62,7 @@ fn panels_and_alerts_name_metrics_that_exist() {
             shown.insert(metric);
         }
     }
-    // Every metric must be on a panel; parts of a histogram, and metrics for joins, suffice.
+    // Every metric must be in a panel or an alert; parts of a histogram, and metrics for joins, suffice.
     let unseen: Vec<&String> = names
         .difference(&shown)
         .filter(|name| !["_sum", "_count"].iter().any(|part| name.ends_with(part)))

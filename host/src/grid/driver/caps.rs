@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::grid::store::StoredRun;
 
-/// Maximum runs whose use is remembered; the oldest are forgotten first.
+/// Maximum runs whose use is remembered; those with the lowest grid and run are forgotten first.
 const RUNS_REMEMBERED_MAX: usize = 4096;
 
 /// Processor time of runs on this host. If a run comes back to the host, counting continues.

@@ -18,7 +18,7 @@ use crate::grid::page::Page;
 /// The state machine leaves within [`limits::LEAVE_MAX`]; if it has not after this time, the host ends without
 /// it.
 const ABANDONED_AFTER: Duration = limits::LEAVE_MAX.saturating_add(Duration::from_millis(250));
-/// Maximum wait of a user who asks for a pause; current work is then still being given back.
+/// Maximum wait of a user who asks for a pause; after it, the user is told that work is still being given back.
 const PAUSING_MAX: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// At the end, maximum time for answers to users.
@@ -132,7 +132,12 @@ impl Driver {
                 // A host that is still giving back work is resumed afterwards.
                 self.users.pause_until = Some(self.clock.now());
                 self.look_at_users(self.clock.now());
-                answers.send(Answer::Done("takes work again".to_owned()));
+                let told = if self.machine.is_leaving() {
+                    "takes work again, once it has given back what it had"
+                } else {
+                    "takes work again"
+                };
+                answers.send(Answer::Done(told.to_owned()));
             }
             Request::Leave => {
                 info!("leaves, as its user asks");
@@ -181,7 +186,7 @@ impl Driver {
         self.users.pausing.retain(|Pausing { until, reason, answers }| {
             let told = match () {
                 () if is_paused => reason.clone(),
-                () if is_over => "no longer to pause".to_owned(),
+                () if is_over => "the pause ended before all work was given back".to_owned(),
                 () if now >= *until => format!("{reason}; work is still being given back"),
                 () => return true,
             };

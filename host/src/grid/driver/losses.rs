@@ -10,7 +10,7 @@ use tracing::{info, warn};
 #[derive(Debug, Default)]
 pub struct Losses {
     jobs: BTreeMap<RunId, usize>,
-    /// Whether a host has crashed since there were last no such jobs.
+    /// Whether a host has crashed; until a call of `log` finds no lost jobs.
     is_after_a_crash: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The loop that drives the protocol's state machine: pass it one event, carry out all its commands, wait.
 //!
 //! A thief waits for its answer some tens of microseconds, most of which the system takes to wake threads. So
-//! all of this is one thread. It takes all waiting events in one go, and sends all messages for one receiver in
-//! that go in one frame.
+//! all of this is one thread. It takes many waiting events in one go, and then sends together all messages for one
+//! receiver.
 
 mod caps;
 mod control;
@@ -44,7 +44,7 @@ use runs::Runs;
 use sockets::Sockets;
 pub use start::{Handle, Options, Stopped, start};
 
-/// Maximum events taken in one go before frames are sent.
+/// Maximum rounds before frames are sent; each takes at most one event of the network and one of this machine.
 const BATCH_MAX: usize = 64;
 /// Interval of checks that need not be exact.
 const TICK: Duration = Duration::from_millis(250);

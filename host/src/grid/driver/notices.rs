@@ -53,7 +53,8 @@ impl Gate {
         let is_crowded = can_be_missed && self.notices.count.load(Relaxed) > NOTICES_MAX;
         if let Notice::Log(line) = &mut notice {
             if is_crowded || !self.has_room_for(line, Instant::now()) {
-                if is_crowded || self.lines_left_out.fetch_add(1, Relaxed) > 0 {
+                let left_out_before = self.lines_left_out.fetch_add(1, Relaxed);
+                if is_crowded || left_out_before > 0 {
                     return None;
                 }
                 // There may be no further line after these.

@@ -74,13 +74,13 @@ fn a_run_is_attended_to_while_it_has_a_timer() {
     roster.begin_suspending(RUN, Suspending { hosts, is_asking: false, until: Time(9) });
     roster.get_mut(&OTHER).expect("it is there").ledger.save_later(Time(1), Vec::new());
     for run in [RUN, OTHER] {
-        roster.attend_if_needed(run);
+        roster.stop_attending_if_idle(run);
     }
     assert_eq!(roster.attended().count(), 2);
     roster.get_mut(&RUN).expect("it is there").suspending = None;
     roster.get_mut(&OTHER).expect("it is there").ledger.take_unsaved(&mut 1);
     for run in [RUN, OTHER] {
-        roster.attend_if_needed(run);
+        roster.stop_attending_if_idle(run);
     }
     assert_eq!((roster.attended().count(), roster.urgent_ids()), (0, vec![]));
 }

@@ -111,7 +111,7 @@ impl Sharing {
         (SHARED_OBJECT_OVERHEAD_BYTES + bytes) as u64
     }
 
-    /// Updates the number of this host's updates that all other replicas have.
+    /// Recomputes how many of this host's updates all other replicas have.
     fn note_stable(&self) {
         let stable = self.sharers.stable();
         self.replica.with(|place| {

@@ -21,7 +21,7 @@ struct Former {
 pub struct Sharers {
     /// Who else has a replica, and how many of this host's updates they are known to have.
     known: BTreeMap<HostId, u64>,
-    /// What others were sent because they did not have it: the number of all updates that they have then.
+    /// Hosts that were sent what they lacked, and the number of all updates that they have once it has arrived.
     answered: BTreeMap<HostId, u64>,
     /// Whoever lent jobs that mention it, the last first.
     hints: Vec<HostId>,
@@ -161,7 +161,7 @@ impl Sharers {
         self.former.remove(&host);
     }
 
-    /// Hosts that have not come back for long are not kept anything for.
+    /// Nothing is kept any longer for hosts that have not come back for long.
     pub fn expire_former(&mut self, now: Time) {
         self.former.retain(|_, former| now < former.since + SHARED_FORMER_MAX);
     }
@@ -171,7 +171,7 @@ impl Sharers {
         self.former.len()
     }
 
-    /// Whether a host that was given up lacks any of this number of this host's updates, or of all hosts' in `total`.
+    /// Whether a host that was given up lacks any of this host's `own` updates, or any of the `total` updates of all hosts.
     pub fn owes_former(&self, own: u64, total: u64) -> bool {
         self.former.values().any(|former| former.own < own || former.total < total)
     }

@@ -67,7 +67,7 @@ pub enum Misbehaviour {
     #[error("it sent the result of a job that it was never lent")]
     ResultOfNoJob,
     /// It confirmed an adoption that was never asked for.
-    #[error("it confirmed the adoption of a job that it was never asked to adopt")]
+    #[error("it confirmed an adoption that was never asked for")]
     AdoptionOfNoJob,
     /// It sent a message with longer lists or texts than are allowed.
     #[error("it sent a message with longer lists or texts than are allowed")]

@@ -6,7 +6,7 @@ use crate::message::{JobNote, LogLine, WorkerTimes};
 use crate::shared::{ObjectId, SharedReplica, Writer};
 use crate::{Bytes, Counts, Finished, HeldId, JobFailure, JobKey, JobSpec, Lineage, RuntimeJobId};
 
-/// A notice of the runtime. Numbers of jobs are the runtime's own.
+/// A notice of the runtime. A `RuntimeJobId` is the runtime's number, a `HeldId` the state machine's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// The number of workers that have nothing to do and could begin a job; sent when it changes.

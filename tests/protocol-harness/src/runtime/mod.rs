@@ -34,11 +34,12 @@ pub struct Open<P> {
     pub worker: Option<usize>,
     /// Its specification.
     pub spec: JobSpec,
-    /// The number of reports about lookups before it became open.
+    /// The number of reports about lookups when it came back; 0 if it was never away.
     asked: u64,
 }
 
-/// Where a job that comes back is queued among the open ones. The real runtime lends them by age.
+/// Where a job that comes back is queued among the open ones. The real runtime lends them by depth, then
+/// by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Among {
     /// Before the oldest.

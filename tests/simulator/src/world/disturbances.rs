@@ -14,7 +14,7 @@ use crate::tree::NodeIndex;
 pub struct Disturbances {
     /// The last disturbance.
     at: Time,
-    /// The last time when messages besides chunks that exceed the buffer waited at a link.
+    /// The last time when more messages waited at a link than its buffer holds, chunks not counted.
     jammed_at: Time,
     /// The time of the last crash of a host.
     crashed_at: Option<Time>,
@@ -41,7 +41,7 @@ impl Disturbances {
         self.at
     }
 
-    /// The last time when messages besides chunks that exceed the buffer waited at a link.
+    /// The last time when more messages waited at a link than its buffer holds, chunks not counted.
     pub fn jammed_at(&self) -> Time {
         self.jammed_at
     }

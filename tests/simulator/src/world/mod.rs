@@ -199,13 +199,13 @@ impl World {
         }
     }
 
-    /// Whether a process runs and is not stopped.
+    /// Whether a process is alive and not frozen.
     pub fn is_up(&self, process: ProcessIndex) -> bool {
         let process = &self.processes[process as usize];
         process.is_alive && process.frozen.is_none()
     }
 
-    /// The processes that run, stopped ones included.
+    /// The processes that are alive, frozen ones included.
     pub fn alive(&self) -> impl Iterator<Item = (ProcessIndex, &Process)> {
         (self.processes.iter().enumerate())
             .filter(|(_, process)| process.is_alive)

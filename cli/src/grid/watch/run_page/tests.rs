@@ -41,7 +41,10 @@ fn the_view_fits_and_says_what_it_leaves_out() {
         assert!(text.contains(words), "{words} is not in {text}");
     }
     assert!(text.contains("of 98 lines shown, 4 were dropped") && text.contains("q quits"), "{text}");
-    assert!(text.contains("12.3 k spawned") && text.contains("3 stolen jobs lost; 2 redone (with"), "{text}");
+    assert!(
+        text.contains("12.3 k spawned") && text.contains("3 stolen jobs lost; 2 redone (including"),
+        "{text}"
+    );
 }
 
 #[test]

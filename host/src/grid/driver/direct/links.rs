@@ -16,7 +16,7 @@ use super::probe::{Change, Probe};
 use super::routes::{Dial, DirectLink, LINKS_PER_PEER_MAX};
 use crate::grid::transport::{Closed, DirectListen, Link, LinkNumber, Socket, dial};
 
-/// Direct links; all other peers are relayed.
+/// Maximum direct links; further peers are reached through the relay.
 pub const LINKS_MAX: usize = 1024;
 /// Maximum bytes that wait to be written to all direct links together; above it, the slowest link is closed.
 const WAITING_BYTES_MAX: usize = 192 << 20;
@@ -160,7 +160,7 @@ impl Driver {
             let doubt_max = if may_relay { DOUBT_MAX } else { SILENCE_MAX };
             if direct.probe.doubtful_since().is_some_and(|since| now.since(since) >= doubt_max) {
                 ended.push(number);
-            } else if direct.probe.is_open() {
+            } else if direct.probe.has_more_to_check() {
                 self.direct.watched.links.insert(number);
             }
             if seen.change.is_some() {

@@ -95,7 +95,7 @@ impl Probe {
     }
 
     /// Whether there is anything to check.
-    pub fn is_open(&self) -> bool {
+    pub fn has_more_to_check(&self) -> bool {
         self.waiting.is_some() || self.doubtful_since.is_some() || self.sent_bytes > self.proven_bytes
     }
 
@@ -141,7 +141,7 @@ impl Probe {
                 self.doubtful_since = Some(now);
                 seen.change = Some(Change::Doubted);
             }
-            None if self.is_open() && now.since(self.last_ping) >= ASK_EVERY => {
+            None if self.has_more_to_check() && now.since(self.last_ping) >= ASK_EVERY => {
                 self.pings += 1;
                 self.last_ping = now;
                 let answer_max = if self.doubtful_since.is_some() { ANSWER_SOON_MAX } else { ANSWER_MAX };
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn idle_links_are_not_asked() {
         let mut probe = Probe::new(at(0));
-        assert!(!probe.is_open());
+        assert!(!probe.has_more_to_check());
         assert_eq!(probe.look(at(10_000), 0, 0), Seen::default());
     }
 
@@ -192,7 +192,7 @@ mod tests {
     fn a_link_that_answers_is_asked_now_and_then() {
         let mut probe = written(100);
         assert_eq!(probe.look(at(1050), 1, 0), Seen::default());
-        assert!(!probe.is_open(), "all has arrived");
+        assert!(!probe.has_more_to_check(), "all has arrived");
         probe.on_sent(1);
         assert_eq!(probe.look(at(1100), 1, 0), Seen::default(), "it was asked just before");
         assert_eq!(probe.look(at(1200), 1, 0), Seen { ping: Some(2), change: None });

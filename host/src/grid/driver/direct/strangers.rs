@@ -47,7 +47,7 @@ impl Driver {
             }
             Verdict::NotYetKnown => {}
             Verdict::Wrong => {
-                debug!(peer = %stranger.hello.caller.from, "a host dialled that is not the peer it says it is");
+                debug!(peer = %stranger.hello.caller.from, "a host that dialled is not let in: it is not the peer it says it is, or there is no room");
             }
         }
     }
