@@ -43,7 +43,7 @@ impl Driver {
                 self.add_link(peer, socket, Some(greeting));
             }
             Verdict::NotYetKnown if self.has_room_for(&stranger) => {
-                self.direct.strangers.push((stranger, since))
+                self.direct.strangers.push((stranger, since));
             }
             Verdict::NotYetKnown => {}
             Verdict::Wrong => {
