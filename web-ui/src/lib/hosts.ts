@@ -13,6 +13,6 @@ export function stateOf(host: Host): HostState {
 
 /** Why a host does nothing; empty for one that works. A pause's end is told in UTC, and shown in local time. */
 export function why(host: Host): string {
-  const reason = { working: null, idle: host.why_idle, paused: host.paused, away: host.why_idle }[stateOf(host)];
+  const reason = (host.connected && host.paused) || host.why_idle;
   return (reason ?? '').replace(/\S+Z$/, (at) => moment(at));
 }
