@@ -3,6 +3,8 @@
 
 mod bytes;
 #[cfg(target_os = "linux")]
+mod cancelled;
+#[cfg(target_os = "linux")]
 mod compiling;
 #[cfg(target_os = "linux")]
 mod host_memory;

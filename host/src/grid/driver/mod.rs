@@ -10,6 +10,7 @@ mod coordinator;
 mod direct;
 mod losses;
 mod notices;
+mod places;
 mod runs;
 mod sockets;
 mod start;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use sateen_command_line::explained;
 use sateen_protocol::host::{Command, FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
-use sateen_protocol::{Entry, Random, RunId, Time};
+use sateen_protocol::{Random, RunId, Time};
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
@@ -33,14 +34,14 @@ use super::clock::{Alarm, Clock};
 use super::contribution::Contribution;
 use super::control::Incoming;
 use super::load::{BlobCache, Fetcher, Loader};
-use super::runtime::{RunningPortion, Runtime};
+use super::runtime::Runtime;
 use super::store::Keeper;
 use super::transport::{Listener, NetEvent, Way, accept_all};
 use control::Users;
 use coordinator::CoordinatorSide;
 use direct::Direct;
 use losses::Losses;
-use runs::Runs;
+use runs::{Loaded, Runs};
 use sockets::Sockets;
 pub use start::{Handle, Options, Stopped, start};
 
@@ -56,7 +57,7 @@ const END_MAX: Duration = Duration::from_millis(400);
 /// Events of this machine; those of others are [`NetEvent`]s.
 enum Input {
     Notice { run: RunId, generation: u64, notice: Notice },
-    Loaded { run: RunId, generation: u64, loaded: Result<(Box<dyn RunningPortion>, Vec<Entry>), String> },
+    Loaded { run: RunId, generation: u64, loaded: Result<Loaded, String> },
     Stopped { run: RunId, contributed: (u64, u64), last: Box<FinalCounts> },
     Asked(Incoming),
     Signal,

@@ -11,6 +11,7 @@ use tracing::{debug, warn};
 
 use super::caps::Caps;
 use super::notices::{Gate, Notices};
+use super::places::{Place, Places};
 use super::steals::Latencies;
 use super::{Driver, Input};
 use crate::grid::cancel::Cancel;
@@ -19,12 +20,22 @@ use crate::grid::control::StealStatus;
 use crate::grid::runtime::{Notify, RunningPortion};
 use crate::grid::store::StoredRun;
 
+/// What loading a run has given.
+pub struct Loaded {
+    portion: Box<dyn RunningPortion>,
+    place: Place,
+    /// Its entries that were saved here.
+    entries: Vec<Entry>,
+}
+
 /// A run on this host. A run that stops and starts again has another generation, so that late notices are not
 /// attributed to the new one.
 pub struct PortionState {
     generation: u64,
     cancel: Cancel,
     portion: Option<Box<dyn RunningPortion>>,
+    /// The place of its portion.
+    place: Option<Place>,
     /// Its app, its entry point and the words of its command line.
     pub called: (String, String, Vec<String>),
     /// The part of its counts that was added to this machine's contribution.
@@ -43,7 +54,7 @@ impl PortionState {
     pub fn stop(self) {
         self.cancel.cancel();
         if let Some(portion) = self.portion {
-            stop(portion);
+            stop(portion, self.place);
         }
     }
 }
@@ -54,6 +65,7 @@ pub struct Runs {
     next_generation: u64,
     /// Notices in transit to the driver.
     notices: Arc<Notices>,
+    places: Arc<Places>,
     /// The number of this host's workers.
     threads: usize,
     caps: Caps,
@@ -68,6 +80,7 @@ impl Runs {
             all: BTreeMap::new(),
             next_generation: 0,
             notices: Arc::default(),
+            places: Arc::default(),
             threads,
             caps,
             contribution,
@@ -119,8 +132,11 @@ fn result_bytes(notice: &Notice) -> usize {
     }
 }
 
-fn stop(portion: Box<dyn RunningPortion>) {
-    tokio::task::spawn_blocking(move || portion.stop());
+fn stop(portion: Box<dyn RunningPortion>, place: Option<Place>) {
+    tokio::task::spawn_blocking(move || {
+        portion.stop();
+        drop(place);
+    });
 }
 
 impl Driver {
@@ -133,6 +149,7 @@ impl Driver {
             generation,
             cancel: cancel.clone(),
             portion: None,
+            place: None,
             called,
             contributed: (0, 0),
             busy: 0,
@@ -147,15 +164,20 @@ impl Driver {
         }
         let notify = self.notify(run, generation);
         let (loader, keeper, inputs) = (self.loader.clone(), self.keeper.clone(), self.inputs.clone());
+        let places = Arc::clone(&self.runs.places);
         let work = move || {
             let (sender, restored) = mpsc::channel();
             keeper.restore(stored, move |entries| {
                 let _ = sender.send(entries);
             });
             drop(keeper);
-            let loaded = loader.load(run, spec, notify, &cancel);
-            // A store whose thread is gone has no entries.
-            let loaded = loaded.map(|portion| (portion, restored.recv().unwrap_or_default()));
+            let loaded = match places.wait(|| cancel.is_cancelled()) {
+                Some(place) => loader.load(run, spec, notify, &cancel).map(|portion| {
+                    // A store whose thread is gone has no entries.
+                    Loaded { portion, place, entries: restored.recv().unwrap_or_default() }
+                }),
+                None => Err("the run is not wanted any more".to_owned()),
+            };
             let _ = inputs.send(Input::Loaded { run, generation, loaded });
         };
         if let Err(error) = std::thread::Builder::new().name("sateen-load".to_owned()).spawn(work) {
@@ -175,22 +197,17 @@ impl Driver {
         })
     }
 
-    pub(super) fn on_loaded(
-        &mut self,
-        run: RunId,
-        generation: u64,
-        loaded: Result<(Box<dyn RunningPortion>, Vec<Entry>), String>,
-    ) {
+    pub(super) fn on_loaded(&mut self, run: RunId, generation: u64, loaded: Result<Loaded, String>) {
         let here = self.runs.all.get_mut(&run).filter(|here| here.generation == generation);
         let Some(here) = here else {
-            if let Ok((portion, _)) = loaded {
-                stop(portion);
+            if let Ok(Loaded { portion, place, .. }) = loaded {
+                stop(portion, Some(place));
             }
             return;
         };
         match loaded {
-            Ok((portion, entries)) => {
-                here.portion = Some(portion);
+            Ok(Loaded { portion, place, entries }) => {
+                (here.portion, here.place) = (Some(portion), Some(place));
                 if let Some(grid) = self.machine.grid() {
                     self.runs.contribution.count_run(grid, run);
                 }
@@ -245,11 +262,12 @@ impl Driver {
         let here = self.runs.all.remove(&run);
         let contributed = here.as_ref().map(|here| here.contributed).unwrap_or_default();
         here.iter().for_each(|here| here.cancel.cancel());
-        match here.and_then(|here| here.portion) {
-            Some(portion) => {
+        match here.and_then(|here| Some((here.portion?, here.place))) {
+            Some((portion, place)) => {
                 let inputs = self.inputs.clone();
                 tokio::task::spawn_blocking(move || {
                     let last = Box::new(portion.stop());
+                    drop(place);
                     let _ = inputs.send(Input::Stopped { run, contributed, last });
                 });
             }
