@@ -1,7 +1,7 @@
 //! Compilations that came to nothing.
 //!
-//! Whoever may submit runs can have a host compile the same costly module again and again, and cancel each run before
-//! a limit is reached. So a module that reached a limit is refused without another attempt, and one whose compilation
+//! A submitter can have a host compile the same costly module again and again, and cancel each run before a limit is
+//! reached. So a module that reached a limit is refused without another attempt, and one whose compilation
 //! was stopped is compiled again only after a rest, which grows with what was wasted.
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ struct Attempt {
 enum Outcome {
     /// It reached a limit, says this sentence.
     Failed(String),
-    /// It was stopped so many times, after so much processor time together.
+    /// It was stopped: how often, and after how much processor time in all.
     Stopped { times: u32, wasted: Duration },
 }
 

@@ -255,7 +255,8 @@ impl Compiler {
         } else if complaint.is_empty() {
             // The system ended it, at one of its limits or for lack of memory.
             let why = "the system ended the compilation of the app here: it took too much time or memory, or its code is too large";
-            Failure::Limit(RunError::Host(why.to_owned()))
+            // That may have been for this once: it is not remembered.
+            Failure::Other(RunError::Host(why.to_owned()))
         } else {
             Failure::Other(RunError::BadInput(complaint.to_owned()))
         }

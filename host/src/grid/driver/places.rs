@@ -1,6 +1,6 @@
-//! Places for portions. Each portion reserves addresses and maps memory for its sandboxes, of which a process may have
-//! so much and no more. A run that ends makes room when its portion is gone, and not before: whoever submits and cancels
-//! hundreds of runs would otherwise have a host make portions faster than it can take them down.
+//! Places for portions. Each portion maps memory for its sandboxes, and the system limits how many mappings a process
+//! has. A run that ends frees its place only when its portion is gone. Otherwise, a submitter who cancels hundreds of
+//! runs would make a host create portions faster than it can take them down.
 
 use std::sync::Arc;
 use std::time::Duration;

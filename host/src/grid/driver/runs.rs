@@ -74,7 +74,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Without a run, for so many workers.
+    /// No runs yet, on a host with this number of workers.
     pub fn new(threads: usize, caps: Caps, contribution: Contribution) -> Self {
         Self {
             all: BTreeMap::new(),

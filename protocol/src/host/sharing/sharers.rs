@@ -23,7 +23,7 @@ pub struct Sharers {
     known: BTreeMap<HostId, u64>,
     /// Hosts that were sent what they lacked, and the number of all updates that they have once it has arrived.
     answered: BTreeMap<HostId, u64>,
-    /// Whoever lent jobs that mention it, the last first.
+    /// The hosts that lent jobs which mention it, the last first.
     hints: Vec<HostId>,
     /// Hosts that had a replica and were given up; some may come back.
     former: BTreeMap<HostId, Former>,
