@@ -5,7 +5,9 @@ use sateen_simulator::families::Family;
 use sateen_simulator::seed;
 use sateen_simulator::sweep::sweep;
 
-/// With fewer seeds than this, rare states may be missed.
+/// The first seed of the block that runs unless another is named.
+const FIXED_BLOCK: u64 = 0;
+/// With fewer seeds of the fixed block than this, rare states may be missed.
 const SEEDS_FOR_RARE_STATES: u64 = 150;
 /// The same for the states of [`Family::shows_rarely`].
 const SEEDS_FOR_RARER_STATES: u64 = 1000;
@@ -29,7 +31,7 @@ fn all_laws_hold_under_random_faults() {
         return;
     }
     let seeds = number("SATEEN_SEEDS").unwrap_or(200);
-    let first = number("SATEEN_FIRST_SEED").unwrap_or(0);
+    let first = number("SATEEN_FIRST_SEED").unwrap_or(FIXED_BLOCK);
     let swept = sweep(first, seeds, &families);
     for (name, count) in swept.sometimes.iter() {
         eprintln!("{count:10} × {name}");
@@ -40,6 +42,10 @@ fn all_laws_hold_under_random_faults() {
         swept.failures.len(),
         swept.failures.join("\n")
     );
+    // Which rare states a drawn block reaches is chance; in the fixed block it is always the same.
+    if first != FIXED_BLOCK {
+        return;
+    }
     // One of twelve seeds has slow links, too few for their rare states: in `narrow.rs`, all seeds have them.
     let shown: Vec<Family> = families.into_iter().filter(|family| *family != Family::Bandwidth).collect();
     let missing = swept.sometimes.missing(&shown);
