@@ -92,6 +92,13 @@ impl Ledger {
         Some(hosts)
     }
 
+    /// The entry with the result of a job that a host says it runs, if the result is known.
+    pub fn result_for_runner(&self, entry: &Entry) -> Option<&Entry> {
+        let is_running = matches!(entry.state, EntryState::Running(_));
+        let known = self.table.get(&entry.key).filter(|_| is_running)?;
+        matches!(known.state, EntryState::Done(_)).then_some(known)
+    }
+
     /// The new entries of a message are to be saved, and those that they made superfluous to be dropped.
     pub fn save_later(&mut self, now: Time, entries: Vec<Entry>) {
         self.unsaved.push(now, entries);
@@ -194,6 +201,9 @@ mod tests {
         ledger.subscribe(OTHER, ABOVE.tag());
         let result = entry(1, done());
         assert_eq!(ledger.record(&result, ROOT, Some(ROOT)), hosts(&[ONE, OTHER]), "the orphan can stop");
+        assert_eq!(ledger.record(&running, OTHER, Some(ROOT)), None, "its result is known");
+        assert_eq!(ledger.result_for_runner(&running), Some(&result));
+        assert_eq!(ledger.result_for_runner(&result), None, "it does not run");
         assert_eq!(ledger.record(&entry(2, done()), OTHER, Some(ROOT)), hosts(&[]), "not to its sender");
         let above = Entry { key: ABOVE, depth: 0, lineage: Lineage::default(), state: done() };
         assert_eq!(ledger.record(&above, ONE, None), hosts(&[OTHER]));

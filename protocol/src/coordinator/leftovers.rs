@@ -8,7 +8,10 @@ use super::*;
 use crate::limits::{CIRCLE, DEPARTURE_ANSWER_MAX, IDENTITY_KEPT, RECONNECT_GRACE};
 use crate::message::{HostReport, ToCoordinator};
 use crate::parcel::{Contents, ParcelId};
-use crate::{AssignmentId, Counts, Entry, EntryState, JobKey, Lineage, RunSpec, RunState, Stealing, Table};
+use crate::{
+    AssignmentId, Counts, Entry, EntryState, Finished, JobKey, Lineage, Outcome, RunSpec, RunState, Stealing,
+    Table,
+};
 
 const RUN: RunId = RunId(1);
 
@@ -242,4 +245,29 @@ fn a_link_that_was_closed_is_forgotten_when_it_is() {
     assert_eq!(grid.machine.sizes().closing, 1);
     grid.cut(link);
     assert_eq!(grid.machine.sizes().closing, 0);
+}
+
+#[test]
+fn a_host_that_runs_an_orphan_is_sent_the_result_that_is_known() {
+    let mut grid = Grid::new();
+    grid.submit(RUN);
+    let links: Vec<LinkId> = (0..2).map(|_| grid.join().0).collect();
+    for link in &links {
+        grid.tell(*link, ToCoordinator::Ready { run: RUN });
+    }
+    let outcome = Outcome::Done(vec![1].into());
+    let done = Entry { state: EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 }), ..running(5) };
+    grid.tell(links[0], ToCoordinator::Entries { run: RUN, entries: vec![done.clone()] });
+    let orphans = vec![running_at(&grid, links[1]), Entry { key: key(6), ..running_at(&grid, links[1]) }];
+    grid.tell(links[1], ToCoordinator::Entries { run: RUN, entries: orphans });
+    let told = |link: &LinkId| -> Vec<Entry> {
+        let said = grid.said.get(link).into_iter().flatten();
+        said.filter_map(|message| match message {
+            ToHost::Entries { entries, .. } => Some(entries.clone()),
+            _ => None,
+        })
+        .flatten()
+        .collect()
+    };
+    assert_eq!(told(&links[1]), [done]);
 }

@@ -47,7 +47,13 @@ impl Coordinator {
             if entry.key == part.root.spec().key && !may_be_root {
                 continue;
             }
-            let Some(hosts) = part.ledger.record(&entry, host, part.root.host()) else { continue };
+            let Some(hosts) = part.ledger.record(&entry, host, part.root.host()) else {
+                // A host that comes back need not go on with an orphan whose result came meanwhile.
+                if let Some(result) = part.ledger.result_for_runner(&entry) {
+                    forwarded.entry(host).or_default().push(result.clone());
+                }
+                continue;
+            };
             for subscriber in hosts {
                 forwarded.entry(subscriber).or_default().push(entry.clone());
             }
