@@ -29,10 +29,10 @@ pub struct App {
     /// Its size.
     #[serde(default)]
     pub bytes: u64,
-    /// When.
+    /// When it was published.
     #[serde(default)]
     pub published_at: String,
-    /// The publisher's own name for themselves, which is not checked; none if they gave none.
+    /// The name that the publisher chose, which is not checked; none if there is none.
     pub published_by: Option<String>,
     /// The publisher's address; none for apps that an older version accepted.
     pub published_from: Option<String>,

@@ -71,7 +71,7 @@ pub struct Run {
     pub submitted_at: String,
     /// When a host first began it.
     pub started_at: Option<String>,
-    /// When it was over.
+    /// When it ended.
     pub ended_at: Option<String>,
     /// Time from its start to its end, or until now, in seconds. This includes the time for which it was suspended; a
     /// `--time-limit` does not.
@@ -124,8 +124,8 @@ pub struct Figures {
     /// Processor time in guests, of all hosts, in seconds. The work of a host in about the last half second before a
     /// crash is not known.
     pub work_s: f64,
-    /// How long all workers together computed, in seconds of wall-clock time. For `work_s` of it they had a processor;
-    /// for the rest, other programs of their machines had it.
+    /// Wall-clock time for which workers computed, summed over all workers, in seconds. For `work_s` of it they had a
+    /// processor; for the rest, other programs of their machines had it.
     pub computed_s: f64,
     /// The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
     /// so often that the result stands for more work than was ever computed, this and `lost_work_s` are null.
@@ -231,13 +231,13 @@ pub struct HostOfRun {
     pub name: String,
     /// Its site.
     pub site: String,
-    /// Whether it is still there. If not, it has left or was given up: pages and commands call it gone.
+    /// Whether it is still in the grid. If not, it has left or was given up: pages and commands call it gone.
     pub there: bool,
     /// What became of jobs there.
     pub jobs: JobCounts,
     /// Processor time in guests, in seconds.
     pub work_s: f64,
-    /// How long all its workers together computed, in seconds of wall-clock time; see `computed_s` of the run.
+    /// Wall-clock time for which its workers computed, summed over them, in seconds; see `computed_s` of the run.
     pub computed_s: f64,
     /// The part of `work_s` that repeats earlier work; see `redone_work_s` of the run.
     pub redone_work_s: f64,

@@ -35,11 +35,11 @@ pub struct Alert {
     pub level: String,
     /// In a sentence.
     pub text: String,
-    /// Since when.
+    /// When it began.
     pub since: String,
     /// The run that it is about.
     pub run: Option<u64>,
-    /// Of which host.
+    /// The host that it is about.
     pub host: Option<String>,
 }
 
@@ -126,8 +126,7 @@ pub struct Depth {
     pub other: u64,
 }
 
-/// How long a run may still take: a range, and the likely time within it. At nine of ten past moments, the
-/// range was right.
+/// How long a run may still take: a range, and the likely time within it. Nine of ten ranges contain the actual time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Remaining {
     /// The least time, in seconds.
@@ -179,7 +178,7 @@ pub struct RunEvent {
     /// Milliseconds since the run was submitted.
     #[serde(default)]
     pub t_ms: u32,
-    /// What.
+    /// Its kind.
     #[serde(default)]
     pub kind: EventKind,
     /// The host that it is about.

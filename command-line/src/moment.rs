@@ -3,10 +3,10 @@
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// Characters of a moment as RFC 3339 has it, without fractions and without the Z.
+/// A time in the format of RFC 3339, without fractions and without the Z; `d` stands for a digit.
 const RFC3339: &[u8] = b"dddd-dd-ddTdd:dd:dd";
 
-/// `17:30` of today, `2026-11-25 17:30` of another day.
+/// `17:30` for a time of today, `2026-11-25 17:30` for another day.
 pub fn time_of_day(unix_s: u64) -> String {
     short(&at(unix_s), &Zoned::now().with_time_zone(zone()))
 }
@@ -24,7 +24,7 @@ pub fn local_with_zone(rfc3339: &str) -> String {
     }
 }
 
-/// `text` with the times in it, which are in UTC, shown as by [`time_of_day`].
+/// `text` with each time in it, which is in UTC, replaced by that of [`time_of_day`].
 pub fn localised(text: &str) -> String {
     localised_in(text, &Zoned::now().with_time_zone(zone()))
 }

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 
 use clap::Command;
 
-/// clap's message on one line, without decoration, tips and usage, and which help to read: that of the subcommand that
-/// `words` (without the program) call.
+/// clap's message on one line, without decoration, tips and usage, followed by the help to read: that of the subcommand
+/// in `words`, the command line without the program.
 pub fn one_line<W: AsRef<OsStr>>(error: &clap::Error, program: &Command, words: &[W]) -> String {
     let help = format!("see `{} --help`", called(program, words));
     let text = error.to_string();

@@ -12,7 +12,7 @@ const WIDTH_MIN: usize = 20;
 /// Narrower lines are not indented.
 const INDENTED_MIN: usize = 8;
 
-/// Columns of the terminal that stdout is; none where it is a pipe or a file, whose readers want whole lines.
+/// Width in columns of the terminal on stdout; `None` for a pipe or a file, whose readers want whole lines.
 pub fn width() -> Option<usize> {
     width_of(&std::io::stdout())
 }
@@ -27,13 +27,13 @@ fn width_of(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
     (size.ws_col > 0).then(|| usize::from(size.ws_col).max(WIDTH_MIN))
 }
 
-/// Columns that a terminal takes for a text.
+/// Number of columns that a text takes in a terminal.
 pub fn columns(text: &str) -> usize {
     text.chars().map(|character| character.width().unwrap_or(0)).sum()
 }
 
-/// A line in lines of at most `width` columns, all but the first behind `indent` spaces. What is longer than a line is
-/// cut anywhere.
+/// Wraps a line into lines of at most `width` columns, all except the first indented by `indent` spaces. A word that is
+/// longer than a line is cut anywhere.
 pub fn wrap(line: &str, indent: usize, width: usize) -> Vec<String> {
     let indent = if width < INDENTED_MIN { 0 } else { indent.min(width / 2) };
     let mut lines = Vec::new();
@@ -49,7 +49,7 @@ pub fn wrap(line: &str, indent: usize, width: usize) -> Vec<String> {
         for character in word.chars() {
             let wide = character.width().unwrap_or(0);
             if used + wide > width {
-                // A blank that does not fit is what the line ends with.
+                // A space that does not fit ends the line.
                 if character == ' ' {
                     continue;
                 }

@@ -6,6 +6,8 @@
 mod limit;
 mod line;
 mod object;
+#[cfg(test)]
+mod sink;
 mod text;
 
 use std::io::IsTerminal;

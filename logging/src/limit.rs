@@ -138,23 +138,9 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, Write};
-
     use super::*;
     use crate::line::Line;
-
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("nobody panics with it").write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::sink::Sink;
 
     fn written(events: impl FnOnce(&Kinds)) -> String {
         let (sink, kinds) = (Sink::default(), Kinds::default());
@@ -163,8 +149,7 @@ mod tests {
         let base = tracing_subscriber::fmt().with_max_level(Level::TRACE);
         let subscriber = base.with_writer(move || writer.clone()).event_format(format).finish();
         tracing::subscriber::with_default(subscriber, || events(&kinds));
-        let bytes = sink.0.lock().expect("nobody panics with it").clone();
-        String::from_utf8(bytes).expect("text")
+        sink.text()
     }
 
     #[test]

@@ -31,23 +31,8 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, Write};
-    use std::sync::{Arc, Mutex};
-
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("nobody panics with it").write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::sink::Sink;
 
     #[test]
     fn an_object_shows_what_would_turn_its_text() {
@@ -58,8 +43,7 @@ mod tests {
         tracing::subscriber::with_default(subscriber, || {
             tracing::info!(name = "a\u{202e}b\u{9b}\n\u{7f}ü", "said \u{2066}");
         });
-        let written = sink.0.lock().expect("nobody panics with it").clone();
-        let text = String::from_utf8(written).expect("text");
+        let text = sink.text();
         assert!(text.contains(r#""name":"a\u202eb\u009b\n\u007fü""#), "{text}");
         assert!(text.contains(r#""message":"said \u2066""#), "{text}");
         assert_eq!((text.lines().count(), text.ends_with('\n')), (1, true));

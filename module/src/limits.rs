@@ -2,7 +2,7 @@
 
 /// Maximum imports; the ABI has 24.
 pub const IMPORTS_MAX: usize = 1024;
-/// Imports that a refusal names.
+/// Maximum imports that a refusal names.
 pub const FOREIGN_SHOWN_MAX: usize = 8;
 /// Maximum exports.
 pub const EXPORTS_MAX: usize = 16 * 1024;

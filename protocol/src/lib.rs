@@ -30,6 +30,7 @@ pub mod shared;
 mod steals;
 mod table;
 mod time;
+mod unpolled;
 mod wide;
 
 pub use bytes::Bytes;

@@ -67,6 +67,21 @@ impl RunSpec {
     /// as good as never.
     pub const RECORD_EVERY_MS: RangeInclusive<u64> = 1..=3_600_000;
 
+    /// A run of the app's `main` without arguments or inputs, and with the defaults of everything else.
+    pub fn new(app: BlobHash) -> Self {
+        Self {
+            app,
+            function: "main".to_owned(),
+            arguments: Vec::new(),
+            inputs: Vec::new(),
+            limits: RunLimits::default(),
+            strict_nan: false,
+            stealing: Stealing::default(),
+            fault_tolerance: FaultTolerance::default(),
+            record_every_ms: limits::RECORD_EVERY_MS,
+        }
+    }
+
     /// Minimum processor time of a result that is worth an entry, if work is recorded every `every`.
     pub fn recorded_work_min(every: Duration) -> Duration {
         limits::RECORDED_WORK_MIN.max(every / limits::RECORDED_PARTS)

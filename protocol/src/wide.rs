@@ -43,6 +43,26 @@ pub fn counted_since(before: &Counts, counts: &Counts) -> Counts {
 }
 
 fn words(counts: &Counts) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    let mut next = words.iter_mut();
+    for_each_word(&mut { *counts }, |word| {
+        if let Some(place) = next.next() {
+            *place = *word;
+        }
+    });
+    words
+}
+
+fn from_words(words: &[u128; WORDS]) -> Counts {
+    let mut words = words.iter().map(|word| u64::try_from(*word).unwrap_or(u64::MAX));
+    let mut counts = Counts::default();
+    for_each_word(&mut counts, |word| *word = words.next().unwrap_or_default());
+    counts
+}
+
+/// Visits every number of `counts`, always in the same order. A visit may change it; what is too large for its field
+/// saturates.
+fn for_each_word(counts: &mut Counts, mut visit: impl FnMut(&mut u64)) {
     // Every field is named, so that the compiler reports a new one that is missing here.
     let Counts {
         jobs,
@@ -73,13 +93,6 @@ fn words(counts: &Counts) -> [u64; WORDS] {
         recorded,
         aborted,
     } = jobs;
-    let mut words = [0; WORDS];
-    let mut next = words.iter_mut();
-    let mut put = |word: u64| {
-        if let Some(place) = next.next() {
-            *place = word;
-        }
-    };
     for word in [
         spawned,
         exposed,
@@ -102,77 +115,20 @@ fn words(counts: &Counts) -> [u64; WORDS] {
         updates,
         shared_bytes,
     ] {
-        put(*word);
+        visit(word);
     }
-    put(u64::from(*busy));
-    put(u64::from(*workers));
+    for short in [busy, workers] {
+        let mut word = u64::from(*short);
+        visit(&mut word);
+        *short = u32::try_from(word).unwrap_or(u32::MAX);
+    }
     for HeldCounts { begun, done, failed, aborted } in held {
-        [begun, done, failed, aborted].into_iter().for_each(|word| put(*word));
+        [begun, done, failed, aborted].into_iter().for_each(&mut visit);
     }
     let Steals { scopes } = steals;
     for StealCounts { jobs, refused, unanswered, latencies: Latencies { buckets, sum_ns } } in scopes {
-        [jobs, refused, unanswered, sum_ns].into_iter().chain(buckets).for_each(|word| put(*word));
+        [jobs, refused, unanswered, sum_ns].into_iter().chain(buckets).for_each(&mut visit);
     }
-    words
-}
-
-fn from_words(words: &[u128; WORDS]) -> Counts {
-    let mut words = words.iter().map(|word| u64::try_from(*word).unwrap_or(u64::MAX));
-    let mut next = || words.next().unwrap_or_default();
-    let mut counts = Counts::default();
-    let Jobs {
-        spawned,
-        exposed,
-        executed,
-        stolen_local,
-        stolen,
-        stolen_wide,
-        reused,
-        lost,
-        given_back,
-        adopted,
-        recorded,
-        aborted,
-    } = &mut counts.jobs;
-    for word in [
-        spawned,
-        exposed,
-        executed,
-        stolen_local,
-        stolen,
-        stolen_wide,
-        reused,
-        lost,
-        given_back,
-        adopted,
-        recorded,
-        aborted,
-    ] {
-        *word = next();
-    }
-    for word in [
-        &mut counts.steal_requests,
-        &mut counts.work_ns,
-        &mut counts.saved_work_ns,
-        &mut counts.redone_work_ns,
-        &mut counts.orphaned,
-        &mut counts.orphans_saved,
-        &mut counts.updates,
-        &mut counts.shared_bytes,
-    ] {
-        *word = next();
-    }
-    counts.busy = u32::try_from(next()).unwrap_or(u32::MAX);
-    counts.workers = u32::try_from(next()).unwrap_or(u32::MAX);
-    for HeldCounts { begun, done, failed, aborted } in &mut counts.held {
-        [begun, done, failed, aborted].into_iter().for_each(|word| *word = next());
-    }
-    for StealCounts { jobs, refused, unanswered, latencies: Latencies { buckets, sum_ns } } in
-        &mut counts.steals.scopes
-    {
-        [jobs, refused, unanswered, sum_ns].into_iter().chain(buckets).for_each(|word| *word = next());
-    }
-    counts
 }
 
 #[cfg(test)]

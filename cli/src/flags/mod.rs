@@ -58,7 +58,7 @@ pub enum Command {
     Status(OfRun),
     /// Show a run's jobs, with their hosts and states
     Tree(Tree),
-    /// Wait until a run is over; the exit code tells how it ended
+    /// Wait until a run is over; the exit code shows how it ended
     Wait(Wait),
     /// Print a run's result
     Result(GetResult),

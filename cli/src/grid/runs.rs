@@ -2,15 +2,14 @@
 
 use sateen_api::Run;
 use sateen_api::limits::RUNS_LISTED_MAX;
-use sateen_command_line::localised;
 use sateen_protocol::RunState;
 use serde_json::Value;
 
 use super::client::{Client, to_each};
-use super::columns::{Columns, seconds};
+use super::columns::Columns;
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
-use super::view::{elapsed_s, read, short, title};
+use super::view::{RUN_HEADINGS, read, run_cells};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
@@ -37,19 +36,8 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
     if flags.list.json {
         return print_json(&Value::from_iter(values));
     }
-    let mut columns = Columns::new(&["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"])
-        .cutting(2, TITLE_COLUMNS_MAX);
-    for run in &runs {
-        columns.row([
-            run.run.to_string(),
-            run.state.clone(),
-            title(run),
-            run.figures.progress.map(short).unwrap_or_default(),
-            run.figures.hosts.to_string(),
-            seconds(elapsed_s(run)),
-            run.waiting_for.as_deref().map(localised).unwrap_or_default(),
-        ]);
-    }
+    let mut columns = Columns::new(&RUN_HEADINGS).cutting(2, TITLE_COLUMNS_MAX);
+    runs.iter().for_each(|run| columns.row(run_cells(run)));
     if runs.len() == flags.limit {
         say(format!("the newest {} are shown; --limit shows more", runs.len()));
     }

@@ -1,10 +1,11 @@
 //! The coordinator's data about runs, in words.
 
 use sateen_api::{Progress, Run};
+use sateen_command_line::localised;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::columns::percent;
+use super::columns::{percent, seconds};
 use crate::exit::{Failure, GRID};
 
 /// Converts `value` to the expected type.
@@ -31,6 +32,22 @@ pub fn title(run: &Run) -> String {
         title = format!("{title} {argument}");
     }
     title
+}
+
+/// The headings of a table of runs.
+pub const RUN_HEADINGS: [&str; 7] = ["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"];
+
+/// A run's cells below [`RUN_HEADINGS`].
+pub fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
+    [
+        run.run.to_string(),
+        run.state.clone(),
+        title(run),
+        run.figures.progress.map(short).unwrap_or_default(),
+        run.figures.hosts.to_string(),
+        seconds(elapsed_s(run)),
+        run.waiting_for.as_deref().map(localised).unwrap_or_default(),
+    ]
 }
 
 /// How long a run has been under way, or was, in seconds; before its start, how long it has waited.

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId};
 use sateen_protocol::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX};
 use sateen_protocol::message::{HostReport, RootClaim, ToCoordinator, ToHost};
-use sateen_protocol::{
-    BlobHash, Counts, FaultTolerance, Finished, Jobs, Outcome, RunId, RunLimits, RunSpec, Stealing,
-};
+use sateen_protocol::{BlobHash, Counts, Finished, Jobs, Outcome, RunId, RunSpec};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{Driver, DriverHandle, Known, Request};
@@ -211,17 +209,7 @@ pub(super) fn hello(name: String, site: String, threads: u32) -> ToCoordinator {
 }
 
 pub(super) fn spec() -> RunSpec {
-    RunSpec {
-        app: BlobHash([7; 32]),
-        function: "main".to_owned(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
-        stealing: Stealing::default(),
-        fault_tolerance: FaultTolerance::default(),
-        record_every_ms: 100,
-    }
+    RunSpec { record_every_ms: 100, ..RunSpec::new(BlobHash([7; 32])) }
 }
 
 #[cfg(test)]

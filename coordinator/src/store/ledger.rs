@@ -52,8 +52,9 @@ impl Books {
         }
     }
 
-    /// The unreferenced blob to be removed first: the one that was used longest ago if that is long enough,
-    /// or else the oldest of the peer that has the most bytes. Of `peer`, if given.
+    /// The unreferenced blob to be removed first: the least recently used if it was unused for
+    /// [`BLOB_KEPT_AT_LEAST`], else the least recently used of the peer that has the most bytes. Only blobs of `peer`
+    /// are considered, if given.
     fn first_to_go(&self, referred: &HashSet<BlobHash>, peer: Option<Peer>, now_ms: u64) -> Option<BlobHash> {
         let superfluous = || {
             let is_it = move |(hash, kept): &(&BlobHash, &Kept)| {
@@ -69,7 +70,7 @@ impl Books {
         superfluous().for_each(|(_, kept)| *of_peers.entry(kept.peer).or_default() += kept.bytes);
         let (largest, bytes) = of_peers.into_iter().max_by_key(|(peer, bytes)| (*bytes, *peer))?;
         if peer.is_none() && bytes <= self.all_bytes / BLOBS_PER_PEER_SHARE / 2 {
-            // No peer has so many blobs that its newest one must be dropped.
+            // No peer holds enough for one of its recent blobs to be removed.
             return None;
         }
         let of_largest = superfluous().filter(|(_, kept)| kept.peer == largest);

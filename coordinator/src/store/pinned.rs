@@ -10,8 +10,8 @@ use rusqlite::types::Value;
 use sateen_protocol::coordinator::{Account, AtWork};
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::{
-    BlobHash, Counts, FaultTolerance, Finished, HostId, JobFailure, JobTag, Jobs, MainOutcome, Outcome,
-    RunEnd, RunId, RunLimits, RunSpec, Stealing,
+    BlobHash, Counts, Finished, HostId, JobFailure, JobTag, Jobs, MainOutcome, Outcome, RunEnd, RunId,
+    RunSpec,
 };
 
 use super::chronicle::{Batch, Chronicled, chronicle, save};
@@ -38,17 +38,7 @@ const COLUMNS: [(&str, &str); 5] = [
 fn database() -> Connection {
     let mut connection = Connection::open_in_memory().expect("a database");
     migrate(&mut connection, Path::new("folder")).expect("it is new");
-    let spec = RunSpec {
-        app: BlobHash([7; 32]),
-        function: "main".to_owned(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
-        stealing: Stealing::default(),
-        fault_tolerance: FaultTolerance::default(),
-        record_every_ms: 100,
-    };
+    let spec = RunSpec { record_every_ms: 100, ..RunSpec::new(BlobHash([7; 32])) };
     let values = rusqlite::params![encode(&spec).expect("encodes"), SUBMITTED_AT_MS as i64];
     let run = "INSERT INTO runs (run, app, app_name, spec, state, submitted_at_ms)
          VALUES (1, x'00', 'app', ?1, 'running', ?2)";

@@ -74,7 +74,8 @@ impl GuestObjects {
         self.open.iter().flatten().map(|opened| opened.object.id).collect()
     }
 
-    /// Whether the guest has references, and was last told of another number of changes; it is told of this one now.
+    /// Returns whether the guest is to be notified of changes: it has references, and their number is not that of the
+    /// last notification. Regards this notification as sent.
     pub fn take_news(&mut self, changes: u64) -> bool {
         !self.open.is_empty() && std::mem::replace(&mut self.told, changes) != changes
     }

@@ -61,7 +61,7 @@ pub struct Compiler {
     pub priority: Priority,
     /// The guests' memory, if it is limited: the child takes part of it while it runs.
     pub memory: Option<HostMemory>,
-    /// What came to nothing before.
+    /// Earlier compilations that failed or were stopped.
     pub attempts: Arc<Mutex<Attempts>>,
 }
 
@@ -124,7 +124,7 @@ impl Compiler {
         })
     }
 
-    /// Waits until this module may be compiled and no other one is.
+    /// Waits until this module may be compiled and no other module is being compiled.
     fn wait_for_turn(
         &self,
         module: &blake3::Hash,
@@ -134,20 +134,18 @@ impl Compiler {
             if is_unwanted() {
                 return Err(RunError::Cancelled);
             }
-            if let Verdict::Refused(why) = self.attempts.lock().verdict(module, Instant::now()) {
-                return Err(RunError::Host(why));
-            }
             let turn = TURN.try_lock_for(LOOK_MAX);
-            // Whoever had the turn may have compiled the same module.
+            // Asked only now, as the previous turn may have compiled this module and failed.
             let verdict = self.attempts.lock().verdict(module, Instant::now());
             match (verdict, turn) {
+                (Verdict::Refused(why), _) => return Err(RunError::Host(why)),
                 (Verdict::Go, Some(turn)) => return Ok(turn),
-                // Others go first.
+                (Verdict::Go, None) => {}
                 (Verdict::Rest(until), turn) => {
+                    // Other modules go first.
                     drop(turn);
                     std::thread::sleep(LOOK_MAX.min(until.saturating_duration_since(Instant::now())));
                 }
-                (Verdict::Go | Verdict::Refused(_), _) => {}
             }
         }
     }

@@ -98,7 +98,7 @@ impl<G: Grid> Registry<G> {
         })
     }
 
-    /// Counts that a job which `from` exposed runs on this worker.
+    /// Counts a job that `from` exposed and this worker runs.
     pub fn note_steal(&self, from: usize) {
         if own_index() != Some(from) {
             self.counters.stolen.fetch_add(1, Relaxed);

@@ -248,7 +248,7 @@ impl Objects {
         Waiting(self, task)
     }
 
-    /// Called at every beat: whether waiting tasks must check the time, which they do every so many beats.
+    /// Called at every beat. Returns true at regular intervals while tasks wait, for them to check the time.
     pub fn is_time_to_look(&self) -> bool {
         const BEATS: u64 = 20;
         self.is_anybody_waiting() && self.beats.fetch_add(1, Relaxed).is_multiple_of(BEATS)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// This many are free.
+/// The number of free permits.
 #[derive(Debug, Clone)]
 pub struct Permits(Arc<AtomicUsize>);
 
@@ -20,7 +20,7 @@ impl Permits {
         self.acquire_above(0)
     }
 
-    /// Like `acquire`, if more than `reserve` are free.
+    /// Like `acquire`, but only if more than `reserve` are free.
     pub fn acquire_above(&self, reserve: usize) -> Option<Permit> {
         let taken = self.0.fetch_update(SeqCst, SeqCst, |free| (free > reserve).then(|| free - 1));
         taken.is_ok().then(|| Permit(self.0.clone()))

@@ -14,15 +14,15 @@ pub struct Place {
     pub depth: u32,
     /// Distinguishes the jobs of this process; older jobs have smaller numbers.
     pub sequence: u64,
-    /// The job, or one above it, was begun before: by a host that crashed, or that gave it back.
+    /// The job, or one above it, was begun before by a host that crashed or gave it back.
     pub redone: AtomicBool,
-    /// Nothing of it was lost then.
+    /// The host gave it back, so nothing of it was lost.
     pub given_back: AtomicBool,
     /// A host had begun the job itself, as far as is known here.
     pub is_lost: AtomicBool,
     /// Its descendants down to this depth are looked up.
     pub lookup_below: AtomicU32,
-    /// How often the driver had reported what lookups may find, when this job became open; see
+    /// The number of the driver's reports of what lookups may find, up to the moment when this job became open; see
     /// `Grid::ask_first`.
     pub asked: AtomicU64,
     /// The job's number while it is elsewhere.
@@ -91,7 +91,7 @@ impl Place {
         place
     }
 
-    /// A new number for the time for which the job is elsewhere; no number is used twice in this process.
+    /// Gives the job a new number for its time elsewhere; no number is used twice in this process.
     pub fn number_anew(&self) -> RuntimeJobId {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, SeqCst);
@@ -145,7 +145,7 @@ impl Place {
 }
 
 impl Ancestry {
-    /// Of the spawns in its instance, those from less than this depth are looked up.
+    /// Spawns in its instance from less than this depth are looked up.
     pub fn lookup_below_within(&self) -> u32 {
         self.lookup_below.saturating_sub(self.depth)
     }

@@ -8,11 +8,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
-/// How long a quick beat is.
+/// Length of a quick beat.
 pub const BEAT: Duration = Duration::from_millis(1);
-/// The time from one beat to the next, in quick beats: when there is haste,
+/// Time from one beat to the next when there is haste, in quick beats.
 const QUICK: u64 = 1;
-/// and when there is none. A guest is notified within this time of anything that is not urgent.
+/// The same when there is no haste. A guest is notified within this time of anything that is not urgent.
 pub const CALM: u64 = 4;
 /// Beats become calm after this many beats without haste.
 const CALM_AFTER: u32 = 8;

@@ -82,7 +82,7 @@ impl<G: Grid> Registry<G> {
         }
     }
 
-    /// Called at every beat: every so many beats, waiting tasks check the time.
+    /// Called at every beat. Wakes the waiting tasks at regular intervals, to check the time.
     pub fn look_for_objects(&self) {
         if self.objects.is_time_to_look() {
             self.wake_for_objects();

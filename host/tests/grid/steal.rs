@@ -12,8 +12,7 @@ use sateen_host::grid::{
 };
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::{
-    BlobHash, Counts, FaultTolerance, Finished, HeldId, JobKey, JobSpec, Outcome, ROOT_KIND, RunEnd,
-    RunLimits, RunSpec, RuntimeJobId, Stealing,
+    BlobHash, Counts, Finished, HeldId, JobKey, JobSpec, Outcome, ROOT_KIND, RunEnd, RunSpec, RuntimeJobId,
 };
 
 use super::mini_coordinator::MiniCoordinator;
@@ -137,17 +136,7 @@ fn status(folder: &Path) -> Status {
 }
 
 fn steal_all(direct: DirectListen) -> (usize, Vec<Status>) {
-    let spec = RunSpec {
-        app: BlobHash::of(MODULE),
-        function: "main".to_owned(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
-        stealing: Stealing::ClusterAware,
-        fault_tolerance: FaultTolerance::Full,
-        record_every_ms: 100,
-    };
+    let spec = RunSpec { record_every_ms: 100, ..RunSpec::new(BlobHash::of(MODULE)) };
     let coordinator = MiniCoordinator::start(spec, 2);
     let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
     let hosts: Vec<Handle> = folders.iter().map(|folder| host(folder.path(), &coordinator, direct)).collect();

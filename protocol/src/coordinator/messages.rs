@@ -123,7 +123,7 @@ impl Coordinator {
         if self.links.is_closing(link) {
             return;
         }
-        self.outputs.transmit(link, ToHost::Refused { reason: shortened(&reason) });
+        self.outputs.transmit((link, ToHost::Refused { reason: shortened(&reason) }));
         self.close(link, reason);
     }
 }

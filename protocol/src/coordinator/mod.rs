@@ -38,7 +38,6 @@ mod meter;
 mod metering;
 mod missing;
 mod news;
-mod outputs;
 mod over;
 mod parcels;
 mod participation;
@@ -72,6 +71,7 @@ pub use crate::limits::Circle;
 use crate::limits::{PING, RESTART_GRACE};
 use crate::message::ToHost;
 use crate::parcel::Incoming;
+use crate::unpolled::Unpolled;
 use crate::{HostId, Random, RunId, Time};
 pub use backlog::Backlog;
 use chores::Chores;
@@ -82,7 +82,6 @@ use links::Links;
 use lookups::Lookups;
 use missing::Missing;
 use news::Newsroom;
-use outputs::Outputs;
 use roster::Roster;
 use run::CoordinatorRun;
 use silence::Silence;
@@ -117,7 +116,7 @@ pub struct Coordinator {
     incoming: Incoming<HostId>,
     /// Its deferred work.
     chores: Chores,
-    outputs: Outputs,
+    outputs: Unpolled<(LinkId, ToHost), Command, Event>,
 }
 
 impl Coordinator {
@@ -143,7 +142,7 @@ impl Coordinator {
             lookups: Lookups::default(),
             incoming: Incoming::default(),
             chores: Chores::new(now + PING),
-            outputs: Outputs::default(),
+            outputs: Unpolled::default(),
             config,
         };
         coordinator.activate(now);
@@ -274,7 +273,7 @@ impl Coordinator {
 
     fn send(&mut self, host: HostId, message: ToHost) {
         if let Some(link) = self.hosts.get(&host).and_then(|host| host.link) {
-            self.outputs.transmit(link, message);
+            self.outputs.transmit((link, message));
         }
     }
 }

@@ -38,7 +38,7 @@ impl Coordinator {
                 continue;
             }
             if let Some(link) = state.link {
-                self.outputs.transmit(link, ToHost::StopRun { run });
+                self.outputs.transmit((link, ToHost::StopRun { run }));
             }
             // One whose link is down answers when it is back. One that has counted something may have told that before a
             // restart, or when it was able to take part.
@@ -110,23 +110,6 @@ impl Coordinator {
     pub fn settle_all_counts(&mut self, now: Time) {
         let over: Vec<RunId> = self.over.keys().copied().collect();
         over.into_iter().for_each(|run| self.settle_counts(now, run));
-    }
-
-    /// A host's counts of a run that is over. Returns whether they were added: after the counts are final, none are.
-    pub(super) fn on_counts_of_over(
-        &mut self,
-        host: HostId,
-        run: RunId,
-        (series, counts): (u64, Counts),
-        progress: Option<(u64, u64)>,
-    ) -> bool {
-        let Some(over) = self.over.get_mut(&run) else { return false };
-        let counts = over.part.tally.count(host, series, counts);
-        over.part.progress = progress.or(over.part.progress);
-        if let Some(state) = self.hosts.get_mut(&host) {
-            state.counts.insert(run, counts);
-        }
-        true
     }
 }
 

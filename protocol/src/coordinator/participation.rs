@@ -37,7 +37,7 @@ impl Coordinator {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let Some(link) = state.link else { return };
         state.given.entry(run).or_default().turn = part.turn.number();
-        self.outputs.transmit(link, ToHost::StartRun { run, spec: part.spec.clone() });
+        self.outputs.transmit((link, ToHost::StartRun { run, spec: part.spec.clone() }));
     }
 
     /// Asks a host to save and drop what it has of a run. It answers once; false if it is unreachable.
@@ -46,7 +46,7 @@ impl Coordinator {
         let Some(link) = state.link else { return false };
         let given = state.given.entry(run).or_default();
         given.drops = given.drops.saturating_add(1);
-        self.outputs.transmit(link, ToHost::SuspendRun { run });
+        self.outputs.transmit((link, ToHost::SuspendRun { run }));
         true
     }
 

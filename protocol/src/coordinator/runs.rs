@@ -147,7 +147,7 @@ impl Coordinator {
         self.activate(now);
     }
 
-    /// A host's counts of a run. Returns whether they were added.
+    /// A host's counts of a run. Returns whether they were added: once a run's counts are final, none are.
     pub(super) fn on_counts(
         &mut self,
         host: HostId,
@@ -155,8 +155,9 @@ impl Coordinator {
         (series, counts): (u64, Counts),
         progress: Option<(u64, u64)>,
     ) -> bool {
-        let Some(part) = self.runs.get_mut(&run) else {
-            return self.on_counts_of_over(host, run, (series, counts), progress);
+        let active = self.runs.get_mut(&run);
+        let Some(part) = active.or_else(|| self.over.get_mut(&run).map(|over| &mut *over.part)) else {
+            return false;
         };
         let counts = part.tally.count(host, series, counts);
         if progress.is_some() {

@@ -132,7 +132,7 @@ impl Coordinator {
                 for (host, state) in self.hosts.range(from(after)).take(BROADCAST_AT_ONCE_MAX) {
                     last = Some(*host);
                     if let Some(link) = state.link.filter(|_| is_for_paused || state.paused.is_none()) {
-                        self.outputs.transmit(link, message.clone());
+                        self.outputs.transmit((link, message.clone()));
                     }
                 }
                 let after = self.if_more(last)?;

@@ -5,25 +5,12 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX};
 use crate::message::{HostReport, RootClaim, ToCoordinator};
-use crate::{
-    AssignmentId, BlobHash, FaultTolerance, Finished, GridId, JobFailure, Outcome, RunEnd, RunLimits,
-    RunSpec, RunState, Stealing,
-};
+use crate::{AssignmentId, BlobHash, Finished, GridId, JobFailure, Outcome, RunEnd, RunSpec, RunState};
 
 const RUN: RunId = RunId(1);
 
 pub fn spec() -> RunSpec {
-    RunSpec {
-        app: BlobHash([7; 32]),
-        function: "main".to_owned(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
-        stealing: Stealing::default(),
-        fault_tolerance: FaultTolerance::default(),
-        record_every_ms: 100,
-    }
+    RunSpec { record_every_ms: 100, ..RunSpec::new(BlobHash([7; 32])) }
 }
 
 /// A coordinator, what it has sent on each link, and how runs ended.

@@ -9,7 +9,7 @@
 //! the functions that a driver calls with events, `outputs` those with which it takes messages and commands.
 //!
 //! `standing` is who this host is for the coordinator; `peers` and `cut_off` are the hosts that it knows or ignores;
-//! `transfers` are parcels under way, `unpolled` what waits for the driver, `last_numbers` what outlives runs.
+//! `transfers` are parcels under way, `last_numbers` what outlives runs.
 //!
 //! `run` is a host's state in one run, made of pieces: `held` has the jobs that it holds for others, and `lent` those
 //! that others hold for it; `thief` and `victim` have its requests and those of others; `lost` and `lookups` have the
@@ -79,7 +79,6 @@ pub(crate) mod tests;
 mod thief;
 mod transfers;
 mod twice;
-mod unpolled;
 mod victim;
 
 use std::collections::BTreeMap;
@@ -88,6 +87,7 @@ use std::sync::Arc;
 use crate::limits::FORGOTTEN_AT_ONCE_MAX;
 use crate::message::HostInfo;
 use crate::shared::{ObjectId, SharedReplica};
+use crate::unpolled::Unpolled;
 use crate::{Counts, GridId, HostId, Random, RunId, Time};
 use courtesy::Courtesy;
 use departure::Departing;
@@ -99,7 +99,6 @@ use run::HostRun;
 use sharing::Sharing;
 use standing::Standing;
 use transfers::Transfers;
-use unpolled::Unpolled;
 
 pub use ended::FinalCounts;
 pub use sizes::Sizes;
@@ -124,7 +123,7 @@ pub struct Host {
     transfers: Transfers,
     repeats: Repeats,
     courtesy: Courtesy,
-    unpolled: Unpolled,
+    unpolled: Unpolled<Transmit, Command, Event>,
 }
 
 impl Host {

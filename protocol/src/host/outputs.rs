@@ -11,17 +11,17 @@ use super::{Command, Event, Host, Receiver, Transmit};
 impl Host {
     /// The next message to be sent. Messages to one receiver are to be sent in this order.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.unpolled.next_transmit()
+        self.unpolled.poll_transmit()
     }
 
     /// The next command to the runtime or the driver.
     pub fn poll_command(&mut self) -> Option<Command> {
-        self.unpolled.next_command()
+        self.unpolled.poll_command()
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.unpolled.next_event()
+        self.unpolled.poll_event()
     }
 
     /// When `handle_timeout` is to be called at the latest, and the reason.

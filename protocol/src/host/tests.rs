@@ -6,7 +6,7 @@ use crate::coordinator::root_job;
 use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
 use crate::message::{Departure, HostReport, PeerMessage, ToCoordinator, ToHost};
 use crate::shared::Versions;
-use crate::{AssignmentId, BlobHash, Entry, FaultTolerance, Finished, Outcome, RunLimits, RunSpec, Stealing};
+use crate::{AssignmentId, BlobHash, Entry, Finished, Outcome, RunSpec};
 
 use super::corners::run_commands;
 use super::*;
@@ -30,17 +30,7 @@ pub fn info(id: HostId) -> HostInfo {
 }
 
 pub fn spec() -> RunSpec {
-    RunSpec {
-        app: BlobHash([7; 32]),
-        function: "main".to_owned(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
-        stealing: Stealing::default(),
-        fault_tolerance: FaultTolerance::default(),
-        record_every_ms: 100,
-    }
+    RunSpec { record_every_ms: 100, ..RunSpec::new(BlobHash([7; 32])) }
 }
 
 pub fn welcome(host: HostId, secret: u64) -> ToHost {

@@ -10,17 +10,7 @@ fn no_numbers_of_a_host_make_a_sum_overflow() {
 }
 
 fn spec(record_every_ms: u32) -> RunSpec {
-    RunSpec {
-        app: BlobHash([1; 32]),
-        function: "main".to_owned(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
-        stealing: Stealing::default(),
-        fault_tolerance: FaultTolerance::default(),
-        record_every_ms,
-    }
+    RunSpec { record_every_ms, ..RunSpec::new(BlobHash([1; 32])) }
 }
 
 #[test]

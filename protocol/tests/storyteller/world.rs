@@ -7,9 +7,7 @@ use sateen_protocol::coordinator::{Circle, Coordinator, LinkId, Standing, Stored
 use sateen_protocol::host::Host;
 use sateen_protocol::limits::CIRCLE;
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
-use sateen_protocol::{
-    BlobHash, Entry, FaultTolerance, HostId, RunId, RunLimits, RunSpec, RunState, Stealing, Time,
-};
+use sateen_protocol::{BlobHash, Entry, FaultTolerance, HostId, RunId, RunSpec, RunState, Time};
 use sateen_protocol_harness::record::Record;
 use sateen_protocol_harness::{coordinator, host};
 
@@ -248,15 +246,9 @@ impl World {
 
     pub fn submit(&mut self) {
         let spec = RunSpec {
-            app: BlobHash::of(b"story"),
-            function: "main".to_owned(),
-            arguments: Vec::new(),
-            inputs: Vec::new(),
-            limits: RunLimits::default(),
-            strict_nan: false,
-            stealing: Stealing::ClusterAware,
             fault_tolerance: self.fault_tolerance,
             record_every_ms: RECORD_EVERY_MS,
+            ..RunSpec::new(BlobHash::of(b"story"))
         };
         let (run, state, entries) = (RUN, RunState::Queued, Vec::new());
         self.stored =

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use sateen_protocol::coordinator::Circle;
-use sateen_protocol::{FaultTolerance, Random, RunId, RunLimits, RunSpec, Stealing, Time, limits};
+use sateen_protocol::{FaultTolerance, Random, RunId, RunSpec, Stealing, Time, limits};
 
 use crate::extra::Extra;
 use crate::families::Family;
@@ -259,12 +259,6 @@ fn run_spec(tree: &Tree, random: &mut Random, kind: usize) -> RunSpec {
         _ => FaultTolerance::Full,
     };
     RunSpec {
-        app: tree.app(),
-        function: "main".into(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
         stealing: match random.below(6) {
             0 => Stealing::Random,
             1 => Stealing::MasterWorker,
@@ -272,6 +266,7 @@ fn run_spec(tree: &Tree, random: &mut Random, kind: usize) -> RunSpec {
         },
         fault_tolerance,
         record_every_ms: [50, 100, 500, 1000][random.below(4)],
+        ..RunSpec::new(tree.app())
     }
 }
 

@@ -46,8 +46,8 @@ pub struct Node {
     original: NodeIndex,
 }
 
-/// The parameters of a tree.
-#[derive(Debug, Clone)]
+/// The parameters of a tree. The default has nothing special: no twins, no failures, no shared objects, no large items.
+#[derive(Debug, Clone, Default)]
 pub struct TreePlan {
     /// Everything random follows from it.
     pub seed: u64,

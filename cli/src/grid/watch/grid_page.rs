@@ -3,13 +3,12 @@
 use std::time::Instant;
 
 use sateen_api::{Host, Run, Status};
-use sateen_command_line::localised;
 use sateen_logging::visible;
 use serde_json::Value;
 
 use super::super::columns::seconds;
 use super::super::hosts;
-use super::super::view::{elapsed_s, read, short, title};
+use super::super::view::{RUN_HEADINGS, read, run_cells};
 use super::Page;
 use super::row::{Row, Table, Tone, table};
 use super::source::News;
@@ -46,19 +45,8 @@ impl GridPage {
     fn run_rows(&self, rows_max: usize, width: usize) -> Table {
         let mut runs: Vec<&Run> = self.runs.iter().collect();
         runs.sort_by_key(|run| (run.is_over(), std::cmp::Reverse(run.run)));
-        let cells = runs.iter().map(|run| {
-            vec![
-                run.run.to_string(),
-                run.state.clone(),
-                title(run),
-                run.figures.progress.map(short).unwrap_or_default(),
-                run.figures.hosts.to_string(),
-                seconds(elapsed_s(run)),
-                run.waiting_for.as_deref().map(localised).unwrap_or_default(),
-            ]
-        });
-        let headings = ["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"];
-        some_of(&headings, cells.collect(), (rows_max, width), "runs")
+        let cells = runs.iter().map(|run| run_cells(run).to_vec());
+        some_of(&RUN_HEADINGS, cells.collect(), (rows_max, width), "runs")
     }
 
     fn host_rows(&self, rows_max: usize, width: usize) -> Table {

@@ -68,7 +68,7 @@ impl Drain {
         self.is_on.load(SeqCst)
     }
 
-    /// For how long this host has been about to leave.
+    /// Time since this host began to leave.
     pub fn duration(&self) -> Option<Duration> {
         self.since.get().map(Instant::elapsed)
     }

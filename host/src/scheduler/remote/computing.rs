@@ -34,7 +34,7 @@ impl Remote {
         self.drain.is_on()
     }
 
-    /// For how long this host has been about to leave.
+    /// Time since this host began to leave.
     pub fn drains_for(&self) -> Option<Duration> {
         self.drain.duration()
     }

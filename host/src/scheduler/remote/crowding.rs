@@ -14,17 +14,17 @@ pub struct Crowding {
     turned_away: Mutex<TurnedAway>,
 }
 
-/// A time during which nothing is stolen because a stolen job found no room: its owner would wait in vain.
+/// A time without steals after a stolen job found no room: owners of further jobs would wait in vain.
 #[derive(Default)]
 struct TurnedAway {
     until: Option<Instant>,
-    /// Times in a row.
+    /// The number of jobs in a row that found no room.
     times: u32,
 }
 
 impl Crowding {
-    /// Whether there has been no room for so long that waiting jobs go back; returns true once. There is room now if
-    /// `has_room`.
+    /// Whether there has been no room for so long that waiting jobs go back; returns true once. `has_room` says whether
+    /// there is room now.
     pub fn is_over(&self, has_room: bool) -> bool {
         let mut since = self.since.lock();
         if has_room {

@@ -11,7 +11,7 @@ use crate::limits::{
     SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX, UNMENTIONED_BYTES_MAX,
 };
 use crate::message::{HostReport, PeerMessage, ToCoordinator};
-use crate::{BlobHash, Bytes, FaultTolerance, RunLimits, RunSpec, Stealing};
+use crate::{BlobHash, Bytes, RunSpec};
 
 const RUN: RunId = RunId(1);
 const OBJECT: ObjectId = ObjectId([7; 16]);
@@ -27,18 +27,7 @@ fn host() -> Host {
         direct: None,
     };
     let mut host = Host::new(HostConfig { report, seed: 1, table_bytes_max: 1 << 20 }, NOW);
-    let spec = RunSpec {
-        app: BlobHash::of(b"app"),
-        function: "main".to_owned(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
-        stealing: Stealing::default(),
-        fault_tolerance: FaultTolerance::default(),
-        record_every_ms: 250,
-    };
-    let mut part = HostRun::new(spec, 1 << 20, NOW);
+    let mut part = HostRun::new(RunSpec::new(BlobHash::of(b"app")), 1 << 20, NOW);
     part.stage = Stage::Ready;
     host.runs.insert(RUN, Box::new(part));
     host

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Outcome, S, add_site, grid, measure, spec};
 use crate::event::ProcessIndex;
 use crate::network::NetworkConfig;
-use crate::tree::{Bulk, Tree, TreePlan};
+use crate::tree::{Tree, TreePlan};
 use crate::world::World;
 
 /// DAS-2's time with all 64 hosts, in seconds.
@@ -52,18 +52,12 @@ pub struct Row {
 /// Irregular and binary, a million jobs of some milliseconds.
 pub fn knapsack_like(seed: u64, jobs: u64, work_s: f64) -> Rc<Tree> {
     Rc::new(Tree::new(&TreePlan {
-        bulk: Bulk::default(),
         seed,
         jobs,
         work_ns: (work_s * 1e9) as u64,
         children_max: 2,
         share_percent_max: 80,
-        twins_per_mille: 0,
-        decisive_per_mille: 0,
-        heavy_per_mille: 0,
-        shared_objects: 0,
-        update_bytes_max: 0,
-        failing_per_mille: 0,
+        ..TreePlan::default()
     }))
 }
 

@@ -8,7 +8,7 @@ pub mod wide;
 
 use std::rc::Rc;
 
-use sateen_protocol::{FaultTolerance, RunId, RunLimits, RunSpec, Stealing, Time, limits};
+use sateen_protocol::{FaultTolerance, RunId, RunSpec, Stealing, Time, limits};
 
 use crate::network::NetworkConfig;
 use crate::process::HostPlan;
@@ -79,17 +79,7 @@ fn add_site(world: &mut World, site: usize, hosts: usize) {
 }
 
 fn spec(tree: &Tree, stealing: Stealing, fault_tolerance: FaultTolerance) -> RunSpec {
-    RunSpec {
-        app: tree.app(),
-        function: "main".into(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
-        stealing,
-        fault_tolerance,
-        record_every_ms: limits::RECORD_EVERY_MS,
-    }
+    RunSpec { stealing, fault_tolerance, ..RunSpec::new(tree.app()) }
 }
 
 /// Lets hosts join, submits the tree, performs the steps at their times after that, and waits for

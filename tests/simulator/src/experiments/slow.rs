@@ -67,13 +67,8 @@ fn row(seed: u64, is_direct: bool) -> Row {
         work_ns: (JOBS + 1) * JOB_NS,
         children_max: JOBS as u32,
         share_percent_max: 100,
-        twins_per_mille: 0,
-        decisive_per_mille: 0,
-        heavy_per_mille: 0,
-        shared_objects: 0,
-        update_bytes_max: 0,
-        failing_per_mille: 0,
         bulk: Bulk { results: every, ..Bulk::default() },
+        ..TreePlan::default()
     }));
     let network = NetworkConfig {
         latency_to_coordinator_ns: vec![10_000_000],

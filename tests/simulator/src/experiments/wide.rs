@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Outcome, grid, measure, spec};
 use crate::network::NetworkConfig;
-use crate::tree::{Bulk, Tree, TreePlan};
+use crate::tree::{Tree, TreePlan};
 
 /// A row of measurements.
 #[derive(Debug, Clone, Serialize)]
@@ -34,18 +34,12 @@ pub fn network(between_sites_ns: u64) -> NetworkConfig {
 /// One way of stealing on `sites` × `hosts`, with a tree that would take `ideal_s` on them.
 pub fn row(seed: u64, sites: usize, hosts: usize, ideal_s: f64, jobs: u64, stealing: Stealing) -> Row {
     let tree = Rc::new(Tree::new(&TreePlan {
-        bulk: Bulk::default(),
         seed,
         jobs,
         work_ns: (ideal_s * (sites * hosts) as f64 * 1e9) as u64,
         children_max: 4,
         share_percent_max: 70,
-        twins_per_mille: 0,
-        decisive_per_mille: 0,
-        heavy_per_mille: 0,
-        shared_objects: 0,
-        update_bytes_max: 0,
-        failing_per_mille: 0,
+        ..TreePlan::default()
     }));
     let mut world = grid(seed, sites, hosts, network(20_000_000));
     let spec = spec(&tree, stealing, FaultTolerance::Full);

@@ -268,40 +268,22 @@ impl Portion {
 mod tests {
     use std::rc::Rc;
 
-    use sateen_protocol::{
-        Bytes, FaultTolerance, HeldId, JobSpec, Lineage, ROOT_KIND, RunLimits, RunSpec, Stealing,
-    };
+    use sateen_protocol::{Bytes, HeldId, JobSpec, Lineage, ROOT_KIND, RunSpec, Stealing};
 
     use super::*;
     use crate::runtime::figures::Figures;
-    use crate::tree::{Bulk, Tree, TreePlan};
+    use crate::tree::{Tree, TreePlan};
 
     fn portion() -> Portion {
         let tree = Rc::new(Tree::new(&TreePlan {
-            bulk: Bulk::default(),
             seed: 7,
             jobs: 100,
             work_ns: 1_000_000_000,
             children_max: 4,
             share_percent_max: 80,
-            twins_per_mille: 0,
-            decisive_per_mille: 0,
-            heavy_per_mille: 0,
-            shared_objects: 0,
-            update_bytes_max: 0,
-            failing_per_mille: 0,
+            ..TreePlan::default()
         }));
-        let spec = RunSpec {
-            app: tree.app(),
-            function: "main".into(),
-            arguments: Vec::new(),
-            inputs: Vec::new(),
-            limits: RunLimits::default(),
-            strict_nan: false,
-            stealing: Stealing::Random,
-            fault_tolerance: FaultTolerance::Full,
-            record_every_ms: 100,
-        };
+        let spec = RunSpec { stealing: Stealing::Random, record_every_ms: 100, ..RunSpec::new(tree.app()) };
         Portion::new(spec, tree, 1, Figures::new(2, Time(0)))
     }
 

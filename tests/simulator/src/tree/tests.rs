@@ -7,13 +7,8 @@ fn plan() -> TreePlan {
         work_ns: 1_000_000_000,
         children_max: 4,
         share_percent_max: 80,
-        twins_per_mille: 0,
-        decisive_per_mille: 0,
         heavy_per_mille: 10,
-        shared_objects: 0,
-        update_bytes_max: 0,
-        failing_per_mille: 0,
-        bulk: Bulk::default(),
+        ..TreePlan::default()
     }
 }
 

@@ -12,7 +12,7 @@ level: string,
  */
 text: string, 
 /**
- * Since when.
+ * When it began.
  */
 since: string, 
 /**
@@ -20,6 +20,6 @@ since: string,
  */
 run: number | null, 
 /**
- * Of which host.
+ * The host that it is about.
  */
 host: string | null, };

@@ -16,11 +16,11 @@ name: string,
  */
 bytes: number, 
 /**
- * When.
+ * When it was published.
  */
 published_at: string, 
 /**
- * The publisher's own name for themselves, which is not checked; none if they gave none.
+ * The name that the publisher chose, which is not checked; none if there is none.
  */
 published_by: string | null, 
 /**

@@ -18,7 +18,7 @@ name: string,
  */
 site: string, 
 /**
- * Whether it is still there. If not, it has left or was given up: pages and commands call it gone.
+ * Whether it is still in the grid. If not, it has left or was given up: pages and commands call it gone.
  */
 there: boolean, 
 /**
@@ -30,7 +30,7 @@ jobs: JobCounts,
  */
 work_s: number, 
 /**
- * How long all its workers together computed, in seconds of wall-clock time; see `computed_s` of the run.
+ * Wall-clock time for which its workers computed, summed over them, in seconds; see `computed_s` of the run.
  */
 computed_s: number, 
 /**

@@ -1,7 +1,6 @@
 // Made from the types of the API; see api/src.
 /**
- * How long a run may still take: a range, and the likely time within it. At nine of ten past moments, the
- * range was right.
+ * How long a run may still take: a range, and the likely time within it. Nine of ten ranges contain the actual time.
  */
 export type Remaining = { 
 /**

@@ -46,7 +46,7 @@ submitted_at: string,
  */
 started_at: string | null, 
 /**
- * When it was over.
+ * When it ended.
  */
 ended_at: string | null, 
 /**
@@ -95,8 +95,8 @@ steals: Steals,
  */
 work_s: number, 
 /**
- * How long all workers together computed, in seconds of wall-clock time. For `work_s` of it they had a processor;
- * for the rest, other programs of their machines had it.
+ * Wall-clock time for which workers computed, summed over all workers, in seconds. For `work_s` of it they had a
+ * processor; for the rest, other programs of their machines had it.
  */
 computed_s: number, 
 /**

@@ -14,7 +14,7 @@ number: number,
  */
 t_ms: number, 
 /**
- * What.
+ * Its kind.
  */
 kind: EventKind, 
 /**

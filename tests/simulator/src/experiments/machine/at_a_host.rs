@@ -1,5 +1,6 @@
 //! A host with a large part of the table, and many acquaintances.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use sateen_protocol::host::{Host, HostConfig, Notice};
@@ -31,6 +32,22 @@ fn report() -> HostReport {
     }
 }
 
+/// The coordinator's answer to a hello.
+fn welcome(hosts: RangeInclusive<u64>, epoch: u64) -> ToHost {
+    let peer =
+        |id| HostInfo { id: HostId(id), incarnation: 0, report: Arc::new(report()), direct_secret: id };
+    ToHost::Welcome {
+        host: HostId(1),
+        incarnation: 0,
+        secret: 1,
+        grid: GridId(1),
+        hosts: hosts.map(peer).collect(),
+        complete: true,
+        runs: vec![RUN],
+        epoch,
+    }
+}
+
 /// Fires all due timers.
 fn pass(times: &mut Times, host: &mut Host, now: Time, kind: &'static str) {
     while host.poll_timeout().is_some_and(|(when, _)| when <= now) {
@@ -46,19 +63,7 @@ pub fn host(clock: Clock, entries: u64) -> Times {
     let mut now = Time(0);
     let mut host = Host::new(config, now);
     host.handle_connected(now);
-    let peer =
-        |id| HostInfo { id: HostId(id), incarnation: 0, report: Arc::new(report()), direct_secret: id };
-    let welcome = ToHost::Welcome {
-        host: HostId(1),
-        incarnation: 0,
-        secret: 1,
-        grid: GridId(1),
-        hosts: (1..=PEERS).map(peer).collect(),
-        complete: true,
-        runs: vec![RUN],
-        epoch: 0,
-    };
-    host.handle_from_coordinator(now, welcome);
+    host.handle_from_coordinator(now, welcome(1..=PEERS, 0));
     host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: Arc::new(spec()) });
     host.handle_loaded(now, RUN, Ok(()));
     drain(&mut host);
@@ -135,18 +140,7 @@ fn come_back(times: &mut Times, host: &mut Host, now: Time) {
     drain(host);
     times.take("host: connected", || host.handle_connected(now));
     drain(host);
-    let peer =
-        |id| HostInfo { id: HostId(id), incarnation: 0, report: Arc::new(report()), direct_secret: id };
-    let welcome = ToHost::Welcome {
-        host: HostId(1),
-        incarnation: 0,
-        secret: 1,
-        grid: GridId(1),
-        hosts: (402..=PEERS).map(peer).collect(),
-        complete: true,
-        runs: vec![RUN],
-        epoch: 301,
-    };
+    let welcome = welcome(402..=PEERS, 301);
     times.take("host: Welcome", || host.handle_from_coordinator(now, welcome));
     drain(host);
     pass(times, host, now, "host: timeout, announcing again");

@@ -3,8 +3,7 @@
 use sateen_protocol::coordinator::CoordinatorConfig;
 use sateen_protocol::message::HostReport;
 use sateen_protocol::{
-    BlobHash, Entry, EntryState, FaultTolerance, Finished, GridId, JobKey, Lineage, Outcome, RunLimits,
-    RunSpec, Stealing, limits,
+    BlobHash, Entry, EntryState, Finished, GridId, JobKey, Lineage, Outcome, RunSpec, limits,
 };
 
 /// Entries of one message: the maximum.
@@ -37,17 +36,7 @@ pub fn key(job: u64) -> JobKey {
 
 /// The specification of every run.
 pub fn spec() -> RunSpec {
-    RunSpec {
-        app: BlobHash([7; 32]),
-        function: "main".to_owned(),
-        arguments: Vec::new(),
-        inputs: Vec::new(),
-        limits: RunLimits::default(),
-        strict_nan: false,
-        stealing: Stealing::default(),
-        fault_tolerance: FaultTolerance::default(),
-        record_every_ms: limits::RECORD_EVERY_MS,
-    }
+    RunSpec::new(BlobHash([7; 32]))
 }
 
 /// The coordinator's configuration.
