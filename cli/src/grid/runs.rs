@@ -7,10 +7,10 @@ use sateen_protocol::RunState;
 use serde_json::Value;
 
 use super::client::{Client, to_each};
-use super::columns::{Columns, seconds};
+use super::columns::Columns;
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
-use super::view::{elapsed_s, read, short, title};
+use super::view::{elapsed, read, short, title};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
@@ -46,7 +46,7 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
             title(run),
             run.figures.progress.map(short).unwrap_or_default(),
             run.figures.hosts.to_string(),
-            seconds(elapsed_s(run)),
+            elapsed(run),
             run.waiting_for.as_deref().map(localised).unwrap_or_default(),
         ]);
     }
@@ -67,12 +67,12 @@ fn unfinished() -> String {
 
 /// Exits as the run ended.
 pub fn wait(flags: &Wait) -> Result<(), Failure> {
-    let client = Client::new(&flags.of.grid.coordinator)?;
+    let client = Client::new(&flags.of.grid.coordinator)?.waiting();
     let how = Follow { quiet: flags.quiet, json: false, figures: flags.of.json };
     let (run, _) = follow(&client, flags.of.run, &how)?;
     if flags.of.json {
         let answer = client.get(&format!("/api/v1/runs/{}", flags.of.run))?;
-        print_json(&answer)?;
+        print_json(&answer).or_else(Failure::unless_reader_gone)?;
     }
     match failure(&run) {
         Some(mut failure) => {
@@ -134,10 +134,11 @@ fn order(flags: &OfRuns, what: &str) -> Result<(), Failure> {
     });
     if flags.json {
         match (flags.runs.as_slice(), answers.pop()) {
-            ([_], Some(answer)) => print_json(&answer)?,
-            ([_], None) => {}
-            (_, last) => print_json(&Value::from_iter(answers.into_iter().chain(last)))?,
+            ([_], Some(answer)) => print_json(&answer),
+            ([_], None) => Ok(()),
+            (_, last) => print_json(&Value::from_iter(answers.into_iter().chain(last))),
         }
+        .or_else(Failure::unless_reader_gone)?;
     }
     done
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::columns::seconds;
 use super::super::hosts;
-use super::super::view::{elapsed_s, read, short, title};
+use super::super::view::{elapsed, read, short, title};
 use super::Page;
 use super::row::{Row, Table, Tone, table};
 use super::source::News;
@@ -53,7 +53,7 @@ impl GridPage {
                 title(run),
                 run.figures.progress.map(short).unwrap_or_default(),
                 run.figures.hosts.to_string(),
-                seconds(elapsed_s(run)),
+                elapsed(run),
                 run.waiting_for.as_deref().map(localised).unwrap_or_default(),
             ]
         });
