@@ -11,6 +11,7 @@ mod counts;
 mod grid;
 mod job;
 pub mod limits;
+pub mod names;
 mod run;
 #[cfg(test)]
 mod typescript;

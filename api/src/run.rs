@@ -74,9 +74,8 @@ pub struct Run {
     /// When it ended.
     pub ended_at: Option<String>,
     /// Time from its start to its end, or until now, in seconds. This includes the time for which it was suspended; a
-    /// `--time-limit` does not.
-    #[serde(default)]
-    pub elapsed_s: f64,
+    /// `--time-limit` does not. Null if it was over before its start.
+    pub elapsed_s: Option<f64>,
     /// How long it has waited for its start, in seconds; absent once it has started or is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
@@ -284,7 +283,7 @@ mod tests {
             submitted_at: String::new(),
             started_at: None,
             ended_at: None,
-            elapsed_s: 0.0,
+            elapsed_s: Some(0.0),
             queued_s: None,
             inputs: None,
             held_up_by: None,

@@ -26,7 +26,8 @@ pub fn check(flags: &Flags) -> Result<(), Failure> {
         print_json(&as_json(&inspection))
     } else {
         print(as_text(&inspection, wrap::width()).as_bytes())
-    }?;
+    }
+    .or_else(Failure::unless_reader_gone)?;
     match inspection.refusal() {
         None => Ok(()),
         Some(why) => Err(Failure::usage(format!("{}: {why}", flags.app.display()))),

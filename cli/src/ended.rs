@@ -71,7 +71,7 @@ pub struct Losses {
 /// How long it took.
 #[derive(Serialize)]
 pub struct Times {
-    elapsed_s: f64,
+    elapsed_s: Option<f64>,
     work_s: f64,
     span_s: f64,
 }
@@ -89,14 +89,14 @@ pub struct OneJob {
 }
 
 impl Times {
-    /// From seconds.
-    pub fn new(elapsed_s: f64, work_s: f64, span_s: f64) -> Self {
+    /// From seconds. A run that was over before its start has no elapsed time.
+    pub fn new(elapsed_s: Option<f64>, work_s: f64, span_s: f64) -> Self {
         Self { elapsed_s, work_s, span_s }
     }
 
     /// Of what ran here.
     pub fn here(elapsed: Duration, work: Duration, span: Duration) -> Self {
-        Self::new(elapsed.as_secs_f64(), work.as_secs_f64(), span.as_secs_f64())
+        Self::new(Some(elapsed.as_secs_f64()), work.as_secs_f64(), span.as_secs_f64())
     }
 }
 
@@ -120,7 +120,8 @@ pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Fail
                     "exit_code": failure.code,
                     "backtrace": failure.backtrace,
                 });
-                print_json(&object)?;
+                // The exit code is the run's, also without a reader.
+                print_json(&object).or_else(Failure::unless_reader_gone)?;
             }
             if !wanted.verbose {
                 failure.backtrace.clear();

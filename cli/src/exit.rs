@@ -27,8 +27,28 @@ impl Failure {
         Self { code: USAGE, message: message.to_string(), backtrace: Vec::new() }
     }
 
+    /// The reader of stdout has closed it and needs no more, as `head` does. The command ends without an error.
+    pub fn reader_gone() -> Self {
+        Self { code: 0, message: String::new(), backtrace: Vec::new() }
+    }
+
+    fn is_reader_gone(&self) -> bool {
+        self.code == 0
+    }
+
+    /// Ignores that the reader is gone, where the command has more to do or an exit code to return.
+    ///
+    /// # Errors
+    /// Any other failure.
+    pub fn unless_reader_gone(self) -> Result<(), Self> {
+        if self.is_reader_gone() { Ok(()) } else { Err(self) }
+    }
+
     /// Prints what happened, on one line, and returns the exit code.
     pub fn report(&self) -> ExitCode {
+        if self.is_reader_gone() {
+            return ExitCode::SUCCESS;
+        }
         say(&self.message);
         for frame in &self.backtrace {
             write_line(&format!("    in {}", visible(frame)));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sateen_command_line::explained;
 use sateen_host::{Limits, Output, size};
 
-use crate::exit::{Failure, USAGE, say};
+use crate::exit::{Failure, USAGE};
 
 /// The module's bytes. A module that is too large is not read to its end.
 pub fn read_module(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
@@ -123,7 +123,10 @@ pub fn plain(output: &Output) -> Vec<u8> {
 }
 
 /// Writes to stdout: unchanged to a file or a pipe, with control characters escaped to a terminal. A reader
-/// that has closed the pipe has seen enough: a line on stderr says so, and it is not an error.
+/// that has closed the pipe has seen enough.
+///
+/// # Errors
+/// If stdout cannot be written. If its reader is gone, the failure is silent, see [`Failure::reader_gone`].
 pub fn print(bytes: &[u8]) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
         return write_stdout(sateen_logging::visible_lines(bytes).as_bytes());
@@ -131,24 +134,20 @@ pub fn print(bytes: &[u8]) -> Result<(), Failure> {
     write_stdout(bytes)
 }
 
-/// Writes one or several objects, each on a line of its own. On a terminal, strings have more escapes, but the same
-/// values.
+/// Writes one or several objects, each on a line of its own. Invisible characters in strings are escaped: a pipe may lead to
+/// a terminal as well.
+///
+/// # Errors
+/// See [`print`].
 pub fn print_json(object: &impl Display) -> Result<(), Failure> {
-    let text = format!("{object}\n");
-    if io::stdout().is_terminal() {
-        return write_stdout(sateen_logging::escaped(&text).as_bytes());
-    }
-    write_stdout(text.as_bytes())
+    write_stdout(sateen_logging::escaped(&format!("{object}\n")).as_bytes())
 }
 
 fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-            say("the reader of stdout went away before it had the whole result");
-            Ok(())
-        }
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::reader_gone()),
         Err(error) => Err(Failure {
             code: USAGE,
             message: format!("the result cannot be written to stdout: {}", explained(&error)),

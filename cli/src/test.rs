@@ -136,7 +136,7 @@ impl Bench {
     /// value as this machine.
     fn agrees(&self, name: &str, folder: &Path) -> Result<bool, Failure> {
         let Some(native) = native_output(&folder.join(name)) else {
-            print(format!("test {} ... did not run on this machine\n", visible(name)).as_bytes())?;
+            report(&format!("test {} ... did not run on this machine\n", visible(name)))?;
             return Ok(false);
         };
         let inputs = self.inputs(name)?;
@@ -152,14 +152,11 @@ impl Bench {
             lines += &format!("    {:<20} {}\n", setting.name(), visible(&what.replace('\n', "; ")));
         }
         if lines.is_empty() {
-            print(format!("test {} ... the same everywhere\n", visible(name)).as_bytes())?;
+            report(&format!("test {} ... the same everywhere\n", visible(name)))?;
             return Ok(true);
         }
         let here = visible(&shown(&native, &native).replace('\n', "; "));
-        print(
-            format!("test {} ... DIFFERS\n    {:<20} {here}\n{lines}", visible(name), "this machine")
-                .as_bytes(),
-        )?;
+        report(&format!("test {} ... DIFFERS\n    {:<20} {here}\n{lines}", visible(name), "this machine"))?;
         Ok(false)
     }
 
@@ -253,6 +250,11 @@ fn shown(output: &Output, other: &Output) -> String {
             part
         }
     }
+}
+
+/// Prints the outcome of a test. Without a reader, the other tests still run, as the exit code depends on them.
+fn report(outcome: &str) -> Result<(), Failure> {
+    print(outcome.as_bytes()).or_else(Failure::unless_reader_gone)
 }
 
 #[cfg(test)]

@@ -13,10 +13,6 @@ pub const ARGUMENTS_MAX: usize = 4096;
 pub const ARGUMENTS_BYTES_MAX: usize = 256 << 10;
 /// Maximum named inputs of a run.
 pub const INPUTS_MAX: usize = 256;
-/// Maximum length of an input's name.
-pub const INPUT_NAME_BYTES_MAX: usize = 256;
-/// Maximum length of an app's name.
-pub const APP_NAME_BYTES_MAX: usize = 64;
 /// Maximum modules that are read at once: each is in memory then, and keeps a core busy.
 pub const MODULES_INSPECTED_MAX: usize = 1;
 /// Default maximum disk space for all blobs: modules, inputs, and uploads in progress.

@@ -82,7 +82,12 @@ fn serve(flags: Flags) -> Result<()> {
             anyhow!("cannot listen on {}: {why}; choose another address with --listen", flags.listen)
         })?;
         // Callers that used port 0 learn the address here.
-        writeln!(std::io::stdout(), "sateen-coordinator listens on http://{}", listener.local_addr()?)?;
+        let address = listener.local_addr()?;
+        match writeln!(std::io::stdout(), "sateen-coordinator listens on http://{address}") {
+            // It serves others without a reader of that line.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            written => written?,
+        }
         let shutdown = async move {
             tokio::select! {
                 _ = interrupt.recv() => {}

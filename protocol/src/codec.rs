@@ -24,6 +24,8 @@ const BATCH: u8 = 0;
 const FRAGMENT: u8 = 1;
 const LAST_FRAGMENT: u8 = 2;
 const HEADER_BYTES: usize = 2;
+/// The first byte of a hello.
+const HELLO: u8 = 0;
 
 /// A frame that breaks the rules. Its receiver reports the error to the sender and closes the link.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -154,6 +156,13 @@ pub fn decode_whole<M: DeserializeOwned>(frame: &[u8]) -> Result<Vec<M>, FrameEr
         [PROTOCOL_VERSION, FRAGMENT | LAST_FRAGMENT, ..] => Err(FrameError::Fragment),
         _ => Decoder::default().decode(frame),
     }
+}
+
+/// Whether a frame may be a host's first, in any version of the protocol: a batch that begins with
+/// [`Hello`](crate::message::ToCoordinator::Hello), the first message of its enum. No version may change that, so that hosts
+/// of other versions can be told what to update.
+pub fn may_be_hello(frame: &[u8]) -> bool {
+    matches!(frame, [1..=u8::MAX, BATCH, HELLO, _, ..])
 }
 
 /// Decodes the frames of one sender, in their order.

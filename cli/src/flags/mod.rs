@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use sateen_api::names::check_input_name;
 use sateen_command_line as values;
 use sateen_protocol::RunLimits;
 
@@ -309,7 +310,10 @@ fn parse_number(text: &str, max: u64) -> Result<usize, String> {
 
 fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
-        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), file.into())),
+        Some((name, file)) if !file.is_empty() => {
+            check_input_name(name).map_err(|why| format!("NAME=FILE is expected, and {why}"))?;
+            Ok((name.to_owned(), file.into()))
+        }
         _ => Err("NAME=FILE is expected".to_owned()),
     }
 }

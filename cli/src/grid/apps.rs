@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use sateen_api::names::check_app_name;
 use sateen_api::{App, is_publisher};
 use sateen_command_line::local_with_zone;
 use sateen_host::{Limits, inspect, size};
 
-use super::client::{Client, Refusal, segment};
+use super::client::{Client, segment};
 use super::columns::Columns;
+use super::refusal::Refusal;
 use super::view::read;
 use crate::exit::{Failure, say};
 use crate::files::{print, print_json, read_module};
@@ -17,6 +19,7 @@ pub fn publish(flags: &Publish) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
     let module = Module::read(&flags.app)?;
     let name = flags.name.clone().unwrap_or_else(|| name_of(&flags.app));
+    check_app_name(&name).map_err(Failure::usage)?;
     let answer = module.put(&client, &name, flags.by.clone())?;
     if flags.json {
         return print_json(&answer);
@@ -83,7 +86,12 @@ pub fn find(client: &Client, app: &str) -> Result<Found, Failure> {
                 module.put(client, &read::<App>(&app)?.name, None)?;
             }
             Err(refusal) if refusal.is_not_found() => {
-                module.put(client, &name_of(path), None)?;
+                let name = name_of(path);
+                check_app_name(&name).map_err(|why| {
+                    let publish = "publish it with `sateen publish`, and submit it under that name";
+                    Failure::usage(format!("{}: {why}; {publish}", path.display()))
+                })?;
+                module.put(client, &name, None)?;
             }
             Err(refusal) => return Err(refusal.into()),
         }

@@ -1,6 +1,7 @@
 //! Asking a coordinator over HTTP.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use sateen_command_line::explained;
@@ -11,7 +12,9 @@ use serde_json::Value;
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::{Agent, Body, Timeout};
 
-use crate::exit::{Failure, GRID, say};
+use super::patience::Patience;
+use super::refusal::Refusal;
+use crate::exit::{Failure, say};
 
 /// Maximum time to connect.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -19,6 +22,10 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub const SHORT: Duration = Duration::from_secs(30);
 /// Maximum time of a request or answer that carries a module, an input or a result.
 const BULK: Duration = Duration::from_secs(600);
+/// How long to wait for a coordinator that is gone: it may be started again, and still knows its runs.
+pub const GONE_MAX: Duration = Duration::from_secs(300);
+/// Time after which a request that was cut off is repeated.
+const CLOSED_AGAIN: Duration = Duration::from_secs(1);
 /// Maximum bytes of an answer in JSON.
 const JSON_BYTES_MAX: u64 = 64 << 20;
 /// Maximum items of a list that comes in pages.
@@ -26,19 +33,11 @@ const LISTED_MAX: usize = 1_000_000;
 /// Maximum bytes of a result.
 const RESULT_BYTES_MAX: u64 = 4 << 30;
 
-/// Why a request to a coordinator failed.
-#[derive(Debug)]
-pub enum Refusal {
-    /// The coordinator does not answer; it may come back.
-    Unreachable(String),
-    /// The coordinator refused the request: the status, and why.
-    Answered(StatusCode, String),
-}
-
 /// A coordinator, by its address.
 pub struct Client {
     url: String,
     agent: Agent,
+    patience: Patience,
 }
 
 impl Client {
@@ -57,7 +56,18 @@ impl Client {
             // A proxy from the environment would look for a loopback address on its own machine.
             config = config.proxy(None);
         }
-        Ok(Self { url: url.trim_end_matches('/').to_owned(), agent: config.build().new_agent() })
+        let url = url.trim_end_matches('/').to_owned();
+        Ok(Self { url, agent: config.build().new_agent(), patience: Patience::default() })
+    }
+
+    /// Asks a busy coordinator again for as long as one that is gone may take to come back.
+    pub fn waiting(self) -> Self {
+        Self { patience: Patience::new(GONE_MAX), ..self }
+    }
+
+    /// Repeats a request to a busy coordinator, within limits.
+    pub fn patiently<T>(&self, ask: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
+        self.patience.repeat(ask)
     }
 
     pub fn url(&self) -> &str {
@@ -71,16 +81,21 @@ impl Client {
 
     /// Like `get`, for an answer that may take `time`.
     pub fn get_within(&self, path: &str, time: Duration) -> Result<Value, Refusal> {
+        self.patiently(|| self.get_once(path, time))
+    }
+
+    /// Like `get_within`, without another attempt if the coordinator is busy.
+    pub fn get_once(&self, path: &str, time: Duration) -> Result<Value, Refusal> {
         let request = self.agent.get(self.at(path)).config().timeout_global(Some(time)).build();
         self.json(self.good(request.call(), time)?, time)
     }
 
     /// The answer to GET of a list, in JSON, and the path of its next page if there is one.
     pub fn get_page(&self, path: &str, query: &[(&str, &str)]) -> Result<(Value, Option<String>), Refusal> {
-        self.get_page_within(path, query, SHORT)
+        self.patiently(|| self.get_page_once(path, query, SHORT))
     }
 
-    fn get_page_within(
+    fn get_page_once(
         &self,
         path: &str,
         query: &[(&str, &str)],
@@ -96,13 +111,14 @@ impl Client {
         Ok((self.json(response, time)?, next))
     }
 
-    /// The answers to GET of a list and of all its further pages, in one list.
-    pub fn get_all(&self, path: &str, time: Duration) -> Result<Value, Refusal> {
+    /// The answers to GET of a list and of all its further pages, in one list; without another attempt if the coordinator is
+    /// busy.
+    pub fn get_all_once(&self, path: &str, time: Duration) -> Result<Value, Refusal> {
         let mut all = Vec::new();
         let mut next = Some(path.to_owned());
         while let Some(path) = next.filter(|_| all.len() < LISTED_MAX) {
             let page;
-            (page, next) = self.get_page_within(&path, &[], time)?;
+            (page, next) = self.get_page_once(&path, &[], time)?;
             match page {
                 Value::Array(items) => all.extend(items),
                 other => return Ok(other),
@@ -113,8 +129,11 @@ impl Client {
 
     /// Whether HEAD finds something at the path.
     pub fn has(&self, path: &str) -> Result<bool, Refusal> {
-        let request = self.agent.head(self.at(path)).config().timeout_global(Some(SHORT)).build();
-        match self.good(request.call(), SHORT) {
+        let ask = || {
+            let request = self.agent.head(self.at(path)).config().timeout_global(Some(SHORT)).build();
+            self.good(request.call(), SHORT)
+        };
+        match self.patiently(ask) {
             Ok(_) => Ok(true),
             Err(Refusal::Answered(StatusCode::NOT_FOUND, _)) => Ok(false),
             Err(refusal) => Err(refusal),
@@ -123,21 +142,30 @@ impl Client {
 
     /// The answer to POST of an object.
     pub fn post(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
-        let request = self.agent.post(self.at(path)).content_type("application/json");
-        let request = request.config().timeout_global(Some(SHORT)).build();
-        self.json(self.good(request.send(object.to_string()), SHORT)?, SHORT)
+        let ask = || {
+            let request = self.agent.post(self.at(path)).content_type("application/json");
+            let request = request.config().timeout_global(Some(SHORT)).build();
+            self.good(request.send(object.to_string()), SHORT)
+        };
+        self.json(self.patiently(ask)?, SHORT)
     }
 
     /// The answer to POST of nothing.
     pub fn order(&self, path: &str) -> Result<Value, Refusal> {
-        let request = self.agent.post(self.at(path)).config().timeout_global(Some(SHORT)).build();
-        self.json(self.good(request.send_empty(), SHORT)?, SHORT)
+        let ask = || {
+            let request = self.agent.post(self.at(path)).config().timeout_global(Some(SHORT)).build();
+            self.good(request.send_empty(), SHORT)
+        };
+        self.json(self.patiently(ask)?, SHORT)
     }
 
     /// DELETE.
     pub fn delete(&self, path: &str) -> Result<(), Refusal> {
-        let request = self.agent.delete(self.at(path)).config().timeout_global(Some(SHORT)).build();
-        self.good(request.call(), SHORT).map(drop)
+        let ask = || {
+            let request = self.agent.delete(self.at(path)).config().timeout_global(Some(SHORT)).build();
+            self.good(request.call(), SHORT).map(drop)
+        };
+        self.patiently(ask)
     }
 
     /// DELETE of each of `things`, at its path; `done` makes the message for each. Fails with the error of the first
@@ -157,23 +185,27 @@ impl Client {
 
     /// The answer to POST of bytes.
     pub fn post_bytes(&self, path: &str, bytes: &[u8]) -> Result<Value, Refusal> {
-        let request = self.agent.post(self.at(path)).content_type("application/wasm");
-        let request = request.config().timeout_global(Some(BULK)).build();
-        self.json(self.good(request.send(bytes), BULK)?, BULK)
+        let ask = || {
+            let request = self.agent.post(self.at(path)).content_type("application/wasm");
+            let request = request.config().timeout_global(Some(BULK)).build();
+            self.good(request.send(bytes), BULK)
+        };
+        self.json(self.patiently(ask)?, BULK)
     }
 
     /// PUT of bytes.
     pub fn put_bytes(&self, path: &str, bytes: &[u8]) -> Result<(), Refusal> {
-        let request = self.agent.put(self.at(path)).content_type("application/octet-stream");
-        let request = request.config().timeout_global(Some(BULK)).build();
-        self.good(request.send(bytes), BULK).map(drop)
+        let ask = || {
+            let request = self.agent.put(self.at(path)).content_type("application/octet-stream");
+            let request = request.config().timeout_global(Some(BULK)).build();
+            self.good(request.send(bytes), BULK).map(drop)
+        };
+        self.patiently(ask)
     }
 
     /// The blob with this hash.
     pub fn blob(&self, hash: BlobHash) -> Result<Vec<u8>, Refusal> {
-        let request = self.agent.get(self.at(&format!("/api/v1/blobs/{hash}")));
-        let request = request.config().timeout_global(Some(BULK)).build();
-        let mut response = self.good(request.call(), BULK)?;
+        let mut response = self.get_bulk(&format!("/api/v1/blobs/{hash}"))?;
         let bytes = response.body_mut().with_config().limit(BLOB_BYTES_MAX as u64).read_to_vec();
         let bytes = bytes.map_err(|error| self.unreachable(&error, BULK))?;
         if BlobHash::of(&bytes) == hash {
@@ -185,8 +217,7 @@ impl Client {
 
     /// What a run's root job returned.
     pub fn result(&self, path: &str) -> Result<Output, Refusal> {
-        let request = self.agent.get(self.at(path)).config().timeout_global(Some(BULK)).build();
-        let mut response = self.good(request.call(), BULK)?;
+        let mut response = self.get_bulk(path)?;
         let is_text = response.body().mime_type() == Some("text/plain");
         let bytes = response.body_mut().with_config().limit(RESULT_BYTES_MAX).read_to_vec();
         let bytes = bytes.map_err(|error| self.unreachable(&error, BULK))?;
@@ -194,6 +225,13 @@ impl Client {
             return Ok(Output::Bytes(bytes));
         }
         Ok(String::from_utf8(bytes).map_or_else(|error| Output::Bytes(error.into_bytes()), Output::Text))
+    }
+
+    fn get_bulk(&self, path: &str) -> Result<Response<Body>, Refusal> {
+        self.patiently(|| {
+            let request = self.agent.get(self.at(path)).config().timeout_global(Some(BULK)).build();
+            self.good(request.call(), BULK)
+        })
     }
 
     fn at(&self, path: &str) -> String {
@@ -211,6 +249,7 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
+        let again = again_after(&response);
         let kind = response.body().mime_type().map(ToOwned::to_owned);
         let body = response.body_mut().with_config().limit(JSON_BYTES_MAX).read_to_string();
         let detail = match kind.as_deref() {
@@ -219,7 +258,10 @@ impl Client {
         };
         let detail =
             detail.unwrap_or_else(|| format!("{} answers with {status}; is it a coordinator?", self.url));
-        Err(Refusal::Answered(status, detail))
+        Err(match again {
+            Some(again) => Refusal::Busy(detail, again),
+            None => Refusal::Answered(status, detail),
+        })
     }
 
     fn json(&self, mut response: Response<Body>, within: Duration) -> Result<Value, Refusal> {
@@ -232,6 +274,13 @@ impl Client {
     }
 
     fn unreachable(&self, error: &ureq::Error, within: Duration) -> Refusal {
+        if let ureq::Error::Io(error) = error
+            && error.kind() == ErrorKind::BrokenPipe
+        {
+            // Only writing fails in this way. A request that is not complete is not executed.
+            let why = format!("{} closed the connection before the whole request was sent", self.url);
+            return Refusal::Busy(why, CLOSED_AGAIN);
+        }
         let why: &dyn Display = match error {
             ureq::Error::Io(error) => &explained(error),
             ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
@@ -246,6 +295,15 @@ impl Client {
             self.url
         ))
     }
+}
+
+/// When to try again, if a coordinator refuses a connection because it has too many. It has not looked at the request.
+fn again_after(response: &Response<Body>) -> Option<Duration> {
+    if response.status() != StatusCode::SERVICE_UNAVAILABLE {
+        return None;
+    }
+    let seconds = response.headers().get("retry-after")?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 /// The sentence for people in a problem document.
@@ -295,32 +353,6 @@ pub fn segment(text: &str) -> String {
     }
     // A segment of dots only would go to the parent.
     if encoded.chars().all(|character| character == '.') { encoded.replace('.', "%2E") } else { encoded }
-}
-
-impl Refusal {
-    pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::Answered(StatusCode::NOT_FOUND | StatusCode::GONE, _))
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Unreachable(message) => Self { code: GRID, message, backtrace: Vec::new() },
-            Refusal::Answered(status, message) => {
-                let of_grid = status.is_server_error()
-                    || matches!(
-                        status,
-                        StatusCode::UNAUTHORIZED
-                            | StatusCode::FORBIDDEN
-                            | StatusCode::REQUEST_TIMEOUT
-                            | StatusCode::TOO_MANY_REQUESTS
-                    );
-                let code = if of_grid { GRID } else { crate::exit::USAGE };
-                Self { code, message, backtrace: Vec::new() }
-            }
-        }
-    }
 }
 
 /// Does the same to each of `things`, also after a failure. Fails with the error of the first failure, and prints the

@@ -8,7 +8,8 @@ use sateen_api::{Counted, Figures, Log, Run};
 use sateen_command_line::localised;
 use serde_json::json;
 
-use super::client::{Client, Refusal};
+use super::client::{Client, GONE_MAX, SHORT};
+use super::refusal::Refusal;
 use super::view::read;
 use crate::exit::{CANCELLED, Failure, say, visible};
 use crate::files::print_json;
@@ -18,9 +19,6 @@ use crate::progress::{Progress, counted, short};
 const TURN_S: u64 = 1;
 /// Additional time for the answer to arrive.
 const TURN_LATE: Duration = Duration::from_secs(20);
-/// How long to wait for a coordinator that is gone: it may be started again, and still knows its
-/// runs.
-const COORDINATOR_GONE_MAX: Duration = Duration::from_secs(300);
 const RETRY: Duration = Duration::from_millis(500);
 
 pub struct Follow {
@@ -41,17 +39,21 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
     let mut was_over = false;
     let mut gone: Option<Instant> = None;
     loop {
-        let answer = match client.get_within(&path, Duration::from_secs(TURN_S) + TURN_LATE) {
+        let answer = match client.get_once(&path, Duration::from_secs(TURN_S) + TURN_LATE) {
             Ok(answer) => answer,
-            Err(Refusal::Unreachable(why)) => {
+            Err(refusal @ (Refusal::Unreachable(_) | Refusal::Busy(..))) => {
+                let (why, again) = match &refusal {
+                    Refusal::Busy(why, after) => (why, (*after).max(RETRY)),
+                    Refusal::Unreachable(why) | Refusal::Answered(_, why) => (why, RETRY),
+                };
                 if gone.is_none() && !how.quiet {
                     progress.print(&visible(&format!("sateen: {why}; still trying, for run {number}")));
                 }
-                if gone.get_or_insert_with(Instant::now).elapsed() > COORDINATOR_GONE_MAX {
+                if gone.get_or_insert_with(Instant::now).elapsed() > GONE_MAX {
                     progress.clear();
-                    return Err(Refusal::Unreachable(why).into());
+                    return Err(refusal.into());
                 }
-                thread::sleep(RETRY);
+                thread::sleep(again);
                 continue;
             }
             Err(refusal) if refusal.is_not_found() => {
@@ -92,7 +94,8 @@ struct LogReader {
 impl LogReader {
     /// Lines that cannot be read now may be read the next time.
     fn print_new(&mut self, client: &Client, run: u64, progress: &Progress) {
-        let Ok(answer) = client.get(&format!("/api/v1/runs/{run}/log?after={}", self.after)) else { return };
+        let path = format!("/api/v1/runs/{run}/log?after={}", self.after);
+        let Ok(answer) = client.get_once(&path, SHORT) else { return };
         let Ok(log) = read::<Log>(&answer) else { return };
         for line in &log.lines {
             self.after = self.after.max(line.number);

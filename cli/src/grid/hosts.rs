@@ -12,7 +12,7 @@ use crate::flags::List;
 
 pub fn hosts(flags: &List) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
-    let answer = client.get_all("/api/v1/hosts", SHORT)?;
+    let answer = client.patiently(|| client.get_all_once("/api/v1/hosts", SHORT))?;
     if flags.json {
         return print_json(&answer);
     }

@@ -6,6 +6,8 @@ mod columns;
 mod ended;
 mod follow;
 mod hosts;
+mod patience;
+mod refusal;
 mod replay;
 mod runs;
 mod status;

@@ -55,12 +55,12 @@ fn unfinished() -> String {
 
 /// Exits as the run ended.
 pub fn wait(flags: &Wait) -> Result<(), Failure> {
-    let client = Client::new(&flags.of.grid.coordinator)?;
+    let client = Client::new(&flags.of.grid.coordinator)?.waiting();
     let how = Follow { quiet: flags.quiet, json: false, figures: flags.of.json };
     let (run, _) = follow(&client, flags.of.run, &how)?;
     if flags.of.json {
         let answer = client.get(&format!("/api/v1/runs/{}", flags.of.run))?;
-        print_json(&answer)?;
+        print_json(&answer).or_else(Failure::unless_reader_gone)?;
     }
     match failure(&run) {
         Some(mut failure) => {
@@ -122,10 +122,11 @@ fn order(flags: &OfRuns, what: &str) -> Result<(), Failure> {
     });
     if flags.json {
         match (flags.runs.as_slice(), answers.pop()) {
-            ([_], Some(answer)) => print_json(&answer)?,
-            ([_], None) => {}
-            (_, last) => print_json(&Value::from_iter(answers.into_iter().chain(last)))?,
+            ([_], Some(answer)) => print_json(&answer),
+            ([_], None) => Ok(()),
+            (_, last) => print_json(&Value::from_iter(answers.into_iter().chain(last))),
         }
+        .or_else(Failure::unless_reader_gone)?;
     }
     done
 }

@@ -9,7 +9,7 @@ use sateen_host::size;
 use super::client::Client;
 use super::columns::{Columns, percent, seconds};
 use super::ended::failure;
-use super::view::{elapsed_s, long, read, title};
+use super::view::{how_long, long, read, title};
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
@@ -38,7 +38,7 @@ fn page(run: &Run, width: Option<usize>) -> String {
     };
     row("run", format!("{}: {}", run.run, title(run)));
     row("app", run.app.hash.clone());
-    row("state", state(run));
+    row("state", format!("{}, {}", run.state, how_long(run)));
     let figures = &run.figures;
     match figures.counted {
         _ if !run.is_over() => {}
@@ -152,11 +152,6 @@ fn root_host(run: &Run) -> Option<String> {
     let root = run.figures.root_host.as_ref()?;
     let known = run.figures.by_host.iter().find(|host| host.host == *root);
     Some(known.map_or(root, |host| &host.name).clone())
-}
-
-fn state(run: &Run) -> String {
-    let how_long = if run.is_over() { "after" } else { "for" };
-    format!("{}, {how_long} {}", run.state, seconds(elapsed_s(run)))
 }
 
 /// The work of each host.

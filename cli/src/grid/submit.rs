@@ -22,6 +22,7 @@ use crate::run::say_dropped;
 
 pub fn submit(flags: &Flags) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
+    let client = if flags.wait { client.waiting() } else { client };
     let inputs = read_inputs(
         &flags.input,
         &sateen_host::Limits { memory_bytes_max: BLOB_BYTES_MAX, ..sateen_host::Limits::default() },

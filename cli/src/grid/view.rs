@@ -45,14 +45,23 @@ pub fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
         title(run),
         run.figures.progress.map(short).unwrap_or_default(),
         run.figures.hosts.to_string(),
-        seconds(elapsed_s(run)),
+        elapsed(run),
         run.waiting_for.as_deref().map(localised).unwrap_or_default(),
     ]
 }
 
-/// How long a run has been under way, or was, in seconds; before its start, how long it has waited.
-pub fn elapsed_s(run: &Run) -> f64 {
-    run.queued_s.unwrap_or(run.elapsed_s)
+/// How long a run has been under way, or was; before its start, how long it has waited. `-` if it was over before its start.
+pub fn elapsed(run: &Run) -> String {
+    run.queued_s.or(run.elapsed_s).map_or("-".to_owned(), seconds)
+}
+
+/// The same behind the run's state, in words.
+pub fn how_long(run: &Run) -> String {
+    match run.elapsed_s {
+        None if run.is_over() => "before its start".to_owned(),
+        _ if run.is_over() => format!("after {}", elapsed(run)),
+        _ => format!("for {}", elapsed(run)),
+    }
 }
 
 /// The progress that a run reports, in percent; if the app does not know the total, the number that is done.
@@ -89,7 +98,7 @@ mod tests {
             json!({"run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done"});
         let of_run: Run = is_read(run.clone());
         assert!(of_run.is_over() && of_run.figures.jobs == JobCounts::default());
-        assert_eq!((title(&of_run).as_str(), elapsed_s(&of_run)), ("fib", 0.0));
+        assert_eq!((title(&of_run).as_str(), elapsed(&of_run).as_str()), ("fib", "-"));
         let app: App = is_read(json!({"hash": "ab", "name": "fib"}));
         assert_eq!((app.bytes, app.published_by), (0, None));
         let host: Host = is_read(json!({"id": "h1", "name": "a", "site": "s"}));
@@ -115,6 +124,21 @@ mod tests {
             "{}",
             failure.message
         );
+    }
+
+    #[test]
+    fn a_run_that_never_began_has_no_time() {
+        let shown = |state: &str, elapsed_s: Value, queued_s: Value| {
+            let app = json!({"hash": "ab", "name": "fib"});
+            let run: Run = is_read(json!({
+                "run": 7, "app": app, "function": "main", "state": state, "elapsed_s": elapsed_s, "queued_s": queued_s,
+            }));
+            (elapsed(&run), how_long(&run))
+        };
+        let both = |elapsed: &str, how_long: &str| (elapsed.to_owned(), how_long.to_owned());
+        assert_eq!(shown("cancelled", Value::Null, Value::Null), both("-", "before its start"));
+        assert_eq!(shown("cancelled", json!(2.5), Value::Null), both("2.5 s", "after 2.5 s"));
+        assert_eq!(shown("queued", json!(0.0), json!(3.0)), both("3.0 s", "for 3.0 s"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use sateen_api::limits::PUBLISHER_BYTES_MAX;
+use sateen_api::names::{HASH_DIGITS, check_app_name, looks_like_hash, quoted};
 use sateen_api::{App, is_publisher};
 use sateen_module::size;
 use serde::Deserialize;
@@ -16,16 +17,11 @@ use super::gate::turn;
 use super::problem::Problem;
 use super::{Api, body};
 use crate::clock::{unix_ms, written};
-use crate::limits::{APP_NAME_BYTES_MAX, APPS_LISTED_BYTES_MAX, PUBLISHED_MAX, PUBLISHED_PER_PEER_MAX};
+use crate::limits::{APPS_LISTED_BYTES_MAX, PUBLISHED_MAX, PUBLISHED_PER_PEER_MAX};
 use crate::module::{About, inspect};
 use crate::server::{Connection, Kind};
 use crate::store::StoreError;
 use crate::store::sql::{self, AppRow, Owner, Published, Publisher, Unpublished};
-
-/// Minimum digits of a hash: a shorter prefix could easily match another app.
-const PREFIX_DIGITS_MIN: usize = 6;
-/// Digits of a whole hash.
-const DIGITS: usize = 64;
 
 #[derive(Deserialize)]
 pub struct Publication {
@@ -40,7 +36,7 @@ pub async fn publish(
     content: Body,
 ) -> Result<(StatusCode, Json<App>), Problem> {
     let name = name.ok_or_else(|| Problem::bad_request("the app has no name; add ?name=NAME"))?;
-    check_name(&name)?;
+    check_app_name(&name).map_err(Problem::bad_request)?;
     if let Some(by) = &by {
         check_publisher(by)?;
     }
@@ -101,13 +97,14 @@ pub async fn unpublish(
             Ok(StatusCode::NO_CONTENT)
         }
         Unpublished::Unknown => Err(Problem::not_found(format!(
-            "no app is published under the name `{}`; `sateen apps` lists those that are",
-            name.escape_debug()
+            "no app is published under the name {}; `sateen apps` lists those that are",
+            quoted(&name)
         ))),
         Unpublished::OfAnother(owner) => Err(Problem::new(
             StatusCode::FORBIDDEN,
             format!(
-                "the name `{name}` belongs to its first publisher and can be given up only from {}",
+                "the name {} belongs to its first publisher and can be given up only from {}",
+                quoted(&name),
                 address(&owner)
             ),
         )),
@@ -134,20 +131,23 @@ pub async fn find(api: &Api, app: &str) -> Result<AppRow, Problem> {
                 found = sql::apps_beginning(connection, &named.to_ascii_lowercase())?;
             }
             // A whole hash can mean nothing else. Older versions accepted names that look like a prefix of one.
-            if found.is_empty() && named.len() != DIGITS {
+            if found.is_empty() && named.len() != HASH_DIGITS {
                 found.extend(sql::app_named(connection, &named)?);
             }
             Ok(found)
         })
         .await?;
     if found.len() > 1 {
-        return Err(Problem::conflict(format!("several apps' hashes begin with `{app}`; give more digits")));
+        return Err(Problem::conflict(format!(
+            "several apps' hashes begin with {}; give more digits",
+            quoted(app)
+        )));
     }
     found.pop().ok_or_else(|| {
         let what = if looks_like_hash(app) { "with the name or hash" } else { "under the name" };
         Problem::not_found(format!(
-            "no app is published {what} `{}`; `sateen apps` lists those that are, and `sateen publish` publishes one",
-            app.escape_debug()
+            "no app is published {what} {}; `sateen apps` lists those that are, and `sateen publish` publishes one",
+            quoted(app)
         ))
     })
 }
@@ -178,10 +178,6 @@ fn limits(about: &About) -> Vec<String> {
     begins.into_iter().chain(ends).collect()
 }
 
-fn looks_like_hash(name: &str) -> bool {
-    (PREFIX_DIGITS_MIN..=DIGITS).contains(&name.len()) && name.bytes().all(|digit| digit.is_ascii_hexdigit())
-}
-
 fn publisher(connection: &Connection, name: Option<String>) -> Publisher {
     Publisher { name, address: Some(connection.address.ip().to_canonical().to_string()) }
 }
@@ -209,34 +205,10 @@ fn address(owner: &Owner) -> &str {
 fn taken(name: &str, owner: &Owner) -> Problem {
     let from = address(owner);
     Problem::conflict(format!(
-        "the name `{name}` belongs to its first publisher, and only from {from} can more be published under it; choose \
-         another name with --name"
+        "the name {} belongs to its first publisher, and only from {from} can more be published under it; choose \
+         another name with --name",
+        quoted(name)
     ))
-}
-
-fn check_name(name: &str) -> Result<(), Problem> {
-    if looks_like_hash(name) {
-        return Err(Problem::bad_request(format!(
-            "the name `{name}` looks like the beginning of an app's hash and could be taken for one; names of \
-             {PREFIX_DIGITS_MIN} to {DIGITS} hexadecimal digits are not allowed, so choose another with --name"
-        )));
-    }
-    if name.to_ascii_lowercase().ends_with(".wasm") {
-        return Err(Problem::bad_request(format!(
-            "the name `{name}` looks like that of a file, so submitting a file that is missing would run the app instead; \
-             choose another with --name"
-        )));
-    }
-    let is_fine = (1..=APP_NAME_BYTES_MAX).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-        && name.bytes().any(|byte| byte.is_ascii_alphanumeric());
-    if is_fine {
-        return Ok(());
-    }
-    Err(Problem::bad_request(format!(
-        "an app's name must have 1 to {APP_NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`, and `{}` is not such a name",
-        name.chars().take(APP_NAME_BYTES_MAX).collect::<String>().escape_debug()
-    )))
 }
 
 fn check_publisher(by: &str) -> Result<(), Problem> {
@@ -244,7 +216,7 @@ fn check_publisher(by: &str) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::bad_request(format!(
-        "the publisher's name must have 1 to {PUBLISHER_BYTES_MAX} bytes on one line, and `{}` is not such a name",
-        by.chars().take(PUBLISHER_BYTES_MAX).collect::<String>().escape_debug()
+        "the publisher's name must have 1 to {PUBLISHER_BYTES_MAX} bytes on one line, and {} is not such a name",
+        quoted(by)
     )))
 }

@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use sateen_api::Blob;
+use sateen_api::names::quoted;
 use sateen_protocol::BlobHash;
 
 use super::extract::Path;
@@ -89,9 +90,8 @@ pub async fn head(State(api): State<Api>, Path(hash): Path<String>) -> Result<Re
 }
 
 fn parse(hash: &str) -> Result<BlobHash, Problem> {
-    BlobHash::parse(hash).ok_or_else(|| {
-        Problem::bad_request(format!("`{}` is not a blake3 hash of 64 digits", hash.escape_debug()))
-    })
+    BlobHash::parse(hash)
+        .ok_or_else(|| Problem::bad_request(format!("{} is not a blake3 hash of 64 digits", quoted(hash))))
 }
 
 fn unknown(hash: BlobHash) -> Problem {

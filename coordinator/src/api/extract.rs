@@ -20,9 +20,11 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match axum::extract::Path::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
-            Err(error) => {
-                Err(Problem::bad_request(format!("the path cannot be read: {}", error.body_text())))
-            }
+            Err(error) => Err(Problem::invalid(
+                "path",
+                "names in it must be UTF-8 with special characters as %XX; /api/v1/openapi.json lists the paths",
+                &error.body_text(),
+            )),
         }
     }
 }
@@ -33,7 +35,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match axum::extract::Query::from_request_parts(parts, state).await {
             Ok(axum::extract::Query(value)) => Ok(Self(value)),
-            Err(error) => Err(Problem::bad_request(error.body_text())),
+            Err(error) => Err(Problem::invalid(
+                "query",
+                "expected ?NAME=VALUE&NAME=VALUE, each parameter at most once; /api/v1/openapi.json lists the \
+                 parameters of each path",
+                &error.body_text(),
+            )),
         }
     }
 }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use sateen_api::Host;
+use sateen_api::names::quoted;
 use sateen_protocol::HostId;
 use serde::Deserialize;
 
@@ -45,7 +46,7 @@ pub async fn list(State(api): State<Api>, Query(page): Query<Page>) -> Result<Re
 }
 
 fn not_a_host(text: &str) -> Problem {
-    Problem::bad_request(format!("`{}` is not the id of a host", text.escape_debug()))
+    Problem::bad_request(format!("{} is not the id of a host", quoted(text)))
 }
 
 /// The connected hosts.

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use sateen_api::limits::KEY_DIGITS;
+use sateen_api::names::quoted;
 use sateen_api::{AppOfRun, Job};
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 use serde::Deserialize;
@@ -49,8 +50,8 @@ pub fn tags(key: &str) -> Result<(JobTag, JobTag), Problem> {
     let digits = &key[..if is_key { key.len().min(TAG_DIGITS) } else { 0 }];
     let Ok(number) = u64::from_str_radix(digits, 16) else {
         return Err(Problem::bad_request(format!(
-            "`{}` is not a job's key, which has {} to {} hexadecimal digits; `sateen tree` shows keys",
-            key.escape_debug(),
+            "{} is not a job's key, which has {} to {} hexadecimal digits; `sateen tree` shows keys",
+            quoted(key),
             KEY_DIGITS.start(),
             KEY_DIGITS.end()
         )));

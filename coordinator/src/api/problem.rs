@@ -1,7 +1,10 @@
 //! Errors in the format of RFC 9457.
 
+use std::fmt::Display;
+
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use sateen_logging::visible;
 use sateen_protocol::RunId;
 use serde_json::json;
 
@@ -18,7 +21,8 @@ pub struct Problem {
 impl Problem {
     /// With a sentence for people.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into() }
+        // It may repeat names, arguments or a parser's words.
+        Self { status, detail: visible(&detail.into()) }
     }
 
     pub fn bad_request(detail: impl Into<String>) -> Self {
@@ -39,6 +43,11 @@ impl Problem {
 
     pub fn too_large(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    }
+
+    /// A part of the request that a parser refused. `expected` says what it must be; the parser's own words follow.
+    pub fn invalid(part: &str, expected: &str, error: &dyn Display) -> Self {
+        Self::bad_request(format!("invalid {part}: {expected} ({error})"))
     }
 
     pub fn wrong_method() -> Self {

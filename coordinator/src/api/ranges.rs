@@ -2,6 +2,7 @@
 //! be mistaken for the whole.
 
 use sateen_api::limits::RUNS_LISTED_MAX;
+use sateen_api::names::quoted;
 
 use super::problem::Problem;
 use crate::limits::{HOSTS_LISTED_MAX, TIMELINE_BUCKETS_MAX, WAIT_MAX};
@@ -63,10 +64,6 @@ impl Range {
 
     fn refuse(&self, text: &str, what: &str) -> Problem {
         let Self { name, least, most } = self;
-        let text: String = text.chars().take(40).collect();
-        Problem::bad_request(format!(
-            "{name} is `{}`; it must be {what} from {least} to {most}",
-            text.escape_debug()
-        ))
+        Problem::bad_request(format!("{name} is {}; it must be {what} from {least} to {most}", quoted(text)))
     }
 }

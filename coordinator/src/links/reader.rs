@@ -9,7 +9,7 @@ use axum::extract::ws::{Message, WebSocket};
 use futures_util::StreamExt;
 use futures_util::stream::SplitStream;
 use sateen_protocol::HostId;
-use sateen_protocol::codec::Decoder;
+use sateen_protocol::codec::{Decoder, FrameError, may_be_hello};
 use sateen_protocol::message::{ToCoordinator, ToHost};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
@@ -118,10 +118,8 @@ impl<'a> Reader<'a> {
         }
         // A byte may be a message of hundreds: room is for memory, at first for the maximum.
         let mut room = self.room(self.decoder.memory_max::<ToCoordinator>(frame.len())).await?;
-        let messages: Vec<ToCoordinator> = self.decoder.decode(frame).map_err(|error| {
-            let advice = error.advice("sateen-coordinator", env!("CARGO_PKG_VERSION"), "sateen-host");
-            End::Misbehaved(advice.unwrap_or_else(|| error.to_string()))
-        })?;
+        let messages: Vec<ToCoordinator> =
+            self.decoder.decode(frame).map_err(|error| self.undecodable(frame, &error))?;
         let superfluous = room.num_permits().saturating_sub(self.decoder.decoded_bytes());
         drop(room.split(superfluous));
         let mut room = Some(room);
@@ -157,6 +155,15 @@ impl<'a> Reader<'a> {
             }
         }
         if for_driver.is_empty() { Ok(()) } else { self.pass_on(for_driver, room.take()).await }
+    }
+
+    /// Only a host can be of another version; other clients may send any bytes.
+    fn undecodable(&self, frame: &[u8], error: &FrameError) -> End {
+        if !self.said_hello && !may_be_hello(frame) {
+            return End::Misbehaved("it is not a Sateen host: its first message is not a hello".to_owned());
+        }
+        let advice = error.advice("sateen-coordinator", env!("CARGO_PKG_VERSION"), "sateen-host");
+        End::Misbehaved(advice.unwrap_or_else(|| error.to_string()))
     }
 
     /// Takes room for messages of this size in memory from what may wait for the state machine.

@@ -29,10 +29,10 @@ use connection::Guarded;
 pub use connection::Connection;
 pub use gates::{Full, Gates, Kind, Pass};
 
-/// Written to a connection for which there is no room, as far as its socket takes it at once.
-const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\n\
-    Content-Type: text/plain\r\nContent-Length: 62\r\n\r\n\
-    too many connections are open; close some, or try again later\n";
+/// The answer to a connection for which there is no room: a problem as from the API, without the help of its parts.
+const BUSY_PROBLEM: &str = r#"{"detail":"the coordinator has too many open connections; close some, or try again later","status":503,"title":"Service Unavailable","type":"about:blank"}"#;
+/// Time after which a client may try again, in seconds.
+const BUSY_S: u8 = 5;
 
 /// Serves until `stopping`, then lets open requests finish.
 pub async fn serve(
@@ -63,6 +63,14 @@ pub async fn serve(
     Ok(())
 }
 
+fn busy() -> String {
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: {BUSY_S}\r\n\
+         Content-Type: application/problem+json\r\nContent-Length: {}\r\n\r\n{BUSY_PROBLEM}",
+        BUSY_PROBLEM.len()
+    )
+}
+
 fn is_of_connection(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
@@ -79,8 +87,8 @@ fn admit(
     let connection = Arc::new(Connection::new(address));
     let Ok(plain) = gates.take_for(connection.activity(), Kind::Connection) else {
         tracing::debug!(%address, "no room for a connection");
-        // The client reads as much as its socket takes now.
-        let _ = socket.try_write(BUSY);
+        // As far as its socket takes it at once.
+        let _ = socket.try_write(busy().as_bytes());
         return;
     };
     connection.hold(plain);

@@ -261,3 +261,18 @@ fn nobody_can_fill_the_disk() {
         .sum();
     assert!(bytes <= 8 << 20, "{bytes} bytes");
 }
+
+#[test]
+fn a_connection_without_room_is_answered_with_a_problem() {
+    let server = Server::start();
+    let _open: Vec<RawRequest> = (0..512).map(|_| RawRequest::open(&server.address, "127.66.0.9")).collect();
+    let mut answer = String::new();
+    let mut one_more = RawRequest::open(&server.address, "127.66.0.9");
+    one_more.0.read_to_string(&mut answer).expect("text");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    assert!(head.starts_with("HTTP/1.1 503 ") && head.contains("\r\nRetry-After: 5\r\n"), "{head}");
+    assert!(head.contains("\r\nContent-Type: application/problem+json\r\n"), "{head}");
+    assert!(head.contains(&format!("\r\nContent-Length: {}", body.len())), "{head}");
+    let (_, why) = detail((503, body.as_bytes().to_vec()));
+    assert!(why.starts_with("the coordinator has too many open connections"), "{why}");
+}

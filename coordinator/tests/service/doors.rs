@@ -477,35 +477,3 @@ fn a_name_made_to_point_here_is_refused_on_a_trusted_network_too() {
     host.send(&[hello("honest", None, Vec::new())]);
     host.until(|message| matches!(message, ToHost::Welcome { .. }).then_some(()));
 }
-
-/// A proxy in front of a coordinator may use another of the names in a request than the coordinator does.
-#[test]
-fn each_name_in_a_request_is_checked() {
-    let server = Server::start();
-    let own = &*server.address;
-    let ask = |target: &str, headers: &str| {
-        let mut raw = RawRequest::open(own, "127.0.0.1");
-        raw.send(format!("GET {target} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").as_bytes());
-        raw.answer()
-    };
-    let (good, evil) = (format!("Host: {own}\r\n"), "Host: evil.example\r\n");
-    for path in ["/api/v1/runs", "/ws/host", "/ws/watch", "/"] {
-        for hosts in [format!("{good}{evil}"), format!("{evil}{good}"), good.repeat(2)] {
-            let (status, why) = detail(ask(path, &hosts));
-            assert!(status == 400 && why.contains("more than one Host"), "{path}, {hosts:?}: {status} {why}");
-        }
-        for elsewhere in ["evil.example", &format!("evil.example@{own}"), "localhost.evil.example"] {
-            let (status, why) = detail(ask(&format!("http://{elsewhere}{path}"), &good));
-            assert!(status == 421 && why.contains("evil.example"), "{path}, {elsewhere}: {status} {why}");
-        }
-        assert_eq!(detail(ask(&format!("http://{own}{path}"), evil)).0, 421, "{path}");
-    }
-    let absolute = format!("http://{own}/api/v1/runs");
-    assert_eq!(ask(&absolute, &good).0, 200);
-    assert_eq!(ask(&absolute, &format!("{good}Origin: http://{own}\r\n")).0, 200);
-    // The page belongs to the name in the URI, which takes precedence over the header's.
-    let port = own.rsplit_once(':').expect("a port").1;
-    let other = format!("http://localhost:{port}");
-    assert_eq!(ask(&absolute, &format!("{good}Origin: {other}\r\n")).0, 403);
-    assert_eq!(ask(&format!("{other}/api/v1/runs"), &format!("{good}Origin: {other}\r\n")).0, 200);
-}

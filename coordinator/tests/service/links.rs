@@ -90,6 +90,38 @@ fn a_frame_right_after_the_hello_is_passed_on() {
     assert_eq!(relayed(&mut one).1, vec![5]);
 }
 
+/// Advice to update something would mislead.
+#[test]
+fn only_a_host_can_have_another_version() {
+    let server = Server::start();
+    let hello = encode(&hello("other", None, Vec::new())).expect("it is short").remove(0);
+    for (version, advice) in [(V - 1, "update sateen-host to"), (V + 1, "update sateen-coordinator to")] {
+        let mut host = Host::connect(&server.address);
+        host.send_frame([&[version], &hello[1..]].concat());
+        let refused = host.cut_off().0.expect("a refusal");
+        assert!(
+            refused.contains(&format!("speaks version {version} ")) && refused.contains(advice),
+            "{refused}"
+        );
+    }
+    for frame in [
+        b"garbage".to_vec(),
+        b"\x09".to_vec(),
+        b"GET / HTTP/1.1".to_vec(),
+        vec![V + 1, 0, 7, 1, 2, 3],
+        vec![0, 0, 0, 0],
+        vec![0xff; 300],
+        vec![V, 9, 1],
+        vec![],
+    ] {
+        let mut stranger = Host::connect(&server.address);
+        stranger.send_frame(frame.clone());
+        let refused = stranger.cut_off().0.expect("a refusal");
+        assert!(refused.contains("not a Sateen host"), "{frame:?}: {refused}");
+        assert!(!refused.contains("version") && !refused.contains("update"), "{frame:?}: {refused}");
+    }
+}
+
 #[test]
 fn a_host_that_breaks_the_protocol_gets_the_reason_and_is_cut_off() {
     let server = Server::start();

@@ -11,6 +11,7 @@ mod links;
 mod listing;
 mod log;
 mod metrics;
+mod names;
 mod openapi;
 mod pages;
 mod quotas;

@@ -44,7 +44,8 @@ fn a_run_is_suspended_and_resumed_only_where_it_can_be() {
     grid.drain();
     assert_eq!(state(&grid), Some(RunState::Suspending));
     let soon = "still being suspended; try again in a moment";
-    assert_eq!(answers(&mut grid), [refused("suspended", "suspended already"), refused("resumed", soon)]);
+    let answered = [refused("suspended", "being suspended already"), refused("resumed", soon)];
+    assert_eq!(answers(&mut grid), answered);
     grid.tell(link, ToCoordinator::Suspended { run: RUN });
     assert_eq!(state(&grid), Some(RunState::Suspended));
     assert_eq!(grid.machine.run(RUN).and_then(|run| run.root_host()), None);

@@ -48,13 +48,16 @@ impl Coordinator {
     /// Suspends a run: all hosts save what they have of it and drop it.
     ///
     /// # Errors
-    /// When there is no such run, or it is suspended already.
+    /// When there is no such run, or it is suspended or being suspended already.
     pub fn suspend(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
         let hears = |host| self.hosts.get(host).is_some_and(|state| state.link.is_some());
         let is_any_to_hear = self.working.len() > BROADCAST_AT_ONCE_MAX || self.working.iter().any(hears);
         let Some(part) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
         match part.state {
             RunState::Queued | RunState::Running => {}
+            RunState::Suspending => {
+                return Err(CommandError::State(run, "suspended", "being suspended already"));
+            }
             _ => return Err(CommandError::State(run, "suspended", "suspended already")),
         }
         if part.state == RunState::Running {

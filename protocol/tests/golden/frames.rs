@@ -6,7 +6,7 @@ use sateen_protocol::message::direct::{self, Caller, Challenge};
 use sateen_protocol::message::{PeerMessage, ToHost};
 use sateen_protocol::{GridId, HostId, RunId, StealId};
 
-use crate::{Line, hex};
+use crate::{Line, bytes, hex, messages};
 
 /// The lines of all kinds of frames, and of the three parts of the handshake.
 pub fn lines() -> Vec<Line> {
@@ -32,6 +32,21 @@ pub fn lines() -> Vec<Line> {
         line("direct DirectHello", &direct::encode(&hello)),
         line("direct Greeting", &direct::encode(&hello.greeting(secret, &challenge))),
     ]
+}
+
+/// So that a coordinator can distinguish a host of another version from other clients.
+#[test]
+fn only_a_hello_begins_like_a_hello() {
+    let of_coordinator = messages::lines().into_iter().filter(|(name, _)| name.starts_with("ToCoordinator "));
+    for (name, digits) in of_coordinator {
+        for version in [1, PROTOCOL_VERSION, u8::MAX] {
+            let frame = [&[version, 0], &*bytes(&digits)].concat();
+            assert_eq!(codec::may_be_hello(&frame), name == "ToCoordinator Hello", "{name}");
+        }
+    }
+    for garbage in [&b""[..], &[PROTOCOL_VERSION], b"GET /", &[0; 9], &[PROTOCOL_VERSION, 1, 0, 0]] {
+        assert!(!codec::may_be_hello(garbage), "{garbage:?}");
+    }
 }
 
 /// A side of a link can distinguish another version from garbage only because the first byte of every frame is the

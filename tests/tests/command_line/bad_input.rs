@@ -136,6 +136,10 @@ fn inputs_that_are_missing_or_unreadable() {
         .fails_with(2, &["only one", "stdin"]);
     input("data").fails_with(2, &["NAME=FILE is expected"]);
     input("=file").fails_with(2, &["NAME=FILE is expected"]);
+    for name in ["", "a\u{1b}[31m", "\u{9b}2J", "\u{202e}a", "a\nb"] {
+        let words = ["the name of an input must have 1 to 256 bytes without control characters"];
+        input(&format!("{name}=file")).fails_with(2, &words);
+    }
     let twice = ["1", "--input", "data=/dev/null", "--input", "data=/dev/null"];
     run_probe("read_input", &twice).fails_with(2, &["the input `data` is given twice"]);
     let endless = ["1", "--input", "data=/dev/zero", "--memory", "4M"];

@@ -31,6 +31,11 @@ fn commands() -> Vec<Vec<String>> {
 
 /// The address of a server that answers every request with `response`.
 fn server(response: &'static str) -> String {
+    server_of(move |_| response.to_owned())
+}
+
+/// The address of a server that answers each request with what `answer` makes of its head.
+fn server_of(mut answer: impl FnMut(&str) -> String + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let url = format!("http://{}", listener.local_addr().expect("it has an address"));
     std::thread::spawn(move || {
@@ -41,7 +46,7 @@ fn server(response: &'static str) -> String {
             while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count > 0) {
                 head.push(byte[0]);
             }
-            let _ = stream.write_all(response.as_bytes());
+            let _ = stream.write_all(answer(&String::from_utf8_lossy(&head)).as_bytes());
         }
     });
     url
@@ -80,6 +85,77 @@ fn somebody_else_answers() {
     run(["status", "1", "--coordinator", &stranger]).fails_with(4, &["cannot be understood"]);
     let silent = server("");
     run(["ps", "--coordinator", &silent]).fails_with(4, &["no coordinator answers at "]);
+}
+
+fn response(status: &str, kind: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/{kind}\r\nContent-Length: {length}\r\nRetry-After: 1\r\n\
+         Connection: close\r\n\r\n{body}"
+    )
+}
+
+/// A coordinator that has room for every third connection.
+fn busy(body: &'static str) -> String {
+    let mut asked = 0;
+    server_of(move |_| {
+        asked += 1;
+        match asked % 3 {
+            0 => response("200 OK", "json", body),
+            _ => response(
+                "503 Busy",
+                "problem+json",
+                r#"{"detail":"the coordinator has too many connections"}"#,
+            ),
+        }
+    })
+}
+
+#[test]
+fn a_busy_coordinator_is_asked_again() {
+    const DONE: &str = r#"{"run":7,"app":{"hash":"ab","name":"fib"},"function":"main","state":"done"}"#;
+    for (words, body) in [
+        (&["ps", "--json"][..], "[]"),
+        (&["hosts", "--json"], "[]"),
+        (&["status", "7", "--json"], DONE),
+        (&["cancel", "7", "--json"], DONE),
+        (&["rm", "7"], ""),
+    ] {
+        let ended = run([words, &["--coordinator", &busy(body)]].concat());
+        assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
+        let said = ended.stderr.matches("too many connections; trying again for up to 30 s").count();
+        assert_eq!(said, 1, "{words:?}: {ended:?}");
+    }
+    let ended = run(["wait", "7", "--coordinator", &busy(DONE)]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("too many connections; trying again for up to 300 s"), "{ended:?}");
+    assert!(ended.stderr.contains("too many connections; still trying, for run 7"), "{ended:?}");
+    assert!(ended.stderr.contains("the coordinator answers again"), "{ended:?}");
+    let ended = run(["watch", "7", "--coordinator", &busy(DONE)]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+/// As in `sateen ps | head -0`.
+#[test]
+fn a_list_without_a_reader_ends_quietly() {
+    let runs = server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n[]");
+    for words in [&["ps", "--all"][..], &["ps", "--all", "--json"], &["hosts", "--json"], &["apps", "--json"]]
+    {
+        let mut child =
+            command([words, &["--coordinator", &runs]].concat()).spawn().expect("it can be started");
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().expect("it ends");
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!((ended.status.code(), &*stderr), (Some(0), ""), "{words:?}");
+    }
+}
+
+#[test]
+fn an_app_is_not_published_under_the_name_of_a_flag() {
+    let nqueens = app("nqueens").display().to_string();
+    for name in ["--help", "-x"] {
+        run(["publish", &nqueens, &format!("--name={name}")]).fails_with(2, &["must not begin with `-`"]);
+    }
 }
 
 #[test]

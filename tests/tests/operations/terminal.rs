@@ -30,6 +30,10 @@ fn a_hostile_result_does_not_control_a_terminal() {
     // In a pipe, it is the app's result.
     assert_eq!(cluster.sateen(["result", &text.to_string()]).stdout, HOSTILE.as_bytes());
     assert_eq!(cluster.sateen(["result", &binary.to_string()]).stdout, bytes);
+    // A string of JSON has the same value with escapes, and a pipe may lead to a terminal.
+    let ended = cluster.sateen(["result", "--json", &text.to_string()]);
+    assert!(!ended.text().contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']), "{ended:?}");
+    assert_eq!(ended.json()["result"], HOSTILE);
 
     for command in ["result", "result --json", "status", "wait"] {
         for run in [text, binary] {

@@ -166,8 +166,8 @@ export function events(seconds: number): RunEvent[] {
 export function runValue(number: number, seconds: number, executed: number): RunValue {
   const about = run(number, seconds, executed);
   const isOver = isRunOver(about);
-  const points = about.state === 'queued' ? 0 : Math.min(600, Math.floor(about.elapsed_s * 4));
-  const step = (about.elapsed_s * 1000) / Math.max(1, points);
+  const points = about.state === 'queued' ? 0 : Math.min(600, Math.floor((about.elapsed_s ?? 0) * 4));
+  const step = ((about.elapsed_s ?? 0) * 1000) / Math.max(1, points);
   const random = dice(number);
   const at = Array.from({ length: points }, (_, point) => point);
   const workers = at.map((point) => (point < points * 0.1 ? 8 : point < points * 0.5 ? 40 : point < points * 0.54 ? 24 : 40));

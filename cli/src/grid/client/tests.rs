@@ -1,5 +1,5 @@
 use super::*;
-use crate::exit::USAGE;
+use crate::exit::{GRID, USAGE};
 
 fn code(url: &str) -> u8 {
     Client::new(url).map_or_else(|failure| failure.code, |_| 0)

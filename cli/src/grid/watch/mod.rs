@@ -52,7 +52,7 @@ pub fn watch(flags: &Watch) -> Result<(), Failure> {
     ctrlc::set_handler(move || on_signal.store(true, Relaxed))
         .map_err(|error| Failure::usage(format!("Ctrl-C cannot be handled: {error}")))?;
     // If the first request fails, there is no coordinator or no such run, so do not retry.
-    let first = source.look(0)?;
+    let first = source.client.patiently(|| source.look(0))?;
     match flags.run {
         Some(number) => {
             let mut page = RunPage::new(number);

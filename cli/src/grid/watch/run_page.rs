@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::super::columns::{percent, seconds};
 use super::super::status::losses;
-use super::super::view::{self, elapsed_s, read, title};
+use super::super::view::{self, read, title};
 use super::events::Events;
 use super::row::{Row, Table, Tone, table};
 use super::source::News;
@@ -94,11 +94,9 @@ impl RunPage {
             "running" => Tone::Strong,
             _ => Tone::Warn,
         };
-        let how_long = if run.is_over() { "after" } else { "for" };
-        let elapsed = format!(" {how_long} {}", seconds(elapsed_s(run)));
         Row::of(Tone::Strong, &format!("run {}  {}  ", run.run, title(run)))
             .and(tone, &run.state)
-            .and(Tone::Plain, &elapsed)
+            .and(Tone::Plain, &format!(" {}", view::how_long(run)))
     }
 
     /// Its progress, and the time left, if known.
@@ -345,7 +343,7 @@ impl Page for RunPage {
             if is_due && summary != self.written.2 {
                 self.written_of = Some((run.state.clone(), run.waiting_for.clone(), Instant::now()));
                 self.written.2.clone_from(&summary);
-                lines.push(format!("{summary} [{}]", seconds(run.elapsed_s)));
+                lines.push(format!("{summary} [{}]", run.elapsed_s.map_or("-".to_owned(), seconds)));
             }
         }
         lines

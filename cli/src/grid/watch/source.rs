@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use ureq::http::StatusCode;
 
-use super::super::client::{Client, Refusal};
+use super::super::client::Client;
+use super::super::refusal::Refusal;
 use crate::exit::Failure;
 
 /// Maximum runs in the overview.
@@ -45,12 +46,12 @@ impl Source {
     /// # Errors
     /// If there is nothing to watch.
     pub fn look(&self, after: u64) -> Result<News, Refusal> {
-        let get = |path: &str| self.client.get_within(path, ANSWER_MAX);
+        let get = |path: &str| self.client.get_once(path, ANSWER_MAX);
         let Some(run) = self.run else {
             return Ok(News::Grid {
                 status: get("/api/v1/status")?,
                 runs: get(&format!("/api/v1/runs?limit={RUNS_MAX}"))?,
-                hosts: self.client.get_all("/api/v1/hosts", ANSWER_MAX)?,
+                hosts: self.client.get_all_once("/api/v1/hosts", ANSWER_MAX)?,
             });
         };
         // The log first: when the run is over, all of its log has been read.
@@ -73,7 +74,7 @@ impl Source {
                         after = after.max(last_line(&news));
                         (Ok(news), self.period)
                     }
-                    Err(Refusal::Unreachable(why)) => {
+                    Err(Refusal::Unreachable(why) | Refusal::Busy(why, _)) => {
                         let wait = retry;
                         retry = (retry * 2).min(RETRY_MAX);
                         (Ok(News::Away(why)), wait)

@@ -1,5 +1,6 @@
 //! Topics that can be watched.
 
+use sateen_api::names::quoted;
 use sateen_protocol::RunId;
 
 use crate::api::Problem;
@@ -31,8 +32,8 @@ impl Topic {
             ("tree", Some(run)) => Ok(Self::Tree(parse_run(run)?)),
             ("timeline", Some(run)) => Ok(Self::Timeline(parse_run(run)?)),
             _ => Err(Problem::not_found(format!(
-                "there is no topic `{}`; the topics are grid, run/N, tree/N and timeline/N",
-                name.chars().take(64).collect::<String>().escape_debug()
+                "there is no topic {}; the topics are grid, run/N, tree/N and timeline/N",
+                quoted(name)
             ))),
         }
     }

@@ -68,8 +68,9 @@ impl Known {
     pub fn shown(self) -> Run {
         let Self { row, state, waiting_for, at_ms, figures } = self;
         let until_ms = row.ended_at_ms.unwrap_or(at_ms);
-        let elapsed_ms = row.started_at_ms.map_or(0, |started_ms| until_ms.saturating_sub(started_ms));
         let is_queued = row.started_at_ms.is_none() && row.ended_at_ms.is_none();
+        let elapsed_ms = row.started_at_ms.map(|started_ms| until_ms.saturating_sub(started_ms));
+        let elapsed_ms = elapsed_ms.or(is_queued.then_some(0));
         let queued_ms = is_queued.then(|| until_ms.saturating_sub(row.submitted_at_ms));
         Run {
             run: row.run.0,
@@ -81,7 +82,7 @@ impl Known {
             submitted_at: written(row.submitted_at_ms),
             started_at: row.started_at_ms.map(written),
             ended_at: row.ended_at_ms.map(written),
-            elapsed_s: elapsed_ms as f64 / 1e3,
+            elapsed_s: elapsed_ms.map(|elapsed_ms| elapsed_ms as f64 / 1e3),
             queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
             inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
             held_up_by: None,

