@@ -86,7 +86,7 @@ impl Driver {
             self.links.counters.runs_submitted.fetch_add(1, Relaxed);
             self.chronicles.begin(run);
             self.submitters.add(run, submitter);
-            self.machine.submit(self.clock.now(), run, spec);
+            self.machine.submit(self.clock.now(), run, submitter.number(), spec);
             self.drain();
         }
         // The caller may have hung up.

@@ -166,7 +166,9 @@ impl Store {
             names.extend(known);
             submitted.push((row.run, row.submitted_at_ms));
             submitters.push((row.run, row.submitter));
-            runs.push(StoredRun { run: row.run, spec: row.spec, state: row.state, entries, standing });
+            let submitter = row.submitter.map(Peer::number).unwrap_or_default();
+            let (run, spec, state) = (row.run, row.spec, row.state);
+            runs.push(StoredRun { run, submitter, spec, state, entries, standing });
         }
         let mut chronicles = Vec::new();
         for of in chronicle::runs(&connection)? {
