@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::server::{Server, app, detail};
+use crate::server::{RawRequest, Server, app, detail};
 
 fn body(answer: &(u16, Vec<u8>)) -> Value {
     serde_json::from_slice(&answer.1).expect("JSON")

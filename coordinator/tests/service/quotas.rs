@@ -195,7 +195,7 @@ fn arguments_of_runs_without_a_result_are_bounded_on_the_disk() {
         let (status, body) = server.post_from("127.66.0.1", "/api/v1/runs", submission.as_bytes());
         assert_eq!(status, 201, "{}", String::from_utf8_lossy(&body));
         let run = serde_json::from_slice::<Value>(&body).expect("JSON")["run"].as_u64().expect("a number");
-        assert_eq!(server.post_from("127.66.0.1", &format!("/api/v1/runs/{run}/cancel"), b"").0, 204);
+        assert_eq!(server.post_from("127.66.0.1", &format!("/api/v1/runs/{run}/cancel"), b"").0, 202);
         eventually("the end", || (server.run(run)["counted"] != "so_far").then_some(()));
         runs.push(run);
     }
@@ -255,6 +255,6 @@ fn one_address_does_not_keep_others_from_places() {
     assert_eq!((state(newest).as_str(), state(more_of_first).as_str()), ("running", "queued"));
     // A freed place goes to whoever has the fewest.
     let third = submit("127.66.0.9");
-    assert_eq!(server.post_from("127.66.0.7", &format!("/api/v1/runs/{}/cancel", of_first[0]), b"").0, 204);
+    assert_eq!(server.post_from("127.66.0.7", &format!("/api/v1/runs/{}/cancel", of_first[0]), b"").0, 202);
     assert_eq!(host.take_root().0, third);
 }
