@@ -34,8 +34,9 @@ pub struct Flags {
     /// Figures and results of runs are kept until `sateen rm` [range: 1 to 10000]
     #[arg(long, value_name = "N", default_value_t = TREES_KEPT, value_parser = trees)]
     pub trees_kept: usize,
-    /// Disk space for results of finished runs, like 500M or 64G; one address may use an eighth of it. When it is used up,
-    /// new runs are refused until some are deleted [range: 1M to 1024T]
+    /// Disk space for arguments and results of finished runs, like 500M or 64G; one address may use an eighth of it. When
+    /// it is used up, the oldest runs without a result are deleted, and then new runs refused until some are deleted
+    /// [range: 1M to 1024T]
     #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
     pub results_max: u64,
     /// Begin a new grid in a data folder whose database is lost, with the modules and inputs that are left in the

@@ -67,7 +67,7 @@ pub struct Config {
     pub blobs_bytes_max: u64,
     /// Maximum finished runs whose trees, timelines and logs are kept.
     pub trees_kept: usize,
-    /// Maximum disk space for results of finished runs, in bytes; one address may use an eighth of it.
+    /// Maximum disk space for arguments and results of finished runs, in bytes; one address may use an eighth of it.
     pub results_bytes_max: u64,
     /// A folder whose database is lost becomes the folder of a new grid.
     pub new_grid: bool,

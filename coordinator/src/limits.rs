@@ -19,14 +19,20 @@ pub const MODULES_INSPECTED_MAX: usize = 1;
 pub const BLOBS_BYTES_MAX: u64 = 64 << 30;
 /// One peer may use this fraction of it.
 pub const BLOBS_PER_PEER_SHARE: u64 = 8;
-/// Default maximum disk space for the results of all runs that are over.
+/// Default maximum disk space for the arguments and results of all runs that are over.
 pub const RESULTS_BYTES_MAX: u64 = 64 << 30;
 /// Runs of one peer may use this fraction of it.
 pub const RESULTS_PER_PEER_SHARE: u64 = 8;
-/// Disk space counted for a run that is over in addition to its result: for its arguments and figures.
+/// Disk space counted for a run that is over in addition to its arguments and its result: for its figures.
 pub const RUN_KEPT_BYTES: u64 = 4 << 10;
+/// Maximum runs without a result that are deleted at once to make room for another.
+pub const RUNS_DROPPED_AT_ONCE_MAX: usize = 64;
 /// A result up to this size is kept even without room: the run was accepted.
 pub const RESULT_ALWAYS_KEPT_BYTES: u64 = 4 << 10;
+/// Bytes of a request's body that are read and dropped after the request was answered,
+pub const UNREAD_BYTES_MAX: u64 = 1 << 30;
+/// and the maximum time for that.
+pub const UNREAD_MAX: Duration = Duration::from_secs(30);
 /// Maximum modules published under names; each counts once per name.
 pub const PUBLISHED_MAX: usize = 16 * 1024;
 /// Of these, modules that one peer published.

@@ -3,6 +3,8 @@
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use sateen_protocol::coordinator::Submitter;
+
 /// The origin of a connection: an IPv4 address, or the 64 bits of an IPv6 address that its network assigned. A machine
 /// chooses the other bits itself, and changes them daily.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +24,14 @@ impl Peer {
     /// As text.
     pub fn parse(text: &str) -> Option<Self> {
         text.trim_end_matches("/64").parse().ok().map(Self::of)
+    }
+
+    /// As the state machine knows it.
+    pub fn number(self) -> Submitter {
+        Submitter(match self.0 {
+            IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+            IpAddr::V6(network) => network.to_bits(),
+        })
     }
 
     /// This machine.
@@ -59,5 +69,13 @@ mod tests {
             assert_eq!(Peer::parse(&of(address)).map(|peer| peer.to_string()), Some(of(address)));
         }
         assert_eq!(Peer::parse("nobody"), None);
+    }
+
+    #[test]
+    fn each_peer_has_another_number() {
+        let numbers = ["192.0.2.7", "192.0.2.8", "2001:db8:1:2::", "2001:db8:1:3::", "127.0.0.1"];
+        let numbers = numbers.map(|address| Peer::of(address.parse().expect("an address")).number());
+        let all: std::collections::BTreeSet<_> = numbers.into_iter().chain([Submitter::default()]).collect();
+        assert_eq!(all.len(), numbers.len() + 1);
     }
 }

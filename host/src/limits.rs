@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sateen_module::ModuleLimits;
 pub use sateen_module::size;
+use sateen_module::sizes;
 use sateen_protocol::RunLimits;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
 use thiserror::Error;
@@ -136,7 +137,7 @@ impl Limits {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LimitExceeded {
     /// Linear memory.
-    #[error("a job asked for {} of memory and the limit is {}; raise it with --memory", size(*.asked), size(*.limit as u64))]
+    #[error("a job asked for {} of memory and the limit is {}; raise it with --memory", sizes(*.asked, *.limit as u64).0, sizes(*.asked, *.limit as u64).1)]
     Memory {
         /// The requested total size, in bytes.
         asked: u64,
@@ -166,7 +167,7 @@ pub enum LimitExceeded {
     )]
     GuestStack,
     /// A result or an output.
-    #[error("{what} is {} and the limit is {}; raise it with --max-output", size(*.asked), size(*.limit as u64))]
+    #[error("{what} is {} and the limit is {}; raise it with --max-output", sizes(*.asked, *.limit as u64).0, sizes(*.asked, *.limit as u64).1)]
     Output {
         /// Which result.
         what: String,

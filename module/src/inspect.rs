@@ -6,7 +6,7 @@ use std::fmt;
 
 use wasmparser::Parser;
 
-use crate::limits::{ModuleLimits, size};
+use crate::limits::{ModuleLimits, sizes};
 use crate::pitfall::Pitfall;
 use crate::read::read;
 use crate::shape::JobShape;
@@ -102,11 +102,8 @@ pub fn inspect(bytes: &[u8], limits: &ModuleLimits) -> Inspection {
         ..Inspection::default()
     };
     if bytes.len() > limits.module_bytes_max {
-        inspection.refuse(format!(
-            "the module is {} and the limit is {}",
-            size(bytes.len() as u64),
-            size(limits.module_bytes_max as u64)
-        ));
+        let (is, limit) = sizes(bytes.len() as u64, limits.module_bytes_max as u64);
+        inspection.refuse(format!("the module is {is} and the limit is {limit}"));
         return inspection;
     }
     if !bytes.starts_with(b"\0asm") {
@@ -163,10 +160,9 @@ impl Inspection {
             self.refuse("it exports no memory named `memory`".to_owned());
         }
         if self.memory_bytes > limits.memory_bytes_max as u64 {
+            let (is, limit) = sizes(self.memory_bytes, limits.memory_bytes_max as u64);
             self.refuse(format!(
-                "it needs {} of initial memory and the limit is {}; raise it with --memory",
-                size(self.memory_bytes),
-                size(limits.memory_bytes_max as u64)
+                "it needs {is} of initial memory and the limit is {limit}; raise it with --memory"
             ));
         }
         if self.table_elements > limits.table_elements_max as u64 {

@@ -12,7 +12,7 @@ mod shape;
 
 pub use abi::FEATURES;
 pub use inspect::{Determinism, Export, Import, Inspection, inspect};
-pub use limits::{ModuleLimits, size};
+pub use limits::{ModuleLimits, size, sizes};
 pub use mention::mentions;
 pub use pitfall::Pitfall;
 pub use shape::{Fields, JobShape, Plain, SHAPES_SECTION, Shape};

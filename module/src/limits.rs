@@ -52,6 +52,15 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
+/// Formats a size and the limit that it exceeds, so that they differ: in bytes if both read the same in larger units.
+pub fn sizes(bytes: u64, limit: u64) -> (String, String) {
+    let in_units = (size(bytes), size(limit));
+    if in_units.0 == in_units.1 && bytes != limit {
+        return (format!("{bytes} bytes"), format!("{limit} bytes"));
+    }
+    in_units
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,5 +72,16 @@ mod tests {
         assert_eq!(size(1 << 30), "1 GiB");
         assert_eq!(size(1536), "1.5 KiB");
         assert_eq!(size(10 << 30), "10 GiB");
+    }
+
+    #[test]
+    fn a_size_just_above_a_limit_differs_from_it() {
+        let both = |bytes, limit| {
+            let (bytes, limit) = sizes(bytes, limit);
+            format!("{bytes} of {limit}")
+        };
+        assert_eq!(both(65 << 20, 64 << 20), "65 MiB of 64 MiB");
+        assert_eq!(both((64 << 20) + 1, 64 << 20), "67108865 bytes of 67108864 bytes");
+        assert_eq!(both(7, 7), "7 B of 7 B");
     }
 }

@@ -264,6 +264,8 @@ pub const COUNTS: Duration = Duration::from_millis(500);
 pub const COUNTS_SOON: Duration = Duration::from_millis(50);
 /// Time after which a run that no host has loaded and some cannot load gives up its turn to the runs that wait.
 pub const UNREADY_TURN_MAX: Duration = Duration::from_secs(30);
+/// Minimum time for which a run is given to hosts before it gives its place to a submitter that has none.
+pub const PLACE_KEPT_MIN: Duration = Duration::from_secs(10);
 /// Time for which a run that no host can load waits before it is tried again; longer after each time.
 pub const UNREADY_REST_MIN: Duration = Duration::from_secs(10);
 /// The longest such time.

@@ -121,7 +121,9 @@ fn page(run: &Run, width: Option<usize>) -> String {
         0 => String::new(),
         count => format!("; {} took part and found nothing to do", counted(count as u64, "more", "more")),
     };
-    row("hosts", format!("{} worked on it, {} {threads}{idle}", figures.hosts, figures.threads));
+    let gone = gone_threads(run);
+    let gone = if gone == 0 { String::new() } else { format!(", {gone} of them of hosts that are gone") };
+    row("hosts", format!("{} worked on it, {} {threads}{gone}{idle}", figures.hosts, figures.threads));
     if !figures.by_host.is_empty() {
         text.push('\n');
         text.push_str(&hosts(run, width));
@@ -145,6 +147,12 @@ pub fn losses(run: &Run) -> String {
         jobs.reused,
         jobs.adopted
     )
+}
+
+/// The threads of hosts that worked on the run and are gone, such as a host's before it was restarted.
+fn gone_threads(run: &Run) -> u32 {
+    let gone = run.figures.by_host.iter().filter(|host| !host.there && host.has_computed());
+    gone.fold(0_u32, |sum, host| sum.saturating_add(host.workers)).min(run.figures.threads)
 }
 
 /// The host's name, if the host is among those that worked on the run; otherwise its id.
@@ -236,7 +244,7 @@ mod tests {
             "work         12.0 s; longest chain of exposed jobs 250 ms\n",
             "processors   workers computed for 48.0 s, and got 25 % of a core each\n",
             "of that      9.0 s in the result, 3.0 s lost, done twice or aborted\n",
-            "hosts        2 worked on it, 4 threads; 1 more took part and found nothing to do\n",
+            "hosts        2 worked on it, 4 threads, 2 of them of hosts that are gone; 1 more took part and found nothing to do\n",
         ] {
             assert!(page.contains(row), "`{row}` is not in\n{page}");
         }

@@ -15,7 +15,7 @@ use super::{ChangeError, Driver, Live, Request, RunAction};
 use crate::clock::unix_ms;
 use crate::figures::{Figures, end, of_view};
 use crate::peer::Peer;
-use crate::store::{StoreError, sql};
+use crate::store::{StoreError, encoded_bytes, sql};
 
 impl Driver {
     pub(super) fn request(&mut self, request: Request) {
@@ -85,8 +85,8 @@ impl Driver {
             tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
             self.links.counters.runs_submitted.fetch_add(1, Relaxed);
             self.chronicles.begin(run);
-            self.submitters.add(run, submitter);
-            self.machine.submit(self.clock.now(), run, spec);
+            self.submitters.add(run, submitter, encoded_bytes(&spec));
+            self.machine.submit(self.clock.now(), run, submitter.number(), spec);
             self.drain();
         }
         // The caller may have hung up.

@@ -139,6 +139,11 @@ impl Driver {
                 self.record(run, |chronicle| chronicle.state(state));
                 tracing::debug!(run = run.0, state = state.word(), "run changed");
             }
+            Event::GaveWay(run) => {
+                tracing::info!(run = run.0, "a run gives its place to another address, which had none");
+                let text = "it gives its place to a run of another address, which had none".to_owned();
+                self.record(run, |chronicle| chronicle.add_event(EventKind::Suspended, None, text));
+            }
             Event::Log(run, host, lines) => self.record(run, |chronicle| chronicle.log(host, lines)),
             Event::Notes(run, host, notes) => {
                 let name = self.hosts.name_of(host);

@@ -67,7 +67,7 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
         bed.say("driver: a host comes", link, hello);
     }
     bed.driver.chronicles.begin(RUN);
-    bed.driver.machine.submit(bed.driver.clock.now(), RUN, spec());
+    bed.driver.machine.submit(bed.driver.clock.now(), RUN, Default::default(), spec());
     do_what_is_due(&mut bed);
     let root = first_root(&mut bed);
     do_what_is_due(&mut bed);

@@ -71,8 +71,8 @@ pub struct Known {
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
     /// Maximum finished runs whose chronicles are kept.
     pub trees_kept: usize,
-    /// Runs that are not over, and their submitters.
-    pub submitters: Vec<(RunId, Option<Peer>)>,
+    /// Runs that are not over, their submitters, and the sizes of their specifications.
+    pub submitters: Vec<(RunId, Option<Peer>, u64)>,
 }
 
 /// The next thing to do.

@@ -17,29 +17,29 @@ const NAMED_MAX: usize = 3;
 /// A run that has a place: its submitter, if known, and for how long it has had the place, in seconds.
 type Placed = (RunId, Option<Peer>, u64);
 
-/// The submitters of runs that are not over, as far as they are known.
+/// The submitters of runs that are not over, as far as they are known, and the sizes of their specifications on the disk.
 #[derive(Debug, Default)]
-pub struct Submitters(HashMap<RunId, Peer>);
+pub struct Submitters(HashMap<RunId, (Option<Peer>, u64)>);
 
 impl Submitters {
     /// The submitters known at the start.
-    pub fn restore(known: Vec<(RunId, Option<Peer>)>) -> Self {
-        Self(known.into_iter().filter_map(|(run, peer)| Some((run, peer?))).collect())
+    pub fn restore(known: Vec<(RunId, Option<Peer>, u64)>) -> Self {
+        Self(known.into_iter().map(|(run, peer, spec_bytes)| (run, (peer, spec_bytes))).collect())
     }
 
     /// A run was submitted.
-    pub fn add(&mut self, run: RunId, peer: Peer) {
-        self.0.insert(run, peer);
+    pub fn add(&mut self, run: RunId, peer: Peer, spec_bytes: u64) {
+        self.0.insert(run, (Some(peer), spec_bytes));
     }
 
     /// The address from which a run was submitted.
     pub fn of(&self, run: RunId) -> Option<Peer> {
-        self.0.get(&run).copied()
+        self.0.get(&run)?.0
     }
 
-    /// The run is over. Returns its submitter.
-    pub fn take(&mut self, run: RunId) -> Option<Peer> {
-        self.0.remove(&run)
+    /// The run is over. Returns its submitter, and the size of its specification.
+    pub fn take(&mut self, run: RunId) -> (Option<Peer>, u64) {
+        self.0.remove(&run).unwrap_or_default()
     }
 }
 

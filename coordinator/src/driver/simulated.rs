@@ -5,6 +5,7 @@
 //! the store's own threads, for which the caller waits.
 
 use std::future::ready;
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request as HttpRequest, header};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
-use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
+use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun, Submitter};
 use sateen_protocol::message::ToCoordinator;
 use sateen_protocol::{HostId, RunId, RunSpec, Time};
 use tokio::runtime::Runtime;
@@ -231,9 +232,9 @@ impl Simulated {
     }
 
     /// Submits a run. Returns its number.
-    pub fn submit(&mut self, now: Time, spec: RunSpec) -> Option<RunId> {
+    pub fn submit(&mut self, now: Time, submitter: Submitter, spec: RunSpec) -> Option<RunId> {
         let handle = self.handle.clone();
-        let submitter = Peer::of([127, 0, 0, 1].into());
+        let submitter = Peer::of(Ipv6Addr::from_bits(submitter.0).into());
         let ask =
             |reply| Request::Submit { app_name: "tree".to_owned(), spec: Box::new(spec), submitter, reply };
         self.answered(now, async move { handle.ask(ask).await })?.ok()

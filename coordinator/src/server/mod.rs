@@ -4,6 +4,7 @@ mod activity;
 mod connection;
 mod gates;
 mod pace;
+mod unread;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use tokio::sync::{mpsc, watch};
 use crate::limits::{HEADERS_TIMEOUT, HTTP_BUFFER_BYTES_MAX};
 use crate::shutdown::stopped;
 use connection::Guarded;
+use unread::ReadOn;
 
 pub use connection::Connection;
 pub use gates::{Full, Gates, Kind, Pass};
@@ -103,7 +105,9 @@ fn admit(
         let answer = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(address));
             request.extensions_mut().insert(Arc::clone(&connection));
-            let answer = TowerToHyperService::new(router.clone()).call(request.map(Body::new));
+            let (parts, body) = request.into_parts();
+            let body = Body::new(ReadOn::new(&parts.headers, body));
+            let answer = TowerToHyperService::new(router.clone()).call(Request::from_parts(parts, body));
             let connection = Arc::clone(&connection);
             async move {
                 connection.is_answered(true);

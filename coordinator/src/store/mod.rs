@@ -44,7 +44,7 @@ use lane::Lane;
 
 pub use blobs::{Blobs, Incoming};
 pub use error::StoreError;
-pub use results::Results;
+pub use results::{Results, encoded_bytes};
 
 const DATABASE: &str = "state.sqlite";
 const BLOBS: &str = "blobs";
@@ -83,7 +83,7 @@ pub struct Store {
     reader: Lane,
     blobs: Arc<Blobs>,
     making_room: tokio::sync::Mutex<()>,
-    /// The disk space of results.
+    /// The disk space of finished runs.
     pub results: Results,
     trouble: Mutex<Option<String>>,
     /// Durations of reads, from request to answer.
@@ -100,7 +100,7 @@ pub struct Store {
 pub struct Opening {
     /// Maximum disk space for blobs, in bytes.
     pub blobs_bytes_max: u64,
-    /// Maximum disk space for results, in bytes.
+    /// Maximum disk space for finished runs, in bytes.
     pub results_bytes_max: u64,
     /// A new grid may begin in a folder with blobs and without a database.
     pub new_grid: bool,
@@ -119,8 +119,8 @@ pub struct Restored {
     pub seed: u64,
     /// Its runs that are not over.
     pub runs: Vec<StoredRun>,
-    /// Who submitted each of them, if known.
-    pub submitters: Vec<(RunId, Option<Peer>)>,
+    /// Who submitted each of them, if known, and the size of its specification.
+    pub submitters: Vec<(RunId, Option<Peer>, u64)>,
     /// Names and sites of hosts that work on them.
     pub names: Vec<(HostId, String, String)>,
     /// Hosts that were connected.
@@ -165,8 +165,10 @@ impl Store {
                 chronicle::standing(&connection, row.run)?;
             names.extend(known);
             submitted.push((row.run, row.submitted_at_ms));
-            submitters.push((row.run, row.submitter));
-            runs.push(StoredRun { run: row.run, spec: row.spec, state: row.state, entries, standing });
+            submitters.push((row.run, row.submitter, encoded_bytes(&row.spec)));
+            let submitter = row.submitter.map(Peer::number).unwrap_or_default();
+            let (run, spec, state) = (row.run, row.spec, row.state);
+            runs.push(StoredRun { run, submitter, spec, state, entries, standing });
         }
         let mut chronicles = Vec::new();
         for of in chronicle::runs(&connection)? {
@@ -185,6 +187,13 @@ impl Store {
         }
         let hosts = chronicle::hosts(&connection)?;
         let uploaded = sql::uploads(&connection)?;
+        match sql::rewrite_if_useful(&connection) {
+            Ok(is_rewritten) if is_rewritten => {
+                tracing::info!("the database was rewritten to give disk space back")
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "the database cannot be rewritten to give disk space back"),
+        }
         let reader = open_reader(&path)?;
         let blobs = Arc::new(Blobs::open(folder.join(BLOBS), opening.blobs_bytes_max, &uploaded)?);
         let missing = missing(&sql::apps(&reader, APPS_LISTED_BYTES_MAX)?, &runs, &blobs);
@@ -321,6 +330,7 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
 fn open(path: &Path, folder: &Path) -> Result<Connection, StoreError> {
     let set_up = || {
         let connection = Connection::open(path)?;
+        sql::prepare_space(&connection)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;

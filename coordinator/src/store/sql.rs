@@ -5,6 +5,7 @@ mod apps;
 mod blobs;
 mod entries;
 mod results;
+mod space;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
@@ -22,7 +23,8 @@ pub use apps::{
 };
 pub use blobs::{referred, uploaded, uploads};
 pub use entries::{EntryChanges, entries, save_entries};
-pub use results::results_by_peer;
+pub use results::{results_by_peer, without_result};
+pub use space::{give_back_space, prepare_space, rewrite_if_useful};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -174,6 +176,7 @@ pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<Option<(Opt
     }
     apps::forget_unnamed(&transaction)?;
     transaction.commit()?;
+    give_back_space(connection, freed.map_or(0, |(_, bytes)| bytes))?;
     Ok(freed)
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::server::{Server, app, detail};
+use crate::server::{RawRequest, Server, app, detail};
 
 fn body(answer: &(u16, Vec<u8>)) -> Value {
     serde_json::from_slice(&answer.1).expect("JSON")
@@ -199,6 +199,51 @@ fn a_blob_that_is_too_long_is_refused() {
     let hash = blake3::hash(&bytes).to_hex();
     let (status, why) = detail(server.put(&format!("/api/v1/blobs/{hash}"), &bytes));
     assert!(status == 413 && why.contains("67108864"), "{why}");
+}
+
+/// A client sees the answer although it sends all of the body before it reads anything, and a late byte of it does not reset
+/// the connection.
+#[test]
+fn a_body_far_beyond_the_limit_is_answered() {
+    let server = Server::start();
+    let piece = vec![0; 1 << 20];
+    for (path, expected, why) in [
+        ("/api/v1/apps?name=large", 413, "67108864"),
+        ("/api/v1/blobs", 413, "67108864"),
+        ("/api/v1/runs", 413, "1048576"),
+        ("/api/v1/apps", 400, "?name=NAME"),
+    ] {
+        let mut raw = RawRequest::open(&server.address, "127.66.0.1");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            server.address,
+            200 << 20
+        );
+        raw.send(head.as_bytes());
+        (0..200).for_each(|_| raw.send(&piece));
+        let (status, sentence) = detail(raw.answer());
+        assert!(status == expected && sentence.contains(why), "{path}: {status} {sentence}");
+    }
+}
+
+#[test]
+fn a_limit_on_memory_that_is_less_than_what_the_app_begins_with_is_refused() {
+    let server = Server::start();
+    let text = r#"(module (memory (export "memory") 3)
+        (func (export "sateen_abi_1")) (func (export "sateen_main_main")))"#;
+    let module = wat::parse_str(text).expect("valid");
+    assert_eq!(server.post("/api/v1/apps?name=large", &module).0, 201);
+    let submit = |bytes: u64| {
+        let submission = serde_json::json!({"app": "large", "limits": {"memory_bytes": bytes}});
+        server.post("/api/v1/runs", submission.to_string().as_bytes())
+    };
+    let (status, why) = detail(submit(65_536));
+    assert!(status == 422 && why.contains("begins with 192 KiB") && why.contains("64 KiB"), "{status} {why}");
+    let (status, why) = detail(submit((3 << 16) - 1));
+    assert!(status == 422 && why.contains("196608 bytes") && why.contains("196607 bytes"), "{status} {why}");
+    let (status, why) = detail(submit(1 << 40));
+    assert!(status == 422 && why.contains("limit on memory"), "{status} {why}");
+    assert_eq!(submit(3 << 16).0, 201);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use sateen_protocol::message::{ToCoordinator, ToHost};
 use sateen_protocol::{AssignmentId, RunId};
 use serde_json::{Value, json};
 
@@ -171,4 +172,89 @@ fn a_run_that_waits_for_a_place_names_those_that_have_them() {
     assert!(listed[0]["waiting_for"].as_str().is_some_and(|why| why.starts_with(expected)), "{listed}");
     let server = server.kill_and_restart();
     eventually("the same", || waiting_for(&server).starts_with("7 runs of 127.66.0.7, ").then_some(()));
+}
+
+/// The bytes of the database and its log.
+fn database_bytes(server: &Server) -> u64 {
+    let files = std::fs::read_dir(server.folder.path()).expect("a folder").flatten();
+    let of_database = files.filter(|file| file.file_name().to_string_lossy().starts_with("state.sqlite"));
+    of_database.map(|file| file.metadata().map_or(0, |about| about.len())).sum()
+}
+
+#[test]
+fn arguments_of_runs_without_a_result_are_bounded_on_the_disk() {
+    const ARGUMENT_BYTES: usize = 200 << 10;
+    let server = start(&["--results-max", "8M"]);
+    server.publish();
+    let (mut host, _) = Host::join(&server.address, "one");
+    let kept = begin(&server, "127.66.0.1", &mut host);
+    assert_eq!(end(&server, &mut host, kept, 100 << 10)["state"], "done");
+    let submission = json!({"app": "probe", "arguments": ["x".repeat(ARGUMENT_BYTES)]}).to_string();
+    let mut runs = Vec::new();
+    for _ in 0..100 {
+        let (status, body) = server.post_from("127.66.0.1", "/api/v1/runs", submission.as_bytes());
+        assert_eq!(status, 201, "{}", String::from_utf8_lossy(&body));
+        let run = serde_json::from_slice::<Value>(&body).expect("JSON")["run"].as_u64().expect("a number");
+        assert_eq!(server.post_from("127.66.0.1", &format!("/api/v1/runs/{run}/cancel"), b"").0, 202);
+        eventually("the end", || (server.run(run)["counted"] != "so_far").then_some(()));
+        runs.push(run);
+    }
+    // The newest are kept, and so is a result, however old.
+    let is_kept = |run: u64| server.get(&format!("/api/v1/runs/{run}")).0 == 200;
+    let newest = runs.iter().rev().take_while(|run| is_kept(**run)).count();
+    assert!((2..6).contains(&newest), "{newest} are kept");
+    assert!(runs.iter().rev().skip(newest).all(|run| !is_kept(*run)), "the oldest go first");
+    assert_eq!(server.get(&format!("/api/v1/runs/{}/result", kept.0)).0, 200);
+    // 20 MB have been submitted.
+    let before = database_bytes(&server);
+    assert!(before < 12 << 20, "{before} bytes");
+    // A deleted run's space is given back.
+    let mut server = server;
+    assert!(server.terminate().success());
+    let folder = std::mem::replace(&mut server.folder, tempfile::tempdir().expect("a folder"));
+    let size = |folder: &std::path::Path| folder.join("state.sqlite").metadata().expect("a database").len();
+    let before = size(folder.path());
+    let mut server = Server::start_in(folder);
+    for run in runs.iter().rev().take(newest) {
+        assert_eq!(server.delete(&format!("/api/v1/runs/{run}")).0, 204);
+    }
+    assert!(server.terminate().success());
+    let after = size(server.folder.path());
+    assert!(after + (newest * ARGUMENT_BYTES) as u64 <= before, "{after} bytes of {before}");
+}
+
+#[test]
+fn one_address_does_not_keep_others_from_places() {
+    let server = Server::start();
+    server.publish();
+    let (mut host, _) = Host::join(&server.address, "one");
+    let of_first: Vec<RunId> = (0..RUNS_ACTIVE).map(|_| begin(&server, "127.66.0.7", &mut host).0).collect();
+    let submission = json!({"app": "probe", "arguments": ["1"]}).to_string();
+    let submit = |from: &str| {
+        let (status, body) = server.post_from(from, "/api/v1/runs", submission.as_bytes());
+        assert_eq!(status, 201);
+        RunId(serde_json::from_slice::<Value>(&body).expect("JSON")["run"].as_u64().expect("a number"))
+    };
+    let more_of_first = submit("127.66.0.7");
+    let second = submit("127.66.0.8");
+    // The first has all places, until its newest run has had its own for a while.
+    let newest = of_first[RUNS_ACTIVE - 1];
+    let dropped = host.until(|message| match message {
+        ToHost::SuspendRun { run } => Some(*run),
+        _ => None,
+    });
+    assert_eq!(dropped, newest);
+    host.send(&[ToCoordinator::Suspended { run: newest }]);
+    let (begun, number) = host.take_root();
+    assert_eq!(begun, second);
+    let state = |run: RunId| server.run(run.0)["state"].as_str().unwrap_or_default().to_owned();
+    eventually("it waits for another turn", || (state(newest) == "queued").then_some(()));
+    // It is older than the run that never had a turn, so it is next.
+    assert_eq!(end(&server, &mut host, (second, number), 9)["state"], "done");
+    assert_eq!(host.take_root().0, newest);
+    assert_eq!((state(newest).as_str(), state(more_of_first).as_str()), ("running", "queued"));
+    // A freed place goes to whoever has the fewest.
+    let third = submit("127.66.0.9");
+    assert_eq!(server.post_from("127.66.0.7", &format!("/api/v1/runs/{}/cancel", of_first[0]), b"").0, 202);
+    assert_eq!(host.take_root().0, third);
 }

@@ -75,7 +75,7 @@ impl Machine {
                 && let Some(spec) = spec.take()
             {
                 let now = self.now();
-                self.coordinator.submit(now, RunId(1), spec);
+                self.coordinator.submit(now, RunId(1), Default::default(), spec);
             }
             self.drain();
             let now = self.now();

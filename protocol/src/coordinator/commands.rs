@@ -78,7 +78,8 @@ fn a_run_whose_result_was_saved_needs_no_host() {
     let state = EntryState::Done(finished.clone());
     let entries = vec![Entry { key: root.key, depth: 0, lineage: Lineage::default(), state }];
     let (state, standing) = (RunState::Running, Standing::default());
-    let stored = StoredRun { run: RUN, spec: spec(), state, entries, standing };
+    let stored =
+        StoredRun { run: RUN, submitter: Default::default(), spec: spec(), state, entries, standing };
     let mut grid = Grid::of(true, vec![stored]);
     grid.advance(60_000, &[]);
     assert_eq!(grid.ends, [(RUN, RunEnd::Finished(finished))]);
@@ -162,7 +163,14 @@ fn a_root_that_may_have_begun_is_restored_as_lost() {
         (RunState::Running, Vec::new(), true),
         (RunState::Suspending, Vec::new(), true),
     ] {
-        let stored = StoredRun { run: RUN, spec: spec(), state, entries, standing: Standing::default() };
+        let stored = StoredRun {
+            run: RUN,
+            submitter: Default::default(),
+            spec: spec(),
+            state,
+            entries,
+            standing: Standing::default(),
+        };
         let grid = Grid::of(true, vec![stored]);
         assert_eq!(grid.machine.runs.get(&RUN).expect("the run").root.spec().redone, is_redone, "{state:?}");
     }

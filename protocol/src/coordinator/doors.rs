@@ -131,7 +131,7 @@ fn the_tables_of_all_runs_together_are_bounded() {
     let (link, _) = grid.join();
     let runs = RUNS_ACTIVE_MAX as u64;
     for run in 1..=runs {
-        grid.machine.submit(grid.now, RunId(run), spec());
+        grid.machine.submit(grid.now, RunId(run), Default::default(), spec());
         grid.tell(link, ToCoordinator::Ready { run: RunId(run) });
     }
     let mut most = 0;

@@ -144,7 +144,8 @@ mod tests {
     use crate::{Counts, HostId, RunState, Table};
 
     fn over(rows: u64) -> Over {
-        let mut part = CoordinatorRun::new(spec(), RunState::Done, Table::new(1 << 20), Time(0));
+        let mut part =
+            CoordinatorRun::new(Default::default(), spec(), RunState::Done, Table::new(1 << 20), Time(0));
         for host in 1..=rows {
             part.tally.count(HostId(host), 1, Counts::default());
         }

@@ -37,7 +37,9 @@ fn a_finished_run_is_freed_in_parts() {
             part.tally.count(HostId(job.into()), 1, Counts::default());
         },
     ];
-    let new = || CoordinatorRun::new(spec(), RunState::Done, Table::new(1 << 20), Time::default());
+    let new = || {
+        CoordinatorRun::new(Default::default(), spec(), RunState::Done, Table::new(1 << 20), Time::default())
+    };
     let mut parts: Vec<CoordinatorRun> = (fillers.into_iter())
         .map(|fill| {
             let mut part = new();
@@ -46,8 +48,12 @@ fn a_finished_run_is_freed_in_parts() {
         })
         .collect();
     let mut suspending = new();
-    suspending.suspending =
-        Some(Suspending { hosts: hosts().collect(), is_asking: false, until: Time::default() });
+    suspending.suspending = Some(Suspending {
+        hosts: hosts().collect(),
+        is_asking: false,
+        until: Time::default(),
+        gives_way: false,
+    });
     let (mut sums, mut anew) = (new(), new());
     sums.tally = tally::Tally::restore(hosts().map(|host| (host, counts)).collect(), Vec::new(), 0);
     anew.tally = tally::Tally::restore(Vec::new(), hosts().map(|host| (host, counts, counts)).collect(), 0);
@@ -226,7 +232,7 @@ fn a_host_that_steals_from_the_master_only_is_introduced_to_it() {
         let few = Circle { near_all: 0, near_drawn: 2, far_all: 0, far_drawn: 0, ..CIRCLE };
         grid.machine.circles = Circles::new(few, 1);
         let links: Vec<LinkId> = (0..40).map(|_| grid.join().0).collect();
-        grid.machine.submit(grid.now, RUN, RunSpec { stealing, ..spec() });
+        grid.machine.submit(grid.now, RUN, Default::default(), RunSpec { stealing, ..spec() });
         grid.drain();
         grid.tell(links[0], ToCoordinator::Ready { run: RUN });
         grid.advance(500, &links);

@@ -57,7 +57,7 @@ mod tests {
 
     fn grid(limits: RunLimits) -> Grid {
         let mut grid = Grid::new();
-        grid.machine.submit(grid.now, RUN, RunSpec { limits, ..spec() });
+        grid.machine.submit(grid.now, RUN, Default::default(), RunSpec { limits, ..spec() });
         grid.drain();
         grid
     }

@@ -4,8 +4,8 @@
 //! nothing any more, `missing` keeps those that were given up and may return, `comings` records when a host joined and
 //! returned, and `working` which hosts are not paused. `circles` decides which hosts know one another, and `news` tells
 //! them. Runs: `run` is the coordinator's data of one run (its largest parts are `turn`, `root_job` and `ledger`); `roster`
-//! keeps the runs that are not over, and `ended` those that are. `runs` changes a run's state, `turns` decides which runs
-//! are given to hosts, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects
+//! keeps the runs that are not over, and `ended` those that are. `runs` changes a run's state, `places` shares the places of
+//! runs under way out among submitters, `turns` decides how long a run that no host can load keeps its place, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects
 //! the last reports of runs that are over. `parcels` sends what is too large for one message. `results` is the
 //! coordinator's result table and the barrier that makes recovery find orphans; `lookups` keeps the searches that wait for
 //! it, and their answers. These files have only tests: `bounds`, `commands`, `corners`, `doors` and `leftovers`.
@@ -42,6 +42,7 @@ mod over;
 mod parcels;
 mod participation;
 mod pausing;
+mod places;
 mod ready;
 mod restart;
 mod results;
@@ -90,7 +91,7 @@ use working::Working;
 pub use root_job::root_job;
 pub use sizes::Sizes;
 pub use surface::{
-    Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun,
+    Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun, Submitter,
 };
 pub use tally::{AtWork, LONG_GONE, Row};
 pub use views::{Account, HostView, RunView, Waiting};
@@ -145,7 +146,7 @@ impl Coordinator {
             outputs: Unpolled::default(),
             config,
         };
-        coordinator.activate(now);
+        coordinator.activate_again(now);
         coordinator
     }
 
@@ -208,6 +209,7 @@ impl Coordinator {
         self.do_a_chore(now);
         self.forget_missing(now);
         self.yield_turns(now);
+        self.give_way(now);
         self.time_out_unpausing(now);
         self.forget_late(now);
         if self.missing.is_awaiting_in_vain(now) {
@@ -263,6 +265,7 @@ impl Coordinator {
             self.next_run_timeout(),
             self.next_metering(),
             self.next_yield(),
+            self.next_giving_way(),
             self.next_unpausing(),
             self.next_late(),
         ]

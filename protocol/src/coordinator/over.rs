@@ -211,7 +211,10 @@ mod tests {
             ..Standing::default()
         };
         let (spec, state, entries) = (spec(), RunState::Running, Vec::new());
-        let mut grid = Grid::of(true, vec![StoredRun { run: RUN, spec, state, entries, standing }]);
+        let mut grid = Grid::of(
+            true,
+            vec![StoredRun { run: RUN, submitter: Default::default(), spec, state, entries, standing }],
+        );
         let was = (host, grid.machine.secret_of(host), GridId(7));
         let link = grid.hello(Some(was), Vec::new());
         grid.machine.cancel(grid.now, RUN).expect("it is under way");

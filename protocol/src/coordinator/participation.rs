@@ -235,7 +235,7 @@ mod tests {
     fn a_host_that_takes_no_part_is_ignored() {
         let mut grid = Grid::new();
         let limits = RunLimits { cpu_ms_max: Some(1_000), ..RunLimits::default() };
-        grid.machine.submit(grid.now, RUN, RunSpec { limits, ..spec() });
+        grid.machine.submit(grid.now, RUN, Default::default(), RunSpec { limits, ..spec() });
         let (root, _) = grid.join();
         grid.tell(root, ToCoordinator::Ready { run: RUN });
         let (stranger, (stranger_id, ..)) = grid.join();
@@ -308,6 +308,7 @@ mod tests {
     fn a_host_from_before_a_restart_is_heard_before_it_is_ready() {
         let stored = |state| crate::coordinator::StoredRun {
             run: RUN,
+            submitter: Default::default(),
             spec: spec(),
             state,
             entries: Vec::new(),

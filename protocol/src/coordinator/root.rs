@@ -252,7 +252,8 @@ impl Coordinator {
             if !part.root.is_claimed(host, number) {
                 return Err(Misbehaviour::NotItsRoot);
             }
-            if matches!(part.state, RunState::Suspended | RunState::Suspending) || part.turn.is_active() {
+            let is_suspended = matches!(part.state, RunState::Suspended | RunState::Suspending);
+            if is_suspended || part.turn.is_active() || part.turn.is_dropped() {
                 self.finish(now, run, finished);
             }
         }

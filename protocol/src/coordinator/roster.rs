@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeBounds;
 
-use crate::limits::{RUNS_ACTIVE_MAX, TABLES_TOGETHER_MAX};
+use crate::limits::{PLACE_KEPT_MIN, RUNS_ACTIVE_MAX, TABLES_TOGETHER_MAX};
 use crate::table::Total;
 use crate::{RunId, Table, Time};
 
 use super::meter::METER_EVERY;
 use super::run::{CoordinatorRun, Suspending};
+use super::surface::Submitter;
 use super::turn::Asked;
 
 /// Maximum entries that one event drops because all tables together are too large.
@@ -28,6 +29,8 @@ pub struct Roster {
     resting: BTreeSet<(Time, RunId)>,
     /// When runs with time limits were last checked.
     metered_at: Time,
+    /// When a run gives its place to another submitter, if that is to happen.
+    gives_way_at: Option<Time>,
 }
 
 impl Roster {
@@ -40,6 +43,7 @@ impl Roster {
             attended: BTreeSet::new(),
             resting: BTreeSet::new(),
             metered_at: now,
+            gives_way_at: None,
         }
     }
 
@@ -134,6 +138,43 @@ impl Roster {
     /// How many more may be given to hosts.
     pub fn turns_free(&self) -> usize {
         RUNS_ACTIVE_MAX.saturating_sub(self.active.len())
+    }
+
+    /// The number of runs that each submitter has given to hosts.
+    pub fn places(&self) -> BTreeMap<Submitter, usize> {
+        let mut places = BTreeMap::new();
+        for (_, part) in self.active() {
+            *places.entry(part.submitter).or_default() += 1;
+        }
+        places
+    }
+
+    /// The run that gives its place to another submitter, and when: the newest of the submitter that has the most, if it
+    /// has several. Runs that lose nothing by it are preferred.
+    pub fn next_to_give_way(&self) -> Option<(Time, RunId)> {
+        let places = self.places();
+        let most = places.values().copied().max().filter(|most| *most > 1)?;
+        let may = self.active().filter(|(_, part)| places.get(&part.submitter) == Some(&most));
+        let (run, part) = may.max_by_key(|(run, part)| (part.keeps_what_is_finished(), *run))?;
+        Some((part.turn.since() + PLACE_KEPT_MIN, run))
+    }
+
+    /// Notes when a run gives its place to another submitter: if all are taken and a submitter without a place waits,
+    /// unless no host could load the run that waits.
+    pub fn plan_giving_way(&mut self) {
+        let at = self.next_to_give_way().filter(|_| self.turns_free() == 0).map(|(at, _)| at);
+        self.gives_way_at = at.filter(|_| {
+            let places = self.places();
+            let is_shut_out = |part: &CoordinatorRun| {
+                part.waits_for_its_turn() && part.turn.yields() == 0 && !places.contains_key(&part.submitter)
+            };
+            self.all.values().any(is_shut_out)
+        });
+    }
+
+    /// When a run gives its place to another submitter, as planned.
+    pub fn gives_way_at(&self) -> Option<Time> {
+        self.gives_way_at
     }
 
     /// A run's turn begins; returns the run, which hosts are asked to load it, and the number of the turn.

@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::message::Departure;
 use crate::{Counts, FaultTolerance, HostId, RunSpec, RunState, Stealing, Table, Time};
 
-use super::StoredRun;
 use super::ledger::Ledger;
 use super::meter::Meter;
 use super::ready::Readiness;
 use super::root_job::{RootBefore, RootJob};
+use super::surface::{StoredRun, Submitter};
 use super::tally::Tally;
 use super::turn::Turn;
 
@@ -23,6 +23,8 @@ pub struct Suspending {
     pub is_asking: bool,
     /// When they are no longer awaited.
     pub until: Time,
+    /// The run then waits for another turn.
+    pub gives_way: bool,
 }
 
 /// A run. Once it is over, only what its last counts need is kept (see `ended`).
@@ -40,6 +42,7 @@ pub struct CoordinatorRun {
     pub since: Time,
     /// It is over, and these hosts still have to send their last counts.
     pub awaited: BTreeSet<HostId>,
+    pub submitter: Submitter,
 }
 
 /// Whether hosts of a run record finished work before they give it back.
@@ -48,8 +51,9 @@ fn keeps_what_is_finished(spec: &RunSpec) -> bool {
 }
 
 impl CoordinatorRun {
-    pub fn new(spec: RunSpec, state: RunState, table: Table, now: Time) -> Self {
+    pub fn new(submitter: Submitter, spec: RunSpec, state: RunState, table: Table, now: Time) -> Self {
         Self {
+            submitter,
             state,
             turn: Turn::default(),
             root: RootJob::new(&spec, now),
@@ -71,7 +75,7 @@ impl CoordinatorRun {
             RunState::Suspending => RunState::Suspended,
             state => state,
         };
-        let mut part = Self::new(stored.spec, state, table, now);
+        let mut part = Self::new(stored.submitter, stored.spec, state, table, now);
         let was_begun = state != RunState::Queued || !stored.entries.is_empty();
         if was_begun {
             let is_given_back = state == RunState::Suspended && keeps_what_is_finished(&part.spec);
@@ -92,6 +96,11 @@ impl CoordinatorRun {
     /// The root will be begun again: its host crashed, or has saved what was finished.
     pub fn note_root_begun(&mut self, how: Departure) {
         self.root.begin_again(how == Departure::Left && keeps_what_is_finished(&self.spec));
+    }
+
+    /// Whether a suspension loses only what jobs have not finished.
+    pub fn keeps_what_is_finished(&self) -> bool {
+        keeps_what_is_finished(&self.spec)
     }
 
     /// Whether its time under way or the work of its jobs is limited.

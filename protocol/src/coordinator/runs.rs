@@ -11,8 +11,9 @@ use super::hosts::HostState;
 use super::missing::Missing;
 use super::run::{CoordinatorRun, Suspending};
 use super::slices::Slice;
+use super::surface::{Command, CommandError, Event, Submitter};
 use super::tally::Whereabouts;
-use super::{Command, CommandError, Coordinator, Event, Waiting};
+use super::{Coordinator, Waiting};
 
 /// The state of a host that a run had to do with.
 pub fn whereabouts(hosts: &BTreeMap<HostId, HostState>, missing: &Missing, host: HostId) -> Whereabouts {
@@ -27,8 +28,8 @@ impl Coordinator {
     // ---- commands ----
 
     /// Adds a run. The driver has saved it.
-    pub fn submit(&mut self, now: Time, run: RunId, spec: RunSpec) {
-        let new = |table| CoordinatorRun::new(spec, RunState::Queued, table, now);
+    pub fn submit(&mut self, now: Time, run: RunId, submitter: Submitter, spec: RunSpec) {
+        let new = |table| CoordinatorRun::new(submitter, spec, RunState::Queued, table, now);
         self.runs.add(run, self.config.table_bytes_max, new);
         self.activate(now);
     }
@@ -50,30 +51,44 @@ impl Coordinator {
     /// # Errors
     /// When there is no such run, or it is suspended or being suspended already.
     pub fn suspend(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
-        let hears = |host| self.hosts.get(host).is_some_and(|state| state.link.is_some());
-        let is_any_to_hear = self.working.len() > BROADCAST_AT_ONCE_MAX || self.working.iter().any(hears);
         let Some(part) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
         match part.state {
-            RunState::Queued | RunState::Running => {}
-            RunState::Suspending => {
-                return Err(CommandError::State(run, "suspended", "being suspended already"));
-            }
+            RunState::Queued | RunState::Running => self.drop_everywhere(now, run, false),
+            RunState::Suspending => match &mut part.suspending {
+                Some(suspending) if suspending.gives_way => {
+                    suspending.gives_way = false;
+                    self.save_state(run, RunState::Suspending);
+                }
+                _ => return Err(CommandError::State(run, "suspended", "being suspended already")),
+            },
             _ => return Err(CommandError::State(run, "suspended", "suspended already")),
-        }
-        if part.state == RunState::Running {
-            part.note_root_begun(Departure::Left);
-        }
-        if self.runs.end_turn(run) && is_any_to_hear {
-            let (hosts, until) = (BTreeSet::new(), now + DRAIN_MAX + DRAIN_MAX);
-            self.runs.begin_suspending(run, Suspending { hosts, is_asking: true, until });
-            self.set_state(run, RunState::Suspending);
-            self.in_slices(now, Slice::Suspend { after: None, run });
-        } else {
-            // Hosts that come back are told then.
-            self.finish_suspending(run);
         }
         self.activate(now);
         Ok(())
+    }
+
+    /// All hosts save what they have of a run and drop it. If it `gives_way`, it then waits for another turn. That it is
+    /// being suspended is not saved in that case: should the coordinator be restarted meanwhile, it is under way as before.
+    pub(super) fn drop_everywhere(&mut self, now: Time, run: RunId, gives_way: bool) {
+        let hears = |host| self.hosts.get(host).is_some_and(|state| state.link.is_some());
+        let is_any_to_hear = self.working.len() > BROADCAST_AT_ONCE_MAX || self.working.iter().any(hears);
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if part.state == RunState::Running {
+            part.note_root_begun(Departure::Left);
+        }
+        // Hosts that come back are told then.
+        let is_asking = self.runs.end_turn(run) && is_any_to_hear;
+        let (hosts, until) = (BTreeSet::new(), now + DRAIN_MAX + DRAIN_MAX);
+        self.runs.begin_suspending(run, Suspending { hosts, is_asking, until, gives_way });
+        if !is_asking {
+            return self.finish_suspending(now, run);
+        }
+        if gives_way {
+            self.show_state(run, RunState::Suspending);
+        } else {
+            self.set_state(run, RunState::Suspending);
+        }
+        self.in_slices(now, Slice::Suspend { after: None, run });
     }
 
     /// Resumes a suspended run.
@@ -103,12 +118,21 @@ impl Coordinator {
     // ---- states ----
 
     pub(super) fn set_state(&mut self, run: RunId, state: RunState) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.state != state {
-            part.state = state;
-            self.outputs.command(Command::SaveState { run, state });
-            self.outputs.event(Event::RunChanged(run, state));
+        if self.show_state(run, state) {
+            self.save_state(run, state);
         }
+    }
+
+    fn save_state(&mut self, run: RunId, state: RunState) {
+        self.outputs.command(Command::SaveState { run, state });
+    }
+
+    /// Changes a run's state without saving it; returns whether that is another one.
+    fn show_state(&mut self, run: RunId, state: RunState) -> bool {
+        let Some(part) = self.runs.get_mut(&run).filter(|part| part.state != state) else { return false };
+        part.state = state;
+        self.outputs.event(Event::RunChanged(run, state));
+        true
     }
 
     /// Gives a host the active runs. A host from before may not have heard which are suspended.
@@ -119,7 +143,10 @@ impl Coordinator {
                 let master = part.root.host();
                 masters.extend(master.filter(|_| part.is_of_master_and_workers()));
                 given.push((*run, Some(master)));
-            } else if was_here && matches!(part.state, RunState::Suspended | RunState::Suspending) {
+            } else if was_here
+                && (matches!(part.state, RunState::Suspended | RunState::Suspending)
+                    || part.turn.is_dropped())
+            {
                 given.push((*run, None));
             }
         }
@@ -185,7 +212,7 @@ impl Coordinator {
     }
 
     pub(super) fn on_suspended(&mut self, now: Time, run: RunId, host: HostId) {
-        self.suspend_without(run, host);
+        self.suspend_without(now, run, host);
         let was_asked = self.has_dropped(run, host);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let had_root = part.root.host() == Some(host);
@@ -203,28 +230,35 @@ impl Coordinator {
     }
 
     /// A suspension no longer waits for this host.
-    fn suspend_without(&mut self, run: RunId, host: HostId) {
+    fn suspend_without(&mut self, now: Time, run: RunId, host: HostId) {
         if let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
             suspending.hosts.remove(&host);
-            self.finish_suspending_if_saved(run);
+            self.finish_suspending_if_saved(now, run);
         }
     }
 
     /// Completes a suspension, if all hosts have saved what they had of the run.
-    pub(super) fn finish_suspending_if_saved(&mut self, run: RunId) {
+    pub(super) fn finish_suspending_if_saved(&mut self, now: Time, run: RunId) {
         let suspending = self.runs.get(&run).and_then(|part| part.suspending.as_ref());
         if suspending.is_some_and(|suspending| !suspending.is_asking && suspending.hosts.is_empty()) {
-            self.finish_suspending(run);
+            self.finish_suspending(now, run);
         }
     }
 
-    fn finish_suspending(&mut self, run: RunId) {
+    fn finish_suspending(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.suspending = None;
+        let gives_way = part.suspending.take().is_some_and(|suspending| suspending.gives_way);
         part.root.take();
         part.root.forget_claims();
         self.save_entries(run, &mut ENTRIES_SAVED_AT_ONCE_MAX.clone());
-        self.set_state(run, RunState::Suspended);
+        if gives_way {
+            self.show_state(run, RunState::Suspended);
+            self.runs.renew_turn(run);
+            self.set_state(run, RunState::Queued);
+            self.activate(now);
+        } else {
+            self.set_state(run, RunState::Suspended);
+        }
     }
 
     /// Forgets what a host has reported about a run.
@@ -265,7 +299,7 @@ impl Coordinator {
             let (hosts, missing) = (&self.hosts, &self.missing);
             part.tally.leave(host, |host| whereabouts(hosts, missing, host));
         }
-        self.suspend_without(run, host);
+        self.suspend_without(now, run, host);
     }
 
     // ---- timers ----
@@ -295,7 +329,7 @@ impl Coordinator {
             let Some(part) = self.runs.get_mut(&run) else { continue };
             part.root.time_out(now);
             if part.suspending.as_ref().is_some_and(|suspending| now >= suspending.until) {
-                self.finish_suspending(run);
+                self.finish_suspending(now, run);
             }
             self.runs.stop_attending_if_idle(run);
         }

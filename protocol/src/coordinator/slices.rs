@@ -162,7 +162,7 @@ impl Coordinator {
                 let over = self.over.get_mut(&run)?;
                 over.part.shed(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Shed(run))
             }
-            Slice::Suspend { after, run } => self.do_suspend(after, run),
+            Slice::Suspend { after, run } => self.do_suspend(now, after, run),
             Slice::IntroduceMaster { after, run, master } => {
                 let hosts = self.working.after(after, INTRODUCED_AT_ONCE_MAX);
                 if self.runs.get(&run)?.root.host() != Some(master) {
@@ -275,7 +275,7 @@ impl Coordinator {
     }
 
     /// Asks hosts to save what they have of a run.
-    fn do_suspend(&mut self, after: Option<HostId>, run: RunId) -> Option<Slice> {
+    fn do_suspend(&mut self, now: Time, after: Option<HostId>, run: RunId) -> Option<Slice> {
         let hosts = self.working.after(after, BROADCAST_AT_ONCE_MAX);
         let suspending = self.runs.get_mut(&run)?.suspending.as_mut()?;
         let is_more = hosts.len() == BROADCAST_AT_ONCE_MAX;
@@ -287,7 +287,7 @@ impl Coordinator {
                 suspending.hosts.insert(host);
             }
         }
-        self.finish_suspending_if_saved(run);
+        self.finish_suspending_if_saved(now, run);
         is_more.then_some(Slice::Suspend { after: hosts.last().copied(), run })
     }
 

@@ -11,6 +11,10 @@ use crate::{Counts, Entry, GridId, HostId, RunEnd, RunId, RunSpec, RunState};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u64);
 
+/// Who submitted a run, as the driver numbers them. All runs of unknown submitters are of the default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Submitter(pub u128);
+
 /// The configuration of a coordinator.
 #[derive(Debug, Clone)]
 pub struct CoordinatorConfig {
@@ -33,6 +37,8 @@ pub struct CoordinatorConfig {
 pub struct StoredRun {
     /// The run.
     pub run: RunId,
+    /// Who submitted it.
+    pub submitter: Submitter,
     /// What it is.
     pub spec: RunSpec,
     /// Its state; runs that are over need not be restored.
@@ -143,6 +149,8 @@ pub enum Event {
     RootGivenBack(RunId, HostId),
     /// A run's state changed.
     RunChanged(RunId, RunState),
+    /// A run is suspended and then waits for another turn: its place goes to another submitter, who had none.
+    GaveWay(RunId),
     /// Lines of an app's log.
     Log(RunId, HostId, Vec<LogLine>),
     /// Jobs began or ended at a host.

@@ -68,7 +68,7 @@ impl Grid {
     }
 
     pub fn submit(&mut self, run: RunId) {
-        self.machine.submit(self.now, run, spec());
+        self.machine.submit(self.now, run, Submitter::default(), spec());
         self.drain();
     }
 
@@ -203,7 +203,14 @@ fn a_claim_holds_after_a_restart_and_for_a_host_that_was_given_up() {
     let rows = grid.machine.take_changed(RUN, None, usize::MAX).into_iter();
     standing.by_host = rows.filter_map(|(host, row)| Some((host, row?.sum))).collect();
     let state = RunState::Running;
-    let stored = StoredRun { run: RUN, spec: spec(), state, entries: Vec::new(), standing };
+    let stored = StoredRun {
+        run: RUN,
+        submitter: Default::default(),
+        spec: spec(),
+        state,
+        entries: Vec::new(),
+        standing,
+    };
     let identity = grid.identity(reborn);
     let mut grid = Grid::of(true, vec![stored]);
     let link = grid.hello(Some(identity), vec![root]);

@@ -33,6 +33,8 @@ pub struct Turn {
     since: Time,
     /// All hosts may be unable now.
     is_in_doubt: bool,
+    /// Hosts were told to drop it after its last turn.
+    is_dropped: bool,
 }
 
 impl Turn {
@@ -41,15 +43,17 @@ impl Turn {
         Self { was_active, ..Self::default() }
     }
 
-    /// The turn of a run that all hosts have dropped: it begins like a new one, and its turns are counted on.
+    /// The turn of a run that all hosts have dropped, except those that could not be reached: it begins like a new one,
+    /// and its turns are counted on.
     pub fn anew(&self) -> Self {
-        Self { was_active: self.was_active, number: self.number, ..Self::default() }
+        Self { was_active: self.was_active, number: self.number, is_dropped: true, ..Self::default() }
     }
 
     /// Its turn begins now; returns which hosts are asked, and the number of the turn.
     pub fn begin(&mut self, now: Time) -> (Asked, u32) {
         self.is_active = true;
         self.was_active = true;
+        self.is_dropped = false;
         self.number += 1;
         self.since = now;
         self.is_in_doubt = true;
@@ -106,6 +110,11 @@ impl Turn {
     /// Whether it was given to hosts at some time.
     pub fn was_active(&self) -> bool {
         self.was_active
+    }
+
+    /// Whether hosts were told to drop it, and it waits for its next turn.
+    pub fn is_dropped(&self) -> bool {
+        self.is_dropped
     }
 
     /// Whether it gave its turn up and has to rest.

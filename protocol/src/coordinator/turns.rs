@@ -1,4 +1,4 @@
-//! Which runs are given to hosts: a few at a time, and none forever that no host can load.
+//! How long runs are given to hosts: none forever that no host can load. `places` decides which run is next.
 //!
 //! A run gives its turn up to others when every working host has declared itself unable to run it, or when some
 //! have, no other has loaded it after a while, and other runs wait. It gets another turn when a host
@@ -15,7 +15,7 @@ use super::slices::Slice;
 use super::turn::Asked;
 
 impl CoordinatorRun {
-    fn waits_for_its_turn(&self) -> bool {
+    pub(super) fn waits_for_its_turn(&self) -> bool {
         !self.turn.is_active()
             && matches!(self.state, RunState::Queued | RunState::Running)
             && !self.turn.rests()
@@ -30,24 +30,7 @@ impl CoordinatorRun {
 }
 
 impl Coordinator {
-    /// Gives waiting runs to the hosts, as far as there is room.
-    pub(super) fn activate(&mut self, now: Time) {
-        let room = self.runs.turns_free();
-        if room == 0 {
-            return;
-        }
-        let mut waiting: Vec<(u32, RunId)> = (self.runs.iter())
-            .filter(|(_, part)| part.waits_for_its_turn())
-            .map(|(run, part)| (part.turn.yields(), *run))
-            .collect();
-        // Runs that hosts could not load have had their turn.
-        waiting.sort_unstable();
-        for (_, run) in waiting.into_iter().take(room) {
-            self.begin_turn(now, run);
-        }
-    }
-
-    fn begin_turn(&mut self, now: Time, run: RunId) {
+    pub(super) fn begin_turn(&mut self, now: Time, run: RunId) {
         let epoch = self.newsroom.epoch();
         let Some((part, asked, turn)) = self.runs.begin_turn(now, run) else { return };
         part.root.hold_back(epoch, now + SETTLE_MAX);

@@ -251,8 +251,14 @@ impl World {
             ..RunSpec::new(BlobHash::of(b"story"))
         };
         let (run, state, entries) = (RUN, RunState::Queued, Vec::new());
-        self.stored =
-            Some(StoredRun { run, spec: spec.clone(), state, entries, standing: Standing::default() });
+        self.stored = Some(StoredRun {
+            run,
+            submitter: Default::default(),
+            spec: spec.clone(),
+            state,
+            entries,
+            standing: Standing::default(),
+        });
         if let Some(server) = &mut self.coordinator {
             let _ = server.tell(self.now, coordinator::Input::Submit(RUN, spec));
         }

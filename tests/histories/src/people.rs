@@ -108,8 +108,8 @@ impl People {
         };
         match told {
             Told::Started(..) | Told::Crashed => {}
-            Told::Submitted(run, spec) => {
-                let is_it = coordinator.submit(now, *spec) == Some(run);
+            Told::Submitted(run, submitter, spec) => {
+                let is_it = coordinator.submit(now, submitter, *spec) == Some(run);
                 self.history.runs += 1;
                 if !is_it {
                     self.say(format!("run {run} has a different number for users"));

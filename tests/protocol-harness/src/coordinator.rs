@@ -1,6 +1,8 @@
 //! The coordinator's machine.
 
-use sateen_protocol::coordinator::{Circle, Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun};
+use sateen_protocol::coordinator::{
+    Circle, Coordinator, CoordinatorConfig, LinkId, Standing, StoredRun, Submitter,
+};
 use sateen_protocol::message::ToCoordinator;
 use sateen_protocol::{Entry, GridId, RunId, RunSpec, RunState, Time};
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,7 @@ impl Start {
         };
         let stored = |(run, spec, state, entries): &(RunId, RunSpec, RunState, Vec<Entry>)| StoredRun {
             run: *run,
+            submitter: submitter(*run),
             spec: spec.clone(),
             state: *state,
             entries: entries.clone(),
@@ -46,6 +49,11 @@ impl Start {
         };
         Coordinator::new(config, self.runs.iter().filter(|run| !run.2.is_over()).map(stored).collect(), now)
     }
+}
+
+/// One of three.
+fn submitter(run: RunId) -> Submitter {
+    Submitter(u128::from(run.0 % 3))
 }
 
 /// All inputs of the coordinator's machine.
@@ -86,7 +94,7 @@ impl Input {
                 Ok(())
             }
             Self::Submit(run, spec) => {
-                coordinator.submit(now, run, spec);
+                coordinator.submit(now, run, submitter(run), spec);
                 Ok(())
             }
             Self::Cancel(run) => coordinator.cancel(now, run),

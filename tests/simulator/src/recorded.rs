@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-use sateen_protocol::coordinator::{CommandError, Coordinator, CoordinatorConfig, LinkId, StoredRun};
+use sateen_protocol::coordinator::{
+    CommandError, Coordinator, CoordinatorConfig, LinkId, StoredRun, Submitter,
+};
 use sateen_protocol::message::ToCoordinator;
 use sateen_protocol::{HostId, RunId, RunSpec, Time};
 
@@ -16,7 +18,7 @@ pub enum Told {
     /// It was killed.
     Crashed,
     /// A run was submitted.
-    Submitted(RunId, Box<RunSpec>),
+    Submitted(RunId, Submitter, Box<RunSpec>),
     /// A user cancels a run.
     Cancelled(RunId),
     /// A user suspends a run.
@@ -72,9 +74,9 @@ impl Machine {
     }
 
     /// See [`Coordinator::submit`].
-    pub fn submit(&mut self, now: Time, run: RunId, spec: RunSpec) {
-        self.write(now, || Told::Submitted(run, Box::new(spec.clone())));
-        self.machine.submit(now, run, spec);
+    pub fn submit(&mut self, now: Time, run: RunId, submitter: Submitter, spec: RunSpec) {
+        self.write(now, || Told::Submitted(run, submitter, Box::new(spec.clone())));
+        self.machine.submit(now, run, submitter, spec);
     }
 
     /// See [`Coordinator::cancel`].

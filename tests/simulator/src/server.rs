@@ -7,11 +7,16 @@ use crate::by_id::ById;
 use crate::faults::disks::Behind;
 use crate::faults::stalls::Waiting;
 use crate::recorded::{Machine, Record, Told};
-use sateen_protocol::coordinator::{Circle, CoordinatorConfig, LinkId, Standing, StoredRun};
+use sateen_protocol::coordinator::{Circle, CoordinatorConfig, LinkId, Standing, StoredRun, Submitter};
 use sateen_protocol::{Counts, Entry, GridId, JobKey, Random, RunEnd, RunId, RunSpec, RunState, Time};
 
 /// Time until entries reach the coordinator's disk.
 const FLUSH_NS: u64 = 200_000_000;
+
+/// Runs have three submitters. The numbers are those of the addresses from 10.0.0.1 on, as the coordinator numbers them.
+pub fn submitter_of(run: RunId) -> Submitter {
+    Submitter(0xffff_0a00_0001 + u128::from(run.0 % 3))
+}
 
 /// A run on disk.
 #[derive(Debug, Clone)]
@@ -100,8 +105,9 @@ impl Server {
         // The state at its first start.
         let config = CoordinatorConfig { restarted: false, seed: self.seed.wrapping_add(1), ..self.config() };
         let mut told = vec![(now, Told::Started(config, Vec::new()))];
-        let submitted =
-            |(run, stored): (&RunId, &Stored)| (now, Told::Submitted(*run, Box::new(stored.spec.clone())));
+        let submitted = |(run, stored): (&RunId, &Stored)| {
+            (now, Told::Submitted(*run, submitter_of(*run), Box::new(stored.spec.clone())))
+        };
         told.extend(self.runs.iter().map(submitted));
         let record = Record::new(RefCell::new(told));
         if let Some(machine) = &mut self.machine {
@@ -118,6 +124,7 @@ impl Server {
         let stored = (self.runs.iter().filter(|(_, stored)| !stored.state.is_over()))
             .map(|(run, stored)| StoredRun {
                 run: *run,
+                submitter: submitter_of(*run),
                 spec: stored.spec.clone(),
                 state: stored.state,
                 entries: stored.entries.values().cloned().collect(),

@@ -257,13 +257,19 @@ pub async fn delete(State(api): State<Api>, Path(run): Path<String>) -> Result<S
             state.word()
         )));
     }
+    forget(&api, run).await?;
+    tracing::info!(run = run.0, "run deleted");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Deletes a run that is over.
+async fn forget(api: &Api, run: RunId) -> Result<(), Problem> {
     api.driver.ask(|reply| Request::Forget(run, reply)).await?;
     let deleted = api.store.write(move |connection| sql::delete_run(connection, run)).await;
     if let Some((submitter, bytes)) = deleted.map_err(|error| Problem::unsaved(&error))? {
         api.store.results.give_back(submitter, bytes);
     }
-    tracing::info!(run = run.0, "run deleted");
-    Ok(StatusCode::NO_CONTENT)
+    Ok(())
 }
 
 #[derive(Deserialize)]

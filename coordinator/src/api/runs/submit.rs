@@ -8,19 +8,21 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use sateen_api::names::{check_input_name, quoted};
 use sateen_api::{Submission, Submitted};
-use sateen_module::size;
+use sateen_module::{size, sizes};
 use sateen_protocol::{BlobHash, RunSpec, limits};
 
 use super::super::problem::Problem;
 use super::super::{Api, apps, body};
+use super::forget;
 use crate::driver::Request;
 use crate::limits::{
-    ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUTS_MAX, JSON_BYTES_MAX, RUNS_UNFINISHED_BYTES_MAX,
-    RUNS_UNFINISHED_BYTES_PER_PEER_MAX, RUNS_UNFINISHED_MAX, RUNS_UNFINISHED_PER_PEER_MAX,
-    RUNS_UNFINISHED_RESERVED, RUNS_UNFINISHED_RESERVED_BYTES,
+    ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUTS_MAX, JSON_BYTES_MAX, RUNS_DROPPED_AT_ONCE_MAX,
+    RUNS_UNFINISHED_BYTES_MAX, RUNS_UNFINISHED_BYTES_PER_PEER_MAX, RUNS_UNFINISHED_MAX,
+    RUNS_UNFINISHED_PER_PEER_MAX, RUNS_UNFINISHED_RESERVED, RUNS_UNFINISHED_RESERVED_BYTES,
 };
 use crate::peer::Peer;
 use crate::server::Connection;
+use crate::store::encoded_bytes;
 use crate::store::sql::{self, AppRow};
 
 pub async fn submit(
@@ -57,7 +59,10 @@ fn read(body: &[u8]) -> Result<Submission, Problem> {
 
 /// Whether there may be one more unfinished run: all of them are in memory, with their arguments.
 async fn check_room(api: &Api, peer: Peer, spec: &RunSpec) -> Result<(), Problem> {
-    api.store.results.check(peer).map_err(|why| Problem::new(StatusCode::INSUFFICIENT_STORAGE, why))?;
+    let spec_bytes = encoded_bytes(spec);
+    make_room(api, peer, spec_bytes).await?;
+    let room = api.store.results.check(peer, spec_bytes);
+    room.map_err(|why| Problem::new(StatusCode::INSUFFICIENT_STORAGE, why))?;
     let unfinished = api.store.read(|connection| sql::unfinished(connection)).await?;
     let bytes: usize = spec.arguments.iter().map(String::len).sum::<usize>()
         + spec.inputs.iter().map(|(name, _)| name.len() + 32).sum::<usize>();
@@ -96,6 +101,25 @@ async fn check_room(api: &Api, peer: Peer, spec: &RunSpec) -> Result<(), Problem
                 size(RUNS_UNFINISHED_BYTES_MAX)
             ),
         ));
+    }
+    Ok(())
+}
+
+/// Deletes the oldest runs without a result while there is little room for finished runs: they were cancelled, or failed.
+async fn make_room(api: &Api, peer: Peer, spec_bytes: u64) -> Result<(), Problem> {
+    while let Some(whose) = api.store.results.lacks_room(peer, spec_bytes) {
+        let find = move |connection: &mut _| sql::without_result(connection, whose, RUNS_DROPPED_AT_ONCE_MAX);
+        let found = api.store.read(find).await?;
+        if found.is_empty() {
+            break;
+        }
+        for run in found {
+            if api.store.results.lacks_room(peer, spec_bytes) != Some(whose) {
+                break;
+            }
+            forget(api, run).await?;
+            tracing::info!(run = run.0, "a run without a result was deleted to make room for another");
+        }
     }
     Ok(())
 }
@@ -141,6 +165,17 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
         record_every_ms,
     };
     spec.limits.check().map_err(|error| Problem::unprocessable(error.to_string()))?;
+    // Otherwise the run would wait forever for a host that can load it.
+    if let (Some(needed), Some(limit)) = (app.about.memory_bytes, spec.limits.memory_bytes_max)
+        && needed > limit
+    {
+        let (needed, limit) = sizes(needed, limit);
+        return Err(Problem::unprocessable(format!(
+            "each instance of the app {} begins with {needed} of memory, and the run's limit is {limit}; raise it with \
+             --memory",
+            app.name
+        )));
+    }
     Ok(spec)
 }
 

@@ -15,6 +15,7 @@ fn restarted(at: HostId) -> Grid {
         Entry { key: root.key, depth: 0, lineage: Lineage::default(), state: EntryState::Running(at) };
     let run = StoredRun {
         run: RUN,
+        submitter: Default::default(),
         spec: spec(),
         state: RunState::Running,
         entries: vec![entry],
@@ -86,7 +87,14 @@ fn a_root_whose_host_was_not_saved_yet_is_lost_all_the_same() {
         // According to the saved state no host had it: it had been given back.
         let standing = Standing { under_way_ms: u64::from(is_saved), ..Standing::default() };
         let (spec, entries) = (spec(), Vec::new());
-        let run = StoredRun { run: RUN, spec, state: RunState::Running, entries, standing };
+        let run = StoredRun {
+            run: RUN,
+            submitter: Default::default(),
+            spec,
+            state: RunState::Running,
+            entries,
+            standing,
+        };
         let mut grid = Grid::of(true, vec![run]);
         let (link, _) = grid.join();
         grid.tell(link, ToCoordinator::Knows { hosts: Vec::new() });

@@ -8,7 +8,8 @@ const OTHER: RunId = RunId(2);
 fn roster(specs: [RunSpec; 2]) -> Roster {
     let mut roster = Roster::new(Time(0));
     for (run, spec) in [RUN, OTHER].into_iter().zip(specs) {
-        let create = |table| CoordinatorRun::new(spec, RunState::Queued, table, Time(0));
+        let create =
+            |table| CoordinatorRun::new(Submitter::default(), spec, RunState::Queued, table, Time(0));
         roster.add(run, 1 << 20, create);
     }
     roster
@@ -71,7 +72,7 @@ fn a_run_is_attended_to_while_it_has_a_timer() {
     let mut roster = roster([spec(), spec()]);
     roster.attend(OTHER);
     let hosts = BTreeSet::from([HostId(1)]);
-    roster.begin_suspending(RUN, Suspending { hosts, is_asking: false, until: Time(9) });
+    roster.begin_suspending(RUN, Suspending { hosts, is_asking: false, until: Time(9), gives_way: false });
     roster.get_mut(&OTHER).expect("it is there").ledger.save_later(Time(1), Vec::new());
     for run in [RUN, OTHER] {
         roster.stop_attending_if_idle(run);

@@ -19,7 +19,7 @@ use crate::network::{Network, NetworkConfig};
 use crate::process::{HostPlan, Process};
 use crate::recorded::Machine;
 use crate::runtime::Tally;
-use crate::server::Server;
+use crate::server::{Server, submitter_of};
 use crate::sometimes::Sometimes;
 use crate::tree::Tree;
 
@@ -161,7 +161,7 @@ impl World {
         self.trees.insert(run, tree);
         self.server.store(self.now, run, spec.clone());
         let now = self.now;
-        self.with_coordinator(|machine| machine.submit(now, run, spec));
+        self.with_coordinator(|machine| machine.submit(now, run, submitter_of(run), spec));
     }
 
     /// Makes all hosts equally fast, future ones included: their work then equals their computing time.

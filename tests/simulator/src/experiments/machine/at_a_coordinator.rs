@@ -45,7 +45,7 @@ fn join(grid: &mut Grid, hosts: u64) {
 
 fn work(grid: &mut Grid, entries: u64) {
     let run = grid.run;
-    grid.order("submit", |machine, now| machine.submit(now, run, spec()));
+    grid.order("submit", |machine, now| machine.submit(now, run, Default::default(), spec()));
     for (_, link) in grid.hosts.clone() {
         grid.say("Ready", link, ToCoordinator::Ready { run });
         grid.pass("timeout: broadcast", 1000);
@@ -108,7 +108,9 @@ fn search(grid: &mut Grid, entries: u64) {
 fn crowd(grid: &mut Grid, runs: u64) {
     let of_crowd = |number: u64| RunId(RUN.0 + 1 + number);
     for number in 0..runs {
-        grid.order("submit", |machine, now| machine.submit(now, of_crowd(number), spec()));
+        grid.order("submit", |machine, now| {
+            machine.submit(now, of_crowd(number), Default::default(), spec())
+        });
     }
     for number in 0..runs {
         let (run, (_, link)) = (of_crowd(number), grid.hosts[number as usize % grid.hosts.len()]);
@@ -191,7 +193,14 @@ fn restart(grid: &mut Grid) {
     let config = CoordinatorConfig { restarted: true, ..config() };
     let spec = spec();
     let (run, state) = (RunId(RUN.0 - 1), RunState::Running);
-    let stored = StoredRun { run, spec, state, entries: Vec::new(), standing: Standing::default() };
+    let stored = StoredRun {
+        run,
+        submitter: Default::default(),
+        spec,
+        state,
+        entries: Vec::new(),
+        standing: Standing::default(),
+    };
     let before = std::mem::replace(&mut grid.machine, Coordinator::new(config, vec![stored], grid.now));
     for (link, (host, secret)) in grid.identities.clone() {
         let report = report(link.0);
