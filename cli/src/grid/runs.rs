@@ -7,10 +7,10 @@ use sateen_protocol::RunState;
 use serde_json::Value;
 
 use super::client::{Client, to_each};
-use super::columns::{Columns, seconds};
+use super::columns::{Columns, known};
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
-use super::view::{elapsed_s, read, short, title};
+use super::view::{elapsed, read, short, title};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
@@ -45,8 +45,8 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
             run.state.clone(),
             title(run),
             run.figures.progress.map(short).unwrap_or_default(),
-            run.figures.hosts.to_string(),
-            seconds(elapsed_s(run)),
+            known(run.figures.hosts, |hosts| hosts.to_string()),
+            elapsed(run),
             run.waiting_for.as_deref().map(localised).unwrap_or_default(),
         ]);
     }

@@ -4,7 +4,7 @@ use sateen_api::{Progress, Run};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::columns::percent;
+use super::columns::{known, percent, seconds};
 use crate::exit::{Failure, GRID};
 
 /// Converts `value` to the expected type.
@@ -33,9 +33,20 @@ pub fn title(run: &Run) -> String {
     title
 }
 
-/// How long a run has been under way, or was, in seconds; before its start, how long it has waited.
-pub fn elapsed_s(run: &Run) -> f64 {
-    run.queued_s.unwrap_or(run.elapsed_s)
+/// How long a run has been under way, or was; before its start, how long it has waited.
+pub fn elapsed(run: &Run) -> String {
+    known(run.queued_s.or(run.elapsed_s), seconds)
+}
+
+/// The same in words that stand behind its state. Only a run that has not been suspended is in its state for that time.
+pub fn how_long(run: &Run) -> String {
+    let elapsed = elapsed(run);
+    match run.state.as_str() {
+        _ if run.is_over() => format!("after {elapsed}"),
+        "queued" if run.queued_s.is_some() => format!("for {elapsed}"),
+        "running" => format!("for {elapsed}"),
+        _ => format!("{elapsed} after its start"),
+    }
 }
 
 /// The progress that a run reports, in percent; if the app does not know the total, the number that is done.
@@ -56,13 +67,31 @@ pub fn long(progress: Progress) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sateen_api::{App, Host, Job, JobCounts, Log, RunDetails, Status, Tree};
+    use sateen_api::{App, Figures, Host, Job, JobCounts, Log, RunDetails, Status, Tree};
     use serde_json::json;
 
     use super::*;
 
     fn is_read<T: DeserializeOwned>(value: Value) -> T {
         read(&value).expect("it is understood")
+    }
+
+    #[test]
+    fn a_run_is_not_said_to_have_been_suspended_since_its_start() {
+        for (state, queued_s, expected) in [
+            ("queued", Some(2.0), "for 2.0 s"),
+            ("queued", None, "9.0 s after its start"),
+            ("running", None, "for 9.0 s"),
+            ("suspended", None, "9.0 s after its start"),
+            ("suspending", None, "9.0 s after its start"),
+            ("done", None, "after 9.0 s"),
+        ] {
+            let run: Run = is_read(json!({
+                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": state,
+                "elapsed_s": 9.0, "queued_s": queued_s,
+            }));
+            assert_eq!(how_long(&run), expected, "{state}");
+        }
     }
 
     /// Only what commands need; other fields may be missing, as in older versions.
@@ -72,7 +101,10 @@ mod tests {
             json!({"run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done"});
         let of_run: Run = is_read(run.clone());
         assert!(of_run.is_over() && of_run.figures.jobs == JobCounts::default());
-        assert_eq!((title(&of_run).as_str(), elapsed_s(&of_run)), ("fib", 0.0));
+        assert_eq!((title(&of_run).as_str(), elapsed(&of_run).as_str()), ("fib", "-"));
+        let Figures { hosts, threads, work_s, computed_s, saved_work_s, table, .. } = of_run.figures;
+        assert!(hosts.is_none() && threads.is_none() && table.is_none());
+        assert_eq!((work_s, computed_s, saved_work_s), (None, None, None));
         let app: App = is_read(json!({"hash": "ab", "name": "fib"}));
         assert_eq!((app.bytes, app.published_by), (0, None));
         let host: Host = is_read(json!({"id": "h1", "name": "a", "site": "s"}));

@@ -7,9 +7,9 @@ use sateen_command_line::localised;
 use sateen_logging::visible;
 use serde_json::Value;
 
-use super::super::columns::seconds;
+use super::super::columns::{known, seconds};
 use super::super::hosts;
-use super::super::view::{elapsed_s, read, short, title};
+use super::super::view::{elapsed, read, short, title};
 use super::Page;
 use super::row::{Row, Table, Tone, table};
 use super::source::News;
@@ -52,8 +52,8 @@ impl GridPage {
                 run.state.clone(),
                 title(run),
                 run.figures.progress.map(short).unwrap_or_default(),
-                run.figures.hosts.to_string(),
-                seconds(elapsed_s(run)),
+                known(run.figures.hosts, |hosts| hosts.to_string()),
+                elapsed(run),
                 run.waiting_for.as_deref().map(localised).unwrap_or_default(),
             ]
         });

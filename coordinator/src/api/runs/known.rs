@@ -81,7 +81,7 @@ impl Known {
             submitted_at: written(row.submitted_at_ms),
             started_at: row.started_at_ms.map(written),
             ended_at: row.ended_at_ms.map(written),
-            elapsed_s: elapsed_ms as f64 / 1e3,
+            elapsed_s: Some(elapsed_ms as f64 / 1e3),
             queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
             inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
             held_up_by: None,

@@ -198,7 +198,9 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         Ok(remaining) => (Some(remaining.into()), None),
         Err(why) => (None, Some(why)),
     };
-    let mean_busy = (is_kept && run.elapsed_s > 0.0).then(|| run.figures.computed_s / run.elapsed_s);
+    let elapsed_s = run.elapsed_s.filter(|elapsed_s| is_kept && *elapsed_s > 0.0);
+    let mean_busy =
+        elapsed_s.zip(run.figures.computed_s).map(|(elapsed_s, computed_s)| computed_s / elapsed_s);
     Ok(RunDetails {
         depths: shown::depths(&chronicle),
         remaining,
