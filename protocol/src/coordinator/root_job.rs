@@ -281,6 +281,7 @@ impl RootJob {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::JobTag;
     use crate::coordinator::tests::spec;
 
     const ONE: HostId = HostId(1);
@@ -309,6 +310,32 @@ mod tests {
         root.forget_claims();
         assert_eq!((root.claims_len(), root.is_withdrawn(OTHER, second)), (0, false));
         assert_eq!(root.assigned(), Some((OTHER, second)), "it is still known");
+    }
+
+    /// It came back without the root, and reports later what it did before its link broke; or a thief of it does.
+    #[test]
+    fn a_host_that_is_heard_late_had_begun_it() {
+        let tag = new().spec().key.tag();
+        let note = |job, parent, victim| {
+            let (what, parameters) = (NoteKind::Begun { victim, redone: false, worker: 0 }, None);
+            JobNote { job, parent, kind: 0, depth: 0, what, ago_ms: 0, parameters, shares: false }
+        };
+        let own = (ONE, note(tag, None, None));
+        let of_its_thief = (OTHER, note(JobTag(3), Some(tag), Some(ONE)));
+        for (host, note) in [own, of_its_thief] {
+            let notes = [note];
+            let mut root = new();
+            let (number, _) = root.assign(ONE, false);
+            assert_eq!((root.hear(host, &notes), root.is_begun()), (None, true));
+            root.take();
+            root.assign(ONE, false);
+            assert!(!root.is_begun(), "this message may be lost");
+            root.disclaim(ONE, number);
+            root.take();
+            root.assign(OTHER, false);
+            assert_eq!((root.hear(host, &notes), root.hear(host, &notes)), (Some(ONE), None), "once");
+            assert!(!root.is_begun(), "the other has not begun it");
+        }
     }
 
     #[test]
