@@ -78,7 +78,7 @@ pub struct Host {
     /// Jobs that it got from other hosts, in the same runs.
     #[serde(default)]
     pub steals_in: u64,
-    /// Jobs that other hosts got from it, in the same runs.
+    /// Jobs that other hosts got from it and began, in the same runs, since this coordinator started.
     #[serde(default)]
     pub steals_out: u64,
     /// The round-trip time to the coordinator.
@@ -119,7 +119,7 @@ pub struct Status {
     pub trouble: Option<String>,
     /// Jobs run in the last seconds.
     pub jobs_per_s: f64,
-    /// The share, from 0 to 1, of work done again after a crash, in the work that hosts have reported since this
+    /// The share, from 0 to 1, of work done again (see `redone_work_s` of a run), in the work that hosts have reported since this
     /// coordinator started.
     pub redone_share: f64,
     /// Open websockets of pages.

@@ -1,4 +1,4 @@
-//! Runs.
+//! Runs. Figures that a coordinator of another version may leave out are options: they are not known then, and not zero.
 
 use std::collections::BTreeMap;
 
@@ -113,19 +113,27 @@ pub struct Figures {
     pub counted: Counted,
     /// Hosts that have computed part of it, each host process once: a host that found no work does not count, and one
     /// that was restarted counts as another.
-    pub hosts: u64,
+    #[ts(as = "u64")]
+    #[schemars(with = "u64")]
+    pub hosts: Option<u64>,
     /// Workers of these hosts, including those that are gone.
-    pub threads: u32,
+    #[ts(as = "u32")]
+    #[schemars(with = "u32")]
+    pub threads: Option<u32>,
     /// What became of its jobs.
     pub jobs: JobCounts,
     /// Steals between hosts.
     pub steals: Steals,
     /// Processor time in guests, of all hosts, in seconds. The work of a host in about the last half second before a
     /// crash is not known.
-    pub work_s: f64,
+    #[ts(as = "f64")]
+    #[schemars(with = "f64")]
+    pub work_s: Option<f64>,
     /// Wall-clock time for which workers computed, summed over all workers, in seconds. For `work_s` of it they had a
     /// processor; for the rest, other programs of their machines had it.
-    pub computed_s: f64,
+    #[ts(as = "f64")]
+    #[schemars(with = "f64")]
+    pub computed_s: Option<f64>,
     /// The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
     /// so often that the result stands for more work than was ever computed, this and `lost_work_s` are null.
     pub answer_work_s: Option<f64>,
@@ -138,7 +146,9 @@ pub struct Figures {
     pub redone_work_s: f64,
     /// Processor time of results that were reused or adopted, in seconds, counted each time: without these results, the
     /// work would have been done again.
-    pub saved_work_s: f64,
+    #[ts(as = "f64")]
+    #[schemars(with = "f64")]
+    pub saved_work_s: Option<f64>,
     /// The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and is not a
     /// bound. Null until the run is over, and if `answer_work_s` is null.
     pub span_s: Option<f64>,
@@ -148,10 +158,13 @@ pub struct Figures {
     pub error: Option<RunFailure>,
     /// The id of the host that has the root job, or had it at the end.
     pub root_host: Option<String>,
-    /// How often the root job was lost with its host, which `jobs.lost` leaves out.
+    /// How often the root job was lost with its host, which `jobs.lost` leaves out. That the host was lost before it could
+    /// begin the job is not known, and counts.
     pub root_losses: u32,
     /// Its result table on the coordinator.
-    pub table: TableSize,
+    #[ts(as = "TableSize")]
+    #[schemars(with = "TableSize")]
+    pub table: Option<TableSize>,
     /// Each host that took part, including hosts that found no work. If very many are gone, the first of these are
     /// combined into one.
     pub by_host: Vec<HostOfRun>,
@@ -235,7 +248,9 @@ pub struct HostOfRun {
     /// What became of jobs there.
     pub jobs: JobCounts,
     /// Processor time in guests, in seconds.
-    pub work_s: f64,
+    #[ts(as = "f64")]
+    #[schemars(with = "f64")]
+    pub work_s: Option<f64>,
     /// Wall-clock time for which its workers computed, summed over them, in seconds; see `computed_s` of the run.
     pub computed_s: f64,
     /// The part of `work_s` that repeats earlier work; see `redone_work_s` of the run.
@@ -254,7 +269,7 @@ impl HostOfRun {
     /// Whether the host has computed any part of the run. A host that only asked for jobs, and got none, has
     /// not.
     pub fn has_computed(&self) -> bool {
-        self.work_s > 0.0 || self.jobs.executed > 0
+        self.work_s.is_some_and(|work_s| work_s > 0.0) || self.jobs.executed > 0
     }
 }
 
@@ -330,6 +345,8 @@ mod tests {
         let mut host = HostOfRun { busy: 1, ..HostOfRun::default() };
         assert!(!host.has_computed());
         host.jobs.executed = 1;
-        assert!(host.has_computed() && HostOfRun { work_s: 0.1, ..HostOfRun::default() }.has_computed());
+        assert!(
+            host.has_computed() && HostOfRun { work_s: Some(0.1), ..HostOfRun::default() }.has_computed()
+        );
     }
 }

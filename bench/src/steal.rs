@@ -58,7 +58,8 @@ fn steals(flags: &[&str]) -> Result<[f64; 2]> {
     for name in ["a", "b"] {
         let status = grid::status(&cluster, name)?;
         let of = |field: &str| status["steals"][field].as_f64();
-        if let (Some(count), Some(median), Some(tail)) = (of("count"), of("wait_median_s"), of("wait_p99_s"))
+        if let (Some(count), Some(median), Some(tail)) =
+            (of("count"), of("begun_median_s"), of("begun_p99_s"))
         {
             all.push((count, [median * 1e6, tail * 1e6]));
         }

@@ -41,8 +41,8 @@ pub struct About {
     pub arguments: Vec<String>,
     /// On a grid.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hosts: Option<u64>,
-    pub threads: u64,
+    pub hosts: Option<Value>,
+    pub threads: Option<u64>,
     pub jobs: Value,
     #[serde(flatten)]
     pub times: Option<Times>,
@@ -63,7 +63,7 @@ pub struct About {
 pub struct Losses {
     pub answer_work_s: Option<f64>,
     pub lost_work_s: Option<f64>,
-    pub saved_work_s: f64,
+    pub saved_work_s: Option<f64>,
     /// Whether the numbers are complete.
     pub counted: Counted,
 }
@@ -71,9 +71,12 @@ pub struct Losses {
 /// How long it took.
 #[derive(Serialize)]
 pub struct Times {
-    elapsed_s: Option<f64>,
-    work_s: f64,
-    span_s: f64,
+    /// Null on a grid if the run was over before its start, or its coordinator leaves it out.
+    pub elapsed_s: Option<f64>,
+    /// Null on a grid whose coordinator leaves it out.
+    pub work_s: Option<f64>,
+    /// Also null on a grid if there is no result, or if it is not known how much work it stands for.
+    pub span_s: Option<f64>,
 }
 
 /// The facts about a single job.
@@ -89,14 +92,10 @@ pub struct OneJob {
 }
 
 impl Times {
-    /// From seconds. A run that was over before its start has no elapsed time.
-    pub fn new(elapsed_s: Option<f64>, work_s: f64, span_s: f64) -> Self {
-        Self { elapsed_s, work_s, span_s }
-    }
-
     /// Of what ran here.
     pub fn here(elapsed: Duration, work: Duration, span: Duration) -> Self {
-        Self::new(Some(elapsed.as_secs_f64()), work.as_secs_f64(), span.as_secs_f64())
+        let [elapsed_s, work_s, span_s] = [elapsed, work, span].map(|time| Some(time.as_secs_f64()));
+        Self { elapsed_s, work_s, span_s }
     }
 }
 

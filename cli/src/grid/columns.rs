@@ -122,6 +122,11 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
+/// A figure, or a dash if the coordinator, of another version, leaves it out.
+pub fn known<T>(figure: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    figure.map_or_else(|| "-".to_owned(), text)
+}
+
 /// A part of a whole.
 pub fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.0} %", 100.0 * part / whole) } else { String::new() }

@@ -61,7 +61,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         function: job.function.clone(),
         arguments: spec.arguments,
         hosts: None,
-        threads: flags.threads as u64,
+        threads: Some(flags.threads as u64),
         jobs: counts(jobs),
         times: None,
         losses: None,

@@ -7,7 +7,7 @@ use sateen_command_line::{local_with_zone, localised, wrap};
 use sateen_host::size;
 
 use super::client::Client;
-use super::columns::{Columns, percent, seconds};
+use super::columns::{Columns, known, percent, seconds};
 use super::ended::failure;
 use super::view::{how_long, long, read, title};
 use crate::exit::{Failure, visible};
@@ -81,27 +81,26 @@ fn page(run: &Run, width: Option<usize>) -> String {
     if figures.redone_work_s > 0.0 {
         let _ = write!(after, "; {} of work done again", seconds(figures.redone_work_s));
     }
-    if figures.saved_work_s > 0.0 {
-        let _ = write!(after, "; {} saved", seconds(figures.saved_work_s));
+    if let Some(saved) = figures.saved_work_s.filter(|saved| *saved > 0.0) {
+        let _ = write!(after, "; {} saved", seconds(saved));
     }
     row("after losses", after);
-    let table = figures.table;
-    row(
-        "recorded",
+    let table = figures.table.map_or_else(String::new, |table| {
         format!(
-            "{} results; the table holds {} in {}",
-            jobs.recorded,
-            table.entries,
+            "; the table holds {} in {}",
+            counted(table.entries as u64, "entry", "entries"),
             size(table.bytes as u64)
-        ),
-    );
+        )
+    });
+    row("recorded", format!("{} results{table}", jobs.recorded));
     // Only exposed jobs count, so the chain shortens as hosts join: it is not a bound on the speed of
     // the run.
     let span = figures.span_s.map(|span| format!("; longest chain of exposed jobs {}", seconds(span)));
-    row("work", seconds(figures.work_s) + &span.unwrap_or_default());
-    let computed_s = figures.computed_s;
-    if computed_s >= COMPUTED_S_MIN {
-        let got = percent(figures.work_s.min(computed_s), computed_s);
+    row("work", known(figures.work_s, seconds) + &span.unwrap_or_default());
+    if let (Some(work_s), Some(computed_s)) = (figures.work_s, figures.computed_s)
+        && computed_s >= COMPUTED_S_MIN
+    {
+        let got = percent(work_s.min(computed_s), computed_s);
         row(
             "processors",
             format!("workers computed for {}, and got {got} of a core each", seconds(computed_s)),
@@ -115,7 +114,7 @@ fn page(run: &Run, width: Option<usize>) -> String {
     if let (None, Some(lost)) = (figures.answer_work_s, figures.lost_work_s) {
         row("of that", format!("{} lost, as there is no result", seconds(lost)));
     }
-    let threads = if figures.threads == 1 { "thread" } else { "threads" };
+    let threads = known(figures.threads, |threads| counted(threads.into(), "thread", "threads"));
     let idle = figures.by_host.iter().filter(|host| !host.has_computed()).count();
     let idle = match idle {
         0 => String::new(),
@@ -123,7 +122,8 @@ fn page(run: &Run, width: Option<usize>) -> String {
     };
     let gone = gone_threads(run);
     let gone = if gone == 0 { String::new() } else { format!(", {gone} of them of hosts that are gone") };
-    row("hosts", format!("{} worked on it, {} {threads}{gone}{idle}", figures.hosts, figures.threads));
+    let hosts_count = known(figures.hosts, |hosts| hosts.to_string());
+    row("hosts", format!("{hosts_count} worked on it, {threads}{gone}{idle}"));
     if !figures.by_host.is_empty() {
         text.push('\n');
         text.push_str(&hosts(run, width));
@@ -152,7 +152,8 @@ pub fn losses(run: &Run) -> String {
 /// The threads of hosts that worked on the run and are gone, such as a host's before it was restarted.
 fn gone_threads(run: &Run) -> u32 {
     let gone = run.figures.by_host.iter().filter(|host| !host.there && host.has_computed());
-    gone.fold(0_u32, |sum, host| sum.saturating_add(host.workers)).min(run.figures.threads)
+    gone.fold(0_u32, |sum, host| sum.saturating_add(host.workers))
+        .min(run.figures.threads.unwrap_or(u32::MAX))
 }
 
 /// The host's name, if the host is among those that worked on the run; otherwise its id.
@@ -164,7 +165,7 @@ fn root_host(run: &Run) -> Option<String> {
 
 /// The work of each host.
 fn hosts(run: &Run, width: Option<usize>) -> String {
-    let all: f64 = run.figures.by_host.iter().map(|host| host.work_s).sum();
+    let all: f64 = run.figures.by_host.iter().filter_map(|host| host.work_s).sum();
     let mut columns = Columns::new(&[
         "HOST",
         "SITE",
@@ -185,13 +186,11 @@ fn hosts(run: &Run, width: Option<usize>) -> String {
             host.name.clone(),
             host.site.clone(),
             now,
-            seconds(host.work_s),
-            percent(host.work_s, all),
-            if host.computed_s >= COMPUTED_S_MIN {
-                percent(host.work_s.min(host.computed_s), host.computed_s)
-            } else {
-                "-".to_owned()
-            },
+            known(host.work_s, seconds),
+            known(host.work_s, |work_s| percent(work_s, all)),
+            known(host.work_s.filter(|_| host.computed_s >= COMPUTED_S_MIN), |work_s| {
+                percent(work_s.min(host.computed_s), host.computed_s)
+            }),
             host.jobs.executed.to_string(),
             host.jobs.stolen.to_string(),
             host.jobs.redone.to_string(),
@@ -207,6 +206,26 @@ fn hosts(run: &Run, width: Option<usize>) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn figures_that_an_older_coordinator_leaves_out_are_not_zero() {
+        let run = json!({
+            "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done",
+            "by_host": [{"host": "h1", "name": "a", "there": true}],
+        });
+        let page = page(&read(&run).expect("a run"), None);
+        for row in [
+            "state        done, after -\n",
+            "recorded     0 results\n",
+            "work         -\n",
+            "hosts        - worked on it, -",
+        ] {
+            assert!(page.contains(row), "`{row}` is not in\n{page}");
+        }
+        let words: Vec<Vec<&str>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
+        let row = ["a", "0/0", "busy", "-", "-", "-", "0", "0", "0", "0", "0", "0"];
+        assert!(words.contains(&row.to_vec()), "{page}");
+    }
 
     #[test]
     fn a_page_tells_the_story() {
@@ -240,7 +259,7 @@ mod tests {
             "progress     5 of 20 (25 %)\n",
             "root job     at a, lost with its host once\n",
             "after losses 4 stolen jobs lost and the root once; 2 redone (including the root and jobs below lost ones), 3 reused, 1 adopted; 250 ms of work done again; 2.0 s saved\n",
-            "recorded     5 results; the table holds 7 in 2 KiB\n",
+            "recorded     5 results; the table holds 7 entries in 2 KiB\n",
             "work         12.0 s; longest chain of exposed jobs 250 ms\n",
             "processors   workers computed for 48.0 s, and got 25 % of a core each\n",
             "of that      9.0 s in the result, 3.0 s lost, done twice or aborted\n",

@@ -5,7 +5,7 @@ use sateen_command_line::localised;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::columns::{percent, seconds};
+use super::columns::{known, percent, seconds};
 use crate::exit::{Failure, GRID};
 
 /// Converts `value` to the expected type.
@@ -44,7 +44,7 @@ pub fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
         run.state.clone(),
         title(run),
         run.figures.progress.map(short).unwrap_or_default(),
-        run.figures.hosts.to_string(),
+        known(run.figures.hosts, |hosts| hosts.to_string()),
         elapsed(run),
         run.waiting_for.as_deref().map(localised).unwrap_or_default(),
     ]
@@ -52,15 +52,18 @@ pub fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
 
 /// How long a run has been under way, or was; before its start, how long it has waited. `-` if it was over before its start.
 pub fn elapsed(run: &Run) -> String {
-    run.queued_s.or(run.elapsed_s).map_or("-".to_owned(), seconds)
+    known(run.queued_s.or(run.elapsed_s), seconds)
 }
 
-/// The same behind the run's state, in words.
+/// The same in words that stand behind its state. Only a run that has not been suspended is in its state for that time.
 pub fn how_long(run: &Run) -> String {
-    match run.elapsed_s {
-        None if run.is_over() => "before its start".to_owned(),
-        _ if run.is_over() => format!("after {}", elapsed(run)),
-        _ => format!("for {}", elapsed(run)),
+    let elapsed = elapsed(run);
+    match run.state.as_str() {
+        _ if run.is_over() && run.started_at.is_none() => "before its start".to_owned(),
+        _ if run.is_over() => format!("after {elapsed}"),
+        "queued" if run.queued_s.is_some() => format!("for {elapsed}"),
+        "running" => format!("for {elapsed}"),
+        _ => format!("{elapsed} after its start"),
     }
 }
 
@@ -82,13 +85,31 @@ pub fn long(progress: Progress) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sateen_api::{App, Host, Job, JobCounts, Log, RunDetails, Status, Tree};
+    use sateen_api::{App, Figures, Host, Job, JobCounts, Log, RunDetails, Status, Tree};
     use serde_json::json;
 
     use super::*;
 
     fn is_read<T: DeserializeOwned>(value: Value) -> T {
         read(&value).expect("it is understood")
+    }
+
+    #[test]
+    fn a_run_is_not_said_to_have_been_suspended_since_its_start() {
+        for (state, queued_s, expected) in [
+            ("queued", Some(2.0), "for 2.0 s"),
+            ("queued", None, "9.0 s after its start"),
+            ("running", None, "for 9.0 s"),
+            ("suspended", None, "9.0 s after its start"),
+            ("suspending", None, "9.0 s after its start"),
+            ("done", None, "after 9.0 s"),
+        ] {
+            let run: Run = is_read(json!({
+                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": state,
+                "elapsed_s": 9.0, "queued_s": queued_s,
+            }));
+            assert_eq!(how_long(&run), expected, "{state}");
+        }
     }
 
     /// Only what commands need; other fields may be missing, as in older versions.
@@ -99,6 +120,9 @@ mod tests {
         let of_run: Run = is_read(run.clone());
         assert!(of_run.is_over() && of_run.figures.jobs == JobCounts::default());
         assert_eq!((title(&of_run).as_str(), elapsed(&of_run).as_str()), ("fib", "-"));
+        let Figures { hosts, threads, work_s, computed_s, saved_work_s, table, .. } = of_run.figures;
+        assert!(hosts.is_none() && threads.is_none() && table.is_none());
+        assert_eq!((work_s, computed_s, saved_work_s), (None, None, None));
         let app: App = is_read(json!({"hash": "ab", "name": "fib"}));
         assert_eq!((app.bytes, app.published_by), (0, None));
         let host: Host = is_read(json!({"id": "h1", "name": "a", "site": "s"}));

@@ -104,7 +104,7 @@ fn about(flags: &Flags, app: &App, jobs: JobCounts, threads: usize) -> About {
         function: flags.function.clone(),
         arguments: flags.arguments.clone(),
         hosts: None,
-        threads: threads as u64,
+        threads: Some(threads as u64),
         jobs: counts(jobs),
         times: None,
         losses: None,

@@ -103,8 +103,8 @@ impl OfJobs {
         let text = match (self.event.kind, self.count) {
             (EventKind::Adopted, 1) => "an orphan keeps running and has a new owner".to_owned(),
             (EventKind::Adopted, count) => format!("{count} orphans keep running and have new owners"),
-            (_, 1) => "the result of a lost job was known already".to_owned(),
-            (_, count) => format!("the results of {count} lost jobs were known already"),
+            (_, 1) => "the result of a job to be run again was known already".to_owned(),
+            (_, count) => format!("the results of {count} jobs to be run again were known already"),
         };
         Event { text, ..self.event.clone() }
     }

@@ -265,6 +265,7 @@ impl Chronicle {
             .is_some_and(|event| event.kind == EventKind::Suspended);
         if is_known {
             self.was_suspended = true;
+            self.tree.rest(self.now_ms());
         } else {
             self.state(RunState::Suspended);
         }
@@ -275,6 +276,7 @@ impl Chronicle {
         match state {
             RunState::Suspended => {
                 self.was_suspended = true;
+                self.tree.rest(self.now_ms());
                 self.idle_because(None, Some(SUSPENDED), self.now_ms());
                 self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
             }

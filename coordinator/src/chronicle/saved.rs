@@ -46,7 +46,7 @@ pub struct Summary {
 pub struct Latest {
     /// When the run was resumed last.
     went_on_ms: u32,
-    /// Reports of workers since charts were saved.
+    /// Reports of workers since charts were saved, and the last one of each.
     workers: Vec<LastReport>,
 }
 
@@ -120,7 +120,11 @@ impl Chronicle {
         let lines = self.lines.after(self.saved.line).lines;
         self.saved.line = self.lines.last();
         self.saved.summary = summary.clone();
-        let latest = Latest { went_on_ms: self.tree.went_on_ms(), workers: self.timeline.last_reports() };
+        // Nothing is added to a run that is over.
+        let is_settled = self.is_over && charts.is_some();
+        let workers =
+            if is_settled { self.timeline.last_reports() } else { self.timeline.all_last_reports() };
+        let latest = Latest { went_on_ms: self.tree.went_on_ms(), workers };
         Some(ChronicleChanges { run, jobs, lines, first_line: self.lines.first(), summary, latest, charts })
     }
 

@@ -164,6 +164,13 @@ impl Timeline {
         self.ended.iter().cloned().chain(newest).collect()
     }
 
+    /// The same for all workers: a timeline that is saved lacks the series of their last reports, without which a worker that
+    /// begins anew while the coordinator is away would be taken for one that continues.
+    pub fn all_last_reports(&self) -> Vec<LastReport> {
+        let newest = self.lanes.iter().map(|(of, lane)| LastReport::of(*of, lane));
+        self.ended.iter().cloned().chain(newest).collect()
+    }
+
     /// The whole timeline is being saved.
     pub fn taken(&mut self) {
         self.recent.clear();
@@ -181,9 +188,13 @@ impl Timeline {
             self.make_room_until(*t_ms);
             let bucket_ms = self.bucket_ms;
             self.keep_ended((*host, *worker), *series);
-            if let Some(lane) = self.lane((*host, *worker)) {
-                lane.add(bucket_ms, *t_ms, *series, *times);
+            let Some(lane) = self.lane((*host, *worker)) else { continue };
+            let is_saved = (lane.last, lane.last_ms) == (*times, *t_ms);
+            if is_saved && lane.series.is_none() {
+                lane.series = *series;
+                continue;
             }
+            lane.add(bucket_ms, *t_ms, *series, *times);
             self.recent.insert((*host, *worker));
         }
         self.computed_ms.clear();

@@ -111,8 +111,8 @@ impl All {
         }
         out.counters(
             "jobs",
-            "Jobs that a host got from another or from the coordinator, by what became of them; a retry was begun \
-             before, as far as the host knows",
+            "Jobs that a host got from another or from the coordinator, by what became of them (`begun` when they \
+             come); a retry was begun before, as far as the host knows",
             None,
             &held,
         )?;
@@ -147,7 +147,7 @@ impl All {
             ("results_recorded", "Results that were recorded in case of a crash", counts.jobs.recorded),
             (
                 "results_reused",
-                "Lost jobs that were not run again: the table had their results",
+                "Jobs that were not run again: the table had their results",
                 counts.jobs.reused,
             ),
         ] {
@@ -157,7 +157,7 @@ impl All {
             ("work", "Processor time in guests", seconds(counts.work_ns)),
             (
                 "redone_work",
-                "Processor time in guests for repeating work that was lost with a host",
+                "Processor time in guests for repeating work, after a crash, a departure, a pause or a suspension",
                 seconds(counts.redone_work_ns),
             ),
             (

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sateen_abi::outcome;
 
 use crate::limits::SETTLE_MAX;
-use crate::message::{Departure, RootClaim, ToHost};
+use crate::message::{Departure, JobNote, RootClaim, ToHost};
 use crate::{AssignmentId, EntryState, Finished, HostId, Outcome, RunEnd, RunId, RunState, Time};
 
 use super::answers::Answer;
@@ -47,12 +47,21 @@ impl Coordinator {
         for (run, number) in unclaimed {
             if let Some(part) = self.runs.get_mut(&run) {
                 part.root.disclaim(host, number);
-                // If it had the root, it could not go on with it, and has not said so yet.
-                part.tally.count_root_given_back(host);
+                // If it had begun the root, it could not go on with it, and has not said so yet.
+                part.count_root_given_back(host);
                 self.outputs.event(Event::RootGivenBack(run, host));
             }
             // The host has started over.
             self.take_root(now, run, Departure::Crashed);
+        }
+    }
+
+    /// A host reports what happened to jobs.
+    pub(super) fn hear_of_root(&mut self, host: HostId, run: RunId, notes: &[JobNote]) {
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        if let Some(gave_back) = part.root.hear(host, notes) {
+            part.tally.count_root_given_back(gave_back);
+            self.outputs.event(Event::RootGivenBack(run, gave_back));
         }
     }
 
@@ -233,7 +242,7 @@ impl Coordinator {
         let epoch = self.newsroom.epoch();
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(host) = part.root.take().filter(|_| how == Departure::Left) {
-            part.tally.count_root_given_back(host);
+            part.count_root_given_back(host);
             self.outputs.event(Event::RootGivenBack(run, host));
         }
         part.note_root_begun(how);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::message::{JobNote, NoteKind};
 use crate::{AssignmentId, HostId, JobSpec, KeyMaker, Lineage, ROOT_KIND, RunSpec, Time};
 
 use super::Standing;
@@ -62,6 +63,10 @@ pub struct RootJob {
     spec: JobSpec,
     /// The host that has it, and the number of the assignment.
     assigned: Option<(HostId, AssignmentId)>,
+    /// Whether that host is known to have begun it: until then the message may be under way, or lost.
+    is_begun: bool,
+    /// The host that came back without it and was not known to have begun it. It may report that later.
+    came_without: Option<HostId>,
     /// The host that had it when the coordinator was stopped.
     before: RootBefore,
     /// All hosts whose result counts.
@@ -80,6 +85,8 @@ impl RootJob {
         Self {
             spec: root_job(spec),
             assigned: None,
+            is_begun: false,
+            came_without: None,
             before: RootBefore::Nobody,
             claims: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
@@ -109,6 +116,11 @@ impl RootJob {
     /// The host that has it.
     pub fn host(&self) -> Option<HostId> {
         self.assigned.map(|(host, _)| host)
+    }
+
+    /// Whether its host, or its last one, is known to have begun it.
+    pub fn is_begun(&self) -> bool {
+        self.is_begun
     }
 
     /// The host that has it, or had it when the coordinator was stopped.
@@ -149,6 +161,7 @@ impl RootJob {
         self.next_number += 1;
         let number = AssignmentId(self.next_number);
         self.assigned = Some((host, number));
+        self.is_begun = false;
         self.claims.insert((host, number));
         self.spec.redone |= has_entries;
         (number, self.spec.clone())
@@ -163,17 +176,39 @@ impl RootJob {
     /// A host came back without it: a result of it does not count.
     pub fn disclaim(&mut self, host: HostId, number: AssignmentId) {
         self.claims.remove(&(host, number));
+        self.came_without = (!self.is_begun).then_some(host);
     }
 
     /// A host that came back with it continues it.
     pub fn keep(&mut self, host: HostId, number: AssignmentId) {
         self.assigned = Some((host, number));
+        self.is_begun = true;
         self.before = RootBefore::Nobody;
     }
 
     /// A host must not continue it: an earlier host has it.
     pub fn withdraw(&mut self, host: HostId, number: AssignmentId) {
         self.withdrawn.insert((host, number));
+    }
+
+    /// A host reports what happened to jobs: whether it has begun the root, or has stolen a job of the root from the host
+    /// that has it. Returns the host that, as it turns out, had begun the root before it came back without it.
+    pub fn hear(&mut self, host: HostId, notes: &[JobNote]) -> Option<HostId> {
+        let root = self.spec.key.tag();
+        let had_begun = |note: &JobNote| match note.what {
+            NoteKind::Begun { victim: None, .. } if note.job == root => Some(host),
+            NoteKind::Begun { victim, .. } if note.parent == Some(root) => victim,
+            _ => None,
+        };
+        let mut gave_back = None;
+        for begun in notes.iter().filter_map(had_begun) {
+            if self.host() == Some(begun) {
+                self.is_begun = true;
+            } else if self.came_without == Some(begun) {
+                gave_back = self.came_without.take();
+            }
+        }
+        gave_back
     }
 
     /// Its host does not continue it; returns that host.
@@ -246,6 +281,7 @@ impl RootJob {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::JobTag;
     use crate::coordinator::tests::spec;
 
     const ONE: HostId = HostId(1);
@@ -274,6 +310,32 @@ mod tests {
         root.forget_claims();
         assert_eq!((root.claims_len(), root.is_withdrawn(OTHER, second)), (0, false));
         assert_eq!(root.assigned(), Some((OTHER, second)), "it is still known");
+    }
+
+    /// It came back without the root, and reports later what it did before its link broke; or a thief of it does.
+    #[test]
+    fn a_host_that_is_heard_late_had_begun_it() {
+        let tag = new().spec().key.tag();
+        let note = |job, parent, victim| {
+            let (what, parameters) = (NoteKind::Begun { victim, redone: false, worker: 0 }, None);
+            JobNote { job, parent, kind: 0, depth: 0, what, ago_ms: 0, parameters, shares: false }
+        };
+        let own = (ONE, note(tag, None, None));
+        let of_its_thief = (OTHER, note(JobTag(3), Some(tag), Some(ONE)));
+        for (host, note) in [own, of_its_thief] {
+            let notes = [note];
+            let mut root = new();
+            let (number, _) = root.assign(ONE, false);
+            assert_eq!((root.hear(host, &notes), root.is_begun()), (None, true));
+            root.take();
+            root.assign(ONE, false);
+            assert!(!root.is_begun(), "this message may be lost");
+            root.disclaim(ONE, number);
+            root.take();
+            root.assign(OTHER, false);
+            assert_eq!((root.hear(host, &notes), root.hear(host, &notes)), (Some(ONE), None), "once");
+            assert!(!root.is_begun(), "the other has not begun it");
+        }
     }
 
     #[test]

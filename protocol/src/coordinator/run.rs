@@ -103,6 +103,13 @@ impl CoordinatorRun {
         keeps_what_is_finished(&self.spec)
     }
 
+    /// A host has given the root back, which counts if it had begun it: the message that assigned it may have been lost.
+    pub fn count_root_given_back(&mut self, host: HostId) {
+        if self.root.is_begun() {
+            self.tally.count_root_given_back(host);
+        }
+    }
+
     /// Whether its time under way or the work of its jobs is limited.
     pub fn has_time_limit(&self) -> bool {
         self.spec.limits.time_ms_max.is_some() || self.spec.limits.cpu_ms_max.is_some()

@@ -295,8 +295,8 @@ impl Tally {
         row
     }
 
-    /// A host has given the root job back. Of all other jobs their owners count that; of the root, the host that had it is
-    /// said to. One that never told anything of the run had not begun it.
+    /// A host has given the root job back, which it had begun. Of all other jobs their owners count that; of the root, the
+    /// host that had it is said to.
     pub fn count_root_given_back(&mut self, host: HostId) {
         let Some(mut row) = self.rows.get(&host).copied() else { return };
         let counted = self.counted.entry(host).or_insert_with(|| Counted::of(Counts::default(), row));

@@ -26,8 +26,8 @@ pub struct Held {
     pub finished: Option<Finished>,
     since: Time,
     lender: Option<HostId>,
-    /// The request that it answered; `None` once it has begun.
-    pub asked: Option<Request>,
+    /// The request that it answered, and when it arrived; `None` once it has begun.
+    pub asked: Option<(Request, Time)>,
     /// Whether a worker has begun to run it.
     pub begun: bool,
 }

@@ -76,6 +76,11 @@ fn a_steal_is_over_when_the_job_has_arrived() {
     let latencies = scopes.iter().filter(|scope| scope.jobs > 0).map(|scope| scope.latencies);
     let sums: Vec<_> = latencies.map(|of| (of.buckets.iter().sum::<u64>(), u128::from(of.sum_ns))).collect();
     assert_eq!(sums, [(1, took.as_nanos())]);
+    let stolen = std::iter::from_fn(|| host.poll_event()).find_map(|event| match event {
+        Event::Stolen { arrived_ns, begun_ns, .. } => Some((arrived_ns, begun_ns)),
+        _ => None,
+    });
+    assert_eq!(stolen, Some((3_000_000, 10_000_000_000)), "the status has both, apart");
 }
 
 /// The coordinator refuses the host's claim to its id, and attributes earlier reports to that id.

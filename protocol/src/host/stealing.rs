@@ -185,7 +185,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         let token = part.held.of_owner(Owner::Host(from, number));
         if let Some(held) = token.and_then(|token| part.held.get_mut(token)) {
-            held.asked = Some(request);
+            held.asked = Some((request, now));
         }
         self.seek(now, run);
         Ok(())
@@ -197,11 +197,10 @@ impl Host {
         held.begun = true;
         let spec = held.spec().clone();
         let asked = held.asked.take();
-        let from = asked.as_ref().map(|request| request.victim);
-        if let Some(Request { victim, since, .. }) = asked {
-            let latency = now.since(since);
-            let latency_ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-            self.unpolled.event(Event::Stolen { run, victim, latency_ns });
+        let from = asked.as_ref().map(|(request, _)| request.victim);
+        if let Some((Request { victim, since, .. }, arrived)) = asked {
+            let ns = |until: Time| u64::try_from(until.since(since).as_nanos()).unwrap_or(u64::MAX);
+            self.unpolled.event(Event::Stolen { run, victim, arrived_ns: ns(arrived), begun_ns: ns(now) });
         }
         let redone = spec.redone && !spec.given_back;
         self.note(run, &spec, NoteKind::Begun { victim: from, redone, worker });

@@ -13,12 +13,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sateen_protocol::RunState;
+use sateen_protocol::limits::SILENCE_MAX;
 use serde_json::Value;
 
 /// Inspections that must find a contradiction, with a pause between two of them: hosts report their counts
 /// twice a second.
 const LOOKS: usize = 4;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(700);
+/// Maximum unreported work, or unreported time of its workers, of a host that departed, in seconds per worker, on a machine
+/// that has little else to do: hosts report twice a second. On another, the time that all answers took is added.
+const UNTOLD_S: f64 = 1.0;
 /// Maximum runs that are inspected, the newest first.
 const RUNS_MAX: usize = 8;
 /// Tolerance for rounded figures in seconds and their sums.
@@ -34,6 +38,9 @@ pub trait Asked {
 
     /// Lets time pass.
     fn wait(&mut self, time: Duration);
+
+    /// The time since some moment.
+    fn now(&mut self) -> Duration;
 }
 
 /// The samples in the text of `/metrics`, each by its name and labels.
@@ -68,16 +75,17 @@ fn is_alike(one: &str, other: &str) -> bool {
 /// Inspects everything once.
 fn look(asked: &mut impl Asked) -> Vec<String> {
     let mut found = Found::default();
+    let began = asked.now();
     let Some(before) = grid::Told::of(asked) else { return Vec::new() };
     let mut pages = Vec::new();
     for listed in before.runs.iter().take(RUNS_MAX) {
-        if let Some(page) = run::Page::of(asked, listed) {
-            page.check(&mut found);
-            pages.push(page);
-        }
+        pages.extend(run::Page::of(asked, listed));
     }
     let Some(after) = grid::Told::of(asked) else { return Vec::new() };
+    // Where answers are late, the machine has much to do, and so reports of hosts are late.
+    let untold_s = UNTOLD_S + asked.now().saturating_sub(began).min(SILENCE_MAX).as_secs_f64();
     for page in &pages {
+        page.check(untold_s, &mut found);
         if let Some(listed) = after.runs.iter().find(|listed| listed["run"] == page.run["run"]) {
             page.check_list(listed, &mut found);
         }
@@ -186,5 +194,68 @@ mod tests {
         found.same_time("run 1", "work", ("one", 10.000_003), ("others", &[4.0, 6.0]));
         assert_eq!(found.0.len(), 7);
         assert_eq!(found.0[0], "run 1: work is 10.1 by one, and 10 by other");
+    }
+
+    /// A grid with one run that has ended, of which a host was lost. Each answer takes its time.
+    struct Slow {
+        now: Duration,
+        answer: Duration,
+        redone_work_s: f64,
+    }
+
+    impl Asked for Slow {
+        fn json(&mut self, path: &str) -> Option<Value> {
+            self.now += self.answer;
+            let host = |name: &str, there: bool, work_s: f64, redone_work_s: f64| {
+                serde_json::json!({
+                    "name": name, "there": there, "workers": 1, "work_s": work_s, "computed_s": work_s,
+                    "redone_work_s": redone_work_s,
+                })
+            };
+            let redone_s = self.redone_work_s;
+            let work_s = 5.0 + redone_s;
+            let run = serde_json::json!({
+                "run": 1, "state": "done", "counted": "final", "hosts": 2, "threads": 2, "work_s": work_s,
+                "redone_work_s": redone_s, "answer_work_s": work_s - 0.5, "lost_work_s": 0.5,
+                "by_host": [host("one", true, work_s - 1.0, redone_s), host("other", false, 1.0, 0.0)],
+            });
+            match path {
+                "/api/v1/runs?limit=1000" => Some(serde_json::json!([run])),
+                "/api/v1/runs/1" => Some(run),
+                "/api/v1/runs/1/overview" => Some(serde_json::json!({"run": run, "is_kept": false})),
+                "/api/v1/hosts" => Some(serde_json::json!([])),
+                "/api/v1/status" => Some(serde_json::json!({"runs": {"done": 1}})),
+                _ => None,
+            }
+        }
+
+        fn metrics(&mut self) -> Option<BTreeMap<String, f64>> {
+            self.now += self.answer;
+            Some(samples("sateen_runs{state=\"done\"} 1\nsateen_runs_ended_total 1\n"))
+        }
+
+        fn wait(&mut self, time: Duration) {
+            self.now += time;
+        }
+
+        fn now(&mut self) -> Duration {
+            self.now
+        }
+    }
+
+    /// Hosts do not report in time on a machine that is late with everything; but the excess is limited.
+    #[test]
+    fn work_that_was_not_reported_in_time_is_allowed_for_and_more_is_found() {
+        let found = |answer_ms: u64, redone_work_s: f64| {
+            let answer = Duration::from_millis(answer_ms);
+            contradictions(&mut Slow { now: Duration::ZERO, answer, redone_work_s })
+        };
+        // Half a second was lost, and another second may have been.
+        assert_eq!(found(1, 1.49), [""; 0]);
+        let redone = ["run 1: work done again is 1.6, which is more than what was lost, 1.511"];
+        assert_eq!(found(1, 1.6), redone);
+        assert_eq!(found(50, 1.6), [""; 0], "all answers took half a second");
+        assert_eq!(found(50, 3.0).len(), 1);
+        assert_eq!(found(20_000, 8.0).len(), 1, "however late they are");
     }
 }

@@ -35,8 +35,6 @@ const GROWING: [&str; 10] = [
     "adopted",
     "recorded",
 ];
-/// Maximum unreported work, or unreported time of its workers, of a host that departed, in seconds per worker.
-const UNTOLD_S: f64 = 1.0;
 
 /// The published numbers of a run.
 pub struct Page {
@@ -92,14 +90,14 @@ impl Page {
         }
     }
 
-    /// Compares all numbers with one another.
-    pub fn check(&self, found: &mut Found) {
+    /// Compares all numbers with one another. `untold_s`: maximum unreported work of a worker whose host departed.
+    pub fn check(&self, untold_s: f64, found: &mut Found) {
         self.check_pages(found);
         self.check_jobs(found);
-        self.check_hosts(found);
-        self.check_work(found);
+        self.check_hosts(untold_s, found);
+        self.check_work(untold_s, found);
         self.check_tree(found);
-        self.check_timeline(found);
+        self.check_timeline(untold_s, found);
         self.check_series(found);
         self.check_events(found);
     }
@@ -175,7 +173,7 @@ impl Page {
         self.run["counted"] == "final" && (!self.may_have_crashed() || are_all_there())
     }
 
-    fn check_hosts(&self, found: &mut Found) {
+    fn check_hosts(&self, untold_s: f64, found: &mut Found) {
         let of = &self.name;
         let hosts: Vec<&Value> = list(&self.run["by_host"]).collect();
         let sum = |get: &dyn Fn(&Value) -> f64| hosts.iter().map(|host| get(host)).sum::<f64>();
@@ -202,7 +200,7 @@ impl Page {
         for host in &hosts {
             let name = format!("{of}, host {}", host["name"]);
             found.at_most(&name, ("busy", number(host, "busy")), ("its workers", number(host, "workers")));
-            let computed = number(host, "computed_s") + UNTOLD_S * number(host, "workers").max(1.0);
+            let computed = number(host, "computed_s") + untold_s * number(host, "workers").max(1.0);
             let told = ("time in which its workers computed", computed);
             found.at_most(&name, ("its work", number(host, "work_s")), told);
             if is_over(&self.run) || host["there"] == false {
@@ -211,7 +209,7 @@ impl Page {
         }
     }
 
-    fn check_work(&self, found: &mut Found) {
+    fn check_work(&self, untold_s: f64, found: &mut Found) {
         let (of, run) = (&self.name, &self.run);
         let (work, redone) = (number(run, "work_s"), number(run, "redone_work_s"));
         found.at_most(of, ("work done again", redone), ("all its work", work));
@@ -225,9 +223,9 @@ impl Page {
             );
             // Work done again was lost before, or its host had no time to report it.
             let gone = list(&run["by_host"]).filter(|host| host["there"] == false);
-            let untold: f64 = gone.map(|host| UNTOLD_S * number(host, "workers").max(1.0)).sum();
+            let untold: f64 = gone.map(|host| untold_s * number(host, "workers").max(1.0)).sum();
             let losses = number(&run["jobs"], "lost") + number(run, "root_losses");
-            let most = lost + untold + UNTOLD_S * losses;
+            let most = lost + untold + untold_s * losses;
             found.at_most(of, ("work done again", redone), ("what was lost", most));
         }
     }
@@ -273,7 +271,7 @@ impl Page {
         }
     }
 
-    fn check_timeline(&self, found: &mut Found) {
+    fn check_timeline(&self, untold_s: f64, found: &mut Found) {
         let (of, Some(timeline)) = (&self.name, &self.timeline) else { return };
         let bucket_s = number(timeline, "bucket_ms") / 1e3;
         let (mut computed_s, mut recovered_s, mut rows) = (0.0, 0.0, 0.0);
@@ -296,7 +294,7 @@ impl Page {
             recovered_s += sum(&kinds[1]);
         }
         // No worker gets more processor time than there is.
-        let slack_s = UNTOLD_S * f64::max(rows, list(&self.run["by_host"]).count() as f64 + 1.0);
+        let slack_s = untold_s * f64::max(rows, list(&self.run["by_host"]).count() as f64 + 1.0);
         let work = number(&self.run, "work_s");
         let told = ("time in which its timeline's workers computed", computed_s + slack_s);
         found.at_most(of, ("its work", work), told);

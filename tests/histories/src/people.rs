@@ -189,6 +189,10 @@ impl Asked for People {
     fn wait(&mut self, time: Duration) {
         self.go_on(self.world.now + time, |_| false);
     }
+
+    fn now(&mut self) -> Duration {
+        Duration::from_nanos(self.world.now.0)
+    }
 }
 
 impl People {

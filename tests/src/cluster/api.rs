@@ -17,6 +17,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(20);
 pub struct Api {
     url: String,
     agent: Agent,
+    began: Instant,
 }
 
 impl Api {
@@ -28,7 +29,7 @@ impl Api {
             .max_idle_connections(0) // the coordinator is killed now and then
             .proxy(None)
             .build();
-        Self { url: url.to_owned(), agent: config.new_agent() }
+        Self { url: url.to_owned(), agent: config.new_agent(), began: Instant::now() }
     }
 
     /// Status and JSON of a GET; `None` without an answer.
@@ -165,6 +166,10 @@ impl Asked for &Api {
 
     fn wait(&mut self, time: Duration) {
         std::thread::sleep(time);
+    }
+
+    fn now(&mut self) -> Duration {
+        self.began.elapsed()
     }
 }
 

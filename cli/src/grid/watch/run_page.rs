@@ -8,7 +8,7 @@ use sateen_command_line::localised;
 use sateen_logging::visible;
 use serde_json::Value;
 
-use super::super::columns::{percent, seconds};
+use super::super::columns::{known, percent, seconds};
 use super::super::status::losses;
 use super::super::view::{self, read, title};
 use super::events::Events;
@@ -191,15 +191,15 @@ impl RunPage {
     }
 
     fn work(&self, run: &Run) -> String {
-        let mut text = format!("{} of processor time", seconds(run.figures.work_s));
+        let mut text = format!("{} of processor time", known(run.figures.work_s, seconds));
         if let Some(span) = run.figures.span_s {
             text.push_str(&format!(", {} in the longest chain of jobs that ran separately", seconds(span)));
         }
         if let Some(busy) = self.more.as_ref().and_then(|more| more.mean_busy) {
             text.push_str(&format!(", {busy:.1} workers busy on average"));
         }
-        if run.figures.saved_work_s > 0.0 {
-            text.push_str(&format!(", {} saved from loss", seconds(run.figures.saved_work_s)));
+        if let Some(saved) = run.figures.saved_work_s.filter(|saved| *saved > 0.0) {
+            text.push_str(&format!(", {} saved from loss", seconds(saved)));
         }
         text
     }
@@ -210,7 +210,7 @@ impl RunPage {
             let key = |host: &HostOfRun| (host.there, host.work_s);
             key(other).partial_cmp(&key(one)).unwrap_or(std::cmp::Ordering::Equal)
         });
-        let all: f64 = hosts.iter().map(|host| host.work_s).sum();
+        let all: f64 = hosts.iter().filter_map(|host| host.work_s).sum();
         let shown = if hosts.len() + 1 > rows_max { rows_max.saturating_sub(2) } else { hosts.len() };
         let cells: Vec<Vec<String>> = (hosts.iter().take(shown))
             .map(|host| {
@@ -223,8 +223,8 @@ impl RunPage {
                     host.name.clone(),
                     host.site.clone(),
                     now,
-                    seconds(host.work_s),
-                    percent(host.work_s, all),
+                    known(host.work_s, seconds),
+                    known(host.work_s, |work_s| percent(work_s, all)),
                     short(host.jobs.executed),
                     short(host.jobs.stolen),
                     host.jobs.redone.to_string(),
@@ -343,7 +343,7 @@ impl Page for RunPage {
             if is_due && summary != self.written.2 {
                 self.written_of = Some((run.state.clone(), run.waiting_for.clone(), Instant::now()));
                 self.written.2.clone_from(&summary);
-                lines.push(format!("{summary} [{}]", run.elapsed_s.map_or("-".to_owned(), seconds)));
+                lines.push(format!("{summary} [{}]", view::elapsed(run)));
             }
         }
         lines

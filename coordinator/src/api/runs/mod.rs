@@ -200,7 +200,8 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         Err(why) => (None, Some(why)),
     };
     let elapsed_s = run.elapsed_s.filter(|elapsed_s| is_kept && *elapsed_s > 0.0);
-    let mean_busy = elapsed_s.map(|elapsed_s| run.figures.computed_s / elapsed_s);
+    let mean_busy =
+        elapsed_s.zip(run.figures.computed_s).map(|(elapsed_s, computed_s)| computed_s / elapsed_s);
     Ok(RunDetails {
         depths: shown::depths(&chronicle),
         remaining,

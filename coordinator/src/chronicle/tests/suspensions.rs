@@ -46,6 +46,41 @@ fn jobs_begun_before_a_suspension_are_not_redone_afterwards() {
     }
 }
 
+/// Before, a suspended run showed jobs that no host had as running.
+#[test]
+fn nothing_runs_of_a_suspended_run() {
+    for is_started_again in [false, true] {
+        let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+        let begun = |job, redone| note(job, NoteKind::Begun { victim: None, redone, worker: 0 });
+        chronicle.note(host(1), &[begun(1, false), begun(2, false), begun(3, false)]);
+        chronicle.note(host(1), &[note(3, NoteKind::Done { work_ns: 1 })]);
+        let depths = |chronicle: &Chronicle| {
+            chronicle.depths().values().fold((0, 0, 0), |(running, done, other), at| {
+                (running + at.running, done + at.done, other + at.other)
+            })
+        };
+        assert_eq!(depths(&chronicle), (2, 1, 0));
+        chronicle.state(RunState::Suspended);
+        if is_started_again {
+            let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+            let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+            let known = (changes.summary, changes.latest);
+            let charts = changes.charts.unwrap_or_default();
+            chronicle = Chronicle::restore(unix_ms() - 60_000, false, known, jobs, Vec::new(), charts);
+            chronicle.rests();
+        }
+        chronicle.sample(Sample { is_suspended: true, ..Sample::default() }, None, None);
+        assert_eq!(depths(&chronicle), (0, 1, 2));
+        // They are not redone, and run again, even if the run is resumed at once.
+        chronicle.state(RunState::Running);
+        chronicle.state(RunState::Suspended);
+        chronicle.state(RunState::Running);
+        chronicle.note(host(1), &[begun(1, true)]);
+        chronicle.sample(Sample::default(), None, None);
+        assert_eq!((depths(&chronicle), chronicle.redone()), ((1, 1, 1), 0));
+    }
+}
+
 /// A run's state is saved at once, and its events a moment later: the coordinator may be killed in between.
 #[test]
 fn a_suspension_whose_event_was_lost_is_an_event_after_a_restart() {

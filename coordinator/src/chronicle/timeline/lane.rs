@@ -14,12 +14,12 @@ pub struct Lane {
     /// The last report, and its time.
     pub last: [u64; KINDS],
     pub last_ms: u32,
-    /// Its series; not known after a restart, until the next report.
+    /// Its series, which is saved with the last reports; not known if those are from a version that did not save it.
     #[serde(skip)]
     pub series: Option<u64>,
-    /// The share of other runs in the last report.
+    /// The share of other runs in the last report; not known after a restart.
     #[serde(skip)]
-    last_others_ms: u64,
+    last_others_ms: Option<u64>,
     /// Shares by kind; NaN in stretches without reports.
     pub shares: Vec<[f32; KINDS]>,
 }
@@ -43,11 +43,16 @@ pub fn mean(part: &[[f32; KINDS]], count: usize) -> [f32; KINDS] {
 }
 
 impl Lane {
-    /// For how long other runs had their turn since the last report, in milliseconds: no longer than the time that has passed.
+    /// For how long other runs had their turn since the last report, in milliseconds: no longer than the time that has
+    /// passed. After a restart, the first report only says from where the next ones count.
     pub fn others_since(&mut self, now_ms: u32, series: u64, others_ms: u64) -> u64 {
         let is_anew = self.series.is_some_and(|known| known != series);
-        let before = std::mem::replace(&mut self.last_others_ms, others_ms);
-        let before = if is_anew { 0 } else { before };
+        let is_new = self.series.is_none() && self.shares.is_empty();
+        let before = match self.last_others_ms.replace(others_ms) {
+            _ if is_anew || is_new => 0,
+            Some(before) => before,
+            None => return 0,
+        };
         let more = others_ms.checked_sub(before).unwrap_or(others_ms);
         more.min(now_ms.saturating_sub(self.last_ms).into())
     }

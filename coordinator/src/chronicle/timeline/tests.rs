@@ -162,6 +162,48 @@ fn the_last_report_of_a_series_that_has_ended_is_not_lost() {
     assert_eq!(timeline.last_reports(), []);
 }
 
+/// As after a restart of the coordinator.
+fn saved_and_restored(timeline: &mut Timeline) -> Timeline {
+    timeline.taken();
+    let reports = timeline.all_last_reports();
+    let bytes = postcard::to_allocvec(&(timeline, reports)).expect("encodes");
+    let (saved, reports): (Timeline, Vec<LastReport>) = postcard::from_bytes(&bytes).expect("decodes");
+    saved.restored(&reports)
+}
+
+/// While the coordinator was away. Before, it was missing for the time that its earlier series had more of.
+#[test]
+fn a_worker_that_starts_over_after_a_restart_is_not_taken_for_one_that_continues() {
+    let mut timeline = Timeline::default();
+    timeline.add(0, 2_000, 1, &[times(1_000, 1_000), times(2_000, 0)]);
+    let mut restored = saved_and_restored(&mut timeline);
+    assert_eq!(restored.last_reports(), [], "all of it is saved");
+    // The first begins anew, the other continues.
+    restored.add(0, 12_000, 2, &[times(3_000, 1_000)]);
+    assert!((restored.computed_s(0) - 6.0).abs() < 0.01, "{}", restored.computed_s(0));
+    let (bucket_ms, _, rows) = restored.rows(0, 12_000, 600);
+    let share = |t_ms: u32| rows[0].shares[(t_ms / bucket_ms) as usize][0];
+    assert!(share(2_500).is_nan() && share(7_500).is_nan(), "nothing is known of the time between: a gap");
+    assert!((share(9_000) - 0.75).abs() < 0.01, "{}", share(9_000));
+    // A worker of the same series was there all the time.
+    let mut again = saved_and_restored(&mut timeline);
+    again.add(0, 12_000, 1, &[times(6_000, 6_000)]);
+    assert!((again.computed_s(0) - 8.0).abs() < 0.01, "{}", again.computed_s(0));
+    let (.., rows) = again.rows(0, 12_000, 600);
+    assert!(rows[0].shares.iter().all(|shares| !shares[0].is_nan()));
+}
+
+#[test]
+fn turns_of_other_runs_are_not_counted_again_after_a_restart() {
+    let mut timeline = Timeline::default();
+    let others = |others_ms| WorkerTimes { others_ms, ..times(100, 0) };
+    timeline.add(0, 10_000, 1, &[others(9_000)]);
+    let mut restored = saved_and_restored(&mut timeline);
+    restored.add(0, 20_000, 1, &[others(9_500)]);
+    restored.add(0, 21_000, 1, &[others(9_700)]);
+    assert_eq!(restored.others_s(), 0.2);
+}
+
 #[test]
 fn a_process_with_another_id_has_computed_once() {
     let mut timeline = Timeline::default();

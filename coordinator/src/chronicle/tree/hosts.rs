@@ -16,7 +16,7 @@ pub struct TreeHost {
     pub name: String,
     /// Its site.
     pub site: String,
-    /// Jobs that other hosts got from it.
+    /// Jobs that other hosts got from it and began, since the coordinator was started.
     pub lent: u64,
     /// Jobs that it was the first to begin again after they had been lost.
     pub redone: u64,
@@ -29,6 +29,8 @@ pub struct TreeHost {
 pub struct Hosts {
     all: Vec<TreeHost>,
     places: HashMap<HostId, u32>,
+    /// Jobs that others got from hosts which have no place yet: a thief may be heard before its victim.
+    lent_before: HashMap<HostId, u64>,
 }
 
 impl Hosts {
@@ -62,7 +64,8 @@ impl Hosts {
         }
         let place = self.all.len() as u32;
         let (name, site) = (name.to_owned(), site.to_owned());
-        self.all.push(TreeHost { id, name, site, lent: 0, redone: 0, has_lost: false });
+        let lent = self.lent_before.remove(&id).unwrap_or_default();
+        self.all.push(TreeHost { id, name, site, lent, redone: 0, has_lost: false });
         self.places.insert(id, place);
         place
     }
@@ -71,6 +74,9 @@ impl Hosts {
     pub fn lends(&mut self, id: HostId) {
         if let Some(host) = self.place(id).and_then(|place| self.get_mut(place)) {
             host.lent = host.lent.saturating_add(1);
+        } else if self.lent_before.len() < TREE_HOSTS_MAX || self.lent_before.contains_key(&id) {
+            let lent = self.lent_before.entry(id).or_default();
+            *lent = lent.saturating_add(1);
         }
     }
 
@@ -139,6 +145,19 @@ mod tests {
         assert_eq!(hosts.lost().collect::<Vec<_>>(), [one]);
         assert_eq!([one, two, NOWHERE].map(|place| hosts.has_lost(place)), [true, false, false]);
         assert_eq!((hosts.place(HostId(2)), hosts.place(HostId(3))), (Some(two), None));
+    }
+
+    /// A steal was missing if the thief's report came before the victim's first one.
+    #[test]
+    fn jobs_of_a_host_that_is_heard_later_than_its_thief_are_counted() {
+        let mut hosts = Hosts::default();
+        hosts.lends(HostId(1));
+        hosts.lends(HostId(1));
+        hosts.add(HostId(1), "name", "site");
+        hosts.lends(HostId(1));
+        assert_eq!(hosts.all()[0].lent, 3);
+        (0..=TREE_HOSTS_MAX as u64).for_each(|id| hosts.lends(HostId(100 + id)));
+        assert_eq!(hosts.lent_before.len(), TREE_HOSTS_MAX);
     }
 
     #[test]

@@ -98,9 +98,17 @@ impl Tree {
         running
     }
 
+    /// The run is suspended: no host has any of its jobs. Running jobs were given back, as [`Self::end_some`] gets to them.
+    pub fn rest(&mut self, t_ms: u32) {
+        self.running.end_all(Ending::GivenBack, t_ms);
+        self.rolled.abort_all();
+    }
+
     /// The run is resumed. All hosts dropped its jobs before: beginning these again
     /// is no loss, even if their hosts have gone since, or went too shortly before to be counted as lost.
     pub fn go_on(&mut self, t_ms: u32) {
+        // Those that begin from now on are running.
+        self.end_some(usize::MAX);
         self.losses.went_on_ms = t_ms;
         self.losses.beside.clear();
         self.rolled.drop_all();

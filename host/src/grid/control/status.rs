@@ -124,8 +124,8 @@ pub enum PeerPath {
     Relayed,
 }
 
-/// Jobs stolen from other hosts, and how long the last few thousand took from request to arrival. This includes the
-/// time for which the victim had no job, so it is long if there is little to steal.
+/// Stolen jobs that have begun, and how long the last few thousand took from request to arrival. This includes the time
+/// for which the victim had no job, so it is long if there is little to steal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StealStatus {
     /// Since the start.
@@ -134,6 +134,10 @@ pub struct StealStatus {
     pub wait_median_s: Option<f64>,
     /// 99 % took at most this, in seconds.
     pub wait_p99_s: Option<f64>,
+    /// The median time from request to first instruction, in seconds: it includes the wait for a worker of this host.
+    pub begun_median_s: Option<f64>,
+    /// 99 % had begun within this time of the request, in seconds.
+    pub begun_p99_s: Option<f64>,
 }
 
 impl Status {
@@ -197,12 +201,17 @@ impl Status {
             lines.push(format!("peer      {} ({}), site {}, {path}", peer.name, peer.id, peer.site));
         }
         if let (Some(median), Some(p99)) = (self.steals.wait_median_s, self.steals.wait_p99_s) {
-            lines.push(format!(
+            let mut line = format!(
                 "steals    {}, half of the last ones within {} of the request and 99 % within {}, waits for a job included",
                 self.steals.count,
                 short_time(median),
                 short_time(p99)
-            ));
+            );
+            if let (Some(median), Some(p99)) = (self.steals.begun_median_s, self.steals.begun_p99_s) {
+                let begun = (short_time(median), short_time(p99));
+                line.push_str(&format!("; half had begun within {} and 99 % within {}", begun.0, begun.1));
+            }
+            lines.push(line);
         }
         let store = match &self.store.off {
             Some(why) => format!("nothing is saved: {why}"),
@@ -272,7 +281,13 @@ mod tests {
             unreachable: Some("connection refused, and nobody else is there either".to_owned()),
             runs: vec![run],
             peers: vec![peer],
-            steals: StealStatus { count: 17, wait_median_s: Some(100e-6), wait_p99_s: Some(2.5) },
+            steals: StealStatus {
+                count: 17,
+                wait_median_s: Some(100e-6),
+                wait_p99_s: Some(2.5),
+                begun_median_s: Some(200e-6),
+                begun_p99_s: Some(3.5),
+            },
             page: Some("http://127.0.0.1:7710/".to_owned()),
             ..Status::default()
         }
@@ -293,6 +308,8 @@ mod tests {
         let steals =
             "steals    17, half of the last ones within 100 µs of the request and 99 % within 2.5 s, waits";
         assert!(wide.contains(steals), "{wide}");
+        let begun = "a job included; half had begun within 200 µs and 99 % within 3.5 s\n";
+        assert!(wide.contains(begun), "{wide}");
     }
 
     #[test]

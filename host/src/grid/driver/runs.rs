@@ -103,9 +103,9 @@ impl Runs {
         self.threads
     }
 
-    /// A stolen job has arrived.
-    pub fn note_steal(&mut self, latency_ns: u64) {
-        self.steals.add(latency_ns);
+    /// A stolen job has begun: the times since its request.
+    pub fn note_steal(&mut self, arrived_ns: u64, begun_ns: u64) {
+        self.steals.add(arrived_ns, begun_ns);
     }
 
     /// How long steals took.

@@ -98,7 +98,7 @@ impl Driver {
             }
             Event::RunStarted(run) => info!(run = run.0, "takes part in run"),
             Event::RunEnded(run) => info!(run = run.0, "run ended here"),
-            Event::Stolen { latency_ns, .. } => self.runs.note_steal(latency_ns),
+            Event::Stolen { arrived_ns, begun_ns, .. } => self.runs.note_steal(arrived_ns, begun_ns),
             Event::Lost(run, key) => {
                 debug!(run = run.0, job = %key, "job was lost");
                 self.losses.add(run);

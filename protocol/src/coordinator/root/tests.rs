@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::coordinator::tests::{Grid, spec};
 use crate::coordinator::{Standing, StoredRun, root_job};
-use crate::message::ToCoordinator;
+use crate::message::{JobNote, NoteKind, ToCoordinator};
 use crate::{BlobHash, Counts, Entry, GridId, Lineage, RunSpec};
 
 const RUN: RunId = RunId(1);
@@ -150,13 +150,57 @@ fn a_root_that_its_host_comes_back_without_is_counted() {
     }
 }
 
+/// It has worked on the run before, but the message that assigned the root to it was lost with its link.
+#[test]
+fn a_root_that_never_reached_a_host_is_not_given_back_by_it() {
+    let mut grid = Grid::new();
+    let (link, was) = grid.join();
+    grid.submit(RUN);
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    grid.advance(1_000, &[link]);
+    assert!(grid.root(link).is_some());
+    grid.tell(link, worked(5, Vec::new()));
+    grid.cut(link);
+    grid.hello(Some(was), Vec::new());
+    let view = grid.machine.run(RUN).expect("it is not over");
+    assert_eq!((view.counts().jobs.given_back, view.root_losses()), (0, 0));
+}
+
+/// The host says that it cannot take part while the message that assigns it the root is under way.
+#[test]
+fn a_root_that_crosses_a_refusal_is_not_given_back() {
+    for is_begun in [true, false] {
+        let mut grid = Grid::new();
+        let (link, _) = grid.join();
+        grid.submit(RUN);
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        grid.advance(1_000, &[link]);
+        grid.tell(link, if is_begun { counted(5) } else { worked(5, Vec::new()) });
+        grid.tell(link, ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() });
+        let view = grid.machine.run(RUN).expect("it is not over");
+        assert_eq!((view.counts().jobs.given_back, view.root_losses()), (u64::from(is_begun), 0));
+    }
+}
+
+/// The first report of a host that has begun the root.
 fn counted(work_ns: u64) -> ToCoordinator {
+    worked(work_ns, vec![begun(NoteKind::Begun { victim: None, redone: false, worker: 0 })])
+}
+
+/// What happened to the root job.
+fn begun(what: NoteKind) -> JobNote {
+    let (kind, parameters) = (crate::ROOT_KIND, None);
+    let job = root_job(&spec()).key.tag();
+    JobNote { job, parent: None, kind, depth: 0, what, ago_ms: 0, parameters, shares: false }
+}
+
+fn worked(work_ns: u64, notes: Vec<JobNote>) -> ToCoordinator {
     ToCoordinator::Counts {
         run: RUN,
         series: 1,
         counts: Box::new(Counts { work_ns, workers: 1, ..Counts::default() }),
         progress: None,
-        notes: Vec::new(),
+        notes,
         notes_dropped: 0,
         workers: Vec::new(),
     }

@@ -34,8 +34,10 @@ pub enum Event {
         run: RunId,
         /// The host from which it was stolen.
         victim: HostId,
-        /// Time from the request to its first instruction, in nanoseconds.
-        latency_ns: u64,
+        /// Time from the request to the job's arrival, in nanoseconds, including the time for which the victim had none.
+        arrived_ns: u64,
+        /// Time from the request to the job's first instruction, in nanoseconds.
+        begun_ns: u64,
     },
     /// A job was lost with its thief.
     Lost(RunId, JobKey),

@@ -65,7 +65,7 @@ why_idle: string | null,
  */
 steals_in: number, 
 /**
- * Jobs that other hosts got from it, in the same runs.
+ * Jobs that other hosts got from it and began, in the same runs, since this coordinator started.
  */
 steals_out: number, 
 /**

@@ -33,7 +33,8 @@ host: string,
  */
 host_name: string, 
 /**
- * `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`.
+ * `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host: it was lost with its
+ * host, its host gave it back, or its run was suspended.
  */
 state: string, 
 /**

@@ -138,7 +138,8 @@ error: RunFailure | null,
  */
 root_host: string | null, 
 /**
- * How often the root job was lost with its host, which `jobs.lost` leaves out.
+ * How often the root job was lost with its host, which `jobs.lost` leaves out. That the host was lost before it could
+ * begin the job is not known, and counts.
  */
 root_losses: number, 
 /**

@@ -56,7 +56,7 @@ trouble: string | null,
  */
 jobs_per_s: number, 
 /**
- * The share, from 0 to 1, of work done again after a crash, in the work that hosts have reported since this
+ * The share, from 0 to 1, of work done again (see `redone_work_s` of a run), in the work that hosts have reported since this
  * coordinator started.
  */
 redone_share: number, 
