@@ -160,8 +160,7 @@ impl Client {
         let wish: Wish = match serde_json::from_str(&text) {
             Ok(wish) => wish,
             Err(error) => {
-                let why =
-                    format!("the message cannot be understood: expected {{\"watch\":[TOPIC,…]}} ({error})");
+                let why = format!("the message is no {{\"watch\":[TOPIC,…]}} ({error})");
                 return self.refuse(&why).await;
             }
         };
