@@ -35,7 +35,7 @@ pub struct Flags {
     #[arg(long, value_name = "N", default_value_t = TREES_KEPT, value_parser = trees)]
     pub trees_kept: usize,
     /// Disk space for arguments and results of finished runs, like 500M or 64G; one address may use an eighth of it. When
-    /// it is used up, the oldest runs without a result are deleted, and then new runs refused until some are deleted
+    /// it is used up, the oldest cancelled runs are deleted, and then new runs refused until some are deleted
     /// [range: 1M to 1024T]
     #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
     pub results_max: u64,

@@ -25,7 +25,7 @@ pub const RESULTS_BYTES_MAX: u64 = 64 << 30;
 pub const RESULTS_PER_PEER_SHARE: u64 = 8;
 /// Disk space counted for a run that is over in addition to its arguments and its result: for its figures.
 pub const RUN_KEPT_BYTES: u64 = 4 << 10;
-/// Maximum runs without a result that are deleted at once to make room for another.
+/// Maximum cancelled runs that are deleted at once to make room for another.
 pub const RUNS_DROPPED_AT_ONCE_MAX: usize = 64;
 /// A result up to this size is kept even without room: the run was accepted.
 pub const RESULT_ALWAYS_KEPT_BYTES: u64 = 4 << 10;

@@ -1,6 +1,6 @@
 //! The disk space of finished runs, which is that of their arguments and results: by peer, and in all.
 //!
-//! A saved result stays until its run is deleted. When there is little room, the oldest runs without a result are deleted.
+//! A saved result stays until its run is deleted. When there is little room, the oldest cancelled runs are deleted.
 //! When there is none, runs are not accepted; and a run that was accepted before and returns a large result fails because
 //! of this limit, so that the bound holds.
 
@@ -69,7 +69,7 @@ impl Results {
         self.refusal(&self.books(), Some(peer), spec_bytes + RUN_KEPT_BYTES).map_or(Ok(()), Err)
     }
 
-    /// Whether runs without a result should be deleted: `Some(peer)` if this peer has little room for another run, and
+    /// Whether cancelled runs should be deleted: `Some(peer)` if this peer has little room for another run, and
     /// `Some(None)` if all together have. That is somewhat earlier than [`check`](Self::check) refuses it.
     pub fn lacks_room(&self, peer: Peer, spec_bytes: u64) -> Option<Option<Peer>> {
         let books = self.books();

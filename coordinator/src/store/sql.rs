@@ -23,7 +23,7 @@ pub use apps::{
 };
 pub use blobs::{referred, uploaded, uploads};
 pub use entries::{EntryChanges, entries, save_entries};
-pub use results::{results_by_peer, without_result};
+pub use results::{cancelled, results_by_peer};
 pub use space::{give_back_space, prepare_space, rewrite_if_useful};
 
 type Result<T> = std::result::Result<T, StoreError>;

@@ -182,7 +182,7 @@ fn database_bytes(server: &Server) -> u64 {
 }
 
 #[test]
-fn arguments_of_runs_without_a_result_are_bounded_on_the_disk() {
+fn arguments_of_cancelled_runs_are_bounded_on_the_disk() {
     const ARGUMENT_BYTES: usize = 200 << 10;
     let server = start(&["--results-max", "8M"]);
     server.publish();
@@ -250,7 +250,7 @@ fn one_address_does_not_keep_others_from_places() {
     let state = |run: RunId| server.run(run.0)["state"].as_str().unwrap_or_default().to_owned();
     eventually("it waits for another turn", || (state(newest) == "queued").then_some(()));
     // It is older than the run that never had a turn, so it is next.
-    assert_eq!(end(&server, &mut host, (second, number), 9)["state"], "done");
+    host.finish(second, number, text("9"));
     assert_eq!(host.take_root().0, newest);
     assert_eq!((state(newest).as_str(), state(more_of_first).as_str()), ("running", "queued"));
     // A freed place goes to whoever has the fewest.

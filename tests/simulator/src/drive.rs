@@ -330,6 +330,7 @@ impl World {
         match event {
             Event::HostGone(host, _) | Event::HostPaused(host) => self.note_gone(*host),
             Event::RootLost(..) => self.sometimes.hit("a root was lost"),
+            Event::GaveWay(_) => self.sometimes.hit("a run gave its place to another submitter"),
             Event::Misbehaved { by, host, reason } => {
                 self.violations.push(format!("{by} says of {host}: {reason}"));
             }

@@ -105,10 +105,10 @@ async fn check_room(api: &Api, peer: Peer, spec: &RunSpec) -> Result<(), Problem
     Ok(())
 }
 
-/// Deletes the oldest runs without a result while there is little room for finished runs: they were cancelled, or failed.
+/// Deletes the oldest cancelled runs while there is little room for finished runs.
 async fn make_room(api: &Api, peer: Peer, spec_bytes: u64) -> Result<(), Problem> {
     while let Some(whose) = api.store.results.lacks_room(peer, spec_bytes) {
-        let find = move |connection: &mut _| sql::without_result(connection, whose, RUNS_DROPPED_AT_ONCE_MAX);
+        let find = move |connection: &mut _| sql::cancelled(connection, whose, RUNS_DROPPED_AT_ONCE_MAX);
         let found = api.store.read(find).await?;
         if found.is_empty() {
             break;
@@ -118,7 +118,7 @@ async fn make_room(api: &Api, peer: Peer, spec_bytes: u64) -> Result<(), Problem
                 break;
             }
             forget(api, run).await?;
-            tracing::info!(run = run.0, "a run without a result was deleted to make room for another");
+            tracing::info!(run = run.0, "a cancelled run was deleted to make room for another");
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use sateen_protocol::{RunId, RunState};
 
-use super::{Result, peer, states};
+use super::{Result, peer};
 use crate::peer::Peer;
 
 /// The submitters of runs that are over, the number of these runs, and the size of their specifications and results.
@@ -24,16 +24,14 @@ pub fn result_of(connection: &Connection, run: RunId) -> Result<Option<(Option<P
     Ok(connection.prepare(sql)?.query_row(params![run.0 as i64], read).optional()?)
 }
 
-/// The oldest runs that are over and have no result, and whose figures are saved: of this peer, or of all.
-pub fn without_result(connection: &Connection, peer: Option<Peer>, most: usize) -> Result<Vec<RunId>> {
-    let states = states(|state| matches!(state, RunState::Failed | RunState::Cancelled));
-    let sql = format!(
-        "SELECT run FROM runs WHERE state IN ({states}) AND figures IS NOT NULL AND (?1 IS NULL OR submitted_from = ?1)
-         ORDER BY run LIMIT ?2"
-    );
-    let mut statement = connection.prepare(&sql)?;
+/// The oldest runs that were cancelled, and whose figures are saved: of this peer, or of all.
+pub fn cancelled(connection: &Connection, peer: Option<Peer>, most: usize) -> Result<Vec<RunId>> {
+    let sql = "SELECT run FROM runs WHERE state = ?1 AND figures IS NOT NULL AND (?2 IS NULL OR submitted_from = ?2)
+         ORDER BY run LIMIT ?3";
+    let mut statement = connection.prepare(sql)?;
     let peer = peer.map(|peer| peer.to_string());
-    let rows =
-        statement.query_map(params![peer, most as i64], |row| Ok(RunId(row.get::<_, i64>(0)? as u64)))?;
+    let rows = statement.query_map(params![RunState::Cancelled.word(), peer, most as i64], |row| {
+        Ok(RunId(row.get::<_, i64>(0)? as u64))
+    })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
