@@ -8,14 +8,17 @@ use crate::faults::disks::Behind;
 use crate::faults::stalls::Waiting;
 use crate::recorded::{Machine, Record, Told};
 use sateen_protocol::coordinator::{Circle, CoordinatorConfig, LinkId, Standing, StoredRun, Submitter};
+use sateen_protocol::limits::RUNS_ACTIVE_MAX;
 use sateen_protocol::{Counts, Entry, GridId, JobKey, Random, RunEnd, RunId, RunSpec, RunState, Time};
 
 /// Time until entries reach the coordinator's disk.
 const FLUSH_NS: u64 = 200_000_000;
 
-/// Runs have three submitters. The numbers are those of the addresses from 10.0.0.1 on, as the coordinator numbers them.
+/// The first runs, as many as have places, are of one submitter, and those that follow of others, so that the first gives
+/// places up. The numbers are those of the addresses from 10.0.0.1 on, as the coordinator numbers them.
 pub fn submitter_of(run: RunId) -> Submitter {
-    Submitter(0xffff_0a00_0001 + u128::from(run.0 % 3))
+    let others = run.0.saturating_sub(RUNS_ACTIVE_MAX as u64);
+    Submitter(0xffff_0a00_0001 + u128::from(others))
 }
 
 /// A run on disk.

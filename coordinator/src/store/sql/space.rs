@@ -11,13 +11,15 @@ const MORE_PAGES: u64 = 256;
 /// Maximum size of the log of changes while it is not needed.
 const LOG_BYTES_MAX: i64 = 16 << 20;
 
-fn number(connection: &Connection, pragma: &str) -> Result<i64> {
-    Ok(connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))?)
+fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {
+    connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))
 }
 
-/// Sets a connection up so that space can be given back; before any table is created.
+/// Sets a connection up so that space can be given back; before any table is created. An older database is not changed.
 pub fn prepare_space(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
+    if number(connection, "page_count")? == 0 {
+        connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
+    }
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES_MAX)
 }
 
