@@ -12,6 +12,7 @@ use crate::faults::disks::Change;
 use crate::network::Way;
 use crate::pipes::{Load, Pipe};
 use crate::process::Input;
+use crate::sometimes::GAVE_WAY;
 use crate::world::{VIOLATIONS_MAX, World};
 
 /// Maximum inputs of a machine without time passing; more mean an endless loop.
@@ -330,7 +331,7 @@ impl World {
         match event {
             Event::HostGone(host, _) | Event::HostPaused(host) => self.note_gone(*host),
             Event::RootLost(..) => self.sometimes.hit("a root was lost"),
-            Event::GaveWay(_) => self.sometimes.hit("a run gave its place to another submitter"),
+            Event::GaveWay(_) => self.sometimes.hit(GAVE_WAY),
             Event::Misbehaved { by, host, reason } => {
                 self.violations.push(format!("{by} says of {host}: {reason}"));
             }

@@ -39,6 +39,9 @@ pub const MUST_HAPPEN: &[&str] = &[
     "two hosts crashed within a second",
 ];
 
+/// A run gave way; see `protocol/src/coordinator/places.rs`.
+pub const GAVE_WAY: &str = "a run gave its place to another submitter";
+
 /// The counters.
 #[derive(Debug, Clone, Default)]
 pub struct Sometimes(BTreeMap<String, u64>);

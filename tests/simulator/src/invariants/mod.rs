@@ -21,6 +21,7 @@ mod wire;
 use sateen_protocol::host::Host;
 use sateen_protocol::limits;
 
+use crate::sometimes::GAVE_WAY;
 use crate::world::World;
 
 pub use remembered::Remembered;
@@ -61,6 +62,9 @@ fn observe(world: &mut World) {
 
 /// Checks the laws that must hold when all runs are over and the grid is idle.
 pub fn check_end(world: &mut World, calm: &Calm) {
+    // A run that gives its place to another submitter is suspended.
+    let is_any_suspended = world.sometimes.count(GAVE_WAY) > 0;
+    let calm = &Calm { is_undisturbed: calm.is_undisturbed && !is_any_suspended, ..*calm };
     let found = [
         liveness::check(world),
         answer::check(world),
