@@ -59,7 +59,7 @@ pub fn elapsed(run: &Run) -> String {
 pub fn how_long(run: &Run) -> String {
     let elapsed = elapsed(run);
     match run.state.as_str() {
-        _ if run.is_over() && run.started_at.is_none() => "before its start".to_owned(),
+        "cancelled" if run.elapsed_s.is_none() => "before its start".to_owned(),
         _ if run.is_over() => format!("after {elapsed}"),
         "queued" if run.queued_s.is_some() => format!("for {elapsed}"),
         "running" => format!("for {elapsed}"),

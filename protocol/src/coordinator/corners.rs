@@ -76,15 +76,9 @@ fn progress_stays_until_it_is_replaced_also_after_a_restart() {
         grid.tell(link, counts(0, 0, said));
         let run = grid.machine.run(RUN).expect("the run");
         assert_eq!(run.progress(), Some(known));
-        let (state, standing) = (RunState::Running, run.standing());
-        let stored = StoredRun {
-            run: RUN,
-            submitter: Default::default(),
-            spec: spec(),
-            state,
-            entries: Vec::new(),
-            standing,
-        };
+        let (state, standing, entries, submitter) =
+            (RunState::Running, run.standing(), Vec::new(), Default::default());
+        let stored = StoredRun { run: RUN, submitter, spec: spec(), state, entries, standing };
         let restarted = Grid::of(true, vec![stored]);
         assert_eq!(restarted.machine.run(RUN).expect("the run").progress(), Some(known));
     }

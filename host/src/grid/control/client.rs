@@ -179,6 +179,6 @@ mod tests {
         (&stream).write_all(b"nonsense\n").expect("sent");
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line).expect("answered");
-        assert!(line.contains("not understood"), "{line}");
+        assert!(line.contains("the request cannot be understood"), "{line}");
     }
 }
