@@ -15,7 +15,7 @@ use crate::{
 use super::ready::Readiness;
 use super::tally::Tally;
 use super::tests::{Grid, spec};
-use super::{Event, LinkId, StoredRun, Waiting};
+use super::{Event, LinkId, StoredRun, Submitter, Waiting};
 
 const RUN: RunId = RunId(1);
 
@@ -76,9 +76,8 @@ fn progress_stays_until_it_is_replaced_also_after_a_restart() {
         grid.tell(link, counts(0, 0, said));
         let run = grid.machine.run(RUN).expect("the run");
         assert_eq!(run.progress(), Some(known));
-        let (state, standing, entries, submitter) =
-            (RunState::Running, run.standing(), Vec::new(), Default::default());
-        let stored = StoredRun { run: RUN, submitter, spec: spec(), state, entries, standing };
+        let (state, standing, submitter) = (RunState::Running, run.standing(), Submitter(0));
+        let stored = StoredRun { run: RUN, submitter, spec: spec(), state, entries: vec![], standing };
         let restarted = Grid::of(true, vec![stored]);
         assert_eq!(restarted.machine.run(RUN).expect("the run").progress(), Some(known));
     }

@@ -202,15 +202,8 @@ fn a_claim_holds_after_a_restart_and_for_a_host_that_was_given_up() {
     let mut standing = grid.machine.run(RUN).expect("the run").standing();
     let rows = grid.machine.take_changed(RUN, None, usize::MAX).into_iter();
     standing.by_host = rows.filter_map(|(host, row)| Some((host, row?.sum))).collect();
-    let state = RunState::Running;
-    let stored = StoredRun {
-        run: RUN,
-        submitter: Default::default(),
-        spec: spec(),
-        state,
-        entries: Vec::new(),
-        standing,
-    };
+    let (state, submitter) = (RunState::Running, Submitter(0));
+    let stored = StoredRun { run: RUN, submitter, spec: spec(), state, entries: vec![], standing };
     let identity = grid.identity(reborn);
     let mut grid = Grid::of(true, vec![stored]);
     let link = grid.hello(Some(identity), vec![root]);
