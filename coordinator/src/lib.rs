@@ -188,6 +188,7 @@ pub async fn run(
             seed: restored.seed,
             table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
             circle: sateen_protocol::limits::CIRCLE,
+            place_kept: sateen_protocol::limits::PLACE_KEPT_MIN,
             restarted: restored.restarted,
         },
         restored.runs,

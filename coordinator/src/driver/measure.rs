@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig, LinkId};
-use sateen_protocol::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX};
+use sateen_protocol::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX, PLACE_KEPT_MIN};
 use sateen_protocol::message::{HostReport, RootClaim, ToCoordinator, ToHost};
 use sateen_protocol::{BlobHash, Counts, Finished, Jobs, Outcome, RunId, RunSpec};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -186,6 +186,7 @@ impl New {
             seed: 1,
             table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
             circle: CIRCLE,
+            place_kept: PLACE_KEPT_MIN,
             restarted: false,
         };
         let machine = Coordinator::new(config, Vec::new(), clock.now());

@@ -52,6 +52,7 @@ impl MiniCoordinator {
                     seed: 1,
                     table_bytes_max: 1 << 20,
                     circle: sateen_protocol::limits::CIRCLE,
+                    place_kept: sateen_protocol::limits::PLACE_KEPT_MIN,
                     restarted: false,
                 };
                 let start = Instant::now();

@@ -123,7 +123,7 @@ pub struct Coordinator {
 impl Coordinator {
     /// A coordinator with the unfinished runs of its store.
     pub fn new(config: CoordinatorConfig, runs: Vec<StoredRun>, now: Time) -> Self {
-        let mut restored = Roster::new(now);
+        let mut restored = Roster::new(now, config.place_kept);
         for stored in runs {
             restored
                 .add(stored.run, config.table_bytes_max, |table| CoordinatorRun::restore(stored, table, now));

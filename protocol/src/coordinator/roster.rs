@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeBounds;
+use std::time::Duration;
 
-use crate::limits::{PLACE_KEPT_MIN, RUNS_ACTIVE_MAX, TABLES_TOGETHER_MAX};
+use crate::limits::{RUNS_ACTIVE_MAX, TABLES_TOGETHER_MAX};
 use crate::table::Total;
 use crate::{RunId, Table, Time};
 
@@ -29,13 +30,15 @@ pub struct Roster {
     resting: BTreeSet<(Time, RunId)>,
     /// When runs with time limits were last checked.
     metered_at: Time,
+    /// Minimum time for which a run keeps its place.
+    place_kept: Duration,
     /// When a run gives its place to another submitter, if that is to happen.
     gives_way_at: Option<Time>,
 }
 
 impl Roster {
-    /// No runs yet.
-    pub fn new(now: Time) -> Self {
+    /// No runs yet. A run keeps its place for `place_kept` at least.
+    pub fn new(now: Time, place_kept: Duration) -> Self {
         Self {
             all: BTreeMap::new(),
             tables: Total::default(),
@@ -43,6 +46,7 @@ impl Roster {
             attended: BTreeSet::new(),
             resting: BTreeSet::new(),
             metered_at: now,
+            place_kept,
             gives_way_at: None,
         }
     }
@@ -156,7 +160,7 @@ impl Roster {
         let most = places.values().copied().max().filter(|most| *most > 1)?;
         let may = self.active().filter(|(_, part)| places.get(&part.submitter) == Some(&most));
         let (run, part) = may.max_by_key(|(run, part)| (part.keeps_what_is_finished(), *run))?;
-        Some((part.turn.since() + PLACE_KEPT_MIN, run))
+        Some((part.turn.since() + self.place_kept, run))
     }
 
     /// Notes when a run gives its place to another submitter: if all are taken and a submitter without a place waits,

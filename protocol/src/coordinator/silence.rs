@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use crate::GridId;
     use crate::coordinator::{CoordinatorConfig, Event};
-    use crate::limits::{CIRCLE, PING};
+    use crate::limits::{CIRCLE, PING, PLACE_KEPT_MIN};
     use crate::message::{HostReport, ToCoordinator};
 
     const SECOND: u64 = 1_000_000_000;
@@ -186,6 +186,7 @@ mod tests {
             seed: 1,
             table_bytes_max: 1 << 20,
             circle: CIRCLE,
+            place_kept: PLACE_KEPT_MIN,
             restarted: false,
         };
         let mut grid = Coordinator::new(config, Vec::new(), Time(0));

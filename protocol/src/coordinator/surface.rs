@@ -1,5 +1,7 @@
 //! Inputs and outputs of the coordinator's state machine, except messages.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -28,6 +30,8 @@ pub struct CoordinatorConfig {
     pub table_bytes_max: usize,
     /// The number of other hosts that each host knows.
     pub circle: Circle,
+    /// Minimum time for which a run is given to hosts before it gives its place to a submitter that has none.
+    pub place_kept: Duration,
     /// The coordinator ran before: it waits for hosts to come back.
     pub restarted: bool,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX};
+use crate::limits::{CIRCLE, COORDINATOR_TABLE_BYTES_MAX, PLACE_KEPT_MIN};
 use crate::message::{HostReport, RootClaim, ToCoordinator};
 use crate::{AssignmentId, BlobHash, Finished, GridId, JobFailure, Outcome, RunEnd, RunSpec, RunState};
 
@@ -38,6 +38,7 @@ impl Grid {
             seed: 3 + u64::from(restarted),
             table_bytes_max: COORDINATOR_TABLE_BYTES_MAX,
             circle: CIRCLE,
+            place_kept: PLACE_KEPT_MIN,
             restarted,
         };
         let now = Time::default();

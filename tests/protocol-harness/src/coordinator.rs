@@ -37,6 +37,7 @@ impl Start {
             seed: self.seed,
             table_bytes_max: TABLE_BYTES_MAX,
             circle: self.circle,
+            place_kept: sateen_protocol::limits::PLACE_KEPT_MIN,
             restarted: self.restarted,
         };
         let stored = |(run, spec, state, entries): &(RunId, RunSpec, RunState, Vec<Entry>)| StoredRun {

@@ -331,7 +331,12 @@ impl World {
         match event {
             Event::HostGone(host, _) | Event::HostPaused(host) => self.note_gone(*host),
             Event::RootLost(..) => self.sometimes.hit("a root was lost"),
-            Event::GaveWay(_) => self.sometimes.hit(GAVE_WAY),
+            Event::GaveWay(_) => {
+                self.sometimes.hit(GAVE_WAY);
+                // It is suspended like any other.
+                self.upset_all();
+                self.disturb();
+            }
             Event::Misbehaved { by, host, reason } => {
                 self.violations.push(format!("{by} says of {host}: {reason}"));
             }

@@ -108,9 +108,11 @@ impl Family {
                 "a host woke after a minute or longer",
                 "a partition lasted for a minute or longer",
             ],
-            Self::Crowds => {
-                &["a run gave its turn up while a host was loading it", "a run waited for others to end"]
-            }
+            Self::Crowds => &[
+                "a run gave its place to another submitter",
+                "a run gave its turn up while a host was loading it",
+                "a run waited for others to end",
+            ],
             Self::Tables => &["an entry was evicted"],
             Self::Evictions => &["a stolen job was evicted"],
             Self::Versions => &[

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::by_id::ById;
 use crate::faults::disks::Behind;
 use crate::faults::stalls::Waiting;
 use crate::recorded::{Machine, Record, Told};
 use sateen_protocol::coordinator::{Circle, CoordinatorConfig, LinkId, Standing, StoredRun, Submitter};
-use sateen_protocol::limits::RUNS_ACTIVE_MAX;
+use sateen_protocol::limits::{PLACE_KEPT_MIN, RUNS_ACTIVE_MAX};
 use sateen_protocol::{Counts, Entry, GridId, JobKey, Random, RunEnd, RunId, RunSpec, RunState, Time};
 
 /// Time until entries reach the coordinator's disk.
@@ -20,6 +21,9 @@ pub fn submitter_of(run: RunId) -> Submitter {
     let others = run.0.saturating_sub(RUNS_ACTIVE_MAX as u64);
     Submitter(0xffff_0a00_0001 + u128::from(others))
 }
+
+/// How long runs keep their places in half of the seeds: in most seeds, runs are over before they would give way.
+const PLACE_KEPT_SHORT: Duration = Duration::from_millis(300);
 
 /// A run on disk.
 #[derive(Debug, Clone)]
@@ -98,6 +102,7 @@ impl Server {
             seed: self.seed.wrapping_add(u64::from(self.starts) + 1),
             table_bytes_max: self.table_bytes_max,
             circle: self.circle,
+            place_kept: if self.seed.is_multiple_of(2) { PLACE_KEPT_SHORT } else { PLACE_KEPT_MIN },
             restarted: self.starts > 0,
         }
     }

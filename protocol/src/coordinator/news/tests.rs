@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::GridId;
 use crate::coordinator::{CoordinatorConfig, LinkId};
-use crate::limits::CIRCLE;
+use crate::limits::{CIRCLE, PLACE_KEPT_MIN};
 use crate::message::{HostReport, ToCoordinator};
 
 /// What each of three hosts of a site is told about the others.
@@ -14,6 +14,7 @@ fn secrets() -> BTreeMap<(HostId, HostId), u64> {
         seed: 1,
         table_bytes_max: 1 << 20,
         circle: CIRCLE,
+        place_kept: PLACE_KEPT_MIN,
         restarted: false,
     };
     let mut coordinator = Coordinator::new(config, Vec::new(), Time::default());

@@ -1,12 +1,13 @@
 use super::*;
 use crate::coordinator::tests::spec;
+use crate::limits::PLACE_KEPT_MIN;
 use crate::{Entry, EntryState, HostId, JobKey, Lineage, RunLimits, RunSpec, RunState};
 
 const RUN: RunId = RunId(1);
 const OTHER: RunId = RunId(2);
 
 fn roster(specs: [RunSpec; 2]) -> Roster {
-    let mut roster = Roster::new(Time(0));
+    let mut roster = Roster::new(Time(0), PLACE_KEPT_MIN);
     for (run, spec) in [RUN, OTHER].into_iter().zip(specs) {
         let create =
             |table| CoordinatorRun::new(Submitter::default(), spec, RunState::Queued, table, Time(0));

@@ -62,9 +62,9 @@ fn observe(world: &mut World) {
 
 /// Checks the laws that must hold when all runs are over and the grid is idle.
 pub fn check_end(world: &mut World, calm: &Calm) {
-    // A run that gives its place to another submitter is suspended.
-    let is_any_suspended = world.sometimes.count(GAVE_WAY) > 0;
-    let calm = &Calm { is_undisturbed: calm.is_undisturbed && !is_any_suspended, ..*calm };
+    // Without any fault, a run that gives its place to another submitter is suspended.
+    let has_given_way = world.sometimes.count(GAVE_WAY) > 0;
+    let calm = &Calm { is_undisturbed: calm.is_undisturbed && !has_given_way, ..*calm };
     let found = [
         liveness::check(world),
         answer::check(world),

@@ -47,6 +47,7 @@ pub fn config() -> CoordinatorConfig {
         seed: 1,
         table_bytes_max: usize::MAX,
         circle: limits::CIRCLE,
+        place_kept: limits::PLACE_KEPT_MIN,
         restarted: false,
     }
 }
