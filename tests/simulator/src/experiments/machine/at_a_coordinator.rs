@@ -109,7 +109,7 @@ fn crowd(grid: &mut Grid, runs: u64) {
     let of_crowd = |number: u64| RunId(RUN.0 + 1 + number);
     for number in 0..runs {
         grid.order("submit", |machine, now| {
-            machine.submit(now, of_crowd(number), Default::default(), spec())
+            machine.submit(now, of_crowd(number), Default::default(), spec());
         });
     }
     for number in 0..runs {
