@@ -6,7 +6,7 @@ use std::fmt;
 
 use wasmparser::Parser;
 
-use crate::limits::{ModuleLimits, sizes};
+use crate::limits::{ModuleLimits, size, sizes};
 use crate::pitfall::Pitfall;
 use crate::read::read;
 use crate::shape::JobShape;
@@ -102,8 +102,9 @@ pub fn inspect(bytes: &[u8], limits: &ModuleLimits) -> Inspection {
         ..Inspection::default()
     };
     if bytes.len() > limits.module_bytes_max {
-        let (is, limit) = sizes(bytes.len() as u64, limits.module_bytes_max as u64);
-        inspection.refuse(format!("the module is {is} and the limit is {limit}"));
+        // A longer file may have been read only up to the limit.
+        let limit = size(limits.module_bytes_max as u64);
+        inspection.refuse(format!("the module is larger than the limit of {limit}"));
         return inspection;
     }
     if !bytes.starts_with(b"\0asm") {

@@ -100,7 +100,7 @@ fn files_that_cannot_be_read() {
     run(["run".as_ref(), folder.path().as_os_str()]).fails_with(2, &["it is a folder"]);
     run(["check", "/nonexistent/app.wasm"]).fails_with(2, &["there is no such file"]);
     // An endless file is read only up to the maximum length of a module.
-    run(["run", "/dev/zero"]).fails_with(2, &["/dev/zero: the module is 64 MiB and the limit is 64 MiB"]);
+    run(["run", "/dev/zero"]).fails_with(2, &["/dev/zero: the module is larger than the limit of 64 MiB"]);
 }
 
 #[test]
