@@ -189,7 +189,7 @@ impl Store {
         let uploaded = sql::uploads(&connection)?;
         match sql::rewrite_if_useful(&connection) {
             Ok(is_rewritten) if is_rewritten => {
-                tracing::info!("the database was rewritten to give disk space back")
+                tracing::info!("the database was rewritten to give disk space back");
             }
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "the database cannot be rewritten to give disk space back"),
