@@ -32,9 +32,9 @@ impl Limiter {
         self.claim.as_ref().is_some_and(Claim::is_evicted)
     }
 
-    /// Bytes that the instance has claimed; `None` if they are not counted.
-    pub fn claimed_bytes(&self) -> Option<usize> {
-        self.claim.as_ref().map(Claim::bytes)
+    /// The claim, to be dropped when the instance's memory is free; `None` if memory is not counted, or it was taken.
+    pub fn take_claim(&mut self) -> Option<Claim> {
+        self.claim.take()
     }
 }
 
@@ -86,6 +86,6 @@ mod tests {
             let stop = growth.expect_err("it is too much").downcast::<Stop>().expect("it is a limit");
             assert!(matches!(stop, Stop::Limit(_)), "{stop:?}");
         }
-        assert!(!limiter.is_evicted() && limiter.claimed_bytes().is_none());
+        assert!(!limiter.is_evicted() && limiter.take_claim().is_none());
     }
 }

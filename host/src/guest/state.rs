@@ -21,6 +21,7 @@ use super::profile::Profile;
 use super::recordings::Recordings;
 use super::stopped::Failures;
 use crate::failure::Stop;
+use crate::memory::Claim;
 use crate::scheduler::{Doing, Registry, Task, end_turn, own_index};
 
 /// A line that a guest wrote to its run's log.
@@ -140,6 +141,13 @@ impl Guest {
         }
         Ok(())
     }
+
+    /// Notes the instance's size, and gives its claim away, if it has one.
+    pub fn take_claim(&mut self) -> Option<Claim> {
+        let claim = self.limiter.take_claim()?;
+        self.registry.room.note_size(claim.bytes());
+        Some(claim)
+    }
 }
 
 impl Drop for Guest {
@@ -149,8 +157,6 @@ impl Drop for Guest {
             self.registry.abandon(&job);
         }
         self.abort_recordings();
-        if let Some(bytes) = self.limiter.claimed_bytes() {
-            self.registry.room.note_size(bytes);
-        }
+        drop(self.take_claim());
     }
 }

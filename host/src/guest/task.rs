@@ -13,6 +13,7 @@ use super::own_job::Assignment;
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
+use crate::memory::Claim;
 use crate::scheduler::{Object, Registry, Task};
 
 /// How a task ended.
@@ -25,6 +26,8 @@ pub struct TaskEnd {
     pub work: Duration,
     /// The shared objects that its result mentions.
     pub objects: Vec<Arc<Object>>,
+    /// The claim on memory of a task that has a result, which it counts until others count it.
+    pub claim: Option<Claim>,
 }
 
 /// Runs `assignment` in a pristine instance.
@@ -50,7 +53,12 @@ pub async fn run_task(registry: Arc<Registry>, task: Task, assignment: Assignmen
         guest.forget_applied();
     }
     let (work, span) = guest.profiled().unwrap_or_else(|| (guest.clock.total_work(), guest.clock.span()));
-    TaskEnd { result, span, work, objects }
+    // An instance's memory is freed after its state, of which the claim is a part.
+    let claim = guest.take_claim();
+    drop(store);
+    // A task that was evicted or failed looks for room next.
+    let claim = claim.filter(|_| result.is_ok());
+    TaskEnd { result, span, work, objects, claim }
 }
 
 async fn run(store: &mut Store<Guest>, export: ModuleExport, length: u32) -> Result<Bytes, Stop> {

@@ -158,11 +158,14 @@ fn prepare(registry: &Arc<Registry>, task: Task, assignment: Assignment, instanc
             };
             let ancestry = task.ancestry.clone();
             let repeats = task.repeats.clone();
-            let end = watched(&registry, &repeats, run_task(registry.clone(), task, assignment)).await;
+            let mut end = watched(&registry, &repeats, run_task(registry.clone(), task, assignment)).await;
+            let claim = end.claim.take();
             match job {
                 None => finish_root(&registry, end),
                 Some(job) => finish_job(&registry, &job, ancestry.as_deref(), end),
             }
+            // A root's result is counted by the driver from here on.
+            drop(claim);
             drop(alive);
         }
     };

@@ -47,7 +47,7 @@ impl Latencies {
     }
 }
 
-/// The time within which so many hundredths of the steals were, in seconds.
+/// A percentile of sorted times, in seconds; `None` if there are no times.
 fn at(sorted_ns: &[u64], hundredths: usize) -> Option<f64> {
     let index = (sorted_ns.len() * hundredths / 100).min(sorted_ns.len().checked_sub(1)?);
     Some(sorted_ns[index] as f64 / 1e9)
