@@ -253,7 +253,7 @@ fn one_address_does_not_keep_others_from_places() {
     host.finish(second, number, text("9"));
     assert_eq!(host.take_root().0, newest);
     assert_eq!((state(newest).as_str(), state(more_of_first).as_str()), ("running", "queued"));
-    // A freed place goes to whoever has the fewest.
+    // A place that is free goes to the address with the fewest runs under way.
     let third = submit("127.66.0.9");
     assert_eq!(server.post_from("127.66.0.7", &format!("/api/v1/runs/{}/cancel", of_first[0]), b"").0, 202);
     assert_eq!(host.take_root().0, third);

@@ -25,10 +25,8 @@ pub struct Backlog {
     pub hosts: usize,
     /// Runs with time limits are to be checked.
     pub metering: bool,
-    /// Runs that may end.
-    pub runs: usize,
-    /// Places that runs may give to other submitters now.
-    pub places: usize,
+    /// Runs that may end, and the places that they may give to other submitters now.
+    pub runs: (usize, usize),
     /// Runs that are being saved by hosts.
     pub suspending: usize,
     /// Runs that may begin a turn now.
@@ -78,8 +76,7 @@ impl Coordinator {
             unpausing: self.working.resuming_len(now),
             hosts: self.hosts.len(),
             metering: self.next_metering().is_some_and(|(at, _)| now >= at),
-            runs: self.runs.len(),
-            places: self.places_to_give(now),
+            runs: (self.runs.len(), self.places_to_give(now)),
             missing: self.missing.overdue_len(now),
             late: self.over.late_len(now),
             pings: !self.hosts.is_empty() && now >= self.chores.next_ping(),

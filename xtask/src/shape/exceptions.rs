@@ -40,7 +40,7 @@ pub const FIELDS: [Exception; 10] = [
     exception("coordinator/src/metrics/mod.rs: Counters", 20, RECORD),
     exception("host/src/grid/control/status.rs: Status", 22, RECORD),
     exception("module/src/inspect.rs: Inspection", 19, RECORD),
-    exception("protocol/src/coordinator/backlog.rs: Backlog", 23, RECORD),
+    exception("protocol/src/coordinator/backlog.rs: Backlog", 22, RECORD),
     exception("protocol/src/coordinator/sizes.rs: Sizes", 19, RECORD),
     exception("protocol/src/host/sizes.rs: Sizes", 25, RECORD),
 ];
