@@ -6,6 +6,7 @@ mod gates;
 mod pace;
 mod unread;
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,8 +90,8 @@ fn admit(
     let connection = Arc::new(Connection::new(address));
     let Ok(plain) = gates.take_for(connection.activity(), Kind::Connection) else {
         tracing::debug!(%address, "no room for a connection");
-        // As far as its socket takes it at once.
-        let _ = socket.try_write(busy().as_bytes());
+        // As far as its socket takes it at once; tokio does not know yet that it takes anything.
+        let _ = socket.into_std().and_then(|mut socket| socket.write_all(busy().as_bytes()));
         return;
     };
     connection.hold(plain);

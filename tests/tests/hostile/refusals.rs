@@ -68,7 +68,7 @@ fn modules_that_are_too_large_are_refused() {
     ends("tables", &app_with("(table 60000 funcref) (table 60000 funcref)", ""), Refused("it has 2 tables"));
     let limits = Limits { module_bytes_max: 1000, ..tight() };
     let data = bytes(&app_with(&format!(r#"(data (i32.const 0) "{}")"#, "x".repeat(1000)), ""));
-    ends_under(&limits, "module", &data, Refused("the limit is 1000 B"));
+    ends_under(&limits, "module", &data, Refused("larger than the limit of 1000 B"));
 }
 
 /// Within the limits in total, but in a form that the sandbox does not support.
