@@ -24,8 +24,8 @@ pub struct JobCounts {
     /// Stolen jobs lost with a thief that crashed, as counted by the hosts that had lent them. Jobs that the thief had
     /// not begun are included. Lost root jobs are not included; `root_losses` of the run counts them.
     pub lost: u64,
-    /// Stolen jobs that a thief began and gave back because it left, paused, or had no room. Root jobs are included,
-    /// and count at the host that gave them back.
+    /// Stolen jobs that a thief gave back because it left or paused, and those that it had begun and had no room for.
+    /// Root jobs are included, and count at the host that gave them back.
     pub given_back: u64,
     /// Jobs lost and begun again; each counts once, however often it was lost. This may be more than `lost`, because
     /// the root job, jobs below a lost one, and orphans of jobs that were given back are included. It may be less,

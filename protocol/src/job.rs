@@ -61,6 +61,8 @@ impl JobSpec {
 pub struct Again {
     /// See [`JobSpec::redone`].
     pub redone: bool,
+    /// As far as is known, a host had begun the job itself, and not only a job above it.
+    pub begun: bool,
     /// See [`JobSpec::given_back`].
     pub given_back: bool,
     /// See [`JobSpec::lookup_below`].

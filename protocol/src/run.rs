@@ -352,8 +352,8 @@ pub struct Jobs {
     pub reused: u64,
     /// Jobs lost with thieves that crashed. Some were run again, others reused or adopted.
     pub lost: u64,
-    /// Jobs given back by thieves that had begun them and then left, paused or had no room for them. The coordinator
-    /// counts such root jobs.
+    /// Jobs given back by thieves that left or paused, and those that thieves had begun and had no room for. The
+    /// coordinator counts such root jobs.
     pub given_back: u64,
     /// Orphans that kept running and whose results were used.
     pub adopted: u64,

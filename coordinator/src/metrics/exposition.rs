@@ -133,7 +133,7 @@ impl All {
             ),
             (
                 "jobs_given_back",
-                "Stolen jobs that their thieves had begun and gave back, as they left or paused; root jobs included",
+                "Stolen jobs that thieves gave back as they left or paused, or had begun and had no room for; root jobs included",
                 counts.jobs.given_back,
             ),
             (

@@ -6,8 +6,9 @@
 //! repeating until it has computed for that long without finding a result. All later work is new, however long it
 //! takes: it would have been computed without the crash as well. If nothing is recorded, all work counts as repeated.
 //!
-//! A host that gives a job back first records all its finished work. So the new instance repeats only until it has
-//! found the last of these results.
+//! A host that leaves first records all its finished work, and one without memory for a job has recorded some. So the new
+//! instance repeats only until it has found the last of these results. Results that were recorded later, by this instance
+//! or of an equal job elsewhere, say nothing of how far the earlier instance was.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -47,8 +48,8 @@ pub struct Before {
 }
 
 impl CatchUp {
-    /// The state of a new instance, whose job was lost if `repeats` is set. Otherwise it may have been given
-    /// back.
+    /// The state of a new instance, whose job was lost if `repeats` is set. Otherwise it may have been begun
+    /// and given back.
     pub fn new(every: Option<Duration>, repeats: Arc<AtomicBool>, is_given_back: bool) -> Self {
         let is_lost = repeats.load(SeqCst);
         let mut catch_up = Self { every, mode: Mode::New, repeats };
@@ -82,7 +83,8 @@ impl CatchUp {
         });
     }
 
-    /// The result of a job below was known: the earlier instance had reached this point as well.
+    /// The result of a job below was known before this instance began: the earlier one had reached this point as
+    /// well.
     pub fn found(&mut self, work: Duration) {
         let later = self.later(work);
         match &mut self.mode {

@@ -134,7 +134,7 @@ pub fn answer_with(
     tell_news(caller.as_context_mut());
     let guest = caller.data_mut();
     guest.children.free(number);
-    if job.was_found() {
+    if job.was_found_again() {
         guest.catch_up.found(guest.clock.own_work());
     }
     if guest.registry.is_worth_recording(outcome.work, Duration::ZERO) {

@@ -65,7 +65,8 @@ impl Guest {
         if profile.is_some() {
             clock.be_exact();
         }
-        let is_given_back = task.ancestry.as_ref().is_some_and(|ancestry| ancestry.given_back);
+        let known = task.ancestry.as_ref().zip(registry.grid.as_ref());
+        let is_given_back = known.is_some_and(|(ancestry, remote)| remote.was_given_back(ancestry));
         let every = registry.grid.as_ref().and_then(|remote| remote.record_every);
         let claim = registry.room.memory().map(|memory| memory.claim(&registry, task.id));
         Self {

@@ -136,7 +136,9 @@ impl Portion {
             RunCommand::Replica { object } => registry.note_object_changed(object),
             RunCommand::Want { thieves } => remote.want(registry, thieves),
             RunCommand::Offer => return remote.offer(registry),
-            RunCommand::Complete { number, finished } => remote.complete_away(registry, number, finished),
+            RunCommand::Complete { number, finished, is_found_again } => {
+                remote.complete_away(registry, number, finished, is_found_again);
+            }
             RunCommand::Requeue { number, again } => remote.requeue(registry, number, again),
             RunCommand::Lookups { jobs } => remote.lookups.set(&jobs),
             RunCommand::Abort { held } => remote.abort_held(registry, held),

@@ -58,8 +58,8 @@ pub struct Job {
     pub objects: Vec<Arc<Object>>,
     state: AtomicU8,
     aborted: AtomicBool,
-    /// Its result was already known, and did not come from a host that it was lent to.
-    found: AtomicBool,
+    /// It was looked up, and its result was known before a job above it was begun again.
+    found_again: AtomicBool,
     /// The task that runs it, while taken.
     runner: AtomicU64,
     parameters: Mutex<Bytes>,
@@ -78,7 +78,7 @@ impl Job {
             objects: Vec::new(),
             state: AtomicU8::new(OPEN),
             aborted: AtomicBool::new(false),
-            found: AtomicBool::new(false),
+            found_again: AtomicBool::new(false),
             runner: AtomicU64::new(0),
             parameters: Mutex::new(parameters),
             outcome: Mutex::new(None),
@@ -143,12 +143,13 @@ impl Job {
         given_up
     }
 
-    /// The job that was elsewhere has an outcome.
-    pub fn settle(&self, outcome: Outcome) -> bool {
+    /// The job that was elsewhere has an outcome; `is_found_again` if, supposing that it was looked up, this was known
+    /// before a job above it was begun again.
+    pub fn settle(&self, outcome: Outcome, is_found_again: bool) -> bool {
         let was_looked_up = self.claim(LOOKUP, TAKEN);
         let settled = was_looked_up || self.claim(LENT, TAKEN);
         if settled {
-            self.found.store(was_looked_up, SeqCst);
+            self.found_again.store(was_looked_up && is_found_again, SeqCst);
             *self.parameters.lock() = Bytes::default();
             self.complete(outcome);
         }
@@ -186,9 +187,9 @@ impl Job {
         self.state.load(SeqCst) == LOOKUP
     }
 
-    /// Whether a lookup returned its result.
-    pub fn was_found(&self) -> bool {
-        self.found.load(SeqCst)
+    /// Whether a lookup returned a result that was known before a job above it was begun again.
+    pub fn was_found_again(&self) -> bool {
+        self.found_again.load(SeqCst)
     }
 
     /// The taken job's result is not wanted any more; returns the task that runs it.

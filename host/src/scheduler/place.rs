@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-use sateen_protocol::{HeldId, JobKey, Lineage, RuntimeJobId};
+use sateen_protocol::{Again, HeldId, JobKey, Lineage, RuntimeJobId};
 
 use super::keys::LazyKey;
 
@@ -135,6 +135,14 @@ impl Place {
         }
     }
 
+    /// The job comes back, to be begun as `again` says. A job that was looked up was at no other host.
+    pub fn come_back(&self, again: Again, was_looked_up: bool) {
+        self.redone.fetch_or(again.redone, SeqCst);
+        self.given_back.store(again.given_back, SeqCst);
+        self.is_lost.fetch_or(again.begun && !was_looked_up, SeqCst);
+        self.lookup_below.store(again.lookup_below, SeqCst);
+    }
+
     /// The number under which this host holds the job, if the job belongs to another host.
     pub fn held(&self) -> Option<HeldId> {
         match self.parent {
@@ -172,6 +180,21 @@ mod tests {
     fn bound(parent: &Arc<Ancestry>, redone: bool, lookup_bound: u32) -> (u32, u32) {
         let child = Place::below(parent, 1, Vec::new(), redone, lookup_bound);
         (child.depth, child.lookup_below.load(SeqCst))
+    }
+
+    #[test]
+    fn only_a_job_that_a_host_had_begun_is_lost() {
+        for (begun, was_looked_up, is_lost) in
+            [(false, false, false), (false, true, false), (true, true, false), (true, false, true)]
+        {
+            let child = Place::below(&parent(true), 1, Vec::new(), false, 0);
+            child.come_back(Again { redone: true, begun, given_back: true, lookup_below: 9 }, was_looked_up);
+            let seen = child.ancestry(|| JobKey([2; 32]));
+            assert_eq!((seen.redone, seen.is_lost, seen.lookup_below), (true, is_lost, 9));
+            // Once it was lost, it stays so.
+            child.come_back(Again { redone: true, begun: false, given_back: false, lookup_below: 0 }, false);
+            assert_eq!(child.ancestry(|| JobKey([2; 32])).is_lost, is_lost);
+        }
     }
 
     /// A worker that takes the job begins a new instance, which knows only this.

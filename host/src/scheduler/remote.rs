@@ -140,6 +140,11 @@ impl Remote {
         is_lost || self.record_every.is_none() || self.lookups.is_recorded(tag)
     }
 
+    /// Whether a job was begun and given back. New jobs below such a job repeat nothing.
+    pub fn was_given_back(&self, ancestry: &Ancestry) -> bool {
+        ancestry.given_back && self.was_begun(ancestry.is_lost, || ancestry.key.tag())
+    }
+
     /// Notes that a job becomes open, and that nothing is known about it now.
     fn note_asked(&self, job: &Job) {
         if let Some(place) = &job.place {
@@ -253,6 +258,41 @@ fn next_open(queue: &Injector<Arc<Job>>) -> Option<Arc<Job>> {
             Steal::Success(job) if job.is_open() => return Some(job),
             Steal::Success(_) | Steal::Retry => {}
             Steal::Empty => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sateen_protocol::{BlobHash, KeyMaker, Lineage};
+
+    use super::*;
+
+    fn remote() -> Remote {
+        let root = KeyMaker::new(1, 0, BlobHash([7; 32]), "main", &[]);
+        let keys = Keys { root, by_kind: Vec::new(), within_run: Vec::new(), run_name: Vec::new() };
+        let record_every = Some(Duration::from_millis(250));
+        Remote::new(RemoteParts { keys: Arc::new(keys), record_every, notify: Arc::new(|_| {}) }, 1)
+    }
+
+    #[test]
+    fn new_jobs_below_one_that_was_given_back_repeat_nothing() {
+        let job = |number: u8, is_lost: bool| Ancestry {
+            key: JobKey([number; 32]),
+            held: HeldId(1),
+            lineage: Lineage::default(),
+            depth: 3,
+            redone: true,
+            given_back: true,
+            is_lost,
+            lookup_below: 0,
+        };
+        let remote = remote();
+        remote.lookups.set(&[job(2, false).key.tag()]);
+        for (number, is_lost, was_given_back) in [(1, true, true), (1, false, false), (2, false, true)] {
+            let job = job(number, is_lost);
+            assert_eq!(remote.was_given_back(&job), was_given_back, "{number} {is_lost}");
+            assert!(!remote.was_given_back(&Ancestry { given_back: false, ..job }), "{number} {is_lost}");
         }
     }
 }

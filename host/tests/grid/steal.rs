@@ -92,7 +92,7 @@ impl RunningPortion for ScriptedPortion {
             RunCommand::Inject { held, spec } => self.inject(held, spec),
             RunCommand::Offer => return self.offer(),
             RunCommand::Want { thieves } => self.want(thieves),
-            RunCommand::Complete { number, finished } => self.complete(number, &finished),
+            RunCommand::Complete { number, finished, .. } => self.complete(number, &finished),
             RunCommand::Requeue { number, .. } => panic!("nothing is lost, and job {} came back", number.0),
             RunCommand::Drain => (self.notify)(Notice::Drained),
             _ => {}

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::limits::{DRAIN_MAX, LEAVE_HAND_OVER_MAX, LEAVE_MAX, shortened};
-use crate::message::{Departure, PeerMessage, ToCoordinator};
+use crate::message::{PeerMessage, ToCoordinator};
 use crate::{HeldId, HostId, LoanId, RunId, RuntimeJobId, Time};
 
 use super::held::Owner;
@@ -294,7 +294,10 @@ impl Host {
         let tokens: Vec<HeldId> = part.held.tokens().collect();
         for token in tokens {
             let held = self.runs.get_mut(&run).and_then(|part| part.held.forget(token));
-            self.tell_returned(run, held.into_iter().flat_map(|held| held.into_owners().0));
+            if let Some(held) = held {
+                let begun = held.begun;
+                self.tell_returned(run, held.into_owners().0, begun);
+            }
         }
     }
 
@@ -302,22 +305,23 @@ impl Host {
     /// itself: for a job that it lost with another host and then found among those that it holds.
     pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: HeldId) {
         let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.forget(token)) else { return };
+        let begun = held.begun;
         let (owners, spec) = held.into_owners();
         let here = owners.iter().filter_map(|owner| match owner {
             Owner::Here(number) => Some(*number),
             Owner::Coordinator(_) | Owner::Host(..) => None,
         });
         let here: Vec<RuntimeJobId> = here.collect();
-        self.tell_returned(run, owners);
+        self.tell_returned(run, owners, begun);
         for number in here {
-            self.resolve(now, run, number, spec.clone(), Departure::Left);
+            self.take_back(now, run, number, spec.clone(), begun);
         }
     }
 
-    fn tell_returned(&mut self, run: RunId, owners: impl IntoIterator<Item = Owner>) {
+    fn tell_returned(&mut self, run: RunId, owners: impl IntoIterator<Item = Owner>, begun: bool) {
         for owner in owners {
             if let Owner::Host(host, number) = owner {
-                self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
+                self.tell_peer(host, PeerMessage::Returned { run, number, begun });
             }
         }
     }

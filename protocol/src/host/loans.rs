@@ -2,7 +2,9 @@
 
 use crate::limits::{HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
-use crate::{EntryState, Finished, HeldId, HostId, JobKey, LoanId, Outcome, RunId, RuntimeJobId, Time};
+use crate::{
+    EntryState, Finished, HeldId, HostId, JobKey, JobSpec, LoanId, Outcome, RunId, RuntimeJobId, Time,
+};
 
 use super::held::{Held, Owner};
 use super::lent::LoanState;
@@ -101,7 +103,8 @@ impl Host {
                     }
                     // The job was adopted and the tree knows that it is done: the result does not count as one from the
                     // table.
-                    self.unpolled.command(RunCommand::Complete { number, finished }.of(run));
+                    let complete = RunCommand::Complete { number, finished, is_found_again: true };
+                    self.unpolled.command(complete.of(run));
                     self.settle_owner(run, owner);
                 }
             }
@@ -151,7 +154,8 @@ impl Host {
                             part.reporting.count_saved(&finished);
                         }
                         let number = loan.number();
-                        self.unpolled.command(RunCommand::Complete { number, finished }.of(run));
+                        let complete = RunCommand::Complete { number, finished, is_found_again: true };
+                        self.unpolled.command(complete.of(run));
                     }
                 }
                 // The result came twice, or too late: the job was given up, redone or aborted.
@@ -227,11 +231,23 @@ impl Host {
         if part.loans.get(number).is_some_and(|loan| loan.thief() == from)
             && let Some(loan) = part.loans.end(number)
         {
-            if begun {
-                self.resolve(now, run, loan.number(), loan.into_spec(), Departure::Left);
-            } else {
-                self.requeue(run, loan.number(), loan.spec());
-            }
+            self.take_back(now, run, loan.number(), loan.into_spec(), begun);
+        }
+    }
+
+    /// A job of this host was handed back. Nothing was lost with one that had not begun, and nothing of it is redone.
+    pub(super) fn take_back(
+        &mut self,
+        now: Time,
+        run: RunId,
+        number: RuntimeJobId,
+        spec: JobSpec,
+        begun: bool,
+    ) {
+        if begun {
+            self.resolve(now, run, number, spec, Departure::Left);
+        } else {
+            self.requeue(run, number, &spec);
         }
     }
 
@@ -263,7 +279,7 @@ impl Host {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
         self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
-        let spec = crate::JobSpec {
+        let spec = JobSpec {
             key,
             kind: 0,
             parameters: crate::Bytes::default(),

@@ -1,6 +1,6 @@
 //! Entries that jobs that are run again here may find below them.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::limits::{EXPECTED_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, REDOING_MAX, UNNAMED_ENTRIES_MAX};
@@ -11,16 +11,19 @@ use super::again::RunAgain;
 /// The entries in the table that jobs of one run that are run again here may find.
 #[derive(Debug, Default)]
 pub struct Lookups {
-    /// Lost jobs that are run again here.
-    redoing: BTreeSet<JobTag>,
+    /// Lost jobs that are run again here, each with the number of times that any job had been by then.
+    redoing: BTreeMap<JobTag, u64>,
+    /// How many times a job was run again.
+    times: u64,
     /// The same jobs, in the order in which they were lost.
     order: VecDeque<JobTag>,
     /// Those of them below which more entries are to be checked, each with the place of the last entry that was.
     expecting: VecDeque<(JobTag, Option<(u32, JobKey)>)>,
     /// How often each job was run again here.
     run_again: RunAgain,
-    /// Entries that a descendant of these jobs may still find.
-    sought: BTreeSet<JobKey>,
+    /// Entries that a descendant of these jobs may still find, each with the first time that a job was run again which
+    /// found it in the table.
+    sought: BTreeMap<JobKey, u64>,
     /// Where [`Self::check`] continues: after this one of these entries.
     checked: Option<JobKey>,
     /// The entries of which the runtime was not told, and whether it was told of any.
@@ -31,7 +34,7 @@ pub struct Lookups {
 impl Lookups {
     /// Whether a job was lost and is run again here.
     pub fn redoes(&self, job: &JobTag) -> bool {
-        self.redoing.contains(job)
+        self.redoing.contains_key(job)
     }
 
     /// A job is run again here.
@@ -73,14 +76,15 @@ impl Lookups {
         let redone = spec.lineage.0.iter().filter(|above| self.redoes(above));
         let places = redone.flat_map(|above| {
             let below = table.below_after(*above, after_depth(spec.depth)).take(FORWARDED_ENTRIES_MAX);
-            below.map(|(place, _)| place).filter(|(_, key)| self.sought.contains(key))
+            below.map(|(place, _)| place).filter(|(_, key)| self.sought.contains_key(key))
         });
         let places: BTreeSet<(u32, JobKey)> = places.collect();
         places.into_iter().take(UNNAMED_ENTRIES_MAX).collect()
     }
 
     fn expect(&mut self, table: &Table, job: JobTag, after: Option<(u32, JobKey)>) {
-        if self.redoing.insert(job) {
+        self.times += 1;
+        if self.redoing.insert(job, self.times).is_none() {
             self.order.push_back(job);
         }
         if self.order.len() > REDOING_MAX
@@ -101,7 +105,8 @@ impl Lookups {
         {
             let below: Vec<_> = table.below_after(tag, after).take(room).map(|(place, _)| place).collect();
             room -= below.len();
-            below.iter().for_each(|(_, key)| self.seek(table, *key));
+            let since = self.redoing.get(&tag).copied().unwrap_or(self.times);
+            below.iter().for_each(|(_, key)| self.seek_since(since, table, *key));
             if room == 0 {
                 self.expecting.push_front((tag, below.last().copied()));
             }
@@ -111,6 +116,14 @@ impl Lookups {
     /// Whether there are more entries to check.
     pub fn expects_more(&self) -> bool {
         !self.expecting.is_empty()
+    }
+
+    /// Whether a job's entry was in the table when the job, or one above it, was run again here: the host that had that one
+    /// had come as far as this job. Equal jobs have one entry, and one of them may have made it since.
+    pub fn finds_again(&self, job: &JobSpec) -> bool {
+        let above = job.lineage.0.iter().copied().chain([job.key.tag()]);
+        let last = above.filter_map(|above| self.redoing.get(&above)).max();
+        self.sought.get(&job.key).is_some_and(|since| last.is_some_and(|last| since <= last))
     }
 
     /// A job has found this entry, which is not to be looked up any more unless an equal job may find it, too.
@@ -125,11 +138,17 @@ impl Lookups {
         self.sought.remove(key);
     }
 
-    /// A descendant of a job that is run again here may find this entry.
+    /// A descendant of a job that is run again here may find this entry, which has come since then.
     pub fn seek(&mut self, table: &Table, key: JobKey) {
-        if self.sought.insert(key)
-            && let Some(entry) = table.get(&key)
-        {
+        self.seek_since(self.times + 1, table, key);
+    }
+
+    fn seek_since(&mut self, since: u64, table: &Table, key: JobKey) {
+        if self.sought.contains_key(&key) {
+            return;
+        }
+        self.sought.insert(key, since);
+        if let Some(entry) = table.get(&key) {
             self.untold.insert(key.tag());
             self.untold.extend(&entry.lineage.0);
         }
@@ -139,7 +158,7 @@ impl Lookups {
     /// call continues with others.
     pub fn check(&mut self, table: &Table, most: usize) {
         let range = (self.checked.map_or(Unbounded, Excluded), Unbounded);
-        let keys: Vec<JobKey> = self.sought.range(range).take(most).copied().collect();
+        let keys: Vec<JobKey> = self.sought.range(range).take(most).map(|(key, _)| *key).collect();
         self.checked = keys.last().filter(|_| keys.len() == most).copied();
         for key in keys.iter().filter(|key| table.get(key).is_none()) {
             self.sought.remove(key);
@@ -169,10 +188,10 @@ impl Lookups {
     #[cfg(test)]
     pub fn of(sought: &[JobKey], lost: &[JobTag], expecting: &[JobTag]) -> Self {
         Self {
-            redoing: lost.iter().take(1).copied().collect(),
+            redoing: lost.iter().take(1).map(|job| (*job, 1)).collect(),
             order: lost.iter().copied().collect(),
             expecting: expecting.iter().map(|job| (*job, None)).collect(),
-            sought: sought.iter().copied().collect(),
+            sought: sought.iter().map(|key| (*key, 1)).collect(),
             ..Self::default()
         }
     }
@@ -189,7 +208,7 @@ mod tests {
     use super::super::corners::run_commands;
     use super::super::held::Owner;
     use super::super::tests::{PEER, RUN, host, said};
-    use super::super::{RunCommand, Transmit};
+    use super::super::{Notice, RunCommand, Transmit};
     use super::*;
     use crate::message::PeerMessage;
     use crate::{Entry, EntryState, Finished, HostId, Lineage, LoanId, Outcome, RuntimeJobId, StealId, Time};
@@ -281,6 +300,53 @@ mod tests {
         assert!(lookups.unnamed_below(&table, &JobSpec { depth: 3, ..child.clone() }).is_empty());
         lookups.found(&table, &entry.key);
         assert!(lookups.unnamed_below(&table, &child).is_empty());
+    }
+
+    /// Equal jobs have one entry: what the first of them has computed since says nothing of a host that is gone.
+    #[test]
+    fn only_entries_that_were_there_when_a_job_was_run_again_are_found_again() {
+        let (mut lookups, mut table) = (Lookups::default(), table(&[1]));
+        let below = |number: u8, above: &[u8]| {
+            let lineage = Lineage(above.iter().map(|above| job(*above).key.tag()).collect());
+            JobSpec { lineage, ..job(number) }
+        };
+        lookups.expect_below(&table, &job(99));
+        assert!(table.insert(entry(2, 1, EntryState::Running(HostId(20)))));
+        lookups.seek(&table, job(2).key);
+        let found = |lookups: &Lookups, number: u8, above: &[u8]| lookups.finds_again(&below(number, above));
+        assert!(found(&lookups, 1, &[99]) && !found(&lookups, 2, &[99]) && !found(&lookups, 3, &[99]));
+        assert!(!found(&lookups, 1, &[98]), "it is below no job that is run again");
+        // It is lost once more, and now both are there.
+        lookups.expect_below(&table, &job(99));
+        assert!(found(&lookups, 1, &[99]) && found(&lookups, 2, &[99]));
+        lookups.found(&table, &job(1).key);
+        assert!(!found(&lookups, 1, &[99]), "an equal job has found it");
+    }
+
+    /// The runtime is told whether a job that it looks up had been begun before the one above it was run again.
+    #[test]
+    fn a_result_that_an_equal_job_has_made_since_is_not_found_again() {
+        for is_earlier in [true, false] {
+            let mut host = host();
+            let lineage = Lineage(vec![job(1).key.tag()]);
+            let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
+            let state = EntryState::Done(finished.clone());
+            let part = host.runs.get_mut(&RUN).expect("it takes part");
+            if is_earlier {
+                part.table.insert(Entry { lineage: lineage.clone(), ..entry(2, 2, state) });
+            }
+            part.recovery.lookups.expect_below(&part.table, &job(1));
+            let (key, depth) = (job(2).key, 2);
+            let recorded =
+                Notice::Recorded { key, depth, lineage: lineage.clone(), finished: finished.clone() };
+            if !is_earlier {
+                host.handle_notice(NOW, RUN, recorded);
+            }
+            let (number, spec) = (RuntimeJobId(7), JobSpec { depth, redone: true, lineage, ..job(2) });
+            host.handle_notice(NOW, RUN, Notice::Lookup { number, spec });
+            let complete = RunCommand::Complete { number, finished, is_found_again: is_earlier };
+            assert!(run_commands(&mut host).contains(&complete), "{is_earlier}");
+        }
     }
 
     #[test]

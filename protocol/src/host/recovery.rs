@@ -160,7 +160,7 @@ impl Host {
             self.note(run, &spec, NoteKind::Lost);
         }
         if matches!(tolerance, FaultTolerance::Off | FaultTolerance::RedoOnly) {
-            let again = Again { redone: true, given_back: false, lookup_below: 0 };
+            let again = Again { redone: true, begun: true, given_back: false, lookup_below: 0 };
             self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
             return;
         }
@@ -205,7 +205,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.note_again(spec.key.tag());
         let lookup_below = part.table.depth_below(spec.key.tag());
-        let again = Again { redone: true, given_back: spec.given_back, lookup_below };
+        let again = Again { redone: true, begun: false, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
     }
 
@@ -266,11 +266,12 @@ impl Host {
 
     pub(super) fn reuse(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        let is_found_again = part.recovery.lookups.finds_again(spec);
         part.recovery.lookups.found(&part.table, &spec.key);
         part.reporting.count_reused(&finished);
         self.unpolled.event(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
-        self.unpolled.command(RunCommand::Complete { number, finished }.of(run));
+        self.unpolled.command(RunCommand::Complete { number, finished, is_found_again }.of(run));
         self.tell_lookups(run);
     }
 
@@ -288,7 +289,7 @@ impl Host {
         part.recovery.lookups.note_again(spec.key.tag());
         let lookup_below = part.recovery.lookups.bound_of(&part.table, spec);
         self.tell_lookups(run);
-        let again = Again { redone: true, given_back: spec.given_back, lookup_below };
+        let again = Again { redone: true, begun: true, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
     }
 
@@ -298,7 +299,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let lookup_below = if redone { part.recovery.lookups.bound_of(&part.table, spec) } else { 0 };
         self.tell_lookups(run);
-        let again = Again { redone, given_back: spec.given_back, lookup_below };
+        let again = Again { redone, begun: false, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
     }
 

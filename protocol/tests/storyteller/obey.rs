@@ -86,7 +86,7 @@ impl World {
                     self.say(format!("{name} looks {job} up"));
                 }
             }
-            RunCommand::Complete { number, finished } => {
+            RunCommand::Complete { number, finished, .. } => {
                 let job = runtime.complete(number, &finished).unwrap_or_else(|| "no job".to_owned());
                 let result = crate::entries::result(&finished);
                 self.say(format!("{name} has {job} {result}"));

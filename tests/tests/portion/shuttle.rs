@@ -299,7 +299,7 @@ impl Shuttle {
                 }
                 Mail::Complete { to, number, finished } => {
                     if let Some(portion) = &self.hosts[to].portion {
-                        portion.handle(RunCommand::Complete { number, finished });
+                        portion.handle(RunCommand::Complete { number, finished, is_found_again: true });
                     }
                 }
                 Mail::Abort { to, held } => {
@@ -321,7 +321,9 @@ impl Shuttle {
                 Mail::Answer { to, number, key } => {
                     let Some(portion) = &self.hosts[to].portion else { continue };
                     portion.handle(match self.table.get(&key) {
-                        Some(finished) => RunCommand::Complete { number, finished: finished.clone() },
+                        Some(finished) => {
+                            RunCommand::Complete { number, finished: finished.clone(), is_found_again: true }
+                        }
                         None => RunCommand::Requeue { number, again: lost(self.depth_max) },
                     });
                 }
@@ -389,5 +391,5 @@ impl Shuttle {
 
 /// How jobs of a crashed host are begun again.
 pub const fn lost(depth_max: u32) -> Again {
-    Again { redone: true, given_back: false, lookup_below: depth_max }
+    Again { redone: true, begun: true, given_back: false, lookup_below: depth_max }
 }

@@ -145,13 +145,21 @@ impl Remote {
         }
     }
 
-    pub fn complete_away(&self, registry: &Registry, number: RuntimeJobId, finished: Finished) {
+    /// A job that is elsewhere has an outcome; `is_found_again` if it was looked up and a job above it had been begun
+    /// before and had come as far as this one.
+    pub fn complete_away(
+        &self,
+        registry: &Registry,
+        number: RuntimeJobId,
+        finished: Finished,
+        is_found_again: bool,
+    ) {
         let outcome = received(finished);
         let mut away = self.away.lock();
         let Some(job) = away.remove(&number) else { return };
         let was_looked_up = job.is_looked_up();
         registry.grains.note(job.kind, job.depth, outcome.work);
-        if !job.settle(outcome) {
+        if !job.settle(outcome, is_found_again) {
             return;
         }
         drop(away);
@@ -164,12 +172,7 @@ impl Remote {
         let mut away = self.away.lock();
         let Some(job) = away.remove(&number) else { return };
         if let Some(place) = &job.place {
-            place.redone.fetch_or(again.redone, SeqCst);
-            place.given_back.store(again.given_back, SeqCst);
-            if again.redone && !job.is_looked_up() {
-                place.is_lost.store(true, SeqCst);
-            }
-            place.lookup_below.store(again.lookup_below, SeqCst);
+            place.come_back(again, job.is_looked_up());
         }
         self.note_asked(&job);
         // The job is counted before it is open, because the worker that claims it subtracts it from the count.

@@ -1,11 +1,14 @@
 use std::sync::Arc;
 
+use super::super::bonds::job;
+use super::super::corners::run_commands;
 use super::super::tests::{ME, PEER, RUN, host, said, spec, welcome};
 use super::super::{Notice, Transmit};
 use super::*;
 use crate::limits::PARCEL_BYTES_MIN;
 use crate::message::ToHost;
 use crate::shared::{ObjectId, Replica, SharedReplica};
+use crate::{Again, JobSpec, StealId};
 
 const OBJECT: ObjectId = ObjectId([3; 16]);
 
@@ -97,4 +100,66 @@ fn a_host_that_pauses_sends_paused_before_leaving() {
     let reason = Some("its user works".to_owned());
     let paused = ToCoordinator::Paused { reason };
     assert_eq!(last, [Transmit::ToCoordinator(ToCoordinator::Leaving), Transmit::ToCoordinator(paused)]);
+}
+
+/// What a host says of a stolen job that it has no room for, and of one when it cannot go on with the run.
+#[test]
+fn a_thief_says_whether_it_had_begun_a_job_that_it_hands_back() {
+    for (is_begun, is_unable) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut host = host();
+        let now = Time::default();
+        host.handle_notice(now, RUN, Notice::Idle(1));
+        said(&mut host);
+        let (steal, number) = (StealId(0), LoanId(5));
+        host.handle_from_peer(now, PEER, PeerMessage::Job { run: RUN, steal, number, spec: job(5) });
+        let held = host.runs[&RUN].held.tokens().next().expect("the job");
+        if is_begun {
+            host.handle_notice(now, RUN, Notice::Begun { held, worker: 0 });
+        }
+        let why = if is_unable { Notice::Unable("no".to_owned()) } else { Notice::HandedBack { held } };
+        host.handle_notice(now, RUN, why);
+        let returned = PeerMessage::Returned { run: RUN, number, begun: is_begun };
+        assert!(said(&mut host).contains(&Transmit::ToPeer(PEER, returned)), "{is_begun} {is_unable}");
+    }
+}
+
+/// Without any fault, a job that its thief had no time for is new; and one below a lost job stays so.
+#[test]
+fn a_job_that_comes_back_without_having_begun_is_not_one_that_was_begun_before() {
+    for redone in [false, true] {
+        for is_lent in [true, false] {
+            let mut host = host();
+            let now = Time::default();
+            while host.poll_command().is_some() {}
+            if is_lent {
+                let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 };
+                host.handle_from_peer(now, PEER, steal);
+            }
+            host.handle_offered(now, RUN, Some((RuntimeJobId(7), JobSpec { redone, ..job(5) })));
+            for transmit in said(&mut host) {
+                if let Transmit::ToPeer(PEER, PeerMessage::Job { number, .. }) = transmit {
+                    let returned = PeerMessage::Returned { run: RUN, number, begun: false };
+                    host.handle_from_peer(now, PEER, returned);
+                }
+            }
+            let again = Again { redone, begun: false, given_back: false, lookup_below: 0 };
+            let requeue = RunCommand::Requeue { number: RuntimeJobId(7), again };
+            assert!(run_commands(&mut host).contains(&requeue), "{redone} {is_lent}");
+            assert_eq!(host.counts(RUN).expect("it takes part").jobs.given_back, 0);
+        }
+    }
+}
+
+/// A host runs a job of its own as an orphan for a peer that is gone, and is asked for it by its own runtime.
+#[test]
+fn a_job_of_its_own_that_a_host_had_not_begun_is_taken_back_as_it_was() {
+    for begun in [false, true] {
+        let mut host = host();
+        let now = Time::default();
+        host.take_back(now, RUN, RuntimeJobId(7), job(5), begun);
+        let is_new =
+            |command: &RunCommand| matches!(command, RunCommand::Requeue { again, .. } if !again.redone);
+        assert_eq!(run_commands(&mut host).iter().any(is_new), !begun);
+        assert_eq!(host.counts(RUN).expect("it takes part").jobs.given_back, u64::from(begun));
+    }
 }

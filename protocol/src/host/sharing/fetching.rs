@@ -277,15 +277,16 @@ impl Host {
     /// Gives back a held job that cannot continue here but may elsewhere.
     pub(super) fn give_back(&mut self, run: RunId, token: HeldId) {
         let held = self.runs.get(&run).and_then(|part| part.held.get(token));
-        let owners = held.map_or_else(Vec::new, |held| held.owners().to_vec());
+        let (owners, begun) =
+            held.map_or_else(|| (Vec::new(), false), |held| (held.owners().to_vec(), held.begun));
         self.abort_held(run, token);
         for owner in owners {
             match owner {
                 Owner::Host(host, number) => {
-                    self.tell_peer(host, PeerMessage::Returned { run, number, begun: true });
+                    self.tell_peer(host, PeerMessage::Returned { run, number, begun });
                 }
                 Owner::Here(number) => {
-                    let again = Again { redone: true, given_back: false, lookup_below: 0 };
+                    let again = Again { redone: true, begun, given_back: false, lookup_below: 0 };
                     self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
                 }
                 // A root mentions no objects, and has no guard.

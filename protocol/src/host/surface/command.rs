@@ -89,6 +89,9 @@ pub enum RunCommand {
         number: RuntimeJobId,
         /// Its result or failure.
         finished: Finished,
+        /// For a looked-up job: it had been begun before the job above it was begun again, so that the work on the way
+        /// to it is repeated. The result of an equal job that was begun later says nothing of the kind.
+        is_found_again: bool,
     },
     /// A lent job comes back, or the result of a looked-up one is unknown: the job is open again, to be run here or by
     /// a thief. Its number is no longer valid.

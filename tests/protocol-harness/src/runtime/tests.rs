@@ -63,7 +63,7 @@ fn tag(job: u8) -> JobTag {
     spec(job, false).key.tag()
 }
 
-const AGAIN: Again = Again { redone: true, given_back: false, lookup_below: 5 };
+const AGAIN: Again = Again { redone: true, begun: true, given_back: false, lookup_below: 5 };
 
 #[test]
 fn the_oldest_is_lent_and_a_worker_takes_back_its_newest() {
@@ -110,7 +110,7 @@ fn a_redone_job_stays_so_and_is_given_back_only_as_the_machine_says_last() {
     let mut exchange = exchange(&[1], true);
     for given_back in [true, false] {
         let (_, number, _) = exchange.offer().lent.expect("a job is open");
-        let again = Again { redone: false, given_back, lookup_below: 0 };
+        let again = Again { redone: false, begun: false, given_back, lookup_below: 0 };
         assert!(exchange.requeue(number, again, Among::Newest).is_ok_and(|returned| returned.was_redone));
         let job = exchange.open().next().expect("it is open");
         assert_eq!((job.spec.redone, job.spec.given_back), (true, given_back));

@@ -33,8 +33,8 @@ stolen_wide: number,
  */
 lost: number, 
 /**
- * Stolen jobs that a thief began and gave back because it left, paused, or had no room. Root jobs are included,
- * and count at the host that gave them back.
+ * Stolen jobs that a thief gave back because it left or paused, and those that it had begun and had no room for.
+ * Root jobs are included, and count at the host that gave them back.
  */
 given_back: number, 
 /**
