@@ -65,6 +65,12 @@ impl World {
                 if matches!(notice, Notice::Abandoned { .. }) {
                     self.sometimes.hit("a job was aborted that was away");
                 }
+                if let Notice::Begun { held, .. } = notice
+                    && self.config.is_observed
+                    && let Some(key) = process.runtime.key_of(run, held)
+                {
+                    self.remembered.note_begun(index, run, key);
+                }
                 process.inputs.push_back(Input::Notice(run, notice));
             }
             let input = process.inputs.pop_front();
@@ -360,6 +366,14 @@ impl World {
             && matches!(finished.outcome, Outcome::Failed(_))
         {
             self.sometimes.hit("a failed job's result travelled");
+        }
+        self.remembered.note_lent(from, message);
+        let thief = self.directory.get(from);
+        let owner = self.processes[to as usize].host.id();
+        if let (Some(owner), Some(thief)) = (owner, thief)
+            && self.remembered.is_unbegun(owner, thief, message)
+        {
+            self.violations.push(format!("{from} says that it had begun a job, and had not: {message:?}"));
         }
         match message {
             PeerMessage::Returned { .. } => self.sometimes.hit("a late job was returned"),

@@ -114,7 +114,7 @@ impl Family {
                 "a run waited for others to end",
             ],
             Self::Tables => &["an entry was evicted"],
-            Self::Evictions => &["a stolen job was evicted"],
+            Self::Evictions => &["a stolen job found no room", "a stolen job was evicted"],
             Self::Versions => &[
                 "a host of another version was refused",
                 "a host joined when it was updated",

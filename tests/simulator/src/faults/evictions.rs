@@ -40,6 +40,11 @@ impl World {
         for (run, held) in &evicted {
             state.runtime.evict(self.now, *run, *held);
             state.inputs.push_back(Input::Notice(*run, Notice::HandedBack { held: *held }));
+            // Some that come next find no memory, either.
+            let turned_away = random.below(4);
+            if let Some(portion) = state.runtime.portions.get_mut(run) {
+                portion.turns_away = turned_away;
+            }
         }
         if !evicted.is_empty() {
             self.sometimes.hit("a stolen job was evicted");

@@ -174,6 +174,12 @@ impl Runtime {
         }
     }
 
+    /// The key of a job that it runs for another host or the coordinator.
+    pub fn key_of(&self, run: RunId, held: HeldId) -> Option<JobKey> {
+        let portion = self.portions.get(&run)?;
+        Some(portion.tasks.get(portion.exchange.task_of(held)?)?.spec.key)
+    }
+
     /// A worker's stretch is over; false if it was interrupted before.
     pub fn stretch_over(&mut self, now: Time, worker: u32, generation: u32) -> bool {
         if worker == GUARDS {

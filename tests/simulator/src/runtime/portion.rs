@@ -44,6 +44,8 @@ pub struct Portion {
     pub(super) told: Told,
     /// What is noticed.
     pub remarks: Remarks,
+    /// The number of jobs of other hosts that will come and find no memory.
+    pub turns_away: usize,
     /// Whether a limit was met, or a job failed beyond catching: nothing is computed any more.
     pub is_halted: bool,
 }
@@ -61,6 +63,7 @@ impl Portion {
             figures,
             told: Told::default(),
             remarks: Remarks::default(),
+            turns_away: 0,
             is_halted: false,
         }
     }

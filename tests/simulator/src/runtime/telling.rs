@@ -20,6 +20,13 @@ pub struct Told {
     counts_at: Time,
 }
 
+impl Told {
+    /// The machine expects a worker to take a job, and none will: it is told again how many are idle.
+    pub fn forget_idle(&mut self) {
+        self.idle = usize::MAX;
+    }
+}
+
 impl Runtime {
     /// Reports how many workers are idle, the counts, and whether guests have come to rest.
     pub(super) fn tell(&mut self, now: Time) {

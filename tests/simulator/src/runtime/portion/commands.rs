@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use sateen_protocol::host::RunCommand;
+use sateen_protocol::host::{Notice, RunCommand};
 use sateen_protocol::shared::{ObjectId, SharedReplica};
-use sateen_protocol::{Again, Finished, HeldId, JobSpec, Outcome, RuntimeJobId};
+use sateen_protocol::{Again, Finished, HeldId, JobSpec, Outcome, ROOT_KIND, RuntimeJobId};
 use sateen_protocol_harness::runtime::{Among, Offer, Unwanted};
 
 use super::Portion;
@@ -26,7 +26,7 @@ impl Portion {
                 self.exchange.want(thieves);
             }
             RunCommand::Offer => return self.offer(),
-            RunCommand::Complete { number, finished } => self.complete(number, &finished),
+            RunCommand::Complete { number, finished, .. } => self.complete(number, &finished),
             RunCommand::Requeue { number, again } => self.requeue(number, again),
             RunCommand::Lookups { jobs } => self.exchange.lookups_mut().tell(jobs),
             RunCommand::Abort { held } => {
@@ -44,6 +44,12 @@ impl Portion {
         if self.exchange.task_of(held).is_some() {
             self.remarks.complain(format!("job {} was injected twice", held.0));
             return;
+        }
+        if self.turns_away > 0 && spec.kind != ROOT_KIND {
+            self.turns_away -= 1;
+            self.told.forget_idle();
+            self.remarks.hit("a stolen job found no room");
+            return self.exchange.notify(Notice::HandedBack { held });
         }
         let Some(node) = self.node_of(&spec) else {
             self.remarks.complain(format!("job {} has parameters that no job has", held.0));
