@@ -12,6 +12,7 @@ use crate::faults::disks::Change;
 use crate::network::Way;
 use crate::pipes::{Load, Pipe};
 use crate::process::Input;
+use crate::runtime::Dropping;
 use crate::sometimes::GAVE_WAY;
 use crate::world::{VIOLATIONS_MAX, World};
 
@@ -152,7 +153,8 @@ impl World {
             Command::Stop { run, forget } => {
                 process.apps.take(run);
                 process.inputs.retain(|input| input.run() != Some(run));
-                let last = process.runtime.stop(now, run);
+                let why = if self.server.is_at_rest(run) { Dropping::Suspended } else { Dropping::Departed };
+                let last = process.runtime.stop(now, run, why);
                 process.inputs.push_back(Input::Stopped(run, last.map(Box::new)));
                 if forget {
                     process.store.forget(run);

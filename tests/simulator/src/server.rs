@@ -251,6 +251,13 @@ impl Server {
         self.runs.iter().filter(|(_, stored)| is_suspended(stored)).map(|(run, _)| *run).collect()
     }
 
+    /// Whether no host works on a run any more, or hosts are about to stop: it is suspended, also to give its place to
+    /// another.
+    pub fn is_at_rest(&self, run: RunId) -> bool {
+        let state = self.machine.as_ref().and_then(|machine| Some(machine.run(run)?.state()));
+        matches!(state, Some(RunState::Suspending | RunState::Suspended | RunState::Queued))
+    }
+
     fn write(&mut self, run: RunId, entries: Vec<Entry>, superfluous: &[JobKey]) {
         let Some(stored) = self.runs.get_mut(&run) else { return };
         if stored.end.is_some() {

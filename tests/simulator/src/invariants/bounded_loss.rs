@@ -1,6 +1,10 @@
 //! A crash loses about as much of each worker's work as the worker does between two recordings; so does a leave, at
 //! most. In addition, redone calls begin anew: the work of an unfinished call before its children is lost with the
 //! call. A host has as many such calls as its guests' stacks are deep, including guests that wait for others.
+//!
+//! A run may also give its place to another submitter's. Then it is suspended, and all hosts lose what is in no recorded
+//! result. The runtimes measure that work exactly: in undisturbed seeds, no more is computed again
+//! ([`super::conservation`]).
 
 use sateen_protocol::{FaultTolerance, limits};
 
@@ -36,6 +40,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let twins_again_ns = world.tally(*run).twins_ns.saturating_sub(tree.twins_ns());
         let may_ns = may_ns + twins_again_ns;
         let may_ns = may_ns + gone.map(|process| process.runtime.cut_short_ns(*run)).sum::<u64>();
+        let may_ns = may_ns + world.suspended_ns(*run);
         (lost_ns > may_ns).then(|| {
             let (lost_ms, may_ms) = (lost_ns as f64 / 1e6, may_ns as f64 / 1e6);
             let workers: usize = world.disturbances.lost_workers().iter().map(|(workers, _)| workers).sum();

@@ -7,6 +7,15 @@ use sateen_protocol::{Jobs, RunId};
 use super::portion::Portion;
 use super::tally::Tally;
 
+/// Why a part of a run is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dropping {
+    /// The run is suspended on all hosts.
+    Suspended,
+    /// The run is over, or the host goes, or cannot continue.
+    Departed,
+}
+
 /// Figures of dropped parts of runs, added up by run.
 #[derive(Debug, Default)]
 pub struct Dropped {
@@ -14,6 +23,8 @@ pub struct Dropped {
     executed_ns: BTreeMap<RunId, u64>,
     /// Of it, the work of calls that had not returned when the run was last dropped.
     cut_short_ns: BTreeMap<RunId, u64>,
+    /// Of it, all work that was lost as runs were suspended.
+    suspended_ns: BTreeMap<RunId, u64>,
     /// Counts of jobs.
     jobs: BTreeMap<RunId, Jobs>,
     /// Tallies.
@@ -23,10 +34,14 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    /// Adds a dropped part of a run, in which calls that had not returned had done `cut_short_ns`.
-    pub fn add(&mut self, run: RunId, portion: &Portion, cut_short_ns: u64) {
+    /// Adds a dropped part of a run, with the work that is lost with it: of a departure, only that of calls that had not
+    /// returned is known.
+    pub fn add(&mut self, run: RunId, portion: &Portion, why: Dropping, lost_ns: u64) {
         *self.executed_ns.entry(run).or_default() += portion.figures.executed_ns();
-        self.cut_short_ns.insert(run, cut_short_ns);
+        match why {
+            Dropping::Suspended => *self.suspended_ns.entry(run).or_default() += lost_ns,
+            Dropping::Departed => drop(self.cut_short_ns.insert(run, lost_ns)),
+        }
         self.tallies.entry(run).or_default().add(portion.figures.tally());
         self.jobs.entry(run).or_default().add(portion.figures.jobs());
         self.complaints.extend(portion.remarks.complaints().iter().cloned());
@@ -40,6 +55,11 @@ impl Dropped {
     /// The work of calls that had not returned when the run was last dropped.
     pub fn cut_short_ns(&self, run: RunId) -> u64 {
         self.cut_short_ns.get(&run).copied().unwrap_or_default()
+    }
+
+    /// All work that was lost as a run was suspended.
+    pub fn suspended_ns(&self, run: RunId) -> u64 {
+        self.suspended_ns.get(&run).copied().unwrap_or_default()
     }
 
     /// Counts of jobs.

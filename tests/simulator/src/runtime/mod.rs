@@ -23,6 +23,7 @@ use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::{HeldId, JobKey, JobSpec, Jobs, RunId, RunSpec, RuntimeJobId, Time};
 
 use dropped::Dropped;
+pub use dropped::Dropping;
 use figures::Figures;
 pub use objects::Object;
 pub use portion::{Portion, RECORD_WORK_MIN_NS, read_root_answer};
@@ -119,16 +120,20 @@ impl Runtime {
     }
 
     /// Drops a run; returns its counts.
-    pub fn stop(&mut self, now: Time, run: RunId) -> Option<FinalCounts> {
+    pub fn stop(&mut self, now: Time, run: RunId, why: Dropping) -> Option<FinalCounts> {
+        let mut interrupted_ns = 0;
         for worker in 0..self.workers.len() {
             if self.workers[worker].running.is_some_and(|(other, _)| other == run) {
-                self.interrupt(now, worker);
+                interrupted_ns += self.interrupt(now, worker);
             }
         }
         let mut portion = self.portions.remove(&run)?;
-        let cut_short_ns = portion.unreturned_ns();
+        let lost_ns = match why {
+            Dropping::Departed => portion.unreturned_ns(),
+            Dropping::Suspended => interrupted_ns + portion.unsaved_ns(),
+        };
         portion.abort_all();
-        self.dropped.add(run, &portion, cut_short_ns);
+        self.dropped.add(run, &portion, why, lost_ns);
         let counts = portion.figures.counts(0);
         let workers = portion.figures.times(self.stops.own_time(now), |_| Now::Steals);
         Some(FinalCounts { counts, workers, ..FinalCounts::default() })
@@ -138,7 +143,7 @@ impl Runtime {
     pub fn stop_all(&mut self, now: Time) {
         let runs: Vec<RunId> = self.portions.keys().copied().collect();
         for run in runs {
-            self.stop(now, run);
+            self.stop(now, run, Dropping::Departed);
         }
     }
 
@@ -272,6 +277,11 @@ impl Runtime {
         self.dropped.cut_short_ns(run)
     }
 
+    /// All work that was lost here as a run was suspended.
+    pub fn suspended_ns(&self, run: RunId) -> u64 {
+        self.dropped.suspended_ns(run)
+    }
+
     /// All counts of a run's jobs.
     pub fn jobs(&self, run: RunId) -> Jobs {
         let mut jobs = self.dropped.jobs(run);
@@ -316,18 +326,19 @@ impl Runtime {
         }
     }
 
-    fn interrupt(&mut self, now: Time, worker: usize) {
+    /// Stops a worker in the middle of its stretch; returns the work of the stretch so far.
+    fn interrupt(&mut self, now: Time, worker: usize) -> u64 {
         let until = self.stops.until(now);
         let state = &mut self.workers[worker];
         state.generation += 1;
         let running = state.running.take();
         let stretch = state.stretch.take();
-        if let (Some((run, _)), Some(stretch)) = (running, stretch) {
-            let done = self.done_of(stretch, until);
-            if let Some(portion) = self.portions.get_mut(&run) {
-                portion.figures.compute(worker, done, self.speed_percent);
-            }
+        let (Some((run, _)), Some(stretch)) = (running, stretch) else { return 0 };
+        let done = self.done_of(stretch, until);
+        if let Some(portion) = self.portions.get_mut(&run) {
+            portion.figures.compute(worker, done, self.speed_percent);
         }
+        done
     }
 
     fn done_of(&self, stretch: Stretch, now: Time) -> u64 {

@@ -75,6 +75,17 @@ impl Portion {
         have_divided.map(|frame| self.tree.node(frame.node).before_ns).sum()
     }
 
+    /// The work done here that is part of no recorded result: that of unfinished calls before their children, and that
+    /// of children that have returned to them.
+    pub fn unsaved_ns(&self) -> u64 {
+        let calls = self.tasks.values().flat_map(|task| &task.frames);
+        let unrecorded = calls.flat_map(|frame| &frame.children).map(|child| match child {
+            Child::Done(answer) => answer.unrecorded_ns,
+            _ => 0,
+        });
+        self.unreturned_ns() + unrecorded.sum::<u64>()
+    }
+
     /// Aborts all unfinished jobs.
     pub fn abort_all(&mut self) {
         while let Some(task) = self.tasks.first() {
@@ -133,18 +144,20 @@ impl Portion {
                 self.exchange.finish(held, finished(&self.tree, &task.spec, answer));
             }
             Source::Local(place) => {
-                self.record(&task.spec, answer);
+                let answer = self.record(&task.spec, answer);
                 self.fill(place, answer);
             }
         }
     }
 
-    /// An exposed job that was not stolen has finished.
-    pub fn record(&mut self, spec: &JobSpec, answer: Answer) {
-        if self.records() {
-            let tree = &self.tree;
-            self.exchange.record(spec, answer.work_ns, RECORD_WORK_MIN_NS, || finished(tree, spec, answer));
+    /// An exposed job that was not stolen has finished. Returns its answer, which says whether it is recorded.
+    pub fn record(&mut self, spec: &JobSpec, answer: Answer) -> Answer {
+        if !self.records() || answer.work_ns < RECORD_WORK_MIN_NS {
+            return answer;
         }
+        let tree = &self.tree;
+        self.exchange.record(spec, answer.work_ns, RECORD_WORK_MIN_NS, || finished(tree, spec, answer));
+        Answer { unrecorded_ns: 0, ..answer }
     }
 
     /// Whether finished work is recorded at all.

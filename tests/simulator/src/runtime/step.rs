@@ -4,6 +4,7 @@ use sateen_protocol::Time;
 
 use super::portion::Portion;
 use super::task::{Answer, Child, Doing, Frame, Place, Stage, TaskId};
+use crate::tree::Node;
 
 /// Maximum latent jobs that are exposed each time that work must be recorded.
 const EXPOSED_TO_RECORD_MAX: usize = 64;
@@ -56,7 +57,8 @@ impl Portion {
                     return Step::Compute { cost_ns };
                 }
                 Stage::Whole => {
-                    let answer = Answer { value: node.answer, work_ns: node.work_ns, span_ns: node.span_ns };
+                    let Node { answer: value, work_ns, span_ns, .. } = node;
+                    let answer = Answer { value, work_ns, span_ns, unrecorded_ns: work_ns };
                     if self.tree.is_twin(frame.node) {
                         self.figures.tally_mut().twins_ns += node.work_ns;
                     }
@@ -101,7 +103,8 @@ impl Portion {
                     }
                 }
                 Stage::Combining => {
-                    let (mut work_ns, mut span_ns) = (0, 0);
+                    let own_ns = node.before_ns + node.after_ns;
+                    let mut sum = Answer { work_ns: own_ns, unrecorded_ns: own_ns, ..Answer::default() };
                     let answers = frame.children.iter().map(|child| match child {
                         Child::Done(answer) => Some(answer),
                         Child::Aborted => None,
@@ -110,15 +113,15 @@ impl Portion {
                     let mut values = Vec::new();
                     for (child, answer) in answers.enumerate() {
                         let Some(answer) = answer else { continue };
-                        work_ns += answer.work_ns;
-                        span_ns = span_ns.max(answer.span_ns);
+                        sum.work_ns += answer.work_ns;
+                        sum.unrecorded_ns += answer.unrecorded_ns;
+                        sum.span_ns = sum.span_ns.max(answer.span_ns);
                         if node.decisive.is_none_or(|decisive| decisive as usize == child) {
                             values.push(answer.value);
                         }
                     }
                     let value = self.tree.combine(frame.node, values.into_iter());
-                    let own_ns = node.before_ns + node.after_ns;
-                    let answer = Answer { value, work_ns: work_ns + own_ns, span_ns: span_ns + own_ns };
+                    let answer = Answer { value, span_ns: sum.span_ns + own_ns, ..sum };
                     if self.tree.is_twin(frame.node) {
                         self.figures.tally_mut().twins_ns += own_ns;
                     }
@@ -212,16 +215,16 @@ impl Portion {
     fn return_from(&mut self, id: TaskId, answer: Answer) -> bool {
         let Some(task) = self.tasks.get_mut(id) else { return true };
         let Some(frame) = task.frames.pop() else { return true };
-        let Some(parent) = task.frames.last_mut() else {
+        if task.frames.is_empty() {
             self.end(id, answer);
             return true;
-        };
+        }
+        let answer = frame.exposed.map_or(answer, |spec| self.record(&spec, answer));
+        let parent = self.tasks.get_mut(id).and_then(|task| task.frames.last_mut());
+        let Some(parent) = parent else { return true };
         let Stage::Syncing(child) = parent.stage else { unreachable!("a caller is {:?}", parent.stage) };
         parent.children[child] = Child::Done(answer);
         parent.stage = Stage::Syncing(child + 1);
-        if let Some(spec) = frame.exposed {
-            self.record(&spec, answer);
-        }
         false
     }
 
@@ -268,6 +271,7 @@ impl Portion {
 mod tests {
     use std::rc::Rc;
 
+    use sateen_protocol::host::Notice;
     use sateen_protocol::{Bytes, HeldId, JobSpec, Lineage, ROOT_KIND, RunSpec, Stealing};
 
     use super::*;
@@ -287,23 +291,50 @@ mod tests {
         Portion::new(spec, tree, 1, Figures::new(2, Time(0)))
     }
 
+    fn root(portion: &Portion) -> JobSpec {
+        JobSpec {
+            key: portion.tree.keys().key(&[]),
+            kind: ROOT_KIND,
+            parameters: Bytes::default(),
+            depth: 0,
+            lineage: Lineage::default(),
+            redone: false,
+            given_back: false,
+            lookup_below: 0,
+            objects: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_suspension_loses_the_work_that_is_in_no_recorded_result() {
+        // The root's children are exposed at once, or never.
+        for first_record in [Time(0), Time(u64::MAX)] {
+            let mut portion = portion();
+            portion.inject(HeldId(1), root(&portion));
+            let root = portion.pick(0).expect("the root waits");
+            let around = Surroundings { now: Time(0), worker: 0, idle: 0, grain_ns: 0 };
+            let (mut next_record, mut done_ns, mut recorded_ns) = (first_record, 0, 0);
+            while let Step::Compute { cost_ns } = portion.step(root, around, &mut next_record) {
+                let recorded = std::iter::from_fn(|| portion.exchange.poll_notice());
+                let recorded = recorded.map(|notice| match notice {
+                    Notice::Recorded { finished, .. } => finished.work_ns,
+                    _ => 0,
+                });
+                recorded_ns += recorded.sum::<u64>();
+                assert_eq!(portion.unsaved_ns(), done_ns - recorded_ns);
+                done_ns += cost_ns;
+            }
+            assert_eq!((done_ns, portion.unsaved_ns()), (portion.tree.root().work_ns, 0));
+            assert_eq!(recorded_ns > 0, first_record == Time(0));
+        }
+    }
+
     /// The child was never exposed, so it is in no lineage, but entries may be below it.
     #[test]
     fn a_worker_that_takes_a_child_of_a_redone_job_looks_up_as_deep() {
         for (redone, lookup_below) in [(true, 5), (false, 0)] {
             let mut portion = portion();
-            let key = portion.tree.keys().key(&[]);
-            let spec = JobSpec {
-                key,
-                kind: ROOT_KIND,
-                parameters: Bytes::default(),
-                depth: 0,
-                lineage: Lineage::default(),
-                redone,
-                given_back: false,
-                lookup_below,
-                objects: Vec::new(),
-            };
+            let spec = JobSpec { redone, lookup_below, ..root(&portion) };
             portion.inject(HeldId(1), spec);
             let root = portion.pick(0).expect("the root waits");
             let around = Surroundings { now: Time(0), worker: 0, idle: 2, grain_ns: 0 };

@@ -55,6 +55,8 @@ pub struct Answer {
     pub work_ns: u64,
     /// Its critical path.
     pub span_ns: u64,
+    /// Of the work, that which was done here and is part of no recorded result.
+    pub unrecorded_ns: u64,
 }
 
 /// The stage of a call.

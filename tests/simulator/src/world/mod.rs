@@ -220,6 +220,11 @@ impl World {
             .sum()
     }
 
+    /// The work that was lost as a run was suspended, by all.
+    pub fn suspended_ns(&self, run: RunId) -> u64 {
+        self.processes.iter().map(|process| process.runtime.suspended_ns(run)).sum()
+    }
+
     /// The tally of a run, over all processes.
     pub fn tally(&self, run: RunId) -> Tally {
         let mut tally = Tally::default();

@@ -90,7 +90,7 @@ impl Portion {
             self.remarks.complain(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
         }
         let (work_ns, span_ns) = (finished.work_ns, finished.span_ns);
-        self.fill(place, Answer { value: value.unwrap_or(0), work_ns, span_ns });
+        self.fill(place, Answer { value: value.unwrap_or(0), work_ns, span_ns, unrecorded_ns: 0 });
     }
 
     /// A child that the machine had is to be run here.
