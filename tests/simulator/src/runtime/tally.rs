@@ -12,6 +12,8 @@ pub struct Tally {
     pub given_up: u64,
     /// The work of calls that returned and of which others are equal, with that of all in one stretch with them.
     pub twins_ns: u64,
+    /// The work of results of other hosts that took too little to be recorded there.
+    pub small_ns: u64,
 }
 
 impl Tally {
@@ -21,5 +23,6 @@ impl Tally {
         self.requeued += other.requeued;
         self.given_up += other.given_up;
         self.twins_ns += other.twins_ns;
+        self.small_ns += other.small_ns;
     }
 }

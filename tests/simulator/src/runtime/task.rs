@@ -55,7 +55,7 @@ pub struct Answer {
     pub work_ns: u64,
     /// Its critical path.
     pub span_ns: u64,
-    /// Of the work, that which was done here and is part of no recorded result.
+    /// Of the work, that which was done here and is part of no recorded result; see also [`super::Tally::small_ns`].
     pub unrecorded_ns: u64,
 }
 
