@@ -4,7 +4,9 @@
 //! figures also go to `bench/results.csv` and `bench/README.md`.
 
 mod apps;
+mod bag;
 mod checks;
+mod coarse;
 mod copies;
 mod cores;
 mod crowd;
@@ -54,6 +56,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   checks  the cost of checking encoded parameters and results
   leaf    how fast plain code is in the sandbox
   scale   the cost of spawns to an app, and the gain from two workers
+  bag     bags of short jobs on two workers and two hosts, compared with calls in a row
   model   the cost of sets of jobs, inlets and aborts
   apps    the gain from shared objects and aborts on grids, and how soon an update reaches all hosts
   profile the cost of `sateen run --profile`, and whether its figures depend on the number of workers
@@ -85,11 +88,12 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 20] = [
+const BENCHES: [(&str, Bench); 21] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
     ("leaf", Apps(leaf::bench)),
+    ("bag", Whole(bag::bench)),
     ("model", Whole(model::bench)),
     ("scale", Apps(scale::bench)),
     ("apps", Whole(apps::bench)),

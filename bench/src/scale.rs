@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 
 use sateen_tests::cluster::Cluster;
 
+use crate::coarse::turns_of;
 use crate::copies;
 use crate::figure::{Figure, shown};
 use crate::grid;
@@ -142,16 +143,4 @@ fn of_coarse_jobs() -> Result<Vec<Figure>> {
         )
         .against(format!("the same over the machine's own gain, {}", shown(machine.median()))),
     ])
-}
-
-/// The number of turns of a job that lasts `seconds`.
-fn turns_of(app: &Sandbox, seconds: f64) -> Result<u64> {
-    let mut turns = 1_000_000;
-    loop {
-        let taken = app.run("plain", &[1, turns], 1)?.took.processor;
-        if taken >= seconds / 2.0 {
-            return Ok((turns as f64 * seconds / taken) as u64);
-        }
-        turns *= 2;
-    }
 }

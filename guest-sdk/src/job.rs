@@ -1,5 +1,7 @@
 //! Spawned jobs and their handles.
 
+use std::collections::VecDeque;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -128,6 +130,9 @@ impl<J: Job> SyncAll for Vec<Spawned<J>> {
     type Output = Vec<J::Output>;
 
     fn sync_all(mut self) -> Vec<J::Output> {
+        if self.last().is_some_and(|handle| handle.pending.is_kept()) {
+            return sync_in_blocks(self);
+        }
         // The last spawned is synced first: in this order latent jobs are cheapest to take back.
         let mut results = Vec::with_capacity(self.len());
         while let Some(handle) = self.pop() {
@@ -136,4 +141,33 @@ impl<J: Job> SyncAll for Vec<Spawned<J>> {
         results.reverse();
         results
     }
+}
+
+/// All results, in the handles' order, of more jobs than the stack of latent jobs holds. Other workers can only get
+/// jobs from the stack. So they are synced in blocks: when the stack is empty, the next jobs move onto it.
+#[cold]
+fn sync_in_blocks<J: Job>(handles: Vec<Spawned<J>>) -> Vec<J::Output> {
+    let mut results = Vec::with_capacity(handles.len());
+    let mut left = VecDeque::from(handles);
+    let mut block = Vec::new();
+    while let Some(next) = left.pop_front() {
+        // Without any room, the first is called from where it is.
+        let (Ok(pending) | Err(pending)) = next.pending.settle();
+        block.push(Spawned { pending });
+        while let Some(next) = left.pop_front() {
+            match next.pending.settle() {
+                Ok(pending) => block.push(Spawned { pending }),
+                Err(pending) => {
+                    left.push_front(Spawned { pending });
+                    break;
+                }
+            }
+        }
+        let done = results.len();
+        while let Some(handle) = block.pop() {
+            results.push(handle.sync());
+        }
+        results[done..].reverse();
+    }
+    results
 }

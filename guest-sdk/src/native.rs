@@ -38,6 +38,17 @@ impl<J: Job> Pending<J> {
         travelled(J::NAME, "result", J::call(self.parameters), J::lost_result)
     }
 
+    /// Natively, there is no stack of latent jobs that could be full.
+    #[inline(always)]
+    pub fn is_kept(&self) -> bool {
+        false
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "as in a guest")]
+    pub fn settle(self) -> Result<Self, Self> {
+        Ok(self)
+    }
+
     pub fn try_sync(self) -> Result<J::Output, JobError> {
         // As in a guest, where the instance of a failed job is thrown away or its memory left unchanged: a job
         // is a function of its parameters, so its state cannot be seen afterwards.

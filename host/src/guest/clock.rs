@@ -6,7 +6,7 @@
 //! end of the child's chain, if that is later. A child's chain begins at the length of its parent's chain when
 //! the child was exposed.
 //!
-//! Reading the thread's clock takes a system call, ten times as long as reading the wall clock. So it is read when an
+//! Reading the thread's clock takes a system call (see `processor`), ten times as long as reading the wall clock. So it is read when an
 //! error would remain: at each heartbeat, exposure, wait and end. In between, the time of the wall clock is added; its
 //! error is at most the time that others had of the processor since.
 
@@ -17,6 +17,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+
+use super::processor;
 
 /// Runs while the instance computes, and stands still while it waits.
 #[derive(Debug)]
@@ -52,24 +54,9 @@ struct Running {
 
 impl Running {
     fn begin() -> Self {
-        let processor = processor_time();
-        Self { wall: Instant::now(), processor, guessed: Duration::ZERO }
+        let (wall, processor) = processor::read();
+        Self { wall, processor, guessed: Duration::ZERO }
     }
-}
-
-/// Processor time of this thread.
-#[cfg(unix)]
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let part = |value| u64::try_from(value).unwrap_or(0);
-    Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
-}
-
-/// On other systems, wall-clock time.
-#[cfg(not(unix))]
-fn processor_time() -> Duration {
-    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    START.get_or_init(Instant::now).elapsed()
 }
 
 impl Clock {
@@ -216,6 +203,10 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn processor_time() -> Duration {
+        processor::read().1
+    }
 
     #[test]
     fn the_span_is_the_longer_chain() {

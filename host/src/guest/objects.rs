@@ -69,6 +69,11 @@ impl GuestObjects {
         self.open.get_mut((number as usize).checked_sub(1)?)?.as_mut()
     }
 
+    /// Whether the guest has had no reference to any object.
+    pub fn is_unused(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// The objects to which the guest has references.
     pub fn ids(&self) -> Vec<ObjectId> {
         self.open.iter().flatten().map(|opened| opened.object.id).collect()

@@ -17,12 +17,16 @@ use super::memory::Exports;
 use super::objects::GuestObjects;
 use super::offered::Offered;
 use super::own_job::{Assignment, OwnJob};
+use super::processor;
 use super::profile::Profile;
 use super::recordings::Recordings;
 use super::stopped::Failures;
 use crate::failure::Stop;
 use crate::memory::Claim;
 use crate::scheduler::{Doing, Registry, Task, end_turn, own_index};
+
+/// A job that took less shares its instance with the next: an instance of its own costs up to 100 µs.
+const REUSED_WORK_MAX: Duration = Duration::from_millis(10);
 
 /// A line that a guest wrote to its run's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +92,26 @@ impl Guest {
         }
     }
 
+    /// The state for another job in the same instance: what belongs to the instance stays.
+    pub fn begin_again(&mut self, task: Task, assignment: Assignment) {
+        let mut next = Self::new(self.registry.clone(), task, assignment);
+        std::mem::swap(&mut next.exports, &mut self.exports);
+        std::mem::swap(&mut next.kinds, &mut self.kinds);
+        std::mem::swap(&mut next.limiter, &mut self.limiter);
+        *self = next;
+    }
+
+    /// Whether another job of the same parent may run in this instance, after one that took `work`. An instance that
+    /// has seen shared objects has copies of them, and claims on memory are for one job.
+    pub fn is_reusable(&self, work: Duration) -> bool {
+        work < REUSED_WORK_MAX
+            && !self.registry.is_pristine()
+            && self.profile.is_none()
+            && self.registry.room.memory().is_none()
+            && self.children.outstanding() == 0
+            && self.objects.is_unused()
+    }
+
     /// The job that this instance runs.
     pub fn job_name(&self) -> &str {
         match self.job.assignment() {
@@ -106,6 +130,11 @@ impl Guest {
 
     /// Sleeps, with its worker, while the portion is paused or others have their turn.
     pub fn stand_still(&self) {
+        self.stand_still_for_others();
+        processor::forget();
+    }
+
+    fn stand_still_for_others(&self) {
         let Some(remote) = &self.registry.grid else {
             end_turn();
             return self.registry.begin_turn(|| self.check().is_err());

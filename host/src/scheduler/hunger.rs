@@ -40,14 +40,24 @@ impl<G: Grid> Registry<G> {
         self.is_pristine() || (self.exposes() && !self.grains.is_fine(kind))
     }
 
-    /// Whether a worker, here or elsewhere, has no work and finds none.
-    pub fn is_hungry(&self) -> bool {
+    /// Workers, here and elsewhere, that have no work and can take some.
+    fn hungry(&self) -> usize {
         let thieves = self.grid.thieves();
-        let mut hungry = self.idle.hungry() + thieves;
+        let hungry = self.idle.hungry() + thieves;
         if hungry > thieves && (self.threads() == 1 || self.instances.free() <= self.reserve()) {
-            hungry = thieves;
+            return thieves;
         }
-        hungry > self.deques.open_count()
+        hungry
+    }
+
+    /// Whether a worker, here or elsewhere, has no work and finds none.
+    pub fn is_anybody_starving(&self) -> bool {
+        self.hungry() > self.deques.open_count()
+    }
+
+    /// Whether more jobs should be open, for workers that have no work or will soon have none.
+    pub fn is_hungry(&self) -> bool {
+        self.hungry().max(self.demand.ahead()) > self.deques.open_count()
     }
 
     /// The jobs that guests are asked to expose now.
@@ -60,7 +70,7 @@ impl<G: Grid> Registry<G> {
 
     /// Whether another exposed job is welcome.
     pub fn takes_more(&self) -> bool {
-        let enough = OPEN_JOBS + OPEN_JOBS_A_WORKER * self.threads();
+        let enough = (OPEN_JOBS + OPEN_JOBS_A_WORKER * self.threads()).max(self.demand.ahead());
         self.is_pristine() || (self.exposes() && self.deques.open_about() < enough) || self.is_draining()
     }
 }

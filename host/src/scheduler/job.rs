@@ -91,6 +91,11 @@ impl Job {
         self
     }
 
+    /// Whether the same task has spawned both, from the same function.
+    pub fn is_sibling_of(&self, other: &Self) -> bool {
+        self.owner != 0 && self.owner == other.owner && self.kind == other.kind
+    }
+
     fn claim(&self, from: u8, to: u8) -> bool {
         self.state.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
     }

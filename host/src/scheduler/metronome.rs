@@ -1,4 +1,4 @@
-//! The clock of a run's heartbeat, which follows the run's [`tempo`](super::tempo).
+//! The clock of a run's heartbeat, which follows the run's [`tempo`](super::tempo), and heartbeats between its beats.
 
 use super::registry::{Grid, Registry};
 use super::tempo::{BEAT, Rhythm};
@@ -21,6 +21,7 @@ impl<'a, G: Grid> Metronome<'a, G> {
         let beats = self.rhythm.next(is_hasty(registry));
         let goes_on = registry.wait(BEAT * beats as u32).is_none();
         registry.tempo.count(beats);
+        registry.demand.count(beats, registry.deques.open_about());
         goes_on
     }
 
@@ -39,9 +40,24 @@ impl<'a, G: Grid> Metronome<'a, G> {
     }
 }
 
+impl<G: Grid> Registry<G> {
+    /// Guests must be notified of a change: at once, if it is the first since the last beat. Further changes wait
+    /// for the beats, which are quick now.
+    pub fn hasten(&self) {
+        if self.tempo.make_haste() {
+            self.move_epoch();
+        }
+    }
+
+    /// Makes every computing guest check for news as soon as possible, without waiting for the next beat.
+    pub fn move_epoch(&self) {
+        self.app.0.engine.inner.increment_epoch();
+    }
+}
+
 fn is_hasty<G: Grid>(registry: &Registry<G>) -> bool {
     registry.tempo.take_haste()
-        || registry.is_hungry()
+        || registry.is_anybody_starving()
         || registry.objects.is_anybody_waiting()
         || registry.is_draining()
 }

@@ -3,6 +3,7 @@
 
 mod activity;
 mod claims;
+mod demand;
 mod deques;
 mod ending;
 mod figures;

@@ -13,6 +13,7 @@ use sateen_protocol::shared::Writer;
 use wasmtime::ModuleExport;
 
 use super::activity::Doing;
+use super::demand::Demand;
 use super::deques::{Deques, is_worker_of};
 use super::ending::{End, Ending};
 use super::figures::{Counters, GridCounts, Snapshot};
@@ -28,7 +29,7 @@ use super::tasks::Tasks;
 use super::tempo::Tempo;
 use super::turns::TurnsOfRun;
 use crate::failure::Stop;
-use crate::guest::{LogLine, Profiler};
+use crate::guest::{LogLine, Profiler, forget_processor_time};
 use crate::limits::Limits;
 use crate::memory::HostMemory;
 use crate::module::App;
@@ -162,6 +163,8 @@ pub struct Registry<G> {
     pub room: Room,
     pub idle: Idle,
     pub(super) deques: Deques,
+    /// How many jobs are exposed ahead.
+    pub demand: Demand,
     pub tasks: Tasks,
     pub objects: Objects,
     pub tempo: Tempo,
@@ -182,6 +185,7 @@ impl<G: Grid> Registry<G> {
             room: Room::new(memory, app.0.memory_bytes_min),
             idle: Idle::default(),
             deques: Deques::new(stealers),
+            demand: Demand::default(),
             tasks: Tasks::new(),
             objects: Objects::new(),
             tempo: Tempo::default(),
@@ -283,19 +287,6 @@ impl<G: Grid> Registry<G> {
 
     // ---- when guests check for news ----
 
-    /// Guests must be notified of a change: at once, if it is the first since the last beat. Further changes wait
-    /// for the beats, which are quick now.
-    pub fn hasten(&self) {
-        if self.tempo.make_haste() {
-            self.move_epoch();
-        }
-    }
-
-    /// Makes every computing guest check for news as soon as possible, without waiting for the next beat.
-    pub fn move_epoch(&self) {
-        self.app.0.engine.inner.increment_epoch();
-    }
-
     /// Guests that stand still, for a pause or until it is their turn, check whether they must still do so;
     /// computing guests check for news.
     pub fn rouse(&self) {
@@ -317,7 +308,10 @@ impl<G: Grid> Registry<G> {
         let Some(turns) = &self.settings.turns else { return };
         let mut did = None;
         turns.begin(
-            || did = self.grid.begin_doing(Doing::Others),
+            || {
+                forget_processor_time();
+                did = self.grid.begin_doing(Doing::Others);
+            },
             || self.is_stopping() || self.is_draining() || is_over(),
         );
         if let Some(did) = did {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Instant;
 
 use async_task::Runnable;
 use crossbeam_deque::Worker as Deque;
@@ -15,9 +16,9 @@ use super::permits::Permit;
 use super::place::Ancestry;
 use super::registry::Grid;
 use super::remote::Registry;
-use super::turns::end_turn;
+use super::turns::{end_turn, is_turn_over};
 use crate::failure::Stop;
-use crate::guest::{Assignment, TaskEnd, run_task};
+use crate::guest::{Assignment, TaskEnd, Used, forget_processor_time, run_task};
 
 /// How often a hungry worker looks around before it sleeps.
 const LOOKS_BEFORE_SLEEP: u32 = 64;
@@ -75,10 +76,7 @@ fn begin_something(registry: &Arc<Registry>) -> bool {
     if Grid::ask_first(registry, &job) {
         return true;
     }
-    let Some(task) = registry.take(&job) else { return true };
-    if let Some(victim) = victim {
-        registry.note_steal(victim);
-    }
+    let Some(task) = take(registry, &job, victim) else { return true };
     start_task(registry, task, Assignment::Job(job), instance);
     true
 }
@@ -92,7 +90,9 @@ fn rest(registry: &Arc<Registry>) -> bool {
         return false;
     }
     registry.idle.begin();
-    if registry.is_hungry() {
+    let since = Instant::now();
+    registry.demand.note_hungry();
+    if registry.is_anybody_starving() {
         // Do not wait for the next heartbeat.
         registry.move_epoch();
     }
@@ -111,8 +111,10 @@ fn rest(registry: &Arc<Registry>) -> bool {
             registry.idle.sleep(|| registry.is_work());
         }
         Grid::end_sleep(registry);
+        forget_processor_time();
     }
     registry.idle.end();
+    registry.demand.note_waited(since.elapsed());
     true
 }
 
@@ -150,22 +152,14 @@ fn prepare(registry: &Arc<Registry>, task: Task, assignment: Assignment, instanc
     let is_urgent = task.is_urgent.clone();
     let alive = Alive::new(registry, instance);
     let future = {
-        let registry = registry.clone();
+        let (registry, is_urgent) = (registry.clone(), is_urgent.clone());
         async move {
-            let job = match &assignment {
-                Assignment::Root { .. } => None,
-                Assignment::Job(job) => Some(job.clone()),
-            };
-            let ancestry = task.ancestry.clone();
-            let repeats = task.repeats.clone();
-            let mut end = watched(&registry, &repeats, run_task(registry.clone(), task, assignment)).await;
-            let claim = end.claim.take();
-            match job {
-                None => finish_root(&registry, end),
-                Some(job) => finish_job(&registry, &job, ancestry.as_deref(), end),
+            let mut last = run(&registry, task, assignment, None).await;
+            while let Some((used, job)) = last {
+                let Some((task, next)) = find_next(&registry, &is_urgent) else { break };
+                let used = next.is_sibling_of(&job).then_some(used);
+                last = run(&registry, task, Assignment::Job(next), used).await;
             }
-            // A root's result is counted by the driver from here on.
-            drop(claim);
             drop(alive);
         }
     };
@@ -176,6 +170,55 @@ fn prepare(registry: &Arc<Registry>, task: Task, assignment: Assignment, instanc
     let (runnable, handle) = async_task::spawn(future, schedule);
     handle.detach();
     runnable
+}
+
+/// Runs a task to its end; returns its job, and the instance if another may run there.
+async fn run(
+    registry: &Arc<Registry>,
+    task: Task,
+    assignment: Assignment,
+    used: Option<Used>,
+) -> Option<(Used, Arc<Job>)> {
+    let job = match &assignment {
+        Assignment::Root { .. } => None,
+        Assignment::Job(job) => Some(job.clone()),
+    };
+    let ancestry = task.ancestry.clone();
+    let repeats = task.repeats.clone();
+    let mut end = watched(registry, &repeats, run_task(registry.clone(), task, assignment, used)).await;
+    let claim = end.claim.take();
+    let used = end.used.take();
+    match &job {
+        None => finish_root(registry, end),
+        Some(job) => finish_job(registry, job, ancestry.as_deref(), end),
+    }
+    // A root's result is counted by the driver from here on.
+    drop(claim);
+    used.zip(job)
+}
+
+/// The next job for a worker that has finished a short one, unless something else comes first.
+fn find_next(registry: &Arc<Registry>, is_urgent: &Arc<AtomicBool>) -> Option<(Task, Arc<Job>)> {
+    let is_over = registry.is_stopping() || registry.is_draining() || registry.is_paused() || is_turn_over();
+    if is_over || registry.tasks.is_ready() || !registry.room.may_begin() {
+        return None;
+    }
+    let (job, victim) = find_job(registry)?;
+    if Grid::ask_first(registry, &job) {
+        return None;
+    }
+    let mut task = take(registry, &job, victim)?;
+    task.is_urgent = is_urgent.clone();
+    Some((task, job))
+}
+
+/// Claims a job that was found, unless somebody else has it.
+fn take(registry: &Registry, job: &Arc<Job>, victim: Option<usize>) -> Option<Task> {
+    let task = registry.take(job)?;
+    if let Some(victim) = victim {
+        registry.note_steal(victim);
+    }
+    Some(task)
 }
 
 /// Runs a task; notes it if the task repeats lost work.

@@ -14,6 +14,13 @@ fn every_result_of_a_set_comes_once() {
 }
 
 #[test]
+fn more_jobs_than_the_stack_holds_give_the_right_sum() {
+    gives("bag", &["100000", "1"], 100_000_u64 * 99_999 / 2, &[shared(1), shared(2), shared(8)]);
+    let jobs = call(&usual(), "bag", &["100000", "200"], shared(4)).expect("it runs").jobs;
+    assert_eq!((jobs.executed, jobs.spawned), (100_001, 100_001), "{jobs:?}");
+}
+
+#[test]
 fn a_tree_of_sets_gives_its_known_answer() {
     gives_everywhere("set_balanced", &["14"], probe::sets::set_balanced(14));
     // OEIS A000045.

@@ -109,6 +109,21 @@ impl<J: Job> Older<J> {
         }
     }
 
+    /// If the oldest single one found the stack full, it moves onto the stack, and with it as many as there is room for
+    /// now: workers can only get jobs from there.
+    pub fn settle(&mut self) {
+        for (_, record) in &mut self.single {
+            if *record & KEPT == 0 {
+                return;
+            }
+            let (Ok(pending) | Err(pending)) = Pending::<J>::from_record(*record).settle();
+            *record = pending.into_record();
+            if *record & KEPT != 0 {
+                return;
+            }
+        }
+    }
+
     pub fn free_if_empty(place: &mut *mut Self) {
         let older = Self::of(place);
         if older.jobs.is_empty() && older.single.is_empty() {

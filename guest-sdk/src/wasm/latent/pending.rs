@@ -7,8 +7,8 @@ use super::attempt::{attempt, taken_error};
 use super::measure;
 use super::record::{EXPOSED, Record, depth_of, is_marked, job_of};
 use super::stack::{
-    Alarm, answer_alarm, depth, enter, expose_oldest, floor, is_looking_up, limit, make_room, remove,
-    set_depth, set_top, top,
+    Alarm, answer_alarm, depth, enter, expose_oldest, floor, is_looking_up, limit, make_room,
+    make_room_for_kept, remove, set_depth, set_top, top,
 };
 use crate::wasm::abi::{self, Fault, Synced};
 use crate::wasm::{encode_result, undecodable};
@@ -130,6 +130,33 @@ impl<J: Job> Pending<J> {
         let parameters = Record::<J>::read(record);
         remove(record, Record::<J>::BYTES);
         (parameters, depth)
+    }
+
+    /// Whether the stack had no room for its record.
+    #[inline(always)]
+    pub fn is_kept(&self) -> bool {
+        self.record & KEPT != 0
+    }
+
+    /// A record on the stack, where workers can get it, if the stack has room for it now.
+    ///
+    /// # Errors
+    /// The handle as it is, if the stack has no room.
+    pub fn settle(self) -> Result<Self, Self> {
+        if !self.is_kept() {
+            return Ok(self);
+        }
+        if !make_room_for_kept(Record::<J>::BYTES) {
+            return Err(self);
+        }
+        let Kept { parameters, depth } = take_kept::<J>(self.into_record());
+        let record = top();
+        Record::<J>::write(record, depth, parameters);
+        set_top(record + Record::<J>::BYTES);
+        if J::kind().is_coarse() {
+            expose_oldest();
+        }
+        Ok(Self::from_record(record))
     }
 
     /// Ends the record's life, whatever its state.

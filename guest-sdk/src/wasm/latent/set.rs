@@ -257,7 +257,9 @@ impl<J: Job> Row<J> {
     /// The number of jobs that only the guest knows.
     fn latent(&mut self) -> usize {
         if !self.older.is_null() {
-            Older::of(&mut self.older).gather();
+            let older = Older::of(&mut self.older);
+            older.gather();
+            older.settle();
         }
         let had_any = self.first < self.end;
         while self.first < self.end && is_marked(self.first, EXPOSED) {

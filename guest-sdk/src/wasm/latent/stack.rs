@@ -38,8 +38,10 @@ struct Control {
     real_floor: UnsafeCell<usize>,
     /// The address at which the innermost attempt's records begin: its leftovers are removed from there on.
     attempt_base: UnsafeCell<usize>,
-    /// Spawns to let pass before a full stack is swept again.
+    /// Attempts to let pass before a full stack is swept again.
     sweep_after: UnsafeCell<u32>,
+    /// The same for jobs that waited for room.
+    sweep_for_kept_after: UnsafeCell<u32>,
 }
 
 const _: () = {
@@ -69,6 +71,7 @@ static CONTROL: Control = Control {
     real_floor: UnsafeCell::new(0),
     attempt_base: UnsafeCell::new(0),
     sweep_after: UnsafeCell::new(0),
+    sweep_for_kept_after: UnsafeCell::new(0),
 };
 
 fn base() -> usize {
@@ -111,21 +114,20 @@ const DRAIN: usize = word::ALL as usize;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Alarm {
     Silent,
-    /// A worker is hungry: expose the oldest latent job.
+    /// Workers are hungry: expose the oldest latent job, and another if the host then asks again.
     Hungry,
     /// This host leaves: expose all latent jobs.
     Drain,
 }
 
 impl Alarm {
-    /// Fulfils the host's request.
+    /// Fulfils the host's request, which may come anew with each job that it gets.
     pub fn expose(self) {
-        match self {
-            Self::Silent => {}
-            Self::Hungry => {
-                expose_oldest();
+        let mut alarm = self;
+        while alarm != Self::Silent && expose_oldest() {
+            if alarm == Self::Hungry {
+                alarm = answer_alarm();
             }
-            Self::Drain => while expose_oldest() {},
         }
     }
 }
@@ -232,19 +234,28 @@ pub fn expose_oldest() -> bool {
 /// Whether `bytes` fit on top of the stack, after sweeping if necessary. A stack that stays full is not swept
 /// again for a while.
 pub fn make_room(bytes: usize) -> bool {
-    const SPAWNS_BETWEEN_SWEEPS: u32 = 4096;
-    if top() + bytes <= end() {
+    make_room_below(bytes, end(), &CONTROL.sweep_after)
+}
+
+/// The same for a job that waited for room: half of the stack stays free for the jobs that such jobs spawn.
+pub fn make_room_for_kept(bytes: usize) -> bool {
+    make_room_below(bytes, base() + STACK_BYTES / 2, &CONTROL.sweep_for_kept_after)
+}
+
+fn make_room_below(bytes: usize, end: usize, sweep_after: &UnsafeCell<u32>) -> bool {
+    const CALLS_BETWEEN_SWEEPS: u32 = 4096;
+    // SAFETY: one thread, and no reference is kept.
+    let sweep_after = unsafe { &mut *sweep_after.get() };
+    *sweep_after = sweep_after.saturating_sub(1);
+    if top() + bytes <= end {
         return true;
     }
-    // SAFETY: one thread, and no reference is kept.
-    let sweep_after = unsafe { &mut *CONTROL.sweep_after.get() };
     if *sweep_after > 0 {
-        *sweep_after -= 1;
         return false;
     }
-    *sweep_after = SPAWNS_BETWEEN_SWEEPS;
+    *sweep_after = CALLS_BETWEEN_SWEEPS;
     sweep();
-    top() + bytes <= end()
+    top() + bytes <= end
 }
 
 /// Frees the holes at the stack's end, down to where the innermost attempt began.

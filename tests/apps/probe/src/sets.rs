@@ -29,6 +29,12 @@ pub fn set_sum(count: u64, rounds: u64) -> u64 {
     sum
 }
 
+/// The sum of `count` items, all spawned at once.
+#[main]
+pub fn bag(count: u64, rounds: u64) -> u64 {
+    item::spawn_all((0..count).map(|n| (n, rounds))).sync().into_iter().sum()
+}
+
 /// As `fib`, with a set in each call.
 #[job]
 pub fn set_fib(n: u64) -> u64 {
