@@ -51,6 +51,7 @@ pub use driver::measure::measure as measure_driver;
 #[doc(hidden)]
 pub use driver::simulated;
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
+pub use server::listen;
 pub use store::StoreError;
 
 /// The configuration of a coordinator.

@@ -10,8 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use clap::Parser;
 use sateen_command_line::explained;
-use sateen_coordinator::{Config, check_address, prepare, run};
-use tokio::net::TcpListener;
+use sateen_coordinator::{Config, check_address, listen, prepare, run};
 use tokio::signal::unix::{SignalKind, signal};
 
 use flags::Flags;
@@ -77,7 +76,7 @@ fn serve(flags: Flags) -> Result<()> {
         // Before anything is served: a signal in between would end the process at once.
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let listener = TcpListener::bind(flags.listen).await.map_err(|error| {
+        let listener = listen(flags.listen).map_err(|error| {
             let why = explained(&error);
             anyhow!("cannot listen on {}: {why}; choose another address with --listen", flags.listen)
         })?;

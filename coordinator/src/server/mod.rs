@@ -21,10 +21,10 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use sateen_command_line::explained;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
 
-use crate::limits::{HEADERS_TIMEOUT, HTTP_BUFFER_BYTES_MAX};
+use crate::limits::{CONNECTIONS_MAX, HEADERS_TIMEOUT, HTTP_BUFFER_BYTES_MAX};
 use crate::shutdown::stopped;
 use connection::Guarded;
 use unread::ReadOn;
@@ -36,6 +36,19 @@ pub use gates::{Full, Gates, Kind, Pass};
 const BUSY_PROBLEM: &str = r#"{"detail":"the coordinator has too many open connections; close some, or try again later","status":503,"title":"Service Unavailable","type":"about:blank"}"#;
 /// Time after which a client may try again, in seconds.
 const BUSY_S: u8 = 5;
+
+/// Listens with a queue as long as there may be connections. From a short one, connections that come at once are dropped,
+/// and their systems try again only after a second.
+///
+/// # Errors
+/// When the system does not let this program listen there.
+pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // As std does: after a restart, connections of before may still be closing.
+    socket.set_reuseaddr(cfg!(unix))?;
+    socket.bind(address)?;
+    socket.listen(CONNECTIONS_MAX as u32)
+}
 
 /// Serves until `stopping`, then lets open requests finish.
 pub async fn serve(
