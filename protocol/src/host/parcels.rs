@@ -47,9 +47,11 @@ impl Host {
 
     // ---- out ----
 
-    /// Announces a message as a parcel. The message is encoded unless it is under way already.
+    /// Announces a message as a parcel. The message is encoded unless it is under way already, and either does not age
+    /// or is being pulled.
     pub(super) fn send_parcel(&mut self, to: Receiver, contents: Contents, message: &impl Serialize) {
-        let again = self.transfers.outgoing.announce_again(to, contents);
+        let renews = contents.ages() && self.transfers.outgoing.is_renewable(to, contents);
+        let again = if renews { None } else { self.transfers.outgoing.announce_again(to, contents) };
         let announcement = again.or_else(|| {
             // Encoding into memory fails only for types that cannot be encoded, and no message has one.
             let bytes = postcard::to_allocvec(message).ok()?;
@@ -57,7 +59,11 @@ impl Host {
                 self.end_with_too_large(contents, bytes.len());
                 return None;
             }
-            self.transfers.outgoing.add(self.latest, to, contents, bytes)
+            if renews {
+                self.transfers.outgoing.renew(self.latest, to, contents, bytes)
+            } else {
+                self.transfers.outgoing.add(self.latest, to, contents, bytes)
+            }
         });
         if let Some(announcement) = announcement {
             self.tell_of_parcel(to, announcement);

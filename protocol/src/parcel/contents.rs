@@ -75,6 +75,12 @@ impl Contents {
         matches!(self, Self::Replica { .. } | Self::Updates { .. })
     }
 
+    /// Whether a later message with these contents is worth more to its receiver than an earlier one. A parcel with
+    /// the earlier one is replaced while it waits for its turn.
+    pub fn ages(&self) -> bool {
+        matches!(self, Self::Replica { .. })
+    }
+
     /// The run that the message is about.
     pub fn run(&self) -> RunId {
         match self {

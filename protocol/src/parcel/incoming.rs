@@ -134,18 +134,49 @@ impl<K: Copy + Ord> Incoming<K> {
         if let Some(known) = self.parcels.get(&name) {
             return if (known.contents, known.total) == (contents, total) { Ok(()) } else { Err(Unsound) };
         }
-        // The sender has given up its first attempt.
-        if let Some(before) = self.by_contents.get(&(from, contents)).copied() {
-            self.remove((from, before));
+        // The sender has given up its first attempt, or has replaced it.
+        let before = self.by_contents.get(&(from, contents)).map(|before| (from, *before));
+        if let Some(before) = before
+            && self.renew(now, before, parcel, total)
+        {
+            return Ok(());
+        }
+        let place = before.and_then(|before| self.waiting.iter().position(|waiting| *waiting == before));
+        if let Some(before) = before {
+            self.remove(before);
         }
         let of_peer = self.parcels.range((from, ParcelId(0))..=(from, ParcelId(u64::MAX))).count();
         if of_peer < PARCELS_WITH_PEER_MAX {
             self.parcels.insert(name, Arriving::new(now, contents, total));
             self.by_contents.insert((from, contents), parcel);
-            self.waiting.push_back(name);
+            // It takes the turn of the one before it.
+            self.waiting.insert(place.unwrap_or(self.waiting.len()).min(self.waiting.len()), name);
             self.pull(now);
         }
         Ok(())
+    }
+
+    /// A sender has replaced a parcel by another with the same contents. If the first is being pulled and nothing of it
+    /// has come, the other is pulled instead, in the time that was left for the first. Returns whether it is.
+    fn renew(&mut self, now: Time, before: Name<K>, parcel: ParcelId, total: usize) -> bool {
+        let is_pulled = self.pulled.contains(&before);
+        let Some(arriving) = self.parcels.get(&before).filter(|arriving| arriving.held_bytes() == 0) else {
+            return false;
+        };
+        let begun_bytes = self.begun_bytes - arriving.total + total;
+        if !is_pulled || begun_bytes > PARCELS_INCOMING_BYTES_MAX {
+            return false;
+        }
+        let Some(mut arriving) = self.remove(before) else { return false };
+        let name = (before.0, parcel);
+        let (from, until) = arriving.renew(now, total);
+        self.messages.push_back((name.0, ParcelMessage::Pull { parcel, from, until }));
+        self.by_contents.insert((name.0, arriving.contents), parcel);
+        self.parcels.insert(name, arriving);
+        self.pulled.insert(name);
+        self.begun.insert(name);
+        self.begun_bytes += total;
+        true
     }
 
     /// A chunk has arrived.

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! Announcing contents again while they are under way sends no chunk twice, so code that repeats a message until it is
-//! acknowledged may announce it each time. Chunks are *bulk*: a driver takes them one at a time with
+//! acknowledged may announce it each time. A replica of a shared object ages while its parcel waits for the receiver: if
+//! it is announced again before any of it was pulled, another parcel takes its place and its turn. Chunks are *bulk*: a driver takes them one at a time with
 //! [`Host::poll_bulk`](crate::host::Host::poll_bulk) when a link has room, and all other messages overtake them.
 //!
 //! [`Outgoing`] is the sender's half and [`Incoming`] the receiver's; hosts and the coordinator use both.
@@ -27,6 +28,8 @@ mod contents;
 mod ends;
 mod incoming;
 mod outgoing;
+#[cfg(test)]
+mod renewed;
 #[cfg(test)]
 mod tests;
 

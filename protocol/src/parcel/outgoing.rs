@@ -17,8 +17,12 @@ struct Kept<K> {
     bytes: Vec<u8>,
     /// The ranges of bytes that the receiver has asked for and was not sent, in order. They neither overlap nor touch.
     wanted: Vec<Range<usize>>,
-    /// When it was last announced, pulled or sent.
+    /// When it was last announced as new, pulled or sent.
     touched: Time,
+    /// The first parcel with these contents, each of which was replaced by the next.
+    first: ParcelId,
+    /// Whether its receiver has asked for bytes of it, or of one that it has replaced.
+    is_pulled: bool,
 }
 
 impl<K> Kept<K> {
@@ -98,8 +102,32 @@ impl<K: Copy + Ord> Outgoing<K> {
         self.next += 1;
         self.bytes += bytes.len();
         self.by_contents.insert((to, contents), parcel);
-        self.parcels.insert(parcel, Kept { to, contents, bytes, wanted: Vec::new(), touched: now });
+        let kept =
+            Kept { to, contents, bytes, wanted: Vec::new(), touched: now, first: parcel, is_pulled: false };
+        self.parcels.insert(parcel, kept);
         self.announce_again(to, contents)
+    }
+
+    /// Whether contents are under way that their receiver has not begun to pull, so that newer bytes may still take
+    /// their place.
+    pub fn is_renewable(&self, to: K, contents: Contents) -> bool {
+        let parcel = self.by_contents.get(&(to, contents));
+        parcel.and_then(|parcel| self.parcels.get(parcel)).is_some_and(|kept| !kept.is_pulled)
+    }
+
+    /// Replaces a parcel by one with newer bytes, unless these are the same or there is no room for them. Returns the
+    /// announcement of the parcel that is under way now.
+    pub fn renew(&mut self, now: Time, to: K, contents: Contents, bytes: Vec<u8>) -> Option<ParcelMessage> {
+        let before = self.parcels.get(self.by_contents.get(&(to, contents))?)?;
+        let bytes_then = self.bytes - before.bytes.len() + bytes.len();
+        let first = before.first;
+        if before.bytes == bytes || bytes_then > PARCELS_OUTGOING_BYTES_MAX {
+            return self.announce_again(to, contents);
+        }
+        let announcement = self.add(now, to, contents, bytes)?;
+        let parcel = self.by_contents.get(&(to, contents))?;
+        self.parcels.get_mut(parcel)?.first = first;
+        Some(announcement)
     }
 
     /// A receiver asks for bytes of a parcel. Returns a message if the parcel is not kept.
@@ -111,9 +139,14 @@ impl<K: Copy + Ord> Outgoing<K> {
         (from, until): (u64, u64),
     ) -> Option<ParcelMessage> {
         let Some(kept) = self.parcels.get_mut(&parcel).filter(|kept| kept.to == by) else {
+            // On a slow link, one renewal after another could cross the requests.
+            let renewed = self.parcels.range_mut(parcel..).map(|(_, kept)| kept);
+            for kept in renewed.filter(|kept| kept.to == by && kept.first <= parcel) {
+                kept.is_pulled = true;
+            }
             return Some(ParcelMessage::Withdrawn { parcel });
         };
-        kept.touched = now;
+        (kept.touched, kept.is_pulled) = (now, true);
         let end = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(kept.bytes.len());
         let asked = end(from)..end(until);
         if asked.start < asked.end {

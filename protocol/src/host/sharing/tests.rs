@@ -367,3 +367,34 @@ fn large_updates_are_pulled_from_one_host_and_declined_from_others() {
         assert_eq!(host.awaits_object(RUN, OBJECT), has_more);
     }
 }
+
+/// A slow link carries one replica after another: each is to be as it is when its turn comes.
+#[test]
+fn a_replica_that_waits_to_be_pulled_is_sent_with_the_updates_made_meanwhile() {
+    use crate::host::tests::PEER;
+    use crate::parcel::ParcelMessage;
+
+    let mut host = crate::host::tests::host();
+    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 1 << 20].into())));
+    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica: replica.clone() });
+    let mut announced = |round: u32| {
+        replica.with(|place| place.as_mut().and_then(|replica| replica.append_local(PEER, vec![5].into())));
+        let fetch = PeerMessage::FetchReplica { run: RUN, object: OBJECT };
+        host.handle_from_peer(NOW + SHARED_UNUSED * 4 * round, PEER, fetch);
+        let parcels = said(&mut host).into_iter().filter_map(|sent| match sent {
+            Transmit::ToPeer(_, PeerMessage::Parcel(ParcelMessage::Announce { parcel, bytes, .. })) => {
+                Some((parcel, bytes))
+            }
+            _ => None,
+        });
+        let announced = parcels.last().expect("it is announced");
+        if round == 2 {
+            let pull = ParcelMessage::Pull { parcel: announced.0, from: 0, until: 1 };
+            host.handle_from_peer(host.latest, PEER, PeerMessage::Parcel(pull));
+        }
+        announced
+    };
+    let [first, second, third] = [1, 2, 3].map(&mut announced);
+    assert!(first.0 != second.0 && first.1 < second.1, "{first:?}, {second:?}");
+    assert_eq!(second, third, "it is being pulled");
+}

@@ -106,6 +106,16 @@ impl Arriving {
         self.ask(now)
     }
 
+    /// Nothing has come, and its sender has replaced it by a parcel of `total` bytes. That one has the time that was
+    /// left. Returns the range of bytes to ask for first.
+    pub fn renew(&mut self, now: Time, total: usize) -> (u64, u64) {
+        let due = self.due;
+        (self.total, self.granted) = (total, 0);
+        let asked = self.ask(now);
+        self.due = due;
+        asked
+    }
+
     /// Asks for the bytes of the first gap, which may be lost. Returns their range.
     fn ask(&mut self, now: Time) -> (u64, u64) {
         let here = self.bytes.len();
