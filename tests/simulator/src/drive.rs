@@ -144,7 +144,11 @@ impl World {
             }
             Command::Run { run, command } => {
                 let is_asked = matches!(command, RunCommand::Offer);
-                let offered = process.runtime.handle(now, run, command);
+                let is_abort = matches!(command, RunCommand::Abort { .. });
+                let offered = match is_abort && self.server.is_at_rest(run) {
+                    true => process.runtime.handle_at_rest(now, run, command),
+                    false => process.runtime.handle(now, run, command),
+                };
                 if is_asked {
                     process.inputs.push_back(Input::Offered(run, offered));
                 }

@@ -12,7 +12,8 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         let root = world.trees.get(run)?.root();
         let executed_ns = world.executed_ns(*run);
         // Without any other fault, a run that gives its place up is suspended: what is in no recorded result by then is
-        // computed again, and nothing else. With less fault tolerance, results are not recorded.
+        // computed again, and nothing else. With less fault tolerance, results are not recorded; with tight tables, they
+        // may be dropped, so each life of the run may compute the whole tree ([`World::suspended_ns`]).
         let has_given_way = world.sometimes.count(GAVE_WAY) > 0;
         let is_known =
             calm.is_undisturbed && (!has_given_way || stored.spec.fault_tolerance == FaultTolerance::Full);

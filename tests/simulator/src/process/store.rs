@@ -84,8 +84,37 @@ impl Store {
         self.saved.values().any(|entries| !entries.is_empty()) || self.unsaved.front().is_some_and(is_flushed)
     }
 
-    /// The entries of a run.
-    pub fn entries(&self, run: RunId) -> Vec<Entry> {
-        self.saved.get(&run).map_or_else(Vec::new, |entries| entries.values().cloned().collect())
+    /// The entries of a run. A process reads what it has saved even if that is not on the disk yet.
+    pub fn entries(&self, now: Time, run: RunId) -> Vec<Entry> {
+        let mut entries = self.saved.get(&run).cloned().unwrap_or_default();
+        let written = self.unsaved.iter().take_while(|(at, ..)| *at <= now);
+        let of_run = written.filter(|(_, other, _)| *other == run);
+        entries.extend(of_run.map(|(_, _, entry)| (entry.key, entry.clone())));
+        entries.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sateen_protocol::{EntryState, HostId, Lineage};
+
+    use super::*;
+
+    #[test]
+    fn a_process_reads_what_is_not_on_its_disk_and_the_next_one_does_not() {
+        let (run, state) = (RunId(1), EntryState::Running(HostId(1)));
+        let entry = |job| {
+            let (key, lineage) = (JobKey([job; 32]), Lineage::default());
+            Entry { key, depth: 1, lineage, state: state.clone() }
+        };
+        let mut store = Store::default();
+        for (at, run, job) in [(1, run, 1), (1, RunId(2), 2), (5, run, 3)] {
+            store.save(Time(at), run, entry(job));
+        }
+        assert_eq!(store.entries(Time(4), run), [entry(1)]);
+        assert_eq!(store.entries(Time(5), run), [entry(1), entry(3)]);
+        store.flush(Time(1));
+        store.lose_unsaved();
+        assert_eq!(store.entries(Time(5), run), [entry(1)]);
     }
 }

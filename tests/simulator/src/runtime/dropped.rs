@@ -16,6 +16,15 @@ pub enum Dropping {
     Departed,
 }
 
+/// The work of a run in former parts that were dropped as it was suspended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Suspended {
+    /// All of it.
+    pub executed_ns: u64,
+    /// Of it, that which was part of no recorded result, and lost.
+    pub unsaved_ns: u64,
+}
+
 /// Figures of dropped parts of runs, added up by run.
 #[derive(Debug, Default)]
 pub struct Dropped {
@@ -23,8 +32,8 @@ pub struct Dropped {
     executed_ns: BTreeMap<RunId, u64>,
     /// Of it, the work of calls that had not returned when the run was last dropped.
     cut_short_ns: BTreeMap<RunId, u64>,
-    /// Of it, all work that was lost as runs were suspended.
-    suspended_ns: BTreeMap<RunId, u64>,
+    /// The work of runs that were suspended.
+    suspended: BTreeMap<RunId, Suspended>,
     /// Counts of jobs.
     jobs: BTreeMap<RunId, Jobs>,
     /// Tallies.
@@ -39,12 +48,20 @@ impl Dropped {
     pub fn add(&mut self, run: RunId, portion: &Portion, why: Dropping, lost_ns: u64) {
         *self.executed_ns.entry(run).or_default() += portion.figures.executed_ns();
         match why {
-            Dropping::Suspended => *self.suspended_ns.entry(run).or_default() += lost_ns,
+            Dropping::Suspended => {
+                self.note_suspended(run, lost_ns);
+                self.suspended.entry(run).or_default().executed_ns += portion.figures.executed_ns();
+            }
             Dropping::Departed => drop(self.cut_short_ns.insert(run, lost_ns)),
         }
         self.tallies.entry(run).or_default().add(portion.figures.tally());
         self.jobs.entry(run).or_default().add(portion.figures.jobs());
         self.complaints.extend(portion.remarks.complaints().iter().cloned());
+    }
+
+    /// A run is being suspended, and that loses work.
+    pub fn note_suspended(&mut self, run: RunId, lost_ns: u64) {
+        self.suspended.entry(run).or_default().unsaved_ns += lost_ns;
     }
 
     /// Work done, by run.
@@ -57,9 +74,9 @@ impl Dropped {
         self.cut_short_ns.get(&run).copied().unwrap_or_default()
     }
 
-    /// All work that was lost as a run was suspended.
-    pub fn suspended_ns(&self, run: RunId) -> u64 {
-        self.suspended_ns.get(&run).copied().unwrap_or_default()
+    /// The work of a run that was suspended.
+    pub fn suspended(&self, run: RunId) -> Suspended {
+        self.suspended.get(&run).copied().unwrap_or_default()
     }
 
     /// Counts of jobs.

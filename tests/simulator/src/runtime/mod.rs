@@ -9,6 +9,7 @@ mod pick;
 mod portion;
 mod step;
 mod stops;
+mod suspending;
 mod tally;
 mod task;
 mod tasks;
@@ -23,7 +24,7 @@ use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::{HeldId, JobKey, JobSpec, Jobs, RunId, RunSpec, RuntimeJobId, Time};
 
 use dropped::Dropped;
-pub use dropped::Dropping;
+pub use dropped::{Dropping, Suspended};
 use figures::Figures;
 pub use objects::Object;
 pub use portion::{Portion, RECORD_WORK_MIN_NS, read_root_answer};
@@ -121,17 +122,16 @@ impl Runtime {
 
     /// Drops a run; returns its counts.
     pub fn stop(&mut self, now: Time, run: RunId, why: Dropping) -> Option<FinalCounts> {
-        let mut interrupted_ns = 0;
+        let lost_ns = match why {
+            Dropping::Departed => self.portions.get(&run).map_or(0, |portion| portion.unreturned_ns()),
+            Dropping::Suspended => self.unsaved_ns(now, run),
+        };
         for worker in 0..self.workers.len() {
             if self.workers[worker].running.is_some_and(|(other, _)| other == run) {
-                interrupted_ns += self.interrupt(now, worker);
+                self.interrupt(now, worker);
             }
         }
         let mut portion = self.portions.remove(&run)?;
-        let lost_ns = match why {
-            Dropping::Departed => portion.unreturned_ns(),
-            Dropping::Suspended => interrupted_ns + portion.unsaved_ns(),
-        };
         portion.abort_all();
         self.dropped.add(run, &portion, why, lost_ns);
         let counts = portion.figures.counts(0);
@@ -277,11 +277,6 @@ impl Runtime {
         self.dropped.cut_short_ns(run)
     }
 
-    /// All work that was lost here as a run was suspended.
-    pub fn suspended_ns(&self, run: RunId) -> u64 {
-        self.dropped.suspended_ns(run)
-    }
-
     /// All counts of a run's jobs.
     pub fn jobs(&self, run: RunId) -> Jobs {
         let mut jobs = self.dropped.jobs(run);
@@ -326,19 +321,18 @@ impl Runtime {
         }
     }
 
-    /// Stops a worker in the middle of its stretch; returns the work of the stretch so far.
-    fn interrupt(&mut self, now: Time, worker: usize) -> u64 {
+    fn interrupt(&mut self, now: Time, worker: usize) {
         let until = self.stops.until(now);
         let state = &mut self.workers[worker];
         state.generation += 1;
         let running = state.running.take();
         let stretch = state.stretch.take();
-        let (Some((run, _)), Some(stretch)) = (running, stretch) else { return 0 };
-        let done = self.done_of(stretch, until);
-        if let Some(portion) = self.portions.get_mut(&run) {
-            portion.figures.compute(worker, done, self.speed_percent);
+        if let (Some((run, _)), Some(stretch)) = (running, stretch) {
+            let done = self.done_of(stretch, until);
+            if let Some(portion) = self.portions.get_mut(&run) {
+                portion.figures.compute(worker, done, self.speed_percent);
+            }
         }
-        done
     }
 
     fn done_of(&self, stretch: Stretch, now: Time) -> u64 {

@@ -141,6 +141,9 @@ impl Portion {
         let Some(task) = self.tasks.remove(id) else { return };
         match task.source {
             Source::Held(held) => {
+                if answer.work_ns < self.run_spec.recorded_work_ns_min() {
+                    self.figures.tally_mut().small_ns += answer.unrecorded_ns;
+                }
                 self.exchange.finish(held, finished(&self.tree, &task.spec, answer));
             }
             Source::Local(place) => {

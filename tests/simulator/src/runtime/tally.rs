@@ -12,7 +12,7 @@ pub struct Tally {
     pub given_up: u64,
     /// The work of calls that returned and of which others are equal, with that of all in one stretch with them.
     pub twins_ns: u64,
-    /// The work of results of other hosts that took too little to be recorded there.
+    /// The work that is part of no recorded result because it was a job of another host, and took too little to be recorded.
     pub small_ns: u64,
 }
 

@@ -251,8 +251,9 @@ impl World {
         }
         let state = &mut self.processes[process as usize];
         if let (Some(spec), Some(tree)) = (state.apps.take(run), self.trees.get(&run)) {
-            let entries = state.store.entries(run);
-            if !entries.is_empty() {
+            let entries = state.store.entries(self.now, run);
+            let was_here = state.runtime.executed(self.now).contains_key(&run);
+            if !entries.is_empty() && !was_here {
                 self.sometimes.hit("an app was loaded after a restart");
             }
             state.runtime.start(self.now, run, spec, Rc::clone(tree));

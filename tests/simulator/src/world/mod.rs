@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::Circle;
-use sateen_protocol::{Random, RunId, RunSpec, Time};
+use sateen_protocol::{Random, RunId, RunSpec, Time, limits};
 
 use crate::by_id::ById;
 use crate::event::{Event, ProcessIndex, Queue};
@@ -220,9 +220,12 @@ impl World {
             .sum()
     }
 
-    /// The work that was lost as a run was suspended, by all.
+    /// The work that was lost as a run was suspended, by all. Tables with a tight bound drop any results, or have no room
+    /// for a single one: with them, all work may be lost.
     pub fn suspended_ns(&self, run: RunId) -> u64 {
-        self.processes.iter().map(|process| process.runtime.suspended_ns(run)).sum()
+        let is_tight = self.config.table_bytes_max < limits::HOST_TABLE_BYTES_MAX;
+        let suspended = self.processes.iter().map(|process| process.runtime.suspended(run));
+        suspended.map(|work| if is_tight { work.executed_ns } else { work.unsaved_ns }).sum()
     }
 
     /// The tally of a run, over all processes.

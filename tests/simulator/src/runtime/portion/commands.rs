@@ -90,9 +90,6 @@ impl Portion {
             self.remarks.complain(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
         }
         let (work_ns, span_ns) = (finished.work_ns, finished.span_ns);
-        if work_ns < self.run_spec.recorded_work_ns_min() {
-            self.figures.tally_mut().small_ns += work_ns;
-        }
         self.fill(place, Answer { value: value.unwrap_or(0), work_ns, span_ns, unrecorded_ns: 0 });
     }
 
