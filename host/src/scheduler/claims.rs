@@ -102,7 +102,7 @@ impl<G: Grid> Registry<G> {
     pub fn note_steal(&self, from: usize) {
         if own_index() != Some(from) {
             self.counters.stolen.fetch_add(1, Relaxed);
-            self.demand.note_taken();
+            self.deques.demand.note_taken();
         }
     }
 }

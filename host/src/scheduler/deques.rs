@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 
+use super::demand::Demand;
 use super::job::Job;
 
 /// The length at which a deque is first cleared.
@@ -103,11 +104,13 @@ pub struct Deques {
     stealers: Vec<Stealer<Arc<Job>>>,
     /// Jobs that have not begun and that any worker may take, in deques and in queues.
     open: AtomicUsize,
+    /// How many of them should be kept ready.
+    pub demand: Demand,
 }
 
 impl Deques {
     pub fn new(stealers: Vec<Stealer<Arc<Job>>>) -> Self {
-        Self { stealers, open: AtomicUsize::new(0) }
+        Self { stealers, open: AtomicUsize::new(0), demand: Demand::default() }
     }
 
     /// The number of jobs that have not begun and that any worker may take.

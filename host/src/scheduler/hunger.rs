@@ -57,7 +57,7 @@ impl<G: Grid> Registry<G> {
 
     /// Whether more jobs should be open, for workers that have no work or will soon have none.
     pub fn is_hungry(&self) -> bool {
-        self.hungry().max(self.demand.ahead()) > self.deques.open_count()
+        self.hungry().max(self.deques.demand.ahead()) > self.deques.open_count()
     }
 
     /// The jobs that guests are asked to expose now.
@@ -70,7 +70,7 @@ impl<G: Grid> Registry<G> {
 
     /// Whether another exposed job is welcome.
     pub fn takes_more(&self) -> bool {
-        let enough = (OPEN_JOBS + OPEN_JOBS_A_WORKER * self.threads()).max(self.demand.ahead());
+        let enough = (OPEN_JOBS + OPEN_JOBS_A_WORKER * self.threads()).max(self.deques.demand.ahead());
         self.is_pristine() || (self.exposes() && self.deques.open_about() < enough) || self.is_draining()
     }
 }

@@ -21,7 +21,7 @@ impl<'a, G: Grid> Metronome<'a, G> {
         let beats = self.rhythm.next(is_hasty(registry));
         let goes_on = registry.wait(BEAT * beats as u32).is_none();
         registry.tempo.count(beats);
-        registry.demand.count(beats, registry.deques.open_about());
+        registry.deques.demand.count(beats, registry.deques.open_about());
         goes_on
     }
 

@@ -13,7 +13,6 @@ use sateen_protocol::shared::Writer;
 use wasmtime::ModuleExport;
 
 use super::activity::Doing;
-use super::demand::Demand;
 use super::deques::{Deques, is_worker_of};
 use super::ending::{End, Ending};
 use super::figures::{Counters, GridCounts, Snapshot};
@@ -163,8 +162,6 @@ pub struct Registry<G> {
     pub room: Room,
     pub idle: Idle,
     pub(super) deques: Deques,
-    /// How many jobs are exposed ahead.
-    pub demand: Demand,
     pub tasks: Tasks,
     pub objects: Objects,
     pub tempo: Tempo,
@@ -185,7 +182,6 @@ impl<G: Grid> Registry<G> {
             room: Room::new(memory, app.0.memory_bytes_min),
             idle: Idle::default(),
             deques: Deques::new(stealers),
-            demand: Demand::default(),
             tasks: Tasks::new(),
             objects: Objects::new(),
             tempo: Tempo::default(),

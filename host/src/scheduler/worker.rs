@@ -91,7 +91,7 @@ fn rest(registry: &Arc<Registry>) -> bool {
     }
     registry.idle.begin();
     let since = Instant::now();
-    registry.demand.note_hungry();
+    registry.deques.demand.note_hungry();
     if registry.is_anybody_starving() {
         // Do not wait for the next heartbeat.
         registry.move_epoch();
@@ -114,7 +114,7 @@ fn rest(registry: &Arc<Registry>) -> bool {
         forget_processor_time();
     }
     registry.idle.end();
-    registry.demand.note_waited(since.elapsed());
+    registry.deques.demand.note_waited(since.elapsed());
     true
 }
 

@@ -90,7 +90,7 @@ impl Remote {
                 (number, job.parameters())
             };
             registry.count_closed();
-            registry.demand.note_taken();
+            registry.deques.demand.note_taken();
             return Some((number, self.spec(&job, place, parameters)));
         }
     }
@@ -138,7 +138,7 @@ impl Remote {
     pub fn want(&self, registry: &Registry, thieves: usize) {
         let before = self.thieves.swap(thieves, SeqCst);
         if thieves > before {
-            registry.demand.note_hungry();
+            registry.deques.demand.note_hungry();
             if registry.is_anybody_starving() {
                 registry.move_epoch();
             }
