@@ -102,11 +102,13 @@ impl Guest {
     }
 
     /// Whether another job of the same parent may run in this instance, after one that took `work`. An instance that
-    /// has seen shared objects has copies of them, and claims on memory are for one job.
+    /// has seen shared objects has copies of them, claims on memory are for one job, and in a portion each job is recorded
+    /// and counted by itself.
     pub fn is_reusable(&self, work: Duration) -> bool {
         work < REUSED_WORK_MAX
             && !self.registry.is_pristine()
             && self.profile.is_none()
+            && self.registry.grid.is_none()
             && self.registry.room.memory().is_none()
             && self.children.outstanding() == 0
             && self.objects.is_unused()

@@ -50,6 +50,12 @@ impl<G: Grid> Registry<G> {
         hungry
     }
 
+    /// Jobs that are kept open for workers that will soon have none. In a portion there are none: a job that was open
+    /// when its host crashed counts as begun again wherever it is taken.
+    fn ahead(&self) -> usize {
+        if self.grid.has_hosts() { 0 } else { self.deques.demand.ahead() }
+    }
+
     /// Whether a worker, here or elsewhere, has no work and finds none.
     pub fn is_anybody_starving(&self) -> bool {
         self.hungry() > self.deques.open_count()
@@ -57,7 +63,7 @@ impl<G: Grid> Registry<G> {
 
     /// Whether more jobs should be open, for workers that have no work or will soon have none.
     pub fn is_hungry(&self) -> bool {
-        self.hungry().max(self.deques.demand.ahead()) > self.deques.open_count()
+        self.hungry().max(self.ahead()) > self.deques.open_count()
     }
 
     /// The jobs that guests are asked to expose now.
@@ -70,7 +76,7 @@ impl<G: Grid> Registry<G> {
 
     /// Whether another exposed job is welcome.
     pub fn takes_more(&self) -> bool {
-        let enough = (OPEN_JOBS + OPEN_JOBS_A_WORKER * self.threads()).max(self.deques.demand.ahead());
+        let enough = (OPEN_JOBS + OPEN_JOBS_A_WORKER * self.threads()).max(self.ahead());
         self.is_pristine() || (self.exposes() && self.deques.open_about() < enough) || self.is_draining()
     }
 }

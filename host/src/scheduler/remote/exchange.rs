@@ -90,7 +90,6 @@ impl Remote {
                 (number, job.parameters())
             };
             registry.count_closed();
-            registry.deques.demand.note_taken();
             return Some((number, self.spec(&job, place, parameters)));
         }
     }
@@ -137,11 +136,8 @@ impl Remote {
 
     pub fn want(&self, registry: &Registry, thieves: usize) {
         let before = self.thieves.swap(thieves, SeqCst);
-        if thieves > before {
-            registry.deques.demand.note_hungry();
-            if registry.is_anybody_starving() {
-                registry.move_epoch();
-            }
+        if thieves > before && registry.is_anybody_starving() {
+            registry.move_epoch();
         }
         // Jobs exposed before a thief wanted them were not announced.
         if thieves > 0 && !self.open.listed.lock().is_empty() {
