@@ -42,14 +42,11 @@ fn of_job(JobFailure { job, message, backtrace }: JobFailure) -> (RunState, Opti
 const APART_S: f64 = 1e-3;
 /// Maximum unreported work of a worker that crashed, or whose counts are not final.
 const UNTOLD_S: f64 = 1.0;
-/// How much longer a job may take when it is begun again, until it has come as far as before.
-const SLOWER_S: f64 = 1e-2;
 
 /// Processor time of a run that contributed to its result, and that did not, in seconds. A result that was used repeatedly
 /// counts its work with each use, so the answer may account for more work than was done, or than is left without the work
-/// done again, which is at most once in the answer; then both are unknown. `untold_s` of the work may be unreported, and
-/// `begun_again` jobs were begun more than once.
-fn accounts(times: &Times, untold_s: f64, begun_again: u64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
+/// done again, which is at most once in the answer; then both are unknown. `untold_s` of the work may be unreported.
+fn accounts(times: &Times, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
     let work_s = times.work_s;
     let RunEnd::Finished(finished) = end else { return (None, Some(work_s)) };
     if judge(end).0 != RunState::Done {
@@ -58,8 +55,7 @@ fn accounts(times: &Times, untold_s: f64, begun_again: u64, end: &RunEnd) -> (Op
     let answer_s = seconds(finished.work_ns);
     let again_s = answer_s + times.redone_work_s - work_s;
     // Results that were used explain no more than their work.
-    let slower_s = SLOWER_S * begun_again as f64;
-    let is_shared = again_s > untold_s + slower_s && again_s <= times.saved_work_s + untold_s + slower_s;
+    let is_shared = again_s > untold_s && again_s <= times.saved_work_s + untold_s;
     if answer_s <= work_s + untold_s && !is_shared {
         (Some(answer_s.min(work_s)), Some((work_s - answer_s).max(0.0)))
     } else {
@@ -72,9 +68,8 @@ pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<R
     let has_lost = figures.jobs.of_hosts.lost > 0 || figures.root_losses > 0;
     let is_all_told = figures.counted == Counted::Final && !has_lost;
     let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(workers.max(1)) };
-    let begun_again = figures.jobs.of_hosts.given_back + figures.jobs.redone;
     let times = &mut figures.times;
-    (times.answer_work_s, times.lost_work_s) = accounts(times, untold_s, begun_again, end);
+    (times.answer_work_s, times.lost_work_s) = accounts(times, untold_s, end);
     if let (RunEnd::Finished(finished), Some(_)) = (end, times.answer_work_s) {
         // The chain includes the work behind reused results, too.
         times.span_s = Some(seconds(finished.span_ns));
@@ -121,12 +116,6 @@ mod tests {
             let figures = ended(shared(redone_s, saved_s), 1500, &right);
             assert_eq!(of(&figures).2, lost_s, "{redone_s} {saved_s}");
             assert_eq!(of(&figures).1, lost_s.map(|_| 1.5), "{redone_s} {saved_s}");
-        }
-        // A job that is begun again takes a little longer until it has come as far.
-        for (given_back, lost_s) in [(0, None), (2, Some(0.5))] {
-            let mut figures = shared(0.503, 3.0);
-            figures.jobs.of_hosts.given_back = given_back;
-            assert_eq!(of(&ended(figures, 1500, &right)).2, lost_s, "{given_back}");
         }
         // Without a result, no work is behind it.
         assert_eq!(of(&finished(1500, &MainOutcome::Failed("no".to_owned()))), (2.0, None, Some(2.0), None));
