@@ -134,16 +134,15 @@ pub struct Figures {
     #[ts(as = "f64")]
     #[schemars(with = "f64")]
     pub computed_s: Option<f64>,
-    /// The part of `work_s` that led to the result, each job once; null until the run is over. Equal jobs that share a
-    /// result count each. If the result then stands for more work than was computed, or computed and not done again, this and
-    /// `lost_work_s` are null.
+    /// The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
+    /// so often that the result stands for more work than was ever computed, this and `lost_work_s` are null.
     pub answer_work_s: Option<f64>,
-    /// The part of `work_s` that was not used, as far as `answer_work_s` shows: work lost with a host, done twice, or of
-    /// aborted jobs; for a run without a result, all of it. Null until the run is over.
+    /// The part of `work_s` that was not used: work lost with a host, done twice, or of aborted jobs; for a run without
+    /// a result, all of it. Null until the run is over.
     pub lost_work_s: Option<f64>,
     /// The part of `work_s` that repeats earlier work, after a host crashed, left, paused, suspended the run or could
-    /// not continue it: work between results that are found again, if they were recorded before. After a crash, it also
-    /// includes one interval of recording after the last of these results, because it is not known how far the host was.
+    /// not continue it: work between results that are found again. After a crash, it also includes one interval of
+    /// recording after the last of these results, because it is not known how far the host was.
     pub redone_work_s: f64,
     /// Processor time of results that were reused or adopted, in seconds, counted each time: without these results, the
     /// work would have been done again.

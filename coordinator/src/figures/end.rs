@@ -2,7 +2,7 @@
 
 use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
 
-use super::{Counted, FailureKind, Figures, RunFailure, Times};
+use super::{Counted, FailureKind, Figures, RunFailure};
 use crate::clock::seconds;
 
 /// The state of a run that ended like this, and the reason if it has no result.
@@ -43,20 +43,16 @@ const APART_S: f64 = 1e-3;
 /// Maximum unreported work of a worker that crashed, or whose counts are not final.
 const UNTOLD_S: f64 = 1.0;
 
-/// Processor time of a run that contributed to its result, and that did not, in seconds. A result that was used repeatedly
-/// counts its work with each use, so the answer may account for more work than was done, or than is left without the work
-/// done again, which is at most once in the answer; then both are unknown. `untold_s` of the work may be unreported.
-fn accounts(times: &Times, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
-    let work_s = times.work_s;
+/// Processor time of a run that did not contribute to its result, in seconds. A result that was used repeatedly
+/// counts its work with each use, so the answer may account for more work than was ever done; then the lost work is unknown.
+/// `untold_s` of the work may be unreported.
+fn accounts(work_s: f64, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
     let RunEnd::Finished(finished) = end else { return (None, Some(work_s)) };
     if judge(end).0 != RunState::Done {
         return (None, Some(work_s));
     }
     let answer_s = seconds(finished.work_ns);
-    let again_s = answer_s + times.redone_work_s - work_s;
-    // Results that were used explain no more than their work.
-    let is_shared = again_s > untold_s && again_s <= times.saved_work_s + untold_s;
-    if answer_s <= work_s + untold_s && !is_shared {
+    if answer_s <= work_s + untold_s {
         (Some(answer_s.min(work_s)), Some((work_s - answer_s).max(0.0)))
     } else {
         (None, None)
@@ -69,7 +65,7 @@ pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<R
     let is_all_told = figures.counted == Counted::Final && !has_lost;
     let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(workers.max(1)) };
     let times = &mut figures.times;
-    (times.answer_work_s, times.lost_work_s) = accounts(times, untold_s, end);
+    (times.answer_work_s, times.lost_work_s) = accounts(times.work_s, untold_s, end);
     if let (RunEnd::Finished(finished), Some(_)) = (end, times.answer_work_s) {
         // The chain includes the work behind reused results, too.
         times.span_s = Some(seconds(finished.span_ns));
@@ -84,22 +80,21 @@ pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::Times;
     use sateen_protocol::Finished;
 
     #[test]
     fn the_work_behind_a_result_is_no_more_than_was_done_or_is_unknown() {
-        let shared = |redone_work_s: f64, saved_work_s: f64| Figures {
-            times: Times { work_s: 2.0, redone_work_s, saved_work_s, ..Times::default() },
+        let worked = || Figures {
+            times: Times { work_s: 2.0, ..Times::default() },
             counted: Counted::Final,
             ..Figures::default()
         };
-        let worked = || shared(0.0, 0.0);
-        let ended = |figures: Figures, work_ms: u64, result: &MainOutcome| {
+        let finished = |work_ms: u64, result: &MainOutcome| {
             let outcome = Outcome::Done(encoded(result).into());
             let (work_ns, span_ns) = (work_ms * 1_000_000, 400_000_000);
-            close(figures, 1, &RunEnd::Finished(Finished { outcome, work_ns, span_ns }), None)
+            close(worked(), 1, &RunEnd::Finished(Finished { outcome, work_ns, span_ns }), None)
         };
-        let finished = |work_ms: u64, result: &MainOutcome| ended(worked(), work_ms, result);
         let right = MainOutcome::Text("1".to_owned());
         let figures = finished(1500, &right);
         let of = |Figures { times, .. }: &Figures| {
@@ -108,15 +103,6 @@ mod tests {
         assert_eq!(of(&figures), (2.0, Some(1.5), Some(0.5), Some(0.4)));
         // Results that were used repeatedly account for more work.
         assert_eq!(of(&finished(5_139_000, &right)), (2.0, None, None, None));
-        // Work that was done again was lost before. If the answer leaves no room for that, equal jobs share results in it,
-        // but only as much as was used again.
-        for (redone_s, saved_s, lost_s) in
-            [(0.4, 0.0, Some(0.5)), (0.4, 3.0, Some(0.5)), (0.6, 0.1, None), (0.6, 0.0, Some(0.5))]
-        {
-            let figures = ended(shared(redone_s, saved_s), 1500, &right);
-            assert_eq!(of(&figures).2, lost_s, "{redone_s} {saved_s}");
-            assert_eq!(of(&figures).1, lost_s.map(|_| 1.5), "{redone_s} {saved_s}");
-        }
         // Without a result, no work is behind it.
         assert_eq!(of(&finished(1500, &MainOutcome::Failed("no".to_owned()))), (2.0, None, Some(2.0), None));
         let cancelled = close(worked(), 1, &RunEnd::Cancelled, None);
