@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
-use crate::limits::{EXPECTED_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, REDOING_MAX, UNNAMED_ENTRIES_MAX};
+use crate::limits::{EXPECTED_AT_ONCE_MAX, REDOING_MAX};
 use crate::{JobKey, JobSpec, JobTag, Table};
 
 use super::again::RunAgain;
@@ -44,57 +44,20 @@ impl Lookups {
 
     /// A job is run again: notes the entries that may be found below it, and returns the depth of the deepest.
     pub fn expect_below(&mut self, table: &Table, spec: &JobSpec) -> u32 {
-        self.expect(table, spec.key.tag(), None);
-        table.depth_below(spec.key.tag())
-    }
-
-    /// The same; if no entry names the job, and some may be below it all the same, the job's own bound holds.
-    pub fn bound_of(&mut self, table: &Table, spec: &JobSpec) -> u32 {
-        match self.expect_below(table, spec) {
-            0 if self.unnamed_below(table, spec).is_empty() => 0,
-            0 => spec.lookup_below,
-            deepest => deepest,
-        }
-    }
-
-    /// A job is run again that no entry names: it was called in place before and never exposed, so the entries below
-    /// it name only jobs above it. Notes those that may be below it; the job's victim has sent some.
-    pub fn expect_unnamed(&mut self, table: &Table, spec: &JobSpec) {
-        let deeper = |above: &JobTag| {
-            table.below_after(*above, after_depth(spec.depth)).take(UNNAMED_ENTRIES_MAX + 1).count()
-        };
-        // The nearest job above has the fewest entries.
-        let above = spec.lineage.0.iter().rev().map(|above| (deeper(above), *above));
-        let nearest = above.filter(|(count, _)| *count > 0).min_by_key(|(count, _)| *count);
-        if let Some((_, above)) = nearest {
-            self.expect(table, above, after_depth(spec.depth));
-        }
-    }
-
-    /// The places of entries that may be below a job that is run again and that no entry names, the nearest first.
-    pub fn unnamed_below(&self, table: &Table, spec: &JobSpec) -> BTreeSet<(u32, JobKey)> {
-        let redone = spec.lineage.0.iter().filter(|above| self.redoes(above));
-        let places = redone.flat_map(|above| {
-            let below = table.below_after(*above, after_depth(spec.depth)).take(FORWARDED_ENTRIES_MAX);
-            below.map(|(place, _)| place).filter(|(_, key)| self.sought.contains_key(key))
-        });
-        let places: BTreeSet<(u32, JobKey)> = places.collect();
-        places.into_iter().take(UNNAMED_ENTRIES_MAX).collect()
-    }
-
-    fn expect(&mut self, table: &Table, job: JobTag, after: Option<(u32, JobKey)>) {
+        let tag = spec.key.tag();
         self.times += 1;
-        if self.redoing.insert(job, self.times).is_none() {
-            self.order.push_back(job);
+        if self.redoing.insert(tag, self.times).is_none() {
+            self.order.push_back(tag);
         }
         if self.order.len() > REDOING_MAX
             && let Some(first) = self.order.pop_front()
         {
             self.redoing.remove(&first);
         }
-        self.expecting.retain(|(expected, _)| *expected != job);
-        self.expecting.push_back((job, after));
+        self.expecting.retain(|(expected, _)| *expected != tag);
+        self.expecting.push_back((tag, None));
         self.expect_more(table);
+        table.depth_below(tag)
     }
 
     /// Checks some more of the entries below jobs that are run again, the nearest first.
@@ -197,21 +160,14 @@ impl Lookups {
     }
 }
 
-/// The place after all entries of this depth.
-fn after_depth(depth: u32) -> Option<(u32, JobKey)> {
-    Some((depth, JobKey([0xff; 32])))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::bonds::{entry, job};
     use super::super::corners::run_commands;
-    use super::super::held::Owner;
-    use super::super::tests::{PEER, RUN, host, said};
-    use super::super::{Notice, RunCommand, Transmit};
+    use super::super::tests::{RUN, host};
+    use super::super::{Notice, RunCommand};
     use super::*;
-    use crate::message::PeerMessage;
-    use crate::{Entry, EntryState, Finished, HostId, Lineage, LoanId, Outcome, RuntimeJobId, StealId, Time};
+    use crate::{Entry, EntryState, Finished, HostId, Lineage, Outcome, RuntimeJobId, Time};
 
     const NOW: Time = Time(0);
 
@@ -237,69 +193,6 @@ mod tests {
         assert_eq!((lookups.take_news(), lookups.sought_len()), (None, 1));
         lookups.found(&table, &job(2).key);
         assert_eq!((lookups.take_news(), lookups.take_news()), (Some(Vec::new()), None));
-    }
-
-    /// Job 1 was lost. Its child, job 2, was called in place and never exposed; job 3 below it was recorded.
-    fn unexposed() -> (JobSpec, Entry) {
-        let lineage = Lineage(vec![job(1).key.tag()]);
-        let child = JobSpec { depth: 2, redone: true, lookup_below: 9, lineage: lineage.clone(), ..job(2) };
-        let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
-        (child, Entry { depth: 3, lineage, ..entry(3, 3, EntryState::Done(finished)) })
-    }
-
-    #[test]
-    fn a_thief_gets_the_entries_below_a_job_that_none_of_them_names() {
-        let (child, entry) = unexposed();
-        let mut victim = host();
-        let part = victim.runs.get_mut(&RUN).expect("it takes part");
-        part.table.insert(entry.clone());
-        part.recovery.lookups.expect_below(&part.table, &job(1));
-        victim.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
-        victim.handle_offered(NOW, RUN, Some((RuntimeJobId(9), child)));
-        assert_eq!(victim.runs[&RUN].recovery.lookups.sought_len(), 1, "it may be below another job");
-        let (mut entries, mut spec) = (Vec::new(), None);
-        for sent in said(&mut victim) {
-            match sent {
-                Transmit::ToPeer(PEER, PeerMessage::Entries { entries: sent, .. }) => entries = sent,
-                Transmit::ToPeer(PEER, PeerMessage::Job { spec: sent, .. }) => spec = Some(sent),
-                _ => {}
-            }
-        }
-        let spec = spec.expect("it is lent");
-        assert_eq!((&entries, spec.lookup_below), (&vec![entry.clone()], 3));
-
-        let mut thief = host();
-        thief.handle_from_peer(NOW, PEER, PeerMessage::Entries { run: RUN, entries });
-        thief.take_in(NOW, RUN, Owner::Host(PEER, LoanId(1)), spec);
-        let tag = entry.key.tag();
-        let is_told =
-            |command: &RunCommand| matches!(command, RunCommand::Lookups { jobs } if jobs.contains(&tag));
-        assert!(run_commands(&mut thief).iter().any(is_told));
-    }
-
-    #[test]
-    fn a_job_that_nobody_takes_keeps_its_bound_if_no_entry_names_it() {
-        let (child, entry) = unexposed();
-        let (mut lookups, mut table) = (Lookups::default(), Table::new(1 << 20));
-        assert_eq!(lookups.bound_of(&table, &child), 0);
-        table.insert(entry.clone());
-        lookups.expect_below(&table, &job(1));
-        assert_eq!(lookups.bound_of(&table, &child), 9);
-        table.remove(&entry.key);
-        table.insert(Entry { lineage: Lineage(vec![child.key.tag()]), ..entry });
-        assert_eq!(lookups.bound_of(&table, &child), 3);
-    }
-
-    #[test]
-    fn entries_above_a_job_or_found_already_are_not_sent_with_it() {
-        let (child, entry) = unexposed();
-        let (mut lookups, mut table) = (Lookups::default(), Table::new(1 << 20));
-        table.insert(entry.clone());
-        lookups.expect_below(&table, &job(1));
-        assert_eq!(lookups.unnamed_below(&table, &child).len(), 1);
-        assert!(lookups.unnamed_below(&table, &JobSpec { depth: 3, ..child.clone() }).is_empty());
-        lookups.found(&table, &entry.key);
-        assert!(lookups.unnamed_below(&table, &child).is_empty());
     }
 
     /// Equal jobs have one entry: what the first of them has computed since says nothing of a host that is gone.

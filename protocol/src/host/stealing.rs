@@ -221,9 +221,7 @@ impl Host {
         if spec.redone && spec.lookup_below > spec.depth {
             part.recovery.lookups.note_again(spec.key.tag());
             // The victim has sent the entries ahead.
-            if part.recovery.lookups.expect_below(&part.table, &spec) == 0 {
-                part.recovery.lookups.expect_unnamed(&part.table, &spec);
-            }
+            part.recovery.lookups.expect_below(&part.table, &spec);
             self.tell_lookups(run);
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
