@@ -2,7 +2,7 @@
 
 use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
 
-use super::{Counted, FailureKind, Figures, RunFailure};
+use super::{Counted, FailureKind, Figures, RunFailure, Times};
 use crate::clock::seconds;
 
 /// The state of a run that ended like this, and the reason if it has no result.
@@ -43,16 +43,25 @@ const APART_S: f64 = 1e-3;
 /// Maximum unreported work of a worker that crashed, or whose counts are not final.
 const UNTOLD_S: f64 = 1.0;
 
-/// Processor time of a run that did not contribute to its result, in seconds. A result that was used repeatedly
-/// counts its work with each use, so the answer may account for more work than was ever done; then the lost work is unknown.
-/// `untold_s` of the work may be unreported.
-fn accounts(work_s: f64, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
+/// The least excess of work done again over lost work that shared results explain, in seconds and as a part of all work:
+/// a job that is begun again takes a little longer until it has come as far as before.
+const SHARED_S_MIN: f64 = 0.1;
+const SHARED_PART_MIN: f64 = 0.03;
+
+/// Processor time of a run that contributed to its result, and that did not, in seconds. A result that was used repeatedly
+/// counts its work with each use, so the answer may account for more work than was ever done, or than is left without the
+/// work done again; then both are unknown. `untold_s` of the work may be unreported.
+fn accounts(times: &Times, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
+    let work_s = times.work_s;
     let RunEnd::Finished(finished) = end else { return (None, Some(work_s)) };
     if judge(end).0 != RunState::Done {
         return (None, Some(work_s));
     }
     let answer_s = seconds(finished.work_ns);
-    if answer_s <= work_s + untold_s {
+    let excess_s = answer_s + times.redone_work_s - work_s - untold_s;
+    // Results that were used explain no more than their work.
+    let is_shared = excess_s > SHARED_S_MIN.max(SHARED_PART_MIN * work_s) && excess_s <= times.saved_work_s;
+    if answer_s <= work_s + untold_s && !is_shared {
         (Some(answer_s.min(work_s)), Some((work_s - answer_s).max(0.0)))
     } else {
         (None, None)
@@ -65,7 +74,7 @@ pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<R
     let is_all_told = figures.counted == Counted::Final && !has_lost;
     let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(workers.max(1)) };
     let times = &mut figures.times;
-    (times.answer_work_s, times.lost_work_s) = accounts(times.work_s, untold_s, end);
+    (times.answer_work_s, times.lost_work_s) = accounts(times, untold_s, end);
     if let (RunEnd::Finished(finished), Some(_)) = (end, times.answer_work_s) {
         // The chain includes the work behind reused results, too.
         times.span_s = Some(seconds(finished.span_ns));
@@ -80,7 +89,6 @@ pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Times;
     use sateen_protocol::Finished;
 
     #[test]
@@ -103,6 +111,17 @@ mod tests {
         assert_eq!(of(&figures), (2.0, Some(1.5), Some(0.5), Some(0.4)));
         // Results that were used repeatedly account for more work.
         assert_eq!(of(&finished(5_139_000, &right)), (2.0, None, None, None));
+        // Work that was done again was lost before. If the answer leaves no room for that, equal jobs share results in it,
+        // but only as much as was used again.
+        for (redone_work_s, saved_work_s, lost_s) in
+            [(0.4, 3.0, Some(0.5)), (0.53, 3.0, Some(0.5)), (0.8, 3.0, None), (0.8, 0.1, Some(0.5))]
+        {
+            let times = Times { redone_work_s, saved_work_s, ..worked().times };
+            let outcome = Outcome::Done(encoded(&right).into());
+            let finished = Finished { outcome, work_ns: 1_500_000_000, span_ns: 1 };
+            let figures = close(Figures { times, ..worked() }, 1, &RunEnd::Finished(finished), None);
+            assert_eq!(figures.times.lost_work_s, lost_s, "{redone_work_s} {saved_work_s}");
+        }
         // Without a result, no work is behind it.
         assert_eq!(of(&finished(1500, &MainOutcome::Failed("no".to_owned()))), (2.0, None, Some(2.0), None));
         let cancelled = close(worked(), 1, &RunEnd::Cancelled, None);
