@@ -135,7 +135,8 @@ pub struct Figures {
     #[schemars(with = "f64")]
     pub computed_s: Option<f64>,
     /// The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
-    /// so often that the result stands for more work than was ever computed, this and `lost_work_s` are null.
+    /// so often that the result stands for more work than was ever computed, or leaves no room for the work done again,
+    /// this and `lost_work_s` are null.
     pub answer_work_s: Option<f64>,
     /// The part of `work_s` that was not used: work lost with a host, done twice, or of aborted jobs; for a run without
     /// a result, all of it. Null until the run is over.

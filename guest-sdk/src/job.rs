@@ -150,13 +150,15 @@ fn sync_in_blocks<J: Job>(handles: Vec<Spawned<J>>) -> Vec<J::Output> {
     let mut results = Vec::with_capacity(handles.len());
     let mut left = VecDeque::from(handles);
     let mut block = Vec::new();
-    while let Some(next) = left.pop_front() {
-        // Without any room, the first is called from where it is.
-        let (Ok(pending) | Err(pending)) = next.pending.settle();
-        block.push(Spawned { pending });
+    while !left.is_empty() {
         while let Some(next) = left.pop_front() {
             match next.pending.settle() {
                 Ok(pending) => block.push(Spawned { pending }),
+                // Without any room, it is called from where it is.
+                Err(pending) if block.is_empty() => {
+                    block.push(Spawned { pending });
+                    break;
+                }
                 Err(pending) => {
                     left.push_front(Spawned { pending });
                     break;

@@ -38,7 +38,7 @@ impl<J: Job> Pending<J> {
         travelled(J::NAME, "result", J::call(self.parameters), J::lost_result)
     }
 
-    /// Natively, there is no stack of latent jobs that could be full.
+    /// Never: on this machine, no job waits for room on a stack.
     #[inline(always)]
     pub fn is_kept(&self) -> bool {
         false

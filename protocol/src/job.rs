@@ -49,6 +49,21 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
+    /// A job without ancestors that was never begun, and mentions no objects.
+    pub fn new(key: JobKey, kind: u32, parameters: impl Into<Bytes>) -> Self {
+        Self {
+            key,
+            kind,
+            parameters: parameters.into(),
+            depth: 0,
+            lineage: Lineage::default(),
+            redone: false,
+            given_back: false,
+            lookup_below: 0,
+            objects: Vec::new(),
+        }
+    }
+
     /// Whether the job itself is known to have been begun before: it is a root that was lost, or results below it were
     /// saved. A job that is merely below a lost job may never have been begun.
     pub fn was_begun(&self) -> bool {

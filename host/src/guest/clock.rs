@@ -6,9 +6,9 @@
 //! end of the child's chain, if that is later. A child's chain begins at the length of its parent's chain when
 //! the child was exposed.
 //!
-//! Reading the thread's clock takes a system call (see `processor`), ten times as long as reading the wall clock. So it is read when an
-//! error would remain: at each heartbeat, exposure, wait and end. In between, the time of the wall clock is added; its
-//! error is at most the time that others had of the processor since.
+//! Reading the thread's clock takes a system call (see `processor`), ten times as long as reading the wall clock. So it
+//! is read when an error would remain: at each heartbeat, exposure, wait and end. In between, the time of the wall clock
+//! is added; its error is at most the time that others had of the processor since.
 
 use std::future::poll_fn;
 use std::pin::Pin;

@@ -102,8 +102,8 @@ impl Guest {
     }
 
     /// Whether another job of the same parent may run in this instance, after one that took `work`. An instance that
-    /// has seen shared objects has copies of them, claims on memory are for one job, and in a portion each job is recorded
-    /// and counted by itself.
+    /// has seen shared objects has copies of them, and a claim on memory is for one job. Portions do not share instances
+    /// yet.
     pub fn is_reusable(&self, work: Duration) -> bool {
         work < REUSED_WORK_MAX
             && !self.registry.is_pristine()
@@ -132,11 +132,7 @@ impl Guest {
 
     /// Sleeps, with its worker, while the portion is paused or others have their turn.
     pub fn stand_still(&self) {
-        self.stand_still_for_others();
         processor::forget();
-    }
-
-    fn stand_still_for_others(&self) {
         let Some(remote) = &self.registry.grid else {
             end_turn();
             return self.registry.begin_turn(|| self.check().is_err());

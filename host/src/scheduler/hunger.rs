@@ -50,8 +50,8 @@ impl<G: Grid> Registry<G> {
         hungry
     }
 
-    /// Jobs that are kept open for workers that will soon have none. In a portion there are none: a job that was open
-    /// when its host crashed counts as begun again wherever it is taken.
+    /// Jobs that are kept open for workers that will soon have none. In a portion there are none: hosts gain little from
+    /// them as long as they steal one job with each message (`cargo xtask bench bag`).
     fn ahead(&self) -> usize {
         if self.grid.has_hosts() { 0 } else { self.deques.demand.ahead() }
     }

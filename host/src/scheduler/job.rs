@@ -235,3 +235,16 @@ pub struct Task {
     /// In a portion of a run.
     pub ancestry: Option<Arc<Ancestry>>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_jobs_of_one_task_here_and_of_one_function_are_siblings() {
+        let job = |kind: usize, owner: TaskId| Job::new(kind, Bytes::default(), owner, Duration::ZERO);
+        assert!(job(1, 7).is_sibling_of(&job(1, 7)));
+        assert!(!job(1, 7).is_sibling_of(&job(2, 7)) && !job(1, 7).is_sibling_of(&job(1, 8)));
+        assert!(!job(1, 0).is_sibling_of(&job(1, 0)), "their owners are on other hosts, and may be two");
+    }
+}

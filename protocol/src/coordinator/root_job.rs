@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::message::{JobNote, NoteKind};
-use crate::{AssignmentId, HostId, JobSpec, KeyMaker, Lineage, ROOT_KIND, RunSpec, Time};
+use crate::{AssignmentId, HostId, JobSpec, KeyMaker, ROOT_KIND, RunSpec, Time};
 
 use super::Standing;
 
@@ -14,17 +14,7 @@ pub fn root_job(spec: &RunSpec) -> JobSpec {
         KeyMaker::new(sateen_abi::VERSION, u8::from(spec.strict_nan), spec.app, &function, &spec.salt());
     // Words always encode: see the codec.
     let parameters = postcard::to_allocvec(&spec.arguments).unwrap_or_default();
-    JobSpec {
-        key: maker.key(&parameters),
-        kind: ROOT_KIND,
-        parameters: parameters.into(),
-        depth: 0,
-        lineage: Lineage::default(),
-        redone: false,
-        given_back: false,
-        lookup_below: 0,
-        objects: Vec::new(),
-    }
+    JobSpec::new(maker.key(&parameters), ROOT_KIND, parameters)
 }
 
 /// Which host had the root job when the coordinator was stopped, until that host is back with it, or it is lost.

@@ -18,8 +18,9 @@
 //!
 //! Announcing contents again while they are under way sends no chunk twice, so code that repeats a message until it is
 //! acknowledged may announce it each time. A replica of a shared object ages while its parcel waits for the receiver: if
-//! it is announced again before any of it was pulled, another parcel takes its place and its turn. Chunks are *bulk*: a driver takes them one at a time with
-//! [`Host::poll_bulk`](crate::host::Host::poll_bulk) when a link has room, and all other messages overtake them.
+//! it is announced again before any of it was pulled, another parcel takes its place and its turn. Chunks are *bulk*: a
+//! driver takes them one at a time with [`Host::poll_bulk`](crate::host::Host::poll_bulk) when a link has room, and all
+//! other messages overtake them.
 //!
 //! [`Outgoing`] is the sender's half and [`Incoming`] the receiver's; hosts and the coordinator use both.
 

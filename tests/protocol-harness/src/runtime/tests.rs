@@ -1,6 +1,6 @@
 //! Jobs come and go.
 
-use sateen_protocol::{Bytes, JobKey, JobTag, Lineage, Outcome};
+use sateen_protocol::{Bytes, JobKey, JobTag, Outcome};
 
 use super::*;
 
@@ -16,17 +16,7 @@ impl Place for At {
 }
 
 fn spec(job: u8, redone: bool) -> JobSpec {
-    JobSpec {
-        key: JobKey([job; 32]),
-        kind: 0,
-        parameters: Bytes::default(),
-        depth: 1,
-        lineage: Lineage::default(),
-        redone,
-        given_back: false,
-        lookup_below: 0,
-        objects: Vec::new(),
-    }
+    JobSpec { depth: 1, redone, ..JobSpec::new(JobKey([job; 32]), 0, Vec::new()) }
 }
 
 fn finished() -> Finished {

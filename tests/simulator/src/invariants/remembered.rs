@@ -62,7 +62,7 @@ impl Remembered {
 
 #[cfg(test)]
 mod tests {
-    use sateen_protocol::{Bytes, JobSpec, Lineage, StealId};
+    use sateen_protocol::{JobSpec, StealId};
 
     use super::*;
 
@@ -79,17 +79,7 @@ mod tests {
         let (owner, run, number, key) = (HostId(7), RunId(1), LoanId(4), JobKey([1; 32]));
         for redone in [false, true] {
             let mut remembered = Remembered::default();
-            let spec = JobSpec {
-                key,
-                kind: 0,
-                parameters: Bytes::default(),
-                depth: 1,
-                lineage: Lineage::default(),
-                redone,
-                given_back: false,
-                lookup_below: 0,
-                objects: Vec::new(),
-            };
+            let spec = JobSpec { redone, ..JobSpec::new(key, 0, Vec::new()) };
             remembered.note_lent(owner, &PeerMessage::Job { run, steal: StealId(0), number, spec });
             let returned = |begun| PeerMessage::Returned { run, number, begun };
             remembered.note_begun(3, run, key);

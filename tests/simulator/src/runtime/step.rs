@@ -272,7 +272,7 @@ mod tests {
     use std::rc::Rc;
 
     use sateen_protocol::host::Notice;
-    use sateen_protocol::{Bytes, HeldId, JobSpec, Lineage, ROOT_KIND, RunSpec, Stealing};
+    use sateen_protocol::{HeldId, JobSpec, ROOT_KIND, RunSpec, Stealing};
 
     use super::*;
     use crate::runtime::figures::Figures;
@@ -292,17 +292,7 @@ mod tests {
     }
 
     fn root(portion: &Portion) -> JobSpec {
-        JobSpec {
-            key: portion.tree.keys().key(&[]),
-            kind: ROOT_KIND,
-            parameters: Bytes::default(),
-            depth: 0,
-            lineage: Lineage::default(),
-            redone: false,
-            given_back: false,
-            lookup_below: 0,
-            objects: Vec::new(),
-        }
+        JobSpec::new(portion.tree.keys().key(&[]), ROOT_KIND, Vec::new())
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Runtime {
 mod tests {
     use std::rc::Rc;
 
-    use sateen_protocol::{Bytes, HeldId, JobSpec, Lineage, ROOT_KIND, RunSpec};
+    use sateen_protocol::{HeldId, JobSpec, ROOT_KIND, RunSpec};
 
     use super::super::Dropping;
     use super::*;
@@ -54,17 +54,7 @@ mod tests {
         let tree = Rc::new(Tree::new(&plan));
         let mut runtime = Runtime::new(1, 100, 0);
         runtime.start(Time(0), RUN, RunSpec::new(tree.app()), Rc::clone(&tree));
-        let spec = JobSpec {
-            key: tree.keys().key(&[]),
-            kind: ROOT_KIND,
-            parameters: Bytes::default(),
-            depth: 0,
-            lineage: Lineage::default(),
-            redone: false,
-            given_back: false,
-            lookup_below: 0,
-            objects: Vec::new(),
-        };
+        let spec = JobSpec::new(tree.keys().key(&[]), ROOT_KIND, Vec::new());
         runtime.handle(Time(0), RUN, RunCommand::Inject { held: HELD, spec });
         runtime.dispatch(Time(0));
         let done_ns = runtime.executed(now)[&RUN];

@@ -140,22 +140,12 @@ impl Tasks {
 
 #[cfg(test)]
 mod tests {
-    use sateen_protocol::{Bytes, HeldId, JobKey, Lineage};
+    use sateen_protocol::{HeldId, JobKey};
 
     use super::*;
 
     fn begin(tasks: &mut Tasks) -> TaskId {
-        let spec = JobSpec {
-            key: JobKey([1; 32]),
-            kind: 0,
-            parameters: Bytes::default(),
-            depth: 0,
-            lineage: Lineage::default(),
-            redone: false,
-            given_back: false,
-            lookup_below: 0,
-            objects: Vec::new(),
-        };
+        let spec = JobSpec::new(JobKey([1; 32]), 0, Vec::new());
         tasks.begin(spec, 0, Source::Held(HeldId(1)))
     }
 

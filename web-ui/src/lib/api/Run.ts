@@ -101,7 +101,8 @@ work_s: number,
 computed_s: number, 
 /**
  * The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
- * so often that the result stands for more work than was ever computed, this and `lost_work_s` are null.
+ * so often that the result stands for more work than was ever computed, or leaves no room for the work done again,
+ * this and `lost_work_s` are null.
  */
 answer_work_s: number | null, 
 /**
