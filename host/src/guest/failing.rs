@@ -43,6 +43,7 @@ pub async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::
     let result = function.call_async(&mut caller, argument).await;
     drop(permit);
     let Err(error) = result else { return Ok(0) };
+    caller.data_mut().failures.note_caught();
     caller.data_mut().forget_recordings(recordings);
     if let Some(within) = within {
         caller.data_mut().forget_within(&within);

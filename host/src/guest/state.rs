@@ -102,8 +102,8 @@ impl Guest {
     }
 
     /// Whether another job of the same parent may run in this instance, after one that took `work`. An instance that
-    /// has seen shared objects has copies of them, and a claim on memory is for one job. Portions do not share instances
-    /// yet.
+    /// has seen shared objects has copies of them, one in which a call has trapped may still be panicking, and a claim
+    /// on memory is for one job. Portions do not share instances yet.
     pub fn is_reusable(&self, work: Duration) -> bool {
         work < REUSED_WORK_MAX
             && !self.registry.is_pristine()
@@ -112,6 +112,7 @@ impl Guest {
             && self.registry.room.memory().is_none()
             && self.children.outstanding() == 0
             && self.objects.is_unused()
+            && !self.failures.has_caught()
     }
 
     /// The job that this instance runs.

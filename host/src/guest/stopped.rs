@@ -10,6 +10,7 @@ use crate::failure::{JobFailure, Stop, classify};
 pub struct Failures {
     child: Option<JobFailure>,
     panic: Option<Stop>,
+    has_caught: bool,
 }
 
 impl Failures {
@@ -29,6 +30,16 @@ impl Failures {
 
     pub fn take_panic(&mut self) -> Option<Stop> {
         self.panic.take()
+    }
+
+    /// A call that the guest made through the host has trapped.
+    pub fn note_caught(&mut self) {
+        self.has_caught = true;
+    }
+
+    /// Whether the instance's memory is as a trap left it: what the job was doing there, a panic included, has no end.
+    pub fn has_caught(&self) -> bool {
+        self.has_caught
     }
 }
 

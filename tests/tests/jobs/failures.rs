@@ -91,6 +91,13 @@ fn attempts_that_fail_leave_nothing_behind() {
     gives("many_failures", &["20000"], 10_000, &[shared(1), shared(2)]);
 }
 
+/// Short siblings may follow one another in an instance, but none may find another's panic there.
+#[test]
+fn siblings_of_a_job_that_caught_a_failure_are_not_affected() {
+    gives_everywhere("failures_of_siblings", &["300"], 100);
+    gives("failures_of_siblings", &["30000"], 10_000, &[shared(1), shared(2), shared(4), shared(8)]);
+}
+
 /// More jobs than the stack of latent jobs holds, the last of which fails: only its own sync may report
 /// that.
 #[test]

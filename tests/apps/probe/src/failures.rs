@@ -219,6 +219,20 @@ pub fn many_failures(count: u64) -> u64 {
     failed
 }
 
+/// Catches a failure, or none.
+#[job]
+pub fn catches(fails: bool) -> u64 {
+    crate::spin(20_000);
+    u64::from(fragile::spawn(1, fails).try_sync().is_err())
+}
+
+/// The failures that `count` siblings catch, every third of which catches one.
+#[main]
+pub fn failures_of_siblings(count: u64) -> u64 {
+    let handles: Vec<_> = (0..count).map(|n| catches::spawn(n % 3 == 0)).collect();
+    handles.sync_all().iter().sum()
+}
+
 /// Spawns `count` good jobs, then one that fails, and catches every failure. The failing job may only
 /// run at its own sync.
 #[main]
