@@ -59,7 +59,7 @@ pub fn note_bytes(note: &JobNote) -> usize {
 }
 
 impl Host {
-    /// Counts and notes how a job has ended that this host ran for others; `was_begun` is that of [`Held`](super::Held).
+    /// Counts and notes how a job has ended that this host ran for others; `was_begun` is that of [`Held`](super::held::Held).
     pub(super) fn note_ended(&mut self, run: RunId, (spec, was_begun): (&JobSpec, bool), what: NoteKind) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let held = &mut part.reporting.own_mut().held[usize::from(was_begun)];
