@@ -65,7 +65,8 @@ impl JobSpec {
     }
 
     /// Whether the job itself is known to have been begun before: it is a root that was lost, or results below it were
-    /// saved. A job that is merely below a lost job may never have been begun.
+    /// saved. A job that is merely below a lost job may never have been begun. If the saved results do not name it, the host
+    /// that takes it in knows better: see [`RunCommand::Inject`](crate::host::RunCommand::Inject).
     pub fn was_begun(&self) -> bool {
         self.redone && (self.kind == ROOT_KIND || self.lookup_below > self.depth)
     }

@@ -73,6 +73,9 @@ pub const REDOING_MAX: usize = 4096;
 pub const EXPECTED_AT_ONCE_MAX: usize = 16;
 /// Maximum entries sent to a thief with a job that is run again: those nearest to the job.
 pub const FORWARDED_ENTRIES_MAX: usize = 512;
+/// Maximum entries sent to a thief with a job that is run again and that no entry names, as they may be below it: those
+/// nearest to the job.
+pub const UNNAMED_ENTRIES_MAX: usize = 64;
 /// Maximum length of a host's name, a site's name, an address or a reason.
 pub const TEXT_BYTES_MAX: usize = 256;
 /// Maximum length of a text that may quote an error at length, such as the reason why a run or a host cannot continue.

@@ -170,7 +170,7 @@ impl ScriptedPortion {
 impl RunningPortion for ScriptedPortion {
     fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
-            RunCommand::Inject { held, spec } => self.inject(held, spec),
+            RunCommand::Inject { held, spec, .. } => self.inject(held, spec),
             RunCommand::Identify { origin: HostId(name) } => self.name.store(name, SeqCst),
             RunCommand::Opened { object, replica } => {
                 self.replicas.insert(object, replica);

@@ -130,7 +130,7 @@ impl Portion {
         let registry = &*self.registry;
         let remote = registry.grid.as_ref()?;
         match command {
-            RunCommand::Inject { held, spec } => remote.inject(registry, held, spec),
+            RunCommand::Inject { held, spec, was_begun } => remote.inject(registry, held, spec, was_begun),
             RunCommand::Identify { origin } => registry.objects.identify(origin),
             RunCommand::Opened { object, replica } => registry.objects.expect(object, replica),
             RunCommand::Replica { object } => registry.note_object_changed(object),

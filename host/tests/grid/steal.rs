@@ -89,7 +89,7 @@ impl ScriptedPortion {
 impl RunningPortion for ScriptedPortion {
     fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
-            RunCommand::Inject { held, spec } => self.inject(held, spec),
+            RunCommand::Inject { held, spec, .. } => self.inject(held, spec),
             RunCommand::Offer => return self.offer(),
             RunCommand::Want { thieves } => self.want(thieves),
             RunCommand::Complete { number, finished, .. } => self.complete(number, &finished),

@@ -255,7 +255,7 @@ fn ended_jobs_that_were_lost_before_are_counted_separately() {
             (NoteKind::Aborted, 3),
             (NoteKind::Lost, 4),
         ] {
-            (0..times).for_each(|_| host.note(RUN, &spec, what));
+            (0..times).for_each(|_| host.note_ended(RUN, (&spec, redone), what));
         }
         let counts =
             host.counts(RUN).expect("it takes part").held.map(|held| [held.done, held.failed, held.aborted]);

@@ -30,6 +30,7 @@ pub struct Held {
     pub asked: Option<(Request, Time)>,
     /// Whether a worker has begun to run it.
     pub begun: bool,
+    was_begun: bool,
 }
 
 impl Held {
@@ -40,7 +41,14 @@ impl Held {
             Owner::Coordinator(_) | Owner::Here(_) => None,
         };
         let owners = vec![owner];
-        Self { spec, owners, finished: None, since: now, lender, asked: None, begun: false }
+        let was_begun = spec.was_begun();
+        Self { spec, owners, finished: None, since: now, lender, asked: None, begun: false, was_begun }
+    }
+
+    /// The same job, for which entries are looked up that may be below it and do not name it: it may never have been
+    /// begun.
+    pub fn unnamed(self) -> Self {
+        Self { was_begun: false, ..self }
     }
 
     /// A job that has its result before it is begun.
@@ -52,6 +60,11 @@ impl Held {
     /// The job's specification.
     pub fn spec(&self) -> &JobSpec {
         &self.spec
+    }
+
+    /// Whether the job itself is known to have been begun before it came here.
+    pub fn was_begun(&self) -> bool {
+        self.was_begun
     }
 
     /// Its owners, each with its own number for the job. An orphan has none.

@@ -19,7 +19,8 @@ impl Host {
             && let Some(held) = part.held.get(token)
             && held.finished.is_none()
         {
-            self.unpolled.command(RunCommand::Inject { held: token, spec: held.spec().clone() }.of(run));
+            let (spec, was_begun) = (held.spec().clone(), held.was_begun());
+            self.unpolled.command(RunCommand::Inject { held: token, spec, was_begun }.of(run));
         }
     }
 
@@ -30,8 +31,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let may_record = part.may_record(&finished);
         let Some(held) = part.held.get_mut(token) else { return };
-        let spec = held.spec().clone();
-        let is_orphan = held.is_orphan();
+        let (spec, was_begun, is_orphan) = (held.spec().clone(), held.was_begun(), held.is_orphan());
         let what = match finished.outcome {
             Outcome::Done(_) => NoteKind::Done { work_ns: finished.work_ns },
             Outcome::Failed(_) => NoteKind::Failed,
@@ -39,7 +39,7 @@ impl Host {
         let is_worth_it = is_orphan || finished.work_ns >= part.spec.recorded_work_ns_min();
         let recorded = (is_worth_it && may_record).then(|| finished.clone());
         held.finished = Some(finished);
-        self.note(run, &spec, what);
+        self.note_ended(run, (&spec, was_begun), what);
         // A result that is sent over the network is also put into the table, so that it survives if its owner does not
         // receive it (2005 result table, section 3.1).
         if let Some(finished) = recorded {
@@ -221,7 +221,7 @@ impl Host {
             if !held.begun {
                 part.thief.free_worker(threads);
             }
-            self.note(run, held.spec(), NoteKind::Aborted);
+            self.note_ended(run, (held.spec(), held.was_begun()), NoteKind::Aborted);
             self.unpolled.command(RunCommand::Abort { held: token }.of(run));
         }
     }

@@ -1,5 +1,7 @@
 //! Entries that jobs that are run again here may find below them.
 
+mod unnamed;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
@@ -44,20 +46,23 @@ impl Lookups {
 
     /// A job is run again: notes the entries that may be found below it, and returns the depth of the deepest.
     pub fn expect_below(&mut self, table: &Table, spec: &JobSpec) -> u32 {
-        let tag = spec.key.tag();
+        self.expect(table, spec.key.tag(), None);
+        table.depth_below(spec.key.tag())
+    }
+
+    fn expect(&mut self, table: &Table, job: JobTag, after: Option<(u32, JobKey)>) {
         self.times += 1;
-        if self.redoing.insert(tag, self.times).is_none() {
-            self.order.push_back(tag);
+        if self.redoing.insert(job, self.times).is_none() {
+            self.order.push_back(job);
         }
         if self.order.len() > REDOING_MAX
             && let Some(first) = self.order.pop_front()
         {
             self.redoing.remove(&first);
         }
-        self.expecting.retain(|(expected, _)| *expected != tag);
-        self.expecting.push_back((tag, None));
+        self.expecting.retain(|(expected, _)| *expected != job);
+        self.expecting.push_back((job, after));
         self.expect_more(table);
-        table.depth_below(tag)
     }
 
     /// Checks some more of the entries below jobs that are run again, the nearest first.

@@ -309,9 +309,10 @@ impl Host {
         part.outbox.clear();
         part.outbox.clear_for_owners();
         let unfinished = part.held.values().filter(|held| held.finished.is_none());
-        let unfinished: Vec<JobSpec> = unfinished.map(|held| held.spec().clone()).collect();
-        for spec in unfinished {
-            self.note(run, &spec, NoteKind::Aborted);
+        let unfinished: Vec<(JobSpec, bool)> =
+            unfinished.map(|held| (held.spec().clone(), held.was_begun())).collect();
+        for (spec, was_begun) in unfinished {
+            self.note_ended(run, (&spec, was_begun), NoteKind::Aborted);
         }
         self.report_last(now, run);
         self.stop_run(run, true);

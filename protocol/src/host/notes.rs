@@ -59,11 +59,10 @@ pub fn note_bytes(note: &JobNote) -> usize {
 }
 
 impl Host {
-    /// Counts and notes that something happened to a job.
-    pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
-        let latest = self.latest;
+    /// Counts and notes how a job has ended that this host ran for others; `was_begun` is that of [`Held`](super::held::Held).
+    pub(super) fn note_ended(&mut self, run: RunId, (spec, was_begun): (&JobSpec, bool), what: NoteKind) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let held = &mut part.reporting.own_mut().held[usize::from(spec.was_begun())];
+        let held = &mut part.reporting.own_mut().held[usize::from(was_begun)];
         match what {
             // Jobs are counted as begun when they come.
             NoteKind::Begun { .. } => {}
@@ -72,6 +71,13 @@ impl Host {
             NoteKind::Aborted => held.aborted += 1,
             NoteKind::Lost | NoteKind::GivenBack | NoteKind::Reused | NoteKind::Adopted => {}
         }
+        self.note(run, spec, what);
+    }
+
+    /// Notes that something happened to a job.
+    pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
+        let latest = self.latest;
+        let Some(part) = self.runs.get_mut(&run) else { return };
         // Jobs that are done or lost have begun, and a note has their parameters. Reused and adopted jobs may never
         // begin here, and people may want to run them again, too.
         let is_first = matches!(what, NoteKind::Begun { .. } | NoteKind::Reused | NoteKind::Adopted);

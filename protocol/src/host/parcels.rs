@@ -6,7 +6,6 @@ use crate::frugal;
 use crate::limits::{PARCEL_BYTES_MAX, RECONCILE};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::parcel::{Arrival, Contents, ParcelId, ParcelMessage};
-use crate::shared::ObjectId;
 use crate::{HostId, LoanId, RunId, StealId, Time};
 
 use super::held::Owner;
@@ -89,7 +88,7 @@ impl Host {
         self.judge(self.latest, run, ToCoordinator::Limit { run, reason });
     }
 
-    fn tell_of_parcel(&mut self, to: Receiver, message: ParcelMessage) {
+    pub(super) fn tell_of_parcel(&mut self, to: Receiver, message: ParcelMessage) {
         self.unpolled.transmit(match to {
             Receiver::Coordinator => Transmit::ToCoordinator(ToCoordinator::Parcel(message)),
             Receiver::Peer(peer) => Transmit::ToPeer(peer, PeerMessage::Parcel(message)),
@@ -164,16 +163,6 @@ impl Host {
         {
             self.tell_of_parcel(Receiver::Peer(loan.thief()), ParcelMessage::Refused { parcel });
         }
-    }
-
-    /// This host has all updates of an object that another host has: the parcels that the other announced are not
-    /// needed.
-    pub(super) fn decline_object(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
-        let is_of_object = |contents: &Contents| contents.object() == Some((run, object));
-        for parcel in self.transfers.incoming.refuse_all(now, from, is_of_object) {
-            self.tell_of_parcel(Receiver::Peer(from), ParcelMessage::Received { parcel });
-        }
-        self.send_pulls();
     }
 
     /// A message from the coordinator about a parcel: it pulls a root's result, or has it.
@@ -356,7 +345,7 @@ impl Host {
 
     // ---- both ways ----
 
-    fn send_pulls(&mut self) {
+    pub(super) fn send_pulls(&mut self) {
         while let Some((to, message)) = self.transfers.incoming.poll_message() {
             self.tell_of_parcel(Receiver::Peer(to), message);
         }

@@ -215,13 +215,20 @@ impl Host {
             return;
         }
         let tag = spec.key.tag();
-        // Jobs below it that were never exposed have no entries. But a host that redoes the job first runs the children
-        // that were begun first before, and thieves take those that are begun last.
-        spec.lookup_below = part.table.depth_below(tag);
         let below = part.table.below(tag).take(FORWARDED_ENTRIES_MAX);
-        let entries: Vec<Entry> = below.map(|entry| entry.to_share(me)).collect();
+        let mut entries: Vec<Entry> = below.map(|entry| entry.to_share(me)).collect();
         for entry in &entries {
             part.recovery.lookups.found(&part.table, &entry.key);
+        }
+        let is_unnamed = entries.is_empty() && spec.lookup_below > spec.depth;
+        spec.lookup_below = part.table.depth_below(tag);
+        if is_unnamed {
+            // If the job was called in place before, and never exposed, no entry names it. Those that may be below it may
+            // be below others, too, and are still sought here.
+            let places = part.recovery.lookups.unnamed_below(&part.table, spec);
+            spec.lookup_below = places.last().map_or(0, |(depth, _)| *depth);
+            let unnamed = places.iter().filter_map(|(_, key)| part.table.get(key));
+            entries.extend(unnamed.map(|entry| entry.to_share(me)));
         }
         self.tell_lookups(run);
         for entries in Entry::batches(&entries) {

@@ -287,7 +287,7 @@ impl Host {
     pub(super) fn redo(&mut self, _now: Time, run: RunId, number: RuntimeJobId, spec: &JobSpec) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.note_again(spec.key.tag());
-        let lookup_below = part.recovery.lookups.expect_below(&part.table, spec);
+        let lookup_below = part.recovery.lookups.bound_of(&part.table, spec);
         self.tell_lookups(run);
         let again = Again { redone: true, begun: true, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
@@ -297,7 +297,7 @@ impl Host {
     pub(super) fn requeue(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec) {
         let redone = spec.redone;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let lookup_below = if redone { part.recovery.lookups.expect_below(&part.table, spec) } else { 0 };
+        let lookup_below = if redone { part.recovery.lookups.bound_of(&part.table, spec) } else { 0 };
         self.tell_lookups(run);
         let again = Again { redone, begun: false, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));

@@ -17,7 +17,8 @@ use crate::limits::{
 };
 use crate::message::{NoteKind, PeerMessage};
 use crate::{
-    EntryState, HeldId, HostId, JobSpec, LoanId, RunId, RuntimeJobId, Scope, StealId, Stealing, Time,
+    EntryState, HeldId, HostId, JobSpec, LoanId, ROOT_KIND, RunId, RuntimeJobId, Scope, StealId, Stealing,
+    Time,
 };
 
 use super::held::{Held, Owner};
@@ -218,17 +219,24 @@ impl Host {
             self.hold_and_deliver(run, Held::done(now, spec, owner, finished));
             return;
         }
+        let mut is_named = true;
         if spec.redone && spec.lookup_below > spec.depth {
             part.recovery.lookups.note_again(spec.key.tag());
             // The victim has sent the entries ahead.
-            part.recovery.lookups.expect_below(&part.table, &spec);
+            is_named = part.recovery.lookups.expect_below(&part.table, &spec) > 0;
+            if !is_named {
+                part.recovery.lookups.expect_unnamed(&part.table, &spec);
+            }
             self.tell_lookups(run);
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         let token = part.numbers.new_held();
-        part.reporting.own_mut().held[usize::from(spec.was_begun())].begun += 1;
+        let held = Held::new(now, spec, owner);
+        // A root that is run again was lost, even if nothing below it is known.
+        let held = if is_named || held.spec().kind == ROOT_KIND { held } else { held.unnamed() };
+        part.reporting.own_mut().held[usize::from(held.was_begun())].begun += 1;
         part.thief.take_worker();
-        part.held.hold(token, Held::new(now, spec, owner));
+        part.held.hold(token, held);
         self.inject(run, token);
     }
 

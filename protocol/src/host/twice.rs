@@ -55,13 +55,13 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(held) = part.held.get_mut(token).filter(|held| held.finished.is_none()) else { return };
         held.finished = Some(finished.clone());
-        let (spec, is_orphan) = (held.spec().clone(), held.is_orphan());
+        let (spec, was_begun, is_orphan) = (held.spec().clone(), held.was_begun(), held.is_orphan());
         if !held.begun {
             part.thief.free_worker(threads);
         }
         part.reporting.count_reused(&finished);
         self.unpolled.event(Event::Reused(run, spec.key));
-        self.note(run, &spec, NoteKind::Aborted);
+        self.note_ended(run, (&spec, was_begun), NoteKind::Aborted);
         self.unpolled.command(RunCommand::Abort { held: token }.of(run));
         if is_orphan {
             if let Some(part) = self.runs.get_mut(&run) {

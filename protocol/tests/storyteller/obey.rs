@@ -55,7 +55,7 @@ impl World {
         let Some(process) = self.processes.get_mut(name) else { return };
         let runtime = &mut process.runtime;
         match command {
-            RunCommand::Inject { held, spec } => {
+            RunCommand::Inject { held, spec, .. } => {
                 self.names.learn(&spec);
                 runtime.inject(held, self.names.job(&spec.key), spec.clone());
                 process.inputs.push_back(host::Input::Idle(RUN, 0));

@@ -40,7 +40,7 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
         lookup_below,
         objects: Vec::new(),
     };
-    portion.handle(RunCommand::Inject { held: HeldId(1), spec });
+    portion.handle(RunCommand::Inject { held: HeldId(1), was_begun: spec.was_begun(), spec });
     loop {
         match notices.recv_timeout(Duration::from_secs(30)).expect("it does not hang") {
             Notice::Finished { held, finished } => {

@@ -196,7 +196,7 @@ impl Shuttle {
         };
         let held = self.new_held();
         self.root = Some((host, held));
-        self.portion(host).handle(RunCommand::Inject { held, spec });
+        self.portion(host).handle(RunCommand::Inject { held, was_begun: spec.was_begun(), spec });
     }
 
     fn new_held(&mut self) -> HeldId {
@@ -294,7 +294,7 @@ impl Shuttle {
                 Mail::Inject { to, held, spec } => {
                     if let Some(portion) = &self.hosts[to].portion {
                         self.sharing.open(to, portion, &spec);
-                        portion.handle(RunCommand::Inject { held, spec });
+                        portion.handle(RunCommand::Inject { held, was_begun: spec.was_begun(), spec });
                     }
                 }
                 Mail::Complete { to, number, finished } => {

@@ -24,7 +24,8 @@ const RECORDED_WORK_A_COST: u32 = 100;
 
 /// Methods of portions, called from their driver's thread.
 impl Remote {
-    pub fn inject(&self, registry: &Registry, held: HeldId, spec: JobSpec) {
+    /// Takes in a job of another host; `was_begun` is that of `RunCommand::Inject`.
+    pub fn inject(&self, registry: &Registry, held: HeldId, spec: JobSpec, was_begun: bool) {
         let kind = if spec.kind == ROOT_KIND { ROOT } else { spec.kind as usize };
         if kind != ROOT && kind >= registry.app.0.jobs.len() {
             let result = Err(JobFailure {
@@ -36,7 +37,6 @@ impl Remote {
             let outcome = Outcome { result, span: Duration::ZERO, work: Duration::ZERO, objects: Vec::new() };
             return self.notify(Notice::Finished { held, finished: given(outcome).0 });
         }
-        let was_begun = spec.was_begun();
         let parent = Parent::Elsewhere { held, key: spec.key, lineage: spec.lineage };
         let place = Place::new(parent, spec.depth, spec.redone, spec.lookup_below);
         place.is_lost.store(was_begun, SeqCst);

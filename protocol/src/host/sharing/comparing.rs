@@ -94,6 +94,7 @@ impl Host {
             Some((replica.missing(versions), replica.versions().covers(versions), diverged))
         });
         let Some((missing, has_all, diverged)) = compared else { return };
+        let is_latest = sharing.sharers.note_total(from, versions.total());
         if let Some((own, _)) = sharing.own_log() {
             sharing.sharers.note_has(from, versions.of(own));
             sharing.note_stable();
@@ -121,7 +122,7 @@ impl Host {
         }
         if has_all {
             self.repeats.forget(Receiver::Peer(from), Repeated::Question(run, object));
-            self.decline_object(now, from, run, object);
+            self.decline_object(now, from, (run, object), (versions, is_latest));
         } else if !is_question {
             self.ask_for_updates(run, object, from, SHARED_COMPARE_MIN);
         }

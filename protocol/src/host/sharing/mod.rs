@@ -16,7 +16,7 @@
 //! A host learns which others have a replica when it fetches or compares one: the answers name further hosts.
 //!
 //! `bounds` ends runs whose objects exceed limits, `fetching` fetches replicas, `shipping` sends and receives updates,
-//! `comparing` heals replicas, `forgetting` drops objects that are no longer used here, or hands them over when this
+//! `comparing` heals replicas, `declining` stops parcels whose contents have come another way, `forgetting` drops objects that are no longer used here, or hands them over when this
 //! host leaves.
 //!
 //! What is known of one object has pieces of its own: `sharers` are the hosts that have it, `comparison` is when
@@ -25,6 +25,7 @@
 mod bounds;
 mod comparing;
 mod comparison;
+mod declining;
 mod fetching;
 mod forgetting;
 mod objects;

@@ -21,6 +21,8 @@ struct Former {
 pub struct Sharers {
     /// Who else has a replica, and how many of this host's updates they are known to have.
     known: BTreeMap<HostId, u64>,
+    /// The most updates in all that they have said they have.
+    totals: BTreeMap<HostId, u64>,
     /// Hosts that were sent what they lacked, and the number of all updates that they have once it has arrived.
     answered: BTreeMap<HostId, u64>,
     /// The hosts that lent jobs which mention it, the last first.
@@ -88,6 +90,7 @@ impl Sharers {
     /// updates it was known to have, if it had one.
     pub fn drop(&mut self, host: HostId) -> Option<u64> {
         self.answered.remove(&host);
+        self.totals.remove(&host);
         self.known.remove(&host)
     }
 
@@ -96,6 +99,17 @@ impl Sharers {
     /// A host with a replica has this number of this host's updates.
     pub fn note_has(&mut self, host: HostId, own: u64) {
         self.known.entry(host).and_modify(|has| *has = own);
+    }
+
+    /// A host says that it has this number of updates in all. Returns false if it has said before that it has more: that
+    /// message has overtaken this one.
+    pub fn note_total(&mut self, host: HostId, total: u64) -> bool {
+        if !self.known.contains_key(&host) {
+            return true;
+        }
+        let most = self.totals.entry(host).or_default();
+        *most = total.max(*most);
+        total == *most
     }
 
     /// The number of this host's updates that all others with a replica have; `None` if there are no others.
@@ -247,6 +261,19 @@ mod tests {
         assert_eq!((sharers.stable(), sharers.lagging(1).count()), (Some(0), 1));
         sharers.drop(ONE);
         assert_eq!((sharers.stable(), sharers.is_empty()), (None, true));
+    }
+
+    #[test]
+    fn what_a_host_has_said_is_old_once_it_has_said_more() {
+        let mut sharers = sharers(&[(ONE, 0)]);
+        for (total, is_latest) in [(3, true), (3, true), (2, false), (4, true), (3, false)] {
+            assert_eq!(sharers.note_total(ONE, total), is_latest, "{total}");
+        }
+        assert!(sharers.note_total(OTHER, 3) && sharers.note_total(OTHER, 1), "it has no replica");
+        sharers.drop(ONE);
+        sharers.meet(ONE);
+        assert!(sharers.note_total(ONE, 1), "it has begun anew");
+        assert_eq!(sharers.totals.len(), 1);
     }
 
     #[test]

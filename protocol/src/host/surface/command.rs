@@ -56,6 +56,9 @@ pub enum RunCommand {
         held: HeldId,
         /// The job.
         spec: JobSpec,
+        /// The job itself is known to have been begun before. If it is not, and its descendants are looked up all the same,
+        /// its own work repeats nothing.
+        was_begun: bool,
     },
     /// Use this id in all logs of shared objects' updates that begin from now on.
     Identify {

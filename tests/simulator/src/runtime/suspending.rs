@@ -55,7 +55,7 @@ mod tests {
         let mut runtime = Runtime::new(1, 100, 0);
         runtime.start(Time(0), RUN, RunSpec::new(tree.app()), Rc::clone(&tree));
         let spec = JobSpec::new(tree.keys().key(&[]), ROOT_KIND, Vec::new());
-        runtime.handle(Time(0), RUN, RunCommand::Inject { held: HELD, spec });
+        runtime.handle(Time(0), RUN, RunCommand::Inject { held: HELD, spec, was_begun: false });
         runtime.dispatch(Time(0));
         let done_ns = runtime.executed(now)[&RUN];
         assert!(done_ns > 0);

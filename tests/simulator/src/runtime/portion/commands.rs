@@ -15,7 +15,7 @@ impl Portion {
     /// Obeys a command. Returns the job that it gives up, if asked for one.
     pub fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
-            RunCommand::Inject { held, spec } => self.inject(held, spec),
+            RunCommand::Inject { held, spec, .. } => self.inject(held, spec),
             RunCommand::Identify { origin } => self.objects.identify(origin),
             RunCommand::Opened { object, replica } => self.open_object(object, replica),
             RunCommand::Replica { object } => {
