@@ -1,0 +1,253 @@
+//! Where a module needs checks.
+
+use std::collections::HashMap;
+
+use sateen_abi::ATTEMPT;
+use wasmparser::{
+    ElementItems, ElementSectionReader, ExternalKind, FunctionBody, Operator, OperatorsReader, Parser,
+    Payload, TypeRef,
+};
+
+use crate::Error;
+use crate::calls::{Call, CallGraph, Node};
+
+/// A bulk operation of less than this many bytes or elements takes no longer than other instructions.
+const BULK_MIN: u32 = 4096;
+/// The name of the import that calls back into the guest.
+const ATTEMPT_IMPORT: &str = "attempt";
+
+/// What a module's functions need.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Imported functions, whose indices come first.
+    pub imported_functions: u32,
+    pub imported_memories: u32,
+    /// The index of the type `() -> ()` that is added.
+    pub types: u32,
+    /// By index among the functions that have code.
+    pub functions: Vec<Function>,
+}
+
+/// What one function needs.
+#[derive(Debug, Default)]
+pub struct Function {
+    /// Whether its entry polls.
+    pub polls_at_entry: bool,
+    /// For each loop, in the order of its code: whether it calls, and therefore polls instead of only stopping.
+    pub loops_call: Vec<bool>,
+    /// Whether it has bulk operations.
+    has_bulk: bool,
+}
+
+/// What is known of a module while it is read.
+#[derive(Default)]
+struct Reading {
+    survey: Survey,
+    /// The type of each function, those imported first.
+    function_types: Vec<u32>,
+    /// Types with equal parameters and results have one number.
+    equal_types: Vec<u32>,
+    /// Functions that may be called through a table.
+    in_tables: Vec<u32>,
+    /// The import that calls `sateen_attempt`, and that function.
+    attempt_imports: Vec<u32>,
+    attempted: Option<u32>,
+    /// By function with code.
+    nodes: Vec<Node>,
+}
+
+impl Survey {
+    /// Reads the whole module, which is valid.
+    pub fn of(module: &[u8]) -> Result<Self, Error> {
+        let mut reading = Reading::default();
+        for payload in Parser::new(0).parse_all(module) {
+            reading.note(payload?)?;
+        }
+        Ok(reading.finish())
+    }
+
+    /// Whether no function needs a check.
+    pub fn is_empty(&self) -> bool {
+        self.functions.iter().all(|function| {
+            !function.polls_at_entry && !function.has_bulk && function.loops_call.is_empty()
+        })
+    }
+}
+
+impl Reading {
+    fn note(&mut self, payload: Payload<'_>) -> Result<(), Error> {
+        match payload {
+            Payload::TypeSection(reader) => {
+                let mut known = HashMap::new();
+                for ty in reader.into_iter_err_on_gc_types() {
+                    let next = self.equal_types.len() as u32;
+                    self.equal_types.push(*known.entry(ty?).or_insert(next));
+                }
+                self.survey.types = self.equal_types.len() as u32;
+            }
+            Payload::ImportSection(reader) => {
+                for import in reader.into_imports() {
+                    let import = import?;
+                    match import.ty {
+                        TypeRef::Func(ty) => {
+                            if import.name == ATTEMPT_IMPORT {
+                                self.attempt_imports.push(self.survey.imported_functions);
+                            }
+                            self.function_types.push(ty);
+                            self.survey.imported_functions += 1;
+                        }
+                        TypeRef::Memory(_) => self.survey.imported_memories += 1,
+                        _ => {}
+                    }
+                }
+            }
+            Payload::FunctionSection(reader) => {
+                for ty in reader {
+                    self.function_types.push(ty?);
+                }
+            }
+            Payload::ExportSection(reader) => {
+                for export in reader {
+                    let export = export?;
+                    if export.kind == ExternalKind::Func && export.name == ATTEMPT {
+                        self.attempted = Some(export.index);
+                    }
+                }
+            }
+            Payload::GlobalSection(reader) => {
+                for global in reader {
+                    self.note_references(global?.init_expr.get_operators_reader())?;
+                }
+            }
+            Payload::TableSection(reader) => {
+                for table in reader {
+                    if let wasmparser::TableInit::Expr(init) = table?.init {
+                        self.note_references(init.get_operators_reader())?;
+                    }
+                }
+            }
+            Payload::ElementSection(reader) => self.note_elements(reader)?,
+            Payload::CodeSectionEntry(body) => {
+                let (function, node) = self.read_function(&body)?;
+                self.survey.functions.push(function);
+                self.nodes.push(node);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn note_elements(&mut self, reader: ElementSectionReader<'_>) -> Result<(), Error> {
+        for element in reader {
+            match element?.items {
+                ElementItems::Functions(functions) => {
+                    for function in functions {
+                        self.in_tables.push(function?);
+                    }
+                }
+                ElementItems::Expressions(_, expressions) => {
+                    for expression in expressions {
+                        self.note_references(expression?.get_operators_reader())?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_references(&mut self, reader: OperatorsReader<'_>) -> Result<(), Error> {
+        for operator in reader {
+            if let Operator::RefFunc { function_index } = operator? {
+                self.in_tables.push(function_index);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_function(&mut self, body: &FunctionBody<'_>) -> Result<(Function, Node), Error> {
+        let (mut function, mut node) = (Function::default(), Node::default());
+        // The blocks around the present instruction: the number of the loop, if it is one.
+        let mut around: Vec<Option<usize>> = Vec::new();
+        // Whether the last instruction was a call, which calls unless it never returns.
+        let mut is_after_call = false;
+        let mut was_few = false;
+        for operator in body.get_operators_reader()? {
+            let operator = operator?;
+            node.instructions += 1;
+            let is_bulk = is_bulk(&operator) && !was_few;
+            if is_bulk || (is_after_call && !matches!(operator, Operator::Unreachable)) {
+                for number in around.iter().flatten() {
+                    function.loops_call[*number] = true;
+                }
+            }
+            match operator {
+                Operator::Loop { .. } => {
+                    around.push(Some(function.loops_call.len()));
+                    function.loops_call.push(false);
+                }
+                Operator::Block { .. } | Operator::If { .. } => around.push(None),
+                Operator::End => {
+                    around.pop();
+                }
+                Operator::RefFunc { function_index } => self.in_tables.push(function_index),
+                _ => {}
+            }
+            is_after_call = matches!(operator, Operator::Call { .. } | Operator::CallIndirect { .. });
+            node.calls.extend(self.call(&operator));
+            function.has_bulk |= is_bulk;
+            was_few = is_few(&operator);
+        }
+        Ok((function, node))
+    }
+
+    /// The call of functions with code that an instruction makes.
+    fn call(&self, operator: &Operator<'_>) -> Option<Call> {
+        match *operator {
+            Operator::Call { function_index } if self.attempt_imports.contains(&function_index) => {
+                Some(Call::To(self.with_code(self.attempted?)?))
+            }
+            Operator::Call { function_index } => Some(Call::To(self.with_code(function_index)?)),
+            Operator::CallIndirect { type_index, .. } => {
+                Some(Call::OfType(*self.equal_types.get(type_index as usize)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The number of a function among those with code, if it is one.
+    fn with_code(&self, function: u32) -> Option<usize> {
+        function.checked_sub(self.survey.imported_functions).map(|function| function as usize)
+    }
+
+    fn finish(mut self) -> Survey {
+        self.in_tables.sort_unstable();
+        self.in_tables.dedup();
+        let in_tables = self.in_tables.iter().filter_map(|function| {
+            let ty = *self.function_types.get(*function as usize)?;
+            Some((*self.equal_types.get(ty as usize)?, self.with_code(*function)?))
+        });
+        let polls = CallGraph::new(&self.nodes, in_tables).polling_entries();
+        for (function, polls) in self.survey.functions.iter_mut().zip(polls) {
+            function.polls_at_entry = polls;
+        }
+        self.survey
+    }
+}
+
+/// Whether the operation takes time in proportion to an operand.
+pub fn is_bulk(operator: &Operator<'_>) -> bool {
+    matches!(
+        operator,
+        Operator::MemoryFill { .. }
+            | Operator::MemoryCopy { .. }
+            | Operator::MemoryInit { .. }
+            | Operator::TableFill { .. }
+            | Operator::TableCopy { .. }
+            | Operator::TableInit { .. }
+    )
+}
+
+/// Whether this is the number of bytes or elements for a bulk operation that takes no time.
+pub fn is_few(operator: &Operator<'_>) -> bool {
+    matches!(operator, Operator::I32Const { value } if value.cast_unsigned() < BULK_MIN)
+}
