@@ -1,5 +1,8 @@
 //! The wasm engine, set up so that guests are deterministic, bounded and stoppable.
 
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
+
 use wasmtime::{
     Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmFeatures,
 };
@@ -18,12 +21,50 @@ const KEPT_BYTES: usize = 4 << 20;
 const KEPT_STACK_BYTES: usize = 32 << 10;
 const KEPT_PARTS: usize = 64;
 
+/// How guests are reached while they compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interruption {
+    /// By words that code reads which the rewriter has added.
+    Words,
+    /// By the engine's epochs: loops take up to twice as long.
+    Epochs,
+    /// Not at all, which only benchmarks want.
+    Never,
+}
+
+impl Interruption {
+    /// The kind that the environment chooses: `SATEEN_INTERRUPT=epoch`, or `words`.
+    fn chosen() -> Result<Self, RunError> {
+        match std::env::var_os("SATEEN_INTERRUPT") {
+            None => Ok(Self::Words),
+            Some(word) if word == "words" => Ok(Self::Words),
+            Some(word) if word == "epoch" => Ok(Self::Epochs),
+            Some(word) => Err(RunError::BadInput(format!(
+                "SATEEN_INTERRUPT is `{}`; it may be `words` or `epoch`",
+                word.display()
+            ))),
+        }
+    }
+}
+
+/// Code that another rewriter has made is other code.
+impl Hash for Interruption {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        match self {
+            Self::Words => sateen_rewriter::VERSION.hash(hasher),
+            Self::Epochs => u32::MAX.hash(hasher),
+            Self::Never => (u32::MAX - 1).hash(hasher),
+        }
+    }
+}
+
 /// An engine for guests under certain limits.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: wasmtime::Engine,
     pub(crate) limits: Limits,
     pub(crate) strict_nan: bool,
+    pub(crate) interruption: Interruption,
     /// Whether its instances lie in a pool, for which their code is compiled.
     pub(crate) is_pooled: bool,
 }
@@ -36,7 +77,15 @@ impl Engine {
     /// # Errors
     /// If this machine cannot run guests, or not under these limits.
     pub fn new(limits: &Limits, strict_nan: bool) -> Result<Self, RunError> {
-        Self::with_pool(limits, strict_nan, pool(limits), &|_| {})
+        Self::interrupted(limits, strict_nan, Interruption::chosen()?)
+    }
+
+    /// Like [`new`](Self::new), with guests that are interrupted in this way.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn interrupted(limits: &Limits, strict_nan: bool, interruption: Interruption) -> Result<Self, RunError> {
+        Self::with_pool(limits, strict_nan, interruption, pool(limits), &|_| {})
     }
 
     /// Like [`new`](Self::new), if memory is scarce: `bytes_max` for all guests of all runs. Almost all memory
@@ -56,7 +105,7 @@ impl Engine {
         if PoolingAllocationConfig::is_pagemap_scan_available() {
             pool.linear_memory_keep_resident(KEPT_BYTES.min(bytes_max / KEPT_PARTS / (threads + 1)));
         }
-        Self::with_pool(limits, strict_nan, pool, &|config| {
+        Self::with_pool(limits, strict_nan, Interruption::chosen()?, pool, &|config| {
             config.async_stack_zeroing(true);
         })
     }
@@ -64,11 +113,12 @@ impl Engine {
     fn with_pool(
         limits: &Limits,
         strict_nan: bool,
+        interruption: Interruption,
         pool: PoolingAllocationConfig,
         change: &dyn Fn(&mut Config),
     ) -> Result<Self, RunError> {
         let changed = || {
-            let mut config = config(strict_nan, limits);
+            let mut config = config(strict_nan, limits, interruption);
             change(&mut config);
             config
         };
@@ -80,30 +130,47 @@ impl Engine {
         let inner = pooled
             .or_else(|_| wasmtime::Engine::new(unpooled(&mut changed())))
             .map_err(|error| RunError::Host(format!("the sandbox cannot be set up: {error:#}")))?;
-        Ok(Self { inner, limits: limits.clone(), strict_nan, is_pooled })
+        Ok(Self { inner, limits: limits.clone(), strict_nan, interruption, is_pooled })
     }
 
     /// An engine that only compiles, for an engine that `is_pooled` or not, and reserves no address space.
-    pub(crate) fn for_compiling(strict_nan: bool, is_pooled: bool) -> Result<Self, RunError> {
+    pub(crate) fn for_compiling(
+        strict_nan: bool,
+        is_pooled: bool,
+        interruption: Interruption,
+    ) -> Result<Self, RunError> {
         let limits = Limits::default();
-        let mut config = config(strict_nan, &limits);
+        let mut config = config(strict_nan, &limits, interruption);
         let inner = wasmtime::Engine::new(if is_pooled { &mut config } else { unpooled(&mut config) })
             .map_err(|error| RunError::Host(format!("the compiler cannot be set up: {error:#}")))?;
-        Ok(Self { inner, limits, strict_nan, is_pooled })
+        Ok(Self { inner, limits, strict_nan, interruption, is_pooled })
+    }
+
+    /// The module `bytes`, which were inspected, with the checks that make it stoppable.
+    pub(crate) fn stoppable<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, RunError> {
+        match self.interruption {
+            Interruption::Epochs | Interruption::Never => Ok(Cow::Borrowed(bytes)),
+            Interruption::Words => sateen_rewriter::rewrite(bytes)
+                .map_err(|error| RunError::BadInput(format!("the module cannot be made stoppable: {error}"))),
+        }
     }
 }
 
-fn config(strict_nan: bool, limits: &Limits) -> Config {
+fn config(strict_nan: bool, limits: &Limits, interruption: Interruption) -> Config {
     let mut config = Config::new();
     config
         .wasm_features(WasmFeatures::all().difference(FEATURES), false)
         .wasm_features(FEATURES.difference(WasmFeatures::GC_TYPES), true)
-        .shared_memory(false)
+        .shared_memory(interruption == Interruption::Words)
         .cranelift_opt_level(OptLevel::Speed)
         .cranelift_nan_canonicalization(strict_nan)
-        .epoch_interruption(true)
+        .epoch_interruption(interruption == Interruption::Epochs)
         .max_wasm_stack(limits.stack_bytes_max)
         .async_stack_size(limits.stack_bytes_max + HOST_STACK_BYTES);
+    if interruption == Interruption::Words {
+        // For what the rewriter adds; the app itself was inspected without.
+        config.wasm_features(WasmFeatures::MULTI_MEMORY.union(WasmFeatures::THREADS), true);
+    }
     config
 }
 

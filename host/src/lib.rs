@@ -35,7 +35,7 @@ mod portion;
 mod run;
 mod scheduler;
 
-pub use engine::Engine;
+pub use engine::{Engine, Interruption};
 pub use failure::{JobFailure, RunError};
 pub use guest::{LogLine, PerSandbox, ProfileLevel, ProgramProfile};
 pub use limits::{LimitExceeded, Limits, size};

@@ -206,6 +206,15 @@ impl HostMemory {
     }
 }
 
+/// Whether an instance was evicted.
+pub struct Eviction(Arc<Living>);
+
+impl Eviction {
+    pub fn has_come(&self) -> bool {
+        self.0.is_evicted.load(SeqCst)
+    }
+}
+
 impl Claim {
     /// The instance's memory grows to `bytes`.
     ///
@@ -241,6 +250,11 @@ impl Claim {
     /// Whether the instance must be thrown away to make room.
     pub fn is_evicted(&self) -> bool {
         self.living.is_evicted.load(SeqCst)
+    }
+
+    /// The instance's eviction, for those who see to it.
+    pub fn eviction(&self) -> Eviction {
+        Eviction(self.living.clone())
     }
 
     /// The size of the claim, in bytes.

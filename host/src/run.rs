@@ -168,7 +168,7 @@ impl Run {
     /// If the app does not report them, or threads cannot be started.
     pub fn start_shapes(app: &App, name: &str, options: RunOptions) -> Result<Self, RunError> {
         let export = format!("{SHAPE_PREFIX}{name}");
-        let found = app.0.instance_pre.module().get_export_index(&export);
+        let found = app.0.pages.module().get_export_index(&export);
         let export =
             found.ok_or_else(|| RunError::BadInput(format!("the app does not export `{export}`")))?;
         Self::begin(app, options, Assignment::Root { name: name.to_owned(), export }, Vec::new(), false)

@@ -6,7 +6,9 @@
 //! raises the alarm when a worker is hungry (Acar, Charguéraud, Guatto, Rainey, Sieczkowski, "Heartbeat scheduling",
 //! PLDI 2018), or when finished work must be recorded. It also judges the grain of job kinds (see `grain`).
 
-use wasmtime::{AsContextMut, StoreContextMut, UpdateDeadline};
+use std::pin::Pin;
+
+use wasmtime::{AsContextMut, Caller, StoreContextMut, UpdateDeadline};
 
 use super::Guest;
 use super::control_words::{sound_alarm, update_lookup_below, update_shield_below};
@@ -15,8 +17,29 @@ use super::news::tell_news;
 use super::profile::measure_all;
 use crate::scheduler::{Alarm, is_turn_over};
 
+/// A guest that lets others continue first.
+type Turn = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Called by the engine when the epoch has moved.
-pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<UpdateDeadline> {
+pub fn epoch_moved(store: StoreContextMut<'_, Guest>) -> wasmtime::Result<UpdateDeadline> {
+    Ok(match heartbeat(store)? {
+        Some(turn) => UpdateDeadline::YieldCustom(1, turn),
+        None => UpdateDeadline::Continue(1),
+    })
+}
+
+/// Called by the guest when it finds that it was asked to.
+pub async fn poll(mut caller: Caller<'_, Guest>) -> wasmtime::Result<()> {
+    if let Some(words) = &caller.data().words {
+        words.begin_poll();
+    }
+    if let Some(turn) = heartbeat(caller.as_context_mut())? {
+        turn.await;
+    }
+    Ok(())
+}
+
+fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Option<Turn>> {
     let guest = store.data_mut();
     if guest.registry.is_paused() || is_turn_over() {
         guest.clock.stop();
@@ -46,9 +69,9 @@ pub fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Upda
     }
     let guest = store.data_mut();
     if guest.registry.tasks.is_urgent() {
-        return Ok(UpdateDeadline::YieldCustom(1, guest.clock.yield_now()));
+        return Ok(Some(guest.clock.yield_now()));
     }
-    Ok(UpdateDeadline::Continue(1))
+    Ok(None)
 }
 
 /// Counts the guest's spawns since the last sample. After some `beats`, kinds change their class.

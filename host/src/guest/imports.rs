@@ -11,6 +11,7 @@ use wasmtime::{AsContextMut, Caller, Linker};
 use super::any::sync_any;
 use super::control_words::{update_lookup_below, update_shield_below};
 use super::failing::{attempt, fail, panic};
+use super::heartbeat::poll;
 use super::jobs::{expose, record, sound_alarm_if_wanted, sync, wants_record};
 use super::kinds;
 use super::memory::{NAME_BYTES_MAX, broken, read_text};
@@ -73,6 +74,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(MODULE, "input", input)?
         .func_wrap(MODULE, "measure", measure)?;
     objects::link(&mut linker)?;
+    linker.func_wrap_async(sateen_rewriter::MODULE, sateen_rewriter::POLL, |caller, (): ()| Box::new(poll(caller)))?;
     Ok(linker)
 }
 

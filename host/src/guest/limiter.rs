@@ -4,7 +4,7 @@ use wasmtime::ResourceLimiter;
 
 use crate::failure::Stop;
 use crate::limits::{LimitExceeded, Limits};
-use crate::memory::{Claim, NoRoom};
+use crate::memory::{Claim, Eviction, NoRoom};
 
 /// The limits on an instance's memory and tables, and its claim on the host's memory.
 pub struct Limiter {
@@ -30,6 +30,11 @@ impl Limiter {
     /// Whether the instance must be thrown away to make room for others.
     pub fn is_evicted(&self) -> bool {
         self.claim.as_ref().is_some_and(Claim::is_evicted)
+    }
+
+    /// Its eviction, if its memory is counted.
+    pub fn eviction(&self) -> Option<Eviction> {
+        self.claim.as_ref().map(Claim::eviction)
     }
 
     /// The claim, to be dropped when the instance's memory is free; `None` if memory is not counted, or it was taken.

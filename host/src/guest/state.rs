@@ -23,7 +23,8 @@ use super::recordings::Recordings;
 use super::stopped::Failures;
 use crate::failure::Stop;
 use crate::memory::Claim;
-use crate::scheduler::{Doing, Registry, Task, end_turn, own_index};
+use crate::module::Words;
+use crate::scheduler::{Doing, Registry, Signal, Task, end_turn, own_index};
 
 /// A job that took less shares its instance with the next: an instance of its own costs up to 100 µs.
 const REUSED_WORK_MAX: Duration = Duration::from_millis(10);
@@ -60,10 +61,18 @@ pub struct Guest {
     /// In a run that is profiled.
     pub profile: Option<Profile>,
     pub limiter: Limiter,
+    /// How other threads reach it while it computes, unless by epochs.
+    pub words: Option<Arc<Words>>,
+    pub signal: Option<Arc<Signal>>,
 }
 
 impl Guest {
-    pub fn new(registry: Arc<Registry>, task: Task, assignment: Assignment) -> Self {
+    pub fn new(
+        registry: Arc<Registry>,
+        task: Task,
+        assignment: Assignment,
+        words: Option<Arc<Words>>,
+    ) -> Self {
         let profile = registry.profiler().map(|_| Profile::new());
         let mut clock = Clock::start();
         if profile.is_some() {
@@ -73,9 +82,13 @@ impl Guest {
         let is_given_back = known.is_some_and(|(ancestry, remote)| remote.was_given_back(ancestry));
         let every = registry.grid.as_ref().and_then(|remote| remote.record_every);
         let claim = registry.room.memory().map(|memory| memory.claim(&registry, task.id));
+        let job = OwnJob::new(task.id, assignment, task.ancestry, task.is_urgent);
+        let limiter = Limiter::new(registry.limits(), claim);
+        let signal =
+            words.clone().map(|words| Arc::new(Signal::new(words, job.record().cloned(), limiter.eviction())));
         Self {
             catch_up: CatchUp::new(every, task.repeats, is_given_back),
-            job: OwnJob::new(task.id, assignment, task.ancestry, task.is_urgent),
+            job,
             children: Children::default(),
             recordings: Recordings::default(),
             exposure: Exposure::new(registry.tempo.beats()),
@@ -87,14 +100,16 @@ impl Guest {
             failures: Failures::default(),
             clock,
             profile,
-            limiter: Limiter::new(registry.limits(), claim),
+            limiter,
+            words,
+            signal,
             registry,
         }
     }
 
     /// The state for another job in the same instance: what belongs to the instance stays.
     pub fn begin_again(&mut self, task: Task, assignment: Assignment) {
-        let mut next = Self::new(self.registry.clone(), task, assignment);
+        let mut next = Self::new(self.registry.clone(), task, assignment, self.words.take());
         std::mem::swap(&mut next.exports, &mut self.exports);
         std::mem::swap(&mut next.kinds, &mut self.kinds);
         std::mem::swap(&mut next.limiter, &mut self.limiter);
@@ -162,7 +177,7 @@ impl Guest {
         if self.registry.is_stopping() {
             return Err(Stop::Stopped);
         }
-        if self.limiter.is_evicted() {
+        if self.limiter.is_evicted() || self.signal.as_ref().is_some_and(|signal| signal.is_given_back()) {
             return Err(Stop::Evicted);
         }
         if self.job.is_aborted() {

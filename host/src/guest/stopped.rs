@@ -1,6 +1,6 @@
 //! Why a call into a guest failed.
 
-use wasmtime::AsContextMut;
+use wasmtime::{AsContextMut, Trap};
 
 use super::Guest;
 use crate::failure::{JobFailure, Stop, classify};
@@ -48,6 +48,13 @@ pub fn stop_of(mut store: impl AsContextMut<Data = Guest>, error: &wasmtime::Err
     let mut store = store.as_context_mut();
     let off_stack = is_off_its_stack(&mut store);
     let guest = store.data_mut();
+    let is_trap = matches!(error.downcast_ref(), Some(Trap::UnreachableCodeReached));
+    if is_trap
+        && guest.words.as_ref().is_some_and(|words| words.is_stopped())
+        && let Err(stop) = guest.check()
+    {
+        return stop;
+    }
     let panic = guest.failures.take_panic();
     let stack_bytes_max = guest.registry.limits().stack_bytes_max;
     classify(error, guest.registry.app.job_functions(), guest.job_name(), stack_bytes_max, panic, off_stack)

@@ -11,14 +11,15 @@ use sateen_protocol::Bytes;
 use wasmtime::{AsContextMut, Instance, ModuleExport, Store};
 
 use super::Guest;
-use super::heartbeat::{heartbeat, sample};
+use super::heartbeat::{epoch_moved, sample};
 use super::memory::{Exports, broken};
 use super::own_job::Assignment;
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
 use crate::memory::Claim;
-use crate::scheduler::{Object, Registry, Task};
+use crate::module::Page;
+use crate::scheduler::{Object, Registry, Signal, Task, own_index};
 
 /// How a task ended.
 pub struct TaskEnd {
@@ -36,12 +37,33 @@ pub struct TaskEnd {
     pub used: Option<Used>,
 }
 
-/// An instance in which short jobs have run.
+/// An instance, or what makes one.
 pub struct Used {
     store: Store<Guest>,
-    instance: Instance,
-    /// The size of its memory after the first of them.
-    bytes_at_first: usize,
+    instance: Option<Instance>,
+    /// The size of its memory after its first job.
+    bytes_at_first: Option<usize>,
+    // Dropped after the store, for the next instance.
+    page: Page,
+}
+
+impl Used {
+    fn new(registry: Arc<Registry>, task: Task, assignment: Assignment) -> Result<Self, Stop> {
+        let engine = registry.app.0.engine.inner.clone();
+        let page = registry.app.0.pages.take();
+        let page = page.map_err(|error| Stop::Host(format!("this machine has no room for an instance: {error}")))?;
+        let store = Store::new(&engine, Guest::new(registry, task, assignment, page.words().cloned()));
+        Ok(Self { store, instance: None, bytes_at_first: None, page })
+    }
+
+    fn begin_again(mut self, task: Task, assignment: Assignment) -> Self {
+        if let Some(words) = self.page.words() {
+            // The last job may have been told to stop when it was at its end.
+            words.clear();
+        }
+        self.store.data_mut().begin_again(task, assignment);
+        self
+    }
 }
 
 /// An instance whose jobs have left this much in its memory, together, is thrown away.
@@ -54,23 +76,25 @@ pub async fn run_task(
     assignment: Assignment,
     used: Option<Used>,
 ) -> TaskEnd {
-    let engine = registry.app.0.engine.inner.clone();
     let length = task.parameters.len() as u32;
     let export = match &assignment {
         Assignment::Root { export, .. } => Some(*export),
         Assignment::Job(job) => registry.export(job.kind),
     };
-    let (mut store, instance, bytes_at_first) = match used {
-        Some(Used { mut store, instance, bytes_at_first }) => {
-            store.data_mut().begin_again(task, assignment);
-            (store, Some(instance), Some(bytes_at_first))
-        }
-        None => (Store::new(&engine, Guest::new(registry, task, assignment)), None, None),
+    let used = match used {
+        Some(used) => Ok(used.begin_again(task, assignment)),
+        None => Used::new(registry.clone(), task, assignment),
     };
+    let mut used = match used {
+        Ok(used) => used,
+        Err(stop) => return TaskEnd::without_instance(stop),
+    };
+    let signal = used.store.data().signal.clone();
     let result = match export {
-        Some(export) => run(&mut store, instance, export, length).await,
+        Some(export) => reached(&registry, signal.as_ref(), run(&mut used, export, length)).await,
         None => Err(Stop::Host("a job of no kind was taken; this is a bug in Sateen".to_owned())),
     };
+    let store = &mut used.store;
     let guest = store.data_mut();
     let objects = guest.objects.take_mentioned();
     if result.is_err() {
@@ -84,39 +108,56 @@ pub async fn run_task(
     // An instance's memory is freed after its state, of which the claim is a part.
     let claim = guest.take_claim();
     let is_reusable = guest.is_reusable(work);
-    let bytes = guest.exports.memory().map_or(0, |memory| memory.data_size(&store));
-    let bytes_at_first = bytes_at_first.unwrap_or(bytes);
-    let is_reusable = is_reusable && bytes - bytes_at_first <= LEFT_BYTES_MAX;
-    let (result, used) = match result {
-        Ok((result, instance)) => {
-            (Ok(result), is_reusable.then_some(Used { store, instance, bytes_at_first }))
-        }
-        Err(stop) => {
-            drop(store);
-            (Err(stop), None)
-        }
-    };
+    let bytes = guest.exports.memory().map_or(0, |memory| memory.data_size(&*store));
+    let bytes_at_first = *used.bytes_at_first.get_or_insert(bytes);
+    let is_reusable = result.is_ok() && is_reusable && bytes - bytes_at_first <= LEFT_BYTES_MAX;
+    let used = is_reusable.then_some(used);
     // A task that was evicted or failed looks for room next.
     let claim = claim.filter(|_| result.is_ok());
     TaskEnd { result, span, work, objects, claim, used }
 }
 
-async fn run(
-    store: &mut Store<Guest>,
-    instance: Option<Instance>,
-    export: ModuleExport,
-    length: u32,
-) -> Result<(Bytes, Instance), Stop> {
+impl TaskEnd {
+    fn without_instance(stop: Stop) -> Self {
+        let (span, work) = (Duration::ZERO, Duration::ZERO);
+        Self { result: Err(stop), span, work, objects: Vec::new(), claim: None, used: None }
+    }
+}
+
+/// While the `future` computes, other threads reach its instance by the `signal`.
+async fn reached<T>(registry: &Registry, signal: Option<&Arc<Signal>>, future: impl Future<Output = T>) -> T {
+    let Some(signal) = signal else { return future.await };
+    let mut future = std::pin::pin!(future);
+    let mut has_waited = false;
+    std::future::poll_fn(|context| {
+        let worker = own_index().unwrap_or(usize::MAX);
+        registry.signals.enter(worker, signal);
+        // Nobody has rung while it waited.
+        if std::mem::replace(&mut has_waited, true) {
+            signal.ask_to_poll();
+        }
+        let result = future.as_mut().poll(context);
+        registry.signals.leave(worker);
+        result
+    })
+    .await
+}
+
+async fn run(used: &mut Used, export: ModuleExport, length: u32) -> Result<Bytes, Stop> {
+    let store = &mut used.store;
     // The job may have been aborted, or the run may have ended, before its turn came.
     store.data().check()?;
     let limits = store.data().registry.limits().clone();
     store.limiter(|guest| &mut guest.limiter);
-    store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(heartbeat);
+    if store.data().words.is_none() {
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(epoch_moved);
+    }
 
-    let result = call(store, instance, export, length).await;
+    let result = call(used, export, length).await;
+    let store = &mut used.store;
     sample(&mut store.as_context_mut(), 0);
-    let (instance, address, length) = result.map_err(|error| stop_of(&mut *store, &error))?;
+    let (address, length) = result.map_err(|error| stop_of(&mut *store, &error))?;
     let guest = store.data_mut();
     let name = guest.job_name().to_owned();
     if length > limits.output_bytes_max {
@@ -132,7 +173,7 @@ async fn run(
     let result = memory
         .and_then(|memory| memory.data(&*store).get(address..address.checked_add(length)?).map(Bytes::from));
     match result {
-        Some(result) => Ok((result, instance)),
+        Some(result) => Ok(result),
         None => Err(Stop::Failed(JobFailure {
             job: name,
             message: format!(
@@ -143,17 +184,13 @@ async fn run(
     }
 }
 
-/// The instance, and the address and length of the result.
-async fn call(
-    store: &mut Store<Guest>,
-    instance: Option<Instance>,
-    export: ModuleExport,
-    length: u32,
-) -> wasmtime::Result<(Instance, usize, usize)> {
-    let instance = match instance {
+/// The address and length of the result.
+async fn call(used: &mut Used, export: ModuleExport, length: u32) -> wasmtime::Result<(usize, usize)> {
+    let instance = match used.instance {
         Some(instance) => instance,
-        None => instantiate(store).await?,
+        None => *used.instance.insert(instantiate(&mut used.store, &mut used.page).await?),
     };
+    let store = &mut used.store;
     let function = instance.get_module_export(&mut *store, &export).and_then(wasmtime::Extern::into_func);
     let Some(function) = function else {
         return Err(broken(store.data(), "an export is not a function".to_owned()));
@@ -162,12 +199,12 @@ async fn call(
         .typed::<u32, u64>(&mut *store)
         .map_err(|error| broken(store.data(), format!("an export has another type: {error}")))?;
     let place = function.call_async(&mut *store, length).await?;
-    Ok((instance, (place >> 32) as usize, place as u32 as usize))
+    Ok(((place >> 32) as usize, place as u32 as usize))
 }
 
-async fn instantiate(store: &mut Store<Guest>) -> wasmtime::Result<Instance> {
+async fn instantiate(store: &mut Store<Guest>, page: &mut Page) -> wasmtime::Result<Instance> {
     let app = store.data().registry.app.clone();
-    let instance = app.0.instance_pre.instantiate_async(&mut *store).await?;
+    let instance = page.instance_pre(store)?.instantiate_async(&mut *store).await?;
     let memory =
         instance.get_module_export(&mut *store, &app.0.memory).and_then(wasmtime::Extern::into_memory);
     let stack_pointer = (app.0.stack_pointer.as_ref())

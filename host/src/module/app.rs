@@ -5,12 +5,13 @@ use std::sync::Arc;
 use sateen_abi::{ATTEMPT, JOB_PREFIX, MAIN_PREFIX};
 use sateen_module::{Determinism, Inspection};
 use sateen_protocol::{BlobHash, JobKey, KeyMaker};
-use wasmtime::{InstancePre, Module, ModuleExport};
+use wasmtime::{Module, ModuleExport};
 
+use super::pages::Pages;
 use super::{ModuleCache, inspect};
-use crate::engine::Engine;
+use crate::engine::{Engine, Interruption};
 use crate::failure::RunError;
-use crate::guest::{Guest, linker};
+use crate::guest::linker;
 use crate::run::encode_arguments;
 
 /// A module, inspected and compiled for an engine. Clones are cheap.
@@ -21,7 +22,7 @@ pub(crate) struct Loaded {
     pub hash: BlobHash,
     pub inspection: Inspection,
     pub engine: Engine,
-    pub instance_pre: InstancePre<Guest>,
+    pub pages: Arc<Pages>,
     pub memory: ModuleExport,
     /// Initial memory of an instance, in bytes.
     pub memory_bytes_min: usize,
@@ -50,7 +51,7 @@ impl App {
             if let Some(module) = cache.and_then(|cache| cache.get(engine, hash)) {
                 return Ok(module);
             }
-            let module = Module::new(&engine.inner, bytes).map_err(refused)?;
+            let module = Module::new(&engine.inner, engine.stoppable(bytes)?).map_err(refused)?;
             if let Some(cache) = cache {
                 // A full disk must not stop a run.
                 let _ = cache.put(engine, hash, &module);
@@ -84,13 +85,14 @@ impl App {
             .find_map(|export| Some(export.ty().memory()?.minimum()))
             .and_then(|pages| usize::try_from(pages << 16).ok())
             .unwrap_or(0);
-        let instance_pre =
-            linker(&engine.inner).and_then(|linker| linker.instantiate_pre(&module)).map_err(refused)?;
+        let pages = linker(&engine.inner)
+            .and_then(|linker| Pages::new(module, linker, engine.interruption == Interruption::Words))
+            .map_err(refused)?;
         Ok(Self(Arc::new(Loaded {
             hash: BlobHash(*hash.as_bytes()),
             inspection,
             engine: engine.clone(),
-            instance_pre,
+            pages: Arc::new(pages),
             memory,
             memory_bytes_min,
             stack_pointer,
@@ -160,7 +162,7 @@ impl App {
     /// # Errors
     /// If there is none; the message lists the existing ones.
     pub(crate) fn main(&self, name: &str) -> Result<ModuleExport, RunError> {
-        let found = self.0.instance_pre.module().get_export_index(&format!("{MAIN_PREFIX}{name}"));
+        let found = self.0.pages.module().get_export_index(&format!("{MAIN_PREFIX}{name}"));
         found.ok_or_else(|| {
             let mains = &self.0.inspection.mains;
             RunError::BadInput(if mains.is_empty() {

@@ -22,7 +22,7 @@ use sateen_command_line::explained;
 
 use super::attempts::{Attempts, Verdict};
 use super::{App, ModuleCache};
-use crate::engine::Engine;
+use crate::engine::{Engine, Interruption};
 use crate::failure::RunError;
 use crate::limits::{
     COMPILE_MEMORY_BYTES_MAX, COMPILE_TIME_MAX, COMPILED_BYTES_MAX, COMPILER_ADDRESSES_BYTES, Limits, size,
@@ -34,6 +34,7 @@ use crate::scheduler::Priority;
 pub const COMPILE_COMMAND: &str = "compile-module";
 const STRICT_NAN: &str = "--strict-nan";
 const UNPOOLED: &str = "--unpooled";
+const EPOCHS: &str = "--epochs";
 const IDLE: &str = "--idle";
 /// Niceness of the child of a host with normal priority: the host's workers go first, and do not starve the
 /// child.
@@ -175,6 +176,7 @@ impl Compiler {
         let mut command = Command::new(&self.program);
         command.arg(COMPILE_COMMAND).args(engine.strict_nan.then_some(STRICT_NAN));
         command.args((!engine.is_pooled).then_some(UNPOOLED));
+        command.args((engine.interruption == Interruption::Epochs).then_some(EPOCHS));
         command.args((self.priority == Priority::Idle).then_some(IDLE));
         command.args(["--memory", &self.memory_bytes_max.to_string()]);
         command.args(["--seconds", &self.time_max.as_secs().max(1).to_string()]);
@@ -346,8 +348,11 @@ fn compile_from_stdin(words: &[String]) -> Result<(), String> {
     let mut bytes = Vec::new();
     let most = limits.module_bytes_max as u64;
     io::stdin().take(most).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    let engine = Engine::for_compiling(has(STRICT_NAN), !has(UNPOOLED)).map_err(|error| error.to_string())?;
-    let code = engine.inner.precompile_module(&bytes);
+    let interruption = if has(EPOCHS) { Interruption::Epochs } else { Interruption::Words };
+    let engine = Engine::for_compiling(has(STRICT_NAN), !has(UNPOOLED), interruption);
+    let engine = engine.map_err(|error| error.to_string())?;
+    let module = engine.stoppable(&bytes).map_err(|error| error.to_string())?;
+    let code = engine.inner.precompile_module(&module);
     let code = code.map_err(|error| format!("the module cannot be loaded: {error:#}"))?;
     io::stdout().write_all(&code).map_err(|error| error.to_string())
 }

@@ -7,6 +7,8 @@ mod attempts;
 mod cache;
 #[cfg(unix)]
 mod compiler;
+mod pages;
+mod words;
 
 pub use app::App;
 #[cfg(unix)]
@@ -14,6 +16,9 @@ pub use attempts::Attempts;
 pub use cache::ModuleCache;
 #[cfg(unix)]
 pub use compiler::{COMPILE_COMMAND, Compiler, compile_module};
+
+pub use pages::Page;
+pub use words::Words;
 
 use sateen_module::Inspection;
 

@@ -24,6 +24,7 @@ use super::objects::{Object, Objects};
 use super::permits::Permits;
 use super::place::Ancestry;
 use super::room::Room;
+use super::signals::Signals;
 use super::tasks::Tasks;
 use super::tempo::Tempo;
 use super::turns::TurnsOfRun;
@@ -165,6 +166,7 @@ pub struct Registry<G> {
     pub tasks: Tasks,
     pub objects: Objects,
     pub tempo: Tempo,
+    pub signals: Signals,
     end: End,
     /// The part that only a portion of a run has.
     pub grid: G,
@@ -185,6 +187,7 @@ impl<G: Grid> Registry<G> {
             tasks: Tasks::new(),
             objects: Objects::new(),
             tempo: Tempo::default(),
+            signals: Signals::new(settings.threads),
             end: End::default(),
             app,
             settings,

@@ -1,0 +1,90 @@
+//! What instances are made from: the module, linked with the ABI, and words of their own.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sateen_rewriter::{MODULE, WORDS};
+use wasmtime::{InstancePre, Linker, Module, Store};
+
+use super::words::Words;
+use crate::guest::Guest;
+
+/// Pages that are kept for the next instances.
+const KEPT_MAX: usize = 64;
+
+/// Makes one instance at a time.
+pub struct Page {
+    words: Option<Arc<Words>>,
+    /// Linked for the first instance: linking takes longer than instantiation.
+    instance_pre: Option<InstancePre<Guest>>,
+    pages: Arc<Pages>,
+}
+
+/// The pages of a module.
+pub struct Pages {
+    module: Module,
+    linker: Linker<Guest>,
+    /// Whether instances have words; others are interrupted by the engine's epochs.
+    has_words: bool,
+    free: Mutex<Vec<(Option<Arc<Words>>, Option<InstancePre<Guest>>)>>,
+}
+
+impl Pages {
+    /// Fails if the `module` imports something that the `linker` does not have.
+    pub fn new(module: Module, linker: Linker<Guest>, has_words: bool) -> wasmtime::Result<Self> {
+        let pages = Self { module, linker, has_words, free: Mutex::default() };
+        if !has_words {
+            let instance_pre = pages.linker.instantiate_pre(&pages.module)?;
+            pages.free.lock().push((None, Some(instance_pre)));
+        }
+        Ok(pages)
+    }
+
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// A page for a new instance.
+    pub fn take(self: &Arc<Self>) -> wasmtime::Result<Page> {
+        let page = |words, instance_pre| Page { words, instance_pre, pages: self.clone() };
+        if let Some((words, instance_pre)) = self.free.lock().pop() {
+            return Ok(page(words, instance_pre));
+        }
+        let words = if self.has_words { Some(Arc::new(Words::new(self.module.engine())?)) } else { None };
+        Ok(page(words, None))
+    }
+}
+
+impl Page {
+    pub fn words(&self) -> Option<&Arc<Words>> {
+        self.words.as_ref()
+    }
+
+    /// Makes an instance in the `store`.
+    pub fn instance_pre(&mut self, store: &Store<Guest>) -> wasmtime::Result<&InstancePre<Guest>> {
+        let instance_pre = match self.instance_pre.take() {
+            Some(instance_pre) => instance_pre,
+            None => {
+                let mut linker = self.pages.linker.clone();
+                if let Some(words) = &self.words {
+                    linker.define(store, MODULE, WORDS, words.memory())?;
+                }
+                linker.instantiate_pre(&self.pages.module)?
+            }
+        };
+        Ok(self.instance_pre.insert(instance_pre))
+    }
+}
+
+/// The instance is gone, and nobody writes to its words any more.
+impl Drop for Page {
+    fn drop(&mut self) {
+        if let Some(words) = &self.words {
+            words.clear();
+        }
+        let mut free = self.pages.free.lock();
+        if free.len() < KEPT_MAX {
+            free.push((self.words.take(), self.instance_pre.take()));
+        }
+    }
+}
