@@ -24,6 +24,7 @@ mod model;
 mod native;
 mod profile;
 mod record;
+mod rewrite;
 mod report;
 mod sandbox;
 mod scale;
@@ -32,6 +33,7 @@ mod spawn;
 mod spread;
 mod start;
 mod steal;
+mod stop;
 mod tree;
 mod virtual_time;
 mod watch;
@@ -55,6 +57,8 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   spawn   the cost of a spawn and its sync
   checks  the cost of checking encoded parameters and results
   leaf    how fast plain code is in the sandbox
+  stop    how soon guests that never end are stopped
+  rewrite whether random modules do the same with the checks that make them stoppable, and the time to add these
   scale   the cost of spawns to an app, and the gain from two workers
   bag     bags of short jobs on two workers and two hosts, compared with calls in a row
   model   the cost of sets of jobs, inlets and aborts
@@ -88,11 +92,13 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 21] = [
+const BENCHES: [(&str, Bench); 23] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
     ("leaf", Apps(leaf::bench)),
+    ("stop", Whole(stop::bench)),
+    ("rewrite", Whole(rewrite::bench)),
     ("bag", Whole(bag::bench)),
     ("model", Whole(model::bench)),
     ("scale", Apps(scale::bench)),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use sateen_host::{App, Engine, Limits, Output, ProgramProfile, Run, RunOptions};
+use sateen_host::{App, Engine, Interruption, Limits, Output, ProgramProfile, Run, RunOptions};
 
 use crate::measure::{Took, time};
 use crate::workloads::{Workload, fingerprint};
@@ -30,6 +30,11 @@ pub struct Timed {
     pub profile: Option<ProgramProfile>,
 }
 
+/// The bytes of a module that was built before.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("{} is missing; `cargo xtask bench` builds it", path.display()))
+}
+
 impl Sandbox {
     /// The sample app `name`.
     pub fn app(name: &str) -> Result<Self> {
@@ -46,11 +51,21 @@ impl Sandbox {
         Self::load(&dist().join("bench").join(format!("{name}.wasm")))
     }
 
-    fn load(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path)
-            .with_context(|| format!("{} is missing; `cargo xtask bench` builds it", path.display()))?;
-        let engine = Engine::new(&Limits::default(), false)?;
+    /// The app `name` that only benchmarks use, interrupted in this way.
+    pub fn interrupted(name: &str, interruption: Interruption) -> Result<Self> {
+        let bytes = read(&dist().join("bench").join(format!("{name}.wasm")))?;
+        let engine = Engine::interrupted(&Limits::default(), false, interruption)?;
         Ok(Self { app: App::load(&engine, &bytes, None)? })
+    }
+
+    fn load(path: &Path) -> Result<Self> {
+        let engine = Engine::new(&Limits::default(), false)?;
+        Ok(Self { app: App::load(&engine, &read(path)?, None)? })
+    }
+
+    /// Starts the entry point `function` without arguments on one worker.
+    pub fn start(&self, function: &str) -> Result<Run> {
+        Ok(Run::start(&self.app, RunOptions { function: function.to_owned(), threads: 1, ..RunOptions::default() })?)
     }
 
     /// Calls the entry point `function` on `threads` workers, without inputs.

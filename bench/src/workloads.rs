@@ -71,7 +71,7 @@ impl Workloads {
 }
 
 /// All sample apps.
-static WORKLOADS: [Workload; 13] = [
+pub static WORKLOADS: [Workload; 13] = [
     Workload { name: "fib", arguments: "38", inputs: &[] },
     Workload { name: "nqueens", arguments: "14", inputs: &[] },
     Workload { name: "knapsack", arguments: "400 2", inputs: &[] },
