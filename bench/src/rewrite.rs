@@ -5,12 +5,13 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use arbitrary::Unstructured;
 use sateen_rewriter::{MODULE, POLL, POLL_WORD, WORDS, rewrite};
 use wasm_smith::Config;
 use wasmtime::{
-    Engine, Extern, ExternType, Instance, Linker, MemoryType, Module, Mutability, OptLevel, SharedMemory, Store, Trap, Val,
+    Engine, Extern, ExternType, Instance, Linker, MemoryType, Module, Mutability, OptLevel, SharedMemory,
+    Store, Trap, Val,
 };
 
 use crate::figure::Figure;
@@ -29,24 +30,36 @@ const TURNS_MAX: u32 = 1_000;
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
     let (count, first) = (number("SATEEN_MODULES", MODULES)?, number("SATEEN_SEED", SEED)?);
-    eprintln!("rewrite: seeds {first} to {}; SATEEN_SEED and SATEEN_MODULES choose others", first + count - 1);
+    eprintln!(
+        "rewrite: seeds {first} to {}; SATEEN_SEED and SATEEN_MODULES choose others",
+        first + count - 1
+    );
     let next = AtomicU64::new(first);
     let tallies = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..std::thread::available_parallelism().map_or(1, usize::from))
             .map(|_| scope.spawn(|| compare_all(&next, first + count)))
             .collect();
-        let tallies = threads.into_iter().map(|thread| thread.join().ok().context("a comparison panicked")?);
+        let tallies =
+            threads.into_iter().map(|thread| thread.join().ok().context("a comparison panicked")?);
         tallies.collect::<Result<Vec<Tally>>>()
     })?;
     let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
     let (differences, checked, polls) =
         (sum(|tally| tally.differences), sum(|tally| tally.rewritten), sum(|tally| tally.polls));
-    ensure!(checked > count / 4 && polls > count, "too few modules need checks: {checked}, with {polls} polls");
-    let modules = format!("of {count} random modules, of which {checked} have checks that polled {polls} times");
+    ensure!(
+        checked > count / 4 && polls > count,
+        "too few modules need checks: {checked}, with {polls} polls"
+    );
+    let modules =
+        format!("of {count} random modules, of which {checked} have checks that polled {polls} times");
     let mut figures = vec![
-        Figure::ratio(BENCH, "modules that do something else with checks", [differences as f64].into_iter().collect())
-            .against(modules)
-            .goal(0.0, 0.0),
+        Figure::ratio(
+            BENCH,
+            "modules that do something else with checks",
+            [differences as f64].into_iter().collect(),
+        )
+        .against(modules)
+        .goal(0.0, 0.0),
     ];
     figures.push(loading()?);
     Ok(figures)
@@ -67,8 +80,7 @@ struct Tally {
 }
 
 fn compare_all(next: &AtomicU64, end: u64) -> Result<Tally> {
-    let plain = engine(false)?;
-    let stoppable = engine(true)?;
+    let [plain, stoppable] = [engine(false).map_err(known)?, engine(true).map_err(known)?];
     let mut tally = Tally::default();
     loop {
         let seed = next.fetch_add(1, SeqCst);
@@ -81,10 +93,11 @@ fn compare_all(next: &AtomicU64, end: u64) -> Result<Tally> {
             continue;
         }
         tally.rewritten += 1;
-        let (expected, _) = outcome(&plain, &module, None)?;
+        let failed = |error: wasmtime::Error| anyhow!("seed {seed}: {error:#}");
+        let (expected, _) = outcome(&plain, &module, None).map_err(failed)?;
         // Once without a poll, and once with a poll at each check.
         for polls in [false, true] {
-            let (found, count) = outcome(&stoppable, &checked, Some(polls)).with_context(|| format!("seed {seed}"))?;
+            let (found, count) = outcome(&stoppable, &checked, Some(polls)).map_err(failed)?;
             tally.polls += count;
             if found != expected {
                 tally.differences += 1;
@@ -95,11 +108,16 @@ fn compare_all(next: &AtomicU64, end: u64) -> Result<Tally> {
     }
 }
 
-fn engine(has_words: bool) -> Result<Engine> {
+fn engine(has_words: bool) -> wasmtime::Result<Engine> {
     let mut config = wasmtime::Config::new();
     config.cranelift_opt_level(OptLevel::None).cranelift_nan_canonicalization(true).shared_memory(has_words);
     config.memory_reservation(0).memory_guard_size(0);
-    Ok(Engine::new(&config)?)
+    Engine::new(&config)
+}
+
+/// The engine's error in the form of all others.
+fn known(error: wasmtime::Error) -> anyhow::Error {
+    anyhow!("{error:#}")
 }
 
 /// A module of the kind that apps may be, which ends.
@@ -135,8 +153,8 @@ fn random_module(seed: u64) -> Result<Vec<u8>> {
         ..Config::default()
     };
     let mut module = wasm_smith::Module::new(config, &mut Unstructured::new(&bytes))
-        .map_err(|error| anyhow::anyhow!("seed {seed}: {error}"))?;
-    module.ensure_termination(TURNS_MAX).map_err(|error| anyhow::anyhow!("seed {seed}: {error}"))?;
+        .map_err(|error| anyhow!("seed {seed}: {error}"))?;
+    module.ensure_termination(TURNS_MAX).map_err(|error| anyhow!("seed {seed}: {error}"))?;
     Ok(module.to_bytes())
 }
 
@@ -145,7 +163,7 @@ fn random_module(seed: u64) -> Result<Vec<u8>> {
 struct Outcome(Vec<String>);
 
 /// Calls all functions of a module; returns the number of polls as well.
-fn outcome(engine: &Engine, bytes: &[u8], polls: Option<bool>) -> Result<(Outcome, u64)> {
+fn outcome(engine: &Engine, bytes: &[u8], polls: Option<bool>) -> wasmtime::Result<(Outcome, u64)> {
     let module = Module::new(engine, bytes)?;
     let mut store = Store::new(engine, 0_u64);
     let mut linker = Linker::new(engine);
@@ -163,7 +181,8 @@ fn outcome(engine: &Engine, bytes: &[u8], polls: Option<bool>) -> Result<(Outcom
         Err(error) => return Ok((Outcome(vec![ending(&error)]), *store.data())),
     };
     let mut outcome = Vec::new();
-    let functions: Vec<_> = module.exports().filter(|export| matches!(export.ty(), ExternType::Func(_))).collect();
+    let functions: Vec<_> =
+        module.exports().filter(|export| matches!(export.ty(), ExternType::Func(_))).collect();
     for export in functions {
         let ExternType::Func(ty) = export.ty() else { continue };
         let Some(function) = instance.get_func(&mut store, export.name()) else { continue };
@@ -194,7 +213,7 @@ fn outcome(engine: &Engine, bytes: &[u8], polls: Option<bool>) -> Result<(Outcom
 }
 
 /// Sets the word that makes a module poll, which another module can do safely.
-fn ask_to_poll(engine: &Engine, words: &SharedMemory) -> Result<()> {
+fn ask_to_poll(engine: &Engine, words: &SharedMemory) -> wasmtime::Result<()> {
     let text = format!(
         "(module (import \"\" \"\" (memory 1 1 shared))
             (func (i32.store offset={POLL_WORD} (i32.const 0) (i32.const 1)))
@@ -225,7 +244,7 @@ fn ending(error: &wasmtime::Error) -> String {
 
 /// The time to add checks and compile, over that to compile alone.
 fn loading() -> Result<Figure> {
-    let engine = engine(true)?;
+    let engine = engine(true).map_err(known)?;
     let mut relations = Vec::new();
     for workload in &WORKLOADS {
         let bytes = read(&dist().join("apps").join(format!("{}.wasm", workload.name)))?;
@@ -233,12 +252,16 @@ fn loading() -> Result<Figure> {
             let (adding, checked) = time(|| rewrite(&bytes));
             let checked = checked?;
             let (compiling, module) = time(|| Module::new(&engine, &checked));
-            module?;
+            module.map_err(known)?;
             Ok([adding.processor + compiling.processor, compiling.processor])
         })?;
         relations.push(both.over(&compiling));
     }
-    Ok(Figure::ratio(BENCH, "adding checks and compiling, mean over the apps", Samples::geometric_mean(&relations))
-        .against("compiling alone, without optimisation")
-        .goal(1.05, 1.02))
+    Ok(Figure::ratio(
+        BENCH,
+        "adding checks and compiling, mean over the apps",
+        Samples::geometric_mean(&relations),
+    )
+    .against("compiling alone, without optimisation")
+    .goal(1.05, 1.02))
 }

@@ -32,7 +32,8 @@ pub struct Timed {
 
 /// The bytes of a module that was built before.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("{} is missing; `cargo xtask bench` builds it", path.display()))
+    std::fs::read(path)
+        .with_context(|| format!("{} is missing; `cargo xtask bench` builds it", path.display()))
 }
 
 impl Sandbox {
@@ -65,7 +66,10 @@ impl Sandbox {
 
     /// Starts the entry point `function` without arguments on one worker.
     pub fn start(&self, function: &str) -> Result<Run> {
-        Ok(Run::start(&self.app, RunOptions { function: function.to_owned(), threads: 1, ..RunOptions::default() })?)
+        Ok(Run::start(
+            &self.app,
+            RunOptions { function: function.to_owned(), threads: 1, ..RunOptions::default() },
+        )?)
     }
 
     /// Calls the entry point `function` on `threads` workers, without inputs.

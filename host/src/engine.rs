@@ -84,7 +84,11 @@ impl Engine {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn interrupted(limits: &Limits, strict_nan: bool, interruption: Interruption) -> Result<Self, RunError> {
+    pub fn interrupted(
+        limits: &Limits,
+        strict_nan: bool,
+        interruption: Interruption,
+    ) -> Result<Self, RunError> {
         Self::with_pool(limits, strict_nan, interruption, pool(limits), &|_| {})
     }
 

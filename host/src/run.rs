@@ -288,7 +288,7 @@ impl Drop for Run {
 fn beat(registry: &Registry) {
     let mut metronome = Metronome::new(registry);
     while metronome.wait() {
-        registry.move_epoch();
+        registry.ring();
         registry.look_for_objects();
         let limits = registry.limits();
         if let Some(limit) = limits.wall_time_max.filter(|limit| registry.counters.elapsed() > *limit) {

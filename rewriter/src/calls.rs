@@ -149,7 +149,11 @@ mod tests {
         use Call::To;
         assert_eq!(polling(&[&[To(0)]], &[]), [0]);
         assert_eq!(polling(&[&[To(1)], &[To(2)], &[To(0)]], &[]), [0]);
-        assert_eq!(polling(&[&[To(1), To(2)], &[To(3)], &[To(3)], &[]], &[]), [0; 0], "a diamond is no cycle");
+        assert_eq!(
+            polling(&[&[To(1), To(2)], &[To(3)], &[To(3)], &[]], &[]),
+            [0; 0],
+            "a diamond is no cycle"
+        );
         assert_eq!(polling(&[&[To(1)], &[To(2)], &[To(1), To(2)]], &[]), [1, 2]);
     }
 

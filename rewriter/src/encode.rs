@@ -57,7 +57,12 @@ impl Encoder<'_> {
         function.instruction(&Instruction::End);
     }
 
-    fn write_function(&mut self, code: &mut CodeSection, body: &FunctionBody<'_>, needs: &Function) -> Result<()> {
+    fn write_function(
+        &mut self,
+        code: &mut CodeSection,
+        body: &FunctionBody<'_>,
+        needs: &Function,
+    ) -> Result<()> {
         let mut function = self.new_function_with_parsed_locals(body)?;
         if needs.polls_at_entry {
             self.check(&mut function, true);
@@ -103,7 +108,11 @@ impl Reencode for Encoder<'_> {
         Ok(())
     }
 
-    fn parse_import_section(&mut self, imports: &mut ImportSection, section: ImportSectionReader<'_>) -> Result<()> {
+    fn parse_import_section(
+        &mut self,
+        imports: &mut ImportSection,
+        section: ImportSectionReader<'_>,
+    ) -> Result<()> {
         utils::parse_import_section(self, imports, section)?;
         self.import(imports);
         Ok(())

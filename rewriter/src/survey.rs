@@ -68,9 +68,9 @@ impl Survey {
 
     /// Whether no function needs a check.
     pub fn is_empty(&self) -> bool {
-        self.functions.iter().all(|function| {
-            !function.polls_at_entry && !function.has_bulk && function.loops_call.is_empty()
-        })
+        self.functions
+            .iter()
+            .all(|function| !function.polls_at_entry && !function.has_bulk && function.loops_call.is_empty())
     }
 }
 

@@ -135,12 +135,17 @@ fn indices_are_those_of_the_rewritten_module() {
             Payload::ExportSection(exports) => {
                 for export in exports {
                     let export = export.unwrap();
-                    assert_eq!((export.name, export.index), if export.name == "f" { ("f", 2) } else { ("memory", 1) });
+                    assert_eq!(
+                        (export.name, export.index),
+                        if export.name == "f" { ("f", 2) } else { ("memory", 1) }
+                    );
                 }
             }
             Payload::StartSection { func, .. } => assert_eq!(func, 2),
             Payload::CustomSection(section) => {
-                let wasmparser::KnownCustom::Name(reader) = section.as_known() else { panic!("another section") };
+                let wasmparser::KnownCustom::Name(reader) = section.as_known() else {
+                    panic!("another section")
+                };
                 for name in reader {
                     if let wasmparser::Name::Function(functions) = name.unwrap() {
                         names.extend(functions.into_iter().map(|named| {

@@ -30,10 +30,15 @@ pub fn epoch_moved(store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Update
 
 /// Called by the guest when it finds that it was asked to.
 pub async fn poll(mut caller: Caller<'_, Guest>) -> wasmtime::Result<()> {
-    if let Some(words) = &caller.data().words {
-        words.begin_poll();
+    let signal = caller.data().signal.clone();
+    if let Some(signal) = &signal {
+        signal.begin_answer();
     }
-    if let Some(turn) = heartbeat(caller.as_context_mut())? {
+    let turn = heartbeat(caller.as_context_mut())?;
+    if let Some(signal) = &signal {
+        signal.end_answer();
+    }
+    if let Some(turn) = turn {
         turn.await;
     }
     Ok(())

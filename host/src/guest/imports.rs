@@ -74,7 +74,9 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(MODULE, "input", input)?
         .func_wrap(MODULE, "measure", measure)?;
     objects::link(&mut linker)?;
-    linker.func_wrap_async(sateen_rewriter::MODULE, sateen_rewriter::POLL, |caller, (): ()| Box::new(poll(caller)))?;
+    linker.func_wrap_async(sateen_rewriter::MODULE, sateen_rewriter::POLL, |caller, (): ()| {
+        Box::new(poll(caller))
+    })?;
     Ok(linker)
 }
 

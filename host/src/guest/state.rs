@@ -84,8 +84,10 @@ impl Guest {
         let claim = registry.room.memory().map(|memory| memory.claim(&registry, task.id));
         let job = OwnJob::new(task.id, assignment, task.ancestry, task.is_urgent);
         let limiter = Limiter::new(registry.limits(), claim);
-        let signal =
-            words.clone().map(|words| Arc::new(Signal::new(words, job.record().cloned(), limiter.eviction())));
+        let signal = words.clone().map(|words| {
+            let rings = registry.signals.rings();
+            Arc::new(Signal::new(words, job.record().cloned(), limiter.eviction(), rings))
+        });
         Self {
             catch_up: CatchUp::new(every, task.repeats, is_given_back),
             job,

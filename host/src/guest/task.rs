@@ -51,7 +51,8 @@ impl Used {
     fn new(registry: Arc<Registry>, task: Task, assignment: Assignment) -> Result<Self, Stop> {
         let engine = registry.app.0.engine.inner.clone();
         let page = registry.app.0.pages.take();
-        let page = page.map_err(|error| Stop::Host(format!("this machine has no room for an instance: {error}")))?;
+        let page =
+            page.map_err(|error| Stop::Host(format!("this machine has no room for an instance: {error}")))?;
         let store = Store::new(&engine, Guest::new(registry, task, assignment, page.words().cloned()));
         Ok(Self { store, instance: None, bytes_at_first: None, page })
     }
@@ -128,14 +129,9 @@ impl TaskEnd {
 async fn reached<T>(registry: &Registry, signal: Option<&Arc<Signal>>, future: impl Future<Output = T>) -> T {
     let Some(signal) = signal else { return future.await };
     let mut future = std::pin::pin!(future);
-    let mut has_waited = false;
     std::future::poll_fn(|context| {
         let worker = own_index().unwrap_or(usize::MAX);
         registry.signals.enter(worker, signal);
-        // Nobody has rung while it waited.
-        if std::mem::replace(&mut has_waited, true) {
-            signal.ask_to_poll();
-        }
         let result = future.as_mut().poll(context);
         registry.signals.leave(worker);
         result

@@ -197,7 +197,7 @@ fn beat(registry: &Registry) {
         remote.notices.send_recorded(false);
         if remote.is_computing() || remote.is_to_rest() || registry.objects.is_anybody_waiting() {
             quiet = 0;
-            registry.move_epoch();
+            registry.ring();
         } else if quiet < BEATS_BEFORE_SLEEP {
             quiet += 1;
         } else {

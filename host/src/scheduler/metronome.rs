@@ -30,11 +30,11 @@ impl<'a, G: Grid> Metronome<'a, G> {
         self.rhythm = Rhythm::default();
     }
 
-    /// After the end: guests check whether their run is over when the epoch moves, and guests that start late
+    /// After the end: guests check whether their run is over when it rings, and guests that start late
     /// must do so as well.
     pub fn end(self) {
         while self.registry.tasks.are_left() {
-            self.registry.move_epoch();
+            self.registry.ring();
             std::thread::sleep(BEAT);
         }
     }
@@ -45,12 +45,12 @@ impl<G: Grid> Registry<G> {
     /// for the beats, which are quick now.
     pub fn hasten(&self) {
         if self.tempo.make_haste() {
-            self.move_epoch();
+            self.ring();
         }
     }
 
     /// Makes every computing guest check for news as soon as possible, without waiting for the next beat.
-    pub fn move_epoch(&self) {
+    pub fn ring(&self) {
         self.app.0.engine.inner.increment_epoch();
         self.signals.ring(self.is_stopping(), self.is_paused());
     }

@@ -289,7 +289,7 @@ impl<G: Grid> Registry<G> {
     /// Guests that stand still, for a pause or until it is their turn, check whether they must still do so;
     /// computing guests check for news.
     pub fn rouse(&self) {
-        self.move_epoch();
+        self.ring();
         self.grid.look_again();
         if let Some(turns) = &self.settings.turns {
             turns.look_again();

@@ -1,7 +1,7 @@
 //! How the guests that compute now are reached: by the words that their code reads (see `sateen_rewriter`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -22,11 +22,24 @@ pub struct Signal {
     /// Since when it has not answered although this host is paused.
     unanswered: Mutex<Option<Instant>>,
     is_given_back: AtomicBool,
+    /// Whether it looks for news now, and perhaps stands still.
+    is_answering: AtomicBool,
+    /// The number of rings that it was there for, or has been told of.
+    heard: AtomicU64,
 }
 
 impl Signal {
-    pub fn new(words: Arc<Words>, job: Option<Arc<Job>>, eviction: Option<Eviction>) -> Self {
-        Self { words, job, eviction, unanswered: Mutex::default(), is_given_back: AtomicBool::new(false) }
+    /// The signal of a new instance; `rings` is the number of rings so far.
+    pub fn new(words: Arc<Words>, job: Option<Arc<Job>>, eviction: Option<Eviction>, rings: u64) -> Self {
+        Self {
+            words,
+            job,
+            eviction,
+            unanswered: Mutex::default(),
+            is_given_back: AtomicBool::new(false),
+            is_answering: AtomicBool::new(false),
+            heard: AtomicU64::new(rings),
+        }
     }
 
     /// Whether the job goes back because the instance did not hear of a pause.
@@ -34,9 +47,14 @@ impl Signal {
         self.is_given_back.load(SeqCst)
     }
 
-    /// The instance looks for news soon.
-    pub fn ask_to_poll(&self) {
-        self.words.ask_to_poll();
+    /// The instance looks for news until [`end_answer`](Self::end_answer).
+    pub fn begin_answer(&self) {
+        self.is_answering.store(true, SeqCst);
+        self.words.begin_poll();
+    }
+
+    pub fn end_answer(&self) {
+        self.is_answering.store(false, SeqCst);
     }
 
     /// Tells the instance to look for news, or to stop.
@@ -51,7 +69,8 @@ impl Signal {
 
     fn is_overdue(&self, is_paused: bool) -> bool {
         let mut unanswered = self.unanswered.lock();
-        if !is_paused || !self.words.is_poll_due() || self.job.is_none() {
+        let has_answered = !self.words.is_poll_due() || self.is_answering.load(SeqCst);
+        if !is_paused || has_answered || self.job.is_none() {
             *unanswered = None;
             return false;
         }
@@ -63,19 +82,31 @@ impl Signal {
 
 /// The instances that compute now, by worker.
 pub struct Signals {
+    /// How often it has rung.
+    rings: AtomicU64,
     by_worker: Vec<Mutex<Option<Arc<Signal>>>>,
 }
 
 impl Signals {
     pub fn new(threads: usize) -> Self {
-        Self { by_worker: (0..threads).map(|_| Mutex::default()).collect() }
+        Self { rings: AtomicU64::new(0), by_worker: (0..threads).map(|_| Mutex::default()).collect() }
     }
 
-    /// An instance computes on this worker until [`leave`](Self::leave).
+    /// How often it has rung.
+    pub fn rings(&self) -> u64 {
+        self.rings.load(SeqCst)
+    }
+
+    /// An instance computes on this worker until [`leave`](Self::leave). If it has missed a ring, it looks for news.
     pub fn enter(&self, worker: usize, signal: &Arc<Signal>) {
-        if let Some(place) = self.by_worker.get(worker) {
-            *place.lock() = Some(signal.clone());
+        let Some(place) = self.by_worker.get(worker) else { return };
+        let mut place = place.lock();
+        // A ring that is not counted yet finds the instance here.
+        let rings = self.rings();
+        if signal.heard.swap(rings, SeqCst) != rings {
+            signal.words.ask_to_poll();
         }
+        *place = Some(signal.clone());
     }
 
     /// When this returns, nobody writes to the instance's words any more.
@@ -87,10 +118,82 @@ impl Signals {
 
     /// Every instance that computes looks for news soon, or stops if it must.
     pub fn ring(&self, is_stopping: bool, is_paused: bool) {
+        let ring = self.rings.fetch_add(1, SeqCst) + 1;
         for place in &self.by_worker {
             if let Some(signal) = &*place.lock() {
+                signal.heard.fetch_max(ring, SeqCst);
                 signal.ring(is_stopping, is_paused);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signal(signals: &Signals, job: Option<Arc<Job>>) -> Arc<Signal> {
+        let mut config = wasmtime::Config::new();
+        let engine = wasmtime::Engine::new(config.shared_memory(true)).expect("an engine");
+        let words = Arc::new(Words::new(&engine).expect("words"));
+        Arc::new(Signal::new(words, job, None, signals.rings()))
+    }
+
+    #[test]
+    fn those_that_compute_hear_a_ring_and_others_hear_of_it_when_they_come() {
+        let signals = Signals::new(1);
+        let (here, waiting) = (signal(&signals, None), signal(&signals, None));
+        signals.enter(0, &here);
+        assert!(!here.words.is_poll_due(), "nobody has rung");
+        signals.ring(false, false);
+        assert!(here.words.is_poll_due() && !waiting.words.is_poll_due());
+        here.begin_answer();
+        here.end_answer();
+        signals.leave(0);
+        signals.ring(false, false);
+        assert!(!here.words.is_poll_due(), "it is not there");
+        signals.enter(0, &waiting);
+        assert!(waiting.words.is_poll_due() && !waiting.words.is_stopped());
+        signals.leave(0);
+        waiting.begin_answer();
+        signals.enter(0, &waiting);
+        assert!(!waiting.words.is_poll_due(), "it has heard of all");
+    }
+
+    #[test]
+    fn an_instance_stops_at_the_end_of_the_run_or_if_its_job_was_aborted() {
+        let signals = Signals::new(2);
+        let job = Arc::new(Job::new(0, sateen_protocol::Bytes::default(), 1, Duration::ZERO));
+        let (working, aborted) = (signal(&signals, None), signal(&signals, Some(job.clone())));
+        signals.enter(0, &working);
+        signals.enter(1, &aborted);
+        signals.ring(false, false);
+        assert!(!working.words.is_stopped() && !aborted.words.is_stopped());
+        job.abort();
+        signals.ring(false, false);
+        assert!(!working.words.is_stopped() && aborted.words.is_stopped());
+        signals.ring(true, false);
+        assert!(working.words.is_stopped());
+    }
+
+    #[test]
+    fn a_job_that_does_not_hear_of_a_pause_goes_back() {
+        let signals = Signals::new(2);
+        let job = || Some(Arc::new(Job::new(0, sateen_protocol::Bytes::default(), 1, Duration::ZERO)));
+        let (deaf, standing) = (signal(&signals, job()), signal(&signals, job()));
+        signals.enter(0, &deaf);
+        signals.enter(1, &standing);
+        let began = Instant::now();
+        signals.ring(false, true);
+        standing.begin_answer();
+        while began.elapsed() < PAUSED_FOR {
+            assert!(began.elapsed() + Duration::from_millis(5) >= PAUSED_FOR || !deaf.words.is_stopped());
+            std::thread::sleep(Duration::from_millis(1));
+            signals.ring(false, true);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        signals.ring(false, true);
+        assert!(deaf.words.is_stopped() && deaf.is_given_back());
+        assert!(!standing.words.is_stopped() && !standing.is_given_back());
     }
 }

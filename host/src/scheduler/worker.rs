@@ -94,7 +94,7 @@ fn rest(registry: &Arc<Registry>) -> bool {
     registry.deques.demand.note_hungry();
     if registry.is_anybody_starving() {
         // Do not wait for the next heartbeat.
-        registry.move_epoch();
+        registry.ring();
     }
     for _ in 0..LOOKS_BEFORE_SLEEP {
         if registry.is_work() {

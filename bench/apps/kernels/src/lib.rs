@@ -80,11 +80,8 @@ pub fn bodies(steps: u32) -> f64 {
     }
     let mut random = random();
     let mut three = |scale: f64| -> [f64; 3] { std::array::from_fn(|_| scale * (random.unit() - 0.5)) };
-    let mut bodies: [Body; 5] = std::array::from_fn(|at| Body {
-        place: three(20.0),
-        speed: three(0.5),
-        mass: 1.0 / (at + 1) as f64,
-    });
+    let mut bodies: [Body; 5] =
+        std::array::from_fn(|at| Body { place: three(20.0), speed: three(0.5), mass: 1.0 / (at + 1) as f64 });
     for _ in 0..steps {
         for one in 0..bodies.len() {
             for other in one + 1..bodies.len() {
@@ -147,7 +144,9 @@ pub fn fnv(bytes: usize, turns: u32) -> u64 {
     let mut random = random();
     let text: Vec<u8> = (0..bytes).map(|_| random.next() as u8).collect();
     (0..turns).fold(0xcbf2_9ce4_8422_2325, |start, _| {
-        black_box(&text).iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+        black_box(&text)
+            .iter()
+            .fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
     })
 }
 
@@ -256,7 +255,11 @@ pub fn endless_calls() -> u64 {
 pub fn endless_recursion() -> u64 {
     #[inline(never)]
     fn down(depth: u32, seed: u64) -> u64 {
-        if depth == 0 { black_box(seed) } else { down(depth - 1, seed ^ 1).wrapping_add(down(depth - 1, seed ^ 2)) }
+        if depth == 0 {
+            black_box(seed)
+        } else {
+            down(depth - 1, seed ^ 1).wrapping_add(down(depth - 1, seed ^ 2))
+        }
     }
     down(black_box(62), 1)
 }

@@ -71,7 +71,7 @@ impl Remote {
         self.pause.set(paused);
         self.announce_idle(registry);
         if paused {
-            registry.move_epoch();
+            registry.ring();
         } else {
             self.beat.wake();
             registry.idle.wake_all();

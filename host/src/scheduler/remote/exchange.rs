@@ -137,7 +137,7 @@ impl Remote {
     pub fn want(&self, registry: &Registry, thieves: usize) {
         let before = self.thieves.swap(thieves, SeqCst);
         if thieves > before && registry.is_anybody_starving() {
-            registry.move_epoch();
+            registry.ring();
         }
         // Jobs exposed before a thief wanted them were not announced.
         if thieves > 0 && !self.open.listed.lock().is_empty() {
