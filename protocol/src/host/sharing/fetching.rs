@@ -192,10 +192,10 @@ impl Host {
         if let Installed::Replaced { lost: lost @ 1.. } = installed {
             self.unpolled.event(Event::UpdatesLost(run, object, lost));
         }
-        if installed != Installed::Nothing {
-            if let Some(sharing) = self.sharing(run, object) {
-                sharing.comparison.hasten(now);
-            }
+        if installed != Installed::Nothing
+            && let Some(sharing) = self.sharing(run, object)
+        {
+            sharing.comparison.hasten(now);
         }
         match installed {
             Installed::Nothing => {}

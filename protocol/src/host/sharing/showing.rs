@@ -170,7 +170,7 @@ mod tests {
         let mut host = created();
         make(&mut host, update(1));
         let writer = Writer { host: HostId(7), incarnation: 1 };
-        let other = crate::shared::Replica::new(update(0));
+        let other = Replica::new(update(0));
         let mut snapshot = other.snapshot();
         snapshot.base = update(5);
         snapshot.base_versions = [(writer, 4)].into_iter().collect::<Versions>();
