@@ -294,7 +294,7 @@ fn beat(registry: &Registry) {
         if let Some(limit) = limits.wall_time_max.filter(|limit| registry.counters.elapsed() > *limit) {
             registry.end(Ending::Limit(LimitExceeded::WallTime(limit)));
         }
-        if let Some(limit) = limits.cpu_time_max.filter(|limit| registry.counters.work() > *limit) {
+        if let Some(limit) = limits.cpu_time_max.filter(|limit| registry.work() > *limit) {
             registry.end(Ending::Limit(LimitExceeded::CpuTime(limit)));
         }
     }

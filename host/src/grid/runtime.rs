@@ -62,7 +62,7 @@ pub trait Runtime: Send + Sync + 'static {
 }
 
 /// This machine's portion of a run. All methods except `stop` are called on the driver's thread and return at once.
-/// Arguments and results are values, except for the replicas of shared objects.
+/// Arguments and results are values, and so are notices: a portion shares nothing with the driver that could change.
 pub trait RunningPortion: Send {
     /// Obeys a command of the state machine. Returns a job to lend, if the command asks for one and there is one.
     fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)>;

@@ -34,7 +34,7 @@ mod waiting;
 pub use aside::PerSandbox;
 pub use imports::linker;
 pub use own_job::Assignment;
-pub use processor::forget as forget_processor_time;
+pub use processor::{Thread, forget as forget_processor_time, read as processor_time};
 pub use profiler::{ProfileLevel, Profiler, ProgramProfile};
 pub use state::{Guest, LogLine};
 pub use task::{TaskEnd, Used, run_task};

@@ -98,7 +98,13 @@ pub fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
         .func_wrap(MODULE, "close", close)?
         .func_wrap(MODULE, "mention", mention)?
         .func_wrap_async(MODULE, "catch_up", |caller, (number,): (u32,)| Box::new(catch_up(caller, number)))?
-        .func_wrap(MODULE, "update", update)?
+        .func_wrap_async(
+            MODULE,
+            "update",
+            |caller, (number, update, length, can_apply): (u32, u32, u32, u32)| {
+                Box::new(self::update(caller, number, (update, length), can_apply))
+            },
+        )?
         .func_wrap(MODULE, "snapshot", snapshot)?
         .func_wrap_async(MODULE, "hold", |caller, (name, length): (u32, u32)| {
             Box::new(hold(caller, name, length))
@@ -248,11 +254,18 @@ async fn catch_up(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
     Ok(answer::with(length, anew | if wants_base { WANTS_SNAPSHOT } else { 0 }))
 }
 
-fn update(
+/// Waits while too many updates are on their way to the state machine.
+async fn wait_while_crowded(guest: &mut Guest, object: &Object) -> wasmtime::Result<()> {
+    guest.clock.stop();
+    let waited = wait_for_objects(guest, || (!object.is_crowded()).then_some(Ok(()))).await;
+    guest.clock.go_on();
+    waited.map_err(wasmtime::Error::new)
+}
+
+async fn update(
     mut caller: Caller<'_, Guest>,
     number: u32,
-    update: u32,
-    length: u32,
+    (update, length): (u32, u32),
     can_apply: u32,
 ) -> wasmtime::Result<u32> {
     let limit = caller.data().registry.limits().output_bytes_max;
@@ -264,9 +277,10 @@ fn update(
     if !object.has_replica() {
         return Ok(NO_REPLICA);
     }
-    let Some(updated) = registry.update_object(&object, position, update) else {
-        return Err(broken(guest, format!("too many hosts have updated the shared object {}", object.id)));
-    };
+    if object.is_crowded() {
+        wait_while_crowded(guest, &object).await?;
+    }
+    let Some(updated) = registry.update_object(&object, position, update) else { return Ok(NO_REPLICA) };
     registry.objects.keep(guest.objects.take_mentioned());
     registry.objects.check(registry.limits().shared_bytes_max).map_err(wasmtime::Error::new)?;
     let mut answer = if updated.wants_base { SNAPSHOT } else { 0 };
@@ -318,6 +332,6 @@ fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32)
     let registry = guest.registry.clone();
     // The objects that it mentions were already mentioned in the data that it was made of.
     registry.objects.keep(guest.objects.take_mentioned());
-    registry.objects.set_base(&object, position, value);
+    registry.set_base(&object, position, value);
     registry.objects.check(registry.limits().shared_bytes_max).map_err(wasmtime::Error::new)
 }

@@ -46,6 +46,48 @@ fn ask() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
+/// A thread whose processor time others can read.
+#[derive(Debug, Clone, Copy)]
+pub struct Thread {
+    #[cfg(target_os = "linux")]
+    id: i32,
+    #[cfg(not(target_os = "linux"))]
+    begun: (Instant, Duration),
+}
+
+impl Thread {
+    /// This thread.
+    #[cfg(target_os = "linux")]
+    pub fn this() -> Self {
+        Self { id: rustix::thread::gettid().as_raw_nonzero().get() }
+    }
+
+    /// This thread.
+    #[cfg(not(target_os = "linux"))]
+    pub fn this() -> Self {
+        Self { begun: read() }
+    }
+
+    /// Its processor time, known to some hundredths of a second: 0 if it has ended.
+    #[cfg(target_os = "linux")]
+    pub fn processor_time(&self) -> Duration {
+        /// Linux counts processor time for programs in hundredths of a second, whatever its own ticks are.
+        const TICK: Duration = Duration::from_millis(10);
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.id)).unwrap_or_default();
+        // The thread's name is in parentheses and may be anything.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        let times = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u32>().ok());
+        TICK.saturating_mul(times.fold(0_u32, u32::saturating_add))
+    }
+
+    /// Its processor time if it has had a processor all the time.
+    #[cfg(not(target_os = "linux"))]
+    pub fn processor_time(&self) -> Duration {
+        let (at, processor) = self.begun;
+        processor + at.elapsed()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +107,23 @@ mod tests {
         std::thread::sleep(FRESH / 10);
         forget();
         assert!(read().1 <= ask(), "nor does a shorter one that is known");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn others_read_a_threads_time_as_it_does_itself() {
+        let (says, hears) = std::sync::mpsc::channel();
+        let computing = std::thread::spawn(move || {
+            let thread = Thread::this();
+            while ask() < Duration::from_millis(60) {}
+            says.send((thread, ask())).expect("somebody hears it");
+            std::thread::park();
+        });
+        let (thread, itself) = hears.recv().expect("it says so");
+        let read = thread.processor_time();
+        assert!(read <= itself + 2 * Duration::from_millis(10), "{read:?}, itself {itself:?}");
+        assert!(read + 3 * Duration::from_millis(10) >= itself, "{read:?}, itself {itself:?}");
+        computing.thread().unpark();
+        computing.join().expect("it ends");
     }
 }

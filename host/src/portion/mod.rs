@@ -131,9 +131,7 @@ impl Portion {
         let remote = registry.grid.as_ref()?;
         match command {
             RunCommand::Inject { held, spec, was_begun } => remote.inject(registry, held, spec, was_begun),
-            RunCommand::Identify { origin } => registry.objects.identify(origin),
-            RunCommand::Opened { object, replica } => registry.objects.expect(object, replica),
-            RunCommand::Replica { object } => registry.note_object_changed(object),
+            RunCommand::Replica { object, place, change } => registry.change_object(object, place, change),
             RunCommand::Want { thieves } => remote.want(registry, thieves),
             RunCommand::Offer => return remote.offer(registry),
             RunCommand::Complete { number, finished, is_found_again } => {

@@ -1,19 +1,18 @@
-//! This host's shared objects of a run: one replica of each, for all instances.
+//! This host's shared objects of a run: one view of each, for all instances.
 //!
 //! An instance has a copy of the value in its own memory, and a position up to which it has applied the
-//! replica's updates. It catches up when it reads. Guests see `changes` in a control word, and need not call
+//! view's updates. It catches up when it reads. Guests see `changes` in a control word, and need not call
 //! the host if there are no updates.
 //!
-//! In a portion, the host's state machine has the same replicas: it adds updates of other hosts, and is
-//! notified of updates here.
+//! In a portion, the host's state machine has replicas of its own. It is notified of places for objects that come and
+//! go here, of updates and of new bases, and commands changes that come from other hosts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
-use sateen_protocol::shared::{Catchup, ObjectId, Replica, SharedReplica};
-use sateen_protocol::{Bytes, HostId};
+use sateen_protocol::shared::{Catchup, ObjectId, View};
 
 use super::tasks::TaskId;
 use crate::failure::Stop;
@@ -29,14 +28,29 @@ pub struct Object {
     /// The name that stands for the id in jobs' keys, if it differs from the id. It is the same when the job
     /// that created the object is redone after a crash, so that its jobs are the same as well.
     name: OnceLock<ObjectId>,
-    pub replica: Arc<SharedReplica>,
+    /// The number of this place for it: the state machine may speak of an earlier one.
+    pub place: u64,
+    view: Mutex<Option<View>>,
+    /// The view's end, for instances that have nothing to catch up with; 0 while there is no view.
+    end: AtomicU64,
     /// The position up to which a profile has counted applied updates as work. An instance at a position has applied
     /// all updates before it, or began with a value that another instance made of them, so the updates that count are
     /// always the first ones.
     profiled: AtomicU64,
     /// The bytes counted for it.
     counted: AtomicUsize,
-    totals: Arc<Totals>,
+    home: Arc<Home>,
+}
+
+/// Called when the last reference to an object is gone.
+pub type Closed = Box<dyn Fn(ObjectId) + Send + Sync>;
+
+/// What objects need of the run.
+struct Home {
+    known: Mutex<HashMap<ObjectId, Weak<Object>>>,
+    /// In a portion, notifies the state machine.
+    closed: Option<Closed>,
+    totals: Totals,
 }
 
 /// Figures over all objects of a run.
@@ -79,13 +93,9 @@ pub struct Updated {
 
 /// All shared objects of a run.
 pub struct Objects {
-    known: Mutex<HashMap<ObjectId, Weak<Object>>>,
+    home: Arc<Home>,
     /// Objects that other objects mention, which only this list keeps reliably.
     kept: Mutex<HashMap<ObjectId, Arc<Object>>>,
-    /// Objects that the next jobs of other hosts may mention.
-    expected: Mutex<Vec<Arc<Object>>>,
-    /// This host's id in updates.
-    origin: AtomicU64,
     /// How often any object has changed.
     changes: AtomicU64,
     /// Tasks to wake when an object changes.
@@ -96,31 +106,30 @@ pub struct Objects {
     /// Prefix of this process's ids, which no other process can make.
     own: [u8; 8],
     own_count: AtomicU64,
-    totals: Arc<Totals>,
+    /// The number of places so far.
+    places: AtomicU64,
 }
 
 impl Objects {
-    pub fn new() -> Self {
+    pub fn new(closed: Option<Closed>) -> Self {
         let mut own = [0; 8];
         // Without randomness, ids are still unique on this host.
         let _ = getrandom::fill(&mut own);
         Self {
-            known: Mutex::default(),
+            home: Arc::new(Home { known: Mutex::default(), closed, totals: Totals::default() }),
             kept: Mutex::default(),
-            expected: Mutex::default(),
-            origin: AtomicU64::new(0),
             changes: AtomicU64::new(1),
             waiting: Mutex::default(),
             waiting_count: AtomicUsize::new(0),
             beats: AtomicU64::new(0),
             own,
             own_count: AtomicU64::new(0),
-            totals: Arc::default(),
+            places: AtomicU64::new(0),
         }
     }
 
     pub fn figures(&self) -> ObjectFigures {
-        let Totals { bytes, bytes_max, created, updates } = &*self.totals;
+        let Totals { bytes, bytes_max, created, updates } = &self.home.totals;
         ObjectFigures {
             created: created.load(Relaxed),
             updates: updates.load(Relaxed),
@@ -137,64 +146,38 @@ impl Objects {
         ObjectId(id)
     }
 
-    /// Sets this host's id in updates.
-    pub fn identify(&self, HostId(origin): HostId) {
-        self.origin.store(origin, SeqCst);
-    }
-
-    /// This host's id in updates.
-    pub(super) fn origin(&self) -> HostId {
-        HostId(self.origin.load(SeqCst))
-    }
-
     pub(super) fn count_created(&self) {
-        self.totals.created.fetch_add(1, Relaxed);
+        self.home.totals.created.fetch_add(1, Relaxed);
     }
 
     pub(super) fn count_update(&self) {
-        self.totals.updates.fetch_add(1, Relaxed);
+        self.home.totals.updates.fetch_add(1, Relaxed);
     }
 
-    /// The object `id`, and whether it is new here; a new one gets a replica or a place for one.
-    pub(super) fn place(
-        &self,
-        id: ObjectId,
-        replica: impl FnOnce() -> Arc<SharedReplica>,
-    ) -> (Arc<Object>, bool) {
-        let mut known = self.known.lock();
+    /// The object `id`. If it is new here, it gets a place, which is announced before the object can be found or gone.
+    pub(super) fn place(&self, id: ObjectId, announce: impl FnOnce(&Object)) -> Arc<Object> {
+        let mut known = self.home.known.lock();
         if let Some(object) = known.get(&id).and_then(Weak::upgrade) {
-            return (object, false);
+            return object;
         }
         let object = Arc::new(Object {
             id,
             name: OnceLock::new(),
-            replica: replica(),
+            place: self.places.fetch_add(1, Relaxed),
+            view: Mutex::default(),
+            end: AtomicU64::new(0),
             profiled: AtomicU64::new(0),
             counted: AtomicUsize::new(0),
-            totals: self.totals.clone(),
+            home: self.home.clone(),
         });
-        // Entries of dropped objects must not accumulate.
-        if known.len() >= 64 && known.len() == known.capacity() {
-            known.retain(|_, object| object.strong_count() > 0);
-        }
         known.insert(id, Arc::downgrade(&object));
-        (object, true)
-    }
-
-    /// A place for the replica of an object that the next job of another host may mention.
-    pub fn expect(&self, id: ObjectId, replica: Arc<SharedReplica>) {
-        let (object, _) = self.place(id, || replica);
-        self.expected.lock().push(object);
-    }
-
-    /// The job that may mention these objects has arrived.
-    pub fn forget_expected(&self) {
-        self.expected.lock().clear();
+        announce(&object);
+        object
     }
 
     /// The object `id`, if this host has it.
     pub(super) fn find(&self, id: ObjectId) -> Option<Arc<Object>> {
-        self.known.lock().get(&id).and_then(Weak::upgrade)
+        self.home.known.lock().get(&id).and_then(Weak::upgrade)
     }
 
     /// Keeps these objects to the end, because another object mentions them.
@@ -214,24 +197,21 @@ impl Objects {
         self.changes.fetch_add(1, SeqCst);
     }
 
-    /// What an instance at `position` must do; `None` while there is no replica.
+    /// What an instance at `position` must do; `None` while there is no view.
     pub fn behind(&self, object: &Object, position: u64) -> Option<Behind> {
-        object.replica.with(|place| {
-            let replica = place.as_ref()?;
-            let (catchup, position) = replica.since(position);
-            let wants_base = catchup != Catchup::Nothing && replica.wants_base();
-            Some(Behind { catchup, position, wants_base })
-        })
-    }
-
-    /// Takes the value of an instance at `position`.
-    pub fn set_base(&self, object: &Object, position: u64, base: Bytes) {
-        object.change(|place| place.as_mut().is_some_and(|replica| replica.set_base(position, base)));
+        if position > 0 && object.end.load(SeqCst) == position {
+            return Some(Behind { catchup: Catchup::Nothing, position, wants_base: false });
+        }
+        let view = object.view.lock();
+        let view = view.as_ref()?;
+        let (catchup, position) = view.since(position);
+        let wants_base = catchup != Catchup::Nothing && view.wants_base();
+        Some(Behind { catchup, position, wants_base })
     }
 
     /// Whether replicas exceed their limit.
     pub fn check(&self, limit: usize) -> Result<(), Stop> {
-        if self.totals.bytes.load(Relaxed) > limit {
+        if self.home.totals.bytes.load(Relaxed) > limit {
             return Err(Stop::Limit(LimitExceeded::SharedObjects { limit }));
         }
         Ok(())
@@ -274,7 +254,12 @@ impl Object {
 
     /// Whether a replica has arrived, or was created here.
     pub fn has_replica(&self) -> bool {
-        self.replica.end() > 0
+        self.end.load(SeqCst) > 0
+    }
+
+    /// Whether so many updates are on their way to the state machine that guests should make no more at present.
+    pub fn is_crowded(&self) -> bool {
+        self.view.lock().as_ref().is_some_and(View::is_crowded)
     }
 
     /// An instance applies the updates up to `position`, which counts as work for updates that no other has applied.
@@ -289,27 +274,35 @@ impl Object {
         self.profiled.fetch_min(position, SeqCst);
     }
 
-    /// Changes the replica, and counts its bytes again.
-    pub(super) fn change<R>(&self, act: impl FnOnce(&mut Option<Replica>) -> R) -> R {
-        self.replica.with(|place| {
-            let result = act(place);
-            let now = OBJECT_BYTES + place.as_ref().map_or(0, Replica::bytes);
-            let before = self.counted.swap(now, Relaxed);
-            let totals = &self.totals;
-            let total = if now >= before {
-                totals.bytes.fetch_add(now - before, Relaxed) + (now - before)
-            } else {
-                totals.bytes.fetch_sub(before - now, Relaxed) - (before - now)
-            };
-            totals.bytes_max.fetch_max(total, Relaxed);
-            result
-        })
+    /// Changes the view, and counts its bytes again.
+    pub(super) fn change<R>(&self, act: impl FnOnce(&mut Option<View>) -> R) -> R {
+        let mut view = self.view.lock();
+        let result = act(&mut view);
+        self.end.store(view.as_ref().map_or(0, View::end), SeqCst);
+        let now = OBJECT_BYTES + view.as_ref().map_or(0, View::bytes);
+        let before = self.counted.swap(now, Relaxed);
+        let totals = &self.home.totals;
+        let total = if now >= before {
+            totals.bytes.fetch_add(now - before, Relaxed) + (now - before)
+        } else {
+            totals.bytes.fetch_sub(before - now, Relaxed) - (before - now)
+        };
+        totals.bytes_max.fetch_max(total, Relaxed);
+        result
     }
 }
 
 impl Drop for Object {
     fn drop(&mut self) {
-        self.totals.bytes.fetch_sub(self.counted.load(Relaxed), Relaxed);
+        self.home.totals.bytes.fetch_sub(self.counted.load(Relaxed), Relaxed);
+        let mut known = self.home.known.lock();
+        // It may have got another place meanwhile.
+        if known.get(&self.id).is_some_and(|current| std::ptr::eq(current.as_ptr(), self)) {
+            known.remove(&self.id);
+            if let Some(closed) = &self.home.closed {
+                closed(self.id);
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use async_task::Runnable;
 use crossbeam_deque::Stealer;
 use sateen_protocol::Bytes;
 use sateen_protocol::message::NoteKind;
-use sateen_protocol::shared::Writer;
+use sateen_protocol::shared::NewBase;
 use wasmtime::ModuleExport;
 
 use super::activity::Doing;
@@ -20,7 +20,7 @@ use super::grain::Grains;
 use super::idle::Idle;
 use super::inputs::Inputs;
 use super::job::{Job, Outcome};
-use super::objects::{Object, Objects};
+use super::objects::{Closed, Object, Objects};
 use super::permits::Permits;
 use super::place::Ancestry;
 use super::room::Room;
@@ -103,12 +103,16 @@ pub trait Grid: Sized + Send + Sync + 'static {
     // ---- shared objects ----
 
     /// A job of this host has created an object.
-    fn create_object(&self, object: &Object);
-    /// A job of this host has a reference to an object that has no replica here.
+    fn create_object(&self, object: &Object, initial: Bytes);
+    /// A job of this host has a reference to an object that has no place here yet.
     fn open_object(&self, object: &Object);
-    /// A job of this host has updated an object. Returns true if other hosts will get the update. Called while the
-    /// replica is locked.
-    fn update_object(&self, object: &Object, writer: Writer, seq: u64, update: Bytes) -> bool;
+    /// A job of this host has updated an object. Returns true if a state machine will get the update. Called while the
+    /// view is locked.
+    fn update_object(&self, object: &Object, update: Bytes) -> bool;
+    /// A guest of this host has made a new base. Called while the view is locked.
+    fn rebase_object(&self, object: &Object, new: NewBase);
+    /// What to call with each object of which the last reference here is gone, with nothing locked but the list of objects.
+    fn closed_objects(&self) -> Option<Closed>;
 
     // ---- the run ----
 
@@ -185,7 +189,7 @@ impl<G: Grid> Registry<G> {
             idle: Idle::default(),
             deques: Deques::new(stealers),
             tasks: Tasks::new(),
-            objects: Objects::new(),
+            objects: Objects::new(grid.closed_objects()),
             tempo: Tempo::default(),
             signals: Signals::new(settings.threads),
             end: End::default(),
@@ -329,6 +333,11 @@ impl<G: Grid> Registry<G> {
         }
     }
 
+    /// Processor time of guests so far.
+    pub fn work(&self) -> Duration {
+        self.counters.work() + self.signals.unreported_work()
+    }
+
     pub fn report_progress(&self, done: u64, total: u64) {
         let done = done.min(total);
         self.counters.report_progress(done, total);
@@ -342,7 +351,7 @@ impl<G: Grid> Registry<G> {
             busy: self.busy(),
             threads: self.threads(),
             progress: counters.progress(),
-            work: counters.work(),
+            work: self.work(),
             redone_work: counters.redone_work(),
             instances: self.tasks.count(),
             objects: self.objects.figures(),

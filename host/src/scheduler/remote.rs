@@ -54,7 +54,7 @@ pub struct Remote {
     pub keys: Arc<Keys>,
     /// How often finished work is recorded; `None` if it is not.
     pub record_every: Option<Duration>,
-    pub notices: Notices,
+    pub notices: Arc<Notices>,
     pub lookups: Lookups,
     /// Jobs of other hosts that have no outcome.
     held: Mutex<HashMap<HeldId, Arc<Job>>>,
@@ -99,7 +99,7 @@ impl Remote {
         Self {
             keys,
             record_every,
-            notices: Notices::new(notify, record_every),
+            notices: Arc::new(Notices::new(notify, record_every)),
             lookups: Lookups::new(),
             held: Mutex::default(),
             away: Mutex::default(),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::job::Job;
+use crate::guest::{Thread, processor_time};
 use crate::memory::Eviction;
 use crate::module::Words;
 
@@ -26,6 +27,8 @@ pub struct Signal {
     is_answering: AtomicBool,
     /// The number of rings that it was there for, or has been told of.
     heard: AtomicU64,
+    /// The processor time of its worker when it last reported its work, in nanoseconds.
+    reported_ns: AtomicU64,
 }
 
 impl Signal {
@@ -39,6 +42,7 @@ impl Signal {
             is_given_back: AtomicBool::new(false),
             is_answering: AtomicBool::new(false),
             heard: AtomicU64::new(rings),
+            reported_ns: AtomicU64::new(0),
         }
     }
 
@@ -53,8 +57,19 @@ impl Signal {
         self.words.begin_poll();
     }
 
+    /// It has reported its work.
     pub fn end_answer(&self) {
+        self.note_reported();
         self.is_answering.store(false, SeqCst);
+    }
+
+    fn note_reported(&self) {
+        let (_, time) = processor_time();
+        self.reported_ns.store(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), SeqCst);
+    }
+
+    fn has_answered(&self) -> bool {
+        !self.words.is_poll_due() || self.is_answering.load(SeqCst)
     }
 
     /// Tells the instance to look for news, or to stop.
@@ -69,8 +84,7 @@ impl Signal {
 
     fn is_overdue(&self, is_paused: bool) -> bool {
         let mut unanswered = self.unanswered.lock();
-        let has_answered = !self.words.is_poll_due() || self.is_answering.load(SeqCst);
-        if !is_paused || has_answered || self.job.is_none() {
+        if !is_paused || self.has_answered() || self.job.is_none() {
             *unanswered = None;
             return false;
         }
@@ -84,7 +98,7 @@ impl Signal {
 pub struct Signals {
     /// How often it has rung.
     rings: AtomicU64,
-    by_worker: Vec<Mutex<Option<Arc<Signal>>>>,
+    by_worker: Vec<Mutex<Option<(Arc<Signal>, Thread)>>>,
 }
 
 impl Signals {
@@ -106,7 +120,8 @@ impl Signals {
         if signal.heard.swap(rings, SeqCst) != rings {
             signal.words.ask_to_poll();
         }
-        *place = Some(signal.clone());
+        signal.note_reported();
+        *place = Some((signal.clone(), Thread::this()));
     }
 
     /// When this returns, nobody writes to the instance's words any more.
@@ -116,11 +131,22 @@ impl Signals {
         }
     }
 
+    /// The work of instances that have not answered and so have not reported it: of loops that call nothing.
+    pub fn unreported_work(&self) -> Duration {
+        let of = |place: &Mutex<Option<(Arc<Signal>, Thread)>>| {
+            let place = place.lock();
+            let (signal, thread) = place.as_ref().filter(|(signal, _)| !signal.has_answered())?;
+            let reported = Duration::from_nanos(signal.reported_ns.load(SeqCst));
+            Some(thread.processor_time().saturating_sub(reported))
+        };
+        self.by_worker.iter().filter_map(of).sum()
+    }
+
     /// Every instance that computes looks for news soon, or stops if it must.
     pub fn ring(&self, is_stopping: bool, is_paused: bool) {
         let ring = self.rings.fetch_add(1, SeqCst) + 1;
         for place in &self.by_worker {
-            if let Some(signal) = &*place.lock() {
+            if let Some((signal, _)) = &*place.lock() {
                 signal.heard.fetch_max(ring, SeqCst);
                 signal.ring(is_stopping, is_paused);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sateen_protocol::Bytes;
-use sateen_protocol::shared::{ObjectId, Replica};
+use sateen_protocol::shared::{Change, ObjectId, View};
 
 use super::objects::{Object, Updated};
 use super::registry::{Grid, Registry};
@@ -12,12 +12,13 @@ impl<G: Grid> Registry<G> {
     /// A job of this host creates an object; if a name is given, keys contain this name instead of its id.
     pub fn create_object(&self, name: Option<ObjectId>, initial: Bytes) -> Arc<Object> {
         let objects = &self.objects;
-        let (object, _) = objects.place(objects.unique_id(), Arc::default);
+        let object = objects.place(objects.unique_id(), |object| {
+            object.change(|view| *view = Some(View::new(initial.clone())));
+            self.grid.create_object(object, initial);
+        });
         if let Some(name) = name {
             object.set_name(name);
         }
-        object.change(|place| *place = Some(Replica::new(initial)));
-        self.grid.create_object(&object);
         objects.count_created();
         objects.note_change();
         object
@@ -29,43 +30,49 @@ impl<G: Grid> Registry<G> {
         if !self.grid.has_hosts() {
             return self.objects.find(id);
         }
-        let (object, is_new) = self.objects.place(id, Arc::default);
-        if is_new {
-            self.grid.open_object(&object);
-        }
-        Some(object)
+        Some(self.objects.place(id, |object| self.grid.open_object(object)))
     }
 
-    /// A job of this host updates the object, which has a replica; the job's instance is at `position`. `None`
-    /// if too many hosts have updated the object.
+    /// A job of this host updates the object, which has a replica; the job's instance is at `position`.
     pub fn update_object(&self, object: &Object, position: u64, update: Bytes) -> Option<Updated> {
         let objects = &self.objects;
-        let origin = objects.origin();
-        let updated = object.change(|place| {
-            let replica = place.as_mut()?;
-            let before = replica.end();
-            let (writer, seq) = replica.append_local(origin, update.clone())?;
-            // Before another job can update it: other hosts must get updates in their order.
-            if !self.grid.update_object(object, writer, seq, update) {
-                // There is no other replica that could miss it.
-                replica.set_stable(seq + 1);
+        let updated = object.change(|view| {
+            let view = view.as_mut()?;
+            let before = view.end();
+            view.append(update.clone());
+            // Before another job can update it: the state machine must get updates in their order.
+            if !self.grid.update_object(object, update) {
+                view.confirm_all();
             }
-            let next = (position == before).then_some(replica.end());
-            Some(Updated { next, wants_base: replica.wants_base() })
+            let next = (position == before).then_some(view.end());
+            Some(Updated { next, wants_base: view.wants_base() })
         });
-        // After the replica has the update, so that notified tasks find it there.
+        // After the view has the update, so that notified tasks find it there.
         objects.note_change();
         objects.count_update();
         self.wake_for_objects();
         updated
     }
 
-    /// Updates of other hosts to the object, or its replica, have arrived.
-    pub fn note_object_changed(&self, id: ObjectId) {
-        if let Some(object) = self.objects.find(id) {
-            object.change(|_| ());
+    /// Takes the value of an instance at `position` as the new base of the object.
+    pub fn set_base(&self, object: &Object, position: u64, base: Bytes) {
+        object.change(|view| {
+            if let Some(new) = view.as_mut().and_then(|view| view.set_base(position, base)) {
+                // The state machine must not get updates that the base lacks before it.
+                self.grid.rebase_object(object, new);
+            }
+        });
+    }
+
+    /// Updates of other hosts to the object, or its replica, have arrived for this place of it.
+    pub fn change_object(&self, id: ObjectId, place: u64, change: Change) {
+        let Some(object) = self.objects.find(id).filter(|object| object.place == place) else { return };
+        let was_crowded = object.is_crowded();
+        if object.change(|view| View::change(view, change)) {
+            self.objects.note_change();
+        } else if !was_crowded {
+            return;
         }
-        self.objects.note_change();
         self.wake_for_objects();
     }
 

@@ -59,8 +59,7 @@ pub fn busy() -> Host {
     let spec = JobSpec { key: SOUGHT, ..root_job(&self::spec()) };
     assert!(!part.numbers.has_given(LoanId(3)));
     part.recovery.begin(NOW, RuntimeJobId(11), spec, Some(PEER));
-    let replica = Arc::new(SharedReplica::default());
-    host.handle_notice(NOW, RUN, Notice::Shared { object: KNOWN, replica });
+    host.handle_notice(NOW, RUN, Notice::Opened { object: KNOWN, place: 1 });
     said(&mut host);
     while host.poll_event().is_some() {}
     host

@@ -1,6 +1,7 @@
 //! Tests which other hosts a host depends on or serves, and what it keeps of them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::coordinator::root_job;
@@ -9,7 +10,7 @@ use crate::limits::{
 };
 use crate::message::{JobNote, NoteKind, PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
-use crate::shared::{ObjectId, Replica};
+use crate::shared::ObjectId;
 use crate::{
     Entry, EntryState, HeldId, JobKey, JobSpec, Lineage, LoanId, Mention, RuntimeJobId, Scope, StealId,
     Stealing,
@@ -294,8 +295,7 @@ fn objects_that_only_a_leaving_host_has_go_to_the_hosts_with_its_jobs() {
     let mut host = host();
     let joined: Vec<HostInfo> = (100..120).map(|number| info(HostId(number))).collect();
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
-    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
-    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![0].into() });
     let mention = Mention { object: OBJECT, creation: OBJECT };
     for (thief, objects) in [(HostId(110), vec![mention]), (HostId(115), Vec::new())] {
         host.handle_from_peer(NOW, thief, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });

@@ -12,8 +12,8 @@ use crate::limits::{
 };
 use crate::message::{Departure, LogLine, PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
-use crate::shared::{Replica, Versions};
-use crate::{Bytes, Finished, JobKey, Lineage, Outcome, RuntimeJobId, StealId};
+use crate::shared::Versions;
+use crate::{Finished, JobKey, Lineage, Outcome, RuntimeJobId, StealId};
 
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
@@ -49,10 +49,12 @@ fn steal(host: &mut Host, thief: HostId) {
     host.handle_from_peer(START, thief, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
 }
 
-fn create(host: &mut Host, bytes: usize) -> Arc<SharedReplica> {
-    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; bytes].into())));
-    host.handle_notice(START, RUN, Notice::Shared { object: OBJECT, replica: replica.clone() });
-    replica
+fn create(host: &mut Host, bytes: usize) {
+    host.handle_notice(
+        START,
+        RUN,
+        Notice::Shared { object: OBJECT, place: 1, initial: vec![0; bytes].into() },
+    );
 }
 
 /// The peer has a replica, too.
@@ -183,7 +185,7 @@ const CASES: &[Case] = &[
         after: SHARED_FETCH_MIN,
         set_up: |host| {
             join(host, OTHER, "here");
-            let opened = Notice::Opened { object: OBJECT, replica: Arc::default() };
+            let opened = Notice::Opened { object: OBJECT, place: 1 };
             host.handle_notice(START, RUN, opened);
         },
         // The first host was asked already.
@@ -193,13 +195,10 @@ const CASES: &[Case] = &[
         reason: "updates of a shared object are to be sent",
         after: SHARED_FLUSH,
         set_up: |host| {
-            let replica = create(host, 1);
+            create(host, 1);
             share(host);
             for byte in 0..2 {
-                let bytes = Bytes::from(vec![byte]);
-                let made = replica.with(|place| place.as_mut()?.append_local(HostId(10), bytes.clone()));
-                let (writer, seq) = made.expect("there is room");
-                host.handle_notice(START, RUN, Notice::Updated { object: OBJECT, writer, seq, bytes });
+                host.handle_notice(START, RUN, Notice::Updated { object: OBJECT, bytes: vec![byte].into() });
             }
         },
         is_done: |said, _, _| to_peer(said, |message| matches!(message, PeerMessage::Updates { .. })),
@@ -209,6 +208,7 @@ const CASES: &[Case] = &[
         after: PARCEL_UNWANTED_MAX,
         set_up: |host| {
             create(host, 2 * PARCEL_BYTES_MIN);
+            host.handle_notice(START, RUN, Notice::Closed { object: OBJECT });
             from_peer(host, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
             assert_eq!(host.parcels().0, 1);
         },

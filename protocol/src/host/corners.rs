@@ -1,5 +1,6 @@
 //! Tests both outcomes of decisions that a host rarely has to make.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::coordinator::root_job;
@@ -155,7 +156,7 @@ fn a_loan_that_its_thief_no_longer_has_is_looked_up_before_it_is_run_again() {
 }
 
 #[test]
-fn the_runtime_is_told_the_hosts_new_id() {
+fn logs_that_begin_under_a_new_id_are_named_by_it() {
     let mut host = host();
     commands(&mut host);
     host.handle_disconnected(NOW);
@@ -171,7 +172,11 @@ fn the_runtime_is_told_the_hosts_new_id() {
         epoch: 0,
     };
     host.handle_from_coordinator(NOW, welcome);
-    assert!(commands(&mut host).contains(&RunCommand::Identify { origin: HostId(11) }.of(RUN)));
+    let object = ObjectId([3; 16]);
+    host.handle_notice(NOW, RUN, Notice::Shared { object, place: 1, initial: vec![0].into() });
+    host.handle_notice(NOW, RUN, Notice::Updated { object, bytes: vec![1].into() });
+    let log = host.replica(RUN, object).and_then(Replica::own_log);
+    assert_eq!(log.map(|(writer, count)| (writer.host, count)), Some((HostId(11), 1)));
 }
 
 #[test]

@@ -51,10 +51,9 @@ fn a_host_returns_its_data_of_a_run() {
     assert_eq!((host.entries_evicted(RUN), host.entries_evicted(RunId(2))), (Some(0), None));
     assert_eq!(host.counts(RUN).map(|counts| counts.jobs.recorded), Some(1));
 
-    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 1_000].into())));
-    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica: replica.clone() });
+    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![0; 1_000].into() });
     assert!(matches!(host.shared(RUN), (1, bytes) if bytes > 1_000));
-    assert!(host.replica(RUN, OBJECT).is_some_and(|place| Arc::ptr_eq(place, &replica)));
+    assert!(host.replica(RUN, OBJECT).is_some_and(|replica| replica.bytes() == 1_000));
     assert!(host.replica(RUN, ObjectId([4; 16])).is_none());
     assert!(!host.awaits_object(RUN, OBJECT));
     let contents = Contents::Replica { run: RUN, object: OBJECT };
@@ -92,16 +91,10 @@ fn a_host_that_pauses_asks_no_host_for_jobs() {
 }
 
 #[test]
-fn the_runtime_is_told_the_hosts_id_in_updates() {
+fn updates_are_named_by_the_hosts_id() {
     let mut host = host();
-    let mut origins = || -> Vec<HostId> {
-        let commands = std::iter::from_fn(|| host.poll_command());
-        commands
-            .filter_map(|command| match command {
-                Command::Run { run: RUN, command: RunCommand::Identify { origin } } => Some(origin),
-                _ => None,
-            })
-            .collect()
-    };
-    assert_eq!(origins(), [HostId(10)]);
+    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![0].into() });
+    host.handle_notice(NOW, RUN, Notice::Updated { object: OBJECT, bytes: vec![1].into() });
+    let (writer, count) = host.replica(RUN, OBJECT).and_then(Replica::own_log).expect("an update");
+    assert_eq!((writer.host, count), (HostId(10), 1));
 }

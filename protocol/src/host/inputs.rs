@@ -121,7 +121,6 @@ impl Host {
                 let is_more_to_tell = !part.outbox.is_empty();
                 let tokens: Vec<HeldId> = part.held.tokens().collect();
                 self.unpolled.event(Event::RunStarted(run));
-                self.identify(run);
                 self.tell_coordinator(ToCoordinator::Ready { run });
                 // The entries that a former process saved.
                 if is_more_to_tell {
@@ -165,11 +164,11 @@ impl Host {
                 }
                 self.record(now, run, key, depth, lineage, finished);
             }
-            Notice::Shared { object, replica } => self.on_shared(now, run, object, replica),
-            Notice::Updated { object, writer, seq, bytes } => {
-                self.on_updated(now, (run, object), (writer, seq), bytes);
-            }
-            Notice::Opened { object, replica } => self.on_opened(now, run, object, replica),
+            Notice::Shared { object, place, initial } => self.on_shared(now, run, (object, place), initial),
+            Notice::Updated { object, bytes } => self.on_updated(now, (run, object), bytes),
+            Notice::Based { object, new } => self.on_based(now, run, object, new),
+            Notice::Opened { object, place } => self.on_opened(now, run, object, place),
+            Notice::Closed { object } => self.on_closed(run, object),
             Notice::Refetch { object, held } => self.on_refetch(run, object, held),
             Notice::Log(line) => {
                 part.outbox.wait(now);

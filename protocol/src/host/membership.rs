@@ -144,7 +144,6 @@ impl Host {
             let hosts = self.peers.ids().take(ACQUAINTANCES_MAX).collect();
             self.tell_coordinator(ToCoordinator::Knows { hosts });
         }
-        self.identify_all();
         self.tell_coordinator(ToCoordinator::Recovered { epoch });
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {

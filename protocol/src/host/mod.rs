@@ -82,11 +82,10 @@ mod twice;
 mod victim;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::limits::FORGOTTEN_AT_ONCE_MAX;
 use crate::message::HostInfo;
-use crate::shared::{ObjectId, SharedReplica};
+use crate::shared::{ObjectId, Replica};
 use crate::unpolled::Unpolled;
 use crate::{Counts, GridId, HostId, Random, RunId, Time};
 use courtesy::Courtesy;
@@ -221,9 +220,9 @@ impl Host {
         self.runs.get(&run).map_or((0, 0), |part| (part.shared.len(), part.reporting.own().shared_bytes))
     }
 
-    /// The place of a shared object's replica, if the object is known.
-    pub fn replica(&self, run: RunId, object: ObjectId) -> Option<&Arc<SharedReplica>> {
-        self.runs.get(&run)?.shared.get(object).map(Sharing::replica)
+    /// The replica of a shared object, if there is one.
+    pub fn replica(&self, run: RunId, object: ObjectId) -> Option<&Replica> {
+        self.runs.get(&run)?.shared.get(object).and_then(Sharing::replica)
     }
 
     /// Whether parcels with updates or a replica of a shared object are announced to this host.

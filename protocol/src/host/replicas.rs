@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use super::tests::{PEER, RUN, host, info, said};
 use super::*;
-use crate::Bytes;
 use crate::limits::{
     SHARED_COMPARE_MAX, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH, SHARERS_PER_MESSAGE_MAX,
 };
 use crate::message::{PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
-use crate::shared::{Replica, Versions};
+use crate::shared::{Digest, Replica, Versions};
 
 const NOW: Time = Time(0);
 const OTHER: HostId = HostId(30);
@@ -22,26 +21,15 @@ fn no_two_logs_of_fetched_objects_have_the_same_incarnation() {
     let incarnations: BTreeSet<u64> = (1..4)
         .map(|number| {
             let object = ObjectId([number; 16]);
-            let replica = Arc::<SharedReplica>::default();
-            host.handle_notice(NOW, RUN, Notice::Opened { object, replica: replica.clone() });
+            host.handle_notice(NOW, RUN, Notice::Opened { object, place: number.into() });
             let snapshot = Replica::new(vec![number].into()).snapshot();
             let message = PeerMessage::Replica { run: RUN, object, snapshot, sharers: Vec::new() };
             host.handle_from_peer(NOW, PEER, message);
-            let writer = replica.with(|place| place.as_ref().map(|place| place.next_local(HostId(10)).0));
-            writer.expect("it has come").incarnation
+            let replica = host.replica(RUN, object).expect("it has come");
+            replica.next_local(HostId(10)).0.incarnation
         })
         .collect();
     assert_eq!(incarnations.len(), 3);
-}
-
-#[test]
-fn the_place_of_a_replica_returns_its_end() {
-    let shared = SharedReplica::default();
-    assert_eq!(shared.end(), 0);
-    shared.with(|place| *place = Some(Replica::new(vec![0].into())));
-    assert_eq!(shared.end(), 1);
-    shared.with(|place| place.as_mut()?.append_local(PEER, vec![1].into())).expect("room");
-    assert_eq!(shared.end(), 2);
 }
 
 #[test]
@@ -50,7 +38,7 @@ fn a_replica_that_does_not_come_is_waited_for_twice_as_long_at_the_next_host() {
     let joined = vec![info(OTHER)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
     let object = ObjectId([3; 16]);
-    host.handle_notice(NOW, RUN, Notice::Opened { object, replica: Arc::default() });
+    host.handle_notice(NOW, RUN, Notice::Opened { object, place: 1 });
     let until = |host: &Host| host.next_sharing(RUN, &host.runs[&RUN].shared).map(|(until, _)| until);
     host.handle_timeout(NOW);
     let first = NOW + SHARED_FETCH_MIN;
@@ -63,8 +51,7 @@ fn a_replica_that_does_not_come_is_waited_for_twice_as_long_at_the_next_host() {
 fn updates_in_quick_succession_are_sent_together() {
     let mut host = host();
     let object = ObjectId([3; 16]);
-    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
-    host.handle_notice(NOW, RUN, Notice::Shared { object, replica: replica.clone() });
+    host.handle_notice(NOW, RUN, Notice::Shared { object, place: 1, initial: vec![0].into() });
     let (versions, digest, sharers) = (Versions::default(), Default::default(), Vec::new());
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(NOW, PEER, message);
@@ -81,10 +68,7 @@ fn updates_in_quick_succession_are_sent_together() {
     // Long after anything was sent, so that the first need not wait.
     let now = NOW + Duration::from_secs(1);
     for byte in 0..4 {
-        let bytes = Bytes::from(vec![byte]);
-        let made = replica.with(|place| place.as_mut()?.append_local(HostId(10), bytes.clone()));
-        let (writer, seq) = made.expect("there is room");
-        host.handle_notice(now, RUN, Notice::Updated { object, writer, seq, bytes });
+        host.handle_notice(now, RUN, Notice::Updated { object, bytes: vec![byte].into() });
     }
     assert_eq!(sent(&mut host), [(0, 1)]);
     host.handle_timeout(now + SHARED_FLUSH);
@@ -92,17 +76,16 @@ fn updates_in_quick_succession_are_sent_together() {
 }
 
 /// A host with a shared object that it uses and of which the peer has a replica, too.
-fn sharing() -> (Host, ObjectId, Arc<SharedReplica>) {
+fn sharing() -> (Host, ObjectId, Digest) {
     let mut host = host();
     let object = ObjectId([3; 16]);
-    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
-    let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
-    host.handle_notice(NOW, RUN, Notice::Shared { object, replica: replica.clone() });
+    let digest = Digest::of_new(&[0]);
+    host.handle_notice(NOW, RUN, Notice::Shared { object, place: 1, initial: vec![0].into() });
     let (versions, sharers) = (Versions::default(), Vec::new());
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(NOW, PEER, message);
     said(&mut host);
-    (host, object, replica)
+    (host, object, digest)
 }
 
 #[test]
@@ -131,13 +114,12 @@ fn replicas_are_compared_soon_after_a_route_was_lost() {
 
 #[test]
 fn a_replica_that_has_become_superfluous_is_no_longer_pulled() {
-    let (mut host, object, replica) = sharing();
+    let (mut host, object, digest) = sharing();
     let contents = Contents::Replica { run: RUN, object };
     let announcement = ParcelMessage::Announce { parcel: ParcelId(1), contents, bytes: 1 << 20 };
     host.handle_from_peer(NOW, PEER, PeerMessage::Parcel(announcement));
     assert!(host.awaits_object(RUN, object));
     said(&mut host);
-    let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
     let (versions, sharers) = (Versions::default(), Vec::new());
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(NOW, PEER, message);
@@ -148,8 +130,7 @@ fn a_replica_that_has_become_superfluous_is_no_longer_pulled() {
 
 #[test]
 fn a_host_asks_to_meet_a_bounded_number_of_strangers_with_replicas() {
-    let (mut host, object, replica) = sharing();
-    let digest = replica.with(|place| place.as_ref().map(Replica::digest)).expect("it is there");
+    let (mut host, object, digest) = sharing();
     let mut met = BTreeSet::new();
     for first in [1_000, 2_000, 3_000] {
         let sharers = (first..first + 100).map(HostId).collect();

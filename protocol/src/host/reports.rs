@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::limits::{COUNTS, FLUSH, LINEAGE_LENGTH_MAX, PARCEL_BYTES_MIN, SHARED_UNUSED};
 use crate::message::{JobNote, LogLine, PeerMessage, ToCoordinator, ToHost, WorkerTimes};
-use crate::shared::Replica;
+use crate::shared::Change;
 use crate::{AssignmentId, EntryState, Finished, JobKey, Lineage, LoanId, Outcome, RuntimeJobId, StealId};
 
 use super::bonds::{entry, job, note};
@@ -149,15 +149,19 @@ fn counts_are_sent_before_a_result() {
 fn an_object_that_no_job_mentions_is_forgotten_and_its_bytes_are_freed() {
     for is_used in [false, true] {
         let mut host = host();
-        let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 1_000].into())));
-        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica: replica.clone() });
-        let used = is_used.then_some(replica);
+        host.handle_notice(
+            NOW,
+            RUN,
+            Notice::Shared { object: OBJECT, place: 1, initial: vec![0; 1_000].into() },
+        );
+        if !is_used {
+            host.handle_notice(NOW, RUN, Notice::Closed { object: OBJECT });
+        }
         let shared = host.shared(RUN);
         for time in 0..3 {
             host.handle_timeout(NOW + SHARED_UNUSED * time);
         }
         assert_eq!(host.shared(RUN), if is_used { shared } else { (0, 0) });
-        drop(used);
     }
 }
 
@@ -166,8 +170,11 @@ fn replicas_end_a_run_when_they_take_more_than_it_allows() {
     for (spare, ends) in [(0, false), (-1, true), (1, false)] {
         let mut host = host();
         let create = |host: &mut Host| {
-            let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 1_000].into())));
-            host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+            host.handle_notice(
+                NOW,
+                RUN,
+                Notice::Shared { object: OBJECT, place: 1, initial: vec![0; 1_000].into() },
+            );
         };
         create(&mut host);
         let (_, bytes) = host.shared(RUN);
@@ -183,8 +190,11 @@ fn replicas_end_a_run_when_they_take_more_than_it_allows() {
 fn a_message_that_fits_into_a_frame_is_not_sent_as_a_parcel() {
     for (bytes, is_parcel) in [(PARCEL_BYTES_MIN, false), (PARCEL_BYTES_MIN + 1, true)] {
         let mut host = host();
-        let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; bytes].into())));
-        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+        host.handle_notice(
+            NOW,
+            RUN,
+            Notice::Shared { object: OBJECT, place: 1, initial: vec![0; bytes].into() },
+        );
         host.handle_from_peer(NOW, PEER, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
         let (number, proof) = (AssignmentId(1), 9);
         host.handle_from_coordinator(NOW, ToHost::Assign { run: RUN, number, proof, spec: job(1) });
@@ -232,16 +242,14 @@ fn counts_are_sent_with_entries_and_not_with_lines() {
 #[test]
 fn an_object_that_is_opened_again_keeps_its_content() {
     let mut host = host();
-    let known = Replica::new(vec![7].into());
-    let places: [Arc<SharedReplica>; 2] = [Arc::new(SharedReplica::new(known)), Arc::default()];
-    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica: places[0].clone() });
-    for (place, is_other) in [(&places[0], false), (&places[1], true), (&places[1], false)] {
+    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![7].into() });
+    for place in 2..4 {
         while host.poll_command().is_some() {}
-        host.handle_notice(NOW, RUN, Notice::Opened { object: OBJECT, replica: place.clone() });
-        assert!(host.replica(RUN, OBJECT).is_some_and(|current| Arc::ptr_eq(current, place)));
-        assert!(place.with(|place| place.is_some()));
-        let has_come = RunCommand::Replica { object: OBJECT }.of(RUN);
-        assert_eq!(std::iter::from_fn(|| host.poll_command()).any(|command| command == has_come), is_other);
+        host.handle_notice(NOW, RUN, Notice::Opened { object: OBJECT, place });
+        assert!(host.replica(RUN, OBJECT).is_some());
+        let change = Change::Whole { base: vec![7].into(), updates: Vec::new(), own: 0 };
+        let has_come = RunCommand::Replica { object: OBJECT, place, change }.of(RUN);
+        assert!(std::iter::from_fn(|| host.poll_command()).any(|command| command == has_come));
     }
 }
 

@@ -85,7 +85,7 @@ impl Log {
     }
 }
 
-/// What an instance must do to have all updates of the replica.
+/// What an instance must do to have all updates of its host's view.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Catchup {
     /// Nothing: it has them all.
@@ -94,6 +94,67 @@ pub enum Catchup {
     Updates(Vec<Bytes>),
     /// Start from this base, and apply these updates to it.
     Whole(Bytes, Vec<Bytes>),
+}
+
+/// The number of updates that a runtime has seen of an object.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Those that its guests made, since it has a place for the object.
+    pub own: u64,
+    /// Those that the state machine sent, since it last sent the whole object.
+    pub others: u64,
+}
+
+impl Seen {
+    /// The number of those that its guests made, or of the others.
+    pub(super) fn of(self, is_own: bool) -> u64 {
+        if is_own { self.own } else { self.others }
+    }
+
+    /// Counts one more, and returns its number.
+    pub(super) fn count(&mut self, is_own: bool) -> u64 {
+        let count = if is_own { &mut self.own } else { &mut self.others };
+        *count += 1;
+        *count - 1
+    }
+
+    /// Whether it lies between two others.
+    pub(super) fn is_within(self, least: Self, most: Self) -> bool {
+        (least.own..=most.own).contains(&self.own) && (least.others..=most.others).contains(&self.others)
+    }
+}
+
+/// A change of an object that the state machine tells its runtime. The runtime applies all of them in order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// The whole object, for the first time, or because the replica was replaced. Own updates that are not among the
+    /// first `own` ones are on their way to the state machine, and are applied to it again.
+    Whole {
+        /// The object at some moment.
+        base: Bytes,
+        /// The updates since.
+        updates: Vec<Bytes>,
+        /// The number of the runtime's updates that the state machine has received.
+        own: u64,
+    },
+    /// Updates of other hosts. If there are none, only what the state machine has received is told.
+    More {
+        /// The updates.
+        updates: Vec<Bytes>,
+        /// The number of the runtime's updates that the state machine has received.
+        own: u64,
+    },
+}
+
+/// The value of a guest, from which instances and other hosts start from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewBase {
+    /// How often the runtime has been told the whole object.
+    pub generation: u64,
+    /// The updates that it contains, in addition to those in the base that the runtime was told last.
+    pub seen: Seen,
+    /// The object, as the guest encoded it.
+    pub base: Bytes,
 }
 
 /// The effect of another host's updates.
@@ -114,7 +175,7 @@ pub enum Installed {
     Nothing,
     /// Its updates were added to this one's.
     Merged,
-    /// It replaced this host's replica, with the updates added that it lacked. Instances start from it.
+    /// It replaced this host's replica, with the updates added that it lacked. The runtime gets it as a whole.
     Replaced {
         /// The number of updates that were lost here: the other replica lacked them, and this one had kept only their
         /// effect. The hosts that made them still have them, if they are connected.

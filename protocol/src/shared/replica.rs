@@ -3,22 +3,16 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::exchange::{Catchup, Installed, Log, Missing, Received, Snapshot, Update};
+use super::exchange::{Installed, Log, Missing, Received, Snapshot, Update};
 use super::tails::{Tails, cost};
 use super::{Digest, Versions, Writer};
-use crate::limits::{
-    SHARED_EARLY_BYTES_MAX, SHARED_LOG_BYTES_MIN, SHARED_TAIL_BYTES_MIN, SHARED_UNSTABLE_BYTES_MAX,
-};
+use crate::limits::{SHARED_EARLY_BYTES_MAX, SHARED_TAIL_BYTES_MIN, SHARED_UNSTABLE_BYTES_MAX};
 use crate::{Bytes, HostId};
 
 /// One host's replica of a shared object.
-///
-/// *Positions* count the updates in this host's order, from 1. A base has a position, and so does an instance. They
-/// never decrease, not even when the replica is replaced.
 #[derive(Debug, Clone)]
 pub struct Replica {
     base: Bytes,
-    base_position: u64,
     base_versions: Versions,
     /// The updates since the base.
     log: VecDeque<Update>,
@@ -41,13 +35,12 @@ impl Replica {
     /// The replica of a new object, whose first snapshot is `initial`.
     pub fn new(initial: Bytes) -> Self {
         let digest = Digest::of_new(&initial);
-        Self::starting(1, initial, Versions::default(), digest)
+        Self::starting(initial, Versions::default(), digest)
     }
 
-    fn starting(position: u64, base: Bytes, versions: Versions, digest: Digest) -> Self {
+    fn starting(base: Bytes, versions: Versions, digest: Digest) -> Self {
         Self {
             base,
-            base_position: position,
             base_versions: versions.clone(),
             log: VecDeque::new(),
             log_bytes: 0,
@@ -69,15 +62,15 @@ impl Replica {
         if !snapshot.is_sound() {
             return None;
         }
-        let mut replica = Self::after(1, snapshot, Tails::default());
+        let mut replica = Self::after(snapshot, Tails::default());
         replica.incarnation = log.incarnation;
         replica.own = log.before.filter(|(writer, count)| replica.versions.of(*writer) == *count);
         Some(replica)
     }
 
-    fn after(position: u64, snapshot: Snapshot, tails: Tails) -> Self {
+    fn after(snapshot: Snapshot, tails: Tails) -> Self {
         let Snapshot { base, base_versions, base_digest, updates } = snapshot;
-        let mut replica = Self { tails, ..Self::starting(position, base, base_versions, base_digest) };
+        let mut replica = Self { tails, ..Self::starting(base, base_versions, base_digest) };
         for update in updates {
             replica.append(update);
         }
@@ -119,34 +112,14 @@ impl Replica {
         self.digest != digest && self.versions == *versions
     }
 
-    /// The position after the last update.
-    pub fn end(&self) -> u64 {
-        self.base_position + self.log.len() as u64
-    }
-
     /// Memory that it takes, in bytes.
     pub fn bytes(&self) -> usize {
         self.base.len() + self.tails.bytes() + self.early_bytes
     }
 
-    /// Whether the updates since the base take so much that a guest should make a new base.
-    pub fn wants_base(&self) -> bool {
-        self.log_bytes > self.base.len().max(SHARED_LOG_BYTES_MIN)
-    }
-
-    /// The updates that an instance at `position` lacks, and its position once it has applied them.
-    pub fn since(&self, position: u64) -> (Catchup, u64) {
-        let end = self.end();
-        let catchup = match position.checked_sub(self.base_position) {
-            Some(_) if position == end => Catchup::Nothing,
-            Some(skip) if position < end => Catchup::Updates(self.log_from(skip as usize)),
-            _ => Catchup::Whole(self.base.clone(), self.log_from(0)),
-        };
-        (catchup, end)
-    }
-
-    fn log_from(&self, skip: usize) -> Vec<Bytes> {
-        self.log.iter().skip(skip).map(|update| update.bytes.clone()).collect()
+    /// The base, and the updates since.
+    pub fn content(&self) -> (&Bytes, impl Iterator<Item = &Bytes>) {
+        (&self.base, self.log.iter().map(|update| &update.bytes))
     }
 
     /// The updates that a replica with these versions lacks.
@@ -256,20 +229,20 @@ impl Replica {
         self.log.push_back(update);
     }
 
-    /// Replaces the base with the snapshot of a guest that has applied all updates up to `position`. Returns false if
-    /// that position does not lie after the base, or is beyond the end.
-    pub fn set_base(&mut self, position: u64, base: Bytes) -> bool {
-        if position <= self.base_position || position > self.end() {
-            return false;
-        }
-        for update in self.log.drain(..(position - self.base_position) as usize) {
-            self.base_versions.count(update.writer);
-            self.log_bytes -= cost(&update.bytes);
-        }
-        self.base_position = position;
+    /// Replaces the base with the value of a guest. `contained` says for each update of the log whether the value has it;
+    /// of each writer, these are the first ones.
+    pub fn set_base(&mut self, base: Bytes, contained: &[bool]) {
+        let mut contained = contained.iter();
+        self.log.retain(|update| {
+            let is_contained = contained.next() == Some(&true);
+            if is_contained {
+                self.base_versions.count(update.writer);
+                self.log_bytes -= cost(&update.bytes);
+            }
+            !is_contained
+        });
         self.base = base;
         self.trim();
-        true
     }
 
     /// Drops updates that the base contains and that other hosts hardly lack.
@@ -348,7 +321,7 @@ impl Replica {
     fn replace(&mut self, snapshot: Snapshot, tails: Tails, incarnation: u64) -> Installed {
         let theirs = snapshot.versions();
         let mut lost = self.forgotten(&theirs);
-        let mut replica = Self::after(self.end() + 1, snapshot, tails);
+        let mut replica = Self::after(snapshot, tails);
         (replica.own, replica.incarnation) = (self.own, self.incarnation);
         for (writer, _) in self.versions.iter().filter(|(writer, count)| theirs.of(*writer) < *count) {
             if let Some(updates) = self.tails.since(writer, theirs.of(writer)) {

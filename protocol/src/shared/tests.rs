@@ -17,41 +17,25 @@ fn read(update: &Bytes) -> (Writer, u64) {
 
 pub type Object = Vec<(Writer, u64)>;
 
-/// An instance of the app: its object, and its position.
-#[derive(Default)]
-pub struct Instance {
-    pub object: Object,
-    pub position: u64,
+pub fn encoded(object: &Object) -> Bytes {
+    postcard::to_allocvec(object).expect("encodes").into()
 }
 
-impl Instance {
-    pub fn catch_up(&mut self, replica: &Replica) {
-        let (catchup, position) = replica.since(self.position);
-        let updates = match catchup {
-            Catchup::Nothing => Vec::new(),
-            Catchup::Updates(updates) => updates,
-            Catchup::Whole(base, updates) => {
-                self.object = postcard::from_bytes(&base).expect("as encoded");
-                updates
-            }
-        };
-        self.object.extend(updates.iter().map(read));
-        self.position = position;
-    }
-
-    pub fn base(&self) -> Bytes {
-        postcard::to_allocvec(&self.object).expect("encodes").into()
-    }
+fn empty() -> Replica {
+    Replica::new(encoded(&Object::new()))
 }
 
-pub fn empty() -> Replica {
-    Replica::new(Instance::default().base())
+fn object(replica: &Replica) -> Object {
+    let (base, updates) = replica.content();
+    let mut object: Object = postcard::from_bytes(base).expect("as encoded");
+    object.extend(updates.map(read));
+    object
 }
 
-pub fn object(replica: &Replica) -> Object {
-    let mut instance = Instance::default();
-    instance.catch_up(replica);
-    instance.object
+/// A guest that has applied all updates makes a base.
+fn fold(replica: &mut Replica) {
+    let contained = vec![true; replica.content().1.count()];
+    replica.set_base(encoded(&object(replica)), &contained);
 }
 
 /// The log of the host that created the object.
@@ -92,24 +76,6 @@ fn updates_are_applied_once_and_in_their_hosts_order() {
 }
 
 #[test]
-fn an_instance_catches_up_from_any_position() {
-    let mut replica = empty();
-    let mut early = Instance::default();
-    early.catch_up(&replica);
-    for seq in 0..3 {
-        assert_eq!(replica.append_local(ANNE.host, update(ANNE, seq, 0)), Some((ANNE, seq)));
-    }
-    assert!(matches!(replica.since(early.position), (Catchup::Updates(updates), _) if updates.len() == 3));
-    early.catch_up(&replica);
-    assert_eq!(replica.since(early.position).0, Catchup::Nothing);
-    assert!(replica.set_base(early.position, early.base()));
-    assert!(!replica.set_base(early.position, early.base()), "nothing came meanwhile");
-    assert!(!replica.set_base(early.position + 1, early.base()), "nobody is so far");
-    assert_eq!(object(&replica), early.object);
-    assert!(matches!(replica.since(1), (Catchup::Whole(_, updates), _) if updates.is_empty()));
-}
-
-#[test]
 fn a_lagging_replica_is_sent_the_updates_that_it_lacks_or_a_snapshot() {
     let mut anne = empty();
     let mut bert = empty();
@@ -123,14 +89,10 @@ fn a_lagging_replica_is_sent_the_updates_that_it_lacks_or_a_snapshot() {
     assert_eq!(anne.missing(bert.versions()), Missing::Nothing);
     assert_eq!(object(&bert), [(BERT, 0), (ANNE, 0), (ANNE, 1), (ANNE, 2)]);
     // If the missing updates are much longer than the object, they are not worth repeating.
-    let mut instance = Instance::default();
     for seq in 3..40 {
         anne.append_local(ANNE.host, update(ANNE, seq, SHARED_LOG_BYTES_MIN));
     }
-    instance.catch_up(&anne);
-    assert!(anne.wants_base());
-    assert!(anne.set_base(instance.position, instance.base()));
-    assert!(!anne.wants_base());
+    fold(&mut anne);
     assert_eq!(anne.missing(bert.versions()), Missing::Whole);
     assert!(matches!(bert.install(anne.snapshot(), 1), Installed::Replaced { lost: 0 }));
     assert_eq!(object(&bert).len(), 41, "its own was kept");
@@ -228,21 +190,17 @@ fn a_host_that_forgot_its_updates_never_uses_their_numbers_again() {
 fn a_host_whose_forgotten_updates_are_lost_begins_another_log() {
     let mut anne = empty();
     let mut bert = fetched(anne.snapshot(), 1);
-    let mut instance = Instance::default();
     for seq in 0..4 {
         anne.append_local(ANNE.host, update(ANNE, seq, 0));
     }
-    instance.catch_up(&anne);
-    anne.set_base(instance.position, instance.base());
+    fold(&mut anne);
     // Simulates that too many updates waited for others.
     anne.forget_tails();
     for seq in 0..5 {
         bert.append_local(BERT.host, update(Writer { incarnation: 1, ..BERT }, seq, 0));
     }
     assert_eq!(bert.clone().install(anne.snapshot(), 2), Installed::Replaced { lost: 0 });
-    instance.catch_up(&bert);
-    let position = bert.end();
-    bert.set_base(position, Instance { object: object(&bert), position }.base());
+    fold(&mut bert);
     bert.forget_tails();
     // Each replica has forgotten updates that the other lacks. Bert's has more, and wins on both sides.
     assert_eq!(bert.install(anne.snapshot(), 2), Installed::Nothing);
@@ -277,14 +235,12 @@ fn a_divergence_is_detected_and_healed() {
 #[test]
 fn updates_that_all_hosts_have_are_forgotten() {
     let mut replica = empty();
-    let mut instance = Instance::default();
     let mut most = 0;
     for seq in 0..3000 {
         replica.append_local(ANNE.host, update(ANNE, seq, 10_000));
         replica.set_stable(seq);
-        if replica.wants_base() {
-            instance.catch_up(&replica);
-            replica.set_base(instance.position, instance.base());
+        if replica.content().1.count() > 6 {
+            fold(&mut replica);
         }
         most = most.max(replica.bytes());
     }
@@ -300,25 +256,11 @@ fn the_newest_updates_are_kept_for_hosts_that_have_missed_some() {
     }
     replica.set_stable(200);
     let missing = |replica: &Replica, has: u64| replica.missing(&[(ANNE, has)].into_iter().collect());
-    assert!(replica.set_base(replica.end(), vec![0; 620 << 10].into()));
+    replica.set_base(vec![0; 620 << 10].into(), &[true; 200]);
     // Half a mebibyte. Older updates cost more than they are worth, although the object is even larger.
     assert!(matches!(missing(&replica, 150), Missing::Updates(updates) if updates[0].2.len() == 50));
     assert_eq!(missing(&replica, 140), Missing::Whole);
     assert_eq!(missing(&replica, 200), Missing::Nothing);
-}
-
-#[test]
-fn a_new_base_is_wanted_while_the_updates_since_the_last_one_take_much_memory() {
-    let mut replica = empty();
-    let half = SHARED_LOG_BYTES_MIN / 2;
-    for (seq, is_wanted) in [(0, false), (1, true), (2, true), (3, true)] {
-        replica.append_local(ANNE.host, update(ANNE, seq, half));
-        assert_eq!(replica.wants_base(), is_wanted, "{seq}");
-    }
-    for (position, is_wanted) in [(2, true), (3, true), (4, false), (5, false)] {
-        assert!(replica.set_base(position, vec![0].into()));
-        assert_eq!(replica.wants_base(), is_wanted, "{position}");
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Obeys the commands of a host's state machine, and shows them.
 
-use sateen_protocol::Mention;
 use sateen_protocol::host::{Command, RunCommand};
+use sateen_protocol::shared::Change;
 use sateen_protocol_harness::host;
 
 use crate::entries::list;
@@ -57,6 +57,8 @@ impl World {
         match command {
             RunCommand::Inject { held, spec, .. } => {
                 self.names.learn(&spec);
+                let opened = runtime.use_objects(&spec);
+                process.inputs.extend(opened.iter().map(|object| host::Input::Opened(RUN, *object)));
                 runtime.inject(held, self.names.job(&spec.key), spec.clone());
                 process.inputs.push_back(host::Input::Idle(RUN, 0));
                 let does = if process.is_busy { "has no worker yet for" } else { "runs" };
@@ -64,6 +66,9 @@ impl World {
                     process.inputs.push_back(host::Input::Begun(RUN, held));
                 }
                 let shown = messages::job(&self.names, &spec);
+                for object in opened {
+                    self.say(format!("{name} opens {}", crate::objects::name(object)));
+                }
                 self.say(format!("{name} {does} {shown}"));
             }
             RunCommand::Want { thieves } => {
@@ -112,13 +117,9 @@ impl World {
                 process.inputs.extend(abandoned.into_iter().map(|notice| host::Input::notice(RUN, notice)));
                 self.say(format!("{name} aborts {job}"));
             }
-            RunCommand::Identify { .. } => {}
-            RunCommand::Opened { object, replica } => {
-                runtime.replicas.push(replica);
-                runtime.mentions.push(Mention { object, creation: object });
-                self.say(format!("{name} opens {}", crate::objects::name(object)));
-            }
-            RunCommand::Replica { object } => {
+            // The host's own updates have arrived.
+            RunCommand::Replica { change: Change::More { updates, .. }, .. } if updates.is_empty() => {}
+            RunCommand::Replica { object, .. } => {
                 self.say(format!("{name} has more of {}", crate::objects::name(object)));
             }
             RunCommand::Drain => {

@@ -32,7 +32,7 @@ pub fn create(world: &mut World, host: &str, object: &str) -> Result<(), String>
     let process = process(world, host)?;
     process.runtime.mentions.push(Mention { object: id(object), creation: id(object) });
     process.tell(now, host::Input::Shared(RUN, id(object), vec![].into()));
-    process.runtime.replicas.extend(process.host.replica(RUN, id(object)).cloned());
+    process.runtime.objects.insert(id(object));
     Ok(())
 }
 
@@ -40,19 +40,22 @@ pub fn create(world: &mut World, host: &str, object: &str) -> Result<(), String>
 pub fn update(world: &mut World, host: &str, object: &str, bytes: usize) -> Result<(), String> {
     let now = world.now;
     let process = process(world, host)?;
-    let place = process.host.replica(RUN, id(object)).ok_or("it does not know the object")?;
-    if place.with(|place| place.is_none()) {
-        return Err("it has no replica".to_owned());
+    if !process.runtime.objects.contains(&id(object)) {
+        return Err("it does not know the object".to_owned());
     }
+    process.host.replica(RUN, id(object)).ok_or("it has no replica")?;
     process.tell(now, host::Input::Updated(RUN, id(object), vec![1; bytes].into()));
     Ok(())
 }
 
 /// No job at `host` mentions an object any more.
 pub fn drop_object(world: &mut World, host: &str, object: &str) -> Result<(), String> {
+    let now = world.now;
     let process = process(world, host)?;
-    let place = process.host.replica(RUN, id(object)).ok_or("it does not know the object")?.clone();
-    process.runtime.replicas.retain(|known| *known != place);
+    if !process.runtime.objects.remove(&id(object)) {
+        return Err("it does not know the object".to_owned());
+    }
+    process.tell(now, host::Input::Closed(RUN, id(object)));
     process.runtime.mentions.retain(|mention| mention.creation != id(object));
     Ok(())
 }
@@ -62,7 +65,7 @@ pub fn use_object(world: &mut World, host: &str, object: &str) -> Result<(), Str
     let now = world.now;
     let process = process(world, host)?;
     process.tell(now, host::Input::Opened(RUN, id(object)));
-    process.runtime.replicas.extend(process.host.replica(RUN, id(object)).cloned());
+    process.runtime.objects.insert(id(object));
     Ok(())
 }
 
@@ -76,19 +79,11 @@ pub fn guard(world: &mut World, host: &str, job: &str, object: &str) -> Result<(
 pub fn show(world: &mut World, object: &str) {
     let shown: Vec<String> = (world.processes.iter())
         .filter(|(_, process)| process.is_alive)
-        .map(|(name, process)| {
-            let place = process.host.replica(RUN, id(object));
-            let has =
-                place.and_then(|place| place.with(|place| place.as_ref().map(Replica::versions).cloned()));
-            match has {
-                None => format!("{name} has no {object}"),
-                Some(versions) => {
-                    let counts = crate::messages::counts(&world.names, &versions);
-                    format!(
-                        "{name} has {object} with{}",
-                        if counts.is_empty() { " nothing" } else { &counts }
-                    )
-                }
+        .map(|(name, process)| match process.host.replica(RUN, id(object)).map(Replica::versions) {
+            None => format!("{name} has no {object}"),
+            Some(versions) => {
+                let counts = crate::messages::counts(&world.names, versions);
+                format!("{name} has {object} with{}", if counts.is_empty() { " nothing" } else { &counts })
             }
         })
         .collect();

@@ -1,11 +1,10 @@
 //! A runtime in which the script decides which jobs are open, lent, run in place, and finished.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::shared::SharedReplica;
+use sateen_protocol::shared::ObjectId;
 use sateen_protocol::{Again, Finished, HeldId, JobKey, JobSpec, Mention, RunSpec, RuntimeJobId};
 use sateen_protocol_harness::runtime::{Among, Exchange, Inherited, Offer, Place};
 
@@ -77,8 +76,8 @@ pub struct Runtime {
     pub exchange: Exchange<At>,
     /// The objects that its jobs mention.
     pub mentions: Vec<Mention>,
-    /// The replicas that its jobs use.
-    pub replicas: Vec<Arc<SharedReplica>>,
+    /// The objects that it has a place for.
+    pub objects: BTreeSet<ObjectId>,
 }
 
 impl Default for Runtime {
@@ -87,12 +86,23 @@ impl Default for Runtime {
             tasks: BTreeMap::new(),
             exchange: Exchange::numbered_from(1),
             mentions: Vec::new(),
-            replicas: Vec::new(),
+            objects: BTreeSet::new(),
         }
     }
 }
 
 impl Runtime {
+    /// A job comes. Returns the objects that it mentions and that the runtime has no place for yet.
+    pub fn use_objects(&mut self, spec: &JobSpec) -> Vec<ObjectId> {
+        let new: Vec<Mention> =
+            (spec.objects.iter()).filter(|mention| self.objects.insert(mention.creation)).copied().collect();
+        let new = new.into_iter().map(|mention| {
+            self.mentions.push(mention);
+            mention.creation
+        });
+        new.collect()
+    }
+
     pub fn inject(&mut self, held: HeldId, name: String, spec: JobSpec) {
         let node = Node { spec, state: State::Runs, is_unsaved: false };
         self.exchange.hold(held, held);

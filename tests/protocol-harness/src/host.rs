@@ -1,11 +1,9 @@
 //! A host's machine.
 
-use std::sync::Arc;
-
 use sateen_protocol::host::{FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::limits::HELD_JOBS_MAX;
 use sateen_protocol::message::{HostReport, JobNote, LogLine, PeerMessage, ToHost, WorkerTimes};
-use sateen_protocol::shared::{ObjectId, Replica, SharedReplica};
+use sateen_protocol::shared::{NewBase, ObjectId};
 use sateen_protocol::{
     Bytes, Counts, Entry, Finished, HeldId, HostId, JobFailure, JobKey, JobSpec, Lineage, RunId,
     RuntimeJobId, Time,
@@ -66,7 +64,6 @@ pub enum Input {
     Recorded(RunId, JobKey, u32, Lineage, Finished),
     /// With its first snapshot.
     Shared(RunId, ObjectId, Bytes),
-    /// The runtime appends it first.
     Updated(RunId, ObjectId, Bytes),
     Opened(RunId, ObjectId),
     Refetch(RunId, ObjectId, HeldId),
@@ -81,7 +78,12 @@ pub enum Input {
     HandedBack(RunId, HeldId),
     RouteLost(HostId),
     Stopped(RunId, Option<Box<Counts>>),
+    Based(RunId, ObjectId, NewBase),
+    Closed(RunId, ObjectId),
 }
+
+/// The runtime's number for each place of an object; only one that is current matters.
+const PLACE: u64 = 0;
 
 impl Input {
     /// Converts a notice to an input.
@@ -96,12 +98,11 @@ impl Input {
             Notice::Recorded { key, depth, lineage, finished } => {
                 Self::Recorded(run, key, depth, lineage, finished)
             }
-            Notice::Shared { object, replica } => {
-                let base = replica.with(|place| place.as_ref().map(|replica| replica.snapshot().base));
-                Self::Shared(run, object, base.expect("a created object has a replica"))
-            }
-            Notice::Updated { object, bytes, .. } => Self::Updated(run, object, bytes),
-            Notice::Opened { object, .. } => Self::Opened(run, object),
+            Notice::Shared { object, place: _, initial } => Self::Shared(run, object, initial),
+            Notice::Updated { object, bytes } => Self::Updated(run, object, bytes),
+            Notice::Based { object, new } => Self::Based(run, object, new),
+            Notice::Opened { object, place: _ } => Self::Opened(run, object),
+            Notice::Closed { object } => Self::Closed(run, object),
             Notice::Refetch { object, held } => Self::Refetch(run, object, held),
             Notice::Log(line) => Self::Log(run, line),
             Notice::Progress(done, total) => Self::Progress(run, done, total),
@@ -145,21 +146,16 @@ impl Input {
                 host.handle_notice(now, run, Notice::Recorded { key, depth, lineage, finished });
             }
             Self::Shared(run, object, initial) => {
-                let replica = Arc::new(SharedReplica::new(Replica::new(initial)));
-                host.handle_notice(now, run, Notice::Shared { object, replica });
+                host.handle_notice(now, run, Notice::Shared { object, place: PLACE, initial });
             }
             Self::Updated(run, object, bytes) => {
-                // Without a replica there is nothing to update.
-                let (Some(origin), Some(replica)) = (host.id(), host.replica(run, object)) else { return };
-                let appended = replica
-                    .with(|place| place.as_mut().and_then(|place| place.append_local(origin, bytes.clone())));
-                if let Some((writer, seq)) = appended {
-                    host.handle_notice(now, run, Notice::Updated { object, writer, seq, bytes });
-                }
+                host.handle_notice(now, run, Notice::Updated { object, bytes });
             }
+            Self::Based(run, object, new) => host.handle_notice(now, run, Notice::Based { object, new }),
             Self::Opened(run, object) => {
-                host.handle_notice(now, run, Notice::Opened { object, replica: Arc::default() });
+                host.handle_notice(now, run, Notice::Opened { object, place: PLACE });
             }
+            Self::Closed(run, object) => host.handle_notice(now, run, Notice::Closed { object }),
             Self::Refetch(run, object, held) => {
                 host.handle_notice(now, run, Notice::Refetch { object, held });
             }

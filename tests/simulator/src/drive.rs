@@ -85,7 +85,7 @@ impl World {
                     self.sometimes.hit("a guard asked for the updates of others");
                     process.host.handle_notice(local, run, notice);
                 }
-                Some(Input::Notice(run, notice)) => process.host.handle_notice(local, run, notice),
+                Some(Input::Notice(run, notice)) => process.notify(local, run, notice),
                 Some(Input::Offered(run, job)) => process.host.handle_offered(local, run, job),
                 Some(Input::Stopped(run, last)) => {
                     process.host.handle_stopped(local, run, last.map(|last| *last));
@@ -308,9 +308,7 @@ impl World {
             HostEvent::UpdatesLost(run, object, _) => {
                 // No host can have them any more, even those that had them a moment ago.
                 self.remembered.forget_replicas();
-                if let Some(portion) = self.processes[index as usize].runtime.portions.get_mut(run) {
-                    portion.objects.forget_lost_updates(*object);
-                }
+                self.processes[index as usize].forget_lost_updates(*run, *object);
                 "updates were given up"
             }
             HostEvent::Entrusted(..) => "an object was forgotten before its updates were confirmed",

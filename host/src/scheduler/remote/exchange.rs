@@ -50,7 +50,6 @@ impl Remote {
                 job.objects.push(object);
             }
         }
-        registry.objects.forget_expected();
         let job = Arc::new(job);
         self.held.lock().insert(held, job.clone());
         self.figures.held.fetch_add(1, Relaxed);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sateen_protocol::Bytes;
 use sateen_protocol::host::Notice;
 use sateen_protocol::message::NoteKind;
-use sateen_protocol::shared::Writer;
+use sateen_protocol::shared::NewBase;
 
 use super::{Registry, Remote};
 use crate::failure::{JobFailure, Stop};
@@ -14,7 +14,7 @@ use crate::scheduler::activity::Doing;
 use crate::scheduler::deques::own_index;
 use crate::scheduler::figures::GridCounts;
 use crate::scheduler::job::{Job, Outcome};
-use crate::scheduler::objects::Object;
+use crate::scheduler::objects::{Closed, Object};
 use crate::scheduler::place::Ancestry;
 use crate::scheduler::registry::Grid;
 
@@ -154,22 +154,33 @@ impl Grid for Option<Remote> {
         }
     }
 
-    fn create_object(&self, object: &Object) {
+    fn create_object(&self, object: &Object, initial: Bytes) {
         if let Some(remote) = self {
-            remote.notify(Notice::Shared { object: object.id, replica: object.replica.clone() });
+            remote.notify(Notice::Shared { object: object.id, place: object.place, initial });
         }
     }
 
     fn open_object(&self, object: &Object) {
         if let Some(remote) = self {
-            remote.notify(Notice::Opened { object: object.id, replica: object.replica.clone() });
+            remote.notify(Notice::Opened { object: object.id, place: object.place });
         }
     }
 
-    fn update_object(&self, object: &Object, writer: Writer, seq: u64, update: Bytes) -> bool {
+    fn update_object(&self, object: &Object, update: Bytes) -> bool {
         let Some(remote) = self else { return false };
-        remote.notify(Notice::Updated { object: object.id, writer, seq, bytes: update });
+        remote.notify(Notice::Updated { object: object.id, bytes: update });
         true
+    }
+
+    fn rebase_object(&self, object: &Object, new: NewBase) {
+        if let Some(remote) = self {
+            remote.notify(Notice::Based { object: object.id, new });
+        }
+    }
+
+    fn closed_objects(&self) -> Option<Closed> {
+        let notices = self.as_ref()?.notices.clone();
+        Some(Box::new(move |object| notices.notify(Notice::Closed { object })))
     }
 
     fn report_progress(&self, done: u64, total: u64) {

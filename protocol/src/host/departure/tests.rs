@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::super::bonds::job;
 use super::super::corners::run_commands;
 use super::super::tests::{ME, PEER, RUN, host, said, spec, welcome};
@@ -7,7 +5,7 @@ use super::super::{Notice, Transmit};
 use super::*;
 use crate::limits::PARCEL_BYTES_MIN;
 use crate::message::ToHost;
-use crate::shared::{ObjectId, Replica, SharedReplica};
+use crate::shared::ObjectId;
 use crate::{Again, JobSpec, StealId};
 
 const OBJECT: ObjectId = ObjectId([3; 16]);
@@ -61,8 +59,11 @@ fn a_host_that_leaves_waits_a_bounded_time_until_others_have_fetched_its_parcels
         let mut host = host();
         let now = Time::default();
         // The peer has fetched part of a replica.
-        let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 2 * PARCEL_BYTES_MIN].into())));
-        host.handle_notice(now, RUN, Notice::Shared { object: OBJECT, replica });
+        host.handle_notice(
+            now,
+            RUN,
+            Notice::Shared { object: OBJECT, place: 1, initial: vec![0; 2 * PARCEL_BYTES_MIN].into() },
+        );
         host.handle_from_peer(now, PEER, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
         said(&mut host);
         if is_leave {

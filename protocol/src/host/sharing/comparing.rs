@@ -19,10 +19,8 @@ impl Host {
         else {
             return;
         };
-        let here = sharing
-            .replica
-            .with(|place| place.as_ref().map(|replica| (replica.versions().clone(), replica.digest())));
-        let Some((versions, digest)) = here else { return };
+        let Some(replica) = &sharing.replica else { return };
+        let (versions, digest) = (replica.versions().clone(), replica.digest());
         let sharers = sharing.sharers.some(&mut self.random, SHARERS_PER_MESSAGE_MAX);
         let what =
             if is_question { Repeated::Question(run, object) } else { Repeated::Versions(run, object) };
@@ -88,12 +86,9 @@ impl Host {
             self.tell_versions(run, object, host, false);
         }
         let Some(sharing) = self.sharing(run, object) else { return };
-        let compared = sharing.replica.with(|place| {
-            let replica = place.as_ref()?;
-            let diverged = replica.has_diverged_from(versions, digest).then(|| replica.digest() < digest);
-            Some((replica.missing(versions), replica.versions().covers(versions), diverged))
-        });
-        let Some((missing, has_all, diverged)) = compared else { return };
+        let Some(replica) = &sharing.replica else { return };
+        let diverged = replica.has_diverged_from(versions, digest).then(|| replica.digest() < digest);
+        let (missing, has_all) = (replica.missing(versions), replica.versions().covers(versions));
         let is_latest = sharing.sharers.note_total(from, versions.total());
         if let Some((own, _)) = sharing.own_log() {
             sharing.sharers.note_has(from, versions.of(own));
@@ -149,9 +144,7 @@ impl Host {
     pub(super) fn note_answer(&mut self, now: Time, to: HostId, run: RunId, object: ObjectId) {
         self.repeats.note(now, Receiver::Peer(to), Repeated::Updates(run, object));
         let Some(sharing) = self.sharing(run, object) else { return };
-        let total =
-            sharing.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().total()));
-        sharing.sharers.note_answer(to, total);
+        sharing.sharers.note_answer(to, sharing.total());
     }
 
     /// The replica has diverged from that of `other`. The one with the lower digest is replaced; its host may not have

@@ -32,14 +32,12 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::host::tests::{PEER, RUN, host, said};
     use crate::host::{Notice, Transmit};
     use crate::message::PeerMessage;
     use crate::parcel::ParcelId;
-    use crate::shared::{Replica, SharedReplica, Writer};
+    use crate::shared::{Replica, Writer};
 
     const NOW: Time = Time(0);
     const OBJECT: ObjectId = ObjectId([7; 16]);
@@ -49,8 +47,7 @@ mod tests {
     /// A host that has no updates of the object.
     fn sharer() -> Host {
         let mut host = host();
-        let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
-        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![0].into() });
         host
     }
 

@@ -1,7 +1,6 @@
 //! Fetches replicas that a host needs and lacks.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::{Fetch, Sharing};
 use crate::host::held::Owner;
@@ -9,64 +8,38 @@ use crate::host::stage::Stage;
 use crate::host::{Event, Host, Receiver, Repeated, RunCommand};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
-use crate::shared::{Installed, Log, ObjectId, Replica, SharedReplica, Snapshot};
+use crate::shared::{Installed, Log, ObjectId, Replica, Shown, Snapshot};
 use crate::{Again, HeldId, HostId, JobSpec, RunId, Time};
 
 impl Host {
-    pub(in crate::host) fn on_opened(
-        &mut self,
-        now: Time,
-        run: RunId,
-        object: ObjectId,
-        replica: Arc<SharedReplica>,
-    ) {
-        self.open(now, run, object, None, Some(replica));
+    /// The runtime has a place for the object, and nothing of it.
+    pub(in crate::host) fn on_opened(&mut self, now: Time, run: RunId, object: ObjectId, place: u64) {
+        self.open(now, run, object, None);
+        if let Some(sharing) = self.sharing(run, object) {
+            sharing.shown = Some(Shown::new(place));
+            self.show_whole(run, object);
+        }
     }
 
     /// A job comes that mentions objects: their replicas are fetched from the host that lent it.
     pub(in crate::host) fn open_objects(&mut self, now: Time, run: RunId, victim: HostId, spec: &JobSpec) {
         for mention in &spec.objects {
-            self.open(now, run, mention.creation, Some(victim), None);
+            self.open(now, run, mention.creation, Some(victim));
         }
     }
 
-    pub(super) fn open(
-        &mut self,
-        now: Time,
-        run: RunId,
-        object: ObjectId,
-        hint: Option<HostId>,
-        place: Option<Arc<SharedReplica>>,
-    ) {
+    pub(super) fn open(&mut self, now: Time, run: RunId, object: ObjectId, hint: Option<HostId>) {
         if !self.has_room_for(now, run, object) {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let replica = place.clone().unwrap_or_default();
-        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now, replica));
+        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now));
+        // The runtime has no place for it yet if the job is still to be handed over.
+        sharing.is_unused = false;
         if let Some(victim) = hint {
             sharing.sharers.hint(victim);
         }
         self.note_mention(run, object);
-        let Some(sharing) = self.sharing(run, object) else { return };
-        match place {
-            // The runtime had forgotten the object, or it and the state machine have opened it at the same time.
-            Some(place) if !Arc::ptr_eq(&place, &sharing.replica) => {
-                let known = sharing.replica.with(|known| known.clone());
-                place.with(|place| {
-                    if place.is_none() {
-                        *place = known;
-                    }
-                });
-                sharing.replica = place;
-                self.unpolled.command(RunCommand::Replica { object }.of(run));
-            }
-            Some(_) => {}
-            None => {
-                let replica = sharing.replica.clone();
-                self.unpolled.command(RunCommand::Opened { object, replica }.of(run));
-            }
-        }
         let Some(sharing) = self.sharing(run, object) else { return };
         if sharing.has_replica() {
             // The host that lent the job has a replica, too, or will have one.
@@ -159,9 +132,7 @@ impl Host {
         else {
             return false;
         };
-        let Some(snapshot) = sharing.replica.with(|place| place.as_ref().map(Replica::snapshot)) else {
-            return false;
-        };
+        let Some(snapshot) = sharing.replica.as_ref().map(Replica::snapshot) else { return false };
         let sharers = sharing.sharers.some(&mut self.random, SHARERS_PER_MESSAGE_MAX);
         if is_there {
             sharing.sharers.serve(to);
@@ -189,29 +160,25 @@ impl Host {
             if !part.shared.has_room_for(snapshot.bytes() as u64) {
                 return self.tell_peer(from, PeerMessage::NotShared { run, object });
             }
-            let replica = Arc::<SharedReplica>::default();
-            let sharing = Sharing { is_mentioned: false, ..Sharing::new(now, replica.clone()) };
             part.shared.unmentioned.count += 1;
-            part.shared.objects.insert(object, sharing);
-            self.unpolled.command(RunCommand::Opened { object, replica }.of(run));
+            part.shared.objects.insert(object, Sharing { is_mentioned: false, ..Sharing::new(now) });
         }
         let incarnation = self.last_numbers.next_incarnation();
         let Some(part) = self.runs.get_mut(&run) else { return };
         let log = Log { incarnation, before: part.shared.log_before(object) };
         let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
         let heals = sharing.healing.take_if(|(whom, _)| *whom == from).is_some();
-        let (installed, is_begun, is_other_log) = sharing.replica.with(|place| {
-            let Some(replica) = place else {
-                *place = Replica::from_snapshot(snapshot, log);
-                return (Installed::Replaced { lost: 0 }, true, false);
-            };
+        let (installed, is_begun, is_other_log) = if let Some(replica) = &mut sharing.replica {
             let own = replica.own_log().map(|(writer, _)| writer);
             let installed = match heals {
                 true => replica.heal(snapshot, log.incarnation),
                 false => replica.install(snapshot, log.incarnation),
             };
             (installed, false, replica.own_log().map(|(writer, _)| writer) != own)
-        });
+        } else {
+            sharing.replica = Replica::from_snapshot(snapshot, log);
+            (Installed::Replaced { lost: 0 }, true, false)
+        };
         if is_begun || is_other_log {
             self.last_numbers.use_incarnation();
         }
@@ -225,11 +192,15 @@ impl Host {
         if let Installed::Replaced { lost: lost @ 1.. } = installed {
             self.unpolled.event(Event::UpdatesLost(run, object, lost));
         }
-        if installed != Installed::Nothing {
-            if let Some(sharing) = self.sharing(run, object) {
-                sharing.comparison.hasten(now);
-            }
-            self.unpolled.command(RunCommand::Replica { object }.of(run));
+        if installed != Installed::Nothing
+            && let Some(sharing) = self.sharing(run, object)
+        {
+            sharing.comparison.hasten(now);
+        }
+        match installed {
+            Installed::Nothing => {}
+            Installed::Merged => self.show_more(run, object),
+            Installed::Replaced { .. } => self.show_whole(run, object),
         }
         self.meet(run, object, from);
         if installed != Installed::Nothing {

@@ -1,7 +1,5 @@
 //! Forgets objects that are no longer used here, and hands over all objects when this host leaves.
 
-use std::sync::Arc;
-
 use crate::host::lent::Loan;
 use crate::host::{Event, Host};
 use crate::limits::{
@@ -23,7 +21,7 @@ impl Host {
         let mut unstable_bytes = 0;
         for (object, sharing) in &mut part.shared.objects {
             sharing.sharers.expire_former(now);
-            let is_unused = Arc::strong_count(&sharing.replica) == 1;
+            let is_unused = sharing.shown.is_none();
             if !(std::mem::replace(&mut sharing.is_unused, is_unused) && is_unused) {
                 continue;
             }
@@ -73,24 +71,21 @@ impl Host {
         let mut most = 0;
         for (sharer, has) in self.lagging(run, object) {
             let Some(sharing) = self.sharing(run, object) else { break };
-            let missing = sharing.replica.with(|place| {
-                let replica = place.as_ref()?;
-                let (own, count) = replica.own_log()?;
-                most = most.max(count - has);
-                let others = replica.versions().iter().filter(|(writer, _)| *writer != own);
-                let theirs: Versions = others.chain([(own, has)]).collect();
-                Some(replica.missing(&theirs))
-            });
-            match missing {
-                Some(Missing::Updates(updates)) => {
+            let Some(replica) = &sharing.replica else { break };
+            let Some((own, count)) = replica.own_log() else { break };
+            most = most.max(count - has);
+            let others = replica.versions().iter().filter(|(writer, _)| *writer != own);
+            let theirs: Versions = others.chain([(own, has)]).collect();
+            match replica.missing(&theirs) {
+                Missing::Updates(updates) => {
                     for (writer, first, updates) in updates {
                         self.send_updates(sharer, (run, object), (writer, first), &updates);
                     }
                 }
-                Some(Missing::Whole) => {
+                Missing::Whole => {
                     self.send_replica(sharer, run, object);
                 }
-                Some(Missing::Nothing) | None => {}
+                Missing::Nothing => {}
             }
         }
         most

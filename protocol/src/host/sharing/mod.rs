@@ -1,8 +1,9 @@
 //! Keeps the replicas of shared objects equal (TOPLAS 4.2).
 //!
-//! The runtime changes its replicas itself and notifies the state machine, which sends the updates to all hosts with a
-//! replica: at once, or within a millisecond if some have just been sent. Updates are sent again only if they are found
-//! missing. Each host compares its replica with those of others, soon after it has changed and less and less often
+//! The runtime has a view of each object that a job here uses, and changes it itself. The state machine has a replica:
+//! it appends the updates of the runtime as they arrive, and sends them to all hosts with a replica, at once, or within a
+//! millisecond if some have just been sent; it tells the runtime what comes from others (`showing`). Updates are sent
+//! again only if they are found missing. Each host compares its replica with those of others, soon after it has changed and less and less often
 //! while it does not change; the host that has more updates sends them. So it does not matter which host made an update
 //! that was lost, or whether that host is still connected.
 //!
@@ -16,8 +17,9 @@
 //! A host learns which others have a replica when it fetches or compares one: the answers name further hosts.
 //!
 //! `bounds` ends runs whose objects exceed limits, `fetching` fetches replicas, `shipping` sends and receives updates,
-//! `comparing` heals replicas, `declining` stops parcels whose contents have come another way, `forgetting` drops objects that are no longer used here, or hands them over when this
-//! host leaves.
+//! `showing` keeps the runtime's view of an object equal to the replica, `comparing` heals replicas, `declining` stops
+//! parcels whose contents have come another way, `forgetting` drops objects that are no longer used here, or hands them
+//! over when this host leaves.
 //!
 //! What is known of one object has pieces of its own: `sharers` are the hosts that have it, `comparison` is when
 //! replicas are compared, `unsent` are updates that wait to be sent.
@@ -31,22 +33,21 @@ mod forgetting;
 mod objects;
 mod sharers;
 mod shipping;
+mod showing;
 #[cfg(test)]
 mod tests;
 mod unsent;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use objects::SharedObjects;
 
-use super::stage::Stage;
-use super::{Host, RunCommand};
+use super::Host;
 use crate::limits::{SHARED_ASK, SHARED_FETCH_MAX, SHARED_OBJECT_OVERHEAD_BYTES};
 use crate::parcel::Contents;
-use crate::shared::{ObjectId, Replica, SharedReplica, Writer};
-use crate::{HostId, RunId, Time};
+use crate::shared::{ObjectId, Replica, Shown, Writer};
+use crate::{Bytes, HostId, RunId, Time};
 use comparison::Comparison;
 use sharers::Sharers;
 use unsent::Unsent;
@@ -66,7 +67,10 @@ struct Fetch {
 /// A host's state of one shared object.
 #[derive(Debug)]
 pub struct Sharing {
-    replica: Arc<SharedReplica>,
+    /// `None` until it comes.
+    replica: Option<Replica>,
+    /// What the runtime has of it; `None` while no job here uses the object.
+    shown: Option<Shown>,
     sharers: Sharers,
     unsent: Unsent,
     asked: Time,
@@ -84,9 +88,10 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    fn new(now: Time, replica: Arc<SharedReplica>) -> Self {
+    fn new(now: Time) -> Self {
         Self {
-            replica,
+            replica: None,
+            shown: None,
             sharers: Sharers::default(),
             unsent: Unsent::new(now),
             asked: now - SHARED_ASK,
@@ -99,33 +104,36 @@ impl Sharing {
         }
     }
 
-    pub fn replica(&self) -> &Arc<SharedReplica> {
-        &self.replica
+    pub fn replica(&self) -> Option<&Replica> {
+        self.replica.as_ref()
     }
 
     fn has_replica(&self) -> bool {
-        self.replica.with(|place| place.is_some())
+        self.replica.is_some()
     }
 
     fn bytes(&self) -> u64 {
-        let bytes = self.replica.with(|place| place.as_ref().map_or(0, Replica::bytes));
+        let bytes = self.replica.as_ref().map_or(0, Replica::bytes);
         (SHARED_OBJECT_OVERHEAD_BYTES + bytes) as u64
     }
 
     /// Recomputes how many of this host's updates all other replicas have.
-    fn note_stable(&self) {
+    fn note_stable(&mut self) {
         let stable = self.sharers.stable();
-        self.replica.with(|place| {
-            if let Some(replica) = place {
-                let all = replica.own_log().map_or(0, |(_, count)| count);
-                replica.set_stable(stable.unwrap_or(all));
-            }
-        });
+        if let Some(replica) = &mut self.replica {
+            let all = replica.own_log().map_or(0, |(_, count)| count);
+            replica.set_stable(stable.unwrap_or(all));
+        }
     }
 
     /// This host's log, and the number of its updates.
     fn own_log(&self) -> Option<(Writer, u64)> {
-        self.replica.with(|place| place.as_ref().and_then(Replica::own_log))
+        self.replica.as_ref().and_then(Replica::own_log)
+    }
+
+    /// The number of updates in the replica.
+    fn total(&self) -> u64 {
+        self.replica.as_ref().map_or(0, |replica| replica.versions().total())
     }
 
     /// That host no longer has a replica, or its replica is out of reach. Returns the number of this host's updates
@@ -141,7 +149,7 @@ impl Sharing {
     /// That host was given up. If it is only asleep, it will still have its replica when it comes back.
     fn give_up_sharer(&mut self, now: Time, host: HostId) -> bool {
         let Some(own) = self.drop_sharer(host) else { return false };
-        let total = self.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().total()));
+        let total = self.total();
         self.sharers.note_former(now, host, own, total);
         true
     }
@@ -157,34 +165,12 @@ impl Sharing {
         if self.sharers.former_len() == 0 {
             return false;
         }
-        let (own, total) = self.replica.with(|place| {
-            place.as_ref().map_or((0, 0), |replica| {
-                (replica.own_log().map_or(0, |(_, count)| count), replica.versions().total())
-            })
-        });
-        self.sharers.owes_former(own, total)
+        let own = self.own_log().map_or(0, |(_, count)| count);
+        self.sharers.owes_former(own, self.total())
     }
 }
 
 impl Host {
-    // ---- this host's id ----
-
-    /// Tells the runtime the id to use in updates.
-    pub(in crate::host) fn identify(&mut self, run: RunId) {
-        let Some(origin) = self.id() else { return };
-        if self.runs.get(&run).is_none_or(|part| matches!(part.stage, Stage::Loading | Stage::Unable)) {
-            return;
-        }
-        self.unpolled.command(RunCommand::Identify { origin }.of(run));
-    }
-
-    pub(in crate::host) fn identify_all(&mut self) {
-        let runs: Vec<RunId> = self.runs.keys().copied().collect();
-        for run in runs {
-            self.identify(run);
-        }
-    }
-
     // ---- notices of the runtime ----
 
     fn sharing(&mut self, run: RunId, object: ObjectId) -> Option<&mut Sharing> {
@@ -195,15 +181,16 @@ impl Host {
         &mut self,
         now: Time,
         run: RunId,
-        object: ObjectId,
-        replica: Arc<SharedReplica>,
+        (object, place): (ObjectId, u64),
+        initial: Bytes,
     ) {
         if !self.has_room_for(now, run, object) {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now, replica.clone()));
-        sharing.replica = replica;
+        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now));
+        sharing.replica = Some(Replica::new(initial));
+        sharing.shown = Some(Shown::new(place));
         sharing.fetch = None;
         self.note_mention(run, object);
         self.check_bytes(now, run, object);

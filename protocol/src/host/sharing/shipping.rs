@@ -1,7 +1,7 @@
 //! Sends updates to hosts with a replica, and receives them.
 
 use super::unsent::Batch;
-use crate::host::{Host, Receiver, Repeated, RunCommand};
+use crate::host::{Host, Receiver, Repeated};
 use crate::limits::{SHARED_ASK, SHARED_COMPARE_MIN, SHARED_MESSAGE_BYTES_MAX, SHARED_UPDATE_OVERHEAD_BYTES};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::parcel::Contents;
@@ -9,18 +9,22 @@ use crate::shared::{ObjectId, Writer};
 use crate::{Bytes, HostId, RunId, Time};
 
 impl Host {
-    pub(in crate::host) fn on_updated(
-        &mut self,
-        now: Time,
-        (run, object): (RunId, ObjectId),
-        (writer, seq): (Writer, u64),
-        bytes: Bytes,
-    ) {
+    pub(in crate::host) fn on_updated(&mut self, now: Time, (run, object): (RunId, ObjectId), bytes: Bytes) {
+        // A host without an id takes part in no run.
+        let me = self.id().unwrap_or(HostId(0));
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.reporting.own_mut().updates += 1;
-        self.check_bytes(now, run, object);
-        let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
+        let (Some(replica), Some(shown)) = (&mut sharing.replica, &mut sharing.shown) else { return };
+        let made = replica.append_local(me, bytes.clone());
+        if shown.note_own(&bytes, made.is_some()) {
+            self.show_more(run, object);
+        }
+        let Some((writer, seq)) = made else {
+            return self.end_for_writers(now, run, object);
+        };
+        self.check_bytes(now, run, object);
+        let Some(sharing) = self.sharing(run, object) else { return };
         if sharing.sharers.is_empty() {
             // Hosts that come later get the replica as it is.
             sharing.note_stable();
@@ -106,13 +110,11 @@ impl Host {
         self.meet(run, object, from);
         let Some(sharing) = self.sharing(run, object) else { return };
         // While a replica is on its way here, nothing is lost: updates that it lacks will be sent when it is compared.
-        let received = sharing
-            .replica
-            .with(|place| place.as_mut().map(|replica| replica.receive(writer, first, updates)));
-        let Some(received) = received else { return };
+        let Some(replica) = &mut sharing.replica else { return };
+        let received = replica.receive(writer, first, updates);
         if received.applied > 0 {
             sharing.comparison.hasten(now);
-            self.unpolled.command(RunCommand::Replica { object }.of(run));
+            self.show_more(run, object);
             self.check_bytes(now, run, object);
         }
         if received.applied > 0 && !received.has_gap {
@@ -133,8 +135,7 @@ impl Host {
     /// more.
     fn ask_whether_needed(&mut self, run: RunId, object: ObjectId, writer: Writer) {
         let Some(sharing) = self.sharing(run, object) else { return };
-        let has =
-            sharing.replica.with(|place| place.as_ref().map_or(0, |replica| replica.versions().of(writer)));
+        let has = sharing.replica.as_ref().map_or(0, |replica| replica.versions().of(writer));
         let others = self.transfers.incoming.senders(|contents| match *contents {
             Contents::Updates { run: of, object: what, writer: whose, first } => {
                 (of, what, whose) == (run, object, writer) && first < has

@@ -1,9 +1,8 @@
 //! Tests that need more objects, writers or hosts than a story can have.
 
-use std::sync::Arc;
-
 use super::*;
 use crate::host::run::HostRun;
+use crate::host::stage::Stage;
 use crate::host::surface::{HostConfig, Notice, Transmit};
 use crate::host::tests::{said, welcome};
 use crate::limits::{
@@ -11,7 +10,7 @@ use crate::limits::{
     SHARED_UPDATE_OVERHEAD_BYTES, SHARED_WRITERS_MAX, UNMENTIONED_BYTES_MAX,
 };
 use crate::message::{HostReport, PeerMessage, ToCoordinator};
-use crate::{BlobHash, Bytes, RunSpec};
+use crate::{BlobHash, RunSpec};
 
 const RUN: RunId = RunId(1);
 const OBJECT: ObjectId = ObjectId([7; 16]);
@@ -33,9 +32,10 @@ fn host() -> Host {
     host
 }
 
+/// A job creates an object, and ends.
 fn create(host: &mut Host, object: ObjectId) {
-    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
-    host.handle_notice(NOW, RUN, Notice::Shared { object, replica });
+    host.handle_notice(NOW, RUN, Notice::Shared { object, place: 1, initial: vec![0].into() });
+    host.handle_notice(NOW, RUN, Notice::Closed { object });
 }
 
 fn verdict(host: &Host) -> Option<&str> {
@@ -83,8 +83,7 @@ fn objects_that_no_job_mentions_are_few_and_end_no_run() {
     assert!(bytes <= UNMENTIONED_BYTES_MAX && objects == 12, "{objects} objects, {bytes} bytes");
     assert_eq!(verdict(&host), None, "though it is more than the run allows");
     // A job that comes mentions one of them: it counts as the run's.
-    let replica = Arc::default();
-    host.handle_notice(NOW, RUN, Notice::Opened { object: ObjectId([3; 16]), replica });
+    host.handle_notice(NOW, RUN, Notice::Opened { object: ObjectId([3; 16]), place: 1 });
     assert_eq!(host.runs[&RUN].shared.unmentioned.count, 11);
 }
 
@@ -95,7 +94,7 @@ fn forged_writers_of_an_object_that_no_job_mentions_end_no_run() {
         let peer = crate::host::tests::PEER;
         entrusted(&mut host, OBJECT, 1);
         if is_mentioned {
-            host.handle_notice(NOW, RUN, Notice::Opened { object: OBJECT, replica: Arc::default() });
+            host.handle_notice(NOW, RUN, Notice::Opened { object: OBJECT, place: 1 });
         }
         for incarnation in 0..=SHARED_WRITERS_MAX as u64 {
             let writer = Writer { host: peer, incarnation };
@@ -144,10 +143,10 @@ fn an_update_is_stable_when_all_others_have_it() {
     create(&mut host, OBJECT);
     let sharing =
         host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
-    sharing.replica.with(|place| place.as_mut().expect("created").append_local(HostId(9), vec![1].into()));
-    let is_unstable = |sharing: &Sharing| {
+    sharing.replica.as_mut().expect("created").append_local(HostId(9), vec![1].into());
+    let is_unstable = |sharing: &mut Sharing| {
         sharing.note_stable();
-        sharing.replica.with(|place| place.as_ref().expect("created").is_unstable())
+        sharing.replica.as_ref().expect("created").is_unstable()
     };
     note_has(sharing, HostId(1), 1);
     note_has(sharing, HostId(2), 0);
@@ -164,7 +163,7 @@ fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
     let back = HostId(2);
     let sharing =
         host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
-    sharing.replica.with(|place| place.as_mut().expect("created").append_local(HostId(9), vec![1].into()));
+    sharing.replica.as_mut().expect("created").append_local(HostId(9), vec![1].into());
     note_has(sharing, HostId(1), 1);
     sharing.note_stable();
     note_has(sharing, back, 0);
@@ -194,16 +193,14 @@ fn a_host_that_is_no_longer_an_acquaintance_is_not_waited_for() {
     note_has(sharing, one, 0);
     note_has(sharing, other, 0);
     assert!(sharing.sharers.needs(one), "one of the few that it compares its replica with");
-    sharing.replica.with(|place| {
-        let replica = place.as_mut().expect("created");
-        replica.append_local(HostId(9), vec![1].into());
-        assert!(replica.is_unstable());
-    });
+    let replica = sharing.replica.as_mut().expect("created");
+    replica.append_local(HostId(9), vec![1].into());
+    assert!(replica.is_unstable());
     host.forget_sharer(one);
     host.forget_sharer(other);
     let sharing = host.runs[&RUN].shared.get(OBJECT).expect("known");
     assert!(sharing.sharers.is_empty());
-    assert!(sharing.replica.with(|place| !place.as_ref().expect("created").is_unstable()));
+    assert!(!sharing.replica.as_ref().expect("created").is_unstable());
     host.sweep(NOW, RUN);
     assert!(
         !said(&mut host)
@@ -232,15 +229,12 @@ fn a_host_asks_again_to_meet_strangers_when_it_finds_the_grid_again() {
 
 #[test]
 fn a_host_that_was_given_up_is_owed_later_updates() {
-    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
-    let mut sharing = Sharing::new(NOW, replica.clone());
-    replica.with(|place| {
-        let replica = place.as_mut().expect("it is there");
-        for byte in 0..2 {
-            replica.append_local(HostId(1), vec![byte].into()).expect("room");
-        }
-        replica.receive(Writer { host: HostId(2), incarnation: 0 }, 0, &[vec![9].into()]);
-    });
+    let mut replica = Replica::new(vec![0].into());
+    for byte in 0..2 {
+        replica.append_local(HostId(1), vec![byte].into()).expect("room");
+    }
+    replica.receive(Writer { host: HostId(2), incarnation: 0 }, 0, &[vec![9].into()]);
+    let mut sharing = Sharing { replica: Some(replica), ..Sharing::new(NOW) };
     assert!(!sharing.is_owed(), "nobody was given up");
     for (own, total, is_owed) in [(2, 3, false), (1, 3, true), (2, 2, true), (0, 0, true)] {
         sharing.sharers = Sharers::default();
@@ -282,9 +276,9 @@ fn many_updates_go_in_messages_of_bounded_length_and_in_order() {
 fn the_logs_of_forgotten_objects_are_bounded() {
     for (before, is_kept) in [(OBJECTS_PER_RUN_MAX - 1, true), (OBJECTS_PER_RUN_MAX, false)] {
         let mut host = host();
-        let replica = Arc::new(SharedReplica::new(Replica::new(vec![0].into())));
-        replica.with(|place| place.as_mut()?.append_local(HostId(1), vec![1].into())).expect("room");
-        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![0].into() });
+        host.handle_notice(NOW, RUN, Notice::Updated { object: OBJECT, bytes: vec![1].into() });
+        host.handle_notice(NOW, RUN, Notice::Closed { object: OBJECT });
         let part = host.runs.get_mut(&RUN).expect("the run");
         let log = (Writer { host: HostId(1), incarnation: 0 }, 1);
         for number in 0..before as u128 {
@@ -317,10 +311,8 @@ fn large_updates_are_pulled_from_one_host_and_declined_from_others() {
         let mut host = crate::host::tests::host();
         let joined = vec![info(OTHER)];
         host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
-        let new = Replica::new(vec![0].into());
-        let mut other = new.clone();
-        let replica = Arc::new(SharedReplica::new(new));
-        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica });
+        let mut other = Replica::new(vec![0].into());
+        host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![0].into() });
         said(&mut host);
         let parcel = ParcelId(1);
         for from in [PEER, OTHER] {
@@ -375,10 +367,13 @@ fn a_replica_that_waits_to_be_pulled_is_sent_with_the_updates_made_meanwhile() {
     use crate::parcel::ParcelMessage;
 
     let mut host = crate::host::tests::host();
-    let replica = Arc::new(SharedReplica::new(Replica::new(vec![0; 1 << 20].into())));
-    host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, replica: replica.clone() });
+    host.handle_notice(
+        NOW,
+        RUN,
+        Notice::Shared { object: OBJECT, place: 1, initial: vec![0; 1 << 20].into() },
+    );
     let mut announced = |round: u32| {
-        replica.with(|place| place.as_mut().and_then(|replica| replica.append_local(PEER, vec![5].into())));
+        host.handle_notice(host.latest, RUN, Notice::Updated { object: OBJECT, bytes: vec![5].into() });
         let fetch = PeerMessage::FetchReplica { run: RUN, object: OBJECT };
         host.handle_from_peer(NOW + SHARED_UNUSED * 4 * round, PEER, fetch);
         let parcels = said(&mut host).into_iter().filter_map(|sent| match sent {

@@ -1,8 +1,6 @@
 //! The state machine's outputs, except for messages.
 
-use std::sync::Arc;
-
-use crate::shared::{ObjectId, SharedReplica};
+use crate::shared::{Change, ObjectId};
 use crate::{Again, Entry, Finished, HeldId, HostId, JobSpec, JobTag, RunId, RunSpec, RuntimeJobId};
 
 /// A command to the driver.
@@ -60,22 +58,14 @@ pub enum RunCommand {
         /// its own work repeats nothing.
         was_begun: bool,
     },
-    /// Use this id in all logs of shared objects' updates that begin from now on.
-    Identify {
-        /// This host's id.
-        origin: HostId,
-    },
-    /// A shared object that the next injected job may mention will come; this is the place for its replica.
-    Opened {
-        /// The object.
-        object: ObjectId,
-        /// The place. Guests and the state machine share it, as neither may wait for the other.
-        replica: Arc<SharedReplica>,
-    },
-    /// A replica has come, or has changed.
+    /// A replica has come, or has got updates of other hosts, or many updates of this runtime have arrived.
     Replica {
         /// The object.
         object: ObjectId,
+        /// The number of the runtime's place for it. If the runtime has another one by now, the command is ignored.
+        place: u64,
+        /// The change.
+        change: Change,
     },
     /// This many thieves wait here and count as hungry workers. [`Notice::Exposed`](super::Notice::Exposed) follows
     /// when there is a job, at once if there already is one.

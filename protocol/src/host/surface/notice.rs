@@ -1,9 +1,7 @@
 //! Notices from the portion of a run to the state machine.
 
-use std::sync::Arc;
-
 use crate::message::{JobNote, LogLine, WorkerTimes};
-use crate::shared::{ObjectId, SharedReplica, Writer};
+use crate::shared::{NewBase, ObjectId};
 use crate::{Bytes, Counts, Finished, HeldId, JobFailure, JobKey, JobSpec, Lineage, RuntimeJobId};
 
 /// A notice of the runtime. A `RuntimeJobId` is the runtime's number, a `HeldId` the state machine's.
@@ -55,27 +53,37 @@ pub enum Notice {
     Shared {
         /// The object.
         object: ObjectId,
-        /// Its replica.
-        replica: Arc<SharedReplica>,
+        /// The runtime's number for its place, which no other place has.
+        place: u64,
+        /// The object, as the guest encoded it.
+        initial: Bytes,
     },
-    /// A job here has updated a shared object; the replica already has the update.
+    /// A job here has updated a shared object; the runtime's view already has the update.
     Updated {
         /// The object.
         object: ObjectId,
-        /// This host's log: see [`RunCommand::Identify`](super::RunCommand::Identify).
-        writer: Writer,
-        /// The update's number.
-        seq: u64,
         /// The update, as the guest encoded it.
         bytes: Bytes,
     },
-    /// A job here uses a shared object of which there is no replica.
-    /// [`RunCommand::Replica`](super::RunCommand::Replica) follows when there is.
+    /// A guest has made a new base of a shared object, which contains earlier updates.
+    Based {
+        /// The object.
+        object: ObjectId,
+        /// The base.
+        new: NewBase,
+    },
+    /// A job here uses a shared object of which the runtime has nothing, perhaps not any more.
+    /// [`RunCommand::Replica`](super::RunCommand::Replica) follows when there is a replica.
     Opened {
         /// The object.
         object: ObjectId,
-        /// The place for it.
-        replica: Arc<SharedReplica>,
+        /// The runtime's number for its place, which no other place has.
+        place: u64,
+    },
+    /// No job here uses a shared object any more, and the runtime has forgotten it.
+    Closed {
+        /// The object.
+        object: ObjectId,
     },
     /// A held job's guard has waited for long: updates that others have are to be fetched. Repeated while it waits.
     Refetch {

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sateen_protocol::shared::{ObjectId, Versions, Writer};
+use sateen_protocol::shared::{ObjectId, Replica, Versions, Writer};
 use sateen_protocol::{RunId, Time, limits};
 
 use crate::event::ProcessIndex;
@@ -110,8 +110,10 @@ pub fn check(world: &mut World) -> Option<String> {
                 let most = seen.most.entry(writer).or_default();
                 *most = (*most).max(count);
             }
-            for (creation, object) in portion.objects.iter() {
-                let Some(here) = object.versions() else { continue };
+            for (creation, _) in portion.objects.iter() {
+                let Some(here) = process.host.replica(*run, creation).map(Replica::versions) else {
+                    continue;
+                };
                 let seen = objects.entry((*run, creation)).or_default();
                 seen.at.push(index);
                 for (origin, count) in here.iter() {
@@ -125,13 +127,21 @@ pub fn check(world: &mut World) -> Option<String> {
     found
 }
 
-/// Finds two replicas that count the same updates and differ.
+/// Finds two replicas that count the same updates and differ, or one of which guests see something else.
 pub fn check_content(world: &World) -> Option<String> {
     let mut known = BTreeMap::new();
     for (index, process) in world.alive() {
         for (run, portion) in &process.runtime.portions {
             for (creation, object) in portion.objects.iter() {
-                let Some((versions, digest, value)) = object.content() else { continue };
+                let Some(replica) = process.host.replica(*run, creation) else { continue };
+                let (versions, digest, value) = (replica.versions(), replica.digest(), object.value());
+                // A process that sleeps has heard all the same what its two halves said to each other before.
+                let (here, guests) = (versions.total(), object.updates());
+                if here != guests {
+                    return Some(format!(
+                        "guests of host {index} see {guests} updates of {creation} of run {run}, and its replica has {here}"
+                    ));
+                }
                 let (other, known) =
                     known.entry((*run, creation, versions)).or_insert((index, (digest, value)));
                 if *known != (digest, value) {
@@ -145,7 +155,8 @@ pub fn check_content(world: &World) -> Option<String> {
     None
 }
 
-fn versions(world: &World, index: ProcessIndex, run: RunId, object: ObjectId) -> Option<Versions> {
-    let portion = world.processes[index as usize].runtime.portions.get(&run)?;
-    portion.objects.get(object)?.versions()
+fn versions(world: &World, index: ProcessIndex, run: RunId, object: ObjectId) -> Option<&Versions> {
+    let process = &world.processes[index as usize];
+    process.runtime.portions.get(&run)?.objects.get(object)?;
+    process.host.replica(run, object).map(Replica::versions)
 }

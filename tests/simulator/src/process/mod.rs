@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use sateen_protocol::host::{FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
+use sateen_protocol::shared::{ObjectId, Replica};
 use sateen_protocol::{Entry, HostId, JobSpec, RunId, RuntimeJobId, Time};
 
 use crate::event::Event;
@@ -105,6 +106,28 @@ pub struct Process {
 }
 
 impl Process {
+    /// Some updates of an object were given up. Updates made here that are missing from its replica are lost.
+    pub fn forget_lost_updates(&mut self, run: RunId, object: ObjectId) {
+        if let Some(portion) = self.runtime.portions.get_mut(&run) {
+            let here = self.host.replica(run, object).map(Replica::versions);
+            portion.objects.forget_lost_updates(object, here);
+        }
+    }
+
+    /// The runtime sends the machine a notice. The machine names the runtime's updates.
+    pub fn notify(&mut self, local: Time, run: RunId, notice: Notice) {
+        let updated = match &notice {
+            Notice::Updated { object, .. } => Some(*object),
+            _ => None,
+        };
+        self.host.handle_notice(local, run, notice);
+        if let (Some(object), Some(portion)) = (updated, self.runtime.portions.get_mut(&run))
+            && let Some(log) = self.host.replica(run, object).and_then(Replica::own_log)
+        {
+            portion.objects.note_log(object, log, &mut portion.remarks);
+        }
+    }
+
     /// A new process.
     pub fn new(
         plan: HostPlan,

@@ -16,17 +16,19 @@ mod tasks;
 mod telling;
 mod times;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
-use sateen_protocol::{HeldId, JobKey, JobSpec, Jobs, RunId, RunSpec, RuntimeJobId, Time};
+use sateen_protocol::{HeldId, HostId, JobKey, JobSpec, Jobs, RunId, RunSpec, RuntimeJobId, Time};
 
 use dropped::Dropped;
 pub use dropped::{Dropping, Suspended};
 use figures::Figures;
 pub use objects::Object;
+use objects::Uniqueness;
 pub use portion::{Portion, RECORD_WORK_MIN_NS, read_root_answer};
 pub use step::Step;
 use step::Surroundings;
@@ -86,6 +88,8 @@ pub struct Runtime {
     stops: Stops,
     is_watching: bool,
     portions_begun: u64,
+    /// The number of makers of updates so far: see [`Uniqueness`].
+    makers: Rc<Cell<u64>>,
     next_run: usize,
 }
 
@@ -103,6 +107,7 @@ impl Runtime {
             stops: Stops::default(),
             is_watching: false,
             portions_begun: 0,
+            makers: Rc::default(),
             next_run: 0,
         }
     }
@@ -112,11 +117,11 @@ impl Runtime {
         self.workers.len()
     }
 
-    /// Begins to take part in a run.
-    pub fn start(&mut self, now: Time, run: RunId, spec: RunSpec, tree: Rc<Tree>) {
+    /// Begins to take part in a run, at the host with this id.
+    pub fn start(&mut self, now: Time, (run, origin): (RunId, HostId), spec: RunSpec, tree: Rc<Tree>) {
         let figures = Figures::new(self.workers.len(), self.stops.own_time(now));
         self.portions_begun += 1;
-        let uniqueness = self.portions_begun;
+        let uniqueness = Uniqueness::new(origin, self.portions_begun, Rc::clone(&self.makers));
         self.portions.entry(run).or_insert_with(|| Box::new(Portion::new(spec, tree, uniqueness, figures)));
     }
 

@@ -15,7 +15,7 @@ use answers::{finished, node_of};
 pub use remarks::Remarks;
 
 use super::figures::Figures;
-use super::objects::Objects;
+use super::objects::{Objects, Uniqueness};
 use super::task::{Answer, Child, Doing, Place, Source, Stage, TaskId};
 use super::tasks::Tasks;
 use super::telling::Told;
@@ -52,7 +52,7 @@ pub struct Portion {
 
 impl Portion {
     /// A portion without jobs.
-    pub fn new(run_spec: RunSpec, tree: Rc<Tree>, uniqueness: u64, figures: Figures) -> Self {
+    pub fn new(run_spec: RunSpec, tree: Rc<Tree>, uniqueness: Uniqueness, figures: Figures) -> Self {
         Self {
             run_spec,
             keys: tree.keys(),

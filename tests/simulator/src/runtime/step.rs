@@ -272,10 +272,11 @@ mod tests {
     use std::rc::Rc;
 
     use sateen_protocol::host::Notice;
-    use sateen_protocol::{HeldId, JobSpec, ROOT_KIND, RunSpec, Stealing};
+    use sateen_protocol::{HeldId, HostId, JobSpec, ROOT_KIND, RunSpec, Stealing};
 
     use super::*;
     use crate::runtime::figures::Figures;
+    use crate::runtime::objects::Uniqueness;
     use crate::tree::{Tree, TreePlan};
 
     fn portion() -> Portion {
@@ -288,7 +289,7 @@ mod tests {
             ..TreePlan::default()
         }));
         let spec = RunSpec { stealing: Stealing::Random, record_every_ms: 100, ..RunSpec::new(tree.app()) };
-        Portion::new(spec, tree, 1, Figures::new(2, Time(0)))
+        Portion::new(spec, tree, Uniqueness::new(HostId(1), 1, Rc::default()), Figures::new(2, Time(0)))
     }
 
     fn root(portion: &Portion) -> JobSpec {

@@ -39,7 +39,7 @@ impl Runtime {
 mod tests {
     use std::rc::Rc;
 
-    use sateen_protocol::{HeldId, JobSpec, ROOT_KIND, RunSpec};
+    use sateen_protocol::{HeldId, HostId, JobSpec, ROOT_KIND, RunSpec};
 
     use super::super::Dropping;
     use super::*;
@@ -53,7 +53,7 @@ mod tests {
         let plan = TreePlan { seed: 7, jobs: 100, work_ns: 1_000_000_000, ..TreePlan::default() };
         let tree = Rc::new(Tree::new(&plan));
         let mut runtime = Runtime::new(1, 100, 0);
-        runtime.start(Time(0), RUN, RunSpec::new(tree.app()), Rc::clone(&tree));
+        runtime.start(Time(0), (RUN, HostId(1)), RunSpec::new(tree.app()), Rc::clone(&tree));
         let spec = JobSpec::new(tree.keys().key(&[]), ROOT_KIND, Vec::new());
         runtime.handle(Time(0), RUN, RunCommand::Inject { held: HELD, spec, was_begun: false });
         runtime.dispatch(Time(0));

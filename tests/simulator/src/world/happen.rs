@@ -256,7 +256,8 @@ impl World {
             if !entries.is_empty() && !was_here {
                 self.sometimes.hit("an app was loaded after a restart");
             }
-            state.runtime.start(self.now, run, spec, Rc::clone(tree));
+            let origin = state.host.id().unwrap_or(HostId(0));
+            state.runtime.start(self.now, (run, origin), spec, Rc::clone(tree));
             state.inputs.push_back(Input::Loaded(run, entries));
             self.settle_host(process);
         }

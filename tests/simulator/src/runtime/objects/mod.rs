@@ -2,52 +2,73 @@
 
 mod object;
 
+use std::cell::Cell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::rc::Rc;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::shared::{ObjectId, SharedReplica, Writer};
-use sateen_protocol::{HostId, Mention};
+use sateen_protocol::shared::{Change, NewBase, ObjectId, Versions, Writer};
+use sateen_protocol::{Bytes, HostId, Mention};
 
 use super::portion::Remarks;
 use crate::digest::mix;
 use crate::tree::{NodeIndex, Tree};
 
+use object::Maker;
 pub use object::Object;
+
+/// What distinguishes a portion from all others.
+#[derive(Debug, Clone)]
+pub struct Uniqueness {
+    /// The host's id at its beginning.
+    origin: HostId,
+    /// Its number among those of the process.
+    portion: u64,
+    /// The number of makers of updates in the process so far.
+    makers: Rc<Cell<u64>>,
+}
+
+impl Uniqueness {
+    /// That of the portion with this number at a host.
+    pub fn new(origin: HostId, portion: u64, makers: Rc<Cell<u64>>) -> Self {
+        Self { origin, portion, makers }
+    }
+
+    /// A maker of updates that there has never been.
+    fn new_maker(&self) -> Maker {
+        let maker = (self.origin, self.makers.get());
+        self.makers.set(maker.1 + 1);
+        maker
+    }
+}
 
 /// Shared objects, by their creation.
 #[derive(Debug)]
 pub struct Objects {
     of: BTreeMap<ObjectId, Object>,
-    /// This host's writer name in updates.
-    origin: HostId,
-    /// A number that is unique among this host's portions.
-    uniqueness: u64,
+    uniqueness: Uniqueness,
     /// The number of objects created here.
     created: u64,
-    /// The number of updates made here, by their log.
+    /// The number of places that objects have had here.
+    places: u64,
+    /// The number of updates made here, by the log that the machine has added them to.
     made: BTreeMap<(ObjectId, Writer), u64>,
     /// Objects that were used here before, and may have been forgotten.
     dropped: BTreeSet<ObjectId>,
 }
 
 impl Objects {
-    /// No objects; their portion's number is unique among those of the host.
-    pub fn new(uniqueness: u64) -> Self {
+    /// No objects, in this portion.
+    pub fn new(uniqueness: Uniqueness) -> Self {
         Self {
             of: BTreeMap::new(),
-            origin: HostId(0),
             uniqueness,
             created: 0,
+            places: 0,
             made: BTreeMap::new(),
             dropped: BTreeSet::new(),
         }
-    }
-
-    /// Names the writer of this host's updates.
-    pub fn identify(&mut self, origin: HostId) {
-        self.origin = origin;
     }
 
     /// All objects.
@@ -70,76 +91,80 @@ impl Objects {
         (0..tree.shared_objects())
             .map(|number| {
                 self.created += 1;
-                let draw = mix(self.origin.0 ^ mix(self.uniqueness ^ mix(self.created)));
+                let Uniqueness { origin: HostId(origin), portion, .. } = self.uniqueness;
+                let draw = mix(origin ^ mix(portion ^ mix(self.created)));
                 let (object, creation) = (named(u64::from(number)), named(draw));
-                let new = Object::create(tree.object_bytes());
-                notify(Notice::Shared { object: creation, replica: new.replica().clone() });
+                let (new, initial) =
+                    Object::create(self.places, self.uniqueness.new_maker(), tree.object_bytes());
+                notify(Notice::Shared { object: creation, place: self.places, initial });
+                self.places += 1;
                 self.of.insert(creation, new);
                 Mention { object, creation }
             })
             .collect()
     }
 
-    /// A guest updates an object at a node.
+    /// A guest updates an object at a node: the update, and a new base if it has made one.
     pub fn update(
         &mut self,
         creation: ObjectId,
         node: NodeIndex,
         tree: &Tree,
         remarks: &mut Remarks,
-    ) -> Option<Notice> {
+    ) -> Option<(Bytes, Option<NewBase>)> {
         let object = self.of.get_mut(&creation)?;
-        let made = object.update(self.origin, node, tree.update_padding(node));
-        remarks.expect(object.catch_up());
-        let (writer, seq, bytes) = made?;
-        let is_known = self.made.insert((creation, writer), seq + 1).is_some();
+        let bytes = object.update(node, tree.update_padding(node))?;
+        Some((bytes, object.catch_up(remarks)))
+    }
+
+    /// The machine has added an update made here to this log, which has this number of updates now.
+    pub fn note_log(&mut self, creation: ObjectId, (writer, count): (Writer, u64), remarks: &mut Remarks) {
+        let is_known = self.made.insert((creation, writer), count).is_some();
         if is_known && self.dropped.remove(&creation) {
             remarks.hit("a host continued its log of updates");
         }
-        Some(Notice::Updated { object: creation, writer, seq, bytes })
     }
 
-    /// Some updates of an object were given up. Updates made here that are missing from its replica are lost.
-    pub fn forget_lost_updates(&mut self, creation: ObjectId) {
-        let here = self.get(creation).and_then(Object::versions);
+    /// Some updates of an object were given up; its replica has these. Updates made here that it lacks are lost.
+    pub fn forget_lost_updates(&mut self, creation: ObjectId, here: Option<&Versions>) {
         for ((of, writer), count) in &mut self.made {
             if *of == creation {
-                *count = here.as_ref().map_or(0, |here| here.of(*writer)).min(*count);
+                *count = here.map_or(0, |here| here.of(*writer)).min(*count);
             }
         }
     }
 
-    /// A job that has arrived mentions an object: its replica, which the machine must open, if the object is not known.
-    pub fn mention(&mut self, creation: ObjectId, bytes: usize) -> Option<Arc<SharedReplica>> {
-        let Entry::Vacant(place) = self.of.entry(creation) else { return None };
-        let replica = Arc::<SharedReplica>::default();
-        place.insert(Object::new(replica.clone(), bytes));
-        Some(replica)
-    }
-
-    /// The machine has an object, with this replica.
-    pub fn open(
-        &mut self,
-        creation: ObjectId,
-        replica: Arc<SharedReplica>,
-        bytes: usize,
-        remarks: &mut Remarks,
-    ) {
-        if self.dropped.contains(&creation) && replica.with(|place| place.is_none()) {
+    /// A job that has arrived mentions an object: the number of its place, of which the machine must hear, if the object
+    /// had none.
+    pub fn mention(&mut self, creation: ObjectId, bytes: usize, remarks: &mut Remarks) -> Option<u64> {
+        let Entry::Vacant(vacant) = self.of.entry(creation) else { return None };
+        if self.dropped.contains(&creation) {
             remarks.hit("a forgotten object was used again");
         }
-        self.of.entry(creation).or_insert_with(|| Object::new(replica, bytes));
+        let place = self.places;
+        vacant.insert(Object::new(place, self.uniqueness.new_maker(), bytes));
+        self.places += 1;
+        Some(place)
     }
 
-    /// An object has changed; returns whether it is known here.
-    pub fn catch_up(&mut self, creation: ObjectId, remarks: &mut Remarks) -> bool {
-        let Some(object) = self.of.get_mut(&creation) else { return false };
-        let caught_up = object.catch_up();
+    /// The machine tells a change of an object, if its place is still this one. Returns a base that a guest then makes.
+    pub fn change(
+        &mut self,
+        (creation, place): (ObjectId, u64),
+        change: Change,
+        remarks: &mut Remarks,
+    ) -> Option<NewBase> {
+        let object = self.of.get_mut(&creation).filter(|object| object.place() == place)?;
+        if matches!(change, Change::Whole { .. }) {
+            // Some of the updates made here may be lost.
+            object.begin_anew(self.uniqueness.new_maker());
+        }
+        object.change(change);
+        let based = object.catch_up(remarks);
         if object.take_replaced() {
             remarks.hit("a replica was replaced");
         }
-        remarks.expect(caught_up);
-        true
+        based
     }
 
     /// Whether there are none.
@@ -147,16 +172,15 @@ impl Objects {
         self.of.is_empty()
     }
 
-    /// Drops objects that no job mentions any more, as guests do when their references go.
-    pub fn keep(&mut self, mentioned: &BTreeSet<ObjectId>) {
-        let dropped = &mut self.dropped;
-        self.of.retain(|creation, _| {
-            let stays = mentioned.contains(creation);
-            if !stays {
-                dropped.insert(*creation);
-            }
-            stays
-        });
+    /// Drops objects that no job mentions any more, as guests do when their references go; returns them.
+    pub fn keep(&mut self, mentioned: &BTreeSet<ObjectId>) -> Vec<ObjectId> {
+        let dropped: Vec<ObjectId> =
+            self.of.keys().filter(|creation| !mentioned.contains(creation)).copied().collect();
+        for creation in &dropped {
+            self.of.remove(creation);
+            self.dropped.insert(*creation);
+        }
+        dropped
     }
 }
 
@@ -178,19 +202,25 @@ mod tests {
 
     #[test]
     fn an_object_that_was_dropped_is_used_again() {
-        let (mut objects, mut remarks) = (Objects::new(1), Remarks::default());
+        let (mut objects, mut remarks) =
+            (Objects::new(Uniqueness::new(HostId(1), 1, Rc::default())), Remarks::default());
         let object = named(7);
-        let replica = objects.mention(object, 0).expect("it is not known");
-        assert!(objects.mention(object, 0).is_none(), "it is known");
-        objects.keep(&BTreeSet::from([object]));
+        let first = objects.mention(object, 0, &mut remarks).expect("it is not known");
+        assert_eq!(objects.mention(object, 0, &mut remarks), None, "it is known");
+        assert_eq!(objects.keep(&BTreeSet::from([object])), []);
         assert!(!objects.is_empty());
-        objects.open(object, replica.clone(), 0, &mut remarks);
+        assert_eq!(objects.keep(&BTreeSet::new()), [object]);
+        assert!(objects.is_empty());
         assert_eq!(remarks.take_rare(), [""; 0]);
-        objects.keep(&BTreeSet::new());
-        assert!(objects.is_empty() && !objects.catch_up(object, &mut remarks));
-        objects.open(object, replica, 0, &mut remarks);
+        let second = objects.mention(object, 0, &mut remarks).expect("it was dropped");
         assert_eq!(remarks.take_rare(), ["a forgotten object was used again"]);
-        assert!(objects.get(object).is_some_and(|object| !object.has_come()));
+        // What was sent to the first place comes too late.
+        let (_, base) = Object::create(0, (HostId(2), 0), 0);
+        for (place, has_come) in [(first, false), (second, true)] {
+            let change = Change::Whole { base: base.clone(), updates: Vec::new(), own: 0 };
+            objects.change((object, place), change, &mut remarks);
+            assert_eq!(objects.get(object).map(Object::has_come), Some(has_come));
+        }
     }
 
     #[test]

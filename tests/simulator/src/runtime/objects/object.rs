@@ -1,11 +1,11 @@
 //! An object as a host's guests see it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use sateen_protocol::shared::{Catchup, Digest, Replica, SharedReplica, Versions, Writer};
+use sateen_protocol::shared::{Catchup, Change, NewBase, View};
 use sateen_protocol::{Bytes, HostId};
 
+use crate::runtime::portion::Remarks;
 use crate::tree::{NodeIndex, filled, is_filled};
 
 /// Number of updates after which a new base is made.
@@ -13,15 +13,23 @@ const FOLDED: usize = 8;
 /// Word that pads a large base.
 const PADDING: u64 = 0x9add_1e60;
 
-/// An object's value for guests: the nodes that have updated it, and the number of updates by each host.
-pub type Value = (BTreeSet<NodeIndex>, BTreeMap<Writer, u64>);
+/// Those who make updates: the guests of a host that have an object, from one time that it gets a place or is replaced
+/// there to the next, by a number that no others have.
+pub type Maker = (HostId, u64);
+
+/// An object's value for guests: the nodes that have updated it, and the number of updates by each maker.
+pub type Value = (BTreeSet<NodeIndex>, BTreeMap<Maker, u64>);
 
 /// An object at this host's guests.
 #[derive(Debug)]
 pub struct Object {
-    /// The replica shared with the machine.
-    replica: Arc<SharedReplica>,
+    /// `None` until its replica has come.
+    view: Option<View>,
+    place: u64,
     value: Value,
+    /// Those who make updates here at present, and how many they have made.
+    maker: Maker,
+    made: u64,
     /// Minimum bytes of a base.
     bytes: usize,
     position: u64,
@@ -30,38 +38,46 @@ pub struct Object {
 }
 
 impl Object {
-    /// A new object, which has no updates.
-    pub fn create(bytes: usize) -> Self {
-        let replica = Replica::new(padded(&Value::default(), bytes));
-        Self::new(Arc::new(SharedReplica::new(replica)), bytes)
+    /// A new object, which has no updates, and its first base.
+    pub fn create(place: u64, maker: Maker, bytes: usize) -> (Self, Bytes) {
+        let initial = padded(&Value::default(), bytes);
+        let view = Some(View::new(initial.clone()));
+        (Self { view, ..Self::new(place, maker, bytes) }, initial)
     }
 
     /// An object whose replica may come later.
-    pub fn new(replica: Arc<SharedReplica>, bytes: usize) -> Self {
-        Self { replica, bytes, value: Value::default(), position: 0, applied: 0, was_replaced: false }
+    pub fn new(place: u64, maker: Maker, bytes: usize) -> Self {
+        Self {
+            view: None,
+            place,
+            value: Value::default(),
+            maker,
+            made: 0,
+            bytes,
+            position: 0,
+            applied: 0,
+            was_replaced: false,
+        }
     }
 
-    /// Its updates, their digest, and the guests' value.
-    pub fn content(&self) -> Option<(Versions, Digest, &Value)> {
-        self.replica.with(|place| {
-            let replica = place.as_ref().filter(|replica| replica.end() == self.position)?;
-            Some((replica.versions().clone(), replica.digest(), &self.value))
-        })
+    /// The guests' value.
+    pub fn value(&self) -> &Value {
+        &self.value
     }
 
-    /// The replica shared with the machine.
-    pub fn replica(&self) -> &Arc<SharedReplica> {
-        &self.replica
+    /// The number of updates that guests see.
+    pub fn updates(&self) -> u64 {
+        self.value.1.values().sum()
     }
 
-    /// The updates in its replica, if that has come.
-    pub fn versions(&self) -> Option<Versions> {
-        self.replica.with(|place| Some(place.as_ref()?.versions().clone()))
+    /// The number of its place.
+    pub fn place(&self) -> u64 {
+        self.place
     }
 
     /// Whether its replica has come.
     pub fn has_come(&self) -> bool {
-        self.replica.with(|place| place.is_some())
+        self.view.is_some()
     }
 
     /// Whether guests see the update of a node.
@@ -69,23 +85,25 @@ impl Object {
         self.value.0.contains(&node)
     }
 
-    /// A guest of the host `origin` updates the object at a node: the update, its writer and its number there. Without
-    /// a replica, it is lost.
-    pub fn update(
-        &mut self,
-        origin: HostId,
-        node: NodeIndex,
-        padding: usize,
-    ) -> Option<(Writer, u64, Bytes)> {
-        self.replica.with(|place| {
-            let replica = place.as_mut()?;
-            let (writer, seq) = replica.next_local(origin);
-            let mut bytes = postcard::to_allocvec(&(writer, seq, node)).unwrap_or_default();
-            bytes.resize(bytes.len() + padding, 0);
-            let bytes = Bytes::from(bytes);
-            let (writer, seq) = replica.append_local(origin, bytes.clone())?;
-            Some((writer, seq, bytes))
-        })
+    /// A guest updates the object at a node. Without a replica, the update is lost.
+    pub fn update(&mut self, node: NodeIndex, padding: usize) -> Option<Bytes> {
+        let view = self.view.as_mut()?;
+        let mut bytes = postcard::to_allocvec(&(self.maker, self.made, node)).unwrap_or_default();
+        self.made += 1;
+        bytes.resize(bytes.len() + padding, 0);
+        let bytes = Bytes::from(bytes);
+        view.append(bytes.clone());
+        Some(bytes)
+    }
+
+    /// Updates made here have another maker from now on.
+    pub fn begin_anew(&mut self, maker: Maker) {
+        (self.maker, self.made) = (maker, 0);
+    }
+
+    /// The machine tells a change.
+    pub fn change(&mut self, change: Change) {
+        View::change(&mut self.view, change);
     }
 
     /// Whether its replica was replaced since this was last asked.
@@ -93,15 +111,20 @@ impl Object {
         std::mem::take(&mut self.was_replaced)
     }
 
-    /// Applies new updates; reports updates that are out of their hosts' order, repeated or missing.
-    pub fn catch_up(&mut self) -> Result<(), String> {
-        let Some((catchup, position)) =
-            self.replica.with(|place| place.as_ref().map(|replica| replica.since(self.position)))
-        else {
-            return Ok(());
-        };
+    /// Applies new updates; remarks on updates that are out of their makers' order, repeated or missing. Returns the new
+    /// base, if it makes one.
+    pub fn catch_up(&mut self, remarks: &mut Remarks) -> Option<NewBase> {
+        let based = self.try_to_catch_up();
+        let (new, is) = based.map_or_else(|complaint| (None, Err(complaint)), |new| (new, Ok(())));
+        remarks.expect(is);
+        new
+    }
+
+    fn try_to_catch_up(&mut self) -> Result<Option<NewBase>, String> {
+        let Some(view) = &mut self.view else { return Ok(None) };
+        let (catchup, position) = view.since(self.position);
         let updates = match catchup {
-            Catchup::Nothing => return Ok(()),
+            Catchup::Nothing => return Ok(None),
             Catchup::Updates(updates) => updates,
             Catchup::Whole(base, updates) => {
                 self.was_replaced |= self.position > 0;
@@ -117,21 +140,20 @@ impl Object {
         self.position = position;
         self.applied += updates.len();
         for update in updates {
-            let (writer, seq, node): (Writer, u64, NodeIndex) =
-                postcard::from_bytes(&update).map_err(|error| format!("an update: {error}"))?;
-            let next = self.value.1.entry(writer).or_default();
-            if *next != seq {
-                return Err(format!("update {seq} of {writer} was applied where {next} was due"));
+            let ((maker, number, node), _): ((Maker, u64, NodeIndex), _) =
+                postcard::take_from_bytes(&update).map_err(|error| format!("an update: {error}"))?;
+            let next = self.value.1.entry(maker).or_default();
+            if *next != number {
+                return Err(format!("update {number} of {maker:?} was applied where {next} was due"));
             }
             *next += 1;
             self.value.0.insert(node);
         }
-        if self.applied >= FOLDED {
-            self.applied = 0;
-            let base = padded(&self.value, self.bytes);
-            self.replica.with(|place| place.as_mut().map(|replica| replica.set_base(position, base)));
+        if self.applied < FOLDED {
+            return Ok(None);
         }
-        Ok(())
+        self.applied = 0;
+        Ok(view.set_base(position, padded(&self.value, self.bytes)))
     }
 }
 

@@ -1,9 +1,7 @@
 //! Commands of the state machine to a host's part of a run.
 
-use std::sync::Arc;
-
 use sateen_protocol::host::{Notice, RunCommand};
-use sateen_protocol::shared::{ObjectId, SharedReplica};
+use sateen_protocol::shared::{Change, ObjectId};
 use sateen_protocol::{Again, Finished, HeldId, JobSpec, Outcome, ROOT_KIND, RuntimeJobId};
 use sateen_protocol_harness::runtime::{Among, Offer, Unwanted};
 
@@ -16,11 +14,8 @@ impl Portion {
     pub fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
         match command {
             RunCommand::Inject { held, spec, .. } => self.inject(held, spec),
-            RunCommand::Identify { origin } => self.objects.identify(origin),
-            RunCommand::Opened { object, replica } => self.open_object(object, replica),
-            RunCommand::Replica { object } => {
-                self.object_changed(object);
-                self.remarks.hit("something came to a replica");
+            RunCommand::Replica { object, place, change } => {
+                self.change_object((object, place), change);
             }
             RunCommand::Want { thieves } => {
                 self.exchange.want(thieves);
@@ -113,9 +108,14 @@ impl Portion {
         self.wake(returned.place);
     }
 
-    fn open_object(&mut self, object: ObjectId, replica: Arc<SharedReplica>) {
-        self.objects.open(object, replica, self.tree.object_bytes(), &mut self.remarks);
-        self.object_changed(object);
+    fn change_object(&mut self, (object, place): (ObjectId, u64), change: Change) {
+        let is_confirmation = matches!(&change, Change::More { updates, .. } if updates.is_empty());
+        if !is_confirmation {
+            self.remarks.hit("something came to a replica");
+        }
+        let based = self.objects.change((object, place), change, &mut self.remarks);
+        self.tell_of_base(object, based);
+        self.free_tasks();
     }
 
     /// Stops a job that came from elsewhere; false if it has ended already.

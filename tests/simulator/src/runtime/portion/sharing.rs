@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sateen_protocol::host::Notice;
-use sateen_protocol::shared::ObjectId;
+use sateen_protocol::shared::{NewBase, ObjectId};
 use sateen_protocol::{HeldId, JobSpec};
 
 use super::Portion;
@@ -17,8 +17,17 @@ impl Portion {
         let Some(creation) = self.tree.updates(node).and_then(|number| self.mentioned(task, number)) else {
             return;
         };
-        if let Some(notice) = self.objects.update(creation, node, &self.tree, &mut self.remarks) {
-            self.exchange.notify(notice);
+        let Some((bytes, based)) = self.objects.update(creation, node, &self.tree, &mut self.remarks) else {
+            return;
+        };
+        self.exchange.notify(Notice::Updated { object: creation, bytes });
+        self.tell_of_base(creation, based);
+    }
+
+    /// A guest has made a base.
+    pub(super) fn tell_of_base(&mut self, object: ObjectId, based: Option<NewBase>) {
+        if let Some(new) = based {
+            self.exchange.notify(Notice::Based { object, new });
         }
     }
 
@@ -26,8 +35,8 @@ impl Portion {
     pub(super) fn use_objects(&mut self, spec: &JobSpec) {
         for mention in &spec.objects {
             let object = mention.creation;
-            if let Some(replica) = self.objects.mention(object, self.tree.object_bytes()) {
-                self.exchange.notify(Notice::Opened { object, replica });
+            if let Some(place) = self.objects.mention(object, self.tree.object_bytes(), &mut self.remarks) {
+                self.exchange.notify(Notice::Opened { object, place });
             }
         }
     }
@@ -42,7 +51,9 @@ impl Portion {
             .chain(self.exchange.away().map(|(_, _, spec)| spec));
         let mentioned: BTreeSet<ObjectId> =
             specs.flat_map(|spec| &spec.objects).map(|mention| mention.creation).collect();
-        self.objects.keep(&mentioned);
+        for object in self.objects.keep(&mentioned) {
+            self.exchange.notify(Notice::Closed { object });
+        }
     }
 
     /// Whether a stolen task must wait before it begins.
@@ -55,10 +66,7 @@ impl Portion {
     }
 
     /// An object has changed: tasks that waited for it continue.
-    pub(super) fn object_changed(&mut self, creation: ObjectId) {
-        if !self.objects.catch_up(creation, &mut self.remarks) {
-            return;
-        }
+    pub(super) fn free_tasks(&mut self) {
         let free: Vec<TaskId> = self.tasks.guarded().filter(|task| self.waits_for(*task).is_none()).collect();
         free.into_iter().for_each(|id| self.tasks.free(id));
     }
