@@ -84,8 +84,9 @@ impl<G: Grid> Registry<G> {
     /// Claims `job` for a new task.
     pub fn take(&self, job: &Arc<Job>) -> Option<Task> {
         let id = self.tasks.new_id();
-        // An instance that may be evicted keeps its parameters, to begin again.
-        let parameters = if self.room.memory().is_some() { job.take_copy(id) } else { job.take(id) }?;
+        // A job that may be put back keeps its parameters, to begin again: if memory is short, or this host is paused.
+        let may_be_put_back = self.room.memory().is_some() || self.grid.has_hosts();
+        let parameters = if may_be_put_back { job.take_copy(id) } else { job.take(id) }?;
         self.close(job);
         self.counters.taken.fetch_add(1, Relaxed);
         let (ancestry, repeats) = self.grid.begin(job, &parameters).unzip();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sateen_host::RunCommand;
 
-use crate::shuttle::{Shuttle, Task, sample};
+use crate::shuttle::{Shuttle, Task, probe, sample};
 
 fn queens() -> Shuttle {
     Shuttle::new(Task::new(sample("nqueens"), "main", &["15"]), &[1, 1], 0)
@@ -31,6 +31,22 @@ fn a_paused_portion_computes_nothing_and_continues_afterwards() {
     let told = shuttle.result.as_ref().expect("it finished").work_ns;
     let work: Duration = shuttle.counts().iter().map(|host| host.work).sum();
     assert!(Duration::from_nanos(told) <= work + Duration::from_millis(100), "a pause is no work");
+}
+
+/// Nothing can make such a loop stand still: it is stopped, and its job goes back.
+#[test]
+fn a_loop_that_does_not_hear_of_a_pause_goes_back() {
+    let expected = ::probe::limits::long_loops(2, 300_000_000).to_string();
+    let task = Task::new(probe(), "long_loops", &["2", "300000000"]);
+    let mut shuttle = Shuttle::new(task, &[1, 1], 0);
+    shuttle.begin(0);
+    // It does not report its work either, so what is read of its thread counts.
+    shuttle.run_until(|shuttle| shuttle.counts()[1].work > Duration::from_millis(50));
+    shuttle.portion(1).pause(true);
+    assert_eq!(shuttle.finish(), expected);
+    let paused = shuttle.counts()[1].work;
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(shuttle.counts()[1].work, paused, "the paused host still computes");
 }
 
 #[test]

@@ -64,6 +64,7 @@ enum Mail {
     Complete { to: usize, number: RuntimeJobId, finished: Finished },
     Abort { to: usize, held: HeldId },
     Answer { to: usize, number: RuntimeJobId, key: JobKey },
+    Back { to: usize, number: RuntimeJobId },
 }
 
 struct Loan {
@@ -263,6 +264,13 @@ impl Shuttle {
                     self.mail.push(Mail::Complete { to: owner, number, finished });
                 }
             }
+            Notice::HandedBack { held } => {
+                self.arriving.remove(&(host, held));
+                if let Some((to, number)) = self.held.remove(&(host, held)) {
+                    self.lent.remove(&(to, number));
+                    self.mail.push(Mail::Back { to, number });
+                }
+            }
             Notice::Abandoned { number } => {
                 if let Some(Loan { thief, held, .. }) = self.lent.remove(&(host, number)) {
                     self.held.remove(&(thief, held));
@@ -313,6 +321,11 @@ impl Shuttle {
                     if self.arriving.remove(&(to, held)) {
                         let host = &mut self.hosts[to];
                         host.idle = (host.idle + 1).min(host.threads);
+                    }
+                }
+                Mail::Back { to, number } => {
+                    if let Some(portion) = &self.hosts[to].portion {
+                        portion.handle(RunCommand::Requeue { number, again: lost(self.depth_max) });
                     }
                 }
                 Mail::Answer { to, number, key } => {

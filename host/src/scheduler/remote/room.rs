@@ -23,7 +23,8 @@ impl Remote {
         !is_turned_away && registry.room.is_left()
     }
 
-    /// The task that ran `job` was evicted: the job is open again, and goes back to the host that it came from.
+    /// The task that ran `job` was evicted, or did not hear of a pause: the job is open again, and goes back to the host that
+    /// it came from.
     pub(super) fn put_back(&self, registry: &Registry, job: &Arc<Job>, ancestry: Option<&Ancestry>) {
         if let Some(ancestry) = ancestry {
             self.note(job, ancestry, NoteKind::GivenBack, None);
@@ -43,7 +44,9 @@ impl Remote {
         if job.place.as_ref().is_some_and(|place| place.held().is_some()) {
             // If it began here once more, it could be evicted again and again while its owner waits for it.
             if job.kind != ROOT {
-                self.crowding.turn_away();
+                if !registry.is_paused() {
+                    self.crowding.turn_away();
+                }
                 return self.hand_back(registry, job);
             }
             self.open.injected.push(job.clone());

@@ -20,6 +20,18 @@ pub fn loop_for_ever() -> u64 {
     endless(1)
 }
 
+/// A loop that calls nothing and ends.
+#[job]
+pub fn long_loop(turns: u64, seed: u64) -> u64 {
+    (0..turns).fold(seed, |state, turn| crate::mix(state ^ turn))
+}
+
+/// Jobs that are such loops.
+#[main]
+pub fn long_loops(jobs: u64, turns: u64) -> u64 {
+    long_loop::spawn_all((0..jobs).map(|seed| (turns, seed))).sync().iter().fold(0, |all, state| all ^ state)
+}
+
 /// A loop in a job on another worker, while this one waits.
 #[main]
 pub fn wait_for_ever() -> u64 {
