@@ -58,7 +58,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   checks  the cost of checking encoded parameters and results
   leaf    how fast plain code is in the sandbox
   stop    how soon guests that never end are stopped
-  rewrite whether random modules do the same with the checks that make them stoppable, and the time to add these
+  rewrite how long it takes to add the checks that make a module stoppable
   scale   the cost of spawns to an app, and the gain from two workers
   bag     bags of short jobs on two workers and two hosts, compared with calls in a row
   model   the cost of sets of jobs, inlets and aborts

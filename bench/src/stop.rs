@@ -43,7 +43,7 @@ pub fn bench() -> Result<Vec<Figure>> {
                 .goal(10.0, 2.0),
         );
         figures.push(
-            Figure::ratio(BENCH, format!("the same, 95 of 100"), [slow].into_iter().collect())
+            Figure::ratio(BENCH, "the same, 95 of 100", [slow].into_iter().collect())
                 .unit(" ms")
                 .against("0"),
         );

@@ -42,6 +42,8 @@ cargo xtask TASK
   bench planted       whether planted bugs are caught: --seeds N, --until-caught, --resume, --table, --json, NAME…
   bench mutants       the share of the protocol's mutants that tests and 1,000 seeds catch: --sample N, --draw SEED,
                       --seeds N, --resume, --json
+  bench modules       whether random modules do the same with the checks that make them stoppable: --modules N,
+                      --first SEED
 ";
 
 fn main() -> ExitCode {
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
             harness::simulator(program, rest)
         }
         ["bench", "mutants", rest @ ..] => harness::mutants(rest),
+        ["bench", "modules", rest @ ..] => harness::modules(rest),
         ["bench", rest @ ..] => build::bench(rest),
         [] | ["help" | "--help" | "-h"] => {
             eprint!("{USAGE}");

@@ -30,7 +30,7 @@ pub fn epoch_moved(store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Update
 
 /// Called by the guest when it finds that it was asked to.
 pub async fn poll(mut caller: Caller<'_, Guest>) -> wasmtime::Result<()> {
-    let signal = caller.data().signal.clone();
+    let signal = caller.data().job.signal().cloned();
     if let Some(signal) = &signal {
         signal.begin_answer();
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use sateen_protocol::{HeldId, JobTag};
 use wasmtime::ModuleExport;
 
-use crate::scheduler::{Ancestry, Job, Place, ROOT, TaskId};
+use crate::scheduler::{Ancestry, Job, Place, ROOT, Signal, TaskId};
 
 /// The job of a task.
 pub enum Assignment {
@@ -24,6 +24,8 @@ pub struct OwnJob {
     ancestry: Option<Arc<Ancestry>>,
     /// See [`Task`](crate::scheduler::Task).
     is_urgent: Arc<AtomicBool>,
+    /// How other threads reach the instance while it computes, unless by epochs.
+    signal: Option<Arc<Signal>>,
 }
 
 impl OwnJob {
@@ -33,7 +35,16 @@ impl OwnJob {
         ancestry: Option<Arc<Ancestry>>,
         is_urgent: Arc<AtomicBool>,
     ) -> Self {
-        Self { task, assignment, ancestry, is_urgent }
+        Self { task, assignment, ancestry, is_urgent, signal: None }
+    }
+
+    /// Other threads reach the instance by this signal.
+    pub fn reach_by(&mut self, signal: Signal) {
+        self.signal = Some(Arc::new(signal));
+    }
+
+    pub fn signal(&self) -> Option<&Arc<Signal>> {
+        self.signal.as_ref()
     }
 
     /// The task that runs it.

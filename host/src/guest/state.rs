@@ -61,9 +61,6 @@ pub struct Guest {
     /// In a run that is profiled.
     pub profile: Option<Profile>,
     pub limiter: Limiter,
-    /// How other threads reach it while it computes, unless by epochs.
-    pub words: Option<Arc<Words>>,
-    pub signal: Option<Arc<Signal>>,
 }
 
 impl Guest {
@@ -82,12 +79,12 @@ impl Guest {
         let is_given_back = known.is_some_and(|(ancestry, remote)| remote.was_given_back(ancestry));
         let every = registry.grid.as_ref().and_then(|remote| remote.record_every);
         let claim = registry.room.memory().map(|memory| memory.claim(&registry, task.id));
-        let job = OwnJob::new(task.id, assignment, task.ancestry, task.is_urgent);
         let limiter = Limiter::new(registry.limits(), claim);
-        let signal = words.clone().map(|words| {
-            let rings = registry.signals.rings();
-            Arc::new(Signal::new(words, job.record().cloned(), limiter.eviction(), rings))
-        });
+        let mut job = OwnJob::new(task.id, assignment, task.ancestry, task.is_urgent);
+        if let Some(words) = words {
+            let rings = registry.tempo.signals.rings();
+            job.reach_by(Signal::new(words, job.record().cloned(), limiter.eviction(), rings));
+        }
         Self {
             catch_up: CatchUp::new(every, task.repeats, is_given_back),
             job,
@@ -103,15 +100,14 @@ impl Guest {
             clock,
             profile,
             limiter,
-            words,
-            signal,
             registry,
         }
     }
 
     /// The state for another job in the same instance: what belongs to the instance stays.
     pub fn begin_again(&mut self, task: Task, assignment: Assignment) {
-        let mut next = Self::new(self.registry.clone(), task, assignment, self.words.take());
+        let words = self.job.signal().map(|signal| signal.words().clone());
+        let mut next = Self::new(self.registry.clone(), task, assignment, words);
         std::mem::swap(&mut next.exports, &mut self.exports);
         std::mem::swap(&mut next.kinds, &mut self.kinds);
         std::mem::swap(&mut next.limiter, &mut self.limiter);
@@ -179,7 +175,7 @@ impl Guest {
         if self.registry.is_stopping() {
             return Err(Stop::Stopped);
         }
-        if self.limiter.is_evicted() || self.signal.as_ref().is_some_and(|signal| signal.is_given_back()) {
+        if self.limiter.is_evicted() || self.job.signal().is_some_and(|signal| signal.is_given_back()) {
             return Err(Stop::Evicted);
         }
         if self.job.is_aborted() {

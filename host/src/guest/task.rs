@@ -90,7 +90,7 @@ pub async fn run_task(
         Ok(used) => used,
         Err(stop) => return TaskEnd::without_instance(stop),
     };
-    let signal = used.store.data().signal.clone();
+    let signal = used.store.data().job.signal().cloned();
     let result = match export {
         Some(export) => reached(&registry, signal.as_ref(), run(&mut used, export, length)).await,
         None => Err(Stop::Host("a job of no kind was taken; this is a bug in Sateen".to_owned())),
@@ -131,9 +131,9 @@ async fn reached<T>(registry: &Registry, signal: Option<&Arc<Signal>>, future: i
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|context| {
         let worker = own_index().unwrap_or(usize::MAX);
-        registry.signals.enter(worker, signal);
+        registry.tempo.signals.enter(worker, signal);
         let result = future.as_mut().poll(context);
-        registry.signals.leave(worker);
+        registry.tempo.signals.leave(worker);
         result
     })
     .await
@@ -145,7 +145,7 @@ async fn run(used: &mut Used, export: ModuleExport, length: u32) -> Result<Bytes
     store.data().check()?;
     let limits = store.data().registry.limits().clone();
     store.limiter(|guest| &mut guest.limiter);
-    if store.data().words.is_none() {
+    if store.data().job.signal().is_none() {
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(epoch_moved);
     }

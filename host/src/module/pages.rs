@@ -20,13 +20,16 @@ pub struct Page {
     pages: Arc<Pages>,
 }
 
+/// What the next page begins with.
+type Free = (Option<Arc<Words>>, Option<InstancePre<Guest>>);
+
 /// The pages of a module.
 pub struct Pages {
     module: Module,
     linker: Linker<Guest>,
     /// Whether instances have words; others are interrupted by the engine's epochs.
     has_words: bool,
-    free: Mutex<Vec<(Option<Arc<Words>>, Option<InstancePre<Guest>>)>>,
+    free: Mutex<Vec<Free>>,
 }
 
 impl Pages {

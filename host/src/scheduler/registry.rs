@@ -24,7 +24,6 @@ use super::objects::{Closed, Object, Objects};
 use super::permits::Permits;
 use super::place::Ancestry;
 use super::room::Room;
-use super::signals::Signals;
 use super::tasks::Tasks;
 use super::tempo::Tempo;
 use super::turns::TurnsOfRun;
@@ -170,7 +169,6 @@ pub struct Registry<G> {
     pub tasks: Tasks,
     pub objects: Objects,
     pub tempo: Tempo,
-    pub signals: Signals,
     end: End,
     /// The part that only a portion of a run has.
     pub grid: G,
@@ -190,8 +188,7 @@ impl<G: Grid> Registry<G> {
             deques: Deques::new(stealers),
             tasks: Tasks::new(),
             objects: Objects::new(grid.closed_objects()),
-            tempo: Tempo::default(),
-            signals: Signals::new(settings.threads),
+            tempo: Tempo::new(settings.threads),
             end: End::default(),
             app,
             settings,
@@ -335,7 +332,7 @@ impl<G: Grid> Registry<G> {
 
     /// Processor time of guests so far.
     pub fn work(&self) -> Duration {
-        self.counters.work() + self.signals.unreported_work()
+        self.counters.work() + self.tempo.signals.unreported_work()
     }
 
     pub fn report_progress(&self, done: u64, total: u64) {

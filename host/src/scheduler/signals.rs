@@ -46,6 +46,16 @@ impl Signal {
         }
     }
 
+    /// Whether the instance was told to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.words.is_stopped()
+    }
+
+    /// The words of the instance.
+    pub fn words(&self) -> &Arc<Words> {
+        &self.words
+    }
+
     /// Whether the job goes back because the instance did not hear of a pause.
     pub fn is_given_back(&self) -> bool {
         self.is_given_back.load(SeqCst)
@@ -94,11 +104,14 @@ impl Signal {
     }
 }
 
+/// An instance that computes, and its worker's thread.
+type Computing = (Arc<Signal>, Thread);
+
 /// The instances that compute now, by worker.
 pub struct Signals {
     /// How often it has rung.
     rings: AtomicU64,
-    by_worker: Vec<Mutex<Option<(Arc<Signal>, Thread)>>>,
+    by_worker: Vec<Mutex<Option<Computing>>>,
 }
 
 impl Signals {
@@ -133,7 +146,7 @@ impl Signals {
 
     /// The work of instances that have not answered and so have not reported it: of loops that call nothing.
     pub fn unreported_work(&self) -> Duration {
-        let of = |place: &Mutex<Option<(Arc<Signal>, Thread)>>| {
+        let of = |place: &Mutex<Option<Computing>>| {
             let place = place.lock();
             let (signal, thread) = place.as_ref().filter(|(signal, _)| !signal.has_answered())?;
             let reported = Duration::from_nanos(signal.reported_ns.load(SeqCst));

@@ -8,6 +8,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
+use super::signals::Signals;
+
 /// Length of a quick beat.
 pub const BEAT: Duration = Duration::from_millis(1);
 /// Time from one beat to the next when there is haste, in quick beats.
@@ -17,16 +19,21 @@ pub const CALM: u64 = 4;
 /// Beats become calm after this many beats without haste.
 const CALM_AFTER: u32 = 8;
 
-/// The beats of one run so far.
-#[derive(Default)]
+/// The beats of one run so far, and the guests that have them.
 pub struct Tempo {
     /// The time so far, in quick beats.
     beats: AtomicU64,
     /// Whether guests must be notified soon.
     is_hasty: AtomicBool,
+    pub signals: Signals,
 }
 
 impl Tempo {
+    /// Before the first beat of a run with this number of workers.
+    pub fn new(threads: usize) -> Self {
+        Self { beats: AtomicU64::new(0), is_hasty: AtomicBool::new(false), signals: Signals::new(threads) }
+    }
+
     /// The time so far, in quick beats.
     pub fn beats(&self) -> u64 {
         self.beats.load(Relaxed)

@@ -8,7 +8,7 @@ use sateen_host::{App, Engine, Limits, Notice, Portion, PortionOptions, RunComma
 use sateen_protocol::{HeldId, JobSpec, Lineage, Outcome, ROOT_KIND};
 use sateen_tests::wat::{app, app_with, bytes, tight};
 
-use crate::shuttle::lost;
+use crate::lost;
 
 /// The outcome of a module; lookups are answered with a miss.
 fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {

@@ -9,3 +9,10 @@ mod moves;
 mod objects;
 mod sharing;
 mod shuttle;
+
+use sateen_protocol::Again;
+
+/// How jobs of a crashed host are begun again.
+pub const fn lost(depth_max: u32) -> Again {
+    Again { redone: true, begun: true, given_back: false, lookup_below: depth_max }
+}

@@ -10,12 +10,11 @@ use sateen_host::{
     App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, RunCommand, Snapshot,
 };
 use sateen_protocol::message::LogLine;
-use sateen_protocol::{
-    Again, Finished, HeldId, JobKey, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND, RuntimeJobId,
-};
+use sateen_protocol::{Finished, HeldId, JobKey, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND, RuntimeJobId};
 use sateen_tests::random::Random;
 use sateen_tests::{command, kept, probe};
 
+use crate::lost;
 use crate::sharing::Sharing;
 
 /// Time after which a test is considered to hang.
@@ -397,9 +396,4 @@ impl Shuttle {
             self.begin(successor);
         }
     }
-}
-
-/// How jobs of a crashed host are begun again.
-pub const fn lost(depth_max: u32) -> Again {
-    Again { redone: true, begun: true, given_back: false, lookup_below: depth_max }
 }

@@ -90,9 +90,9 @@ pub fn bodies(steps: u32) -> f64 {
                 let square: f64 = apart.iter().map(|part| part * part).sum::<f64>() + 0.01;
                 let pull = 0.001 / (square * square.sqrt());
                 let (mass, other_mass) = (bodies[one].mass, bodies[other].mass);
-                for axis in 0..3 {
-                    bodies[one].speed[axis] -= apart[axis] * other_mass * pull;
-                    bodies[other].speed[axis] += apart[axis] * mass * pull;
+                for (axis, part) in apart.into_iter().enumerate() {
+                    bodies[one].speed[axis] -= part * other_mass * pull;
+                    bodies[other].speed[axis] += part * mass * pull;
                 }
             }
         }
