@@ -21,7 +21,7 @@ const TURNS_MAX: u32 = 1_000;
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Option<Vec<u64>> = words.iter().map(|word| word.parse().ok()).collect();
-    let Some([count, first]) = numbers.as_deref().and_then(|numbers| numbers.try_into().ok()) else {
+    let Some(&[count, first]) = numbers.as_deref().and_then(|numbers| numbers.first_chunk::<2>()) else {
         eprintln!("usage: random-modules COUNT FIRST_SEED");
         return ExitCode::from(2);
     };
@@ -128,6 +128,8 @@ fn random_module(seed: u64) -> Result<Vec<u8>> {
         exceptions_enabled: false,
         gc_enabled: false,
         memory64_enabled: false,
+        // References to things outside need an engine that collects garbage.
+        reference_types_enabled: false,
         relaxed_simd_enabled: false,
         shared_everything_threads_enabled: false,
         tail_call_enabled: false,
