@@ -24,7 +24,7 @@ const KEPT_PARTS: usize = 64;
 /// How guests are reached while they compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interruption {
-    /// By words that code reads which the rewriter has added.
+    /// By words that their code reads; see `sateen_rewriter`.
     Words,
     /// By the engine's epochs: loops take up to twice as long.
     Epochs,

@@ -32,6 +32,8 @@ mod limits;
 mod memory;
 mod module;
 mod portion;
+#[cfg(unix)]
+mod proc_stat;
 mod run;
 mod scheduler;
 

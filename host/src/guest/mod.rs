@@ -37,4 +37,4 @@ pub use own_job::Assignment;
 pub use processor::{Thread, forget as forget_processor_time, read as processor_time};
 pub use profiler::{ProfileLevel, Profiler, ProgramProfile};
 pub use state::{Guest, LogLine};
-pub use task::{TaskEnd, Used, run_task};
+pub use task::{Sandbox, TaskEnd, run_task};

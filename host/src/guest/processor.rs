@@ -6,6 +6,9 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use crate::proc_stat;
+
 /// How long a reading is good.
 const FRESH: Duration = Duration::from_micros(50);
 
@@ -68,16 +71,10 @@ impl Thread {
         Self { begun: read() }
     }
 
-    /// Its processor time, known to some hundredths of a second: 0 if it has ended.
+    /// Its processor time, in steps of a hundredth of a second; 0 if it has ended.
     #[cfg(target_os = "linux")]
     pub fn processor_time(&self) -> Duration {
-        /// Linux counts processor time for programs in hundredths of a second, whatever its own ticks are.
-        const TICK: Duration = Duration::from_millis(10);
-        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.id)).unwrap_or_default();
-        // The thread's name is in parentheses and may be anything.
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        let times = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u32>().ok());
-        TICK.saturating_mul(times.fold(0_u32, u32::saturating_add))
+        proc_stat::processor_time(format!("/proc/self/task/{}/stat", self.id))
     }
 
     /// Its processor time if it has had a processor all the time.

@@ -34,11 +34,11 @@ pub struct TaskEnd {
     /// The claim on memory of a task that has a result, which it counts until others count it.
     pub claim: Option<Claim>,
     /// Its instance, if another job of its parent may run there.
-    pub used: Option<Used>,
+    pub used: Option<Sandbox>,
 }
 
-/// An instance, or what makes one.
-pub struct Used {
+/// An instance with its store and page, made for its first job.
+pub struct Sandbox {
     store: Store<Guest>,
     instance: Option<Instance>,
     /// The size of its memory after its first job.
@@ -47,7 +47,7 @@ pub struct Used {
     page: Page,
 }
 
-impl Used {
+impl Sandbox {
     fn new(registry: Arc<Registry>, task: Task, assignment: Assignment) -> Result<Self, Stop> {
         let engine = registry.app.0.engine.inner.clone();
         let page = registry.app.0.pages.take();
@@ -75,7 +75,7 @@ pub async fn run_task(
     registry: Arc<Registry>,
     task: Task,
     assignment: Assignment,
-    used: Option<Used>,
+    used: Option<Sandbox>,
 ) -> TaskEnd {
     let length = task.parameters.len() as u32;
     let export = match &assignment {
@@ -84,7 +84,7 @@ pub async fn run_task(
     };
     let used = match used {
         Some(used) => Ok(used.begin_again(task, assignment)),
-        None => Used::new(registry.clone(), task, assignment),
+        None => Sandbox::new(registry.clone(), task, assignment),
     };
     let mut used = match used {
         Ok(used) => used,
@@ -139,7 +139,7 @@ async fn reached<T>(registry: &Registry, signal: Option<&Arc<Signal>>, future: i
     .await
 }
 
-async fn run(used: &mut Used, export: ModuleExport, length: u32) -> Result<Bytes, Stop> {
+async fn run(used: &mut Sandbox, export: ModuleExport, length: u32) -> Result<Bytes, Stop> {
     let store = &mut used.store;
     // The job may have been aborted, or the run may have ended, before its turn came.
     store.data().check()?;
@@ -181,7 +181,7 @@ async fn run(used: &mut Used, export: ModuleExport, length: u32) -> Result<Bytes
 }
 
 /// The address and length of the result.
-async fn call(used: &mut Used, export: ModuleExport, length: u32) -> wasmtime::Result<(usize, usize)> {
+async fn call(used: &mut Sandbox, export: ModuleExport, length: u32) -> wasmtime::Result<(usize, usize)> {
     let instance = match used.instance {
         Some(instance) => instance,
         None => *used.instance.insert(instantiate(&mut used.store, &mut used.page).await?),

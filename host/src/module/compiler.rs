@@ -28,6 +28,7 @@ use crate::limits::{
     COMPILE_MEMORY_BYTES_MAX, COMPILE_TIME_MAX, COMPILED_BYTES_MAX, COMPILER_ADDRESSES_BYTES, Limits, size,
 };
 use crate::memory::{HostMemory, resident_bytes};
+use crate::proc_stat;
 use crate::scheduler::Priority;
 
 /// The hidden command of `sateen-host` that compiles.
@@ -310,14 +311,8 @@ impl Drop for Killed {
 
 /// The resident memory and the processor time of a process, as far as the system reports them.
 fn taken_by(id: u32) -> (usize, Duration) {
-    /// Linux counts processor time for programs in hundredths of a second, whatever its own ticks are.
-    const TICK: Duration = Duration::from_millis(10);
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    // The program's name is in parentheses and may be anything.
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let times = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u32>().ok());
-    let ticks = times.fold(0_u32, u32::saturating_add);
-    (resident_bytes(&id.to_string()).unwrap_or(0), TICK.saturating_mul(ticks))
+    let time = proc_stat::processor_time(format!("/proc/{id}/stat"));
+    (resident_bytes(&id.to_string()).unwrap_or(0), time)
 }
 
 /// The child's part. Takes the words of its command line, without the command, and prints errors to stderr.

@@ -33,7 +33,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Fails if the `module` imports something that the `linker` does not have.
+    /// The pages of an inspected `module`. With words, it is linked for its first instance; without, here.
     pub fn new(module: Module, linker: Linker<Guest>, has_words: bool) -> wasmtime::Result<Self> {
         let pages = Self { module, linker, has_words, free: Mutex::default() };
         if !has_words {

@@ -257,7 +257,7 @@ impl Object {
         self.end.load(SeqCst) > 0
     }
 
-    /// Whether so many updates are on their way to the state machine that guests should make no more at present.
+    /// Whether too many updates are on their way to the state machine: guests that want to make more wait.
     pub fn is_crowded(&self) -> bool {
         self.view.lock().as_ref().is_some_and(View::is_crowded)
     }

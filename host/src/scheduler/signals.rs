@@ -147,8 +147,8 @@ impl Signals {
     /// The work of instances that have not answered and so have not reported it: of loops that call nothing.
     pub fn unreported_work(&self) -> Duration {
         let of = |place: &Mutex<Option<Computing>>| {
-            let place = place.lock();
-            let (signal, thread) = place.as_ref().filter(|(signal, _)| !signal.has_answered())?;
+            // Read without the lock, for which the worker would wait.
+            let (signal, thread) = place.lock().clone().filter(|(signal, _)| !signal.has_answered())?;
             let reported = Duration::from_nanos(signal.reported_ns.load(SeqCst));
             Some(thread.processor_time().saturating_sub(reported))
         };

@@ -18,7 +18,7 @@ use super::registry::Grid;
 use super::remote::Registry;
 use super::turns::{end_turn, is_turn_over};
 use crate::failure::Stop;
-use crate::guest::{Assignment, TaskEnd, Used, forget_processor_time, run_task};
+use crate::guest::{Assignment, Sandbox, TaskEnd, forget_processor_time, run_task};
 
 /// How often a hungry worker looks around before it sleeps.
 const LOOKS_BEFORE_SLEEP: u32 = 64;
@@ -177,8 +177,8 @@ async fn run(
     registry: &Arc<Registry>,
     task: Task,
     assignment: Assignment,
-    used: Option<Used>,
-) -> Option<(Used, Arc<Job>)> {
+    used: Option<Sandbox>,
+) -> Option<(Sandbox, Arc<Job>)> {
     let job = match &assignment {
         Assignment::Root { .. } => None,
         Assignment::Job(job) => Some(job.clone()),

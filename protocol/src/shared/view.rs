@@ -76,7 +76,7 @@ impl View {
         self.log_bytes > self.base.len().max(SHARED_LOG_BYTES_MIN)
     }
 
-    /// Whether so many updates are on their way to the state machine that guests should make no more at present.
+    /// Whether too many updates are on their way to the state machine: guests that want to make more wait.
     pub fn is_crowded(&self) -> bool {
         self.unconfirmed_bytes > SHARED_UNCONFIRMED_BYTES_MAX
     }
@@ -111,7 +111,7 @@ impl View {
         self.log.push_back(Logged { bytes, is_own });
     }
 
-    /// No state machine is told of the updates made here.
+    /// Updates made here go to no state machine.
     pub fn confirm_all(&mut self) {
         self.confirm(self.seen.own);
     }
