@@ -1,8 +1,7 @@
 //! How fast plain code is in the sandbox: whole apps against the same functions compiled for this machine, and kernels
-//! against the same code that nothing can interrupt.
+//! against the same code that nothing can stop.
 
 use anyhow::{Result, ensure};
-use sateen_host::Interruption;
 
 use crate::figure::{Figure, shown};
 use crate::measure::{Samples, interleave, time};
@@ -70,27 +69,22 @@ const KERNEL_BUDGET_S: f64 = 8.0;
 
 fn kernels() -> Result<Vec<Figure>> {
     const ALONE: &str = "the same code without interruption";
-    let app = |interruption| Sandbox::interrupted("kernels", interruption);
-    let (ours, epochs, alone) =
-        (app(Interruption::Words)?, app(Interruption::Epochs)?, app(Interruption::Never)?);
-    let (mut relations, mut of_epochs, mut figures) = (Vec::new(), Vec::new(), Vec::new());
+    let (ours, alone) = (Sandbox::bench_app("kernels")?, Sandbox::unstoppable("kernels")?);
+    let (mut relations, mut figures) = (Vec::new(), Vec::new());
     for (name, arguments) in KERNELS {
-        let [words, epochs, alone] = interleave(&format!("leaf: {name}"), KERNEL_BUDGET_S, || {
-            let runs = [&ours, &epochs, &alone].map(|app| app.run(name, arguments, 1));
-            let [words, epochs, alone] = runs;
-            let (words, epochs, alone) = (words?, epochs?, alone?);
-            ensure!(words.text == alone.text && epochs.text == alone.text, "{name}: the results differ");
-            Ok([words.took.processor, epochs.took.processor, alone.took.processor])
+        let [ours, alone] = interleave(&format!("leaf: {name}"), KERNEL_BUDGET_S, || {
+            let [ours, alone] = [&ours, &alone].map(|app| app.run(name, arguments, 1));
+            let (ours, alone) = (ours?, alone?);
+            ensure!(ours.text == alone.text, "{name}: the results differ");
+            Ok([ours.took.processor, alone.took.processor])
         })?;
-        let relation = words.over(&alone);
+        let relation = ours.over(&alone);
         figures.push(Figure::ratio(BENCH, format!("kernel {name}"), relation.clone()).against(ALONE));
         relations.push(relation);
-        of_epochs.push(epochs.over(&alone));
     }
     let mean = |name, relations: &[Samples]| {
         Figure::ratio(BENCH, name, Samples::geometric_mean(relations)).against(ALONE)
     };
     figures.insert(0, mean("geometric mean over the kernels", &relations).goal(1.06, 1.03));
-    figures.insert(1, mean("the same with epochs", &of_epochs));
     Ok(figures)
 }

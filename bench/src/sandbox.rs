@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use sateen_host::{App, Engine, Interruption, Limits, Output, ProgramProfile, Run, RunOptions};
+use sateen_host::{App, Engine, Limits, Output, ProgramProfile, Run, RunOptions};
 
 use crate::measure::{Took, time};
 use crate::workloads::{Workload, fingerprint};
@@ -52,10 +52,10 @@ impl Sandbox {
         Self::load(&dist().join("bench").join(format!("{name}.wasm")))
     }
 
-    /// The app `name` that only benchmarks use, interrupted in this way.
-    pub fn interrupted(name: &str, interruption: Interruption) -> Result<Self> {
+    /// The app `name` that only benchmarks use, which cannot be stopped while it computes.
+    pub fn unstoppable(name: &str) -> Result<Self> {
         let bytes = read(&dist().join("bench").join(format!("{name}.wasm")))?;
-        let engine = Engine::interrupted(&Limits::default(), false, interruption)?;
+        let engine = Engine::unstoppable(&Limits::default())?;
         Ok(Self { app: App::load(&engine, &bytes, None)? })
     }
 

@@ -1,7 +1,6 @@
 //! The wasm engine, set up so that guests are deterministic, bounded and stoppable.
 
 use std::borrow::Cow;
-use std::hash::{Hash, Hasher};
 
 use wasmtime::{
     Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmFeatures,
@@ -21,50 +20,14 @@ const KEPT_BYTES: usize = 4 << 20;
 const KEPT_STACK_BYTES: usize = 32 << 10;
 const KEPT_PARTS: usize = 64;
 
-/// How guests are reached while they compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interruption {
-    /// By words that their code reads; see `sateen_rewriter`.
-    Words,
-    /// By the engine's epochs: loops take up to twice as long.
-    Epochs,
-    /// Not at all, which only benchmarks want.
-    Never,
-}
-
-impl Interruption {
-    /// The kind that the environment chooses: `SATEEN_INTERRUPT=epoch`, or `words`.
-    fn chosen() -> Result<Self, RunError> {
-        match std::env::var_os("SATEEN_INTERRUPT") {
-            None => Ok(Self::Words),
-            Some(word) if word == "words" => Ok(Self::Words),
-            Some(word) if word == "epoch" => Ok(Self::Epochs),
-            Some(word) => Err(RunError::BadInput(format!(
-                "SATEEN_INTERRUPT is `{}`; it may be `words` or `epoch`",
-                word.display()
-            ))),
-        }
-    }
-}
-
-/// Code that another rewriter has made is other code.
-impl Hash for Interruption {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        match self {
-            Self::Words => sateen_rewriter::VERSION.hash(hasher),
-            Self::Epochs => u32::MAX.hash(hasher),
-            Self::Never => (u32::MAX - 1).hash(hasher),
-        }
-    }
-}
-
 /// An engine for guests under certain limits.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: wasmtime::Engine,
     pub(crate) limits: Limits,
     pub(crate) strict_nan: bool,
-    pub(crate) interruption: Interruption,
+    /// Whether guests can be stopped while they compute.
+    pub(crate) is_stoppable: bool,
     /// Whether its instances lie in a pool, for which their code is compiled.
     pub(crate) is_pooled: bool,
 }
@@ -77,19 +40,15 @@ impl Engine {
     /// # Errors
     /// If this machine cannot run guests, or not under these limits.
     pub fn new(limits: &Limits, strict_nan: bool) -> Result<Self, RunError> {
-        Self::interrupted(limits, strict_nan, Interruption::chosen()?)
+        Self::with_pool(limits, strict_nan, pool(limits), &|_| {})
     }
 
-    /// Like [`new`](Self::new), with guests that are interrupted in this way.
+    /// Like [`new`](Self::new), with guests that cannot be reached while they compute: only for benchmarks.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn interrupted(
-        limits: &Limits,
-        strict_nan: bool,
-        interruption: Interruption,
-    ) -> Result<Self, RunError> {
-        Self::with_pool(limits, strict_nan, interruption, pool(limits), &|_| {})
+    pub fn unstoppable(limits: &Limits) -> Result<Self, RunError> {
+        Ok(Self { is_stoppable: false, ..Self::new(limits, false)? })
     }
 
     /// Like [`new`](Self::new), if memory is scarce: `bytes_max` for all guests of all runs. Almost all memory
@@ -109,7 +68,7 @@ impl Engine {
         if PoolingAllocationConfig::is_pagemap_scan_available() {
             pool.linear_memory_keep_resident(KEPT_BYTES.min(bytes_max / KEPT_PARTS / (threads + 1)));
         }
-        Self::with_pool(limits, strict_nan, Interruption::chosen()?, pool, &|config| {
+        Self::with_pool(limits, strict_nan, pool, &|config| {
             config.async_stack_zeroing(true);
         })
     }
@@ -117,12 +76,11 @@ impl Engine {
     fn with_pool(
         limits: &Limits,
         strict_nan: bool,
-        interruption: Interruption,
         pool: PoolingAllocationConfig,
         change: &dyn Fn(&mut Config),
     ) -> Result<Self, RunError> {
         let changed = || {
-            let mut config = config(strict_nan, limits, interruption);
+            let mut config = config(strict_nan, limits);
             change(&mut config);
             config
         };
@@ -134,47 +92,41 @@ impl Engine {
         let inner = pooled
             .or_else(|_| wasmtime::Engine::new(unpooled(&mut changed())))
             .map_err(|error| RunError::Host(format!("the sandbox cannot be set up: {error:#}")))?;
-        Ok(Self { inner, limits: limits.clone(), strict_nan, interruption, is_pooled })
+        Ok(Self { inner, limits: limits.clone(), strict_nan, is_stoppable: true, is_pooled })
     }
 
     /// An engine that only compiles, for an engine that `is_pooled` or not, and reserves no address space.
-    pub(crate) fn for_compiling(
-        strict_nan: bool,
-        is_pooled: bool,
-        interruption: Interruption,
-    ) -> Result<Self, RunError> {
+    pub(crate) fn for_compiling(strict_nan: bool, is_pooled: bool) -> Result<Self, RunError> {
         let limits = Limits::default();
-        let mut config = config(strict_nan, &limits, interruption);
+        let mut config = config(strict_nan, &limits);
         let inner = wasmtime::Engine::new(if is_pooled { &mut config } else { unpooled(&mut config) })
             .map_err(|error| RunError::Host(format!("the compiler cannot be set up: {error:#}")))?;
-        Ok(Self { inner, limits, strict_nan, interruption, is_pooled })
+        Ok(Self { inner, limits, strict_nan, is_stoppable: true, is_pooled })
     }
 
     /// The module `bytes`, which were inspected, with the checks that make it stoppable.
     pub(crate) fn stoppable<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, RunError> {
-        match self.interruption {
-            Interruption::Epochs | Interruption::Never => Ok(Cow::Borrowed(bytes)),
-            Interruption::Words => sateen_rewriter::rewrite(bytes)
-                .map_err(|error| RunError::BadInput(format!("the module cannot be made stoppable: {error}"))),
+        if !self.is_stoppable {
+            return Ok(Cow::Borrowed(bytes));
         }
+        sateen_rewriter::rewrite(bytes)
+            .map_err(|error| RunError::BadInput(format!("the module cannot be made stoppable: {error}")))
     }
 }
 
-fn config(strict_nan: bool, limits: &Limits, interruption: Interruption) -> Config {
+fn config(strict_nan: bool, limits: &Limits) -> Config {
     let mut config = Config::new();
     config
         .wasm_features(WasmFeatures::all().difference(FEATURES), false)
         .wasm_features(FEATURES.difference(WasmFeatures::GC_TYPES), true)
-        .shared_memory(interruption == Interruption::Words)
+        // For what the rewriter adds; the app itself was inspected without.
+        .wasm_features(WasmFeatures::MULTI_MEMORY.union(WasmFeatures::THREADS), true)
+        .shared_memory(true)
+        .wasm_branch_hinting(true)
         .cranelift_opt_level(OptLevel::Speed)
         .cranelift_nan_canonicalization(strict_nan)
-        .epoch_interruption(interruption == Interruption::Epochs)
         .max_wasm_stack(limits.stack_bytes_max)
         .async_stack_size(limits.stack_bytes_max + HOST_STACK_BYTES);
-    if interruption == Interruption::Words {
-        // For what the rewriter adds; the app itself was inspected without.
-        config.wasm_features(WasmFeatures::MULTI_MEMORY.union(WasmFeatures::THREADS), true);
-    }
     config
 }
 

@@ -37,7 +37,7 @@ mod proc_stat;
 mod run;
 mod scheduler;
 
-pub use engine::{Engine, Interruption};
+pub use engine::Engine;
 pub use failure::{JobFailure, RunError};
 pub use guest::{LogLine, PerSandbox, ProfileLevel, ProgramProfile};
 pub use limits::{LimitExceeded, Limits, size};

@@ -4,19 +4,32 @@ use std::convert::Infallible;
 
 use wasm_encoder::reencode::{self, Reencode, utils};
 use wasm_encoder::{
-    BlockType, CodeSection, EntityType, ImportSection, Instruction, MemArg, MemoryType, Module, SectionId,
-    TypeSection,
+    BlockType, BranchHint, BranchHints, CodeSection, EntityType, FunctionSection, ImportSection, Instruction,
+    MemArg, MemoryType, Module, SectionId, TypeSection,
 };
 use wasmparser::{CodeSectionReader, FunctionBody, ImportSectionReader, KnownCustom, Operator};
 
-use crate::survey::{Function, Survey, is_bulk, is_few};
-use crate::{Error, MODULE, POLL, POLL_WORD, STOP_WORD, WORDS};
+use crate::covered::unchecked_loops;
+use crate::survey::{Entry, Function, Survey, is_bulk, is_few};
+use crate::{Error, MODULE, POLL, POLL_WORDS, STOP_WORDS, WORDS, WORDS_EACH};
 
 type Result<T> = std::result::Result<T, reencode::Error<Infallible>>;
 
 pub fn encode(module: &[u8], survey: &Survey) -> std::result::Result<Vec<u8>, Error> {
+    let mut encoder =
+        Encoder { survey, has_imports: false, code: CodeSection::new(), hints: BranchHints::new() };
+    // Hints come before the code that they are about.
+    let mut functions = 0;
+    for payload in wasmparser::Parser::new(0).parse_all(module) {
+        if let wasmparser::Payload::CodeSectionEntry(body) = payload? {
+            encoder.write_function(functions, &body)?;
+            functions += 1;
+        }
+    }
+    for parameters in &survey.passed {
+        encoder.write_passing_poll(parameters)?;
+    }
     let mut encoded = Module::new();
-    let mut encoder = Encoder { survey, has_imports: false };
     encoder.parse_core_module(&mut encoded, wasmparser::Parser::new(0), module)?;
     Ok(encoded.finish())
 }
@@ -25,12 +38,57 @@ struct Encoder<'a> {
     survey: &'a Survey,
     /// Whether the imports are written.
     has_imports: bool,
+    code: CodeSection,
+    /// Says of each check that it rarely finds something.
+    hints: BranchHints,
+}
+
+/// Which word a check reads, and what it does if that is not 0.
+#[derive(Clone, Copy)]
+enum Kind {
+    Stop,
+    Poll,
+}
+
+/// A function that is written.
+struct Checked {
+    function: wasm_encoder::Function,
+    /// Its checks so far, of each kind.
+    stops: u64,
+    polls: u64,
+    hints: Vec<BranchHint>,
+}
+
+impl Checked {
+    /// Begins a check: what follows until the next `end` happens if the word is not 0.
+    fn begin_check(&mut self, kind: Kind, memory_index: u32) {
+        let (words, count) = match kind {
+            Kind::Stop => (STOP_WORDS, &mut self.stops),
+            Kind::Poll => (POLL_WORDS, &mut self.polls),
+        };
+        *count += 1;
+        let load = if *count < WORDS_EACH {
+            Instruction::I32Load(MemArg { offset: words + 4 * *count, align: 2, memory_index })
+        } else {
+            Instruction::I32AtomicLoad(MemArg { offset: words, align: 2, memory_index })
+        };
+        self.function.instruction(&Instruction::I32Const(0));
+        self.function.instruction(&load);
+        self.hints
+            .push(BranchHint { branch_func_offset: self.function.byte_len() as u32, branch_hint_value: 0 });
+        self.function.instruction(&Instruction::If(BlockType::Empty));
+    }
 }
 
 impl Encoder<'_> {
     /// The index of the import that polls: the last of the imported functions.
     fn poll(&self) -> u32 {
         self.survey.imported_functions
+    }
+
+    /// The index of an added function.
+    fn added(&self, number: usize) -> u32 {
+        self.poll() + 1 + (self.survey.functions.len() + number) as u32
     }
 
     /// The index of the memory with the words: the last of the imported memories.
@@ -46,43 +104,85 @@ impl Encoder<'_> {
         imports.import(MODULE, POLL, EntityType::Function(self.survey.types));
     }
 
-    fn check(&self, function: &mut wasm_encoder::Function, polls: bool) {
-        let offset = if polls { POLL_WORD } else { STOP_WORD };
-        function.instruction(&Instruction::I32Const(0));
-        // A plain load may be merged with another, so that an endless loop would read it once. An atomic one is not.
-        let word = MemArg { offset, align: 2, memory_index: self.words() };
-        function.instruction(&Instruction::I32AtomicLoad(word));
-        function.instruction(&Instruction::If(BlockType::Empty));
-        function.instruction(&if polls { Instruction::Call(self.poll()) } else { Instruction::Unreachable });
-        function.instruction(&Instruction::End);
+    fn check(&self, checked: &mut Checked, kind: Kind) {
+        checked.begin_check(kind, self.words());
+        checked.function.instruction(&match kind {
+            Kind::Stop => Instruction::Unreachable,
+            Kind::Poll => Instruction::Call(self.poll()),
+        });
+        checked.function.instruction(&Instruction::End);
     }
 
-    fn write_function(
+    fn enter(&self, checked: &mut Checked, entry: Entry) {
+        match entry {
+            Entry::Quiet => {}
+            Entry::Polls => self.check(checked, Kind::Poll),
+            Entry::Passes(number) => {
+                let parameters = 0..self.survey.passed[number].len() as u32;
+                checked.begin_check(Kind::Poll, self.words());
+                for local in parameters.clone() {
+                    checked.function.instruction(&Instruction::LocalGet(local));
+                }
+                checked.function.instruction(&Instruction::Call(self.added(number)));
+                for local in parameters.rev() {
+                    checked.function.instruction(&Instruction::LocalSet(local));
+                }
+                checked.function.instruction(&Instruction::End);
+            }
+        }
+    }
+
+    /// Writes a function that has this place among those with code.
+    fn write_function(&mut self, place: usize, body: &FunctionBody<'_>) -> std::result::Result<(), Error> {
+        let survey = self.survey;
+        let needs = &survey.functions[place];
+        let unchecked = unchecked_loops(body, |function| survey.polls(function))?;
+        let function = self.new_function_with_parsed_locals(body)?;
+        let mut checked = Checked { function, stops: 0, polls: 0, hints: Vec::new() };
+        self.enter(&mut checked, needs.entry);
+        self.write_code(&mut checked, body, needs, &unchecked)?;
+        if !checked.hints.is_empty() {
+            let index = survey.imported_functions + 1 + place as u32;
+            self.hints.function_hints(index, checked.hints);
+        }
+        self.code.function(&checked.function);
+        Ok(())
+    }
+
+    fn write_code(
         &mut self,
-        code: &mut CodeSection,
+        checked: &mut Checked,
         body: &FunctionBody<'_>,
         needs: &Function,
+        unchecked: &[bool],
     ) -> Result<()> {
-        let mut function = self.new_function_with_parsed_locals(body)?;
-        if needs.polls_at_entry {
-            self.check(&mut function, true);
-        }
-        let mut loops_call = needs.loops_call.iter();
+        let mut loops = needs.loops_call.iter().zip(unchecked);
         let mut was_few = false;
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let operator = reader.read()?;
             if is_bulk(&operator) && !was_few {
-                self.check(&mut function, true);
+                self.check(checked, Kind::Poll);
             }
             was_few = is_few(&operator);
             let is_loop = matches!(operator, Operator::Loop { .. });
-            function.instruction(&self.instruction(operator)?);
-            if is_loop {
-                self.check(&mut function, loops_call.next().copied().unwrap_or(true));
+            checked.function.instruction(&self.instruction(operator)?);
+            if is_loop && let Some((calls, true)) = loops.next() {
+                self.check(checked, if *calls { Kind::Poll } else { Kind::Stop });
             }
         }
-        code.function(&function);
+        Ok(())
+    }
+
+    /// Writes a function that polls and returns its parameters.
+    fn write_passing_poll(&mut self, parameters: &[wasmparser::ValType]) -> Result<()> {
+        let mut function = wasm_encoder::Function::new([]);
+        function.instruction(&Instruction::Call(self.poll()));
+        for local in 0..parameters.len() as u32 {
+            function.instruction(&Instruction::LocalGet(local));
+        }
+        function.instruction(&Instruction::End);
+        self.code.function(&function);
         Ok(())
     }
 }
@@ -105,6 +205,10 @@ impl Reencode for Encoder<'_> {
     ) -> Result<()> {
         utils::parse_type_section(self, types, section)?;
         types.ty().function([], []);
+        for parameters in &self.survey.passed {
+            let parameters: Vec<_> = parameters.iter().map(|ty| self.val_type(*ty)).collect::<Result<_>>()?;
+            types.ty().function(parameters.clone(), parameters);
+        }
         Ok(())
     }
 
@@ -118,7 +222,19 @@ impl Reencode for Encoder<'_> {
         Ok(())
     }
 
-    /// Writes the section of imports where the module has none.
+    fn parse_function_section(
+        &mut self,
+        functions: &mut FunctionSection,
+        section: wasmparser::FunctionSectionReader<'_>,
+    ) -> Result<()> {
+        utils::parse_function_section(self, functions, section)?;
+        for number in 0..self.survey.passed.len() as u32 {
+            functions.function(self.survey.types + 1 + number);
+        }
+        Ok(())
+    }
+
+    /// Writes the section of imports where the module has none, and the hints before the code.
     fn intersperse_section_hook(
         &mut self,
         module: &mut Module,
@@ -131,14 +247,14 @@ impl Reencode for Encoder<'_> {
             self.import(&mut imports);
             module.section(&imports);
         }
+        if before == Some(SectionId::Code) {
+            module.section(&self.hints);
+        }
         Ok(())
     }
 
-    fn parse_code_section(&mut self, code: &mut CodeSection, section: CodeSectionReader<'_>) -> Result<()> {
-        let survey = self.survey;
-        for (body, needs) in section.into_iter().zip(&survey.functions) {
-            self.write_function(code, &body?, needs)?;
-        }
+    fn parse_code_section(&mut self, code: &mut CodeSection, _: CodeSectionReader<'_>) -> Result<()> {
+        *code = std::mem::take(&mut self.code);
         Ok(())
     }
 

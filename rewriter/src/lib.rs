@@ -6,18 +6,25 @@
 //! it compiles it. It adds a shared memory of one page, which the app cannot address, an import, and two kinds of checks:
 //!
 //! ```text
-//! stop   at the head of a loop that calls nothing:      if word[STOP] { unreachable }
+//! stop   at the head of a loop that calls nothing:      if stop { unreachable }
 //! poll   at the head of a loop that calls, at entries,
-//!        and before bulk operations on memory:          if word[POLL] { call poll }
+//!        and before bulk operations on memory:          if poll { call poll }
 //! ```
 //!
-//! A trap has no successor, so it costs a load and a branch. What can be resumed happens in polls, where a call clobbers
-//! the registers anyway. Every cycle has a check: each loop, and of each cycle of calls one function at least, whose entry
-//! polls. Trees of calls without cycles poll when they have become long.
+//! A trap has no successor, so it costs a comparison and a branch. What can be resumed happens in polls, where a call
+//! clobbers the registers anyway. At entries, the parameters pass through the poll and come back as its results, so that
+//! nothing lives across a call there. Every cycle has a check: each loop, unless each of its turns polls elsewhere, and of
+//! each cycle of calls one function at least, whose entry polls. Trees of calls without cycles poll when they have become
+//! long.
+//!
+//! The words are read by plain loads, which a processor compares with 0 in one instruction. But a compiler may read a
+//! word once where two plain loads of it follow each other, and then an inner loop would never end. So each check of a
+//! function reads a word of its own, and the host writes all of them.
 //!
 //! The module was validated before. Its hash, its ABI and the keys of its jobs are those of the original.
 
 mod calls;
+mod covered;
 mod encode;
 mod survey;
 #[cfg(test)]
@@ -33,13 +40,16 @@ pub const WORDS: &str = "words";
 /// The import that a guest calls in a poll, without parameters or results.
 pub const POLL: &str = "poll";
 
-/// The offset of the word that ends an instance when it is not 0.
-pub const STOP_WORD: u64 = 0;
-/// The offset of the word at which a guest polls when it is not 0. It is on another cache line.
-pub const POLL_WORD: u64 = 128;
+/// Words of each kind, of which all are 0 or none is. Only atomic loads read the first; further checks of a function
+/// that has more of them read it, too.
+pub const WORDS_EACH: u64 = 128;
+/// The offset of the words that end an instance when they are not 0.
+pub const STOP_WORDS: u64 = 0;
+/// The offset of the words at which a guest polls when they are not 0.
+pub const POLL_WORDS: u64 = 4 * WORDS_EACH;
 
 /// Changes with the code that is added, so that older compiled code is not used.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Why a module could not be rewritten.
 #[derive(Debug)]

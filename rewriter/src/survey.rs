@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use sateen_abi::ATTEMPT;
 use wasmparser::{
-    ElementItems, ElementSectionReader, ExternalKind, FunctionBody, Operator, OperatorsReader, Parser,
-    Payload, TypeRef,
+    ElementItems, ElementSectionReader, ExternalKind, FuncType, FunctionBody, Operator, OperatorsReader,
+    Parser, Payload, TypeRef, ValType,
 };
 
 use crate::Error;
@@ -13,6 +13,8 @@ use crate::calls::{Call, CallGraph, Node};
 
 /// A bulk operation of less than this many bytes or elements takes no longer than other instructions.
 const BULK_MIN: u32 = 4096;
+/// Parameters that may pass through a poll: those of more functions than not are in registers.
+const PASSED_MAX: usize = 6;
 /// The name of the import that calls back into the guest.
 const ATTEMPT_IMPORT: &str = "attempt";
 
@@ -26,17 +28,31 @@ pub struct Survey {
     pub types: u32,
     /// By index among the functions that have code.
     pub functions: Vec<Function>,
+    /// The parameters that pass through polls, for each function that is added for them.
+    pub passed: Vec<Vec<ValType>>,
 }
 
 /// What one function needs.
 #[derive(Debug, Default)]
 pub struct Function {
-    /// Whether its entry polls.
-    pub polls_at_entry: bool,
+    /// Whether and how its entry polls.
+    pub entry: Entry,
     /// For each loop, in the order of its code: whether it calls, and therefore polls instead of only stopping.
     pub loops_call: Vec<bool>,
     /// Whether it has bulk operations.
     has_bulk: bool,
+}
+
+/// What a function does first.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// It does not poll.
+    #[default]
+    Quiet,
+    /// It polls.
+    Polls,
+    /// It polls by the added function with this number, which gives the parameters back.
+    Passes(usize),
 }
 
 /// What is known of a module while it is read.
@@ -45,6 +61,7 @@ struct Reading {
     survey: Survey,
     /// The type of each function, those imported first.
     function_types: Vec<u32>,
+    types: Vec<FuncType>,
     /// Types with equal parameters and results have one number.
     equal_types: Vec<u32>,
     /// Functions that may be called through a table.
@@ -70,7 +87,20 @@ impl Survey {
     pub fn is_empty(&self) -> bool {
         self.functions
             .iter()
-            .all(|function| !function.polls_at_entry && !function.has_bulk && function.loops_call.is_empty())
+            .all(|function| !function.polls() && !function.has_bulk && function.loops_call.is_empty())
+    }
+
+    /// Whether the entry of the function with this index polls.
+    pub fn polls(&self, function: u32) -> bool {
+        (function.checked_sub(self.imported_functions))
+            .and_then(|place| self.functions.get(place as usize))
+            .is_some_and(Function::polls)
+    }
+}
+
+impl Function {
+    fn polls(&self) -> bool {
+        self.entry != Entry::Quiet
     }
 }
 
@@ -80,8 +110,9 @@ impl Reading {
             Payload::TypeSection(reader) => {
                 let mut known = HashMap::new();
                 for ty in reader.into_iter_err_on_gc_types() {
-                    let next = self.equal_types.len() as u32;
-                    self.equal_types.push(*known.entry(ty?).or_insert(next));
+                    let (next, ty) = (self.equal_types.len() as u32, ty?);
+                    self.equal_types.push(*known.entry(ty.clone()).or_insert(next));
+                    self.types.push(ty);
                 }
                 self.survey.types = self.equal_types.len() as u32;
             }
@@ -227,10 +258,25 @@ impl Reading {
             Some((*self.equal_types.get(ty as usize)?, self.with_code(*function)?))
         });
         let polls = CallGraph::new(&self.nodes, in_tables).polling_entries();
-        for (function, polls) in self.survey.functions.iter_mut().zip(polls) {
-            function.polls_at_entry = polls;
+        for place in (0..polls.len()).filter(|place| polls[*place]) {
+            self.survey.functions[place].entry = self.polling_entry(place);
         }
         self.survey
+    }
+
+    fn polling_entry(&mut self, place: usize) -> Entry {
+        let ty = self.function_types.get(self.survey.imported_functions as usize + place);
+        let Some(ty) = ty.and_then(|ty| self.types.get(*ty as usize)) else { return Entry::Polls };
+        let parameters = ty.params();
+        let can_pass = |ty: &ValType| !matches!(ty, ValType::Ref(_));
+        if parameters.is_empty() || parameters.len() > PASSED_MAX || !parameters.iter().all(can_pass) {
+            return Entry::Polls;
+        }
+        let passed = &mut self.survey.passed;
+        Entry::Passes(passed.iter().position(|known| known == parameters).unwrap_or_else(|| {
+            passed.push(parameters.to_vec());
+            passed.len() - 1
+        }))
     }
 }
 

@@ -1,8 +1,9 @@
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use wasmparser::{Operator, Parser, Payload, Validator, WasmFeatures};
 
-use super::{POLL_WORD, STOP_WORD, rewrite};
+use super::{POLL_WORDS, WORDS_EACH, rewrite};
 
 /// What the functions of the rewritten module do, one letter for an instruction of interest: `p`oll, `s`top, `l`oop,
 /// `c`all, `i`ndirect call, bulk operation `b`.
@@ -14,17 +15,19 @@ fn checks(text: &str) -> Vec<String> {
     for payload in Parser::new(0).parse_all(&rewritten) {
         let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
         let mut letters = String::new();
-        let mut is_poll = false;
-        for operator in body.get_operators_reader().unwrap() {
-            let letter = match operator.unwrap() {
-                Operator::I32AtomicLoad { memarg } => {
-                    is_poll = memarg.offset == POLL_WORD;
-                    assert!(is_poll || memarg.offset == STOP_WORD);
+        let mut words = HashSet::new();
+        let mut operators =
+            body.get_operators_reader().unwrap().into_iter().map(|operator| operator.unwrap()).peekable();
+        while let Some(operator) = operators.next() {
+            let letter = match operator {
+                Operator::I32Load { memarg } | Operator::I32AtomicLoad { memarg } if memarg.memory == 0 => {
+                    let is_poll = memarg.offset >= POLL_WORDS;
+                    let word = memarg.offset / 4 % WORDS_EACH;
+                    let is_atomic = matches!(operator, Operator::I32AtomicLoad { .. });
+                    assert!(memarg.offset < POLL_WORDS + 4 * WORDS_EACH && (word == 0) == is_atomic);
+                    assert!(is_atomic || words.insert(memarg.offset), "two checks read one word");
+                    while !matches!(operators.next(), Some(Operator::End)) {}
                     if is_poll { 'p' } else { 's' }
-                }
-                Operator::Call { .. } if is_poll => {
-                    is_poll = false;
-                    continue;
                 }
                 Operator::Loop { .. } => 'l',
                 Operator::Call { .. } => 'c',
@@ -48,9 +51,65 @@ fn validate(module: &[u8]) {
 fn loops_stop_and_loops_that_call_poll() {
     let text = r#"(module
         (func $leaf (param i32))
-        (func $f (loop (loop (br 0)) (call $leaf (i32.const 1)) (loop (br 0)) (br 0)) (call $leaf (i32.const 1)))
+        (func $f (param i32)
+            (loop
+                (loop (br_if 0 (local.get 0)))
+                (call $leaf (i32.const 1))
+                (loop (br_if 0 (local.get 0)))
+                (br_if 0 (local.get 0)))
+            (call $leaf (i32.const 1)))
     )"#;
     assert_eq!(checks(text), ["", "lplsclsc"]);
+}
+
+#[test]
+fn loops_poll_in_the_functions_that_they_call() {
+    let text =
+        r#"(module (func $f (loop (call $f) (br_if 0 (i32.const 1))) (loop (br_if 0 (i32.const 1)))))"#;
+    assert_eq!(checks(text), ["plcls"]);
+}
+
+#[test]
+fn each_check_of_a_function_reads_a_word_of_its_own() {
+    let loops = |count: usize| format!("(func {})", "(loop (br_if 0 (i32.const 1)))".repeat(count));
+    let text = format!("(module {} {})", loops(300), loops(1));
+    assert_eq!(checks(&text), ["ls".repeat(300), "ls".to_owned()]);
+}
+
+#[test]
+fn parameters_pass_through_the_poll_of_an_entry() {
+    let text = r#"(module
+        (func $f (param i32 f64) (call $f (local.get 0) (local.get 1)))
+        (func $g (param i32 f64) (result i64) (call $g (local.get 0) (local.get 1)))
+        (func $h (param i32 i32 i32 i32 i32 i32 i32) (call $h (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)
+            (i32.const 0) (i32.const 0) (i32.const 0)))
+    )"#;
+    assert_eq!(checks(text), ["pc", "pc", "pc", "c"], "one is added, which polls");
+    let module = wat::parse_str(text).unwrap();
+    let (mut sets, mut hints) = (Vec::new(), Vec::new());
+    for payload in Parser::new(0).parse_all(&rewrite(&module).unwrap()) {
+        match payload.unwrap() {
+            Payload::CodeSectionEntry(body) => sets.push(
+                (body.get_operators_reader().unwrap().into_iter())
+                    .filter(|operator| matches!(operator, Ok(Operator::LocalSet { .. })))
+                    .count(),
+            ),
+            Payload::CustomSection(section) => {
+                if let wasmparser::KnownCustom::BranchHints(reader) = section.as_known() {
+                    hints.extend(reader.into_iter().map(|function| {
+                        let function = function.unwrap();
+                        (
+                            function.func,
+                            function.hints.into_iter().filter(|hint| !hint.as_ref().unwrap().taken).count(),
+                        )
+                    }));
+                }
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(sets, [2, 2, 0, 0]);
+    assert_eq!(hints, [(1, 1), (2, 1), (3, 1)], "the poll is imported first");
 }
 
 /// As Rust's checks of bounds do.
@@ -83,7 +142,7 @@ fn recursion_through_a_table_or_an_attempt_polls() {
         (import "sateen" "attempt" (func $attempt (param i32) (result i64)))
         (func $f (export "sateen_attempt") (param i32) (drop (call $attempt (i32.const 0))))
     )"#;
-    assert_eq!(checks(attempt), ["pc"]);
+    assert_eq!(checks(attempt), ["pc", "c"]);
     // A function may also come into a table from code.
     let code = r#"(module
         (type $t (func)) (table 1 funcref) (elem declare func $f)
@@ -100,7 +159,7 @@ fn bulk_operations_poll_unless_they_are_short() {
         (func (memory.copy (i32.const 0) (i32.const 0) (i32.const 4096)))
         (func (param i32) (loop (memory.fill (i32.const 0) (i32.const 0) (local.get 0)) (br 0)))
     )"#;
-    assert_eq!(checks(text), ["pb", "b", "pb", "lppb"]);
+    assert_eq!(checks(text), ["pb", "b", "pb", "lpb"]);
 }
 
 #[test]
@@ -143,8 +202,10 @@ fn indices_are_those_of_the_rewritten_module() {
             }
             Payload::StartSection { func, .. } => assert_eq!(func, 2),
             Payload::CustomSection(section) => {
-                let wasmparser::KnownCustom::Name(reader) = section.as_known() else {
-                    panic!("another section")
+                let reader = match section.as_known() {
+                    wasmparser::KnownCustom::Name(reader) => reader,
+                    wasmparser::KnownCustom::BranchHints(_) => continue,
+                    _ => panic!("another section"),
                 };
                 for name in reader {
                     if let wasmparser::Name::Function(functions) = name.unwrap() {

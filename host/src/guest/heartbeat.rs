@@ -8,7 +8,7 @@
 
 use std::pin::Pin;
 
-use wasmtime::{AsContextMut, Caller, StoreContextMut, UpdateDeadline};
+use wasmtime::{AsContextMut, Caller, StoreContextMut};
 
 use super::Guest;
 use super::control_words::{sound_alarm, update_lookup_below, update_shield_below};
@@ -20,24 +20,12 @@ use crate::scheduler::{Alarm, is_turn_over};
 /// A guest that lets others continue first.
 type Turn = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Called by the engine when the epoch has moved.
-pub fn epoch_moved(store: StoreContextMut<'_, Guest>) -> wasmtime::Result<UpdateDeadline> {
-    Ok(match heartbeat(store)? {
-        Some(turn) => UpdateDeadline::YieldCustom(1, turn),
-        None => UpdateDeadline::Continue(1),
-    })
-}
-
 /// Called by the guest when it finds that it was asked to.
 pub async fn poll(mut caller: Caller<'_, Guest>) -> wasmtime::Result<()> {
-    let signal = caller.data().job.signal().cloned();
-    if let Some(signal) = &signal {
-        signal.begin_answer();
-    }
+    let signal = caller.data().job.signal().clone();
+    signal.begin_answer();
     let turn = heartbeat(caller.as_context_mut())?;
-    if let Some(signal) = &signal {
-        signal.end_answer();
-    }
+    signal.end_answer();
     if let Some(turn) = turn {
         turn.await;
     }

@@ -16,6 +16,16 @@ pub enum Assignment {
     Job(Arc<Job>),
 }
 
+impl Assignment {
+    /// The job's record, unless it is the root of a run on only this host.
+    pub fn record(&self) -> Option<&Arc<Job>> {
+        match self {
+            Self::Root { .. } => None,
+            Self::Job(job) => Some(job),
+        }
+    }
+}
+
 /// An instance's own job, and the task that runs it.
 pub struct OwnJob {
     task: TaskId,
@@ -24,8 +34,8 @@ pub struct OwnJob {
     ancestry: Option<Arc<Ancestry>>,
     /// See [`Task`](crate::scheduler::Task).
     is_urgent: Arc<AtomicBool>,
-    /// How other threads reach the instance while it computes, unless by epochs.
-    signal: Option<Arc<Signal>>,
+    /// How other threads reach the instance while it computes.
+    signal: Arc<Signal>,
 }
 
 impl OwnJob {
@@ -34,17 +44,13 @@ impl OwnJob {
         assignment: Assignment,
         ancestry: Option<Arc<Ancestry>>,
         is_urgent: Arc<AtomicBool>,
+        signal: Signal,
     ) -> Self {
-        Self { task, assignment, ancestry, is_urgent, signal: None }
+        Self { task, assignment, ancestry, is_urgent, signal: Arc::new(signal) }
     }
 
-    /// Other threads reach the instance by this signal.
-    pub fn reach_by(&mut self, signal: Signal) {
-        self.signal = Some(Arc::new(signal));
-    }
-
-    pub fn signal(&self) -> Option<&Arc<Signal>> {
-        self.signal.as_ref()
+    pub fn signal(&self) -> &Arc<Signal> {
+        &self.signal
     }
 
     /// The task that runs it.
@@ -58,10 +64,7 @@ impl OwnJob {
 
     /// Its record, unless it is the root of a run on only this host.
     pub fn record(&self) -> Option<&Arc<Job>> {
-        match &self.assignment {
-            Assignment::Root { .. } => None,
-            Assignment::Job(job) => Some(job),
-        }
+        self.assignment.record()
     }
 
     /// Its place in a run of many hosts.

@@ -64,12 +64,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    pub fn new(
-        registry: Arc<Registry>,
-        task: Task,
-        assignment: Assignment,
-        words: Option<Arc<Words>>,
-    ) -> Self {
+    pub fn new(registry: Arc<Registry>, task: Task, assignment: Assignment, words: Arc<Words>) -> Self {
         let profile = registry.profiler().map(|_| Profile::new());
         let mut clock = Clock::start();
         if profile.is_some() {
@@ -80,11 +75,9 @@ impl Guest {
         let every = registry.grid.as_ref().and_then(|remote| remote.record_every);
         let claim = registry.room.memory().map(|memory| memory.claim(&registry, task.id));
         let limiter = Limiter::new(registry.limits(), claim);
-        let mut job = OwnJob::new(task.id, assignment, task.ancestry, task.is_urgent);
-        if let Some(words) = words {
-            let rings = registry.tempo.signals.rings();
-            job.reach_by(Signal::new(words, job.record().cloned(), limiter.eviction(), rings));
-        }
+        let rings = registry.tempo.signals.rings();
+        let signal = Signal::new(words, assignment.record().cloned(), limiter.eviction(), rings);
+        let job = OwnJob::new(task.id, assignment, task.ancestry, task.is_urgent, signal);
         Self {
             catch_up: CatchUp::new(every, task.repeats, is_given_back),
             job,
@@ -106,7 +99,7 @@ impl Guest {
 
     /// The state for another job in the same instance: what belongs to the instance stays.
     pub fn begin_again(&mut self, task: Task, assignment: Assignment) {
-        let words = self.job.signal().map(|signal| signal.words().clone());
+        let words = self.job.signal().words().clone();
         let mut next = Self::new(self.registry.clone(), task, assignment, words);
         std::mem::swap(&mut next.exports, &mut self.exports);
         std::mem::swap(&mut next.kinds, &mut self.kinds);
@@ -175,7 +168,7 @@ impl Guest {
         if self.registry.is_stopping() {
             return Err(Stop::Stopped);
         }
-        if self.limiter.is_evicted() || self.job.signal().is_some_and(|signal| signal.is_given_back()) {
+        if self.limiter.is_evicted() || self.job.signal().is_given_back() {
             return Err(Stop::Evicted);
         }
         if self.job.is_aborted() {

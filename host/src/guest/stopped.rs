@@ -50,7 +50,7 @@ pub fn stop_of(mut store: impl AsContextMut<Data = Guest>, error: &wasmtime::Err
     let guest = store.data_mut();
     let is_trap = matches!(error.downcast_ref(), Some(Trap::UnreachableCodeReached));
     if is_trap
-        && guest.job.signal().is_some_and(|signal| signal.is_stopped())
+        && guest.job.signal().is_stopped()
         && let Err(stop) = guest.check()
     {
         return stop;

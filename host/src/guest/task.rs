@@ -11,7 +11,7 @@ use sateen_protocol::Bytes;
 use wasmtime::{AsContextMut, Instance, ModuleExport, Store};
 
 use super::Guest;
-use super::heartbeat::{epoch_moved, sample};
+use super::heartbeat::sample;
 use super::memory::{Exports, broken};
 use super::own_job::Assignment;
 use super::stopped::stop_of;
@@ -53,15 +53,13 @@ impl Sandbox {
         let page = registry.app.0.pages.take();
         let page =
             page.map_err(|error| Stop::Host(format!("this machine has no room for an instance: {error}")))?;
-        let store = Store::new(&engine, Guest::new(registry, task, assignment, page.words().cloned()));
+        let store = Store::new(&engine, Guest::new(registry, task, assignment, page.words().clone()));
         Ok(Self { store, instance: None, bytes_at_first: None, page })
     }
 
     fn begin_again(mut self, task: Task, assignment: Assignment) -> Self {
-        if let Some(words) = self.page.words() {
-            // The last job may have been told to stop when it was at its end.
-            words.clear();
-        }
+        // The last job may have been told to stop when it was at its end.
+        self.page.words().clear();
         self.store.data_mut().begin_again(task, assignment);
         self
     }
@@ -90,9 +88,9 @@ pub async fn run_task(
         Ok(used) => used,
         Err(stop) => return TaskEnd::without_instance(stop),
     };
-    let signal = used.store.data().job.signal().cloned();
+    let signal = used.store.data().job.signal().clone();
     let result = match export {
-        Some(export) => reached(&registry, signal.as_ref(), run(&mut used, export, length)).await,
+        Some(export) => reached(&registry, &signal, run(&mut used, export, length)).await,
         None => Err(Stop::Host("a job of no kind was taken; this is a bug in Sateen".to_owned())),
     };
     let store = &mut used.store;
@@ -126,8 +124,7 @@ impl TaskEnd {
 }
 
 /// While the `future` computes, other threads reach its instance by the `signal`.
-async fn reached<T>(registry: &Registry, signal: Option<&Arc<Signal>>, future: impl Future<Output = T>) -> T {
-    let Some(signal) = signal else { return future.await };
+async fn reached<T>(registry: &Registry, signal: &Arc<Signal>, future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|context| {
         let worker = own_index().unwrap_or(usize::MAX);
@@ -145,10 +142,6 @@ async fn run(used: &mut Sandbox, export: ModuleExport, length: u32) -> Result<By
     store.data().check()?;
     let limits = store.data().registry.limits().clone();
     store.limiter(|guest| &mut guest.limiter);
-    if store.data().job.signal().is_none() {
-        store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(epoch_moved);
-    }
 
     let result = call(used, export, length).await;
     let store = &mut used.store;

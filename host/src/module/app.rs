@@ -9,7 +9,7 @@ use wasmtime::{Module, ModuleExport};
 
 use super::pages::Pages;
 use super::{ModuleCache, inspect};
-use crate::engine::{Engine, Interruption};
+use crate::engine::Engine;
 use crate::failure::RunError;
 use crate::guest::linker;
 use crate::run::encode_arguments;
@@ -85,9 +85,7 @@ impl App {
             .find_map(|export| Some(export.ty().memory()?.minimum()))
             .and_then(|pages| usize::try_from(pages << 16).ok())
             .unwrap_or(0);
-        let pages = linker(&engine.inner)
-            .and_then(|linker| Pages::new(module, linker, engine.interruption == Interruption::Words))
-            .map_err(refused)?;
+        let pages = Pages::new(module, linker(&engine.inner).map_err(refused)?);
         Ok(Self(Arc::new(Loaded {
             hash: BlobHash(*hash.as_bytes()),
             inspection,

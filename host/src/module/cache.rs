@@ -130,7 +130,7 @@ impl ModuleCache {
     fn path(&self, engine: &Engine, module_hash: &blake3::Hash) -> PathBuf {
         let mut name = NameHasher(blake3::Hasher::new());
         engine.inner.precompile_compatibility_hash().hash(&mut name);
-        engine.interruption.hash(&mut name);
+        engine.is_stoppable.then_some(sateen_rewriter::VERSION).hash(&mut name);
         name.0.update(module_hash.as_bytes());
         self.folder.join(format!("{}.code", name.0.finalize().to_hex()))
     }

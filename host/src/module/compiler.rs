@@ -22,7 +22,7 @@ use sateen_command_line::explained;
 
 use super::attempts::{Attempts, Verdict};
 use super::{App, ModuleCache};
-use crate::engine::{Engine, Interruption};
+use crate::engine::Engine;
 use crate::failure::RunError;
 use crate::limits::{
     COMPILE_MEMORY_BYTES_MAX, COMPILE_TIME_MAX, COMPILED_BYTES_MAX, COMPILER_ADDRESSES_BYTES, Limits, size,
@@ -35,7 +35,6 @@ use crate::scheduler::Priority;
 pub const COMPILE_COMMAND: &str = "compile-module";
 const STRICT_NAN: &str = "--strict-nan";
 const UNPOOLED: &str = "--unpooled";
-const EPOCHS: &str = "--epochs";
 const IDLE: &str = "--idle";
 /// Niceness of the child of a host with normal priority: the host's workers go first, and do not starve the
 /// child.
@@ -177,7 +176,6 @@ impl Compiler {
         let mut command = Command::new(&self.program);
         command.arg(COMPILE_COMMAND).args(engine.strict_nan.then_some(STRICT_NAN));
         command.args((!engine.is_pooled).then_some(UNPOOLED));
-        command.args((engine.interruption == Interruption::Epochs).then_some(EPOCHS));
         command.args((self.priority == Priority::Idle).then_some(IDLE));
         command.args(["--memory", &self.memory_bytes_max.to_string()]);
         command.args(["--seconds", &self.time_max.as_secs().max(1).to_string()]);
@@ -343,8 +341,7 @@ fn compile_from_stdin(words: &[String]) -> Result<(), String> {
     let mut bytes = Vec::new();
     let most = limits.module_bytes_max as u64;
     io::stdin().take(most).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    let interruption = if has(EPOCHS) { Interruption::Epochs } else { Interruption::Words };
-    let engine = Engine::for_compiling(has(STRICT_NAN), !has(UNPOOLED), interruption);
+    let engine = Engine::for_compiling(has(STRICT_NAN), !has(UNPOOLED));
     let engine = engine.map_err(|error| error.to_string())?;
     let module = engine.stoppable(&bytes).map_err(|error| error.to_string())?;
     let code = engine.inner.precompile_module(&module);

@@ -14,33 +14,26 @@ const KEPT_MAX: usize = 64;
 
 /// Makes one instance at a time.
 pub struct Page {
-    words: Option<Arc<Words>>,
+    words: Arc<Words>,
     /// Linked for the first instance: linking takes longer than instantiation.
     instance_pre: Option<InstancePre<Guest>>,
     pages: Arc<Pages>,
 }
 
 /// What the next page begins with.
-type Free = (Option<Arc<Words>>, Option<InstancePre<Guest>>);
+type Free = (Arc<Words>, Option<InstancePre<Guest>>);
 
 /// The pages of a module.
 pub struct Pages {
     module: Module,
     linker: Linker<Guest>,
-    /// Whether instances have words; others are interrupted by the engine's epochs.
-    has_words: bool,
     free: Mutex<Vec<Free>>,
 }
 
 impl Pages {
-    /// The pages of an inspected `module`. With words, it is linked for its first instance; without, here.
-    pub fn new(module: Module, linker: Linker<Guest>, has_words: bool) -> wasmtime::Result<Self> {
-        let pages = Self { module, linker, has_words, free: Mutex::default() };
-        if !has_words {
-            let instance_pre = pages.linker.instantiate_pre(&pages.module)?;
-            pages.free.lock().push((None, Some(instance_pre)));
-        }
-        Ok(pages)
+    /// The pages of an inspected `module`, which is linked for its first instance.
+    pub fn new(module: Module, linker: Linker<Guest>) -> Self {
+        Self { module, linker, free: Mutex::default() }
     }
 
     pub fn module(&self) -> &Module {
@@ -53,14 +46,13 @@ impl Pages {
         if let Some((words, instance_pre)) = self.free.lock().pop() {
             return Ok(page(words, instance_pre));
         }
-        let words = if self.has_words { Some(Arc::new(Words::new(self.module.engine())?)) } else { None };
-        Ok(page(words, None))
+        Ok(page(Arc::new(Words::new(self.module.engine())?), None))
     }
 }
 
 impl Page {
-    pub fn words(&self) -> Option<&Arc<Words>> {
-        self.words.as_ref()
+    pub fn words(&self) -> &Arc<Words> {
+        &self.words
     }
 
     /// Makes an instance in the `store`.
@@ -69,9 +61,7 @@ impl Page {
             Some(instance_pre) => instance_pre,
             None => {
                 let mut linker = self.pages.linker.clone();
-                if let Some(words) = &self.words {
-                    linker.define(store, MODULE, WORDS, words.memory())?;
-                }
+                linker.define(store, MODULE, WORDS, self.words.memory())?;
                 linker.instantiate_pre(&self.pages.module)?
             }
         };
@@ -82,12 +72,10 @@ impl Page {
 /// The instance is gone, and nobody writes to its words any more.
 impl Drop for Page {
     fn drop(&mut self) {
-        if let Some(words) = &self.words {
-            words.clear();
-        }
+        self.words.clear();
         let mut free = self.pages.free.lock();
         if free.len() < KEPT_MAX {
-            free.push((self.words.take(), self.instance_pre.take()));
+            free.push((self.words.clone(), self.instance_pre.take()));
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The words through which other threads reach the code of an instance; see [`sateen_rewriter`].
 
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst, fence};
 
-use sateen_rewriter::{POLL_WORD, STOP_WORD};
+use sateen_rewriter::{POLL_WORDS, STOP_WORDS, WORDS_EACH};
 use wasmtime::{Engine, MemoryType, SharedMemory};
 
-/// The words of one instance at a time.
+/// The words of one instance at a time. Those of a kind are written in their order, so the first says that some are.
 pub struct Words(SharedMemory);
 
 impl Words {
@@ -18,46 +18,56 @@ impl Words {
         self.0.clone()
     }
 
-    fn word(&self, offset: u64) -> &AtomicU32 {
-        let bytes = &self.0.data()[offset as usize..offset as usize + size_of::<u32>()];
-        // SAFETY: the word lies in the shared memory, which does not move and lives as long as `self`. It is aligned, as
-        // memories begin at pages and the offsets are multiples of 4. Guests only read it, atomically, and the host only
-        // uses it here.
+    /// The words of a kind, which begin at this offset.
+    fn all(&self, offset: u64) -> &[AtomicU32] {
+        let bytes = &self.0.data()[offset as usize..(offset + 4 * WORDS_EACH) as usize];
+        // SAFETY: the words lie in the shared memory, which does not move and lives as long as `self`. They are aligned,
+        // as memories begin at pages and the offsets are multiples of 4. Guests only read them, and the host only uses
+        // them here.
         #[allow(unsafe_code)]
         unsafe {
-            AtomicU32::from_ptr(bytes.as_ptr().cast_mut().cast())
+            std::slice::from_raw_parts(bytes.as_ptr().cast(), WORDS_EACH as usize)
         }
     }
 
-    /// The instance polls soon.
-    pub fn ask_to_poll(&self) {
-        self.word(POLL_WORD).store(1, SeqCst);
+    fn set(&self, offset: u64, to: u32) {
+        for word in self.all(offset) {
+            word.store(to, Relaxed);
+        }
     }
 
-    /// The instance polls now.
+    /// The instance polls soon, and then reads what was written before.
+    pub fn ask_to_poll(&self) {
+        fence(SeqCst);
+        self.set(POLL_WORDS, 1);
+    }
+
+    /// The instance polls now, and reads what was written before it was asked to.
     pub fn begin_poll(&self) {
-        self.word(POLL_WORD).store(0, SeqCst);
+        self.set(POLL_WORDS, 0);
+        fence(SeqCst);
     }
 
     /// Whether the instance was asked to poll, and has not done so.
     pub fn is_poll_due(&self) -> bool {
-        self.word(POLL_WORD).load(SeqCst) != 0
+        self.all(POLL_WORDS)[0].load(SeqCst) != 0
     }
 
     /// The instance traps soon.
     pub fn stop(&self) {
-        self.word(STOP_WORD).store(1, SeqCst);
+        self.set(STOP_WORDS, 1);
+        fence(SeqCst);
     }
 
     /// Whether it was told to.
     pub fn is_stopped(&self) -> bool {
-        self.word(STOP_WORD).load(SeqCst) != 0
+        self.all(STOP_WORDS)[0].load(SeqCst) != 0
     }
 
     /// The words of a new instance.
     pub fn clear(&self) {
-        self.word(POLL_WORD).store(0, SeqCst);
-        self.word(STOP_WORD).store(0, SeqCst);
+        self.set(POLL_WORDS, 0);
+        self.set(STOP_WORDS, 0);
     }
 }
 
@@ -66,17 +76,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_word_is_by_itself() {
+    fn each_kind_of_words_is_by_itself() {
         let mut config = wasmtime::Config::new();
         let engine = Engine::new(config.shared_memory(true)).unwrap();
         let words = Words::new(&engine).unwrap();
         assert!(!words.is_poll_due() && !words.is_stopped());
         words.ask_to_poll();
         assert!(words.is_poll_due() && !words.is_stopped());
+        assert!(words.all(POLL_WORDS).iter().all(|word| word.load(SeqCst) == 1));
         words.begin_poll();
         words.stop();
         assert!(!words.is_poll_due() && words.is_stopped());
         words.clear();
         assert!(!words.is_stopped());
+        assert!(words.all(STOP_WORDS).iter().all(|word| word.load(SeqCst) == 0));
     }
 }

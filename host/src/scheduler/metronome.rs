@@ -51,7 +51,6 @@ impl<G: Grid> Registry<G> {
 
     /// Makes every computing guest check for news as soon as possible, without waiting for the next beat.
     pub fn ring(&self) {
-        self.app.0.engine.inner.increment_epoch();
         self.tempo.signals.ring(self.is_stopping(), self.is_paused());
     }
 }

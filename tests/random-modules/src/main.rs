@@ -1,22 +1,29 @@
 //! Whether modules do the same with the checks that make them stoppable (see `sateen_rewriter`): random modules, each run
-//! without checks, with checks that never poll, and with checks that always do.
+//! without checks, with checks that never poll, and with checks that always do. And whether modules that may not end do
+//! end when they are told to.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use arbitrary::Unstructured;
-use sateen_rewriter::{MODULE, POLL, POLL_WORD, WORDS, rewrite};
+use sateen_rewriter::{MODULE, POLL, POLL_WORDS, STOP_WORDS, WORDS, WORDS_EACH, rewrite};
 use wasm_smith::Config;
 use wasmtime::{
-    Engine, Extern, ExternType, Instance, Linker, MemoryType, Module, Mutability, OptLevel, SharedMemory,
-    Store, Trap, Val,
+    Caller, Engine, Extern, ExternType, Instance, Linker, MemoryType, Module, Mutability, OptLevel,
+    SharedMemory, Store, Trap, Val,
 };
 
 /// Loops and calls that a random module may make.
 const TURNS_MAX: u32 = 1_000;
+/// How long a module that was told to stop may go on, in [`TICK`]s.
+const TICKS_MAX: u64 = 100;
+const TICK: Duration = Duration::from_millis(100);
+/// How a module ends that was told to stop in a poll.
+const STOPPED: &str = "stopped in a poll";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -49,10 +56,12 @@ fn compare(count: u64, first: u64) -> Result<u64> {
     let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
     let (differences, checked, polls) =
         (sum(|tally| tally.differences), sum(|tally| tally.rewritten), sum(|tally| tally.polls));
+    let stopped = sum(|tally| tally.stopped);
     println!(
-        "{count} random modules from seed {first}: {checked} have checks, which polled {polls} times; {differences} differ"
+        "{count} random modules from seed {first}: {checked} have checks, which polled {polls} times; {stopped} without \
+         bounds were stopped; {differences} differ or do not stop"
     );
-    ensure!(checked > count / 4 && polls > count, "too few modules need checks");
+    ensure!(checked > count / 4 && polls > count && stopped > count / 20, "too few modules need checks");
     Ok(differences)
 }
 
@@ -61,18 +70,37 @@ struct Tally {
     differences: u64,
     rewritten: u64,
     polls: u64,
+    /// Modules that may not end, and stopped.
+    stopped: u64,
 }
 
 fn compare_all(next: &AtomicU64, end: u64) -> Result<Tally> {
     let [plain, stoppable] = [engine(false).map_err(known)?, engine(true).map_err(known)?];
+    let ticks = stoppable.weak();
+    std::thread::spawn(move || {
+        while let Some(engine) = ticks.upgrade() {
+            engine.increment_epoch();
+            std::thread::sleep(TICK);
+        }
+    });
     let mut tally = Tally::default();
     loop {
         let seed = next.fetch_add(1, SeqCst);
         if seed >= end {
             return Ok(tally);
         }
+        if let Ok(module) = random_module(seed, false) {
+            let checked = rewrite(&module).with_context(|| format!("seed {seed}"))?;
+            let (stopped, _) = outcome(&stoppable, &checked, Some(News::Stop))
+                .map_err(|error| anyhow!("seed {seed}: {error:#}"))?;
+            tally.stopped += u64::from(stopped.has_stopped());
+            if stopped.went_on() {
+                tally.differences += 1;
+                eprintln!("seed {seed} without bounds does not stop: {stopped:?}");
+            }
+        }
         // Of some seeds the generator makes nothing.
-        let Ok(module) = random_module(seed) else { continue };
+        let Ok(module) = random_module(seed, true) else { continue };
         let checked = rewrite(&module).with_context(|| format!("seed {seed}"))?;
         if checked.as_ref() == module {
             continue;
@@ -81,8 +109,8 @@ fn compare_all(next: &AtomicU64, end: u64) -> Result<Tally> {
         let failed = |error: wasmtime::Error| anyhow!("seed {seed}: {error:#}");
         let (expected, _) = outcome(&plain, &module, None).map_err(failed)?;
         // Once without a poll, and once with a poll at each check.
-        for polls in [false, true] {
-            let (found, count) = outcome(&stoppable, &checked, Some(polls)).map_err(failed)?;
+        for news in [News::None, News::Poll] {
+            let (found, count) = outcome(&stoppable, &checked, Some(news)).map_err(failed)?;
             tally.polls += count;
             if found != expected {
                 tally.differences += 1;
@@ -98,6 +126,7 @@ fn engine(has_words: bool) -> wasmtime::Result<Engine> {
     config.cranelift_opt_level(OptLevel::None).cranelift_nan_canonicalization(true).shared_memory(has_words);
     // Frames are larger with checks: no module may come near the end of the stack.
     config.max_wasm_stack(1 << 20);
+    config.epoch_interruption(has_words).wasm_branch_hinting(true);
     config.memory_reservation(0).memory_guard_size(0);
     Engine::new(&config)
 }
@@ -107,8 +136,8 @@ fn known(error: wasmtime::Error) -> anyhow::Error {
     anyhow!("{error:#}")
 }
 
-/// A module of the kind that apps may be, which ends.
-fn random_module(seed: u64) -> Result<Vec<u8>> {
+/// A module of the kind that apps may be. One that `is_bounded` ends.
+fn random_module(seed: u64, is_bounded: bool) -> Result<Vec<u8>> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let bytes: Vec<u8> = std::iter::repeat_with(|| {
         state ^= state << 13;
@@ -143,7 +172,9 @@ fn random_module(seed: u64) -> Result<Vec<u8>> {
     };
     let mut module = wasm_smith::Module::new(config, &mut Unstructured::new(&bytes))
         .map_err(|error| anyhow!("seed {seed}: {error}"))?;
-    module.ensure_termination(TURNS_MAX).map_err(|error| anyhow!("seed {seed}: {error}"))?;
+    if is_bounded {
+        module.ensure_termination(TURNS_MAX).map_err(|error| anyhow!("seed {seed}: {error}"))?;
+    }
     Ok(module.to_bytes())
 }
 
@@ -151,17 +182,39 @@ fn random_module(seed: u64) -> Result<Vec<u8>> {
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome(Vec<String>);
 
+impl Outcome {
+    /// Whether a check ended a call.
+    fn has_stopped(&self) -> bool {
+        self.0.iter().any(|end| end == STOPPED)
+    }
+
+    /// Whether a call had to be ended by the engine.
+    fn went_on(&self) -> bool {
+        self.0.contains(&Trap::Interrupt.to_string())
+    }
+}
+
+/// What the words tell a module.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum News {
+    None,
+    Poll,
+    Stop,
+}
+
 /// Calls all functions of a module; returns the number of polls as well.
-fn outcome(engine: &Engine, bytes: &[u8], polls: Option<bool>) -> wasmtime::Result<(Outcome, u64)> {
+fn outcome(engine: &Engine, bytes: &[u8], news: Option<News>) -> wasmtime::Result<(Outcome, u64)> {
     let module = Module::new(engine, bytes)?;
     let mut store = Store::new(engine, 0_u64);
     let mut linker = Linker::new(engine);
-    linker.func_wrap(MODULE, POLL, |mut caller: wasmtime::Caller<'_, u64>| *caller.data_mut() += 1)?;
-    if let Some(polls) = polls {
+    store.set_epoch_deadline(TICKS_MAX);
+    linker.func_wrap(MODULE, POLL, move |mut caller: Caller<'_, u64>| {
+        *caller.data_mut() += 1;
+        if news == Some(News::Stop) { Err(wasmtime::Error::msg(STOPPED)) } else { Ok(()) }
+    })?;
+    if let Some(news) = news {
         let words = SharedMemory::new(engine, MemoryType::shared(1, 1))?;
-        if polls {
-            ask_to_poll(engine, &words)?;
-        }
+        tell(engine, &words, news)?;
         linker.define(&store, MODULE, WORDS, words)?;
     }
     linker.define_unknown_imports_as_default_values(&mut store, &module)?;
@@ -201,14 +254,18 @@ fn outcome(engine: &Engine, bytes: &[u8], polls: Option<bool>) -> wasmtime::Resu
     Ok((Outcome(outcome), *store.data()))
 }
 
-/// Sets the word that makes a module poll, which another module can do safely.
-fn ask_to_poll(engine: &Engine, words: &SharedMemory) -> wasmtime::Result<()> {
-    let text = format!(
-        "(module (import \"\" \"\" (memory 1 1 shared))
-            (func (i32.store offset={POLL_WORD} (i32.const 0) (i32.const 1)))
-            (start 0))"
-    );
+/// Sets the words that make a module poll or stop, which another module can do safely.
+fn tell(engine: &Engine, words: &SharedMemory, news: News) -> wasmtime::Result<()> {
+    let fill =
+        |of: u64| format!("(memory.fill (i32.const {of}) (i32.const 1) (i32.const {}))", 4 * WORDS_EACH);
+    let fills = match news {
+        News::None => return Ok(()),
+        News::Poll => fill(POLL_WORDS),
+        News::Stop => fill(POLL_WORDS) + &fill(STOP_WORDS),
+    };
+    let text = format!("(module (import \"\" \"\" (memory 1 1 shared)) (func {fills}) (start 0))");
     let mut store = Store::new(engine, ());
+    store.set_epoch_deadline(TICKS_MAX);
     Instance::new(&mut store, &Module::new(engine, wat::parse_str(text)?)?, &[words.clone().into()])?;
     Ok(())
 }
