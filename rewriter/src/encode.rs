@@ -9,6 +9,7 @@ use wasm_encoder::{
 };
 use wasmparser::{CodeSectionReader, FunctionBody, ImportSectionReader, KnownCustom, Operator};
 
+use crate::copies::{Depth, copies};
 use crate::covered::unchecked_loops;
 use crate::survey::{Entry, Function, Survey, is_bulk, is_few};
 use crate::{Error, MODULE, POLL, POLL_WORDS, STOP_WORDS, WORDS, WORDS_EACH};
@@ -157,20 +158,68 @@ impl Encoder<'_> {
         unchecked: &[bool],
     ) -> Result<()> {
         let mut loops = needs.loops_call.iter().zip(unchecked);
-        let mut was_few = false;
-        let mut reader = body.get_operators_reader()?;
-        while !reader.eof() {
-            let operator = reader.read()?;
-            if is_bulk(&operator) && !was_few {
+        let operators: Vec<_> =
+            body.get_operators_reader()?.into_iter().collect::<std::result::Result<_, _>>()?;
+        let (mut place, mut was_few) = (0, false);
+        while let Some(operator) = operators.get(place) {
+            if is_bulk(operator) && !was_few {
                 self.check(checked, Kind::Poll);
             }
-            was_few = is_few(&operator);
-            let is_loop = matches!(operator, Operator::Loop { .. });
-            checked.function.instruction(&self.instruction(operator)?);
-            if is_loop && let Some((calls, true)) = loops.next() {
-                self.check(checked, if *calls { Kind::Poll } else { Kind::Stop });
+            was_few = is_few(operator);
+            let (calls, is_unchecked) = match operator {
+                Operator::Loop { .. } => {
+                    loops.next().map_or((true, true), |(calls, unchecked)| (*calls, *unchecked))
+                }
+                _ => (false, false),
+            };
+            if is_unchecked
+                && !calls
+                && let Some((count, length)) = copies(&operators[place..])
+            {
+                self.write_copies(checked, &operators[place..], count, length)?;
+                place += length + 2;
+                continue;
+            }
+            checked.function.instruction(&self.instruction(operator.clone())?);
+            if is_unchecked {
+                self.check(checked, if calls { Kind::Poll } else { Kind::Stop });
+            }
+            place += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes a loop with `count` copies of its body, which follows its first instruction and has this `length`.
+    fn write_copies(
+        &mut self,
+        checked: &mut Checked,
+        operators: &[Operator<'_>],
+        count: usize,
+        length: usize,
+    ) -> Result<()> {
+        let Operator::Loop { blockty } = operators[0] else { return Ok(()) };
+        let results = self.block_type(blockty)?;
+        checked.function.instruction(&Instruction::Block(results));
+        checked.function.instruction(&Instruction::Loop(results));
+        self.check(checked, Kind::Stop);
+        for _ in 1..count {
+            checked.function.instruction(&Instruction::Block(BlockType::Empty));
+        }
+        for copy in 1..=count {
+            // Those around this copy, in addition to the loop or what stands for it.
+            let outside = (count - copy + 1) as u32;
+            let mut depth = Depth::default();
+            for operator in &operators[1..=length] {
+                let instruction = self.instruction(operator.clone())?;
+                checked.function.instruction(&depth.shifted(operator, instruction, outside));
+            }
+            if copy < count {
+                checked.function.instruction(&Instruction::Br(outside));
+                checked.function.instruction(&Instruction::End);
             }
         }
+        checked.function.instruction(&Instruction::End);
+        checked.function.instruction(&Instruction::End);
         Ok(())
     }
 

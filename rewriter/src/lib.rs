@@ -24,6 +24,7 @@
 //! The module was validated before. Its hash, its ABI and the keys of its jobs are those of the original.
 
 mod calls;
+mod copies;
 mod covered;
 mod encode;
 mod survey;
