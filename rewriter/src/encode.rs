@@ -14,6 +14,9 @@ use crate::covered::unchecked_loops;
 use crate::survey::{Entry, Function, Survey, is_bulk, is_few};
 use crate::{Error, MODULE, POLL, POLL_WORDS, STOP_WORDS, WORDS, WORDS_EACH};
 
+/// Bytes of a function's code, from which on the format's readers refuse it.
+const FUNCTION_BYTES_MAX: usize = 7_654_321;
+
 type Result<T> = std::result::Result<T, reencode::Error<Infallible>>;
 
 pub fn encode(module: &[u8], survey: &Survey) -> std::result::Result<Vec<u8>, Error> {
@@ -138,10 +141,18 @@ impl Encoder<'_> {
         let survey = self.survey;
         let needs = &survey.functions[place];
         let unchecked = unchecked_loops(body, |function| survey.polls(function))?;
-        let function = self.new_function_with_parsed_locals(body)?;
-        let mut checked = Checked { function, stops: 0, polls: 0, hints: Vec::new() };
-        self.enter(&mut checked, needs.entry);
-        self.write_code(&mut checked, body, needs, &unchecked)?;
+        let mut checked = self.checked(body, needs, &unchecked, true)?;
+        if checked.function.byte_len() > FUNCTION_BYTES_MAX {
+            checked = self.checked(body, needs, &unchecked, false)?;
+        }
+        if checked.function.byte_len() > FUNCTION_BYTES_MAX {
+            let function = survey.imported_functions as usize + place;
+            let bytes = body.range().len();
+            return Err(Error(format!(
+                "function {function} has {bytes} bytes of code, and with its checks more than the {FUNCTION_BYTES_MAX} that \
+                 are allowed: split it"
+            )));
+        }
         if !checked.hints.is_empty() {
             let index = survey.imported_functions + 1 + place as u32;
             self.hints.function_hints(index, checked.hints);
@@ -150,20 +161,24 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn write_code(
+    /// The function with its checks, and if `may_copy` with copies of small loops.
+    fn checked(
         &mut self,
-        checked: &mut Checked,
         body: &FunctionBody<'_>,
         needs: &Function,
         unchecked: &[bool],
-    ) -> Result<()> {
+        may_copy: bool,
+    ) -> Result<Checked> {
+        let function = self.new_function_with_parsed_locals(body)?;
+        let mut checked = Checked { function, stops: 0, polls: 0, hints: Vec::new() };
+        self.enter(&mut checked, needs.entry);
         let mut loops = needs.loops_call.iter().zip(unchecked);
         let operators: Vec<_> =
             body.get_operators_reader()?.into_iter().collect::<std::result::Result<_, _>>()?;
         let (mut place, mut was_few) = (0, false);
         while let Some(operator) = operators.get(place) {
             if is_bulk(operator) && !was_few {
-                self.check(checked, Kind::Poll);
+                self.check(&mut checked, Kind::Poll);
             }
             was_few = is_few(operator);
             let (calls, is_unchecked) = match operator {
@@ -174,19 +189,20 @@ impl Encoder<'_> {
             };
             if is_unchecked
                 && !calls
+                && may_copy
                 && let Some((count, length)) = copies(&operators[place..])
             {
-                self.write_copies(checked, &operators[place..], count, length)?;
+                self.write_copies(&mut checked, &operators[place..], count, length)?;
                 place += length + 2;
                 continue;
             }
             checked.function.instruction(&self.instruction(operator.clone())?);
             if is_unchecked {
-                self.check(checked, if calls { Kind::Poll } else { Kind::Stop });
+                self.check(&mut checked, if calls { Kind::Poll } else { Kind::Stop });
             }
             place += 1;
         }
-        Ok(())
+        Ok(checked)
     }
 
     /// Writes a loop with `count` copies of its body, which follows its first instruction and has this `length`.

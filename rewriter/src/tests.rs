@@ -235,6 +235,36 @@ fn names_that_cannot_be_read_are_left_out() {
 }
 
 #[test]
+fn a_function_that_is_too_long_with_checks_is_named() {
+    use wasm_encoder::{CodeSection, Function, FunctionSection, Module, TypeSection};
+    const NOP: u8 = 1;
+    const END: u8 = 0xb;
+    // loop, i32.const 1, br_if 0, end
+    const LOOP: &[u8] = &[3, 0x40, 0x41, 1, 0xd, 0, END];
+    let with = |nops: usize, loops: usize| {
+        let mut code = vec![NOP; nops];
+        code.extend(LOOP.repeat(loops));
+        let (mut types, mut functions, mut bodies) =
+            (TypeSection::new(), FunctionSection::new(), CodeSection::new());
+        types.ty().function([], []);
+        for code in [Vec::new(), code] {
+            functions.function(0);
+            let mut function = Function::new([]);
+            function.raw(code.into_iter().chain([END]));
+            bodies.function(&function);
+        }
+        let mut module = Module::new();
+        module.section(&types).section(&functions).section(&bodies);
+        let module = module.finish();
+        rewrite(&module).map(|rewritten| validate(&rewritten)).map_err(|error| error.to_string())
+    };
+    // Copies of a thousand loops are too long, checks alone are not.
+    assert_eq!(with(7_630_000, 1_000), Ok(()));
+    let error = with(7_650_000, 500).unwrap_err();
+    assert!(error.starts_with("function 1 has 765") && error.contains("split it"), "{error}");
+}
+
+#[test]
 fn what_is_no_module_is_an_error() {
     let error = rewrite(b"\0asm\x01\0\0\0\x01\xff").unwrap_err().to_string();
     assert!(error.contains("unexpected end"), "{error}");
