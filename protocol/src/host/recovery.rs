@@ -204,7 +204,7 @@ impl Host {
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.note_again(spec.key.tag());
-        let lookup_below = part.table.depth_below(spec.key.tag());
+        let lookup_below = part.recovery.lookups.bound(&part.table, &spec);
         let again = Again { redone: true, begun: false, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
     }
