@@ -73,7 +73,7 @@ pub const REDOING_MAX: usize = 4096;
 pub const EXPECTED_AT_ONCE_MAX: usize = 16;
 /// Maximum entries sent to a thief with a job that is run again: those nearest to the job.
 pub const FORWARDED_ENTRIES_MAX: usize = 512;
-/// Maximum entries sent to a thief with a job that is run again and that no entry names, as they may be below it: those
+/// Maximum entries sent to a thief with a job that is run again and that do not name it, as they may be below it: those
 /// nearest to the job.
 pub const UNNAMED_ENTRIES_MAX: usize = 64;
 /// Maximum length of a host's name, a site's name, an address or a reason.

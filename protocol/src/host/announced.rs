@@ -58,7 +58,7 @@ pub fn busy() -> Host {
     assert_eq!((part.held.len(), part.loans.len(), part.numbers.has_given(LoanId(2))), (1, 1, true));
     let spec = JobSpec { key: SOUGHT, ..root_job(&self::spec()) };
     assert!(!part.numbers.has_given(LoanId(3)));
-    part.recovery.begin(NOW, RuntimeJobId(11), spec, Some(PEER));
+    part.recovery.begin(RuntimeJobId(11), bonds::unresolved(spec, Some(PEER)));
     host.handle_notice(NOW, RUN, Notice::Opened { object: KNOWN, place: 1 });
     said(&mut host);
     while host.poll_event().is_some() {}

@@ -19,6 +19,7 @@ use crate::{
 use super::corners::run_commands;
 use super::held::{Held, Owner};
 use super::lent::{Loan, LoanState};
+use super::lost::Unresolved;
 use super::stage::Stage;
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::thief::Request;
@@ -52,6 +53,11 @@ pub fn loan(number: u8, thief: HostId, state: LoanState) -> Loan {
     Loan::new(NOW, RuntimeJobId(number.into()), job(number), thief, state, 0)
 }
 
+/// A job of which a host was asked for the result, or the coordinator for entries.
+pub fn unresolved(spec: JobSpec, wanted_from: Option<HostId>) -> Unresolved {
+    Unresolved { spec, since: NOW, wanted_from, thief: None }
+}
+
 /// Makes a host hold a job without owners.
 pub fn hold_orphan(part: &mut HostRun, token: HeldId, spec: JobSpec) {
     let owner = Owner::Here(RuntimeJobId(0));
@@ -83,7 +89,7 @@ fn a_host_has_to_do_with_hosts_that_wait_for_it_or_for_which_it_waits() {
             part.held.hold(HeldId(3), Held::new(NOW, job(1), Owner::Host(peer, LoanId(1))));
         },
         |part, peer| {
-            part.recovery.begin(NOW, RuntimeJobId(1), job(1), Some(peer));
+            part.recovery.begin(RuntimeJobId(1), unresolved(job(1), Some(peer)));
         },
         |part, peer| part.outbox.push_for(peer, entry(1, 0, EntryState::Running(HostId(99)))),
         |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::Running(peer)))),

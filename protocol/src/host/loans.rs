@@ -245,7 +245,7 @@ impl Host {
         begun: bool,
     ) {
         if begun {
-            self.resolve(now, run, number, spec, Departure::Left);
+            self.resolve(now, run, number, (None, Departure::Left), spec);
         } else {
             self.requeue(run, number, &spec);
         }

@@ -13,6 +13,15 @@ pub struct Unresolved {
     pub since: Time,
     /// The host that was asked for its result; `None` while the coordinator searches for entries.
     pub wanted_from: Option<HostId>,
+    /// The host that had the job when it was lost. If that host was only cut off, it still runs the job.
+    pub thief: Option<HostId>,
+}
+
+impl Unresolved {
+    /// A job for whose entries the coordinator searches; it was lost with this host, or is looked up.
+    pub fn searched(now: Time, spec: JobSpec, thief: Option<HostId>) -> Self {
+        Self { spec, since: now, wanted_from: None, thief }
+    }
 }
 
 /// How far a host has got with announcing its entries again.
@@ -40,8 +49,8 @@ impl Recovery {
     // ---- jobs whose fate is unknown ----
 
     /// A job is lost or looked up, and a host or the coordinator was asked for its fate.
-    pub fn begin(&mut self, now: Time, number: RuntimeJobId, spec: JobSpec, wanted_from: Option<HostId>) {
-        self.unresolved.insert(number, Unresolved { spec, since: now, wanted_from });
+    pub fn begin(&mut self, number: RuntimeJobId, unresolved: Unresolved) {
+        self.unresolved.insert(number, unresolved);
     }
 
     /// The fate of a job is known, or no longer matters.
@@ -117,10 +126,9 @@ impl Recovery {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bonds::job;
+    use super::super::bonds::{job, unresolved};
     use super::*;
 
-    const NOW: Time = Time(3);
     const PEER: HostId = HostId(20);
 
     #[test]
@@ -128,7 +136,7 @@ mod tests {
         let mut recovery = Recovery::default();
         for (number, of, wanted_from) in [(1, 7, None), (2, 7, Some(PEER)), (3, 8, Some(PEER)), (4, 8, None)]
         {
-            recovery.begin(NOW, RuntimeJobId(number), job(of), wanted_from);
+            recovery.begin(RuntimeJobId(number), unresolved(job(of), wanted_from));
         }
         let numbers =
             |found: &mut dyn Iterator<Item = RuntimeJobId>| found.map(|number| number.0).collect::<Vec<_>>();

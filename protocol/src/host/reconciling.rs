@@ -188,7 +188,13 @@ impl Host {
                 match loan.state {
                     // It never began.
                     LoanState::Given(_) if !loan.is_heard => self.requeue(run, loan.number(), loan.spec()),
-                    _ => self.resolve(now, run, loan.number(), loan.into_spec(), Departure::Crashed),
+                    _ => self.resolve(
+                        now,
+                        run,
+                        loan.number(),
+                        (Some(from), Departure::Crashed),
+                        loan.into_spec(),
+                    ),
                 }
             }
         }

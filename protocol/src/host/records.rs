@@ -220,13 +220,13 @@ impl Host {
         for entry in &entries {
             part.recovery.lookups.found(&part.table, &entry.key);
         }
-        let is_unnamed = entries.is_empty() && spec.lookup_below > spec.depth;
+        let is_looked_up_below = spec.lookup_below > spec.depth;
         spec.lookup_below = part.table.depth_below(tag);
-        if is_unnamed {
-            // If the job was called in place before, and never exposed, no entry names it. Those that may be below it may
-            // be below others, too, and are still sought here.
+        if is_looked_up_below {
+            // Those that do not name the job may be below others, too, and are still sought here.
             let places = part.recovery.lookups.unnamed_below(&part.table, spec);
-            spec.lookup_below = places.last().map_or(0, |(depth, _)| *depth);
+            let deepest = places.last().map_or(0, |(depth, _)| *depth);
+            spec.lookup_below = spec.lookup_below.max(deepest);
             let unnamed = places.iter().filter_map(|(_, key)| part.table.get(key));
             entries.extend(unnamed.map(|entry| entry.to_share(me)));
         }

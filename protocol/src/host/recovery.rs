@@ -18,7 +18,7 @@ use crate::{
 
 use super::held::Owner;
 use super::lent::{Loan, LoanState};
-use super::lost::Recovery;
+use super::lost::{Recovery, Unresolved};
 use super::repeats::is_known;
 use super::{Event, Host, Receiver, RunCommand};
 
@@ -90,7 +90,7 @@ impl Host {
         self.flush(now, run);
         for number in lost {
             if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) {
-                self.resolve(now, run, loan.number(), loan.into_spec(), how);
+                self.resolve(now, run, loan.number(), (Some(peer), how), loan.into_spec());
             }
         }
         for number in unanswered {
@@ -144,8 +144,8 @@ impl Host {
         now: Time,
         run: RunId,
         number: RuntimeJobId,
+        (thief, how): (Option<HostId>, Departure),
         mut spec: JobSpec,
-        how: Departure,
     ) {
         let is_connected = self.is_connected();
         let Some(part) = self.runs.get_mut(&run) else { return };
@@ -164,8 +164,10 @@ impl Host {
             self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
             return;
         }
+        // Only a host that was cut off may still run it, and only if orphans continue.
+        let thief = thief.filter(|_| tolerance == FaultTolerance::Full && how != Departure::Left);
         if self.is_with_stranger(run, &spec) && is_connected {
-            return self.search(now, run, number, spec);
+            return self.search(run, number, Unresolved::searched(now, spec, thief));
         }
         if self.use_known(now, run, number, &spec) {
             return;
@@ -173,14 +175,14 @@ impl Host {
         if !is_connected {
             return self.redo(now, run, number, &spec);
         }
-        self.search(now, run, number, spec);
+        self.search(run, number, Unresolved::searched(now, spec, thief));
     }
 
     /// Asks the coordinator what it knows of a job.
-    fn search(&mut self, now: Time, run: RunId, number: RuntimeJobId, spec: JobSpec) {
-        let key = spec.key;
+    fn search(&mut self, run: RunId, number: RuntimeJobId, searched: Unresolved) {
+        let key = searched.spec.key;
         if let Some(part) = self.runs.get_mut(&run) {
-            part.recovery.begin(now, number, spec, None);
+            part.recovery.begin(number, searched);
         }
         self.tell_coordinator(ToCoordinator::Find { run, key });
     }
@@ -197,14 +199,14 @@ impl Host {
     pub(super) fn look_up(&mut self, now: Time, run: RunId, number: RuntimeJobId, spec: JobSpec) {
         if self.is_with_stranger(run, &spec) && self.is_connected() {
             // The coordinator knows whether that host is still connected, and introduces the two.
-            return self.search(now, run, number, spec);
+            return self.search(run, number, Unresolved::searched(now, spec, None));
         }
         if self.use_known(now, run, number, &spec) {
             return;
         }
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.note_again(spec.key.tag());
-        let lookup_below = part.table.depth_below(spec.key.tag());
+        let lookup_below = part.recovery.lookups.bound(&part.table, &spec);
         let again = Again { redone: true, begun: false, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
     }
@@ -220,8 +222,9 @@ impl Host {
                 true
             }
             EntryState::DoneAt { host, .. } if self.peers.contains(host) => {
-                part.recovery.begin(now, number, spec.clone(), Some(host));
                 let key = spec.key;
+                let (spec, wanted_from) = (spec.clone(), Some(host));
+                part.recovery.begin(number, Unresolved { spec, since: now, wanted_from, thief: None });
                 self.tell_peer(host, PeerMessage::Want { run, key });
                 true
             }
@@ -314,10 +317,15 @@ impl Host {
 
     fn settle(&mut self, now: Time, run: RunId, number: RuntimeJobId) {
         let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
-        if let Some(unresolved) = unresolved
-            && !self.use_known(now, run, number, &unresolved.spec)
-        {
-            self.redo(now, run, number, &unresolved.spec);
+        let Some(Unresolved { spec, wanted_from, thief, .. }) = unresolved else { return };
+        // An entry would name the same host again that was asked for the result and has not answered.
+        if wanted_from.is_none() && self.use_known(now, run, number, &spec) {
+            return;
+        }
+        // If the host that had the job is back, its orphan may be unknown to the coordinator.
+        match thief.filter(|thief| self.peers.contains(*thief)) {
+            Some(thief) => self.ask_to_adopt(now, run, number, &spec, thief),
+            None => self.redo(now, run, number, &spec),
         }
     }
 
@@ -363,10 +371,7 @@ impl Host {
             .take(SEARCHES_ENDED_AT_ONCE_MAX)
             .collect();
         for number in late {
-            let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
-            if let Some(unresolved) = unresolved {
-                self.redo(now, run, number, &unresolved.spec);
-            }
+            self.settle(now, run, number);
         }
     }
 
@@ -383,3 +388,6 @@ impl Host {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -224,9 +224,7 @@ impl Host {
             part.recovery.lookups.note_again(spec.key.tag());
             // The victim has sent the entries ahead.
             is_named = part.recovery.lookups.expect_below(&part.table, &spec) > 0;
-            if !is_named {
-                part.recovery.lookups.expect_unnamed(&part.table, &spec);
-            }
+            part.recovery.lookups.expect_unnamed(&part.table, &spec);
             self.tell_lookups(run);
         }
         let Some(part) = self.runs.get_mut(&run) else { return };

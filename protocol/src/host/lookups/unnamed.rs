@@ -1,29 +1,31 @@
 //! Entries that may be below a job that is run again although they do not name it. A job that was called in place before,
-//! and never exposed, is in no lineage: the entries below it name only jobs above it.
+//! and not exposed, is in no lineage: the entries below it name only jobs above it. Other entries may name it all the
+//! same, if it was exposed in another place of the tree, or when it was run again before.
 
 use std::collections::BTreeSet;
 
 use super::Lookups;
 use crate::limits::{FORWARDED_ENTRIES_MAX, UNNAMED_ENTRIES_MAX};
-use crate::{JobKey, JobSpec, JobTag, Table};
+use crate::{Entry, JobKey, JobSpec, JobTag, Table};
 
 impl Lookups {
-    /// A job is run again: as [`Self::expect_below`], but if no entry names the job, and some may be below it all the same,
-    /// the job's own bound holds.
+    /// A job is run again: as [`Self::expect_below`], but returns [`Self::bound`].
     pub fn bound_of(&mut self, table: &Table, spec: &JobSpec) -> u32 {
-        match self.expect_below(table, spec) {
-            0 if self.unnamed_below(table, spec).is_empty() => 0,
-            0 => spec.lookup_below,
-            deepest => deepest,
-        }
+        self.expect_below(table, spec);
+        self.bound(table, spec)
     }
 
-    /// A job is run again that no entry names: it was called in place before and never exposed, so the entries below
-    /// it name only jobs above it. Notes those that may be below it; the job's victim has sent some.
+    /// The depth down to which entries may be found below a job that is run again. If some that do not name it may be below
+    /// it, that is at least the job's own bound.
+    pub fn bound(&self, table: &Table, spec: &JobSpec) -> u32 {
+        let named = table.depth_below(spec.key.tag());
+        let is_unnamed = named < spec.lookup_below && self.unnamed_and_sought(table, spec).next().is_some();
+        if is_unnamed { spec.lookup_below } else { named }
+    }
+
+    /// A job is run again: notes the entries that do not name it and may be below it; the job's victim has sent some.
     pub fn expect_unnamed(&mut self, table: &Table, spec: &JobSpec) {
-        let deeper = |above: &JobTag| {
-            table.below_after(*above, after_depth(spec.depth)).take(UNNAMED_ENTRIES_MAX + 1).count()
-        };
+        let deeper = |above: &JobTag| unnamed(table, *above, spec).take(UNNAMED_ENTRIES_MAX + 1).count();
         // The nearest job above has the fewest entries.
         let above = spec.lineage.0.iter().rev().map(|above| (deeper(above), *above));
         let nearest = above.filter(|(count, _)| *count > 0).min_by_key(|(count, _)| *count);
@@ -32,16 +34,28 @@ impl Lookups {
         }
     }
 
-    /// The places of entries that may be below a job that is run again and that no entry names, the nearest first.
+    /// The places of entries that may be below a job that is run again and do not name it, the nearest first.
     pub fn unnamed_below(&self, table: &Table, spec: &JobSpec) -> BTreeSet<(u32, JobKey)> {
-        let redone = spec.lineage.0.iter().filter(|above| self.redoes(above));
-        let places = redone.flat_map(|above| {
-            let below = table.below_after(*above, after_depth(spec.depth)).take(FORWARDED_ENTRIES_MAX);
-            below.map(|(place, _)| place).filter(|(_, key)| self.sought.contains_key(key))
-        });
-        let places: BTreeSet<(u32, JobKey)> = places.collect();
+        let places: BTreeSet<(u32, JobKey)> = self.unnamed_and_sought(table, spec).collect();
         places.into_iter().take(UNNAMED_ENTRIES_MAX).collect()
     }
+
+    fn unnamed_and_sought(&self, table: &Table, spec: &JobSpec) -> impl Iterator<Item = (u32, JobKey)> {
+        let redone = spec.lineage.0.iter().filter(|above| self.redoes(above));
+        let places = redone.flat_map(|above| unnamed(table, *above, spec).map(|(place, _)| place));
+        places.filter(|(_, key)| self.sought.contains_key(key))
+    }
+}
+
+/// The entries below `above` that are deeper than a job and do not name it, each with its place.
+fn unnamed<'a>(
+    table: &'a Table,
+    above: JobTag,
+    spec: &JobSpec,
+) -> impl Iterator<Item = ((u32, JobKey), &'a Entry)> {
+    let job = spec.key.tag();
+    let deeper = table.below_after(above, after_depth(spec.depth)).take(FORWARDED_ENTRIES_MAX);
+    deeper.filter(move |(_, entry)| !entry.lineage.0.contains(&job))
 }
 
 /// The place after all entries of this depth.
@@ -98,6 +112,48 @@ mod tests {
         let is_told =
             |command: &RunCommand| matches!(command, RunCommand::Lookups { jobs } if jobs.contains(&tag));
         assert!(run_commands(&mut thief).iter().any(is_told));
+    }
+
+    /// The job has an equal one in another place, which was exposed: an entry below that one names it.
+    #[test]
+    fn a_thief_also_gets_the_entries_that_do_not_name_a_job_if_others_do() {
+        let (child, entry) = unexposed();
+        let named = Entry { key: job(4).key, lineage: entry.lineage.child(&child.key), ..entry.clone() };
+        let mut victim = host();
+        let part = victim.runs.get_mut(&RUN).expect("it takes part");
+        let deeper = Entry { depth: 5, ..entry.clone() };
+        for entry in [&named, &deeper] {
+            part.table.insert(entry.clone());
+        }
+        part.recovery.lookups.expect_below(&part.table, &job(1));
+        let mut child = child;
+        victim.forward_entries(RUN, PEER, &mut child);
+        let sent = said(&mut victim);
+        let [Transmit::ToPeer(PEER, PeerMessage::Entries { entries, .. })] = &sent[..] else {
+            panic!("{sent:?}")
+        };
+        assert_eq!((entries, child.lookup_below), (&vec![named, deeper.clone()], 5));
+
+        let mut thief = host();
+        thief.handle_from_peer(NOW, PEER, PeerMessage::Entries { run: RUN, entries: entries.clone() });
+        thief.take_in(NOW, RUN, Owner::Host(PEER, LoanId(1)), child);
+        let tag = deeper.key.tag();
+        let is_told =
+            |command: &RunCommand| matches!(command, RunCommand::Lookups { jobs } if jobs.contains(&tag));
+        assert!(run_commands(&mut thief).iter().any(is_told));
+    }
+
+    #[test]
+    fn a_bound_reaches_entries_that_are_deeper_than_those_that_name_the_job() {
+        let (child, entry) = unexposed();
+        let (mut lookups, mut table) = (Lookups::default(), Table::new(1 << 20));
+        table.insert(Entry { key: job(4).key, lineage: entry.lineage.child(&child.key), ..entry.clone() });
+        lookups.expect_below(&table, &job(1));
+        assert_eq!(lookups.bound(&table, &child), 3);
+        table.insert(Entry { depth: 5, ..entry });
+        lookups.expect_below(&table, &job(1));
+        assert_eq!(lookups.bound(&table, &child), 9);
+        assert_eq!(lookups.bound(&table, &JobSpec { lookup_below: 2, ..child }), 3);
     }
 
     /// What it computes repeats nothing, as far as is known.
