@@ -144,6 +144,8 @@ pub const OBJECTS_PER_RUN_MAX: usize = 64 * 1024;
 pub const SHARED_BYTES_MAX: u64 = 1 << 30;
 /// Maximum hosts that a message names as having a replica.
 pub const SHARERS_PER_MESSAGE_MAX: usize = 256;
+/// Maximum hosts that a message names as having had a replica when they were given up.
+pub const FORMER_SHARERS_PER_MESSAGE_MAX: usize = 32;
 /// Maximum bytes of the updates of one message, unless a single update has more.
 pub const SHARED_MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Maximum other hosts with whose replicas a replica is compared at a time.
