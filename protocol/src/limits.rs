@@ -71,6 +71,8 @@ pub const REDOING_MAX: usize = 4096;
 /// Entries that one event of a host checks for results that a job that is run again may find; the others follow at
 /// once.
 pub const EXPECTED_AT_ONCE_MAX: usize = 16;
+/// Entries that one event of a host checks for whether they may still be found.
+pub const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 128;
 /// Maximum entries sent to a thief with a job that is run again: those nearest to the job.
 pub const FORWARDED_ENTRIES_MAX: usize = 512;
 /// Maximum entries sent to a thief with a job that is run again and that no entry names, as they may be below it: those
