@@ -71,6 +71,8 @@ pub const REDOING_MAX: usize = 4096;
 /// Entries that one event of a host checks for results that a job that is run again may find; the others follow at
 /// once.
 pub const EXPECTED_AT_ONCE_MAX: usize = 16;
+/// Entries that one event of a host checks for whether they may still be found.
+pub const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 128;
 /// Maximum entries sent to a thief with a job that is run again: those nearest to the job.
 pub const FORWARDED_ENTRIES_MAX: usize = 512;
 /// Maximum entries sent to a thief with a job that is run again and that do not name it, as they may be below it: those
@@ -144,6 +146,8 @@ pub const OBJECTS_PER_RUN_MAX: usize = 64 * 1024;
 pub const SHARED_BYTES_MAX: u64 = 1 << 30;
 /// Maximum hosts that a message names as having a replica.
 pub const SHARERS_PER_MESSAGE_MAX: usize = 256;
+/// Maximum hosts that a message names as having had a replica when they were given up.
+pub const FORMER_SHARERS_PER_MESSAGE_MAX: usize = 32;
 /// Maximum bytes of the updates of one message, unless a single update has more.
 pub const SHARED_MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Maximum other hosts with whose replicas a replica is compared at a time.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sateen_protocol::limits::{ENTRIES_PER_MESSAGE_MAX, NOTES_WAITING_MAX, REASON_BYTES_MAX};
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, PeerMessage, ToCoordinator};
-use sateen_protocol::shared::{ObjectId, Snapshot};
+use sateen_protocol::shared::{NamedSharers, ObjectId, Snapshot};
 use sateen_protocol::{
     Bytes, Counts, Entry, EntryState, Finished, HostId, JobTag, Jobs, Lineage, Outcome, RunId,
 };
@@ -133,6 +133,7 @@ impl Peer {
         let mut member = self.join().await?;
         let run = self.live_run(&mut member).await?;
         for to in Self::acquaintances(&member) {
+            let sharers = NamedSharers { known: vec![member.id; 100], former: Vec::new() };
             let flood: Vec<PeerMessage> = (0..20)
                 .flat_map(|_| {
                     let mut id = [0; 16];
@@ -146,7 +147,7 @@ impl Peer {
                     };
                     [
                         PeerMessage::FetchReplica { run, object },
-                        PeerMessage::Replica { run, object, snapshot, sharers: vec![member.id; 100] },
+                        PeerMessage::Replica { run, object, snapshot, sharers: sharers.clone() },
                     ]
                 })
                 .collect();

@@ -5,11 +5,11 @@ use super::bonds::{entry, hold_orphan, job};
 use super::tests::{PEER, RUN, host, said};
 use super::*;
 use crate::limits::{
-    ENTRIES_PER_MESSAGE_MAX, HELD_JOBS_MAX, LOG_LINES_WAITING_MAX, OBJECTS_PER_JOB_MAX,
-    SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX,
+    ENTRIES_PER_MESSAGE_MAX, FORMER_SHARERS_PER_MESSAGE_MAX, HELD_JOBS_MAX, LOG_LINES_WAITING_MAX,
+    OBJECTS_PER_JOB_MAX, SHARERS_PER_MESSAGE_MAX, TEXT_BYTES_MAX,
 };
 use crate::message::{LogLine, PeerMessage};
-use crate::shared::{Digest, Replica, Versions};
+use crate::shared::{Digest, FormerSharer, NamedSharers, Replica, Versions};
 use crate::{EntryState, HeldId, JobSpec, LoanId, Mention, StealId};
 
 const NOW: Time = Time(0);
@@ -19,14 +19,23 @@ fn entries(count: usize) -> PeerMessage {
     PeerMessage::Entries { run: RUN, entries: vec![entry(1, 1, EntryState::Running(PEER)); count] }
 }
 
-fn versions(sharers: usize) -> PeerMessage {
-    let (versions, digest, sharers) = (Versions::default(), Digest::default(), vec![PEER; sharers]);
+fn known(count: usize) -> NamedSharers {
+    NamedSharers { known: vec![PEER; count], former: Vec::new() }
+}
+
+fn former(count: usize) -> NamedSharers {
+    let former = FormerSharer { host: HostId(40), total: 1, ago_ms: 2 };
+    NamedSharers { known: Vec::new(), former: vec![former; count] }
+}
+
+fn versions(sharers: NamedSharers) -> PeerMessage {
+    let (versions, digest) = (Versions::default(), Digest::default());
     PeerMessage::Versions { run: RUN, object: OBJECT, versions, digest, sharers, is_question: false }
 }
 
-fn replica(sharers: usize) -> PeerMessage {
+fn replica(sharers: NamedSharers) -> PeerMessage {
     let snapshot = Replica::new(vec![0].into()).snapshot();
-    PeerMessage::Replica { run: RUN, object: OBJECT, snapshot, sharers: vec![PEER; sharers] }
+    PeerMessage::Replica { run: RUN, object: OBJECT, snapshot, sharers }
 }
 
 fn job_with(objects: usize) -> PeerMessage {
@@ -40,10 +49,12 @@ type WithMany = fn(usize) -> PeerMessage;
 
 #[test]
 fn messages_are_accepted_up_to_their_maximum_and_not_beyond() {
-    let cases: [(WithMany, usize); 4] = [
+    let cases: [(WithMany, usize); 6] = [
         (entries, ENTRIES_PER_MESSAGE_MAX),
-        (versions, SHARERS_PER_MESSAGE_MAX),
-        (replica, SHARERS_PER_MESSAGE_MAX),
+        (|count| versions(known(count)), SHARERS_PER_MESSAGE_MAX),
+        (|count| versions(former(count)), FORMER_SHARERS_PER_MESSAGE_MAX),
+        (|count| replica(known(count)), SHARERS_PER_MESSAGE_MAX),
+        (|count| replica(former(count)), FORMER_SHARERS_PER_MESSAGE_MAX),
         (job_with, OBJECTS_PER_JOB_MAX),
     ];
     for (case, (message, most)) in cases.into_iter().enumerate() {

@@ -59,7 +59,7 @@ fn create(host: &mut Host, bytes: usize) {
 
 /// The peer has a replica, too.
 fn share(host: &mut Host) {
-    let (versions, digest, sharers) = (Versions::default(), Default::default(), Vec::new());
+    let (versions, digest, sharers) = (Versions::default(), Default::default(), Default::default());
     let message =
         PeerMessage::Versions { run: RUN, object: OBJECT, versions, digest, sharers, is_question: false };
     from_peer(host, message);

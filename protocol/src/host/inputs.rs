@@ -1,8 +1,6 @@
 //! A host's inputs: messages from peers, notices of its runtime, events of the driver, and the passing of time.
 
-use crate::limits::{
-    ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LISTED_JOBS_MAX, SHARERS_PER_MESSAGE_MAX,
-};
+use crate::limits::{ENTRIES_PER_MESSAGE_MAX, FORGOTTEN_AT_ONCE_MAX, LISTED_JOBS_MAX};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, HeldId, HostId, JobSpec, RunId, RuntimeJobId, Time};
 
@@ -76,14 +74,14 @@ impl Host {
                 self.on_updates(now, from, (run, object), (writer, first), &updates);
             }
             PeerMessage::Versions { run, object, versions, digest, sharers, is_question } => {
-                if !versions.is_sound() || sharers.len() > SHARERS_PER_MESSAGE_MAX {
+                if !versions.is_sound() || !sharers.is_sound() {
                     return Err(Misbehaviour::TooMuch);
                 }
                 self.on_versions(now, from, (run, object), (&versions, digest), &sharers, is_question);
             }
             PeerMessage::FetchReplica { run, object } => self.on_fetch(now, from, run, object),
             PeerMessage::Replica { run, object, snapshot, sharers } => {
-                if !snapshot.is_sound() || sharers.len() > SHARERS_PER_MESSAGE_MAX {
+                if !snapshot.is_sound() || !sharers.is_sound() {
                     return Err(Misbehaviour::TooMuch);
                 }
                 self.on_replica(now, from, (run, object), snapshot, &sharers);

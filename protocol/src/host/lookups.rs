@@ -5,7 +5,7 @@ mod unnamed;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
-use crate::limits::{EXPECTED_AT_ONCE_MAX, REDOING_MAX};
+use crate::limits::{EXPECTED_AT_ONCE_MAX, REDOING_MAX, SOUGHT_CHECKED_AT_ONCE_MAX};
 use crate::{JobKey, JobSpec, JobTag, Table};
 
 use super::again::RunAgain;
@@ -92,6 +92,13 @@ impl Lookups {
         let above = job.lineage.0.iter().copied().chain([job.key.tag()]);
         let last = above.filter_map(|above| self.redoing.get(&above)).max();
         self.sought.get(&job.key).is_some_and(|since| last.is_some_and(|last| since <= last))
+    }
+
+    /// Whether entries below a job may still be found.
+    pub fn seeks_below(&self, table: &Table, job: JobTag) -> bool {
+        !self.sought.is_empty()
+            && (table.below(job).take(SOUGHT_CHECKED_AT_ONCE_MAX))
+                .any(|entry| self.sought.contains_key(&entry.key))
     }
 
     /// A job has found this entry, which is not to be looked up any more unless an equal job may find it, too.
@@ -245,6 +252,40 @@ mod tests {
             let complete = RunCommand::Complete { number, finished, is_found_again: is_earlier };
             assert!(run_commands(&mut host).contains(&complete), "{is_earlier}");
         }
+    }
+
+    /// Two equal jobs ran side by side, and one of them was lost. The other goes on, and the results that it records drop
+    /// the entries below them, which the lost job was to find when it is run again.
+    #[test]
+    fn a_result_of_an_equal_job_is_found_instead_of_the_entries_that_it_drops() {
+        let mut host = host();
+        let lineage = |above: &[u8]| Lineage(above.iter().map(|above| job(*above).key.tag()).collect());
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        let below = Entry { lineage: lineage(&[1, 2]), ..entry(3, 3, EntryState::Running(HostId(20))) };
+        assert!(part.table.insert(below));
+        part.recovery.lookups.expect_below(&part.table, &job(1));
+        host.tell_lookups(RUN);
+        run_commands(&mut host);
+        let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
+        let recorded = |number: u8, depth: u32, above: &[u8]| Notice::Recorded {
+            key: job(number).key,
+            depth,
+            lineage: lineage(above),
+            finished: finished.clone(),
+        };
+        host.handle_notice(NOW, RUN, recorded(4, 2, &[1]));
+        assert_eq!(run_commands(&mut host), [], "nothing below it was to be found");
+        host.handle_notice(NOW, RUN, recorded(2, 2, &[1]));
+        let mut jobs = [1, 2].map(|number| job(number).key.tag()).to_vec();
+        jobs.sort_unstable();
+        assert_eq!(run_commands(&mut host), [RunCommand::Lookups { jobs }]);
+        host.flush(NOW, RUN);
+        assert_eq!(run_commands(&mut host), [], "one is left");
+        let spec = JobSpec { depth: 2, redone: true, lineage: lineage(&[1]), ..job(2) };
+        let number = RuntimeJobId(7);
+        host.handle_notice(NOW, RUN, Notice::Lookup { number, spec });
+        let complete = RunCommand::Complete { number, finished: finished.clone(), is_found_again: false };
+        assert_eq!(run_commands(&mut host), [complete, RunCommand::Lookups { jobs: Vec::new() }]);
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! That owner would redo the job, so it can recover from a crash without the coordinator, too. Entries wait a moment so
 //! that several are sent together (message combining).
 
-use crate::limits::{FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX};
+use crate::limits::{
+    FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX, SOUGHT_CHECKED_AT_ONCE_MAX,
+};
 use crate::message::{PeerMessage, ToCoordinator};
 use crate::{Entry, EntryState, FaultTolerance, Finished, HeldId, HostId, JobKey, Lineage, RunId, Time};
 
@@ -17,8 +19,6 @@ use super::{Command, Host, RunCommand};
 
 /// Entries that one event announces again; the others follow at once.
 const ANNOUNCED_AT_ONCE_MAX: usize = 12;
-/// Entries that may still be found that one event checks for being in the table; later events check the others.
-const SOUGHT_CHECKED_AT_ONCE_MAX: usize = 128;
 
 impl Host {
     /// A job has a result that is worth saving.
@@ -36,20 +36,27 @@ impl Host {
             return;
         }
         let entry = Entry { key, depth, lineage, state: EntryState::Done(finished) };
-        match part.spec.fault_tolerance {
+        let is_shared = match part.spec.fault_tolerance {
             FaultTolerance::Off | FaultTolerance::RedoOnly => return,
             // As in Satin: the entry is kept here until the job above is an orphan, unless it is the stolen job itself.
-            FaultTolerance::FinishedOrphans if part.held.of_key(&key).is_none() => {
-                part.table.insert(entry);
-                part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
-                return;
-            }
-            FaultTolerance::FinishedOrphans | FaultTolerance::Full => {}
+            FaultTolerance::FinishedOrphans => part.held.of_key(&key).is_some(),
+            FaultTolerance::Full => true,
+        };
+        // An equal job may be run again here, and find this entry instead of those below it, which are dropped.
+        let is_sought = part.recovery.lookups.seeks_below(&part.table, key.tag());
+        if !part.table.insert(entry.clone()) {
+            return;
         }
-        if part.table.insert(entry.clone()) {
-            part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
+        if is_sought {
+            part.recovery.lookups.seek(&part.table, key);
+        }
+        part.table.sweep(FORGOTTEN_AT_ONCE_MAX);
+        if is_shared {
             self.share(now, run, &entry);
             self.unpolled.command(Command::Save { run, entry });
+        }
+        if is_sought {
+            self.tell_lookups(run);
         }
     }
 

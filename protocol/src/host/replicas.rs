@@ -10,7 +10,7 @@ use crate::limits::{
 };
 use crate::message::{PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
-use crate::shared::{Digest, Replica, Versions};
+use crate::shared::{Digest, NamedSharers, Replica, Versions};
 
 const NOW: Time = Time(0);
 const OTHER: HostId = HostId(30);
@@ -23,7 +23,7 @@ fn no_two_logs_of_fetched_objects_have_the_same_incarnation() {
             let object = ObjectId([number; 16]);
             host.handle_notice(NOW, RUN, Notice::Opened { object, place: number.into() });
             let snapshot = Replica::new(vec![number].into()).snapshot();
-            let message = PeerMessage::Replica { run: RUN, object, snapshot, sharers: Vec::new() };
+            let message = PeerMessage::Replica { run: RUN, object, snapshot, sharers: Default::default() };
             host.handle_from_peer(NOW, PEER, message);
             let replica = host.replica(RUN, object).expect("it has come");
             replica.next_local(HostId(10)).0.incarnation
@@ -52,7 +52,7 @@ fn updates_in_quick_succession_are_sent_together() {
     let mut host = host();
     let object = ObjectId([3; 16]);
     host.handle_notice(NOW, RUN, Notice::Shared { object, place: 1, initial: vec![0].into() });
-    let (versions, digest, sharers) = (Versions::default(), Default::default(), Vec::new());
+    let (versions, digest, sharers) = (Versions::default(), Default::default(), Default::default());
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(NOW, PEER, message);
     said(&mut host);
@@ -81,7 +81,7 @@ fn sharing() -> (Host, ObjectId, Digest) {
     let object = ObjectId([3; 16]);
     let digest = Digest::of_new(&[0]);
     host.handle_notice(NOW, RUN, Notice::Shared { object, place: 1, initial: vec![0].into() });
-    let (versions, sharers) = (Versions::default(), Vec::new());
+    let (versions, sharers) = (Versions::default(), NamedSharers::default());
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(NOW, PEER, message);
     said(&mut host);
@@ -120,7 +120,7 @@ fn a_replica_that_has_become_superfluous_is_no_longer_pulled() {
     host.handle_from_peer(NOW, PEER, PeerMessage::Parcel(announcement));
     assert!(host.awaits_object(RUN, object));
     said(&mut host);
-    let (versions, sharers) = (Versions::default(), Vec::new());
+    let (versions, sharers) = (Versions::default(), NamedSharers::default());
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(NOW, PEER, message);
     assert!(!host.awaits_object(RUN, object));
@@ -133,7 +133,8 @@ fn a_host_asks_to_meet_a_bounded_number_of_strangers_with_replicas() {
     let (mut host, object, digest) = sharing();
     let mut met = BTreeSet::new();
     for first in [1_000, 2_000, 3_000] {
-        let sharers = (first..first + 100).map(HostId).collect();
+        let known = (first..first + 100).map(HostId).collect();
+        let sharers = NamedSharers { known, former: Vec::new() };
         let versions = Versions::default();
         let message =
             PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };

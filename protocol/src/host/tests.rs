@@ -145,7 +145,7 @@ fn a_host_does_not_forget_a_sharer_of_its_objects() {
     };
     let object = ObjectId([3; 16]);
     host.handle_notice(now, RUN, Notice::Opened { object, place: 1 });
-    let (versions, digest, sharers) = (Versions::default(), Default::default(), Vec::new());
+    let (versions, digest, sharers) = (Versions::default(), Default::default(), Default::default());
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(now, PEER, message);
     said(&mut host);
@@ -184,7 +184,7 @@ fn a_host_that_came_back_under_another_id_looks_for_sharers_that_also_did() {
     let now = Time::default();
     let object = ObjectId([3; 16]);
     host.handle_notice(now, RUN, Notice::Shared { object, place: 1, initial: vec![0].into() });
-    let (versions, digest, sharers) = (Versions::default(), Default::default(), Vec::new());
+    let (versions, digest, sharers) = (Versions::default(), Default::default(), Default::default());
     let message = PeerMessage::Versions { run: RUN, object, versions, digest, sharers, is_question: false };
     host.handle_from_peer(now, PEER, message);
     host.handle_disconnected(now);

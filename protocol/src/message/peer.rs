@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::parcel::ParcelMessage;
-use crate::shared::{Digest, ObjectId, Snapshot, Versions, Writer};
-use crate::{Bytes, Entry, Finished, HostId, JobKey, JobSpec, LoanId, RunId, StealId};
+use crate::shared::{Digest, NamedSharers, ObjectId, Snapshot, Versions, Writer};
+use crate::{Bytes, Entry, Finished, JobKey, JobSpec, LoanId, RunId, StealId};
 
 /// Messages that hosts send one another, directly or relayed by the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,8 +172,8 @@ pub enum PeerMessage {
         versions: Versions,
         /// A digest of the replica's content: two replicas with equal versions and different digests have diverged.
         digest: Digest,
-        /// Some of the hosts that have a replica; at most `SHARERS_PER_MESSAGE_MAX`.
-        sharers: Vec<HostId>,
+        /// Other hosts that have a replica.
+        sharers: NamedSharers,
         /// Whether the sender asks for the updates that it lacks, or for the answer that there are none. It already
         /// knows which updates the receiver lacks.
         is_question: bool,
@@ -194,8 +194,8 @@ pub enum PeerMessage {
         object: ObjectId,
         /// The whole replica.
         snapshot: Snapshot,
-        /// Some of the other hosts that have one; at most `SHARERS_PER_MESSAGE_MAX`.
-        sharers: Vec<HostId>,
+        /// Other hosts that have one.
+        sharers: NamedSharers,
     },
     /// The sender has no replica.
     NotShared {

@@ -154,7 +154,7 @@ mod tests {
         let updates = vec![vec![0; 10].into(), vec![0; 20].into()];
         let mut replica = Replica::new(vec![0; 50].into());
         replica.receive(writer, 0, &updates);
-        let (snapshot, sharers) = (replica.snapshot(), Vec::new());
+        let (snapshot, sharers) = (replica.snapshot(), Default::default());
         let done = Some(finished.clone());
         let cases = [
             (

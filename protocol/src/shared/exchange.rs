@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, Versions, Writer};
-use crate::Bytes;
-use crate::limits::SHARED_UPDATE_OVERHEAD_BYTES;
+use crate::limits::{FORMER_SHARERS_PER_MESSAGE_MAX, SHARED_UPDATE_OVERHEAD_BYTES, SHARERS_PER_MESSAGE_MAX};
+use crate::{Bytes, HostId};
 
 /// The id of a shared object, or the id that represents it in the keys of jobs: see [`Mention`](crate::Mention).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,6 +66,33 @@ impl Snapshot {
     pub fn is_sound(&self) -> bool {
         self.base_versions.is_sound() && self.versions().is_sound()
     }
+}
+
+/// The hosts that a message names as having a replica of an object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedSharers {
+    /// Some of those that are known to have one; at most `SHARERS_PER_MESSAGE_MAX`.
+    pub known: Vec<HostId>,
+    /// Some of those that had one and were given up; at most `FORMER_SHARERS_PER_MESSAGE_MAX`.
+    pub former: Vec<FormerSharer>,
+}
+
+impl NamedSharers {
+    /// Whether it keeps the rules for messages from other hosts.
+    pub fn is_sound(&self) -> bool {
+        self.known.len() <= SHARERS_PER_MESSAGE_MAX && self.former.len() <= FORMER_SHARERS_PER_MESSAGE_MAX
+    }
+}
+
+/// A host that was given up while it had a replica of an object. It may only be asleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerSharer {
+    /// The host.
+    pub host: HostId,
+    /// The number of all updates that there were when it was given up.
+    pub total: u64,
+    /// The time since then, in milliseconds.
+    pub ago_ms: u64,
 }
 
 /// The log to which a host's updates belong once it gets a replica.

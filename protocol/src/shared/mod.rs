@@ -28,7 +28,8 @@ mod view;
 mod writer;
 
 pub use exchange::{
-    Catchup, Change, Installed, Log, Missing, NewBase, ObjectId, Received, Seen, Snapshot, Update,
+    Catchup, Change, FormerSharer, Installed, Log, Missing, NamedSharers, NewBase, ObjectId, Received, Seen,
+    Snapshot, Update,
 };
 pub use replica::Replica;
 pub use shown::Shown;

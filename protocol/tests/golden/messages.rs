@@ -14,8 +14,8 @@ use sateen_protocol::{GridId, HostId, JobTag, StealId};
 use crate::Line;
 use crate::samples::samples;
 use crate::values::{
-    ASSIGNMENT, HOST, KEY, LOAN, OBJECT, RUN, WRITER, counts, entries, failure, finished, run_spec, snapshot,
-    spec, versions,
+    ASSIGNMENT, HOST, KEY, LOAN, OBJECT, RUN, WRITER, counts, entries, failure, finished, named_sharers,
+    run_spec, snapshot, spec, versions,
 };
 
 /// The lines of all messages.
@@ -165,11 +165,11 @@ fn between_hosts() -> Vec<Line> {
             object: OBJECT,
             versions: versions(),
             digest: Digest(1 << 50),
-            sharers: vec![HOST],
+            sharers: named_sharers(),
             is_question: true
         }
         FetchReplica { run: RUN, object: OBJECT }
-        Replica { run: RUN, object: OBJECT, snapshot: snapshot(), sharers: vec![HOST] }
+        Replica { run: RUN, object: OBJECT, snapshot: snapshot(), sharers: named_sharers() }
         NotShared { run: RUN, object: OBJECT }
         Refused { reason: "a lie".to_owned() }
         Parcel { 0: ParcelMessage::Withdrawn { parcel: ParcelId(8) } }

@@ -4,7 +4,9 @@ use std::array::from_fn;
 
 use sateen_protocol::message::Departure;
 use sateen_protocol::parcel::Contents;
-use sateen_protocol::shared::{Digest, ObjectId, Snapshot, Update, Versions, Writer};
+use sateen_protocol::shared::{
+    Digest, FormerSharer, NamedSharers, ObjectId, Snapshot, Update, Versions, Writer,
+};
 use sateen_protocol::{
     AssignmentId, BlobHash, Bytes, Counts, Entry, EntryState, FaultTolerance, Finished, HeldCounts, HostId,
     JobFailure, JobKey, JobSpec, JobTag, Jobs, Latencies, Lineage, LoanId, MainOutcome, Mention, Outcome,
@@ -122,6 +124,10 @@ pub fn snapshot() -> Snapshot {
         base_digest: Digest(300),
         updates: vec![Update { writer: WRITER, bytes: Bytes::from(vec![2, 3]) }],
     }
+}
+
+pub fn named_sharers() -> NamedSharers {
+    NamedSharers { known: vec![HOST], former: vec![FormerSharer { host: HOST, total: 300, ago_ms: 70_000 }] }
 }
 
 pub fn counts() -> Counts {

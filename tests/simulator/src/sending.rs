@@ -52,7 +52,7 @@ impl World {
         if !self.network.pipes.is_limited() {
             return self.processes[index as usize].host.poll_bulk(|_| true);
         }
-        let link = self.processes[index as usize].uplink.link();
+        let link = self.relaying_link(index);
         let (network, directory, now) = (&self.network, &self.directory, self.now);
         self.processes[index as usize].host.poll_bulk(|to| {
             let target = match to {
@@ -69,6 +69,13 @@ impl World {
                 (None, None) => false,
             }
         })
+    }
+
+    /// The link over which the coordinator relays a host's messages. As real drivers do, a host sends none before its
+    /// welcome: that may give it another id, and the messages of the host that it was would come from the new one.
+    fn relaying_link(&self, index: ProcessIndex) -> Option<LinkId> {
+        let process = &self.processes[index as usize];
+        process.uplink.link().filter(|_| process.host.is_connected())
     }
 
     fn path(&self, from: ProcessIndex, to: ProcessIndex) -> Path {
@@ -88,7 +95,7 @@ impl World {
                 self.violations.push(violation);
             }
         }
-        let link = self.processes[index as usize].uplink.link();
+        let link = self.relaying_link(index);
         let target = self.directory.get(to);
         let path = target.map(|target| (target, self.path(index, target)));
         if let Some((_, Path::Relay { is_fallback: true })) = path {
@@ -114,7 +121,7 @@ impl World {
         } else if let Some(link) = link {
             let event = Event::Relay(link, to, Box::new(message));
             self.carry(link, Way::Up, Load { is_bulk, ..Load::control(bytes, event) });
-        } else if target.is_none() {
+        } else if target.is_none() && self.processes[index as usize].uplink.link().is_none() {
             // Its direct link is closed, and there is no relay.
             self.processes[index as usize].inputs.push_back(Input::PeerLost(to));
         }

@@ -266,6 +266,10 @@ impl Driver {
                     {
                         info!(coordinator = %self.options.coordinator, "the coordinator takes this host again");
                     }
+                    if matches!(message, ToHost::Welcome { .. }) {
+                        // It may give this host another id, under which nothing from before is to be relayed.
+                        self.send_all();
+                    }
                     self.losses.note(&message);
                     let has_hosts = matches!(message, ToHost::Welcome { .. } | ToHost::Hosts { .. });
                     self.tell(|machine, now| machine.handle_from_coordinator(now, message));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::host::{Event, Host, Receiver, Repeated};
 use crate::limits::{SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MIN, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
-use crate::shared::{Digest, Missing, ObjectId, Versions};
+use crate::shared::{Digest, FormerSharer, Missing, NamedSharers, ObjectId, Versions};
 use crate::{HostId, RunId, Time};
 
 /// Maximum objects for which a newly known host is asked.
@@ -21,7 +21,7 @@ impl Host {
         };
         let Some(replica) = &sharing.replica else { return };
         let (versions, digest) = (replica.versions().clone(), replica.digest());
-        let sharers = sharing.sharers.some(&mut self.random, SHARERS_PER_MESSAGE_MAX);
+        let sharers = sharing.sharers.named(self.latest, &mut self.random);
         let what =
             if is_question { Repeated::Question(run, object) } else { Repeated::Versions(run, object) };
         self.repeats.note(self.latest, Receiver::Peer(to), what);
@@ -69,7 +69,7 @@ impl Host {
         from: HostId,
         (run, object): (RunId, ObjectId),
         (versions, digest): (&Versions, Digest),
-        sharers: &[HostId],
+        sharers: &NamedSharers,
         is_question: bool,
     ) {
         if !self.knows(from, run, object) {
@@ -78,7 +78,8 @@ impl Host {
         let me = self.id();
         self.ship(now, run, object);
         self.meet(run, object, from);
-        let new: Vec<HostId> = (sharers.iter().copied())
+        self.hear_of_former(now, run, object, &sharers.former);
+        let new: Vec<HostId> = (sharers.known.iter().copied())
             .filter(|host| Some(*host) != me)
             .filter(|host| self.meet(run, object, *host))
             .collect();
@@ -201,6 +202,25 @@ impl Host {
             .collect();
         for (run, object) in met {
             self.compare(now, run, object, &[peer]);
+        }
+    }
+
+    /// Another host names hosts that had a replica and were given up: the object stays for them here, too, as the host that
+    /// noticed it may leave or crash before they are back. Acquaintances are back, and compare their replicas themselves.
+    pub(super) fn hear_of_former(
+        &mut self,
+        now: Time,
+        run: RunId,
+        object: ObjectId,
+        former: &[FormerSharer],
+    ) {
+        let me = self.id();
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
+        for heard in former {
+            if Some(heard.host) != me && !self.peers.contains(heard.host) {
+                sharing.sharers.hear_of_former(now, *heard);
+            }
         }
     }
 

@@ -75,7 +75,7 @@ mod tests {
             object: OBJECT,
             versions: theirs.versions().clone(),
             digest: theirs.digest(),
-            sharers: Vec::new(),
+            sharers: Default::default(),
             is_question: false,
         };
         said(host);

@@ -6,9 +6,9 @@ use super::{Fetch, Sharing};
 use crate::host::held::Owner;
 use crate::host::stage::Stage;
 use crate::host::{Event, Host, Receiver, Repeated, RunCommand};
-use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST, SHARERS_PER_MESSAGE_MAX};
+use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST};
 use crate::message::PeerMessage;
-use crate::shared::{Installed, Log, ObjectId, Replica, Shown, Snapshot};
+use crate::shared::{Installed, Log, NamedSharers, ObjectId, Replica, Shown, Snapshot};
 use crate::{Again, HeldId, HostId, JobSpec, RunId, Time};
 
 impl Host {
@@ -133,7 +133,7 @@ impl Host {
             return false;
         };
         let Some(snapshot) = sharing.replica.as_ref().map(Replica::snapshot) else { return false };
-        let sharers = sharing.sharers.some(&mut self.random, SHARERS_PER_MESSAGE_MAX);
+        let sharers = sharing.sharers.named(self.latest, &mut self.random);
         if is_there {
             sharing.sharers.serve(to);
         }
@@ -149,7 +149,7 @@ impl Host {
         from: HostId,
         (run, object): (RunId, ObjectId),
         snapshot: Snapshot,
-        sharers: &[HostId],
+        sharers: &NamedSharers,
     ) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         if matches!(part.stage, Stage::Loading | Stage::Unable) {
@@ -203,9 +203,10 @@ impl Host {
             Installed::Replaced { .. } => self.show_whole(run, object),
         }
         self.meet(run, object, from);
+        self.hear_of_former(now, run, object, &sharers.former);
         if installed != Installed::Nothing {
             // Other hosts with replicas learn of this one, and send updates that came meanwhile.
-            self.compare(now, run, object, sharers);
+            self.compare(now, run, object, &sharers.known);
             // Hosts whose replicas wait as parcels are asked whether these are still needed.
             for other in self.transfers.incoming.senders(|contents| contents.object() == Some((run, object)))
             {

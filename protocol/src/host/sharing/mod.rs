@@ -9,7 +9,8 @@
 //!
 //! An object that no job here mentions any more is forgotten after a while, once all others with a replica have the
 //! updates made here; hosts that ask for it are told so. A host that was given up may only be asleep, and still have
-//! its replica when it comes back: an object that was updated since then is kept for it, within a limit.
+//! its replica when it comes back: an object that was updated since then is kept for it, within a limit. Hosts name such
+//! hosts to one another, as the one that gave a host up may leave or crash itself.
 //!
 //! Replicas with the same updates have the same digest. If two have the same versions and different digests, they have
 //! diverged because of a fault: the one with the lower digest is replaced by the other, and an event reports it.

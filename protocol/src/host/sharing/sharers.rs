@@ -2,7 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::limits::{SHARED_COMPARED_MAX, SHARED_FORMER_MAX, SHARED_HINTS_MAX, SHARERS_PER_MESSAGE_MAX};
+use std::time::Duration;
+
+use crate::limits::{
+    FORMER_SHARERS_PER_MESSAGE_MAX, SHARED_COMPARED_MAX, SHARED_FORMER_MAX, SHARED_HINTS_MAX,
+    SHARERS_PER_MESSAGE_MAX,
+};
+use crate::shared::{FormerSharer, NamedSharers};
 use crate::{HostId, Random, Time};
 
 /// What a host that was given up is known to have of an object, in case it comes back.
@@ -57,6 +63,20 @@ impl Sharers {
     /// Whether that host is one of the few that this one compares its replica with.
     pub fn needs(&self, host: HostId) -> bool {
         self.known.len() <= SHARED_COMPARED_MAX && self.known.contains_key(&host)
+    }
+
+    /// The hosts that a message names.
+    pub fn named(&self, now: Time, random: &mut Random) -> NamedSharers {
+        let known = self.some(random, SHARERS_PER_MESSAGE_MAX);
+        let most = self.former.len().min(FORMER_SHARERS_PER_MESSAGE_MAX);
+        let skip = if most < self.former.len() { random.below(self.former.len()) } else { 0 };
+        let some = self.former.iter().cycle().skip(skip).take(most);
+        let former = some.map(|(host, former)| FormerSharer {
+            host: *host,
+            total: former.total,
+            ago_ms: u64::try_from(now.since(former.since).as_millis()).unwrap_or(u64::MAX),
+        });
+        NamedSharers { known, former: former.collect() }
     }
 
     /// Some of those who have a replica.
@@ -167,6 +187,15 @@ impl Sharers {
     pub fn note_former(&mut self, now: Time, host: HostId, own: u64, total: u64) {
         if self.former.len() < SHARERS_PER_MESSAGE_MAX {
             self.former.insert(host, Former { own, total, since: now });
+        }
+    }
+
+    /// Another host says that a host was given up that had a replica. What that one has of this host's updates is unknown.
+    pub fn hear_of_former(&mut self, now: Time, heard: FormerSharer) {
+        let FormerSharer { host, total, ago_ms } = heard;
+        let ago = Duration::from_millis(ago_ms);
+        if ago < SHARED_FORMER_MAX && self.former.len() < SHARERS_PER_MESSAGE_MAX {
+            self.former.entry(host).or_insert(Former { own: 0, total, since: now - ago });
         }
     }
 
@@ -312,6 +341,49 @@ mod tests {
         sharers.meet(HostId(1));
         sharers.forget_former(HostId(2));
         assert_eq!(sharers.former_len(), SHARERS_PER_MESSAGE_MAX - 3);
+    }
+
+    #[test]
+    fn hosts_that_were_given_up_elsewhere_are_owed_updates_for_the_same_time() {
+        let ago = Duration::from_millis(5_000);
+        let heard = FormerSharer { host: ONE, total: 3, ago_ms: 5_000 };
+        let given_up = Time(0);
+        let now = given_up + ago;
+        let mut sharers = Sharers::default();
+        sharers.hear_of_former(now, heard);
+        sharers.hear_of_former(now, FormerSharer { total: 9, ago_ms: 0, ..heard });
+        let is_owed = |own, total| sharers.owes_former(own, total);
+        assert!(!is_owed(0, 3) && is_owed(0, 4), "what was heard first counts");
+        assert!(is_owed(1, 3), "what it has of this host's updates is unknown");
+        let named = sharers.named(now + ago, &mut Random::new(1));
+        assert_eq!(
+            named,
+            NamedSharers { known: Vec::new(), former: vec![FormerSharer { ago_ms: 10_000, ..heard }] }
+        );
+        sharers.expire_former(given_up + SHARED_FORMER_MAX);
+        assert_eq!(sharers.former_len(), 0);
+        let most = u64::try_from(SHARED_FORMER_MAX.as_millis()).expect("some minutes");
+        for (ago_ms, count) in [(u64::MAX, 0), (most, 0), (most - 1, 1)] {
+            sharers.hear_of_former(given_up + SHARED_FORMER_MAX, FormerSharer { ago_ms, ..heard });
+            assert_eq!(sharers.former_len(), count, "{ago_ms}");
+        }
+    }
+
+    #[test]
+    fn few_hosts_that_were_given_up_are_named_at_a_time() {
+        let mut sharers = Sharers::default();
+        for host in 0..2 * SHARERS_PER_MESSAGE_MAX as u64 {
+            sharers.hear_of_former(NOW, FormerSharer { host: HostId(host), total: 1, ago_ms: 0 });
+        }
+        assert_eq!(sharers.former_len(), SHARERS_PER_MESSAGE_MAX);
+        let mut all = BTreeSet::new();
+        for seed in 0..100 {
+            let named = sharers.named(NOW, &mut Random::new(seed)).former;
+            let different: BTreeSet<HostId> = named.iter().map(|former| former.host).collect();
+            assert_eq!((named.len(), different.len()), (FORMER_SHARERS_PER_MESSAGE_MAX, named.len()));
+            all.extend(different);
+        }
+        assert_eq!(all.len(), SHARERS_PER_MESSAGE_MAX, "all of them after a while");
     }
 
     #[test]

@@ -174,7 +174,8 @@ mod tests {
         let mut snapshot = other.snapshot();
         snapshot.base = update(5);
         snapshot.base_versions = [(writer, 4)].into_iter().collect::<Versions>();
-        let message = PeerMessage::Replica { run: RUN, object: OBJECT, snapshot, sharers: Vec::new() };
+        let message =
+            PeerMessage::Replica { run: RUN, object: OBJECT, snapshot, sharers: Default::default() };
         host.handle_from_peer(NOW, PEER, message);
         let whole = Change::Whole { base: update(5), updates: vec![update(1)], own: 1 };
         assert_eq!(told(&mut host), [(PLACE, whole)]);

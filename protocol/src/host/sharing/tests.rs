@@ -55,7 +55,7 @@ fn note_has(sharing: &mut Sharing, host: HostId, own: u64) {
 fn entrusted(host: &mut Host, object: ObjectId, bytes: usize) {
     let replica = Replica::new(vec![0; bytes].into());
     let message =
-        PeerMessage::Replica { run: RUN, object, snapshot: replica.snapshot(), sharers: Vec::new() };
+        PeerMessage::Replica { run: RUN, object, snapshot: replica.snapshot(), sharers: Default::default() };
     host.handle_from_peer(NOW, crate::host::tests::PEER, message);
     while host.poll_command().is_some() || host.poll_transmit().is_some() {}
 }
@@ -347,7 +347,7 @@ fn large_updates_are_pulled_from_one_host_and_declined_from_others() {
             object: OBJECT,
             versions,
             digest,
-            sharers: Vec::new(),
+            sharers: Default::default(),
             is_question: false,
         };
         host.handle_from_peer(NOW, OTHER, answer);

@@ -27,7 +27,8 @@ pub struct HostConfig {
 pub enum Transmit {
     /// To the coordinator.
     ToCoordinator(ToCoordinator),
-    /// To another host, directly or relayed.
+    /// To another host, directly or relayed. Nothing is relayed between a hello and its welcome, which may give this host
+    /// another id.
     ToPeer(HostId, PeerMessage),
 }
 

@@ -61,7 +61,7 @@ impl Driver {
                     Receiver::Coordinator => None,
                     Receiver::Peer(peer) => peers.get_mut(&peer).and_then(|route| route.link(may_relay)),
                 };
-                direct.map_or_else(|| coordinator.has_room(), |direct| direct.link.has_room())
+                direct.map_or_else(|| may_relay && coordinator.has_room(), |direct| direct.link.has_room())
             });
             match chunk {
                 None => return,
@@ -122,7 +122,8 @@ impl Driver {
         self.dial(peer);
     }
 
-    /// Whether the coordinator relays messages.
+    /// Whether the coordinator relays messages. Before its welcome, it would relay them under an id that this host does
+    /// not know yet.
     pub fn may_relay(&self) -> bool {
         self.machine.is_connected() && self.coordinator.is_open()
     }
