@@ -219,7 +219,7 @@ impl Host {
         let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
         for heard in former {
             if Some(heard.host) != me && !self.peers.contains(heard.host) {
-                sharing.sharers.hear_of_former(now, *heard);
+                sharing.sharers.former.hear(now, *heard);
             }
         }
     }
@@ -234,7 +234,7 @@ impl Host {
     /// That host left: it will have no replica when it comes back.
     pub(in crate::host) fn expect_no_more(&mut self, peer: HostId) {
         for sharing in self.runs.values_mut().flat_map(|part| part.shared.objects.values_mut()) {
-            sharing.sharers.forget_former(peer);
+            sharing.sharers.former.forget(peer);
         }
     }
 

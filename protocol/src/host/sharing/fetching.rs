@@ -219,7 +219,7 @@ impl Host {
     pub(in crate::host) fn on_not_shared(&mut self, now: Time, from: HostId, run: RunId, object: ObjectId) {
         let Some(sharing) = self.sharing(run, object) else { return };
         sharing.drop_sharer(from);
-        sharing.sharers.forget_former(from);
+        sharing.sharers.former.forget(from);
         for what in [Repeated::Question(run, object), Repeated::Updates(run, object)] {
             self.repeats.forget(Receiver::Peer(from), what);
         }

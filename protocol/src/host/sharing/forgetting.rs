@@ -20,7 +20,7 @@ impl Host {
         let mut unstable = Vec::new();
         let mut unstable_bytes = 0;
         for (object, sharing) in &mut part.shared.objects {
-            sharing.sharers.expire_former(now);
+            sharing.sharers.former.expire(now);
             let is_unused = sharing.shown.is_none();
             if !(std::mem::replace(&mut sharing.is_unused, is_unused) && is_unused) {
                 continue;

@@ -22,7 +22,8 @@
 //! parcels whose contents have come another way, `forgetting` drops objects that are no longer used here, or hands them
 //! over when this host leaves.
 //!
-//! What is known of one object has pieces of its own: `sharers` are the hosts that have it, `comparison` is when
+//! What is known of one object has pieces of its own: `sharers` are the hosts that have it, `former` those
+//! that had it and were given up, `comparison` is when
 //! replicas are compared, `unsent` are updates that wait to be sent.
 
 mod bounds;
@@ -31,6 +32,7 @@ mod comparison;
 mod declining;
 mod fetching;
 mod forgetting;
+mod former;
 mod objects;
 mod sharers;
 mod shipping;
@@ -151,7 +153,7 @@ impl Sharing {
     fn give_up_sharer(&mut self, now: Time, host: HostId) -> bool {
         let Some(own) = self.drop_sharer(host) else { return false };
         let total = self.total();
-        self.sharers.note_former(now, host, own, total);
+        self.sharers.former.note(now, host, own, total);
         true
     }
 
@@ -163,11 +165,11 @@ impl Sharing {
 
     /// Whether a host that was given up is known to have an older replica.
     fn is_owed(&self) -> bool {
-        if self.sharers.former_len() == 0 {
+        if self.sharers.former.is_empty() {
             return false;
         }
         let own = self.own_log().map_or(0, |(_, count)| count);
-        self.sharers.owes_former(own, self.total())
+        self.sharers.former.are_owed(own, self.total())
     }
 }
 

@@ -65,7 +65,7 @@ impl SharedObjects {
 
     /// The number of hosts that had a replica and were given up, summed over all objects.
     pub fn former_len(&self) -> usize {
-        self.objects.values().map(|sharing| sharing.sharers.former_len()).sum()
+        self.objects.values().map(|sharing| sharing.sharers.former.len()).sum()
     }
 
     /// The number of known logs of forgotten objects.

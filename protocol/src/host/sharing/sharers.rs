@@ -2,25 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use std::time::Duration;
-
-use crate::limits::{
-    FORMER_SHARERS_PER_MESSAGE_MAX, SHARED_COMPARED_MAX, SHARED_FORMER_MAX, SHARED_HINTS_MAX,
-    SHARERS_PER_MESSAGE_MAX,
-};
-use crate::shared::{FormerSharer, NamedSharers};
+use super::former::FormerSharers;
+use crate::limits::{SHARED_COMPARED_MAX, SHARED_HINTS_MAX, SHARERS_PER_MESSAGE_MAX};
+use crate::shared::NamedSharers;
 use crate::{HostId, Random, Time};
-
-/// What a host that was given up is known to have of an object, in case it comes back.
-#[derive(Debug, Clone, Copy)]
-struct Former {
-    /// The number of this host's updates that it has.
-    own: u64,
-    /// The number of all updates that there were when it was given up.
-    total: u64,
-    /// When that was.
-    since: Time,
-}
 
 /// Hosts that have a replica of one shared object, had one, or may have one.
 #[derive(Debug, Default)]
@@ -34,7 +19,7 @@ pub struct Sharers {
     /// The hosts that lent jobs which mention it, the last first.
     hints: Vec<HostId>,
     /// Hosts that had a replica and were given up; some may come back.
-    former: BTreeMap<HostId, Former>,
+    pub former: FormerSharers,
     /// This host came back under another id, and former sharers may have done so as well: none of them knows the
     /// others, so whoever becomes known is asked.
     asks_newcomers: bool,
@@ -68,15 +53,7 @@ impl Sharers {
     /// The hosts that a message names.
     pub fn named(&self, now: Time, random: &mut Random) -> NamedSharers {
         let known = self.some(random, SHARERS_PER_MESSAGE_MAX);
-        let most = self.former.len().min(FORMER_SHARERS_PER_MESSAGE_MAX);
-        let skip = if most < self.former.len() { random.below(self.former.len()) } else { 0 };
-        let some = self.former.iter().cycle().skip(skip).take(most);
-        let former = some.map(|(host, former)| FormerSharer {
-            host: *host,
-            total: former.total,
-            ago_ms: u64::try_from(now.since(former.since).as_millis()).unwrap_or(u64::MAX),
-        });
-        NamedSharers { known, former: former.collect() }
+        NamedSharers { known, former: self.former.named(now, random) }
     }
 
     /// Some of those who have a replica.
@@ -95,7 +72,7 @@ impl Sharers {
 
     /// A replica is sent to an acquaintance.
     pub fn serve(&mut self, host: HostId) {
-        self.former.remove(&host);
+        self.former.forget(host);
         self.known.entry(host).or_default();
     }
 
@@ -145,7 +122,7 @@ impl Sharers {
     /// This host's updates are in another log from now on: what others had was of the log before.
     pub fn begin_log(&mut self) {
         self.known.values_mut().for_each(|has| *has = 0);
-        self.former.values_mut().for_each(|former| former.own = 0);
+        self.former.begin_log();
     }
 
     /// A host is sent what it lacks of this number of updates in all.
@@ -181,51 +158,13 @@ impl Sharers {
         self.hints.retain(|hint| *hint != host);
     }
 
-    // ---- hosts that were given up ----
-
-    /// A host was given up that had this number of this host's updates, when there were `total` of all hosts.
-    pub fn note_former(&mut self, now: Time, host: HostId, own: u64, total: u64) {
-        if self.former.len() < SHARERS_PER_MESSAGE_MAX {
-            self.former.insert(host, Former { own, total, since: now });
-        }
-    }
-
-    /// Another host says that a host was given up that had a replica. What that one has of this host's updates is unknown.
-    pub fn hear_of_former(&mut self, now: Time, heard: FormerSharer) {
-        let FormerSharer { host, total, ago_ms } = heard;
-        let ago = Duration::from_millis(ago_ms);
-        if ago < SHARED_FORMER_MAX && self.former.len() < SHARERS_PER_MESSAGE_MAX {
-            self.former.entry(host).or_insert(Former { own: 0, total, since: now - ago });
-        }
-    }
-
-    /// A host has no replica if it comes back.
-    pub fn forget_former(&mut self, host: HostId) {
-        self.former.remove(&host);
-    }
-
-    /// Nothing is kept any longer for hosts that have not come back for long.
-    pub fn expire_former(&mut self, now: Time) {
-        self.former.retain(|_, former| now < former.since + SHARED_FORMER_MAX);
-    }
-
-    /// The number of hosts that had a replica and were given up.
-    pub fn former_len(&self) -> usize {
-        self.former.len()
-    }
-
-    /// Whether a host that was given up lacks any of this host's `own` updates, or any of the `total` updates of all hosts.
-    pub fn owes_former(&self, own: u64, total: u64) -> bool {
-        self.former.values().any(|former| former.own < own || former.total < total)
-    }
-
     // ---- hosts that may have a replica ----
 
     /// Whether a host that has become known, or is back, may have a replica that this one should be compared with.
     pub fn may_include(&self, host: HostId) -> bool {
         let is_sought =
             self.asks_newcomers && !self.former.is_empty() && self.known.len() < SHARED_COMPARED_MAX;
-        is_sought || self.strangers.contains(&host) || self.former.contains_key(&host)
+        is_sought || self.strangers.contains(&host) || self.former.contains(host)
     }
 
     /// This host has found the grid again, perhaps under another id. Returns the hosts that are to be asked for
@@ -233,7 +172,7 @@ impl Sharers {
     pub fn seek_again(&mut self, is_reborn: bool) -> Vec<HostId> {
         self.asks_newcomers |= is_reborn;
         let strangers = std::mem::take(&mut self.strangers);
-        self.former.keys().copied().chain(strangers).collect()
+        self.former.hosts().chain(strangers).collect()
     }
 }
 
@@ -319,71 +258,19 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_were_given_up_are_owed_updates_for_a_while() {
-        for (own, total, is_owed) in [(2, 3, false), (1, 3, true), (2, 2, true), (0, 0, true)] {
-            let mut sharers = Sharers::default();
-            sharers.note_former(NOW, ONE, own, total);
-            assert_eq!(sharers.owes_former(2, 3), is_owed, "{own} of 2, {total} of 3");
-            sharers.begin_log();
-            assert!(sharers.owes_former(1, 0), "it has nothing of another log");
-            let until = NOW + SHARED_FORMER_MAX;
-            sharers.expire_former(Time(until.0 - 1));
-            assert_eq!(sharers.former_len(), 1);
-            sharers.expire_former(until);
-            assert_eq!((sharers.former_len(), sharers.owes_former(9, 9)), (0, false));
-        }
+    fn hosts_with_a_replica_are_no_longer_waited_for() {
         let mut sharers = Sharers::default();
-        for host in 0..2 * SHARERS_PER_MESSAGE_MAX as u64 {
-            sharers.note_former(NOW, HostId(host), 0, 0);
+        for host in [ONE, OTHER, HostId(3)] {
+            sharers.former.note(NOW, host, 0, 0);
         }
-        assert_eq!(sharers.former_len(), SHARERS_PER_MESSAGE_MAX);
-        sharers.serve(HostId(0));
-        sharers.meet(HostId(1));
-        sharers.forget_former(HostId(2));
-        assert_eq!(sharers.former_len(), SHARERS_PER_MESSAGE_MAX - 3);
-    }
-
-    #[test]
-    fn hosts_that_were_given_up_elsewhere_are_owed_updates_for_the_same_time() {
-        let ago = Duration::from_millis(5_000);
-        let heard = FormerSharer { host: ONE, total: 3, ago_ms: 5_000 };
-        let given_up = Time(0);
-        let now = given_up + ago;
-        let mut sharers = Sharers::default();
-        sharers.hear_of_former(now, heard);
-        sharers.hear_of_former(now, FormerSharer { total: 9, ago_ms: 0, ..heard });
-        let is_owed = |own, total| sharers.owes_former(own, total);
-        assert!(!is_owed(0, 3) && is_owed(0, 4), "what was heard first counts");
-        assert!(is_owed(1, 3), "what it has of this host's updates is unknown");
-        let named = sharers.named(now + ago, &mut Random::new(1));
-        assert_eq!(
-            named,
-            NamedSharers { known: Vec::new(), former: vec![FormerSharer { ago_ms: 10_000, ..heard }] }
-        );
-        sharers.expire_former(given_up + SHARED_FORMER_MAX);
-        assert_eq!(sharers.former_len(), 0);
-        let most = u64::try_from(SHARED_FORMER_MAX.as_millis()).expect("some minutes");
-        for (ago_ms, count) in [(u64::MAX, 0), (most, 0), (most - 1, 1)] {
-            sharers.hear_of_former(given_up + SHARED_FORMER_MAX, FormerSharer { ago_ms, ..heard });
-            assert_eq!(sharers.former_len(), count, "{ago_ms}");
-        }
-    }
-
-    #[test]
-    fn few_hosts_that_were_given_up_are_named_at_a_time() {
-        let mut sharers = Sharers::default();
-        for host in 0..2 * SHARERS_PER_MESSAGE_MAX as u64 {
-            sharers.hear_of_former(NOW, FormerSharer { host: HostId(host), total: 1, ago_ms: 0 });
-        }
-        assert_eq!(sharers.former_len(), SHARERS_PER_MESSAGE_MAX);
-        let mut all = BTreeSet::new();
-        for seed in 0..100 {
-            let named = sharers.named(NOW, &mut Random::new(seed)).former;
-            let different: BTreeSet<HostId> = named.iter().map(|former| former.host).collect();
-            assert_eq!((named.len(), different.len()), (FORMER_SHARERS_PER_MESSAGE_MAX, named.len()));
-            all.extend(different);
-        }
-        assert_eq!(all.len(), SHARERS_PER_MESSAGE_MAX, "all of them after a while");
+        sharers.serve(ONE);
+        sharers.meet(OTHER);
+        assert_eq!(sharers.former.hosts().collect::<Vec<_>>(), [HostId(3)]);
+        let named = sharers.named(NOW, &mut Random::new(1));
+        assert_eq!((named.known.len(), named.former[0].host, named.former.len()), (2, HostId(3), 1));
+        sharers.former.note(NOW, HostId(4), 2, 2);
+        sharers.begin_log();
+        assert!(sharers.former.are_owed(1, 0), "they have nothing of another log");
     }
 
     #[test]
@@ -391,12 +278,12 @@ mod tests {
         let mut sharers = Sharers::default();
         assert!(sharers.meet_stranger(ONE));
         assert!(!sharers.meet_stranger(ONE), "once is enough");
-        sharers.note_former(NOW, OTHER, 0, 0);
+        sharers.former.note(NOW, OTHER, 0, 0);
         assert_eq!([1, 2, 3].map(|host| sharers.may_include(HostId(host))), [true, true, false]);
         assert_eq!(sharers.seek_again(false), [OTHER, ONE]);
         assert_eq!(sharers.seek_again(true), [OTHER], "strangers are forgotten");
         assert!(sharers.may_include(HostId(3)), "former sharers may have other names");
-        sharers.forget_former(OTHER);
+        sharers.former.forget(OTHER);
         assert!(!sharers.may_include(HostId(3)));
         for host in 0..SHARED_COMPARED_MAX as u64 {
             sharers.meet(HostId(100 + host));

@@ -238,15 +238,15 @@ fn a_host_that_was_given_up_is_owed_later_updates() {
     assert!(!sharing.is_owed(), "nobody was given up");
     for (own, total, is_owed) in [(2, 3, false), (1, 3, true), (2, 2, true), (0, 0, true)] {
         sharing.sharers = Sharers::default();
-        sharing.sharers.note_former(NOW, HostId(7), own, total);
+        sharing.sharers.former.note(NOW, HostId(7), own, total);
         assert_eq!(sharing.is_owed(), is_owed, "{own} of 2, {total} of 3");
     }
     // A host that does not come back is not waited for for ever.
     let before = Time((NOW + SHARED_FORMER_MAX).0 - 1);
-    sharing.sharers.expire_former(before);
+    sharing.sharers.former.expire(before);
     assert!(sharing.is_owed());
-    sharing.sharers.expire_former(NOW + SHARED_FORMER_MAX);
-    assert!(!sharing.is_owed() && sharing.sharers.former_len() == 0);
+    sharing.sharers.former.expire(NOW + SHARED_FORMER_MAX);
+    assert!(!sharing.is_owed() && sharing.sharers.former.is_empty());
 }
 
 #[test]
