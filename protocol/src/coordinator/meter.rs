@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::Time;
 
-/// How often runs with limits on their time are checked, and so how exactly the limits are kept.
+/// How often runs with limits are checked, in addition to the moment when one reaches its limit on the time under way.
 pub const METER_EVERY: Duration = Duration::from_secs(1);
 
 /// The time for which a run has been under way: its root job was at a host. Waiting for a turn or for a host does not
@@ -24,5 +24,15 @@ impl Meter {
             self.under_way += now.since(since);
         }
         self.since = is_under_way.then_some(now);
+    }
+
+    /// The run is no longer under way, as of the last update.
+    pub fn stop(&mut self) {
+        self.since = None;
+    }
+
+    /// When the total reaches this, if the run remains under way.
+    pub fn reaches(&self, total: Duration) -> Option<Time> {
+        self.since.map(|since| since + total.saturating_sub(self.under_way))
     }
 }

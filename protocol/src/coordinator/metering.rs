@@ -2,12 +2,23 @@
 
 use std::time::Duration;
 
-use crate::{RunEnd, RunState, Time};
+use crate::{RunEnd, RunId, RunState, Time};
 
 use super::Coordinator;
 use super::run::CoordinatorRun;
 
 impl CoordinatorRun {
+    /// Counts the time up to now in the state that the run has had since the last look, before or after a change.
+    pub(super) fn look_at_time(&mut self, now: Time) {
+        let is_under_way = self.root.assigned().is_some() && self.state == RunState::Running;
+        self.meter.look(now, is_under_way);
+    }
+
+    /// When it exceeds the limit on its time under way, if it goes on.
+    pub(super) fn time_limit_met_at(&self) -> Option<Time> {
+        self.meter.reaches(Duration::from_millis(self.spec.limits.time_ms_max?))
+    }
+
     /// The time limit that the run has exceeded, for people.
     fn met_limit(&self) -> Option<String> {
         let limits = &self.spec.limits;
@@ -32,12 +43,18 @@ impl Coordinator {
         self.runs.next_metering().map(|at| (at, "runs have limits on their time"))
     }
 
+    /// The run is under way from now on.
+    pub(super) fn look_at_time(&mut self, now: Time, run: RunId) {
+        if let Some(part) = self.runs.get_mut(&run) {
+            part.look_at_time(now);
+        }
+    }
+
     /// Ends runs that have exceeded a time limit.
     pub(super) fn meter(&mut self, now: Time) {
         for run in self.runs.begin_metering(now) {
             let Some(part) = self.runs.get_mut(&run) else { continue };
-            let is_under_way = part.root.assigned().is_some() && part.state == RunState::Running;
-            part.meter.look(now, is_under_way);
+            part.look_at_time(now);
             if let Some(reason) = part.met_limit() {
                 self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
             }
@@ -49,7 +66,7 @@ impl Coordinator {
 mod tests {
     use super::super::tests::{Grid, spec};
     use crate::message::ToCoordinator;
-    use crate::{Counts, RunId, RunLimits, RunSpec};
+    use crate::{Counts, RunLimits, RunSpec};
 
     use super::*;
 
@@ -82,6 +99,26 @@ mod tests {
         assert!(
             reason(&grid).is_some_and(|reason| reason.contains("--time-limit") && reason.contains("5 s"))
         );
+    }
+
+    #[test]
+    fn a_time_limit_is_exact_and_suspensions_do_not_count() {
+        let mut grid = grid(RunLimits { time_ms_max: Some(3_700), ..RunLimits::default() });
+        let (link, _) = grid.join();
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        grid.advance(2_300, &[link]);
+        grid.machine.suspend(grid.now, RUN).expect("it is running");
+        grid.drain();
+        grid.advance(20_000, &[link]);
+        grid.machine.resume(grid.now, RUN).expect("it is suspended");
+        grid.drain();
+        grid.advance(5_000, &[link]);
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        assert!(grid.root(link).is_some());
+        grid.advance(1_390, &[link]);
+        assert_eq!(reason(&grid), None);
+        grid.advance(20, &[link]);
+        assert!(reason(&grid).is_some_and(|reason| reason.contains("3.7 s")));
     }
 
     #[test]

@@ -287,13 +287,17 @@ impl Roster {
 
     /// When runs with limits on their time are checked, if any are under way.
     pub fn next_metering(&self) -> Option<Time> {
-        let is_any = self.active().any(|(_, part)| part.has_time_limit());
-        is_any.then_some(self.metered_at + METER_EVERY)
+        let limited = self.active().filter(|(_, part)| part.has_time_limit());
+        let at = |part: &CoordinatorRun| {
+            let regularly = self.metered_at + METER_EVERY;
+            part.time_limit_met_at().map_or(regularly, |met| met.min(regularly))
+        };
+        limited.map(|(_, part)| at(part)).min()
     }
 
     /// The runs to be checked now, each of which has a limit on its time.
     pub fn begin_metering(&mut self, now: Time) -> Vec<RunId> {
-        if now < self.metered_at + METER_EVERY {
+        if self.next_metering().is_none_or(|at| now < at) {
             return Vec::new();
         }
         self.metered_at = now;
