@@ -3,7 +3,7 @@
 use wasmparser::{FunctionBody, Operator};
 
 use crate::Error;
-use crate::survey::{is_bulk, is_few};
+use crate::survey::BulkPolls;
 
 /// A block around the present instruction.
 struct Block {
@@ -27,9 +27,11 @@ pub fn unchecked_loops(body: &FunctionBody<'_>, polls: impl Fn(u32) -> bool) -> 
     let mut unchecked = Vec::new();
     let whole = Block { of_loop: None, at_end: NONE, at_if: None };
     let (mut around, mut path, mut loops_around) = (vec![whole], 0, 0);
-    let mut was_few = false;
+    let mut bulk = BulkPolls::default();
     for operator in body.get_operators_reader()? {
         let operator = operator?;
+        let is_poll = bulk.come_before(&operator)
+            || matches!(operator, Operator::Call { function_index } if polls(function_index));
         let mut jump = |around: &mut Vec<Block>, label: u32, path: Path| {
             let Some(place) = around.len().checked_sub(1 + label as usize) else { return };
             match around[place].of_loop {
@@ -77,17 +79,9 @@ pub fn unchecked_loops(body: &FunctionBody<'_>, polls: impl Fn(u32) -> bool) -> 
                 path = NONE;
             }
             Operator::Return | Operator::Unreachable => path = NONE,
-            operator => {
-                let is_poll = match operator {
-                    Operator::Call { function_index } => polls(*function_index),
-                    operator => is_bulk(operator) && !was_few,
-                };
-                if is_poll && path != NONE {
-                    path = loops_around;
-                }
-            }
+            _ if is_poll && path != NONE => path = loops_around,
+            _ => {}
         }
-        was_few = is_few(&operator);
     }
     Ok(unchecked)
 }

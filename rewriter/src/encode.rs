@@ -11,7 +11,7 @@ use wasmparser::{CodeSectionReader, FunctionBody, ImportSectionReader, KnownCust
 
 use crate::copies::{Depth, copies};
 use crate::covered::unchecked_loops;
-use crate::survey::{Entry, Function, Survey, is_bulk, is_few};
+use crate::survey::{BulkPolls, Entry, Function, Survey};
 use crate::{Error, MODULE, POLL, POLL_WORDS, STOP_WORDS, WORDS, WORDS_EACH};
 
 /// Bytes of a function's code, from which on the format's readers refuse it.
@@ -175,12 +175,11 @@ impl Encoder<'_> {
         let mut loops = needs.loops_call.iter().zip(unchecked);
         let operators: Vec<_> =
             body.get_operators_reader()?.into_iter().collect::<std::result::Result<_, _>>()?;
-        let (mut place, mut was_few) = (0, false);
+        let (mut place, mut bulk) = (0, BulkPolls::default());
         while let Some(operator) = operators.get(place) {
-            if is_bulk(operator) && !was_few {
+            if bulk.come_before(operator) {
                 self.check(&mut checked, Kind::Poll);
             }
-            was_few = is_few(operator);
             let (calls, is_unchecked) = match operator {
                 Operator::Loop { .. } => {
                     loops.next().map_or((true, true), |(calls, unchecked)| (*calls, *unchecked))

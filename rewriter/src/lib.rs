@@ -41,8 +41,8 @@ pub const WORDS: &str = "words";
 /// The import that a guest calls in a poll, without parameters or results.
 pub const POLL: &str = "poll";
 
-/// Words of each kind, of which all are 0 or none is. Only atomic loads read the first; further checks of a function
-/// that has more of them read it, too.
+/// The number of words of each kind: all are 0, or none is. The first is for checks that have no word of their own, in
+/// functions with more checks than this. They read it by atomic loads, none of which a compiler leaves out.
 pub const WORDS_EACH: u64 = 128;
 /// The offset of the words that end an instance when they are not 0.
 pub const STOP_WORDS: u64 = 0;

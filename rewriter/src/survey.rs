@@ -13,7 +13,7 @@ use crate::calls::{Call, CallGraph, Node};
 
 /// A bulk operation of less than this many bytes or elements takes no longer than other instructions.
 const BULK_MIN: u32 = 4096;
-/// Parameters that may pass through a poll: those of more functions than not are in registers.
+/// A function with more parameters than this does not pass them through its poll: most would go through memory.
 const PASSED_MAX: usize = 6;
 /// The name of the import that calls back into the guest.
 const ATTEMPT_IMPORT: &str = "attempt";
@@ -201,11 +201,11 @@ impl Reading {
         let mut around: Vec<Option<usize>> = Vec::new();
         // Whether the last instruction was a call, which calls unless it never returns.
         let mut is_after_call = false;
-        let mut was_few = false;
+        let mut bulk = BulkPolls::default();
         for operator in body.get_operators_reader()? {
             let operator = operator?;
             node.instructions += 1;
-            let is_bulk = is_bulk(&operator) && !was_few;
+            let is_bulk = bulk.come_before(&operator);
             if is_bulk || (is_after_call && !matches!(operator, Operator::Unreachable)) {
                 for number in around.iter().flatten() {
                     function.loops_call[*number] = true;
@@ -226,7 +226,6 @@ impl Reading {
             is_after_call = matches!(operator, Operator::Call { .. } | Operator::CallIndirect { .. });
             node.calls.extend(self.call(&operator));
             function.has_bulk |= is_bulk;
-            was_few = is_few(&operator);
         }
         Ok((function, node))
     }
@@ -293,7 +292,18 @@ pub fn is_bulk(operator: &Operator<'_>) -> bool {
     )
 }
 
-/// Whether this is the number of bytes or elements for a bulk operation that takes no time.
-pub fn is_few(operator: &Operator<'_>) -> bool {
-    matches!(operator, Operator::I32Const { value } if value.cast_unsigned() < BULK_MIN)
+/// Which bulk operations of a function have a poll before them: all whose size may be large.
+#[derive(Default)]
+pub struct BulkPolls {
+    /// Whether the last instruction was a small number: the size, if a bulk operation follows.
+    was_few: bool,
+}
+
+impl BulkPolls {
+    /// Whether the function polls before this instruction, which is the next.
+    pub fn come_before(&mut self, operator: &Operator<'_>) -> bool {
+        let is_few = matches!(operator, Operator::I32Const { value } if value.cast_unsigned() < BULK_MIN);
+        let was_few = std::mem::replace(&mut self.was_few, is_few);
+        is_bulk(operator) && !was_few
+    }
 }

@@ -17,7 +17,7 @@ fn checks(text: &str) -> Vec<String> {
         let mut letters = String::new();
         let mut words = HashSet::new();
         let mut operators =
-            body.get_operators_reader().unwrap().into_iter().map(|operator| operator.unwrap()).peekable();
+            body.get_operators_reader().unwrap().into_iter().map(|operator| operator.unwrap());
         while let Some(operator) = operators.next() {
             let letter = match operator {
                 Operator::I32Load { memarg } | Operator::I32AtomicLoad { memarg } if memarg.memory == 0 => {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst, fence};
 use sateen_rewriter::{POLL_WORDS, STOP_WORDS, WORDS_EACH};
 use wasmtime::{Engine, MemoryType, SharedMemory};
 
-/// The words of one instance at a time. Those of a kind are written in their order, so the first says that some are.
+/// The words of one instance at a time. All of a kind are set or cleared together, the first before the others.
 pub struct Words(SharedMemory);
 
 impl Words {

@@ -18,17 +18,12 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Updates the total: the run was in the same state since the last update.
+    /// Updates the total: the run was in the same state since the last update, and is under way from now on, or not.
     pub fn look(&mut self, now: Time, is_under_way: bool) {
         if let Some(since) = self.since {
             self.under_way += now.since(since);
         }
         self.since = is_under_way.then_some(now);
-    }
-
-    /// The run is no longer under way, as of the last update.
-    pub fn stop(&mut self) {
-        self.since = None;
     }
 
     /// When the total reaches this, if the run remains under way.

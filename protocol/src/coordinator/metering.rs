@@ -8,8 +8,8 @@ use super::Coordinator;
 use super::run::CoordinatorRun;
 
 impl CoordinatorRun {
-    /// Counts the time up to now in the state that the run has had since the last look, before or after a change.
-    pub(super) fn look_at_time(&mut self, now: Time) {
+    /// Counts its time under way up to now.
+    fn count_time(&mut self, now: Time) {
         let is_under_way = self.root.assigned().is_some() && self.state == RunState::Running;
         self.meter.look(now, is_under_way);
     }
@@ -43,10 +43,10 @@ impl Coordinator {
         self.runs.next_metering().map(|at| (at, "runs have limits on their time"))
     }
 
-    /// The run is under way from now on.
-    pub(super) fn look_at_time(&mut self, now: Time, run: RunId) {
+    /// A host has the run's root job: its time under way counts from now on.
+    pub(super) fn begin_time(&mut self, now: Time, run: RunId) {
         if let Some(part) = self.runs.get_mut(&run) {
-            part.look_at_time(now);
+            part.count_time(now);
         }
     }
 
@@ -54,7 +54,7 @@ impl Coordinator {
     pub(super) fn meter(&mut self, now: Time) {
         for run in self.runs.begin_metering(now) {
             let Some(part) = self.runs.get_mut(&run) else { continue };
-            part.look_at_time(now);
+            part.count_time(now);
             if let Some(reason) = part.met_limit() {
                 self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
             }

@@ -124,7 +124,7 @@ impl Coordinator {
             Some(_) | None => {
                 part.root.keep(host, number);
                 self.set_state(run, RunState::Running);
-                self.look_at_time(now, run);
+                self.begin_time(now, run);
             }
         }
     }
@@ -200,7 +200,7 @@ impl Coordinator {
         self.broadcast(now, ToHost::Master { run, host });
         self.outputs.event(Event::RootAssigned(run, host));
         self.set_state(run, RunState::Running);
-        self.look_at_time(now, run);
+        self.begin_time(now, run);
     }
 
     /// A host that steals only from the master must know it.

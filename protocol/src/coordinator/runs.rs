@@ -74,8 +74,7 @@ impl Coordinator {
         let is_any_to_hear = self.working.len() > BROADCAST_AT_ONCE_MAX || self.working.iter().any(hears);
         let Some(part) = self.runs.get_mut(&run) else { return };
         if part.state == RunState::Running {
-            part.look_at_time(now);
-            part.meter.stop();
+            part.meter.look(now, false);
             part.note_root_begun(Departure::Left);
         }
         // Hosts that come back are told then.
