@@ -21,7 +21,7 @@
 //! * [`Run`] runs an entry point on some threads; `scheduler/README.md` explains how.
 //! * [`Portion`] is this host's portion of a run that is spread over many.
 //! * [`grid`] lets a volunteer's host take part in a grid.
-#![deny(unsafe_code)] // except for three calls, each with its reason
+#![deny(unsafe_code)] // except for a few calls, each with its reason
 
 mod engine;
 mod failure;

@@ -11,7 +11,8 @@
 //!        and before bulk operations on memory:          if poll { call poll }
 //! ```
 //!
-//! A trap has no successor, so it costs a comparison and a branch. What can be resumed happens in polls, where a call
+//! A trap has no successor, so it costs a comparison and a branch. (A loop that calls nothing can stand still all the same:
+//! the host interrupts its thread.) What can be resumed happens in polls, where a call
 //! clobbers the registers anyway. At entries, the parameters pass through the poll and come back as its results, so that
 //! nothing lives across a call there. Every cycle has a check: each loop, unless each of its turns polls elsewhere, and of
 //! each cycle of calls one function at least, whose entry polls. Trees of calls without cycles poll when they have become

@@ -10,6 +10,7 @@ mod exposure;
 mod failing;
 mod grain;
 mod guards;
+mod halt;
 mod heartbeat;
 mod imports;
 mod jobs;
@@ -32,6 +33,7 @@ mod task;
 mod waiting;
 
 pub use aside::PerSandbox;
+pub use halt::{Attends, Halt};
 pub use imports::linker;
 pub use own_job::Assignment;
 pub use processor::{Thread, forget as forget_processor_time, read as processor_time};

@@ -106,6 +106,11 @@ impl App {
         self.0.hash
     }
 
+    /// Where its code is in memory.
+    pub(crate) fn code(&self) -> std::ops::Range<*const u8> {
+        self.0.pages.module().image_range()
+    }
+
     /// The key of a run's root job, and its encoded parameters: the entry point `function` with the words
     /// `arguments`. `salt` stands for everything else on which its result depends.
     ///

@@ -1,6 +1,7 @@
 //! The clock of a run's heartbeat, which follows the run's [`tempo`](super::tempo), and heartbeats between its beats.
 
 use super::registry::{Grid, Registry};
+use super::signals::Ring;
 use super::tempo::{BEAT, Rhythm};
 
 /// Waits for the next beat.
@@ -51,7 +52,13 @@ impl<G: Grid> Registry<G> {
 
     /// Makes every computing guest check for news as soon as possible, without waiting for the next beat.
     pub fn ring(&self) {
-        self.tempo.signals.ring(self.is_stopping(), self.is_paused());
+        self.tempo.signals.ring(&Ring {
+            is_stopping: self.is_stopping(),
+            is_paused: self.is_paused(),
+            is_draining: self.is_draining(),
+            turns: self.turns(),
+            activity: self.grid.activity(),
+        });
     }
 }
 

@@ -23,6 +23,7 @@ mod registry;
 mod remote;
 mod room;
 mod signals;
+mod stands;
 mod tasks;
 mod tempo;
 mod threads;

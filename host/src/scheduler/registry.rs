@@ -12,7 +12,7 @@ use sateen_protocol::message::NoteKind;
 use sateen_protocol::shared::NewBase;
 use wasmtime::ModuleExport;
 
-use super::activity::Doing;
+use super::activity::{Activity, Doing};
 use super::deques::{Deques, is_worker_of};
 use super::ending::{End, Ending};
 use super::figures::{Counters, GridCounts, Snapshot};
@@ -82,6 +82,8 @@ pub trait Grid: Sized + Send + Sync + 'static {
 
     // ---- workers ----
 
+    /// The workers' clocks, if others look at them.
+    fn activity(&self) -> Option<&Arc<Activity>>;
     /// Notes the new activity of this worker; returns its previous one, if known.
     fn begin_doing(&self, doing: Doing) -> Option<Doing>;
     /// Called before a worker claims work for guests.
@@ -297,9 +299,9 @@ impl<G: Grid> Registry<G> {
         }
     }
 
-    /// Whether only workers with a turn compute.
-    pub fn has_turns(&self) -> bool {
-        self.settings.turns.is_some()
+    /// The run's part in turns, if only workers with a turn compute.
+    pub fn turns(&self) -> Option<&TurnsOfRun> {
+        self.settings.turns.as_ref()
     }
 
     /// Called before this worker computes: waits for a turn, if there are turns, unless `is_over`. A host that

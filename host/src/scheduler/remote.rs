@@ -68,7 +68,7 @@ pub struct Remote {
     beat: Beat,
     crowding: Crowding,
     figures: RemoteFigures,
-    pub activity: Activity,
+    pub activity: Arc<Activity>,
 }
 
 /// Open jobs that involve other hosts.
@@ -111,7 +111,7 @@ impl Remote {
             beat: Beat::default(),
             crowding: Crowding::default(),
             figures: RemoteFigures::default(),
-            activity: Activity::new(threads),
+            activity: Arc::new(Activity::new(threads)),
         }
     }
 

@@ -1,17 +1,21 @@
 //! How the guests that compute now are reached: by the words that their code reads (see `sateen_rewriter`).
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::activity::Activity;
 use super::job::Job;
-use crate::guest::{Thread, processor_time};
+use super::stands::Stands;
+use super::turns::TurnsOfRun;
+use crate::guest::{Attends, Halt, Thread, processor_time};
 use crate::memory::Eviction;
 use crate::module::Words;
 
-/// Loops that call nothing hear of a pause only at their end, for which a paused host waits as long as this.
+/// A paused host waits as long as this for loops that call nothing and cannot be made to stand still.
 const PAUSED_FOR: Duration = Duration::from_millis(500);
 
 /// One instance's words, and the reasons for which it must stop.
@@ -20,7 +24,7 @@ pub struct Signal {
     /// The job that it runs, unless that is the root of a run on this host alone.
     job: Option<Arc<Job>>,
     eviction: Option<Eviction>,
-    /// Since when it has not answered although this host is paused.
+    /// Since when it has not answered.
     unanswered: Mutex<Option<Instant>>,
     is_given_back: AtomicBool,
     /// Whether it looks for news now, and perhaps stands still.
@@ -82,41 +86,77 @@ impl Signal {
         !self.words.is_poll_due() || self.is_answering.load(SeqCst)
     }
 
-    /// Tells the instance to look for news, or to stop.
-    fn ring(&self, is_stopping: bool, is_paused: bool) {
-        let is_aborted = self.job.as_ref().is_some_and(|job| job.is_aborted());
-        let is_evicted = self.eviction.as_ref().is_some_and(Eviction::has_come);
-        if is_stopping || is_aborted || is_evicted || self.is_overdue(is_paused) {
-            self.words.stop();
-        }
-        self.words.ask_to_poll();
+    /// For how long it has not answered.
+    pub fn unanswered_for(&self) -> Option<Duration> {
+        self.unanswered.lock().map(|since| since.elapsed())
     }
 
-    fn is_overdue(&self, is_paused: bool) -> bool {
-        let mut unanswered = self.unanswered.lock();
-        if !is_paused || self.has_answered() || self.job.is_none() {
-            *unanswered = None;
-            return false;
+    /// Tells the instance to look for news, or to stop.
+    fn ring(&self, ring: &Ring<'_>, stands: &mut Stands) {
+        let is_aborted = self.job.as_ref().is_some_and(|job| job.is_aborted());
+        let is_evicted = self.eviction.as_ref().is_some_and(Eviction::has_come);
+        if ring.is_stopping || is_aborted || is_evicted {
+            self.words.stop();
         }
-        let is_overdue = unanswered.get_or_insert_with(Instant::now).elapsed() >= PAUSED_FOR;
-        self.is_given_back.fetch_or(is_overdue, SeqCst);
-        is_overdue
+        {
+            let mut unanswered = self.unanswered.lock();
+            *unanswered = (!self.has_answered()).then(|| unanswered.unwrap_or_else(Instant::now));
+        }
+        self.words.ask_to_poll();
+        stands.look(self, ring);
+        if ring.is_paused && self.job.is_some() && !stands.is_still() {
+            self.give_back_if_overdue();
+        }
+    }
+
+    fn give_back_if_overdue(&self) {
+        if self.unanswered_for().is_some_and(|unanswered| unanswered >= PAUSED_FOR) {
+            self.is_given_back.store(true, SeqCst);
+            self.words.stop();
+        }
     }
 }
 
+/// The state of a run, of which the instances that compute must hear.
+pub struct Ring<'a> {
+    pub is_stopping: bool,
+    pub is_paused: bool,
+    pub is_draining: bool,
+    /// The run's part in the turns of a host.
+    pub turns: Option<&'a TurnsOfRun>,
+    /// The workers' clocks, if others look at them.
+    pub activity: Option<&'a Arc<Activity>>,
+}
+
 /// An instance that computes, and its worker's thread.
-type Computing = (Arc<Signal>, Thread);
+struct Computing {
+    signal: Arc<Signal>,
+    thread: Thread,
+    stands: Stands,
+}
+
+/// One worker.
+#[derive(Default)]
+struct Place {
+    computing: Mutex<Option<Computing>>,
+    halt: Arc<Halt>,
+}
 
 /// The instances that compute now, by worker.
 pub struct Signals {
     /// How often it has rung.
     rings: AtomicU64,
-    by_worker: Vec<Mutex<Option<Computing>>>,
+    by_worker: Vec<Place>,
 }
 
 impl Signals {
     pub fn new(threads: usize) -> Self {
-        Self { rings: AtomicU64::new(0), by_worker: (0..threads).map(|_| Mutex::default()).collect() }
+        Self { rings: AtomicU64::new(0), by_worker: (0..threads).map(|_| Place::default()).collect() }
+    }
+
+    /// This thread is the worker with this number, whose guests' code is at these addresses, until the value is dropped.
+    pub fn attend(&self, worker: usize, code: &Range<*const u8>) -> Option<Attends> {
+        Some(self.by_worker.get(worker)?.halt.attend(code))
     }
 
     /// How often it has rung.
@@ -127,28 +167,35 @@ impl Signals {
     /// An instance computes on this worker until [`leave`](Self::leave). If it has missed a ring, it looks for news.
     pub fn enter(&self, worker: usize, signal: &Arc<Signal>) {
         let Some(place) = self.by_worker.get(worker) else { return };
-        let mut place = place.lock();
+        let mut computing = place.computing.lock();
         // A ring that is not counted yet finds the instance here.
         let rings = self.rings();
         if signal.heard.swap(rings, SeqCst) != rings {
             signal.words.ask_to_poll();
         }
         signal.note_reported();
-        *place = Some((signal.clone(), Thread::this()));
+        let stands = Stands::this(worker, place.halt.clone());
+        *computing = Some(Computing { signal: signal.clone(), thread: Thread::this(), stands });
     }
 
     /// When this returns, nobody writes to the instance's words any more.
     pub fn leave(&self, worker: usize) {
         if let Some(place) = self.by_worker.get(worker) {
-            *place.lock() = None;
+            *place.computing.lock() = None;
         }
     }
 
     /// The work of instances that have not answered and so have not reported it: of loops that call nothing.
     pub fn unreported_work(&self) -> Duration {
-        let of = |place: &Mutex<Option<Computing>>| {
+        let of = |place: &Place| {
+            let computing = place.computing.lock();
+            let Computing { signal, thread, .. } = computing.as_ref()?;
+            let (signal, thread) = (signal.clone(), *thread);
             // Read without the lock, for which the worker would wait.
-            let (signal, thread) = place.lock().clone().filter(|(signal, _)| !signal.has_answered())?;
+            drop(computing);
+            if signal.has_answered() {
+                return None;
+            }
             let reported = Duration::from_nanos(signal.reported_ns.load(SeqCst));
             Some(thread.processor_time().saturating_sub(reported))
         };
@@ -156,12 +203,12 @@ impl Signals {
     }
 
     /// Every instance that computes looks for news soon, or stops if it must.
-    pub fn ring(&self, is_stopping: bool, is_paused: bool) {
-        let ring = self.rings.fetch_add(1, SeqCst) + 1;
+    pub fn ring(&self, ring: &Ring<'_>) {
+        let number = self.rings.fetch_add(1, SeqCst) + 1;
         for place in &self.by_worker {
-            if let Some((signal, _)) = &*place.lock() {
-                signal.heard.fetch_max(ring, SeqCst);
-                signal.ring(is_stopping, is_paused);
+            if let Some(Computing { signal, stands, .. }) = &mut *place.computing.lock() {
+                signal.heard.fetch_max(number, SeqCst);
+                signal.ring(ring, stands);
             }
         }
     }
@@ -170,6 +217,10 @@ impl Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn ring(is_stopping: bool, is_paused: bool) -> Ring<'static> {
+        Ring { is_stopping, is_paused, is_draining: false, turns: None, activity: None }
+    }
 
     fn signal(signals: &Signals, job: Option<Arc<Job>>) -> Arc<Signal> {
         let mut config = wasmtime::Config::new();
@@ -184,12 +235,12 @@ mod tests {
         let (here, waiting) = (signal(&signals, None), signal(&signals, None));
         signals.enter(0, &here);
         assert!(!here.words.is_poll_due(), "nobody has rung");
-        signals.ring(false, false);
+        signals.ring(&ring(false, false));
         assert!(here.words.is_poll_due() && !waiting.words.is_poll_due());
         here.begin_answer();
         here.end_answer();
         signals.leave(0);
-        signals.ring(false, false);
+        signals.ring(&ring(false, false));
         assert!(!here.words.is_poll_due(), "it is not there");
         signals.enter(0, &waiting);
         assert!(waiting.words.is_poll_due() && !waiting.words.is_stopped());
@@ -206,12 +257,12 @@ mod tests {
         let (working, aborted) = (signal(&signals, None), signal(&signals, Some(job.clone())));
         signals.enter(0, &working);
         signals.enter(1, &aborted);
-        signals.ring(false, false);
+        signals.ring(&ring(false, false));
         assert!(!working.words.is_stopped() && !aborted.words.is_stopped());
         job.abort();
-        signals.ring(false, false);
+        signals.ring(&ring(false, false));
         assert!(!working.words.is_stopped() && aborted.words.is_stopped());
-        signals.ring(true, false);
+        signals.ring(&ring(true, false));
         assert!(working.words.is_stopped());
     }
 
@@ -223,15 +274,15 @@ mod tests {
         signals.enter(0, &deaf);
         signals.enter(1, &standing);
         let began = Instant::now();
-        signals.ring(false, true);
+        signals.ring(&ring(false, true));
         standing.begin_answer();
         while began.elapsed() < PAUSED_FOR {
             assert!(began.elapsed() + Duration::from_millis(5) >= PAUSED_FOR || !deaf.words.is_stopped());
             std::thread::sleep(Duration::from_millis(1));
-            signals.ring(false, true);
+            signals.ring(&ring(false, true));
         }
         std::thread::sleep(Duration::from_millis(10));
-        signals.ring(false, true);
+        signals.ring(&ring(false, true));
         assert!(deaf.words.is_stopped() && deaf.is_given_back());
         assert!(!standing.words.is_stopped() && !standing.is_given_back());
     }

@@ -9,8 +9,9 @@
 //! A profiled run has turns of its own, one for each core. Its workers need not be treated alike, so a turn lasts until
 //! its worker finds no work: if workers took cores from one another, they would find cold caches, and the program would
 //! seem to have more work.
+//!
+//! Workers end their turns themselves, unless they run a loop that calls nothing: see [`stands`](super::stands).
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ struct All {
 struct State {
     free: usize,
     /// The number of the worker that began to wait last.
-    last_ticket: u64,
+    last_ticket: Ticket,
     queue: Vec<Waiting>,
 }
 
@@ -44,8 +45,20 @@ type Held = Arc<AtomicUsize>;
 
 struct Waiting {
     run: Held,
-    ticket: u64,
-    woken: Arc<Condvar>,
+    ticket: Ticket,
+    waits: Waits,
+}
+
+/// A worker's number in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(u64);
+
+/// How a worker waits for its turn.
+enum Waits {
+    /// It sleeps until it is woken, and looks.
+    Asleep(Arc<Condvar>),
+    /// It stands still, and goes on with its turn when this is called, with the queue locked.
+    Standing(Box<dyn FnOnce(Turn) + Send>),
 }
 
 /// One run's part in a host's turns.
@@ -55,15 +68,49 @@ pub struct TurnsOfRun {
 }
 
 /// A turn, until it is dropped.
-struct Turn {
+pub struct Turn {
     turns: Turns,
     run: Held,
     since: Instant,
 }
 
+/// The place of one worker's turn, which others may take away.
+#[derive(Default)]
+pub struct OwnTurn(Mutex<Option<Turn>>);
+
 thread_local! {
-    /// The turn of this thread's worker.
-    static OWN: RefCell<Option<Turn>> = const { RefCell::new(None) };
+    /// That of this thread's worker.
+    static OWN: Arc<OwnTurn> = Arc::default();
+}
+
+impl OwnTurn {
+    /// That of this thread's worker.
+    pub fn of_this_thread() -> Arc<Self> {
+        OWN.with(Arc::clone)
+    }
+
+    fn is_some(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
+    /// The worker has this turn from now on.
+    pub fn set(&self, turn: Turn) {
+        *self.0.lock() = Some(turn);
+    }
+
+    /// The turn ends, if the worker has one.
+    pub fn end(&self) {
+        // Dropped when this is unlocked.
+        let turn = self.0.lock().take();
+        drop(turn);
+    }
+
+    /// Whether the worker's turn has lasted long enough and another worker waits for it.
+    pub fn is_over(&self) -> bool {
+        self.0.lock().as_ref().is_some_and(|turn| {
+            turn.turns.0.waiting.load(SeqCst) > 0 && turn.since.elapsed() >= turn.turns.0.slice
+        })
+    }
 }
 
 impl Turns {
@@ -78,8 +125,12 @@ impl Turns {
     }
 
     fn lasting(slice: Duration, count: usize) -> Self {
-        let state = State { free: count, last_ticket: 0, queue: Vec::new() };
+        let state = State { free: count, last_ticket: Ticket(0), queue: Vec::new() };
         Self(Arc::new(All { slice, waiting: AtomicUsize::new(0), state: Mutex::new(state) }))
+    }
+
+    fn turn_of(&self, run: &Held) -> Turn {
+        Turn { turns: self.clone(), run: run.clone(), since: Instant::now() }
     }
 
     /// Another run takes part.
@@ -108,8 +159,33 @@ impl State {
         run.fetch_sub(1, SeqCst);
     }
 
+    /// The worker waits from now on.
+    fn wait(&mut self, turns: &Turns, run: &Held, waits: Waits) -> Ticket {
+        self.last_ticket.0 += 1;
+        let ticket = self.last_ticket;
+        self.queue.push(Waiting { run: run.clone(), ticket, waits });
+        turns.0.waiting.fetch_add(1, SeqCst);
+        // A turn may have become free meanwhile.
+        self.pass_on(turns);
+        ticket
+    }
+
+    /// The worker waits no more; returns false if it has got its turn.
+    fn forget(&mut self, turns: &Turns, ticket: Ticket) -> bool {
+        let place = self.queue.iter().position(|one| one.ticket == ticket);
+        if let Some(place) = place {
+            self.queue.swap_remove(place);
+            turns.0.waiting.fetch_sub(1, SeqCst);
+        }
+        place.is_some()
+    }
+
+    fn has(&self, ticket: Ticket) -> bool {
+        self.queue.iter().any(|one| one.ticket == ticket)
+    }
+
     /// Gives free turns to waiting workers.
-    fn pass_on(&mut self, waiting: &AtomicUsize) {
+    fn pass_on(&mut self, turns: &Turns) {
         while self.free > 0 {
             let next = (0..self.queue.len()).min_by_key(|&place| {
                 let one = &self.queue[place];
@@ -117,9 +193,14 @@ impl State {
             });
             let Some(next) = next else { return };
             let next = self.queue.swap_remove(next);
-            waiting.fetch_sub(1, SeqCst);
+            turns.0.waiting.fetch_sub(1, SeqCst);
             self.give(&next.run);
-            next.woken.notify_one();
+            match next.waits {
+                Waits::Asleep(woken) => {
+                    woken.notify_one();
+                }
+                Waits::Standing(go_on) => go_on(turns.turn_of(&next.run)),
+            }
         }
     }
 }
@@ -128,33 +209,34 @@ impl TurnsOfRun {
     /// Begins this worker's turn as soon as one is free, unless `is_over` before, which is checked again when
     /// [`look_again`](Self::look_again) is called. If no turn is free, `waits` is called first.
     pub fn begin(&self, waits: impl FnOnce(), is_over: impl Fn() -> bool) {
-        if OWN.with_borrow(Option::is_some) {
+        if OWN.with(|own| own.is_some()) {
             return;
         }
-        let all = &self.turns.0;
-        let mut state = all.state.lock();
+        let mut state = self.turns.0.state.lock();
         if !state.take(&self.held) {
-            state.last_ticket += 1;
-            let ticket = state.last_ticket;
             waits();
             let woken = Arc::new(Condvar::new());
-            state.queue.push(Waiting { run: self.held.clone(), ticket, woken: woken.clone() });
-            all.waiting.fetch_add(1, SeqCst);
-            // A turn that became free between the two checks.
-            state.pass_on(&all.waiting);
-            let place = |state: &State| state.queue.iter().position(|one| one.ticket == ticket);
-            while place(&state).is_some() && !is_over() {
+            let ticket = state.wait(&self.turns, &self.held, Waits::Asleep(woken.clone()));
+            while state.has(ticket) && !is_over() {
                 woken.wait(&mut state);
             }
-            if let Some(place) = place(&state) {
-                state.queue.swap_remove(place);
-                all.waiting.fetch_sub(1, SeqCst);
+            if state.forget(&self.turns, ticket) {
                 return;
             }
         }
         drop(state);
-        let turn = Turn { turns: self.turns.clone(), run: self.held.clone(), since: Instant::now() };
-        OWN.set(Some(turn));
+        OWN.with(|own| own.set(self.turns.turn_of(&self.held)));
+    }
+
+    /// A worker of this run that stands still waits for its turn, with which `go_on` is called, perhaps at once. That may
+    /// be on any thread, which holds the queue: it must not wait, nor end a turn.
+    pub fn wait_standing(&self, go_on: impl FnOnce(Turn) + Send + 'static) -> Ticket {
+        self.turns.0.state.lock().wait(&self.turns, &self.held, Waits::Standing(Box::new(go_on)))
+    }
+
+    /// That worker waits no more. Returns false if it has got its turn.
+    pub fn forget(&self, ticket: Ticket) -> bool {
+        self.turns.0.state.lock().forget(&self.turns, ticket)
     }
 
     /// The number of the run's workers that have a turn.
@@ -165,32 +247,29 @@ impl TurnsOfRun {
     /// Makes waiting workers check whether the run is over.
     pub fn look_again(&self) {
         let state = self.turns.0.state.lock();
-        state.queue.iter().filter(|one| Arc::ptr_eq(&one.run, &self.held)).for_each(|one| {
-            one.woken.notify_one();
-        });
+        for one in state.queue.iter().filter(|one| Arc::ptr_eq(&one.run, &self.held)) {
+            if let Waits::Asleep(woken) = &one.waits {
+                woken.notify_one();
+            }
+        }
     }
 }
 
 /// This worker's turn ends, if it has one.
 pub fn end_turn() {
-    OWN.set(None);
+    OWN.with(|own| own.end());
 }
 
 /// Whether this worker's turn has lasted long enough and another worker waits for it.
 pub fn is_turn_over() -> bool {
-    OWN.with_borrow(|own| {
-        own.as_ref().is_some_and(|turn| {
-            turn.turns.0.waiting.load(SeqCst) > 0 && turn.since.elapsed() >= turn.turns.0.slice
-        })
-    })
+    OWN.with(|own| own.is_over())
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let all = &self.turns.0;
-        let mut state = all.state.lock();
+        let mut state = self.turns.0.state.lock();
         state.give_back(&self.run);
-        state.pass_on(&all.waiting);
+        state.pass_on(&self.turns);
     }
 }
 
@@ -284,7 +363,7 @@ mod tests {
         thread::scope(|scope| {
             let waits = scope.spawn(|| {
                 second.begin(|| {}, || over.load(SeqCst));
-                OWN.with_borrow(Option::is_some)
+                OWN.with(|own| own.is_some())
             });
             while turns.0.waiting.load(SeqCst) == 0 {
                 thread::yield_now();

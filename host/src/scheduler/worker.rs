@@ -25,6 +25,7 @@ const LOOKS_BEFORE_SLEEP: u32 = 64;
 
 /// The body of a worker's thread: works until the run has ended and nothing of it is left.
 pub fn run_worker(registry: &Arc<Registry>, index: usize, deque: Deque<Arc<Job>>) {
+    let _attends = registry.tempo.signals.attend(index, &registry.app.code());
     become_worker(registry, index, deque);
     while step(registry) || rest(registry) {}
     end_turn();
@@ -33,7 +34,7 @@ pub fn run_worker(registry: &Arc<Registry>, index: usize, deque: Deque<Arc<Job>>
 
 /// Runs one task, if there is one: first tasks that have begun, then new ones.
 fn step(registry: &Arc<Registry>) -> bool {
-    if registry.grid.has_hosts() || registry.has_turns() {
+    if registry.grid.has_hosts() || registry.turns().is_some() {
         if !registry.is_work() {
             return false;
         }

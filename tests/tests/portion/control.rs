@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sateen_host::RunCommand;
+use sateen_host::{RunCommand, Turns};
 
 use crate::shuttle::{Shuttle, Task, probe, sample};
 
@@ -33,20 +33,58 @@ fn a_paused_portion_computes_nothing_and_continues_afterwards() {
     assert!(Duration::from_nanos(told) <= work + Duration::from_millis(100), "a pause is no work");
 }
 
-/// Nothing can make such a loop stand still: it is stopped, and its job goes back.
+/// Jobs that are loops which do not poll, and their result.
+fn loops(jobs: u64, turns: u64) -> (Task, String) {
+    let expected = ::probe::limits::long_loops(jobs, turns).to_string();
+    (Task::new(probe(), "long_loops", &[&jobs.to_string(), &turns.to_string()]), expected)
+}
+
 #[test]
-fn a_loop_that_does_not_hear_of_a_pause_goes_back() {
-    let expected = ::probe::limits::long_loops(2, 300_000_000).to_string();
-    let task = Task::new(probe(), "long_loops", &["2", "300000000"]);
+fn a_loop_that_does_not_poll_stands_still_in_a_pause_and_goes_on() {
+    let (task, expected) = loops(2, 300_000_000);
     let mut shuttle = Shuttle::new(task, &[1, 1], 0);
     shuttle.begin(0);
     // It does not report its work either, so what is read of its thread counts.
     shuttle.run_until(|shuttle| shuttle.counts()[1].work > Duration::from_millis(50));
     shuttle.portion(1).pause(true);
-    assert_eq!(shuttle.finish(), expected);
+    std::thread::sleep(Duration::from_millis(200));
     let paused = shuttle.counts()[1].work;
-    std::thread::sleep(Duration::from_millis(100));
+    std::thread::sleep(Duration::from_millis(600));
     assert_eq!(shuttle.counts()[1].work, paused, "the paused host still computes");
+    shuttle.portion(1).pause(false);
+    assert_eq!(shuttle.finish(), expected);
+    assert!(shuttle.counts()[1].work > paused, "its work was not thrown away");
+}
+
+#[test]
+fn a_loop_that_does_not_poll_and_stands_still_can_be_stopped() {
+    let task = Task::new(probe(), "long_loops", &["2", "1000000000000000"]);
+    let mut shuttle = Shuttle::new(task, &[1, 1], 0);
+    shuttle.begin(0);
+    shuttle.run_until(|shuttle| shuttle.counts()[1].work > Duration::from_millis(20));
+    shuttle.portion(1).pause(true);
+    std::thread::sleep(Duration::from_millis(100));
+    drop(shuttle);
+}
+
+/// Two runs on a host of one worker.
+#[test]
+fn a_loop_that_does_not_poll_gives_others_their_turn() {
+    let turns = Some(Turns::new(1));
+    let (task, expected) = loops(1, 1_000_000_000);
+    let mut deaf = Shuttle::new(Task { turns: turns.clone(), ..task }, &[1], 0);
+    deaf.begin(0);
+    deaf.run_until(|deaf| deaf.counts()[0].work > Duration::from_millis(50));
+    let task = Task::new(sample("nqueens"), "main", &["13"]);
+    let mut other = Shuttle::new(Task { turns, ..task }, &[1], 0);
+    other.begin(0);
+    assert_eq!(other.finish(), "73712");
+    let (theirs, meanwhile) = (other.counts()[0].work, deaf.counts()[0].work);
+    drop(other);
+    assert_eq!(deaf.finish(), expected);
+    let whole = deaf.counts()[0].work;
+    eprintln!("{theirs:?} of the other run, meanwhile {meanwhile:?} of {whole:?}");
+    assert!(meanwhile < whole / 2, "the other run waited for {meanwhile:?} of {whole:?}");
 }
 
 #[test]

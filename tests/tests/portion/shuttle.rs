@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use sateen_host::{
-    App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, RunCommand, Snapshot,
+    App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, RunCommand, Snapshot, Turns,
 };
 use sateen_protocol::message::LogLine;
 use sateen_protocol::{Finished, HeldId, JobKey, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND, RuntimeJobId};
@@ -44,6 +44,7 @@ pub struct Task {
     pub function: String,
     pub arguments: Vec<String>,
     pub record_every: Option<Duration>,
+    pub turns: Option<Turns>,
 }
 
 impl Task {
@@ -53,6 +54,7 @@ impl Task {
             function: function.to_owned(),
             arguments: arguments.iter().map(ToString::to_string).collect(),
             record_every: Some(Duration::from_millis(5)),
+            turns: None,
         }
     }
 }
@@ -147,6 +149,7 @@ impl Shuttle {
                 function: self.task.function.clone(),
                 threads,
                 record_every: self.task.record_every,
+                turns: self.task.turns.clone(),
                 notify: Arc::new(move |notice| {
                     // The test may be over.
                     let _ = sender.send((index, notice));

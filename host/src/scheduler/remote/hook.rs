@@ -10,7 +10,7 @@ use sateen_protocol::shared::NewBase;
 
 use super::{Registry, Remote};
 use crate::failure::{JobFailure, Stop};
-use crate::scheduler::activity::Doing;
+use crate::scheduler::activity::{Activity, Doing};
 use crate::scheduler::deques::own_index;
 use crate::scheduler::figures::GridCounts;
 use crate::scheduler::job::{Job, Outcome};
@@ -106,6 +106,10 @@ impl Grid for Option<Remote> {
         if let Some(remote) = &registry.grid {
             remote.put_back(registry, job, ancestry);
         }
+    }
+
+    fn activity(&self) -> Option<&Arc<Activity>> {
+        self.as_ref().map(|remote| &remote.activity)
     }
 
     fn begin_doing(&self, doing: Doing) -> Option<Doing> {
