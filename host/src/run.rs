@@ -264,7 +264,8 @@ impl Run {
             output,
             jobs: registry.snapshot().jobs,
             objects: registry.objects.figures(),
-            work: registry.counters.work(),
+            // The chain's end is read a moment after the work was counted.
+            work: registry.counters.work().max(span),
             span,
             profile: registry
                 .profiler()

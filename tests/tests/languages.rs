@@ -61,7 +61,7 @@ fn jobs_of_every_language_are_stolen() {
         let output = run(app, &["14", "--threads", "3", "--json"]);
         let about: Value = serde_json::from_slice(&output.stdout).expect("an object");
         assert_eq!(about["result"], "365596", "{app}");
-        assert!(about["jobs"]["stolen"].as_u64() > Some(0), "{app}: {about}");
+        assert!(about["jobs"]["stolen_local"].as_u64() > Some(0), "{app}: {about}");
         assert!(about["jobs"]["spawned"].as_u64() > Some(1000), "{app}: {about}");
     }
 }

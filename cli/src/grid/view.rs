@@ -50,9 +50,9 @@ pub fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
     ]
 }
 
-/// How long a run has been under way, or was; before its start, how long it has waited. `-` if it was over before its start.
+/// How long a run has been under way, or was; `-` if it has not started.
 pub fn elapsed(run: &Run) -> String {
-    known(run.queued_s.or(run.elapsed_s), seconds)
+    known(run.elapsed_s.filter(|_| run.queued_s.is_none()), seconds)
 }
 
 /// The same in words that stand behind its state. Only a run that has not been suspended is in its state for that time.
@@ -61,7 +61,7 @@ pub fn how_long(run: &Run) -> String {
     match run.state.as_str() {
         "cancelled" if run.elapsed_s.is_none() => "before its start".to_owned(),
         _ if run.is_over() => format!("after {elapsed}"),
-        "queued" if run.queued_s.is_some() => format!("for {elapsed}"),
+        "queued" if run.queued_s.is_some() => format!("for {}", known(run.queued_s, seconds)),
         "running" => format!("for {elapsed}"),
         _ => format!("{elapsed} after its start"),
     }
@@ -162,7 +162,7 @@ mod tests {
         let both = |elapsed: &str, how_long: &str| (elapsed.to_owned(), how_long.to_owned());
         assert_eq!(shown("cancelled", Value::Null, Value::Null), both("-", "before its start"));
         assert_eq!(shown("cancelled", json!(2.5), Value::Null), both("2.5 s", "after 2.5 s"));
-        assert_eq!(shown("queued", json!(0.0), json!(3.0)), both("3.0 s", "for 3.0 s"));
+        assert_eq!(shown("queued", json!(0.0), json!(3.0)), both("-", "for 3.0 s"));
     }
 
     #[test]

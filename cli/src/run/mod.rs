@@ -120,7 +120,9 @@ pub fn counts(jobs: JobCounts) -> Value {
         "spawned": jobs.spawned,
         "exposed": jobs.exposed,
         "executed": jobs.executed,
-        "stolen": jobs.stolen,
+        // From other hosts, of which there are none.
+        "stolen": 0,
+        "stolen_local": jobs.stolen,
         "reused": jobs.reused,
         "redone": jobs.redone,
         "aborted": jobs.aborted,

@@ -24,6 +24,7 @@ use crate::store::StoreError;
 use crate::store::sql::{self, AppRow, Owner, Published, Publisher, Unpublished};
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Publication {
     name: Option<String>,
     by: Option<String>,

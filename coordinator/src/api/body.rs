@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, BodyDataStream, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
 use axum::http::StatusCode;
 use futures_util::StreamExt;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
@@ -25,8 +25,12 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    fn new(connection: &'a Connection, body: Body, bytes_max: usize) -> Self {
-        Self { connection, stream: body.into_data_stream(), patience: READER_PATIENCE, bytes: 0, bytes_max }
+    /// A body that says beforehand that it is too large is refused before any of it is read.
+    fn new(connection: &'a Connection, body: Body, bytes_max: usize) -> Result<Self, Problem> {
+        if body.size_hint().lower() > bytes_max as u64 {
+            return Err(too_large(bytes_max));
+        }
+        Ok(Self { connection, stream: body.into_data_stream(), patience: READER_PATIENCE, bytes: 0, bytes_max })
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
@@ -45,25 +49,27 @@ impl<'a> Pieces<'a> {
                 return Err(Problem::new(
                     StatusCode::REQUEST_TIMEOUT,
                     format!(
-                        "the request's body came more slowly than {UPLOAD_BYTES_PER_SECOND_MIN} bytes a second for \
-                         {} s; send it over a faster connection",
-                        READER_PATIENCE.as_secs()
+                        "the request's body is {} s late: it came more slowly than {} KiB a second; send it over a \
+                         faster connection",
+                        READER_PATIENCE.as_secs(),
+                        UPLOAD_BYTES_PER_SECOND_MIN / 1024
                     ),
                 ));
             }
         };
         self.bytes += piece.len();
         if self.bytes > self.bytes_max {
-            return Err(Problem::too_large(format!(
-                "the request's body exceeds the maximum of {} bytes",
-                self.bytes_max
-            )));
+            return Err(too_large(self.bytes_max));
         }
         let earned = Duration::from_secs_f64(piece.len() as f64 / f64::from(UPLOAD_BYTES_PER_SECOND_MIN));
         let left = self.patience.saturating_sub(began.elapsed());
         self.patience = left.saturating_add(earned).min(READER_PATIENCE);
         Ok(Some(piece))
     }
+}
+
+fn too_large(bytes_max: usize) -> Problem {
+    Problem::too_large(format!("the request's body is larger than {bytes_max} bytes, the maximum"))
 }
 
 /// A body that is read piece by piece, as it is consumed; `next` blocks, and returns an empty piece at the end. The
@@ -82,7 +88,7 @@ where
 
 /// Reads a body into memory.
 pub async fn in_memory(connection: &Connection, body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
-    let mut pieces = Pieces::new(connection, body, bytes_max);
+    let mut pieces = Pieces::new(connection, body, bytes_max)?;
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await? {
         bytes.extend_from_slice(&piece);
@@ -93,7 +99,7 @@ pub async fn in_memory(connection: &Connection, body: Body, bytes_max: usize) ->
 /// Reads a body of a blob's size into a file among the blobs.
 pub async fn in_file(api: &Api, connection: &Connection, body: Body) -> Result<Incoming, Problem> {
     let unsaved = |error: StoreError| Problem::unsaved(&error);
-    let mut pieces = Pieces::new(connection, body, BLOB_BYTES_MAX);
+    let mut pieces = Pieces::new(connection, body, BLOB_BYTES_MAX)?;
     let peer = connection.peer;
     let mut incoming = api.store.with_blobs(move |blobs| blobs.incoming(peer)).await.map_err(unsaved)?;
     let mut waiting = Vec::new();

@@ -18,6 +18,7 @@ use crate::driver::{HostSeen, Request};
 use crate::limits::HOSTS_LISTED_MAX;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Page {
     after: Option<String>,
     limit: Option<String>,

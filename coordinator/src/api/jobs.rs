@@ -23,6 +23,7 @@ const TAG_DIGITS: usize = 16;
 const FOUND_MAX: usize = 64;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Of {
     run: Option<String>,
 }

@@ -75,9 +75,9 @@ pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<R
     let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(workers.max(1)) };
     let times = &mut figures.times;
     (times.answer_work_s, times.lost_work_s) = accounts(times, untold_s, end);
-    if let (RunEnd::Finished(finished), Some(_)) = (end, times.answer_work_s) {
-        // The chain includes the work behind reused results, too.
-        times.span_s = Some(seconds(finished.span_ns));
+    if let (RunEnd::Finished(finished), Some(answer_s)) = (end, times.answer_work_s) {
+        // The chain includes the work behind reused results, too, and its end is read a moment after the work.
+        times.span_s = Some(seconds(finished.span_ns).min(answer_s));
     }
     for host in &mut figures.by_host {
         host.busy = 0;

@@ -4,7 +4,8 @@ use sateen_tests::command::{app, run, run_probe};
 use serde_json::{Value, json};
 
 /// The counters that every object has.
-const COUNTERS: [&str; 7] = ["spawned", "exposed", "executed", "stolen", "reused", "redone", "aborted"];
+const COUNTERS: [&str; 8] =
+    ["spawned", "exposed", "executed", "stolen", "stolen_local", "reused", "redone", "aborted"];
 
 #[track_caller]
 fn assert_common(object: &Value, function: &str, arguments: &[&str]) {

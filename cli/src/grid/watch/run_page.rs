@@ -343,7 +343,7 @@ impl Page for RunPage {
             if is_due && summary != self.written.2 {
                 self.written_of = Some((run.state.clone(), run.waiting_for.clone(), Instant::now()));
                 self.written.2.clone_from(&summary);
-                lines.push(format!("{summary} [{}]", view::elapsed(run)));
+                lines.push(format!("{summary} [{}]", view::how_long(run)));
             }
         }
         lines

@@ -26,6 +26,7 @@ const RUNS_LISTED: u32 = 100;
 const TRIES_MAX: usize = 3;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     state: Option<String>,
     q: Option<String>,

@@ -45,6 +45,7 @@ pub async fn show(State(api): State<Api>, Path(run): Path<String>) -> Result<Jso
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Patience {
     timeout_s: Option<String>,
     /// Also waits for the figures.
@@ -217,6 +218,7 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Part {
     from_ms: Option<String>,
     to_ms: Option<String>,
@@ -274,6 +276,7 @@ async fn forget(api: &Api, run: RunId) -> Result<(), Problem> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct After {
     after: Option<String>,
 }
