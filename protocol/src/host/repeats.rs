@@ -40,6 +40,8 @@ pub enum Repeated {
     Question(RunId, ObjectId),
     /// Updates, or a replica, that the receiver lacked.
     Updates(RunId, ObjectId),
+    /// Large updates of this host, sent as it made them.
+    Shipped(RunId, ObjectId),
 }
 
 impl Repeated {
@@ -53,7 +55,8 @@ impl Repeated {
             | Self::Holding(run)
             | Self::Versions(run, _)
             | Self::Question(run, _)
-            | Self::Updates(run, _) => run,
+            | Self::Updates(run, _)
+            | Self::Shipped(run, _) => run,
         }
     }
 
@@ -135,6 +138,13 @@ impl Repeats {
             let is_parcel = bytes > PARCEL_BYTES_MIN;
             sent.is_timed &= !is_parcel;
             sent.is_large |= bytes > REPEAT_SMALL_BYTES && !is_parcel;
+        }
+    }
+
+    /// Some of what was sent together has arrived: the wait for the rest begins anew.
+    pub fn restart(&mut self, now: Time, to: Receiver, what: Repeated) {
+        if let Some(sent) = self.sent.get_mut(&(to, what)) {
+            (sent.at, sent.is_timed) = (now, false);
         }
     }
 

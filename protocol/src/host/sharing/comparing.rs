@@ -86,10 +86,12 @@ impl Host {
         for host in new {
             self.tell_versions(run, object, host, false);
         }
+        let on_their_way = self.on_their_way(now, from, (run, object), versions);
         let Some(sharing) = self.sharing(run, object) else { return };
         let Some(replica) = &sharing.replica else { return };
         let diverged = replica.has_diverged_from(versions, digest).then(|| replica.digest() < digest);
-        let (missing, has_all) = (replica.missing(versions), replica.versions().covers(versions));
+        let missing = replica.missing(on_their_way.as_ref().unwrap_or(versions));
+        let has_all = replica.versions().covers(versions);
         let is_latest = sharing.sharers.note_total(from, versions.total());
         if let Some((own, _)) = sharing.own_log() {
             sharing.sharers.note_has(from, versions.of(own));
@@ -98,12 +100,15 @@ impl Host {
         if let Some(is_lower) = diverged {
             return self.heal(now, from, (run, object), is_lower);
         }
-        if missing != Missing::Nothing || !has_all {
+        if missing != Missing::Nothing || on_their_way.is_some() || !has_all {
             sharing.comparison.hasten(now);
         }
         let is_due = self.is_answer_due(now, from, (run, object), versions.total());
         match missing {
-            Missing::Nothing if is_question => self.tell_versions(run, object, from, false),
+            // If updates are on their way, they are the answer.
+            Missing::Nothing if is_question && on_their_way.is_none() => {
+                self.tell_versions(run, object, from, false)
+            }
             Missing::Nothing => {}
             Missing::Updates(_) | Missing::Whole if !is_due => {}
             Missing::Updates(updates) => {

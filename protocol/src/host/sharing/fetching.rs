@@ -220,7 +220,9 @@ impl Host {
         let Some(sharing) = self.sharing(run, object) else { return };
         sharing.drop_sharer(from);
         sharing.sharers.former.forget(from);
-        for what in [Repeated::Question(run, object), Repeated::Updates(run, object)] {
+        for what in
+            [Repeated::Question(run, object), Repeated::Updates(run, object), Repeated::Shipped(run, object)]
+        {
             self.repeats.forget(Receiver::Peer(from), what);
         }
         let Some(sharing) = self.sharing(run, object) else { return };

@@ -3,8 +3,8 @@
 //! The runtime has a view of each object that a job here uses, and changes it itself. The state machine has a replica:
 //! it appends the updates of the runtime as they arrive, and sends them to all hosts with a replica, at once, or within a
 //! millisecond if some have just been sent; it tells the runtime what comes from others (`showing`). Updates are sent
-//! again only if they are found missing. Each host compares its replica with those of others, soon after it has changed and less and less often
-//! while it does not change; the host that has more updates sends them. So it does not matter which host made an update
+//! again only if they are found missing, and large ones only if they are overdue. Each host compares its
+//! replica with those of others, soon after it has changed and less and less often while it does not change; the host that has more updates sends them. So it does not matter which host made an update
 //! that was lost, or whether that host is still connected.
 //!
 //! An object that no job here mentions any more is forgotten after a while, once all others with a replica have the

@@ -7,6 +7,15 @@ use crate::limits::{SHARED_COMPARED_MAX, SHARED_HINTS_MAX, SHARERS_PER_MESSAGE_M
 use crate::shared::NamedSharers;
 use crate::{HostId, Random, Time};
 
+/// This host's updates on their way to another.
+#[derive(Debug, Clone, Copy)]
+struct Shipped {
+    /// The number of this host's updates that have arrived.
+    arrived: u64,
+    /// The number once all have arrived.
+    all: u64,
+}
+
 /// Hosts that have a replica of one shared object, had one, or may have one.
 #[derive(Debug, Default)]
 pub struct Sharers {
@@ -16,6 +25,8 @@ pub struct Sharers {
     totals: BTreeMap<HostId, u64>,
     /// Hosts that were sent what they lacked, and the number of all updates that they have once it has arrived.
     answered: BTreeMap<HostId, u64>,
+    /// Hosts that were sent large updates of this host as it made them, and have not said that all have arrived.
+    shipped: BTreeMap<HostId, Shipped>,
     /// The hosts that lent jobs which mention it, the last first.
     hints: Vec<HostId>,
     /// Hosts that had a replica and were given up; some may come back.
@@ -87,6 +98,7 @@ impl Sharers {
     /// updates it was known to have, if it had one.
     pub fn drop(&mut self, host: HostId) -> Option<u64> {
         self.answered.remove(&host);
+        self.shipped.remove(&host);
         self.totals.remove(&host);
         self.known.remove(&host)
     }
@@ -122,6 +134,7 @@ impl Sharers {
     /// This host's updates are in another log from now on: what others had was of the log before.
     pub fn begin_log(&mut self) {
         self.known.values_mut().for_each(|has| *has = 0);
+        self.shipped.clear();
         self.former.begin_log();
     }
 
@@ -137,6 +150,27 @@ impl Sharers {
             self.answered.remove(&to);
         }
         has_received
+    }
+
+    /// A host is sent large updates as this host, which has made this number, makes them. Returns whether none were on their way.
+    pub fn note_shipped(&mut self, to: HostId, all: u64) -> bool {
+        let arrived = self.known.get(&to).copied().unwrap_or_default();
+        let is_first = !self.shipped.contains_key(&to);
+        self.shipped.entry(to).or_insert(Shipped { arrived, all }).all = all;
+        is_first
+    }
+
+    /// A host has this number of this host's updates. If others are on their way to it, returns the number that it has once
+    /// they have arrived, and whether some have arrived since it last said so.
+    pub fn on_their_way(&mut self, to: HostId, has: u64) -> Option<(u64, bool)> {
+        let shipped = self.shipped.get_mut(&to)?;
+        if has >= shipped.all {
+            self.shipped.remove(&to);
+            return None;
+        }
+        let has_more = has > shipped.arrived;
+        shipped.arrived = has.max(shipped.arrived);
+        Some((shipped.all, has_more))
     }
 
     // ---- hosts that lent jobs ----
@@ -255,6 +289,24 @@ mod tests {
         sharers.note_answer(ONE, 7);
         sharers.drop(ONE);
         assert!(!sharers.end_answer(ONE, 8), "it has no replica any more");
+    }
+
+    #[test]
+    fn updates_are_on_their_way_until_all_have_arrived() {
+        let mut sharers = sharers(&[(ONE, 3)]);
+        assert_eq!(sharers.on_their_way(ONE, 3), None, "none were sent");
+        assert!(sharers.note_shipped(ONE, 4) && !sharers.note_shipped(ONE, 6));
+        for (has, has_more) in [(3, false), (5, true), (5, false), (4, false)] {
+            assert_eq!(sharers.on_their_way(ONE, has), Some((6, has_more)), "{has}");
+        }
+        assert_eq!(sharers.on_their_way(ONE, 6), None);
+        assert_eq!(sharers.on_their_way(ONE, 5), None, "it said that before");
+        assert!(sharers.note_shipped(ONE, 7));
+        sharers.begin_log();
+        assert_eq!(sharers.on_their_way(ONE, 0), None, "they are in another log");
+        assert!(sharers.note_shipped(ONE, 1));
+        sharers.drop(ONE);
+        assert_eq!(sharers.on_their_way(ONE, 0), None, "it has no replica any more");
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub struct Seen {
     at: Vec<ProcessIndex>,
 }
 
+/// The number of updates of each writer that a replica has, and since when.
+type Counts = BTreeMap<Writer, (u64, Time)>;
+
 /// All objects at a moment.
 type Moment = (Time, BTreeMap<(RunId, ObjectId), Seen>);
 
@@ -39,6 +42,8 @@ pub struct Watched {
     seen: VecDeque<Moment>,
     /// Replicas that lack updates although such a parcel was in transit.
     late: BTreeMap<(ProcessIndex, RunId, ObjectId), Late>,
+    /// What the replicas had when they were last seen.
+    counts: BTreeMap<(ProcessIndex, RunId, ObjectId), Counts>,
 }
 
 /// A replica that lacks some updates of a writer.
@@ -47,7 +52,7 @@ struct Late {
     of: Writer,
     /// The number of updates that it has.
     has: u64,
-    /// The time since which it has received nothing.
+    /// The time since which it has received nothing of them.
     since: Time,
     /// The last time when a parcel with updates was in transit.
     awaited: Time,
@@ -81,15 +86,20 @@ pub fn check(world: &mut World) -> Option<String> {
                         .map(|(origin, _)| (*origin, has.of(*origin)))
                 });
                 if let Some((of, has)) = missing {
-                    let before = world.remembered.replicas.late.get(&(*index, *run, *object)).copied();
-                    let mut is = before.unwrap_or(Late { of, has, since: *at, awaited: Time(0) });
+                    let replica = (*index, *run, *object);
+                    let before = world.remembered.replicas.late.get(&replica).copied();
+                    // It may have received some long after the moment, and until then have lacked nothing of an earlier one.
+                    let counts = world.remembered.replicas.counts.get(&replica);
+                    let received = counts.and_then(|counts| counts.get(&of)).map_or(*at, |(_, since)| *since);
+                    let since = received.max(*at);
+                    let mut is = before.unwrap_or(Late { of, has, since, awaited: Time(0) });
                     if (is.of, is.has) != (of, has) {
                         is = Late { of, has, since: world.now, ..is };
                     }
                     if world.processes[*index as usize].host.awaits_object(*run, *object) {
                         is.awaited = world.now;
                     }
-                    late.insert((*index, *run, *object), is);
+                    late.insert(replica, is);
                     let is_awaited = is.awaited.0 > 0 && world.now.0 < is.awaited.0 + reach_ns;
                     if is_awaited && world.now.since(is.since) < limits::PARCEL_UNWANTED_MAX {
                         continue;
@@ -101,6 +111,8 @@ pub fn check(world: &mut World) -> Option<String> {
         world.remembered.replicas.late = late;
         world.remembered.replicas.seen.pop_front();
     }
+    let before = std::mem::take(&mut world.remembered.replicas.counts);
+    let mut counts = BTreeMap::new();
     let mut objects: BTreeMap<(RunId, ObjectId), Seen> = BTreeMap::new();
     for (index, process) in world.alive().filter(|(_, process)| process.frozen.is_none()) {
         for (run, portion) in &process.runtime.portions {
@@ -116,13 +128,19 @@ pub fn check(world: &mut World) -> Option<String> {
                 };
                 let seen = objects.entry((*run, creation)).or_default();
                 seen.at.push(index);
+                let before = before.get(&(index, *run, creation));
+                let mut since = Counts::new();
                 for (origin, count) in here.iter() {
                     let most = seen.most.entry(origin).or_default();
                     *most = count.max(*most);
+                    let same = before.and_then(|before| before.get(&origin)).filter(|same| same.0 == count);
+                    since.insert(origin, same.copied().unwrap_or((count, world.now)));
                 }
+                counts.insert((index, *run, creation), since);
             }
         }
     }
+    world.remembered.replicas.counts = counts;
     world.remembered.replicas.seen.push_back((world.now, objects));
     found
 }
