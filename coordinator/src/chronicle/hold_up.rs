@@ -2,6 +2,7 @@
 //!
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::Chronicle;
@@ -21,6 +22,8 @@ const WAITED_S_MIN: f64 = 1.0;
 const COMPUTED_ENOUGH: f64 = 0.85;
 /// Minimum share of its time that a run waited for hosts.
 const WAITED_MIN: f64 = 0.2;
+/// A reason for less than this share of the waiting is said to be one among others.
+const ONE_REASON_MIN: f64 = 0.9;
 /// Minimum share of the workers' time spent waiting for results of other hosts.
 const WAITED_FOR_OTHERS_MIN: f64 = 0.25;
 /// Minimum processor time per time in which workers computed: below this, other programs had the processors.
@@ -92,8 +95,8 @@ struct Evidence {
     passed_s: f64,
     /// Why nothing happens at present.
     waiting_for: Option<String>,
-    /// For how long nothing happened, in seconds, and the last reason.
-    waited: (f64, String),
+    /// For how long nothing happened, in seconds, by reason.
+    waited: BTreeMap<String, f64>,
     /// The length of a stretch, in seconds, and what workers did in each.
     bucket_s: f64,
     totals: Vec<Totals>,
@@ -141,8 +144,10 @@ impl Chronicle {
         let now_ms = if is_over { self.last_ms() } else { self.now_ms() };
         let seconds = |ms: u32| f64::from(ms) / 1e3;
         let waited = self.idle.iter().filter(|idle| idle.host.is_none());
-        let waited = waited.fold((0.0, String::new()), |(sum, _), idle| {
-            (sum + seconds(idle.to_ms.unwrap_or(now_ms).saturating_sub(idle.from_ms)), idle.text.clone())
+        let waited = waited.fold(BTreeMap::new(), |mut waited, idle| {
+            let time = seconds(idle.to_ms.unwrap_or(now_ms).saturating_sub(idle.from_ms));
+            *waited.entry(idle.text.clone()).or_default() += time;
+            waited
         });
         let last = self.critical_path(CRITICAL_PATH_MAX).into_iter().skip(1).next_back();
         Evidence {
@@ -173,8 +178,9 @@ impl Evidence {
     fn verdict(&self) -> Option<HoldUp> {
         if let Some(why) = &self.waiting_for {
             // It may just have begun to.
-            let so_far = if self.waited.0 >= WAITED_S_MIN {
-                format!(", {} of {} so far", time(self.waited.0), time(self.passed_s))
+            let waited_s = self.waited.get(why).copied().unwrap_or(0.0);
+            let so_far = if waited_s >= WAITED_S_MIN {
+                format!(", {} of {} so far", time(waited_s), time(self.passed_s))
             } else {
                 String::new()
             };
@@ -188,10 +194,16 @@ impl Evidence {
     }
 
     fn waited_long(&self) -> Option<HoldUp> {
-        let (waited_s, why) = &self.waited;
+        let waited_s: f64 = self.waited.values().sum();
+        let (why, longest_s) = self.waited.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
+        let part = if longest_s / waited_s < ONE_REASON_MIN {
+            format!("; for {} of that", time(*longest_s))
+        } else {
+            String::new()
+        };
         (waited_s / self.passed_s >= WAITED_MIN).then(|| HoldUp {
             kind: HoldUpKind::Waiting,
-            text: format!("For {} of {} nothing was done: {why}.", time(*waited_s), time(self.passed_s)),
+            text: format!("For {} of {} nothing was done{part}: {why}.", time(waited_s), time(self.passed_s)),
         })
     }
 

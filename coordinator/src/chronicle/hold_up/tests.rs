@@ -44,15 +44,21 @@ fn a_run_whose_workers_compute_is_not_slowed_down() {
 fn a_run_that_waits_reports_the_reason_and_the_time() {
     let mut waits = run(part(40, 8.0, 7.6, 0.2, 0.1));
     waits.waiting_for = Some("no host is connected".to_owned());
-    waits.waited = (3.0, "no host is connected".to_owned());
+    let waited = |time_s| BTreeMap::from([("no host is connected".to_owned(), time_s)]);
+    waits.waited = waited(3.0);
     is(&waits, HoldUpKind::Waiting, &["3.0 s of 10.0 s", "no host is connected"]);
-    waits.waited.0 = 0.4;
+    waits.waited = waited(0.4);
     let found = waits.verdict().expect("enough is known");
     assert_eq!(found.text, "It waits: no host is connected.");
-    waits.waited.0 = 3.0;
+    waits.waited = waited(3.0);
+    waits.waited.insert("it is suspended".to_owned(), 1.5);
+    is(&waits, HoldUpKind::Waiting, &["It waits, 3.0 s of 10.0 s so far: no host is connected."]);
     waits.waiting_for = None;
-    is(&waits, HoldUpKind::Waiting, &["For 3.0 s of 10.0 s nothing was done"]);
-    waits.waited.0 = 1.0;
+    let text = "For 4.5 s of 10.0 s nothing was done; for 3.0 s of that: no host is connected.";
+    is(&waits, HoldUpKind::Waiting, &[text]);
+    waits.waited.remove("it is suspended");
+    is(&waits, HoldUpKind::Waiting, &["For 3.0 s of 10.0 s nothing was done: no host is connected."]);
+    waits.waited = waited(1.0);
     is(&waits, HoldUpKind::Nothing, &[]);
 }
 
