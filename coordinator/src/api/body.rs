@@ -30,7 +30,13 @@ impl<'a> Pieces<'a> {
         if body.size_hint().lower() > bytes_max as u64 {
             return Err(too_large(bytes_max));
         }
-        Ok(Self { connection, stream: body.into_data_stream(), patience: READER_PATIENCE, bytes: 0, bytes_max })
+        Ok(Self {
+            connection,
+            stream: body.into_data_stream(),
+            patience: READER_PATIENCE,
+            bytes: 0,
+            bytes_max,
+        })
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, Problem> {

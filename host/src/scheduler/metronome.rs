@@ -1,7 +1,7 @@
 //! The clock of a run's heartbeat, which follows the run's [`tempo`](super::tempo), and heartbeats between its beats.
 
 use super::registry::{Grid, Registry};
-use super::signals::Ring;
+use super::stands::Ring;
 use super::tempo::{BEAT, Rhythm};
 
 /// Waits for the next beat.

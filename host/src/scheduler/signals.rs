@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::activity::Activity;
 use super::job::Job;
-use super::stands::Stands;
-use super::turns::TurnsOfRun;
+use super::stands::{Ring, Stands};
 use crate::guest::{Attends, Halt, Thread, processor_time};
 use crate::memory::Eviction;
 use crate::module::Words;
@@ -87,7 +85,7 @@ impl Signal {
     }
 
     /// For how long it has not answered.
-    pub fn unanswered_for(&self) -> Option<Duration> {
+    fn unanswered_for(&self) -> Option<Duration> {
         self.unanswered.lock().map(|since| since.elapsed())
     }
 
@@ -103,7 +101,7 @@ impl Signal {
             *unanswered = (!self.has_answered()).then(|| unanswered.unwrap_or_else(Instant::now));
         }
         self.words.ask_to_poll();
-        stands.look(self, ring);
+        stands.look(ring, self.is_stopped(), self.unanswered_for());
         if ring.is_paused && self.job.is_some() && !stands.is_still() {
             self.give_back_if_overdue();
         }
@@ -115,17 +113,6 @@ impl Signal {
             self.words.stop();
         }
     }
-}
-
-/// The state of a run, of which the instances that compute must hear.
-pub struct Ring<'a> {
-    pub is_stopping: bool,
-    pub is_paused: bool,
-    pub is_draining: bool,
-    /// The run's part in the turns of a host.
-    pub turns: Option<&'a TurnsOfRun>,
-    /// The workers' clocks, if others look at them.
-    pub activity: Option<&'a Arc<Activity>>,
 }
 
 /// An instance that computes, and its worker's thread.

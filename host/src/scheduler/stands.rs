@@ -5,12 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::activity::{Activity, Doing};
-use super::signals::{Ring, Signal};
 use super::turns::{OwnTurn, Ticket, TurnsOfRun};
 use crate::guest::Halt;
 
 /// Guests that poll do so within this time.
 const DEAF_FOR: Duration = Duration::from_millis(5);
+
+/// The state of a run, of which the instances that compute must hear.
+pub struct Ring<'a> {
+    pub is_stopping: bool,
+    pub is_paused: bool,
+    pub is_draining: bool,
+    /// The run's part in the turns of a host.
+    pub turns: Option<&'a TurnsOfRun>,
+    /// The workers' clocks, if others look at them.
+    pub activity: Option<&'a Arc<Activity>>,
+}
 
 /// Whether one worker stands still.
 pub struct Stands {
@@ -38,14 +48,15 @@ impl Stands {
         self.still.is_some()
     }
 
-    /// Makes the worker stand still or go on, as it must. Called again and again while it computes.
-    pub fn look(&mut self, signal: &Signal, ring: &Ring<'_>) {
+    /// Makes the worker stand still or go on, as it must. Called again and again while it computes, with whether its
+    /// instance was told to stop, and for how long it has not answered.
+    pub fn look(&mut self, ring: &Ring<'_>, is_stopped: bool, unanswered: Option<Duration>) {
         let Some(activity) = ring.activity else { return };
         // A host that leaves gives jobs back after a while, for which it stops them.
-        let must_go = ring.is_stopping || ring.is_draining || signal.is_stopped();
+        let must_go = ring.is_stopping || ring.is_draining || is_stopped;
         match (self.still.take(), ring.turns) {
             (None, _) if must_go => self.halt.release(),
-            (None, _) => self.look_whether_to_stand(signal, ring, activity),
+            (None, _) => self.look_whether_to_stand(ring, unanswered, activity),
             (Some(still), Some(turns)) if must_go || ring.is_paused => {
                 let has_gone_on = still.ticket.is_some_and(|ticket| !turns.forget(ticket));
                 match (has_gone_on, must_go) {
@@ -60,8 +71,8 @@ impl Stands {
         }
     }
 
-    fn look_whether_to_stand(&mut self, signal: &Signal, ring: &Ring<'_>, activity: &Activity) {
-        let is_deaf = signal.unanswered_for().is_some_and(|unanswered| unanswered >= DEAF_FOR);
+    fn look_whether_to_stand(&mut self, ring: &Ring<'_>, unanswered: Option<Duration>, activity: &Activity) {
+        let is_deaf = unanswered.is_some_and(|unanswered| unanswered >= DEAF_FOR);
         if !is_deaf || !(ring.is_paused || self.own.is_over()) {
             return self.halt.release();
         }

@@ -185,7 +185,8 @@ mod tests {
         part.recovery.lookups.expect_below(&part.table, &job(7));
         assert!(redoes(&host, 4, &[99, 1, 7]), "that was stolen back and lost");
         // When the job comes back, all that has come meanwhile is sought.
-        let entries = vec![Entry { lineage: lineage(&[99, 2]), ..entry(5, 2, EntryState::Running(HostId(7))) }];
+        let entries =
+            vec![Entry { lineage: lineage(&[99, 2]), ..entry(5, 2, EntryState::Running(HostId(7))) }];
         host.handle_from_peer(NOW, PEER, PeerMessage::Entries { run: RUN, entries });
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         assert_eq!(part.recovery.lookups.sought_len(), 0);

@@ -9,6 +9,7 @@ mod moves;
 mod objects;
 mod sharing;
 mod shuttle;
+mod task;
 
 use sateen_protocol::Again;
 

@@ -6,58 +6,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use sateen_host::{
-    App, Engine, Limits, ModuleCache, Notice, Output, Portion, PortionOptions, RunCommand, Snapshot, Turns,
-};
+use sateen_host::{Notice, Output, Portion, PortionOptions, RunCommand, Snapshot};
 use sateen_protocol::message::LogLine;
 use sateen_protocol::{Finished, HeldId, JobKey, JobSpec, JobTag, Lineage, Outcome, ROOT_KIND, RuntimeJobId};
 use sateen_tests::random::Random;
-use sateen_tests::{command, kept, probe};
 
 use crate::lost;
 use crate::sharing::Sharing;
+pub use crate::task::{Task, load, probe, sample};
 
 /// Time after which a test is considered to hang.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// An app as every host loads it.
-pub fn load(module: &[u8]) -> App {
-    let engine = Engine::new(&Limits::default(), false).expect("this machine can run guests");
-    let cache = ModuleCache::open(&kept().join("cache")).expect("target/ can hold a cache");
-    App::load(&engine, module, Some(&cache)).expect("it is a good app")
-}
-
-/// The module of a sample app.
-pub fn sample(name: &str) -> Vec<u8> {
-    std::fs::read(command::app(name)).expect("the app was built")
-}
-
-/// The probe app's module.
-pub fn probe() -> Vec<u8> {
-    probe::module().to_vec()
-}
-
-/// The entry point to run.
-#[derive(Clone)]
-pub struct Task {
-    pub module: Vec<u8>,
-    pub function: String,
-    pub arguments: Vec<String>,
-    pub record_every: Option<Duration>,
-    pub turns: Option<Turns>,
-}
-
-impl Task {
-    pub fn new(module: Vec<u8>, function: &str, arguments: &[&str]) -> Self {
-        Self {
-            module,
-            function: function.to_owned(),
-            arguments: arguments.iter().map(ToString::to_string).collect(),
-            record_every: Some(Duration::from_millis(5)),
-            turns: None,
-        }
-    }
-}
 
 /// A message in transit.
 enum Mail {
