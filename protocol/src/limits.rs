@@ -98,6 +98,9 @@ pub const TABLES_TOGETHER_MAX: usize = 2;
 pub const PARKED_STEALS_PER_THIEF_MAX: usize = 64;
 /// Maximum steal requests within its site that a host has under way at once, for each run.
 pub const STEALS_IN_SITE_MAX: usize = 4;
+/// Maximum results for which others ask while a host loads a run, and which it looks for afterwards; further requests are
+/// answered at once.
+pub const EARLY_WANTS_MAX: usize = 1024;
 /// Maximum jobs that a host holds for others, for each run; further jobs are handed back.
 pub const HELD_JOBS_MAX: usize = 4096;
 /// Maximum loans, or requests, that one message lists: each held job once, and those that their owner asked to adopt

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::stage::Stage;
 use super::tests::{PEER, RUN, host, said};
 use super::*;
 use crate::coordinator::root_job;
 use crate::limits::{
-    CUT_OFF_HOSTS_MAX, EXPECTED_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, PARCEL_BYTES_MAX,
+    CUT_OFF_HOSTS_MAX, EARLY_WANTS_MAX, EXPECTED_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, PARCEL_BYTES_MAX,
     PARKED_STEALS_PER_THIEF_MAX, REDOING_MAX,
 };
 use crate::message::{PeerMessage, ToCoordinator, ToHost};
@@ -135,4 +136,37 @@ fn only_a_bounded_number_of_jobs_that_were_run_again_is_remembered() {
     }
     assert!(!part.recovery.lookups.expects_more(), "there is nothing below them");
     assert!(host.sizes().redoing <= REDOING_MAX);
+}
+
+/// A suspended run begins again, and a host is asked for a result that its store has and it has not read yet.
+#[test]
+fn a_result_is_looked_for_once_the_run_is_loaded_and_only_so_many_wait() {
+    let mut host = host();
+    let now = Time::default();
+    host.runs.get_mut(&RUN).expect("the run").stage = Stage::Loading;
+    let answers = |host: &mut Host| -> Vec<(JobKey, Option<Finished>)> {
+        let answers = said(host).into_iter().filter_map(|transmit| match transmit {
+            Transmit::ToPeer(PEER, PeerMessage::Have { key, finished, .. }) => Some((key, finished)),
+            _ => None,
+        });
+        answers.collect()
+    };
+    let ask = |host: &mut Host, job: u64| {
+        host.handle_from_peer(now, PEER, PeerMessage::Want { run: RUN, key: key(job) });
+        answers(host)
+    };
+    for job in 0..EARLY_WANTS_MAX as u64 {
+        assert_eq!(ask(&mut host, job), []);
+    }
+    assert_eq!(ask(&mut host, 1 << 20), [(key(1 << 20), None)], "too many wait");
+    let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
+    let state = EntryState::Done(finished.clone());
+    let saved = Entry { key: key(7), depth: 1, lineage: Lineage::default(), state };
+    host.handle_restored(now, RUN, vec![saved]);
+    host.handle_loaded(now, RUN, Ok(()));
+    let answers = answers(&mut host);
+    assert_eq!(answers.len(), EARLY_WANTS_MAX);
+    let found: Vec<_> = answers.into_iter().filter(|(_, finished)| finished.is_some()).collect();
+    assert_eq!(found, [(key(7), Some(finished))]);
+    assert_eq!(ask(&mut host, 3), [(key(3), None)], "it is answered at once");
 }

@@ -131,6 +131,7 @@ impl Host {
             }
             Err(reason) => self.become_unable(run, reason),
         }
+        self.answer_early_wants(run);
     }
 
     /// The runtime of a run sends a notice.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::limits::EARLY_WANTS_MAX;
 use crate::{HostId, JobKey, JobSpec, RuntimeJobId, Time};
 
 use super::lookups::Lookups;
@@ -41,6 +42,8 @@ pub struct Recovery {
     forgetting: BTreeSet<HostId>,
     /// How far the host has got with announcing its entries again, while it does so.
     announced: Option<Announced>,
+    /// Results for which hosts have asked while this host loads the run, and with it those that it has saved.
+    wanted_early: BTreeSet<(HostId, JobKey)>,
     /// The entries that jobs that are run again may find.
     pub lookups: Lookups,
 }
@@ -82,6 +85,27 @@ impl Recovery {
     pub fn wanted_of(&self, host: Option<HostId>, key: JobKey) -> impl Iterator<Item = RuntimeJobId> {
         let equal = self.wanted_from(host).filter(move |(_, unresolved)| unresolved.spec.key == key);
         equal.map(|(number, _)| number)
+    }
+
+    // ---- results for which others ask ----
+
+    /// A host asks for a result while the run is being loaded. Returns false if too many wait for an answer.
+    pub fn want_early(&mut self, host: HostId, job: JobKey) -> bool {
+        if self.wanted_early.len() >= EARLY_WANTS_MAX {
+            return false;
+        }
+        self.wanted_early.insert((host, job));
+        true
+    }
+
+    /// Those that wait for an answer, which they get now.
+    pub fn take_wanted_early(&mut self) -> BTreeSet<(HostId, JobKey)> {
+        std::mem::take(&mut self.wanted_early)
+    }
+
+    /// How many there are.
+    pub fn wanted_early_len(&self) -> usize {
+        self.wanted_early.len()
     }
 
     // ---- entries of hosts that are gone ----

@@ -245,7 +245,24 @@ impl Host {
 
     // ---- results by location ----
 
+    /// A host asks for a result. While the run is being loaded, the result may be among those that this host has saved.
     pub(super) fn on_want(&mut self, from: HostId, run: RunId, key: JobKey) {
+        let part = self.runs.get_mut(&run).filter(|part| part.stage == Stage::Loading);
+        let is_early = part.is_some_and(|part| part.recovery.want_early(from, key));
+        if !is_early {
+            self.answer_want(from, run, key);
+        }
+    }
+
+    /// Answers those who asked while the run was being loaded.
+    pub(super) fn answer_early_wants(&mut self, run: RunId) {
+        let wanted = self.runs.get_mut(&run).map(|part| part.recovery.take_wanted_early());
+        for (from, key) in wanted.unwrap_or_default() {
+            self.answer_want(from, run, key);
+        }
+    }
+
+    fn answer_want(&mut self, from: HostId, run: RunId, key: JobKey) {
         let finished = self.runs.get(&run).and_then(|part| match &part.table.get(&key)?.state {
             EntryState::Done(finished) => Some(finished.clone()),
             _ => None,

@@ -15,7 +15,7 @@ pub struct Sizes {
     pub cut_off: usize,
     /// Steal requests of its own under way.
     pub requests: usize,
-    /// Requests of others that wait for a job.
+    /// Requests of others that wait for a job or a result.
     pub parked: usize,
     /// Jobs held for others.
     pub held: usize,
@@ -83,7 +83,7 @@ impl Host {
         };
         for part in self.runs.values() {
             sizes.requests += part.thief.requests().count();
-            sizes.parked += part.victim.len();
+            sizes.parked += part.victim.len() + part.recovery.wanted_early_len();
             sizes.held += part.held.len();
             sizes.held_indexed += part.held.indexed_len();
             sizes.away += part.loans.len() + part.recovery.unresolved_len();

@@ -38,7 +38,11 @@ pub fn check(world: &World) -> Option<String> {
             ("unpolled", sizes.unpolled, 0),
             ("listed", sizes.listed, sizes.peers),
             ("requests", sizes.requests, runs * (limits::STEALS_UNANSWERED_MAX + WIDE_STEALS_MAX)),
-            ("parked", sizes.parked, runs * sizes.peers * limits::PARKED_STEALS_PER_THIEF_MAX),
+            (
+                "parked",
+                sizes.parked,
+                runs * (sizes.peers * limits::PARKED_STEALS_PER_THIEF_MAX + limits::EARLY_WANTS_MAX),
+            ),
             ("held_indexed", sizes.held_indexed, sizes.held),
             ("away", sizes.away, away),
             ("lent", sizes.lent, away),
