@@ -136,6 +136,7 @@ impl Host {
         let sharers = sharing.sharers.named(self.latest, &mut self.random);
         if is_there {
             sharing.sharers.serve(to);
+            sharing.sharers.note_served(to);
         }
         self.note_answer(self.latest, to, run, object);
         let message = PeerMessage::Replica { run, object, snapshot, sharers };

@@ -27,6 +27,9 @@ pub struct Sharers {
     answered: BTreeMap<HostId, u64>,
     /// Hosts that were sent large updates of this host as it made them, and have not said that all have arrived.
     shipped: BTreeMap<HostId, Shipped>,
+    /// Hosts that were sent a replica and have not said what they have since. What they are sent before it has arrived is
+    /// lost.
+    served: BTreeSet<HostId>,
     /// The hosts that lent jobs which mention it, the last first.
     hints: Vec<HostId>,
     /// Hosts that had a replica and were given up; some may come back.
@@ -99,6 +102,7 @@ impl Sharers {
     pub fn drop(&mut self, host: HostId) -> Option<u64> {
         self.answered.remove(&host);
         self.shipped.remove(&host);
+        self.served.remove(&host);
         self.totals.remove(&host);
         self.known.remove(&host)
     }
@@ -152,8 +156,18 @@ impl Sharers {
         has_received
     }
 
-    /// A host is sent large updates as this host, which has made this number, makes them. Returns whether none were on their way.
+    /// A host is sent a replica, and has nothing to which to add updates before it has arrived.
+    pub fn note_served(&mut self, to: HostId) {
+        self.shipped.remove(&to);
+        self.served.insert(to);
+    }
+
+    /// A host is sent large updates as this host, which has made this number, makes them. Returns whether they arrive, as far
+    /// as is known, and none were on their way.
     pub fn note_shipped(&mut self, to: HostId, all: u64) -> bool {
+        if self.served.contains(&to) {
+            return false;
+        }
         let arrived = self.known.get(&to).copied().unwrap_or_default();
         let is_first = !self.shipped.contains_key(&to);
         self.shipped.entry(to).or_insert(Shipped { arrived, all }).all = all;
@@ -163,6 +177,7 @@ impl Sharers {
     /// A host has this number of this host's updates. If others are on their way to it, returns the number that it has once
     /// they have arrived, and whether some have arrived since it last said so.
     pub fn on_their_way(&mut self, to: HostId, has: u64) -> Option<(u64, bool)> {
+        self.served.remove(&to);
         let shipped = self.shipped.get_mut(&to)?;
         if has >= shipped.all {
             self.shipped.remove(&to);

@@ -294,6 +294,18 @@ mod tests {
         assert_eq!(has(&mut host, now + RECONCILE, 3), [3], "the last is overdue");
     }
 
+    /// While a replica is on its way to the peer, it drops updates, as it has nothing to which to add them.
+    #[test]
+    fn large_updates_that_were_made_after_a_replica_was_sent_are_sent_again_when_it_has_arrived() {
+        let mut host = sharing();
+        host.handle_from_peer(NOW, PEER, PeerMessage::FetchReplica { run: RUN, object: OBJECT });
+        said(&mut host);
+        assert_eq!(makes(&mut host, NOW, 40_000), [0]);
+        assert_eq!(has(&mut host, NOW + SHARED_COMPARE_MIN, 0), [0]);
+        assert_eq!(makes(&mut host, NOW + SHARED_COMPARE_MIN, 40_000), [1]);
+        assert!(has(&mut host, NOW + 2 * SHARED_COMPARE_MIN, 1).is_empty(), "this is on its way");
+    }
+
     #[test]
     fn what_others_made_is_sent_although_large_updates_are_on_their_way() {
         let mut host = sharing();
