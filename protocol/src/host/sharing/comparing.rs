@@ -107,7 +107,7 @@ impl Host {
         match missing {
             // If updates are on their way, they are the answer.
             Missing::Nothing if is_question && on_their_way.is_none() => {
-                self.tell_versions(run, object, from, false)
+                self.tell_versions(run, object, from, false);
             }
             Missing::Nothing => {}
             Missing::Updates(_) | Missing::Whole if !is_due => {}
