@@ -118,9 +118,11 @@ impl ForgedHost {
     /// The reason that the coordinator gave.
     ///
     /// # Panics
-    /// When it does not follow the protocol.
+    /// When it does not follow the protocol, or sends nothing but pings.
     pub fn next_message(&mut self) -> Result<ToHost, String> {
+        let until = Instant::now() + PATIENCE;
         loop {
+            assert!(Instant::now() < until, "nothing but pings came");
             if let Some(message) = self.received.pop_front() {
                 if let ToHost::Ping { ping } = message {
                     self.answer(ping);
