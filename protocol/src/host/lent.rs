@@ -207,11 +207,6 @@ impl Loans {
         numbers.map(|(_, number)| *number).filter(is_of_job)
     }
 
-    /// Whether a job with this tag is lent.
-    pub fn has(&self, tag: JobTag) -> bool {
-        self.by_tag.range((tag, LoanId(0))..=(tag, LoanId(u64::MAX))).next().is_some()
-    }
-
     /// The numbers of the loans to a host.
     pub fn to(&self, thief: HostId) -> impl Iterator<Item = LoanId> + use<'_> {
         let range = (thief, LoanId(0))..=(thief, LoanId(u64::MAX));

@@ -3,7 +3,7 @@
 //! Neither is wrong, and the first result counts. A host that learns that the other has finished, or will, stops.
 
 use crate::message::{NoteKind, PeerMessage};
-use crate::{AssignmentId, Entry, EntryState, Finished, HeldId, JobTag, LoanId, RunId};
+use crate::{AssignmentId, Entry, EntryState, Finished, HeldId, LoanId, RunId};
 
 use super::held::Owner;
 use super::lent::LoanState;
@@ -74,17 +74,12 @@ impl Host {
 }
 
 impl HostRun {
-    /// Whether this host runs the entry's job again, or one above it, so that the entry may be of use. What is below a job
-    /// that is lent is of use to the thief; if that job is lost, everything below it is considered again.
+    /// Whether this host runs the entry's job again, or one above it, so that the entry may be of use.
     pub fn redoes(&self, entry: &Entry) -> bool {
-        let is_redone = |tag: &JobTag| self.recovery.lookups.redoes(tag);
-        let is_lent = |tag: &JobTag| self.loans.has(*tag);
+        let is_redone = |tag| self.recovery.lookups.redoes(tag);
         // A job that is held here is not looked up.
-        if is_redone(&entry.key.tag()) && self.held.of_key(&entry.key).is_none() {
-            return true;
-        }
-        let nearest = entry.lineage.0.iter().rev().find(|tag| is_lent(tag) || is_redone(tag));
-        nearest.is_some_and(|tag| !is_lent(tag))
+        entry.lineage.0.iter().any(is_redone)
+            || (is_redone(&entry.key.tag()) && self.held.of_key(&entry.key).is_none())
     }
 
     /// The loan of a redone job of which this entry has the result.
@@ -127,7 +122,7 @@ mod tests {
     use super::super::bonds::{entry, job, loan};
     use super::super::tests::{PEER, RUN, host};
     use super::*;
-    use crate::{HostId, Lineage, Outcome, StealId, Time};
+    use crate::{HostId, Outcome, StealId, Time};
 
     const NOW: Time = Time(0);
 
@@ -166,32 +161,6 @@ mod tests {
             let indexed = host.runs[&RUN].loans.tags_len();
             assert_eq!(indexed, lent(&host).len(), "{state:?}");
         }
-    }
-
-    /// The thief of a job that is run again makes new results below it, which its lender need not look for.
-    #[test]
-    fn an_entry_below_a_job_that_is_lent_is_for_the_thief() {
-        let (mut host, _) = lender(LoanState::Given(StealId(0)));
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.recovery.lookups.expect_below(&part.table, &job(99));
-        let lineage = |above: &[u8]| Lineage(above.iter().map(|above| job(*above).key.tag()).collect());
-        let redoes = |host: &Host, number: u8, above: &[u8]| {
-            let state = EntryState::Running(PEER);
-            host.runs[&RUN].redoes(&Entry { lineage: lineage(above), ..entry(number, 1, state) })
-        };
-        assert!(redoes(&host, 4, &[99]) && !redoes(&host, 4, &[98]));
-        assert!(!redoes(&host, 4, &[99, 1]) && !redoes(&host, 4, &[99, 1, 7]), "it is below job 1");
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.recovery.lookups.expect_below(&part.table, &job(7));
-        assert!(redoes(&host, 4, &[99, 1, 7]), "that was stolen back and lost");
-        // When the job comes back, all that has come meanwhile is sought.
-        let entries =
-            vec![Entry { lineage: lineage(&[99, 2]), ..entry(5, 2, EntryState::Running(HostId(7))) }];
-        host.handle_from_peer(NOW, PEER, PeerMessage::Entries { run: RUN, entries });
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        assert_eq!(part.recovery.lookups.sought_len(), 0);
-        part.recovery.lookups.expect_below(&part.table, &job(2));
-        assert_eq!(part.recovery.lookups.sought_len(), 1);
     }
 
     #[test]
