@@ -214,7 +214,7 @@ pub enum LimitExceeded {
     CpuTime(Duration),
     /// Stacks for attempted jobs that are nested in one another.
     #[error(
-        "more than {limit} jobs synced with try_sync are nested in one another; raise it with --attempts"
+        "more than {limit} jobs synced with try_sync are nested in one another; `sateen run --attempts` raises the limit for runs on one machine"
     )]
     Attempts {
         /// The limit.
