@@ -77,7 +77,7 @@ fn a_host_without_coordinator_says_so_and_goes_on() {
     assert_eq!((&status["site"], &status["id"]), (&"attic".into(), &serde_json::Value::Null));
 
     let (code, _, said) = run(&folder, &["--coordinator", NOBODY]);
-    assert!(code == 2 && said.contains("in use") && said.contains("--data-dir"), "{said}");
+    assert!(code == 4 && said.contains("in use") && said.contains("--data-dir"), "{said}");
     let owner = host.child.id().to_string();
     assert!(said.contains(&owner) && said.contains(&*folder.to_string_lossy()), "{said}");
 
