@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sateen_command_line::explained;
 use sateen_host::grid::{DataFolder, FolderError, Options, StartError, Stopped, Workers, start};
-use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Turns, compile_module};
+use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Limits, Turns, compile_module, size};
 
 use flags::{Ask, Command, Host};
 use say::{GRID, INTERRUPTED, USAGE, fail};
@@ -60,6 +60,9 @@ fn take_part(host: Host) -> ExitCode {
         Err(error @ FolderError::InUse { .. }) => return fail(GRID, error),
         Err(error) => return fail(USAGE, error),
     };
+    if let Some(warning) = host.memory.and_then(too_little) {
+        tracing::warn!("{warning}");
+    }
     let memory = host.memory.map(|bytes| HostMemory::bounded(usize::try_from(bytes).unwrap_or(usize::MAX)));
     let memory = match memory.transpose() {
         Ok(memory) => memory,
@@ -93,6 +96,21 @@ fn take_part(host: Host) -> ExitCode {
         // Said already, with the log's other lines.
         Stopped::Abandoned(_) | Stopped::Failed(_) => ExitCode::from(GRID),
     }
+}
+
+/// A warning if runs that set no limit on memory are refused with so many bytes.
+fn too_little(bytes: u64) -> Option<String> {
+    const MEBIBYTE: u64 = 1 << 20;
+    let least = Limits::default().memory_bytes_max as u64;
+    (bytes < least).then(|| {
+        format!(
+            "this host refuses runs with default limits: their instances may have {} each, and --memory is {}; --memory {}M is \
+             the least that takes them",
+            size(least),
+            size(bytes),
+            least.div_ceil(MEBIBYTE)
+        )
+    })
 }
 
 fn machine_name() -> String {
