@@ -179,12 +179,12 @@ impl Evidence {
         if let Some(why) = &self.waiting_for {
             // It may just have begun to.
             let waited_s = self.waited.get(why).copied().unwrap_or(0.0);
-            let so_far = if waited_s >= WAITED_S_MIN {
-                format!(", {} of {} so far", time(waited_s), time(self.passed_s))
+            let waits = if waited_s >= WAITED_S_MIN {
+                format!("It has waited for {} of {} so far", time(waited_s), time(self.passed_s))
             } else {
-                String::new()
+                "It waits".to_owned()
             };
-            let text = format!("It waits{so_far}: {why}.");
+            let text = format!("{waits}: {why}.");
             return Some(HoldUp { kind: HoldUpKind::Waiting, text });
         }
         if self.passed_s < TIME_S_MIN {
@@ -227,9 +227,8 @@ impl Evidence {
             let least =
                 self.least.as_ref().map(|(host, share)| format!(", and {} on {host}", percent(*share)));
             let text = format!(
-                "The hosts' machines are busy elsewhere for {} of the time in which workers computed: these got {} of a \
-                 core each{}.",
-                percent(1.0 - got),
+                "The hosts' machines {} busy elsewhere: while a worker computed, it got {} of a core on average{}.",
+                self.tense("are", "were"),
                 percent(got),
                 least.unwrap_or_default()
             );
@@ -243,22 +242,23 @@ impl Evidence {
             return said(HoldUpKind::Recovery, text);
         }
         if computed >= COMPUTED_ENOUGH {
-            let text = format!("Nothing: {}; more hosts make it faster.", of_workers());
-            let text = if self.is_over {
-                text.replace("more hosts make it", "more would have made it")
-            } else {
-                text
-            };
+            let text = format!(
+                "Nothing {} it down: {}; more hosts {} it faster.",
+                self.tense("slows", "slowed"),
+                of_workers(),
+                self.tense("make", "would have made")
+            );
             return said(HoldUpKind::Nothing, text);
         }
         let others = self.others_s / worker_s;
         if others >= SHARED_MIN {
             let text = format!(
-                "Other runs: its hosts computed for them for {} of the time for which this one had work, and {}; more hosts \
-                 {} it faster.",
+                "Other runs {} its hosts: they got {} of the time for which this run had work, and {}; more hosts {} it \
+                 faster.",
+                self.tense("share", "shared"),
                 percent(others / (others + computed)),
                 of_workers(),
-                if self.is_over { "would have made" } else { "make" }
+                self.tense("make", "would have made")
             );
             return said(HoldUpKind::Sharing, text);
         }
@@ -268,8 +268,10 @@ impl Evidence {
         let (begun, long) = self.begun;
         if begun > 0 && long as f64 >= LONG_PARAMETERS_MIN * begun as f64 {
             let text = format!(
-                "Large parameters: {long} of {begun} jobs that workers took have more than 4 KiB, and {}; {} of \
-                 their time went into looking for jobs and fetching them.",
+                "Large parameters {} it down: {long} of {begun} jobs that workers took {} more than 4 KiB of them, and {}; \
+                 {} of the workers' time went into looking for jobs and fetching them.",
+                self.tense("slow", "slowed"),
+                self.tense("have", "had"),
                 of_workers(),
                 percent(of(all.steal + all.wait))
             );
@@ -278,38 +280,50 @@ impl Evidence {
         let unknown = 1.0 - computed - others - of(all.steal + all.wait);
         if unknown > UNKNOWN_MIN {
             let text = format!(
-                "Little is known: hosts have not reported what workers did for {} of the time; they, or their links, are \
+                "Little is known of it: hosts {} not report what workers did for {} of the time, as they or their links {} \
                  slow.",
-                percent(unknown)
+                self.tense("do", "did"),
+                percent(unknown),
+                self.tense("are", "were")
             );
             return said(HoldUpKind::Starved, text);
         }
         if of(all.wait) >= WAITED_FOR_OTHERS_MIN {
             let text = format!(
-                "Results of other hosts: workers waited for them for {} of their time, and {}; the other hosts compute \
-                 them, or they are large for the links on their way.",
+                "Results of other hosts {} late: workers waited for them for {} of their time, and {}; the other hosts {} \
+                 them, or they {} large for the links on their way.",
+                self.tense("come", "came"),
                 percent(of(all.wait)),
-                of_workers()
+                of_workers(),
+                self.tense("compute", "computed"),
+                self.tense("are", "were")
             );
             return said(HoldUpKind::Waiting, text);
         }
         if unknown > of(all.steal + all.wait) {
             let text = format!(
-                "Pauses and other runs: {}; for {} of their time its workers did nothing for this run and looked for nothing, as \
-                 they were paused or others had their turn.",
+                "Pauses and other runs {} it down: {}; for {} of their time its workers did nothing for this run and looked for \
+                 nothing, as they were paused or others had their turn.",
+                self.tense("slow", "slowed"),
                 of_workers(),
                 percent(unknown + others)
             );
             return said(HoldUpKind::Sharing, text);
         }
         let text = format!(
-            "Too little parallelism: {}; the others found no job for {} of the time and waited for results of \
-             other hosts for {}.",
+            "It {} too little parallelism: {}; workers found no job for {} of the time, and waited for results of other \
+             hosts for {}.",
+            self.tense("has", "had"),
             of_workers(),
             percent(of(all.steal)),
             percent(of(all.wait))
         );
         said(HoldUpKind::Parallelism, text)
+    }
+
+    /// The form of a verb that fits the run.
+    fn tense<'a>(&self, present: &'a str, past: &'a str) -> &'a str {
+        if self.is_over { past } else { present }
     }
 
     /// The final phase, past or present: next to no workers compute, and before it most did.
@@ -332,15 +346,17 @@ impl Evidence {
             return None;
         }
         let mean = |of: f64| number(of / end as f64);
-        let verb = if self.is_over { "computed" } else { "have computed" };
+        let computing = mean(last.work + last.recover);
+        let have = if computing == "1" { "has computed" } else { "have computed" };
         let mut text = format!(
-            "A straggler: for the last {} only {} of {} workers {verb}",
+            "A straggler {} it up: for the last {} only {computing} of {} workers {}",
+            self.tense("holds", "held"),
             time(end_s),
-            mean(last.work + last.recover),
             mean(last.workers),
+            self.tense(have, "computed"),
         );
         if let Some((job, host, ran_s)) = &self.last_job {
-            let verb = if self.is_over { "ran" } else { "has run" };
+            let verb = self.tense("has run", "ran");
             text.push_str(&format!("; the job {job} {verb} for {} on {host}", time(*ran_s)));
         }
         text.push('.');
