@@ -2,8 +2,10 @@
 //! long as no host is given up, no root is begun a second time and nothing is computed twice.
 //!
 //! A host whose link is away for more than a moment is given up, and others begin its work, until it is back. So it may
-//! cost what this host computed while it was away and since its last recordings, with each worker's present job. Its
-//! root, if it had one, is begun once more elsewhere, and withdrawn: until then, the others may do the same work.
+//! cost what this host computed while it was away and since its last recordings, with each worker's present job. When it
+//! is back, it continues the jobs that another host has begun again, as neither can know which of them is done first:
+//! until then, both work on these, as `super::recomputed` allows, too. Its root, if it had one, is begun once more
+//! elsewhere, and withdrawn: until then, the others may do the same work.
 
 use sateen_protocol::{FaultTolerance, limits};
 
@@ -47,6 +49,7 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
                 at_it * (away_ns + STOPPED_NS + recording_ns + 3 * leaf_ns)
             })
             .sum();
+        let may_ns = may_ns + world.disturbances.begun_elsewhere_ns(*run);
         (again_ns > may_ns).then(|| {
             let (again_ms, may_ms) = (again_ns as f64 / 1e6, may_ns as f64 / 1e6);
             format!(
