@@ -23,6 +23,8 @@ pub const VERSION_PREFIX: &str = "sateen_abi_";
 pub const JOB_PREFIX: &str = "sateen_job_";
 /// Prefix of an entry point's export, before its name.
 pub const MAIN_PREFIX: &str = "sateen_main_";
+/// Prefix of the export that makes a value of the inputs alone, before the name of its function.
+pub const PREPARE_PREFIX: &str = "sateen_prepare_";
 /// Prefix of the export that returns a job's shapes, before the job's name.
 pub const SHAPE_PREFIX: &str = "sateen_shape_";
 /// The export that the import `attempt` calls.

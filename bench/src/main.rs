@@ -16,6 +16,7 @@ mod faults;
 mod figure;
 mod grid;
 mod hole;
+mod inputs;
 mod leaf;
 mod left;
 mod machine;
@@ -65,6 +66,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   apps    the gain from shared objects and aborts on grids, and how soon an update reaches all hosts
   profile the cost of `sateen run --profile`, and whether its figures depend on the number of workers
   left    whether runs end at the estimated time, with and without the loss of a host
+  inputs  the cost of fresh instances to jobs that need a large input
   start   how long `sateen run` takes to start, and its memory
   steal   the time of a steal between hosts, directly and relayed
   hole    how soon steals continue over the relay when a direct path dies
@@ -92,7 +94,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 23] = [
+const BENCHES: [(&str, Bench); 24] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -104,6 +106,7 @@ const BENCHES: [(&str, Bench); 23] = [
     ("scale", Apps(scale::bench)),
     ("apps", Whole(apps::bench)),
     ("profile", Apps(work_span::bench)),
+    ("inputs", Whole(inputs::bench)),
     ("steal", Whole(steal::bench)),
     ("hole", Whole(hole::bench)),
     ("slow", Whole(slow::bench)),

@@ -77,6 +77,17 @@ impl Sandbox {
         self.run_with(function, arguments, &[], threads, false)
     }
 
+    /// Calls the entry point `function` on `threads` workers, with `inputs`.
+    pub fn run_on(
+        &self,
+        function: &str,
+        arguments: &[impl ToString],
+        inputs: &[(&str, &[u8])],
+        threads: usize,
+    ) -> Result<Timed> {
+        self.run_with(function, arguments, inputs, threads, false)
+    }
+
     /// Calls the entry point `function` with the words and inputs of `workload` on `threads` workers.
     pub fn run_workload(&self, function: &str, workload: &Workload, threads: usize) -> Result<Timed> {
         self.run_with(function, &workload.words(), workload.inputs, threads, false)

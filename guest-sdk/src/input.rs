@@ -1,15 +1,16 @@
 //! Named inputs: blobs submitted with the run, the same for every job.
 
 use crate::BadInput;
+use crate::prepared::note_input;
 
 /// The whole of the input `name`, given as `--input NAME=FILE`.
 ///
-/// Every job may read it. Parse it once and keep the result in a static. A job that runs elsewhere starts with
-/// fresh statics and parses the input again.
+/// Every job may read it. Parse it in a function marked [`#[prepare]`](macro@crate::prepare), which each host calls once.
 ///
 /// # Errors
 /// If the run has no such input. If a `#[main]` returns this error, it asks the user for the input.
 pub fn input(name: &str) -> Result<Vec<u8>, BadInput> {
+    note_input(name);
     source::read(name).ok_or_else(|| {
         BadInput(format!("the app needs the input `{name}`; give it with --input {name}=FILE"))
     })

@@ -44,8 +44,8 @@
 //! # What an app must keep
 //! A job is a function of its parameters and the run's [inputs](input()), and of nothing else. Jobs communicate
 //! only through [`Shared`] objects. There is no clock, no randomness and no file. A job that runs elsewhere
-//! starts with fresh statics, so a static may only hold values that can be computed again (a parsed input, a
-//! table); see [`per_sandbox`].
+//! starts with fresh statics, so a static may only hold values that can be computed again (a table); see
+//! [`per_sandbox`]. Mark what is made of the inputs alone with [`#[prepare]`](macro@prepare): each host makes it once.
 //!
 //! Parameters and results must survive their encoding, which has no field names. So serde's `skip_serializing_if`,
 //! `flatten`, `untagged` and `tag`, `skip` of fields with a value, numbers that are written shorter than they are,
@@ -73,6 +73,7 @@ mod error;
 mod input;
 mod job;
 mod output;
+mod prepared;
 mod random;
 mod report;
 mod sandbox;
@@ -97,10 +98,12 @@ pub use error::{BadInput, JobError};
 pub use input::{input, input_text};
 pub use job::{Job, Spawned, SpawnedAll, SyncAll};
 pub use output::{Outcome, Output};
+#[doc(hidden)]
+pub use prepared::Prepared;
 pub use random::SplitMix64;
 pub use report::{log_line, progress};
 pub use sandbox::per_sandbox;
-pub use sateen_macros::{job, main, shared, test, update};
+pub use sateen_macros::{job, main, prepare, shared, test, update};
 pub use set::{JobSet, Stream};
 pub use shared::{Reading, Shared, SharedObject};
 #[doc(hidden)]
@@ -108,5 +111,7 @@ pub use shared::{Replica, Updates, decode_arguments};
 
 /// What nearly every app needs.
 pub mod prelude {
-    pub use crate::{BadInput, JobError, JobSet, Shared, Spawned, SyncAll, job, main, shared, update};
+    pub use crate::{
+        BadInput, JobError, JobSet, Shared, Spawned, SyncAll, job, main, prepare, shared, update,
+    };
 }

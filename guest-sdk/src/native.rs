@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::codec::lost::Lost;
-use crate::{Job, JobError, codec};
+use crate::{Job, JobError, codec, prepared};
 
 /// The value that would arrive on another machine, so that tests find types that do not survive encoding. Optimised
 /// programs do this only on request.
@@ -22,6 +22,14 @@ fn travelled<T: Serialize + DeserializeOwned>(job: &str, what: &str, value: T, l
     }
 }
 
+/// Optimised programs check this only on request, too.
+#[track_caller]
+fn refuse_while_preparing() {
+    if cfg!(any(debug_assertions, feature = "checks")) {
+        prepared::refuse_while_preparing("spawn a job");
+    }
+}
+
 /// A spawned job that has not run yet.
 pub struct Pending<J: Job> {
     parameters: J::Parameters,
@@ -30,6 +38,7 @@ pub struct Pending<J: Job> {
 impl<J: Job> Pending<J> {
     #[inline(always)]
     pub fn spawn(parameters: J::Parameters) -> Self {
+        refuse_while_preparing();
         Self { parameters: travelled(J::NAME, "parameters", parameters, J::lost_parameter) }
     }
 
@@ -74,6 +83,7 @@ impl<J: Job> Members<J> {
     }
 
     pub fn spawn(&mut self, parameters: J::Parameters) -> usize {
+        refuse_while_preparing();
         self.waiting.push_back(travelled(J::NAME, "parameters", parameters, J::lost_parameter));
         self.index + self.waiting.len() - 1
     }

@@ -85,6 +85,12 @@ pub struct Claim {
     living: Arc<Living>,
 }
 
+/// Memory that is kept beside the instances, returned when dropped.
+pub struct Kept {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
 /// There is no room for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRoom;
@@ -184,6 +190,11 @@ impl HostMemory {
         }
     }
 
+    /// A share of `bytes` that no instance has, if there is room for it now.
+    pub(crate) fn keep(&self, bytes: usize) -> Option<Kept> {
+        self.0.take(bytes).then(|| Kept { budget: self.0.clone(), bytes })
+    }
+
     /// Makes runs look for room soon.
     pub(crate) fn look_again(&self) {
         self.0.is_short.store(true, SeqCst);
@@ -260,6 +271,13 @@ impl Claim {
     /// The size of the claim, in bytes.
     pub fn bytes(&self) -> usize {
         self.living.bytes.load(SeqCst)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.budget.claimed.fetch_sub(self.bytes, SeqCst);
+        self.budget.note_move();
     }
 }
 

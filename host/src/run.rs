@@ -171,6 +171,8 @@ impl Run {
         let found = app.0.pages.module().get_export_index(&export);
         let export =
             found.ok_or_else(|| RunError::BadInput(format!("the app does not export `{export}`")))?;
+        // It has no inputs.
+        let options = RunOptions { pristine: true, ..options };
         Self::begin(app, options, Assignment::Root { name: name.to_owned(), export }, Vec::new(), false)
     }
 
@@ -272,7 +274,7 @@ impl Run {
                 .and_then(|profiler| profiler.profile(|kind| registry.job_name(kind).to_owned())),
             elapsed,
             threads: registry.threads(),
-            unread_inputs: registry.unread_inputs(),
+            unread_inputs: registry.inputs.unread(),
             log_lines_dropped: lines.saturating_sub(registry.limits().log_lines_max),
         })
     }

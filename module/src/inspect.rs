@@ -1,6 +1,6 @@
 //! Properties of a module, read from its bytes without running them, and reasons to refuse it.
 
-use sateen_abi::{VERSION, VERSION_PREFIX};
+use sateen_abi::{PREPARE_PREFIX, VERSION, VERSION_PREFIX};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -137,6 +137,12 @@ impl Inspection {
     /// How the parameters and result of `job` are encoded, if the module says so.
     pub fn shape_of(&self, job: &str) -> Option<JobShape> {
         JobShape::parse(self.shapes.get(job)?)
+    }
+
+    /// Names of the functions that make values of a run's inputs alone.
+    pub fn prepares(&self) -> impl Iterator<Item = &str> {
+        let functions = self.exports.iter().filter(|export| export.kind == "function");
+        functions.filter_map(|export| export.name.strip_prefix(PREPARE_PREFIX))
     }
 
     /// The first reason to refuse the module, if there is one.

@@ -9,6 +9,7 @@ mod mention;
 mod pitfall;
 mod read;
 mod shape;
+mod state;
 mod users;
 
 pub use abi::FEATURES;
@@ -17,4 +18,5 @@ pub use limits::{ModuleLimits, size, sizes};
 pub use mention::mentions;
 pub use pitfall::Pitfall;
 pub use shape::{Fields, JobShape, Plain, SHAPES_SECTION, Shape};
+pub use state::hidden_state;
 pub use users::crates_with;

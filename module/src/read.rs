@@ -1,6 +1,6 @@
 //! Reads a module's sections, and validates it at the same time.
 
-use sateen_abi::{JOB_PREFIX, MAIN_PREFIX, VERSION_PREFIX, import};
+use sateen_abi::{JOB_PREFIX, MAIN_PREFIX, PREPARE_PREFIX, VERSION_PREFIX, import};
 use wasmparser::{
     BinaryReaderError, ExternalKind, FuncType, KnownCustom, Operator, Parser, Payload, TypeRef, ValType,
     Validator, WasmFeatures,
@@ -187,7 +187,7 @@ fn check_name(name: &str, names_bytes: usize) -> Result<(), String> {
             size(NAMES_BYTES_MAX as u64)
         ));
     }
-    let is_shown = [JOB_PREFIX, MAIN_PREFIX].iter().any(|prefix| name.starts_with(prefix));
+    let is_shown = [JOB_PREFIX, MAIN_PREFIX, PREPARE_PREFIX].iter().any(|prefix| name.starts_with(prefix));
     if is_shown && !name.chars().all(|letter| letter.is_ascii_graphic() || letter.is_alphanumeric()) {
         return Err(format!(
             "the name of its export `{}` has characters that are not visible",

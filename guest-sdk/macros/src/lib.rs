@@ -1,8 +1,8 @@
-//! The attributes `#[job]`, `#[main]`, `#[shared]` and `#[test]` of the crate `sateen`; see there for how to use them.
+//! The attributes `#[job]`, `#[main]`, `#[prepare]`, `#[shared]` and `#[test]` of the crate `sateen`; see there for how to use them.
 //!
 //! `signature` reads the parts of a function that the attributes need, and `travel` reports types that cannot
-//! be sent to another machine, both at the user's own span; `job`, `main_fn`, `shared_impl` and `test_fn` write
-//! the code.
+//! be sent to another machine, both at the user's own span; `job`, `main_fn`, `prepare_fn`, `shared_impl` and
+//! `test_fn` write the code.
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -11,6 +11,7 @@ use syn::{ItemFn, parse_macro_input};
 mod job;
 mod main_fn;
 mod place;
+mod prepare_fn;
 mod shared_impl;
 mod signature;
 mod test_fn;
@@ -41,6 +42,52 @@ pub fn job(attribute: TokenStream, item: TokenStream) -> TokenStream {
 pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
     finish(&function, main_fn::expand(attribute.into(), &function))
+}
+
+/// Marks a function of the run's inputs alone: parsed inputs, and tables made of them.
+///
+/// It takes no parameters and returns any value, which need not be serialisable. Where it is called, it returns a reference
+/// to the value: `#[prepare] fn graph() -> Graph` becomes `fn graph() -> &'static Graph`, and one that returns
+/// `Result<Graph, E>` becomes one that returns `Result<&'static Graph, E>`, with a clone of the error. A host makes the value once in a
+/// run, keeps an image of the sandbox's memory, and begins every further sandbox with a copy of it.
+///
+/// ```
+/// # mod app {
+/// use sateen::prelude::*;
+///
+/// #[prepare]
+/// fn lengths() -> Result<Vec<usize>, BadInput> {
+///     Ok(sateen::input_text("words")?.lines().map(str::len).collect())
+/// }
+///
+/// #[job]
+/// fn longest(first: usize, count: usize) -> usize {
+///     // The root job has returned the error, if there was one.
+///     let lengths = lengths().expect("the input was read before");
+///     lengths[first..first + count].iter().copied().max().unwrap_or(0)
+/// }
+///
+/// #[main]
+/// fn main() -> Result<usize, BadInput> {
+///     let count = lengths()?.len();
+///     Ok(longest(0, count))
+/// }
+/// # pub fn check() {
+/// #     sateen::testing::set_input("words", "ab\nabc\n");
+/// #     assert_eq!(main(), Ok(3));
+/// # }
+/// # }
+/// # fn main() { app::check(); }
+/// ```
+///
+/// The function may read inputs, write to the log and call other such functions. It cannot spawn jobs, and cannot use
+/// shared objects. All such functions of an app are called before the first job, whichever entry point runs. So a function
+/// should return a `Result` for an input that may be missing. If one fails, each sandbox makes the values when it uses
+/// them.
+#[proc_macro_attribute]
+pub fn prepare(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(item as ItemFn);
+    finish(&function, prepare_fn::expand(attribute.into(), &function))
 }
 
 /// Marks the `impl` block of a type whose values can be [`Shared`](https://docs.rs/sateen): its `#[update]`

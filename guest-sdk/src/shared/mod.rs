@@ -17,6 +17,7 @@ pub(crate) use replica::{News, ObjectId, forget_readers};
 #[cfg(not(target_family = "wasm"))]
 use unreplicated as source;
 
+use crate::prepared::refuse_while_preparing;
 #[cfg(target_family = "wasm")]
 use crate::wasm::objects as source;
 
@@ -135,6 +136,7 @@ pub struct Shared<T: SharedObject> {
 impl<T: SharedObject> Shared<T> {
     /// A new shared object.
     pub fn new(value: T) -> Self {
+        refuse_while_preparing("share an object");
         Self { updates: Updates::of(Replica::share(&value)) }
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::codec::lost::Lost;
-use crate::{Arguments, BadInput, Job, Outcome, Output, codec, shape};
+use crate::{Arguments, BadInput, Job, Outcome, Output, codec, prepared, shape};
 
 mod abi;
 mod latent;
@@ -16,6 +16,29 @@ pub mod objects;
 
 pub use abi::{log, progress};
 pub use latent::{Kind, Members, Pending};
+
+/// What `#[prepare]` needs of a guest.
+pub mod preparing {
+    use super::abi;
+
+    pub use super::latent::without_spawns;
+
+    /// The inputs of a run never change.
+    pub fn edition() -> u64 {
+        0
+    }
+
+    /// The host makes images without knowing which inputs jobs will use.
+    pub fn note_use(name: &str) {
+        abi::input(name);
+    }
+}
+
+/// The body of the export that makes a prepared value, in an instance that has no job yet.
+pub fn prepare(make: impl FnOnce()) {
+    set_panic_hook();
+    prepared::ahead(make);
+}
 
 /// The named inputs.
 pub mod inputs {
@@ -126,6 +149,11 @@ pub fn run_main<T: Output>(length: usize, call: impl FnOnce(Arguments) -> Result
 
 fn enter<T: DeserializeOwned>(length: usize) -> T {
     latent::attach();
+    set_panic_hook();
+    codec::decode(&abi::take(length)).unwrap_or_else(|error| undecodable("its parameters break", &error))
+}
+
+fn set_panic_hook() {
     // The hook must return. Otherwise, after an attempt was caught, the standard library would treat the next
     // panic as one within this hook, and its message would be lost.
     std::panic::set_hook(Box::new(|panic| {
@@ -133,7 +161,6 @@ fn enter<T: DeserializeOwned>(length: usize) -> T {
         objects::fail_if_within_update(&text);
         abi::panic(&text);
     }));
-    codec::decode(&abi::take(length)).unwrap_or_else(|error| undecodable("its parameters break", &error))
 }
 
 /// Ends this instance: the parameters or the result are not of this version.

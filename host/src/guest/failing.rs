@@ -24,6 +24,7 @@ pub fn offer_failure(guest: &mut Guest, failure: &JobFailure) -> wasmtime::Resul
 /// Calls the guest's `sateen_attempt`: a failure of the job within is an answer, not a trap here.
 pub async fn attempt(mut caller: Caller<'_, Guest>, argument: u32) -> wasmtime::Result<u64> {
     let guest = caller.data();
+    guest.refuse_while_preparing("attempt")?;
     let registry = guest.registry.clone();
     let export =
         registry.app.0.attempt.as_ref().and_then(|export| caller.get_module_export(export)?.into_func());

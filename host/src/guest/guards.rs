@@ -48,6 +48,7 @@ impl Refetch {
 
 /// A guard is false: waits until an object has changed.
 pub async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<()> {
+    caller.data().refuse_while_preparing("hold")?;
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data_mut();
     let known = guest.objects.holding.take().filter(|holding| holding.guard == name);

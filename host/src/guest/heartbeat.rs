@@ -43,6 +43,9 @@ fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Option<T
     guest.look_what_is_unsaved();
     let beats = store.data_mut().count_beats();
     sample(&mut store, beats);
+    if store.data().job.preparing().is_some() {
+        return Ok(store.data_mut().turn_of_others());
+    }
     tell_news(store.as_context_mut());
     let is_time_to_record = store.data_mut().is_time_to_record();
     let is_told = update_lookup_below(store.as_context_mut());
@@ -60,11 +63,14 @@ fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Option<T
     if let Some(alarm) = alarm.or_else(|| is_told.then_some(Alarm::Oldest)) {
         sound_alarm(store.as_context_mut(), alarm);
     }
-    let guest = store.data_mut();
-    if guest.registry.tasks.is_urgent() {
-        return Ok(Some(guest.clock.yield_now()));
+    Ok(store.data_mut().turn_of_others())
+}
+
+impl Guest {
+    /// If others must continue first, lets them.
+    fn turn_of_others(&mut self) -> Option<Turn> {
+        self.registry.tasks.is_urgent().then(|| self.clock.yield_now())
     }
-    Ok(None)
 }
 
 /// Counts the guest's spawns since the last sample. After some `beats`, kinds change their class.

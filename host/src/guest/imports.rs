@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use sateen_abi::answer::NO_INPUT;
 use sateen_abi::import::MODULE;
-use sateen_protocol::Bytes;
 use sateen_protocol::message::NoteKind;
 use wasmtime::{AsContextMut, Caller, Linker};
 
@@ -30,6 +29,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
             MODULE,
             "expose",
             |mut caller: Caller<'_, Guest>, kind: u32, parameters: u32, length: u32, depth: u32| {
+                caller.data().refuse_while_preparing("expose")?;
                 let number = expose(&mut caller, kind, parameters, length, depth);
                 caller.data_mut().end_aside();
                 number
@@ -42,7 +42,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(MODULE, "wants_record", wants_record)?
         .func_wrap(MODULE, "record", record)?
         .func_wrap(MODULE, "take", |mut caller: Caller<'_, Guest>, address: u32| {
-            let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::Owned(Bytes::default()));
+            let offered = std::mem::replace(&mut caller.data_mut().offered, Offered::nothing());
             offered.write(&mut caller, address)
         })?
         .func_wrap(MODULE, "abandon", |mut caller: Caller<'_, Guest>, number: u32| {
@@ -66,10 +66,13 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
         .func_wrap(MODULE, "fail", fail)?
         .func_wrap(MODULE, "log", log)?
         .func_wrap(MODULE, "progress", |caller: Caller<'_, Guest>, done: u64, total: u64| {
+            let guest = caller.data();
+            guest.refuse_while_preparing("progress")?;
             // Only the root knows the total.
-            if caller.data().job.is_root() {
-                caller.data().registry.report_progress(done, total);
+            if guest.job.is_root() {
+                guest.registry.report_progress(done, total);
             }
+            Ok(())
         })?
         .func_wrap(MODULE, "input", input)?
         .func_wrap(MODULE, "measure", measure)?;
@@ -81,8 +84,9 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
 }
 
 /// A guest reports the address of its control words.
-fn attach(mut caller: Caller<'_, Guest>, control: u32) {
+fn attach(mut caller: Caller<'_, Guest>, control: u32) -> wasmtime::Result<()> {
     let guest = caller.data_mut();
+    guest.refuse_while_preparing("attach")?;
     guest.control.attach(control);
     let lookup_bound = guest.job.ancestry().map_or(0, |ancestry| ancestry.lookup_below_within());
     guest.recordings.set_lookup_bound(lookup_bound);
@@ -91,10 +95,12 @@ fn attach(mut caller: Caller<'_, Guest>, control: u32) {
     update_shield_below(caller.as_context_mut());
     measure_all(caller.as_context_mut());
     sound_alarm_if_wanted(&mut caller);
+    Ok(())
 }
 
 /// A guest registers a job kind, at the first spawn of it that needs the host.
 fn register(mut caller: Caller<'_, Guest>, name: u32, length: u32, address: u32) -> wasmtime::Result<u32> {
+    caller.data().refuse_while_preparing("register")?;
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data();
     let Some(kind) = guest.registry.app.0.jobs.iter().position(|(job, _)| *job == name) else {
@@ -122,7 +128,10 @@ fn log(caller: Caller<'_, Guest>, text: u32, length: u32) -> wasmtime::Result<()
 fn input(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::Result<u64> {
     let name = read_text(&caller, name, length, NAME_BYTES_MAX)?;
     let guest = caller.data_mut();
-    Ok(match guest.registry.input(&name) {
+    let inputs = &guest.registry.inputs;
+    // What is prepared may not be used.
+    let found = if guest.job.preparing().is_some() { inputs.get(&name) } else { inputs.read(&name) };
+    Ok(match found {
         Some(bytes) => {
             let length = bytes.len() as u64;
             guest.offered = Offered::Shared(bytes);

@@ -22,6 +22,7 @@ mod objects;
 mod offered;
 mod own_job;
 mod pace;
+mod prepare;
 mod processor;
 mod profile;
 mod profiler;

@@ -130,6 +130,7 @@ fn add(guest: &mut Guest, object: Arc<Object>) -> wasmtime::Result<u32> {
 }
 
 fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> wasmtime::Result<u32> {
+    caller.data().refuse_while_preparing("share")?;
     let limit = caller.data().registry.limits().output_bytes_max;
     let initial = read(&caller, initial, length, limit, "a shared object is")?;
     write(&mut caller, id, &[0; 16])?;
@@ -161,6 +162,7 @@ fn name_of(guest: &mut Guest, initial: &[u8]) -> Option<ObjectId> {
 }
 
 fn open(mut caller: Caller<'_, Guest>, id: u32) -> wasmtime::Result<u32> {
+    caller.data().refuse_while_preparing("open")?;
     let bytes = read(&caller, id, 16, 16, "the id of a shared object is")?;
     let guest = caller.data_mut();
     let id = ObjectId(<[u8; 16]>::try_from(&*bytes).unwrap_or_default());

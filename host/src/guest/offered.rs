@@ -17,6 +17,10 @@ pub enum Offered {
 }
 
 impl Offered {
+    pub fn nothing() -> Self {
+        Self::Owned(Bytes::default())
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Self::Owned(bytes) => bytes.len(),

@@ -36,6 +36,8 @@ pub struct OwnJob {
     is_urgent: Arc<AtomicBool>,
     /// How other threads reach the instance while it computes.
     signal: Arc<Signal>,
+    /// The number of the function that prepares a value, before the job begins.
+    preparing: Option<usize>,
 }
 
 impl OwnJob {
@@ -46,11 +48,20 @@ impl OwnJob {
         is_urgent: Arc<AtomicBool>,
         signal: Signal,
     ) -> Self {
-        Self { task, assignment, ancestry, is_urgent, signal: Arc::new(signal) }
+        Self { task, assignment, ancestry, is_urgent, signal: Arc::new(signal), preparing: None }
     }
 
     pub fn signal(&self) -> &Arc<Signal> {
         &self.signal
+    }
+
+    /// The number of the function that prepares a value now.
+    pub fn preparing(&self) -> Option<usize> {
+        self.preparing
+    }
+
+    pub fn set_preparing(&mut self, function: Option<usize>) {
+        self.preparing = function;
     }
 
     /// The task that runs it.

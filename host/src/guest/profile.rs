@@ -137,6 +137,7 @@ pub fn measure(
     kind: u32,
     depth: u32,
 ) -> wasmtime::Result<u32> {
+    caller.data().refuse_while_preparing("measure")?;
     let Some(moment) = Moment::of(moment) else {
         return Err(broken(caller.data(), format!("it reports the moment {moment}, which does not exist")));
     };

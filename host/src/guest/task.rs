@@ -14,6 +14,7 @@ use super::Guest;
 use super::heartbeat::sample;
 use super::memory::{Exports, broken};
 use super::own_job::Assignment;
+use super::prepare::{Begun, prepare};
 use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
@@ -43,6 +44,8 @@ pub struct Sandbox {
     instance: Option<Instance>,
     /// The size of its memory after its first job.
     bytes_at_first: Option<usize>,
+    /// It has trapped before its job began.
+    is_spoilt: bool,
     // Dropped after the store, for the next instance.
     page: Page,
 }
@@ -54,7 +57,7 @@ impl Sandbox {
         let page =
             page.map_err(|error| Stop::Host(format!("this machine has no room for an instance: {error}")))?;
         let store = Store::new(&engine, Guest::new(registry, task, assignment, page.words().clone()));
-        Ok(Self { store, instance: None, bytes_at_first: None, page })
+        Ok(Self { store, instance: None, bytes_at_first: None, is_spoilt: false, page })
     }
 
     fn begin_again(mut self, task: Task, assignment: Assignment) -> Self {
@@ -62,6 +65,16 @@ impl Sandbox {
         self.page.words().clear();
         self.store.data_mut().begin_again(task, assignment);
         self
+    }
+
+    /// A new instance for the same job.
+    fn anew(self) -> Self {
+        let Self { store, page, .. } = self;
+        let engine = store.engine().clone();
+        let mut guest = store.into_data();
+        guest.exports = Exports::default();
+        let store = Store::new(&engine, guest);
+        Self { store, instance: None, bytes_at_first: None, is_spoilt: false, page }
     }
 }
 
@@ -90,7 +103,15 @@ pub async fn run_task(
     };
     let signal = used.store.data().job.signal().clone();
     let result = match export {
-        Some(export) => reached(&registry, &signal, run(&mut used, export, length)).await,
+        Some(export) => {
+            let result = reached(&registry, &signal, run(&mut used, export, length)).await;
+            if used.is_spoilt {
+                used = used.anew();
+                reached(&registry, &signal, run(&mut used, export, length)).await
+            } else {
+                result
+            }
+        }
         None => Err(Stop::Host("a job of no kind was taken; this is a bug in Sateen".to_owned())),
     };
     let store = &mut used.store;
@@ -177,7 +198,14 @@ async fn run(used: &mut Sandbox, export: ModuleExport, length: u32) -> Result<By
 async fn call(used: &mut Sandbox, export: ModuleExport, length: u32) -> wasmtime::Result<(usize, usize)> {
     let instance = match used.instance {
         Some(instance) => instance,
-        None => *used.instance.insert(instantiate(&mut used.store, &mut used.page).await?),
+        None => {
+            let instance = instantiate(&mut used.store, &mut used.page).await?;
+            if prepare(&mut used.store, instance).await? == Begun::Spoilt {
+                used.is_spoilt = true;
+                return Ok((0, 0));
+            }
+            *used.instance.insert(instance)
+        }
     };
     let store = &mut used.store;
     let function = instance.get_module_export(&mut *store, &export).and_then(wasmtime::Extern::into_func);

@@ -91,3 +91,16 @@ fn resident_memory_counts_but_a_first_instance_may_always_begin() {
     memory.0.see(50);
     assert!(memory.has_room_for(50) && !memory.has_room_for(51));
 }
+
+#[test]
+fn memory_that_is_kept_counts_until_it_is_dropped() {
+    let memory = HostMemory::unwatched(100);
+    let kept = memory.keep(60).expect("there is room");
+    assert!(memory.keep(50).is_none());
+    let (oldest, younger) = (claim(&memory), claim(&memory));
+    assert_eq!(oldest.grow_to(40), Ok(()));
+    assert_eq!(younger.grow_to(10), Err(NoRoom));
+    drop(kept);
+    assert_eq!(oldest.grow_to(100), Ok(()));
+    assert!(memory.keep(1).is_none());
+}

@@ -8,6 +8,7 @@ use sateen_protocol::{BlobHash, JobKey, KeyMaker};
 use wasmtime::{Module, ModuleExport};
 
 use super::pages::Pages;
+use super::preparation::Preparation;
 use super::{ModuleCache, inspect};
 use crate::engine::Engine;
 use crate::failure::RunError;
@@ -31,6 +32,8 @@ pub(crate) struct Loaded {
     /// By kind: the job's name and its export.
     pub jobs: Vec<(String, ModuleExport)>,
     pub attempt: Option<ModuleExport>,
+    /// What it makes of a run's inputs before it has a job.
+    pub preparation: Preparation,
     /// Whether the module takes jobs from sets: only such a guest has the control word for them.
     pub has_sets: bool,
     /// Whether the module reports what a profile needs: only such a guest has the control word for it.
@@ -85,6 +88,7 @@ impl App {
             .find_map(|export| Some(export.ty().memory()?.minimum()))
             .and_then(|pages| usize::try_from(pages << 16).ok())
             .unwrap_or(0);
+        let preparation = Preparation::of(&inspection, bytes, &module);
         let pages = Pages::new(module, linker(&engine.inner).map_err(refused)?);
         Ok(Self(Arc::new(Loaded {
             hash: BlobHash(*hash.as_bytes()),
@@ -96,6 +100,7 @@ impl App {
             stack_pointer,
             jobs,
             attempt,
+            preparation,
             has_sets,
             measures,
         })))

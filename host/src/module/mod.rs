@@ -7,7 +7,9 @@ mod attempts;
 mod cache;
 #[cfg(unix)]
 mod compiler;
+mod image;
 mod pages;
+mod preparation;
 mod words;
 
 pub use app::App;
@@ -17,6 +19,7 @@ pub use cache::ModuleCache;
 #[cfg(unix)]
 pub use compiler::{COMPILE_COMMAND, Compiler, compile_module};
 
+pub use image::{Blank, Image, values as global_values};
 pub use pages::Page;
 pub use words::Words;
 

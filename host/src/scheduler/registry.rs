@@ -158,7 +158,7 @@ pub struct Settings {
 pub struct Registry<G> {
     pub app: App,
     settings: Settings,
-    inputs: Inputs,
+    pub inputs: Inputs,
     pub counters: Counters,
     /// How long jobs take.
     pub grains: Grains,
@@ -223,16 +223,6 @@ impl<G: Grid> Registry<G> {
 
     pub fn log(&self, line: LogLine) {
         (self.settings.log)(line);
-    }
-
-    /// The input `name`, and a note that it was asked for.
-    pub fn input(&self, name: &str) -> Option<Arc<[u8]>> {
-        self.inputs.read(name)
-    }
-
-    /// Inputs that no job has asked for.
-    pub fn unread_inputs(&self) -> Vec<String> {
-        self.inputs.unread()
     }
 
     /// Measures the program's work and span, if requested.

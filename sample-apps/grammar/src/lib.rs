@@ -10,9 +10,6 @@ mod automaton;
 mod learner;
 mod sample;
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use automaton::Automaton;
 use learner::Learner;
 pub use sample::{Labelled, Sample, parse};
@@ -37,9 +34,9 @@ const BREADTH_MAX: u32 = 1_000;
 #[main]
 pub fn main(depth: Option<u32>, breadth: Option<u32>) -> Result<String, BadInput> {
     let request = Request::new(depth, breadth)?;
-    let tree = request.read()?;
+    let tree = tree()?;
     let best = deepen(&request, |level, most| try_lines(request, Vec::new(), level, most));
-    request.answer(&tree, &best)
+    request.answer(tree, &best)
 }
 
 /// The same without spawns: the baseline of the spawning version.
@@ -49,10 +46,10 @@ pub fn main(depth: Option<u32>, breadth: Option<u32>) -> Result<String, BadInput
 #[main]
 pub fn plain(depth: Option<u32>, breadth: Option<u32>) -> Result<String, BadInput> {
     let request = Request::new(depth, breadth)?;
-    let tree = request.read()?;
+    let tree = tree()?;
     let best =
-        deepen(&request, |level, most| try_lines_plain(&tree, request.breadth, Vec::new(), level, most));
-    request.answer(&tree, &best)
+        deepen(&request, |level, most| try_lines_plain(tree, request.breadth, Vec::new(), level, most));
+    request.answer(tree, &best)
 }
 
 /// The best line of all levels. `try_level` tries a level, with a maximum number of states.
@@ -85,7 +82,9 @@ fn better(left: Option<Line>, right: Option<Line>) -> Option<Line> {
 #[job]
 fn try_lines(request: Request, choices: Vec<u32>, more: u32, most: u32) -> Option<Line> {
     if more == 0 {
-        return follow(&request.tree(), choices, most);
+        // The root job has read the same input, and returned if that failed.
+        let tree = tree().expect("the input was read before");
+        return follow(tree, choices, most);
     }
     // The likeliest choice is spawned last, so it is synced first.
     let with = |choice| [choices.as_slice(), &[choice]].concat();
@@ -111,13 +110,18 @@ fn follow(tree: &Automaton, choices: Vec<u32>, most: u32) -> Option<Line> {
     Some(Line { states: u32::try_from(states).unwrap_or(u32::MAX), choices })
 }
 
+/// The tree of the strings to learn from.
+#[prepare]
+fn tree() -> Result<Automaton, BadInput> {
+    let sample = parse("train", &sateen::input_text("train")?)?;
+    Automaton::tree("train", &sample)
+}
+
 /// The user's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Request {
     depth: u32,
     breadth: u32,
-    /// Of the input `train`; identifies its content, for the value kept in the sandbox.
-    digest: u64,
 }
 
 impl Request {
@@ -129,33 +133,7 @@ impl Request {
         if !(1..=BREADTH_MAX).contains(&breadth) {
             return Err(BadInput(format!("the breadth is {breadth}, but 1 to {BREADTH_MAX} is expected")));
         }
-        Ok(Self { depth, breadth, digest: digest(&sateen::input("train")?) })
-    }
-
-    /// The tree of the strings to learn from: made once in each sandbox.
-    fn read(&self) -> Result<Rc<Automaton>, BadInput> {
-        thread_local! {
-            static LAST: RefCell<Option<(u64, Rc<Automaton>)>> = const { RefCell::new(None) };
-        }
-        let digest = self.digest;
-        let kept = LAST.with_borrow(|last| {
-            last.as_ref().filter(|(known, _)| *known == digest).map(|(_, tree)| Rc::clone(tree))
-        });
-        if let Some(tree) = kept {
-            return Ok(tree);
-        }
-        let tree = sateen::per_sandbox(&digest, || {
-            let sample = parse("train", &sateen::input_text("train")?)?;
-            Automaton::tree("train", &sample)
-        });
-        let tree = Rc::new(tree?);
-        LAST.set(Some((digest, Rc::clone(&tree))));
-        Ok(tree)
-    }
-
-    fn tree(&self) -> Rc<Automaton> {
-        // The root job has read the same input, and returned if that failed.
-        self.read().expect("the input was read before")
+        Ok(Self { depth, breadth })
     }
 
     /// The states of the best line, and its accuracy.
@@ -170,11 +148,4 @@ impl Request {
         let share = (right * 10_000).checked_div(sample.strings.len()).unwrap_or(10_000);
         Ok(format!("{}\n{}.{:04}", best.states, share / 10_000, share % 10_000))
     }
-}
-
-/// FNV-1a, 64 bits.
-fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| {
-        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -23,6 +23,7 @@ mod parse;
 mod problem;
 mod search;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -67,7 +68,8 @@ pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInpu
 /// As [`main()`].
 #[main]
 pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
-    Ok(solve_plain(&Source::new(generated, seed)?.items()?).to_string())
+    let items = Source::new(generated, seed)?.items()?;
+    Ok(solve_plain(&items).to_string())
 }
 
 /// The best choice of `items`, found without spawns.
@@ -110,7 +112,7 @@ fn best_in(plan: Plan, part: Part, floor: i64) -> Option<Solution> {
 /// Where the items come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Source {
-    /// The input `items`. The digest identifies its content, for the value kept in the sandbox.
+    /// The input `items`. The digest identifies its content, for the problem kept in the sandbox.
     Input { digest: u64 },
     /// See [`generate()`].
     Generated { count: usize, seed: u64 },
@@ -131,12 +133,18 @@ impl Source {
         }
     }
 
-    fn items(self) -> Result<Items, BadInput> {
+    fn items(self) -> Result<Cow<'static, Items>, BadInput> {
         match self {
-            Self::Input { .. } => parse(&sateen::input_text("items")?),
-            Self::Generated { count, seed } => Ok(generate(count, seed)),
+            Self::Input { .. } => Ok(Cow::Borrowed(given()?)),
+            Self::Generated { count, seed } => Ok(Cow::Owned(generate(count, seed))),
         }
     }
+}
+
+/// The items of the input.
+#[prepare]
+fn given() -> Result<Items, BadInput> {
+    parse(&sateen::input_text("items")?)
 }
 
 /// Everything that a job needs to reconstruct the same problem as every other job.

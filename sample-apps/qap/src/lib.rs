@@ -18,9 +18,8 @@ mod opening;
 mod parse;
 mod search;
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use bound::Problem;
 use sateen::Job;
@@ -164,7 +163,7 @@ fn divide<K: Known, J: Job<Output = Found>>(
 ) -> Found {
     // The root job has read the same input, and returned if that failed.
     let problem = source.problem().expect("the input was read before");
-    let mut search = Search::new(&problem, known);
+    let mut search = Search::new(problem, known);
     if partial.iter().filter(|place| **place == OPEN).count() <= PLAIN_OPEN {
         search.run(&mut partial);
         return Found { best: search.known.assignment(), nodes: search.nodes };
@@ -204,8 +203,8 @@ fn with(partial: &[u8], (_, facility, location): &Child) -> Partial {
 /// Where the matrices come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Source {
-    /// The input `dat`. The digest identifies its content, for the value kept in the sandbox.
-    Input { digest: u64 },
+    /// The input `dat`.
+    Input,
     /// See [`generate()`].
     Generated { size: usize, seed: u64 },
 }
@@ -213,7 +212,7 @@ enum Source {
 impl Source {
     fn new(generated: Option<u64>, seed: Option<u64>) -> Result<Self, BadInput> {
         let Some(size) = generated else {
-            return Ok(Self::Input { digest: digest(&sateen::input("dat")?) });
+            return Ok(Self::Input);
         };
         match usize::try_from(size) {
             Ok(size @ 1..=SIZE_MAX) => Ok(Self::Generated { size, seed: seed.unwrap_or(1) }),
@@ -221,31 +220,24 @@ impl Source {
         }
     }
 
-    /// The problem: made once in each sandbox.
-    fn problem(self) -> Result<Rc<Problem>, BadInput> {
+    /// The problem: made once on a host of the input, or once in each sandbox.
+    fn problem(self) -> Result<&'static Problem, BadInput> {
         thread_local! {
-            static LAST: RefCell<Option<(Source, Rc<Problem>)>> = const { RefCell::new(None) };
+            static LAST: Cell<Option<(usize, u64, &'static Problem)>> = const { Cell::new(None) };
         }
-        LAST.with_borrow_mut(|last| match last {
-            Some((source, problem)) if *source == self => Ok(Rc::clone(problem)),
-            _ => {
-                let problem = sateen::per_sandbox(&self, || {
-                    Ok::<_, BadInput>(Problem::new(match self {
-                        Self::Input { .. } => parse(&sateen::input_text("dat")?)?,
-                        Self::Generated { size, seed } => generate(size, seed),
-                    }))
-                });
-                let problem = Rc::new(problem?);
-                *last = Some((self, Rc::clone(&problem)));
-                Ok(problem)
-            }
-        })
+        let Self::Generated { size, seed } = self else { return given() };
+        let known = LAST.get().filter(|(known, from, _)| (*known, *from) == (size, seed));
+        let (.., problem) = known.unwrap_or_else(|| {
+            let problem = sateen::per_sandbox(&self, || Problem::new(generate(size, seed)));
+            (size, seed, Box::leak(Box::new(problem)))
+        });
+        LAST.set(Some((size, seed, problem)));
+        Ok(problem)
     }
 }
 
-/// FNV-1a, 64 bits.
-fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| {
-        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// The problem of the input.
+#[prepare]
+fn given() -> Result<Problem, BadInput> {
+    Ok(Problem::new(parse(&sateen::input_text("dat")?)?))
 }

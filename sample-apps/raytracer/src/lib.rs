@@ -13,8 +13,7 @@ mod scene;
 mod trace;
 mod vector;
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::cell::Cell;
 
 use sateen::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -49,7 +48,7 @@ pub fn main(flake: Option<u32>) -> Result<Vec<u8>, BadInput> {
 pub fn plain(flake: Option<u32>) -> Result<Vec<u8>, BadInput> {
     let scene = Source::new(flake)?.scene()?;
     let (width, height) = (scene.view.width, scene.view.height);
-    Ok(image::png(width, &draw(&scene, 0, width * height)))
+    Ok(image::png(width, &draw(scene, 0, width * height)))
 }
 
 /// Red, green and blue of the pixels from `first` to before `end`.
@@ -58,7 +57,7 @@ fn pixels(source: Source, first: u32, end: u32) -> Vec<u8> {
     if end - first <= PLAIN_PIXELS {
         // The root job has read the same input, and returned if that failed.
         let scene = source.scene().expect("the scene was read before");
-        return draw(&scene, first, end);
+        return draw(scene, first, end);
     }
     let middle = first.midpoint(end);
     let second = pixels::spawn(source, middle, end);
@@ -75,8 +74,8 @@ fn draw(scene: &Scene, first: u32, end: u32) -> Vec<u8> {
 /// Where the scene comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Source {
-    /// The input `scene`. The digest identifies its content, for the value kept in the sandbox.
-    Input { digest: u64 },
+    /// The input `scene`.
+    Input,
     /// See `flake`.
     Flake { depth: u32 },
 }
@@ -84,7 +83,7 @@ enum Source {
 impl Source {
     fn new(flake: Option<u32>) -> Result<Self, BadInput> {
         match flake {
-            None => Ok(Self::Input { digest: digest(&sateen::input("scene")?) }),
+            None => Ok(Self::Input),
             Some(depth) if depth <= FLAKE_MAX => Ok(Self::Flake { depth }),
             Some(depth) => {
                 Err(BadInput(format!("a flake {depth} deep is too deep; at most {FLAKE_MAX} is allowed")))
@@ -92,29 +91,24 @@ impl Source {
         }
     }
 
-    /// The scene: made once in each sandbox.
-    fn scene(self) -> Result<Rc<Scene>, BadInput> {
+    /// The scene: read once on a host, or made once in each sandbox.
+    fn scene(self) -> Result<&'static Scene, BadInput> {
         thread_local! {
-            static LAST: RefCell<Option<(Source, Rc<Scene>)>> = const { RefCell::new(None) };
+            static LAST: Cell<Option<(u32, &'static Scene)>> = const { Cell::new(None) };
         }
-        LAST.with_borrow_mut(|last| match last {
-            Some((source, scene)) if *source == self => Ok(Rc::clone(scene)),
-            _ => {
-                let scene = sateen::per_sandbox(&self, || match self {
-                    Self::Input { .. } => parse::parse(&sateen::input_text("scene")?),
-                    Self::Flake { depth } => Ok(flake::flake(depth)),
-                });
-                let scene = Rc::new(scene?);
-                *last = Some((self, Rc::clone(&scene)));
-                Ok(scene)
-            }
-        })
+        let Self::Flake { depth } = self else { return given() };
+        let known = LAST.get().filter(|(known, _)| *known == depth);
+        let (_, scene) = known.unwrap_or_else(|| {
+            let scene = sateen::per_sandbox(&depth, || flake::flake(depth));
+            (depth, Box::leak(Box::new(scene)))
+        });
+        LAST.set(Some((depth, scene)));
+        Ok(scene)
     }
 }
 
-/// FNV-1a, 64 bits.
-fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| {
-        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// The scene of the input.
+#[prepare]
+fn given() -> Result<Scene, BadInput> {
+    parse::parse(&sateen::input_text("scene")?)
 }

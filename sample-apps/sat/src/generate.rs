@@ -1,9 +1,8 @@
 //! The source of the formula: the input, or a generator, for measuring without a file.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
-use sateen::BadInput;
+use sateen::{BadInput, prepare};
 use serde::{Deserialize, Serialize};
 
 use crate::dimacs;
@@ -51,33 +50,39 @@ impl Source {
         }
     }
 
-    /// The formula. Read or made once per instance, then kept.
+    /// The formula. Read once on a host, or made once in each sandbox, then kept.
     ///
     /// # Errors
     /// When the input is missing or is not a DIMACS file.
-    pub fn formula(&self) -> Result<Rc<Formula>, BadInput> {
-        /// A formula, with its source.
-        type Kept = (Source, Vec<u8>, Rc<Formula>);
+    pub fn formula(&self) -> Result<&'static Formula, BadInput> {
         thread_local! {
-            static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+            static KEPT: RefCell<Option<(Source, &'static Formula)>> = const { RefCell::new(None) };
         }
-        let input = if *self == Self::Input { sateen::input("cnf")? } else { Vec::new() };
-        let kept = KEPT.with_borrow(|kept| match kept {
-            Some((source, bytes, formula)) if source == self && *bytes == input => Some(formula.clone()),
-            _ => None,
-        });
-        if let Some(formula) = kept {
-            return Ok(formula);
-        }
-        let formula = sateen::per_sandbox(&(self, &input), || match self {
-            Self::Input => dimacs::parse(&input),
-            Self::Random { variables, seed } => Ok(random(*variables, *seed)),
-            Self::Holes(holes) => Ok(pigeons(*holes)),
-        });
-        let formula = Rc::new(formula?);
-        KEPT.set(Some((self.clone(), input, formula.clone())));
-        Ok(formula)
+        let make = || match self {
+            Self::Input => given(),
+            Self::Random { variables, seed } => Ok(leaked(self, || random(*variables, *seed))),
+            Self::Holes(holes) => Ok(leaked(self, || pigeons(*holes))),
+        };
+        KEPT.with_borrow_mut(|kept| match kept {
+            Some((source, formula)) if source == self && *source != Self::Input => Ok(*formula),
+            _ => {
+                let formula = make()?;
+                *kept = Some((self.clone(), formula));
+                Ok(formula)
+            }
+        })
     }
+}
+
+/// The formula of the input.
+#[prepare]
+fn given() -> Result<Formula, BadInput> {
+    dimacs::parse(&sateen::input("cnf")?)
+}
+
+/// A sandbox needs one formula, until its end.
+fn leaked(source: &Source, make: impl FnOnce() -> Formula) -> &'static Formula {
+    Box::leak(Box::new(sateen::per_sandbox(source, make)))
 }
 
 /// Clauses of three different variables, each negated or not.

@@ -33,7 +33,7 @@ pub fn main(kind: Option<String>, size: Option<u32>, seed: Option<u64>) -> Resul
     let source = Source::from_arguments(kind.as_deref(), size, seed)?;
     let formula = source.formula()?;
     let model = search(source, Cube::default());
-    answer(&formula, model)
+    answer(formula, model)
 }
 
 /// The same without spawns: the baseline of the spawning version.
@@ -44,8 +44,8 @@ pub fn main(kind: Option<String>, size: Option<u32>, seed: Option<u64>) -> Resul
 pub fn plain(kind: Option<String>, size: Option<u32>, seed: Option<u64>) -> Result<String, BadInput> {
     let source = Source::from_arguments(kind.as_deref(), size, seed)?;
     let formula = source.formula()?;
-    let model = search_plain(&formula, &Cube::default());
-    answer(&formula, model)
+    let model = search_plain(formula, &Cube::default());
+    answer(formula, model)
 }
 
 /// A model of the formula under `cube`, by its true literals, or `None` if there is none.
@@ -53,7 +53,7 @@ pub fn plain(kind: Option<String>, size: Option<u32>, seed: Option<u64>) -> Resu
 fn search(source: Source, cube: Cube) -> Option<Vec<Literal>> {
     // Every job of a run reads the same formula, which `main` has read before.
     let formula = source.formula().ok()?;
-    let cubes = match explore(&formula, &cube) {
+    let cubes = match explore(formula, &cube) {
         Step::Unsatisfiable => return None,
         Step::Model(model) => return Some(model),
         Step::Split(cubes) => cubes,

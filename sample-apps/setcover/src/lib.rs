@@ -16,9 +16,6 @@ mod parse;
 mod relaxation;
 mod search;
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 pub use instance::{Cover, Instance};
 
 pub use parse::parse;
@@ -35,10 +32,10 @@ const PLAIN_NODES: u64 = if cfg!(test) { 3 } else { 20 };
 /// When the input is missing or is not a set cover instance.
 #[main]
 pub fn main() -> Result<String, BadInput> {
-    let (digest, instance) = read()?;
-    let opening = opening::open(&instance);
-    let whole = Node::whole(&instance, &opening);
-    let better = best_below(digest, whole, opening.cost);
+    let instance = read()?;
+    let opening = opening::open(instance);
+    let whole = Node::whole(instance, &opening);
+    let better = best_below(whole, opening.cost);
     Ok(better.unwrap_or_else(|| instance.cover(&opening.cover)).to_string())
 }
 
@@ -48,23 +45,26 @@ pub fn main() -> Result<String, BadInput> {
 /// As [`main()`].
 #[main]
 pub fn plain() -> Result<String, BadInput> {
-    Ok(solve_plain(&parse(&sateen::input_text("scp")?)?).to_string())
+    Ok(solve_reduced(read()?).to_string())
 }
 
 /// The best cover of `instance`, found without spawns.
 pub fn solve_plain(instance: &Instance) -> Cover {
-    let instance = instance.reduced();
-    let opening = opening::open(&instance);
-    let mut search = Search::new(&instance, Node::whole(&instance, &opening), opening.cost);
+    solve_reduced(&instance.reduced())
+}
+
+fn solve_reduced(instance: &Instance) -> Cover {
+    let opening = opening::open(instance);
+    let mut search = Search::new(instance, Node::whole(instance, &opening), opening.cost);
     search.run(u64::MAX);
     instance.cover(&search.best().unwrap_or(opening.cover))
 }
 
-/// The best cover below `node` that costs less than `ceiling`, if any. `digest` is the input's.
+/// The best cover below `node` that costs less than `ceiling`, if any.
 #[job]
-fn best_below(digest: u64, node: Node, ceiling: i64) -> Option<Cover> {
-    let instance = kept(digest);
-    let mut search = Search::new(&instance, node, ceiling);
+fn best_below(node: Node, ceiling: i64) -> Option<Cover> {
+    let instance = kept();
+    let mut search = Search::new(instance, node, ceiling);
     search.run(PLAIN_NODES);
     let mut best = search.best().map(|columns| instance.cover(&columns));
     let mut ceiling = search.ceiling();
@@ -72,7 +72,7 @@ fn best_below(digest: u64, node: Node, ceiling: i64) -> Option<Cover> {
 
     // The next node is spawned last and synced first.
     let spawn = |nodes: &[Node], ceiling| -> Vec<Spawned<_>> {
-        nodes.iter().map(|node| best_below::spawn(digest, node.clone(), ceiling)).collect()
+        nodes.iter().map(|node| best_below::spawn(node.clone(), ceiling)).collect()
     };
     let mut waiting = spawn(&nodes, ceiling);
     while let Some(next) = waiting.pop() {
@@ -86,34 +86,15 @@ fn best_below(digest: u64, node: Node, ceiling: i64) -> Option<Cover> {
     best
 }
 
-thread_local! {
-    /// The reduced instance of the input read last, by its digest.
-    static LAST: RefCell<Option<(u64, Rc<Instance>)>> = const { RefCell::new(None) };
+/// The reduced instance.
+#[prepare]
+fn read() -> Result<Instance, BadInput> {
+    Ok(parse(&sateen::input_text("scp")?)?.reduced())
 }
 
-fn read() -> Result<(u64, Rc<Instance>), BadInput> {
-    let text = sateen::input_text("scp")?;
-    let digest = digest(text.as_bytes());
-    let instance = sateen::per_sandbox(&digest, || parse(&text).map(|instance| instance.reduced()));
-    let instance = Rc::new(instance?);
-    LAST.set(Some((digest, Rc::clone(&instance))));
-    Ok((digest, instance))
-}
-
-/// The instance with this digest: made once in each sandbox, from the input, which every sandbox can read.
-fn kept(digest: u64) -> Rc<Instance> {
-    let last = LAST.with_borrow(|last| {
-        last.as_ref().filter(|(known, _)| *known == digest).map(|(_, instance)| Rc::clone(instance))
-    });
-    // The root job has read the same input, and returned if that failed.
-    last.unwrap_or_else(|| read().expect("the input was read before").1)
-}
-
-/// FNV-1a, 64 bits.
-fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, &byte| {
-        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// The instance, in a job: the root job has read the same input, and returned if that failed.
+fn kept() -> &'static Instance {
+    read().expect("the input was read before")
 }
 
 #[cfg(test)]
@@ -138,15 +119,15 @@ mod tests {
                 (0..count).for_each(|_| text += &format!(" {}", 1 + random(columns)));
             }
             sateen::testing::set_input("scp", text);
-            let (digest, instance) = read().expect("an instance");
+            let instance = kept();
             // Without a good cover to begin with, the search finds better ones repeatedly.
             let ceiling = instance.costs.iter().sum::<i64>() + 1;
             let opening = Opening { prices: vec![0; instance.covers.len()], cover: vec![], cost: ceiling };
-            let whole = Node::whole(&instance, &opening);
-            let mut search = Search::new(&instance, whole.clone(), ceiling);
+            let whole = Node::whole(instance, &opening);
+            let mut search = Search::new(instance, whole.clone(), ceiling);
             search.run(u64::MAX);
             let expected = search.best().map(|columns| instance.cover(&columns)).expect("a cover");
-            assert_eq!(best_below(digest, whole, ceiling), Some(expected.clone()), "seed {seed}");
+            assert_eq!(best_below(whole, ceiling), Some(expected.clone()), "seed {seed}");
             assert_eq!(solve_plain(&instance).cost, expected.cost, "seed {seed}");
         }
     }

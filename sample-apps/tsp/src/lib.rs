@@ -18,6 +18,7 @@ mod problem;
 mod search;
 mod tour;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -188,10 +189,10 @@ impl Source {
         }
     }
 
-    fn ways(self) -> Result<Ways, BadInput> {
+    fn ways(self) -> Result<Cow<'static, Ways>, BadInput> {
         match self {
-            Self::Input { .. } => parse(&sateen::input_text("tsp")?),
-            Self::Generated { count, seed } => Ok(generate(count, seed)),
+            Self::Input { .. } => Ok(Cow::Borrowed(given_ways()?)),
+            Self::Generated { count, seed } => Ok(Cow::Owned(generate(count, seed))),
         }
     }
 
@@ -222,9 +223,15 @@ impl Source {
     }
 }
 
+/// The ways of the input.
+#[prepare]
+fn given_ways() -> Result<Ways, BadInput> {
+    parse(&sateen::input_text("tsp")?)
+}
+
 /// The cities, with prices and a problem.
 struct Map {
-    ways: Ways,
+    ways: Cow<'static, Ways>,
     problem: Problem,
 }
 

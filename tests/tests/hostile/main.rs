@@ -12,6 +12,7 @@ mod imports;
 mod jobs;
 #[cfg(target_os = "linux")]
 mod logs;
+mod prepares;
 mod refusals;
 mod resources;
 mod results;

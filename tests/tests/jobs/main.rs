@@ -8,6 +8,7 @@ mod limits;
 mod objects;
 mod orders;
 mod parameters;
+mod prepared;
 mod profile;
 mod random_programs;
 mod sets;

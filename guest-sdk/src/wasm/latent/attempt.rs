@@ -2,6 +2,7 @@
 
 use super::stack::{abort_from, attempt_base, depth, enter, set_attempt_base, set_depth, top};
 use super::{measure, older};
+use crate::prepared::forget_makings;
 use crate::shared::forget_readers;
 use crate::wasm::abi::{self, Fault};
 use crate::{Job, JobError, codec};
@@ -53,6 +54,7 @@ pub fn attempt<J: Job>(
             older::abandon_since(serial);
             abort_from(own);
             forget_readers();
+            forget_makings();
             Err(error)
         }
     }

@@ -48,4 +48,4 @@ pub use attempt::run_attempt;
 pub use kind::Kind;
 pub use pending::Pending;
 pub use set::Members;
-pub use stack::{attach, news};
+pub use stack::{attach, news, without_spawns};

@@ -10,6 +10,7 @@ use super::stack::{
     Alarm, answer_alarm, depth, enter, expose_oldest, floor, is_looking_up, limit, make_room,
     make_room_for_kept, remove, set_depth, set_top, top,
 };
+use crate::prepared::refuse_while_preparing;
 use crate::wasm::abi::{self, Fault, Synced};
 use crate::wasm::{encode_result, undecodable};
 use crate::{Job, JobError, codec};
@@ -83,6 +84,7 @@ impl<J: Job> Pending<J> {
     #[cold]
     #[inline(never)]
     pub fn spawn_slowly(parameters: J::Parameters) -> Self {
+        refuse_while_preparing("spawn a job");
         let alarm = answer_alarm();
         let kind = J::kind();
         let is_first = !kind.is_registered();

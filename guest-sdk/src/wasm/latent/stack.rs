@@ -177,6 +177,16 @@ pub fn enter(depth: usize) {
     }
 }
 
+/// Runs code that must not spawn: each spawn takes the slow path, which refuses.
+pub fn without_spawns<T>(work: impl FnOnce() -> T) -> T {
+    if limit() != 0 {
+        set_limit(CLOSED);
+    }
+    let done = work();
+    enter(depth());
+    done
+}
+
 /// Handles an alarm, if there is one.
 pub fn answer_alarm() -> Alarm {
     if limit() != 0 {

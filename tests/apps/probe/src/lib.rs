@@ -7,6 +7,7 @@ pub mod measured;
 pub mod objects;
 pub mod orders;
 pub mod parameters;
+pub mod prepared;
 pub mod program;
 pub mod sets;
 pub mod shapes;
