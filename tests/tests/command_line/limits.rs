@@ -94,7 +94,7 @@ fn spawning_for_ever() {
 
 #[test]
 fn attempts_nested_for_ever() {
-    run_probe("attempted_chain", &["1000000"]).fails_with(3, &["raise it with --attempts"]);
+    run_probe("attempted_chain", &["1000000"]).fails_with(3, &["`sateen run --attempts` raises the limit"]);
     assert_eq!(run_probe("attempted_chain", &["3000", "--attempts", "4000"]).result(), "3000\n");
     // More than the system maps at once for one pool.
     assert_eq!(run_probe("attempted_chain", &["3000", "--attempts", "100000"]).result(), "3000\n");

@@ -194,7 +194,7 @@ fn an_attempt_does_not_catch_limits() {
     ends(
         "nested",
         &attempting("(drop (call $attempt (i32.const 0)))", body),
-        Limit("raise it with --attempts"),
+        Limit("`sateen run --attempts` raises the limit"),
     );
 }
 

@@ -105,6 +105,6 @@ fn a_gibibyte_is_not_returned() {
 fn attempts_nested_without_end_meet_a_limit_that_can_be_raised() {
     for setting in [shared(1), shared(2)] {
         let met = meets(&Limits::default(), "attempted_chain", &["10000000"], setting);
-        assert!(met.to_string().contains("; raise it with"), "{met}");
+        assert!(met.to_string().contains("; `sateen run --attempts` raises the limit"), "{met}");
     }
 }

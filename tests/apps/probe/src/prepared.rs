@@ -52,7 +52,7 @@ fn sum() -> Option<u64> {
 
 /// A number, and the sum of all up to it.
 #[job]
-fn look_up(at: usize, steps: u64) -> (u64, u64) {
+fn find_number(at: usize, steps: u64) -> (u64, u64) {
     let numbers = numbers().expect("the root job has read them");
     let sums = numbers.sums.get_or_init(|| {
         let mut sum = 0;
@@ -75,7 +75,7 @@ pub fn look_up_all(steps: u64) -> Result<String, BadInput> {
     let count = numbers()?.numbers.len();
     let mut set = JobSet::new();
     for at in 0..count {
-        look_up::spawn_in(&mut set, at, steps);
+        find_number::spawn_in(&mut set, at, steps);
     }
     let (mut total, mut last) = (0, 0);
     while let Some((_, (number, sum))) = set.next() {
@@ -94,6 +94,6 @@ pub fn look_up_nothing() -> u64 {
 /// A job fails because its value cannot be made, and the next may spawn.
 #[main]
 pub fn look_up_and_recover() -> String {
-    let error = look_up::spawn(0, 0).try_sync().expect_err("the numbers cannot be made");
+    let error = find_number::spawn(0, 0).try_sync().expect_err("the numbers cannot be made");
     format!("{}: {}", error.message, double::spawn(21).sync())
 }
