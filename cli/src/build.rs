@@ -10,6 +10,7 @@ use sateen_command_line::explained;
 use sateen_host::{Limits, inspect, size};
 use serde_json::Value;
 
+use crate::check::warnings;
 use crate::exit::{APP_FAILED, Failure, say};
 use crate::files::readable;
 use crate::flags::{Build as Flags, CargoFlags};
@@ -47,8 +48,8 @@ fn build_package(package: &str, manifest: &Path, flags: &Flags, output: &Path) -
     }
     let bytes = shapes::with_shapes(bytes, &inspection);
     put(&bytes, output)?;
-    for pitfall in &inspection.pitfalls {
-        say(format!("warning: {package} contains {}", pitfall.advice()));
+    for warning in warnings(&inspection, &bytes) {
+        say(format!("warning: {package} contains {warning}"));
     }
     say(format!("built {} ({})", output.display(), size(bytes.len() as u64)));
     Ok(())

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use sateen_command_line::{explained, wrap};
 #[cfg(unix)]
 use sateen_host::{Compiler, ModuleCache, Priority};
-use sateen_host::{Engine, Inspection, Limits, RunError, inspect, size};
+use sateen_host::{Engine, Inspection, Limits, Pitfall, RunError, crates_with, inspect, size};
 use serde_json::json;
 
 use crate::exit::{Failure, visible};
@@ -22,10 +22,11 @@ pub fn check(flags: &Flags) -> Result<(), Failure> {
     {
         inspection.refusals.push(why_not(&error, &inspection));
     }
+    let warnings = warnings(&inspection, &bytes);
     if flags.json {
-        print_json(&as_json(&inspection))
+        print_json(&as_json(&inspection, &warnings))
     } else {
-        print(as_text(&inspection, wrap::width()).as_bytes())
+        print(as_text(&inspection, &warnings, wrap::width()).as_bytes())
     }
     .or_else(Failure::unless_reader_gone)?;
     match inspection.refusal() {
@@ -63,8 +64,22 @@ fn why_not(error: &RunError, inspection: &Inspection) -> String {
     }
 }
 
+/// The advice about each pitfall of the module, and the crates with which it came.
+pub fn warnings(inspection: &Inspection, bytes: &[u8]) -> Vec<String> {
+    let warning = |pitfall: &Pitfall| {
+        let crates: Vec<String> =
+            crates_with(*pitfall, bytes).iter().map(|name| format!("`{name}`")).collect();
+        match crates.as_slice() {
+            [] => pitfall.advice().to_owned(),
+            [one] => format!("{}; found in the crate {one}", pitfall.advice()),
+            several => format!("{}; found in the crates {}", pitfall.advice(), several.join(", ")),
+        }
+    };
+    inspection.pitfalls.iter().map(warning).collect()
+}
+
 /// For a terminal of `width` columns, if it is one.
-fn as_text(inspection: &Inspection, width: Option<usize>) -> String {
+fn as_text(inspection: &Inspection, warnings: &[String], width: Option<usize>) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         let line = format!("{:<12} {}", visible(name), visible(&value));
@@ -105,8 +120,8 @@ fn as_text(inspection: &Inspection, width: Option<usize>) -> String {
     for export in &inspection.exports {
         row("export", format!("{}: {}", export.name, export.kind));
     }
-    for pitfall in &inspection.pitfalls {
-        row("warning", pitfall.advice().to_owned());
+    for warning in warnings {
+        row("warning", warning.clone());
     }
     if inspection.refusals.is_empty() {
         row("verdict", "it would run".to_owned());
@@ -117,7 +132,7 @@ fn as_text(inspection: &Inspection, width: Option<usize>) -> String {
     text
 }
 
-fn as_json(inspection: &Inspection) -> serde_json::Value {
+fn as_json(inspection: &Inspection, warnings: &[String]) -> serde_json::Value {
     json!({
         "module": inspection.hash,
         "abi": inspection.abi,
@@ -138,7 +153,7 @@ fn as_json(inspection: &Inspection) -> serde_json::Value {
         "exports": inspection.exports.iter().map(|export| json!({
             "name": export.name, "kind": export.kind,
         })).collect::<Vec<_>>(),
-        "warnings": inspection.pitfalls.iter().map(|pitfall| pitfall.advice()).collect::<Vec<_>>(),
+        "warnings": warnings,
         "refusals": inspection.refusals,
     })
 }

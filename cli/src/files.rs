@@ -6,6 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sateen_command_line::explained;
 use sateen_host::{Limits, Output, size};
 
@@ -110,7 +111,19 @@ impl Drop for OutputFile {
 }
 
 fn output_failure(path: &Path, error: &io::Error) -> Failure {
+    if let Some(folder) = missing_folder(path) {
+        return Failure::usage(format!(
+            "output {}: there is no folder {}; create it first",
+            path.display(),
+            folder.display()
+        ));
+    }
     Failure::usage(format!("output {}: {}", path.display(), readable(error)))
+}
+
+/// The folder in which the file would be, if that does not exist.
+fn missing_folder(file: &Path) -> Option<&Path> {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
 }
 
 /// A result as it is written: text ends with one newline, bytes are unchanged.
@@ -132,6 +145,15 @@ pub fn print(bytes: &[u8]) -> Result<(), Failure> {
         return write_stdout(sateen_logging::visible_lines(bytes).as_bytes());
     }
     write_stdout(bytes)
+}
+
+/// Whether nobody reads stdout any more: a pipe whose reader has closed it.
+pub fn is_reader_gone() -> bool {
+    let stdout = io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)).is_ok()
+        && polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// Writes one or several objects, each on a line of its own. Invisible characters in strings are escaped: a pipe may lead to

@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 
 use clap::Command;
+use clap::error::{ContextKind, ContextValue};
 
-/// clap's message on one line, without decoration, tips and usage, followed by the help to read: that of the subcommand
-/// in `words`, the command line without the program.
+/// clap's message on one line, without decoration and usage, followed by what the user may have meant and by the help to
+/// read: that of the subcommand in `words`, the command line without the program.
 pub fn one_line<W: AsRef<OsStr>>(error: &clap::Error, program: &Command, words: &[W]) -> String {
     let help = format!("see `{} --help`", called(program, words));
     let text = error.to_string();
@@ -14,7 +15,36 @@ pub fn one_line<W: AsRef<OsStr>>(error: &clap::Error, program: &Command, words: 
     }
     let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let line = lines.collect::<Vec<_>>().join(" ");
-    format!("{}; {help}", line.trim_start_matches("error: "))
+    let line = line.trim_start_matches("error: ");
+    match meant(error) {
+        Some(meant) => format!("{line}; did you mean {meant}? {help}"),
+        None => format!("{line}; {help}"),
+    }
+}
+
+/// The flags, subcommands or values that resemble the wrong one, if there are any.
+fn meant(error: &clap::Error) -> Option<String> {
+    const KINDS: [ContextKind; 4] = [
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedValue,
+        ContextKind::Suggested,
+    ];
+    let names = KINDS.into_iter().find_map(|kind| {
+        let names = match error.get(kind)? {
+            ContextValue::String(name) => vec![name.clone()],
+            ContextValue::Strings(names) => names.clone(),
+            // A flag of a subcommand; clap has no other form for it.
+            ContextValue::StyledStrs(tips) => {
+                let tips = tips.iter().map(ToString::to_string);
+                tips.filter_map(|tip| Some(tip.strip_prefix('\'')?.strip_suffix("' exists")?.to_owned()))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        Some(names).filter(|names| !names.is_empty())
+    })?;
+    Some(names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "))
 }
 
 /// The program's name and that of the subcommand, if the words name one.
@@ -55,11 +85,12 @@ mod tests {
 
     fn program() -> Command {
         let depth = Arg::new("depth").long("depth").value_parser(clap::value_parser!(u8));
+        let colour = Arg::new("colour").long("colour").value_parser(["red", "green"]);
         Command::new("weave")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .arg(Arg::new("site").long("site").short('s'))
-            .subcommand(Command::new("show").arg(depth))
+            .subcommand(Command::new("show").arg(depth).arg(colour))
             .subcommand(Command::new("help-me"))
     }
 
@@ -88,5 +119,22 @@ mod tests {
     fn the_flag_and_its_value_are_named() {
         let line = line(&["show", "--depth", "300"]);
         assert!(line.starts_with("invalid value '300' for '--depth <depth>'"), "{line}");
+    }
+
+    #[test]
+    fn misspelt_words_are_corrected() {
+        for (words, expected) in [
+            (
+                &["show", "--dept", "3"][..],
+                "unexpected argument '--dept' found; did you mean `--depth`? see `weave show --help`",
+            ),
+            (&["shwo"], "unrecognized subcommand 'shwo'; did you mean `show`? see `weave --help`"),
+            (&["show", "--colour", "gren"], "did you mean `green`? see `weave show --help`"),
+            (&["--depth", "3", "show"], "did you mean `show --depth`? see `weave show --help`"),
+            (&["show", "--zzz"], "unexpected argument '--zzz' found; see `weave show --help`"),
+        ] {
+            let line = line(words);
+            assert!(line.ends_with(expected), "{line}");
+        }
     }
 }

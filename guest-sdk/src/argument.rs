@@ -23,10 +23,14 @@ impl Arguments {
     pub fn finish(&self, usage: &str) -> Result<(), BadInput> {
         match self.words.front() {
             None => Ok(()),
-            Some(word) => Err(BadInput(format!(
-                "{} arguments are too many, from `{word}` on; the app takes ({usage})",
-                self.given
-            ))),
+            Some(word) => {
+                let taken = self.given - self.words.len();
+                let takes = if taken == 0 { "none".to_owned() } else { format!("{taken} ({usage})") };
+                Err(BadInput(format!(
+                    "too many arguments: the app takes {takes}, and argument {} is `{word}`",
+                    taken + 1
+                )))
+            }
         }
     }
 }
@@ -49,10 +53,10 @@ macro_rules! scalars {
         impl Argument for $type {
             fn take(arguments: &mut Arguments, name: &str) -> Result<Self, BadInput> {
                 let word = arguments.words.pop_front().ok_or_else(|| {
-                    BadInput(format!("argument `{name}` is missing: {} is expected", $expected))
+                    BadInput(format!("argument `{name}` is missing; expected {}", $expected))
                 })?;
                 word.parse().map_err(|_| {
-                    BadInput(format!("argument `{name}` is `{word}`, but {} is expected", $expected))
+                    BadInput(format!("argument `{name}` is `{word}`; expected {}", $expected))
                 })
             }
         }
@@ -63,9 +67,9 @@ scalars! {
     u8: "a whole number from 0 to 255",
     u16: "a whole number from 0 to 65535",
     u32: "a whole number from 0 to 4294967295",
-    u64: "a whole number, not negative",
-    u128: "a whole number, not negative",
-    usize: "a whole number, not negative",
+    u64: "a whole number that is not negative",
+    u128: "a whole number that is not negative",
+    usize: "a whole number that is not negative",
     i8: "a whole number from -128 to 127",
     i16: "a whole number from -32768 to 32767",
     i32: "a whole number of 32 bits",
@@ -119,10 +123,14 @@ mod tests {
     #[test]
     fn errors_name_the_parameter_and_what_is_expected() {
         let missing = u64::take(&mut words(&[]), "n").unwrap_err();
-        assert_eq!(missing.0, "argument `n` is missing: a whole number, not negative is expected");
+        assert_eq!(missing.0, "argument `n` is missing; expected a whole number that is not negative");
         let wrong = u8::take(&mut words(&["-1"]), "n").unwrap_err();
-        assert_eq!(wrong.0, "argument `n` is `-1`, but a whole number from 0 to 255 is expected");
-        let many = words(&["1", "2"]).finish("n: u64").unwrap_err();
-        assert_eq!(many.0, "2 arguments are too many, from `1` on; the app takes (n: u64)");
+        assert_eq!(wrong.0, "argument `n` is `-1`; expected a whole number from 0 to 255");
+        let mut arguments = words(&["1", "2", "3"]);
+        let many = arguments.finish("").unwrap_err();
+        assert_eq!(many.0, "too many arguments: the app takes none, and argument 1 is `1`");
+        assert_eq!(u64::take(&mut arguments, "n"), Ok(1));
+        let many = arguments.finish("n: u64").unwrap_err();
+        assert_eq!(many.0, "too many arguments: the app takes 1 (n: u64), and argument 2 is `2`");
     }
 }

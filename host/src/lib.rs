@@ -49,6 +49,6 @@ pub use portion::{Notice, Portion, PortionOptions, RunCommand};
 pub use run::{Canceller, Finished, Output, Run, RunOptions};
 pub use sateen_abi::SHAPE_PREFIX;
 pub use sateen_module::{
-    Determinism, Export, Import, Inspection, JobShape, Pitfall, SHAPES_SECTION, mentions,
+    Determinism, Export, Import, Inspection, JobShape, Pitfall, SHAPES_SECTION, crates_with, mentions,
 };
 pub use scheduler::{JobCounts, ObjectFigures, Priority, Snapshot, Turns};

@@ -167,9 +167,9 @@ pub enum LimitExceeded {
     )]
     GuestStack,
     /// A result or an output.
-    #[error("{what} is {} and the limit is {}; raise it with --max-output", sizes(*.asked, *.limit as u64).0, sizes(*.asked, *.limit as u64).1)]
+    #[error("{what} {} and the limit is {}; raise it with --max-output", sizes(*.asked, *.limit as u64).0, sizes(*.asked, *.limit as u64).1)]
     Output {
-        /// Which result.
+        /// Which result, with its verb: `the output is`.
         what: String,
         /// Its size in bytes.
         asked: u64,
@@ -214,7 +214,7 @@ pub enum LimitExceeded {
     CpuTime(Duration),
     /// Stacks for attempted jobs that are nested in one another.
     #[error(
-        "more than {limit} jobs synced with try_sync are nested in one another; raise it with --attempts"
+        "more than {limit} jobs synced with try_sync are nested in one another; `sateen run --attempts` raises the limit for runs on one machine"
     )]
     Attempts {
         /// The limit.

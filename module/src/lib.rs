@@ -9,6 +9,7 @@ mod mention;
 mod pitfall;
 mod read;
 mod shape;
+mod users;
 
 pub use abi::FEATURES;
 pub use inspect::{Determinism, Export, Import, Inspection, inspect};
@@ -16,3 +17,4 @@ pub use limits::{ModuleLimits, size, sizes};
 pub use mention::mentions;
 pub use pitfall::Pitfall;
 pub use shape::{Fields, JobShape, Plain, SHAPES_SECTION, Shape};
+pub use users::crates_with;

@@ -31,6 +31,12 @@ impl Pitfall {
         (Self::File, &["3sys2fs11unsupported"]),
     ];
 
+    /// Whether a function with this mangled name is the feature.
+    pub(crate) fn is_named(self, name: &str) -> bool {
+        let mut marks = Self::MARKS.iter().filter(|(pitfall, _)| *pitfall == self);
+        marks.any(|(_, marks)| marks.iter().any(|mark| name.contains(mark)))
+    }
+
     /// Names the feature, its behaviour in a sandbox, and a replacement.
     pub fn advice(self) -> &'static str {
         match self {
@@ -61,9 +67,8 @@ pub fn find(section: &NameSectionReader) -> Vec<Pitfall> {
     for names in section.clone().map_while(Result::ok) {
         let Name::Function(functions) = names else { continue };
         for naming in functions.into_iter().map_while(Result::ok) {
-            found.extend((Pitfall::MARKS.iter()).filter_map(|(pitfall, marks)| {
-                marks.iter().any(|mark| naming.name.contains(mark)).then_some(*pitfall)
-            }));
+            let pitfalls = Pitfall::MARKS.iter().map(|(pitfall, _)| *pitfall);
+            found.extend(pitfalls.filter(|pitfall| pitfall.is_named(naming.name)));
         }
     }
     found.sort_unstable();

@@ -199,7 +199,7 @@ it('says why a module is refused, and why a run fails', async () => {
   await page.goto(`${grid.url}/apps?app=nqueens`);
   await page.getByLabel('Arguments').fill('many');
   await page.getByRole('button', { name: 'Run', exact: true }).click();
-  await page.getByText(/`many`, but a whole number/).first().waitFor();
+  await page.getByText(/`many`; expected a whole number/).first().waitFor();
   // This the app itself refuses, when it runs.
   await page.getByLabel('Arguments').fill('99');
   await page.getByRole('button', { name: 'Run', exact: true }).click();

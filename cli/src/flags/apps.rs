@@ -2,14 +2,28 @@
 
 use std::ffi::OsString;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 use strsim::damerau_levenshtein;
 
 /// Maximum wrong letters in a misspelt flag.
 const SLIPS_MAX: usize = 2;
 /// Commands that pass words to an app.
 const COMMANDS_OF_APPS: [&str; 2] = ["run", "submit"];
+
+/// Flags of one of these commands that the other does not have, and why.
+const OF_ONE_COMMAND: [(&str, &str, &str); 10] = [
+    ("run", "--threads", "the owner of each host sets its number of workers"),
+    ("run", "-t", "the owner of each host sets its number of workers"),
+    ("run", "--attempts", "the hosts of a grid have a fixed limit"),
+    ("run", "--pristine", "on a grid, jobs of other hosts always run in instances of their own"),
+    ("run", "--profile", "only a run on one machine can be profiled"),
+    ("run", "--no-cache", "hosts keep compiled apps themselves"),
+    ("submit", "--wait", "`sateen run` always waits for the result"),
+    ("submit", "--stealing", "a run on this machine has no other hosts"),
+    ("submit", "--fault-tolerance", "a run on this machine has no other hosts"),
+    ("submit", "--record-every", "a run on this machine records nothing"),
+];
 
 /// Parses `words`, including the program's name. A word that begins with a dash and is not a flag of the command
 /// goes to the app, together with the words up to the next flag, as if they stood behind `--`. A flag that
@@ -26,10 +40,26 @@ pub fn parse<T: Parser>(words: impl IntoIterator<Item = OsString>) -> Result<T, 
             Err(error) if error.kind() == ErrorKind::UnknownArgument => error,
             parsed => return parsed,
         };
+        if let Some(why) = of_the_other(&own, &error) {
+            return Err(T::command().error(ErrorKind::UnknownArgument, why));
+        }
         let Some(at) = of_the_app(&own, &error) else { return Err(error) };
         let length = 1 + own[at + 1..].iter().take_while(|word| !is_flag(word)).count();
         moved.extend(own.drain(at..at + length));
     }
+}
+
+/// If the unknown word is a flag of the other command that passes words to an app: why this command does not have it.
+fn of_the_other(own: &[OsString], error: &clap::Error) -> Option<String> {
+    let command = own.get(1)?.to_str()?;
+    let ContextValue::String(unknown) = error.get(ContextKind::InvalidArg)? else { return None };
+    let is_it = |(of, flag, _): &&(&str, &str, &str)| *flag == unknown && *of != command;
+    let (of, flag, why) =
+        OF_ONE_COMMAND.iter().find(is_it).filter(|_| COMMANDS_OF_APPS.contains(&command))?;
+    Some(format!(
+        "`sateen {command}` does not have `{flag}`, which is for `sateen {of}` only, as {why}; put it behind `--` if it is \
+         the app's"
+    ))
 }
 
 /// The index of the unknown word, if it can belong to the app.
@@ -104,6 +134,12 @@ mod tests {
         {
             assert!(run(words).is_err(), "{words}");
         }
+        for words in ["submit a.wasm 9 --attempts 5", "submit --attempts 5 a.wasm", "run a.wasm --wait"] {
+            let words = ["sateen"].into_iter().chain(words.split(' ')).map(OsString::from);
+            let Err(error) = parse::<Sateen>(words) else { panic!("it is refused") };
+            assert!(error.to_string().contains("behind `--` if it is the app's"), "{error}");
+        }
+        arguments("a.wasm -- --wait", &["--wait"]);
         let words = ["sateen", "check", "a.wasm", "--nothing"].map(OsString::from);
         assert!(parse::<Sateen>(words).is_err());
     }

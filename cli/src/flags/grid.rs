@@ -134,7 +134,8 @@ pub struct TimeLimits {
     /// limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub time_limit: Option<Duration>,
-    /// Processor time of the run, over all hosts [default: no limit] [range: 1ms to 36500d]
+    /// Processor time of the run, over all hosts; as they report it twice a second, the run may exceed it by about a
+    /// second of each worker [default: no limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub cpu_limit: Option<Duration>,
 }

@@ -9,7 +9,7 @@ use super::client::{Client, to_each};
 use super::columns::Columns;
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
-use super::view::{RUN_HEADINGS, read, run_cells};
+use super::view::{RUN_HEADINGS, predicate, read, run_cells};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
@@ -115,7 +115,7 @@ fn order(flags: &OfRuns, what: &str) -> Result<(), Failure> {
         let answer = client.order(&format!("/api/v1/runs/{run}/{what}"))?;
         if !flags.json {
             let run: Run = read(&answer)?;
-            say(format!("run {} is {}", run.run, run.state));
+            say(format!("run {} {}", run.run, predicate(&run.state)));
         }
         answers.push(answer);
         Ok(())

@@ -34,6 +34,15 @@ pub fn title(run: &Run) -> String {
     title
 }
 
+/// A run's state in a sentence about the run.
+pub fn predicate(state: &str) -> String {
+    match state {
+        "failed" => "has failed".to_owned(),
+        "suspending" => "is being suspended".to_owned(),
+        _ => format!("is {state}"),
+    }
+}
+
 /// The headings of a table of runs.
 pub const RUN_HEADINGS: [&str; 7] = ["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"];
 

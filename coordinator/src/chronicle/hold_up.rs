@@ -2,6 +2,8 @@
 //!
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
+mod figures;
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -11,6 +13,7 @@ use super::timeline::Totals;
 use crate::figures::{Figures, HostFigures};
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
+use figures::{counted, number, percent, time};
 
 /// Minimum age of a run: before, there are too few figures.
 const TIME_S_MIN: f64 = 2.0;
@@ -179,12 +182,12 @@ impl Evidence {
         if let Some(why) = &self.waiting_for {
             // It may just have begun to.
             let waited_s = self.waited.get(why).copied().unwrap_or(0.0);
-            let so_far = if waited_s >= WAITED_S_MIN {
-                format!(", {} of {} so far", time(waited_s), time(self.passed_s))
+            let waits = if waited_s >= WAITED_S_MIN {
+                format!("It has waited for {} of {} so far", time(waited_s), time(self.passed_s))
             } else {
-                String::new()
+                "It waits".to_owned()
             };
-            let text = format!("It waits{so_far}: {why}.");
+            let text = format!("{waits}: {why}.");
             return Some(HoldUp { kind: HoldUpKind::Waiting, text });
         }
         if self.passed_s < TIME_S_MIN {
@@ -197,13 +200,17 @@ impl Evidence {
         let waited_s: f64 = self.waited.values().sum();
         let (why, longest_s) = self.waited.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
         let part = if longest_s / waited_s < ONE_REASON_MIN {
-            format!("; for {} of that", time(*longest_s))
+            format!("for {} of that, ", time(*longest_s))
         } else {
             String::new()
         };
         (waited_s / self.passed_s >= WAITED_MIN).then(|| HoldUp {
             kind: HoldUpKind::Waiting,
-            text: format!("For {} of {} nothing was done{part}: {why}.", time(waited_s), time(self.passed_s)),
+            text: format!(
+                "For {} of {} nothing was done; {part}the reason was: {why}.",
+                time(waited_s),
+                time(self.passed_s)
+            ),
         })
     }
 
@@ -217,7 +224,8 @@ impl Evidence {
         let computed = of(all.work + all.recover);
         let stretches = self.totals.iter().filter(|totals| totals.workers > 0.0).count().max(1) as f64;
         let (workers, busy) = (all.workers / stretches, (all.work + all.recover) / stretches);
-        let of_workers = || format!("{} of {} workers computed on average", number(busy), number(workers));
+        let of_workers =
+            || format!("{} of {} computed on average", number(busy), counted(workers, "worker", "workers"));
 
         let computed_s = (all.work + all.recover) * self.bucket_s;
         let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
@@ -227,9 +235,8 @@ impl Evidence {
             let least =
                 self.least.as_ref().map(|(host, share)| format!(", and {} on {host}", percent(*share)));
             let text = format!(
-                "The hosts' machines are busy elsewhere for {} of the time in which workers computed: these got {} of a \
-                 core each{}.",
-                percent(1.0 - got),
+                "The hosts' machines {} busy elsewhere: while a worker computed, it got {} of a core on average{}.",
+                self.tense("are", "were"),
                 percent(got),
                 least.unwrap_or_default()
             );
@@ -243,22 +250,23 @@ impl Evidence {
             return said(HoldUpKind::Recovery, text);
         }
         if computed >= COMPUTED_ENOUGH {
-            let text = format!("Nothing: {}; more hosts make it faster.", of_workers());
-            let text = if self.is_over {
-                text.replace("more hosts make it", "more would have made it")
-            } else {
-                text
-            };
+            let text = format!(
+                "Nothing {} it down: {}; more hosts {} it faster.",
+                self.tense("slows", "slowed"),
+                of_workers(),
+                self.tense("make", "would have made")
+            );
             return said(HoldUpKind::Nothing, text);
         }
         let others = self.others_s / worker_s;
         if others >= SHARED_MIN {
             let text = format!(
-                "Other runs: its hosts computed for them for {} of the time for which this one had work, and {}; more hosts \
-                 {} it faster.",
+                "Other runs {} its hosts: they got {} of the time for which this run had work, and {}; more hosts {} it \
+                 faster.",
+                self.tense("share", "shared"),
                 percent(others / (others + computed)),
                 of_workers(),
-                if self.is_over { "would have made" } else { "make" }
+                self.tense("make", "would have made")
             );
             return said(HoldUpKind::Sharing, text);
         }
@@ -268,8 +276,10 @@ impl Evidence {
         let (begun, long) = self.begun;
         if begun > 0 && long as f64 >= LONG_PARAMETERS_MIN * begun as f64 {
             let text = format!(
-                "Large parameters: {long} of {begun} jobs that workers took have more than 4 KiB, and {}; {} of \
-                 their time went into looking for jobs and fetching them.",
+                "Large parameters {} it down: {long} of {begun} jobs that workers took {} more than 4 KiB of them, and {}; \
+                 {} of the workers' time went into looking for jobs and fetching them.",
+                self.tense("slow", "slowed"),
+                self.tense("have", "had"),
                 of_workers(),
                 percent(of(all.steal + all.wait))
             );
@@ -278,38 +288,50 @@ impl Evidence {
         let unknown = 1.0 - computed - others - of(all.steal + all.wait);
         if unknown > UNKNOWN_MIN {
             let text = format!(
-                "Little is known: hosts have not reported what workers did for {} of the time; they, or their links, are \
+                "Little is known of it: hosts {} not report what workers did for {} of the time, as they or their links {} \
                  slow.",
-                percent(unknown)
+                self.tense("do", "did"),
+                percent(unknown),
+                self.tense("are", "were")
             );
             return said(HoldUpKind::Starved, text);
         }
         if of(all.wait) >= WAITED_FOR_OTHERS_MIN {
             let text = format!(
-                "Results of other hosts: workers waited for them for {} of their time, and {}; the other hosts compute \
-                 them, or they are large for the links on their way.",
+                "Results of other hosts {} late: workers waited for them for {} of their time, and {}; the other hosts {} \
+                 them, or they {} large for the links on their way.",
+                self.tense("come", "came"),
                 percent(of(all.wait)),
-                of_workers()
+                of_workers(),
+                self.tense("compute", "computed"),
+                self.tense("are", "were")
             );
             return said(HoldUpKind::Waiting, text);
         }
         if unknown > of(all.steal + all.wait) {
             let text = format!(
-                "Pauses and other runs: {}; for {} of their time its workers did nothing for this run and looked for nothing, as \
-                 they were paused or others had their turn.",
+                "Pauses and other runs {} it down: {}; for {} of their time its workers did nothing for this run and looked for \
+                 nothing, as they were paused or others had their turn.",
+                self.tense("slow", "slowed"),
                 of_workers(),
                 percent(unknown + others)
             );
             return said(HoldUpKind::Sharing, text);
         }
         let text = format!(
-            "Too little parallelism: {}; the others found no job for {} of the time and waited for results of \
-             other hosts for {}.",
+            "It {} too little parallelism: {}; workers found no job for {} of the time, and waited for results of other \
+             hosts for {}.",
+            self.tense("has", "had"),
             of_workers(),
             percent(of(all.steal)),
             percent(of(all.wait))
         );
         said(HoldUpKind::Parallelism, text)
+    }
+
+    /// The form of a verb that fits the run.
+    fn tense<'a>(&self, present: &'a str, past: &'a str) -> &'a str {
+        if self.is_over { past } else { present }
     }
 
     /// The final phase, past or present: next to no workers compute, and before it most did.
@@ -332,15 +354,17 @@ impl Evidence {
             return None;
         }
         let mean = |of: f64| number(of / end as f64);
-        let verb = if self.is_over { "computed" } else { "have computed" };
+        let computing = mean(last.work + last.recover);
+        let have = if computing == "1" { "has computed" } else { "have computed" };
         let mut text = format!(
-            "A straggler: for the last {} only {} of {} workers {verb}",
+            "A straggler {} it up: for the last {} only {computing} of {} workers {}",
+            self.tense("holds", "held"),
             time(end_s),
-            mean(last.work + last.recover),
             mean(last.workers),
+            self.tense(have, "computed"),
         );
         if let Some((job, host, ran_s)) = &self.last_job {
-            let verb = if self.is_over { "ran" } else { "has run" };
+            let verb = self.tense("has run", "ran");
             text.push_str(&format!("; the job {job} {verb} for {} on {host}", time(*ran_s)));
         }
         text.push('.');
@@ -369,23 +393,6 @@ fn sum(totals: &[Totals]) -> Totals {
         steal: sum.steal + one.steal,
         wait: sum.wait + one.wait,
     })
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share.max(0.0))
-}
-
-fn number(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 99.95 => format!("{s:.1} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ impl Driver {
         let (state, failure) = end::judge(&end);
         let how = match &failure {
             Some(failure) => format!("the run has failed: {}", failure.message),
-            None => format!("the run is {}", state.word()),
+            None => format!("the run {}", end::predicate(state)),
         };
         self.chronicles.end(run, &how);
         self.since_start.add_end(state);

@@ -5,6 +5,19 @@ use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, Run
 use super::{Counted, FailureKind, Figures, RunFailure, Times};
 use crate::clock::seconds;
 
+/// The state in a sentence about the run.
+pub fn predicate(state: RunState) -> &'static str {
+    match state {
+        RunState::Queued => "is queued",
+        RunState::Running => "is running",
+        RunState::Suspending => "is being suspended",
+        RunState::Suspended => "is suspended",
+        RunState::Done => "is done",
+        RunState::Failed => "has failed",
+        RunState::Cancelled => "was cancelled",
+    }
+}
+
 /// The state of a run that ended like this, and the reason if it has no result.
 pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
     let failure = |kind: FailureKind, message: &str| {

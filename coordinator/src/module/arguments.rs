@@ -81,17 +81,17 @@ mod tests {
         let refused = |parameters: &str, words: &[&str]| checked(parameters, words).expect_err("it is wrong");
         assert_eq!(
             refused("n: u64", &["x"]),
-            "argument `n` is `x`, but a whole number, not negative is expected"
+            "argument `n` is `x`; expected a whole number that is not negative"
         );
         assert_eq!(
             refused("n: u64", &[]),
-            "argument `n` is missing: a whole number, not negative is expected"
+            "argument `n` is missing; expected a whole number that is not negative"
         );
         assert_eq!(
             refused("n: u64", &["1", "2"]),
-            "2 arguments are too many, from `2` on; the app takes (n: u64)"
+            "too many arguments: the app takes 1 (n: u64), and argument 2 is `2`"
         );
-        assert_eq!(refused("", &["1"]), "1 arguments are too many, from `1` on; the app takes ()");
+        assert_eq!(refused("", &["1"]), "too many arguments: the app takes none, and argument 1 is `1`");
         assert!(
             refused("a: Option<i8>, b: Vec<bool>", &["1", "true", "no"]).contains("argument `b` is `no`")
         );

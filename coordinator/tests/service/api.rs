@@ -302,7 +302,7 @@ fn a_run_without_hosts_waits_and_shows_the_reason() {
     assert_eq!(detail(server.post(&format!("/api/v1/runs/{run}/resume"), b"")).0, 409);
     assert_eq!(server.post(&format!("/api/v1/runs/{run}/cancel"), b"").0, 202);
     let (status, why) = detail(server.post(&format!("/api/v1/runs/{run}/cancel"), b""));
-    assert!(status == 409 && why.contains("cancelled"), "{why}");
+    assert!(status == 409 && why.ends_with("cannot be cancelled: it was cancelled"), "{why}");
     assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}/result"))).0, 410);
 
     let other = server.submit();

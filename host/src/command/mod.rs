@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use sateen_command_line::explained;
-use sateen_host::grid::{DataFolder, Options, Stopped, Workers, start};
-use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Turns, compile_module};
+use sateen_host::grid::{DataFolder, FolderError, Options, StartError, Stopped, Workers, start};
+use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Limits, Turns, compile_module, size};
 
 use flags::{Ask, Command, Host};
 use say::{GRID, INTERRUPTED, USAGE, fail};
@@ -56,16 +56,21 @@ fn take_part(host: Host) -> ExitCode {
     let Some(folder) = host.data_folder() else { return no_home() };
     let folder = match DataFolder::open(&folder) {
         Ok(folder) => folder,
+        // It may be free again when a service restarts this host.
+        Err(error @ FolderError::InUse { .. }) => return fail(GRID, error),
         Err(error) => return fail(USAGE, error),
     };
+    if let Some(warning) = host.memory.and_then(too_little) {
+        tracing::warn!("{warning}");
+    }
     let memory = host.memory.map(|bytes| HostMemory::bounded(usize::try_from(bytes).unwrap_or(usize::MAX)));
     let memory = match memory.transpose() {
         Ok(memory) => memory,
-        Err(error) => return fail(USAGE, format!("a thread cannot be started: {}", explained(&error))),
+        Err(error) => return fail(GRID, format!("a thread cannot be started: {}", explained(&error))),
     };
     let compiler = match Compiler::of_this_program(memory.clone(), host.priority.into()) {
         Ok(compiler) => Some(compiler),
-        Err(error) => return fail(USAGE, format!("this program cannot be found: {}", explained(&error))),
+        Err(error) => return fail(GRID, format!("this program cannot be found: {}", explained(&error))),
     };
     let threads = host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let workers =
@@ -82,6 +87,7 @@ fn take_part(host: Host) -> ExitCode {
     };
     let handle = match start(options, Arc::new(workers)) {
         Ok(handle) => handle,
+        Err(error @ StartError::System(_)) => return fail(GRID, error),
         Err(error) => return fail(USAGE, error),
     };
     match handle.wait() {
@@ -90,6 +96,21 @@ fn take_part(host: Host) -> ExitCode {
         // Said already, with the log's other lines.
         Stopped::Abandoned(_) | Stopped::Failed(_) => ExitCode::from(GRID),
     }
+}
+
+/// A warning if runs that set no limit on memory are refused with so many bytes.
+fn too_little(bytes: u64) -> Option<String> {
+    const MEBIBYTE: u64 = 1 << 20;
+    let least = Limits::default().memory_bytes_max as u64;
+    (bytes < least).then(|| {
+        format!(
+            "this host refuses runs with default limits: their instances may have {} each, and --memory is {}; --memory {}M is \
+             the least that takes them",
+            size(least),
+            size(bytes),
+            least.div_ceil(MEBIBYTE)
+        )
+    })
 }
 
 fn machine_name() -> String {

@@ -32,7 +32,7 @@ pub async fn sync_any(
         let outstanding = guest.children.outstanding();
         return Err(broken(guest, format!("it syncs any of {count} jobs and has exposed {outstanding}")));
     }
-    let bytes = read(&caller, jobs, count * 4, 4 * COUNT_MAX as usize, "a list of jobs")?;
+    let bytes = read(&caller, jobs, count * 4, 4 * COUNT_MAX as usize, "a list of jobs is")?;
     let guest = caller.data_mut();
     let numbers: Vec<u32> =
         bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect();

@@ -62,7 +62,7 @@ pub fn expose(
         return Ok(0);
     }
     let limit = registry.limits().output_bytes_max;
-    let parameters = read(caller, parameters, length, limit, "the parameters of a job")?;
+    let parameters = read(caller, parameters, length, limit, "the parameters of a job are")?;
     let guest = caller.data_mut();
     guest.exposure.count_exposed(parameters.len());
     guest.kinds.count_exposed(kind as usize, parameters.len());
@@ -209,7 +209,7 @@ pub fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u
     };
     let (work, span) = caller.data_mut().clock.total_work_and_span();
     let work = work.saturating_sub(recording.work);
-    let bytes = part(&caller, result, length, limit, "the result of a job")?;
+    let bytes = part(&caller, result, length, limit, "the result of a job is")?;
     // The parameters are hashed, the result is copied.
     let cost = exposure_cost(recording.key.parameter_bytes().saturating_add(bytes.len()));
     let result = caller.data().registry.is_worth_recording(work, cost).then(|| Bytes::from(bytes));

@@ -49,7 +49,7 @@ impl Kinds {
 pub fn register(caller: &mut Caller<'_, Guest>, kind: usize, address: u32) -> wasmtime::Result<()> {
     let coarse = caller.data().registry.starts_coarse(kind);
     // The whole record must be in the memory, because the heartbeat reads it.
-    read(caller, address, BYTES as u32, BYTES, "a job kind")?;
+    read(caller, address, BYTES as u32, BYTES, "a job kind is")?;
     write(caller, address, &u32::from(coarse).to_le_bytes())?;
     caller.data_mut().kinds.0.push(LiveKind {
         kind,

@@ -47,7 +47,8 @@ fn memory(caller: &Caller<'_, Guest>) -> wasmtime::Result<Memory> {
     guest.exports.memory().ok_or_else(|| broken(guest, "it calls an import before it is started".to_owned()))
 }
 
-/// A copy of `length` bytes at `address`, at most `limit` of them; `what` names them in errors.
+/// A copy of `length` bytes at `address`, at most `limit` of them; `what` begins a sentence about them in errors, like
+/// `a text is`.
 pub fn read(
     caller: &Caller<'_, Guest>,
     address: u32,
@@ -77,7 +78,7 @@ pub fn part<'a>(
     let bytes =
         (address as usize).checked_add(length as usize).and_then(|end| data.get(address as usize..end));
     bytes.ok_or_else(|| {
-        broken(caller.data(), format!("{what} is at {address}, {length} bytes long, outside its memory"))
+        broken(caller.data(), format!("{what} at {address}, {length} bytes long, outside its memory"))
     })
 }
 
@@ -89,7 +90,7 @@ pub fn read_text(
     limit: usize,
 ) -> wasmtime::Result<String> {
     let kept = (length as usize).min(limit) as u32;
-    let bytes = read(caller, address, kept, limit, "a text")?;
+    let bytes = read(caller, address, kept, limit, "a text is")?;
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if kept < length {
         text.push('…');

@@ -131,7 +131,7 @@ fn add(guest: &mut Guest, object: Arc<Object>) -> wasmtime::Result<u32> {
 
 fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> wasmtime::Result<u32> {
     let limit = caller.data().registry.limits().output_bytes_max;
-    let initial = read(&caller, initial, length, limit, "a shared object")?;
+    let initial = read(&caller, initial, length, limit, "a shared object is")?;
     write(&mut caller, id, &[0; 16])?;
     let is_above_jobs = depth(&caller) == 0;
     let guest = caller.data_mut();
@@ -161,7 +161,7 @@ fn name_of(guest: &mut Guest, initial: &[u8]) -> Option<ObjectId> {
 }
 
 fn open(mut caller: Caller<'_, Guest>, id: u32) -> wasmtime::Result<u32> {
-    let bytes = read(&caller, id, 16, 16, "the id of a shared object")?;
+    let bytes = read(&caller, id, 16, 16, "the id of a shared object is")?;
     let guest = caller.data_mut();
     let id = ObjectId(<[u8; 16]>::try_from(&*bytes).unwrap_or_default());
     let Some(object) = guest.registry.find_object(id) else {
@@ -269,7 +269,7 @@ async fn update(
     can_apply: u32,
 ) -> wasmtime::Result<u32> {
     let limit = caller.data().registry.limits().output_bytes_max;
-    let update = read(&caller, update, length, limit, "an update of a shared object")?;
+    let update = read(&caller, update, length, limit, "an update of a shared object is")?;
     let guest = caller.data_mut();
     let (object, position) = opened(guest, number, "updates")?;
     let registry = guest.registry.clone();
@@ -326,7 +326,7 @@ impl Guest {
 
 fn snapshot(mut caller: Caller<'_, Guest>, number: u32, value: u32, length: u32) -> wasmtime::Result<()> {
     let limit = caller.data().registry.limits().output_bytes_max;
-    let value = read(&caller, value, length, limit, "a shared object")?;
+    let value = read(&caller, value, length, limit, "a shared object is")?;
     let guest = caller.data_mut();
     let (object, position) = opened(guest, number, "gives a snapshot of")?;
     let registry = guest.registry.clone();

@@ -150,7 +150,7 @@ async fn run(used: &mut Sandbox, export: ModuleExport, length: u32) -> Result<By
     let guest = store.data_mut();
     let name = guest.job_name().to_owned();
     if length > limits.output_bytes_max {
-        let what = format!("the result of `{name}`");
+        let what = format!("the result of `{name}` is");
         return Err(Stop::Limit(LimitExceeded::Output {
             what,
             asked: length as u64,

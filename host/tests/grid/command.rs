@@ -77,7 +77,7 @@ fn a_host_without_coordinator_says_so_and_goes_on() {
     assert_eq!((&status["site"], &status["id"]), (&"attic".into(), &serde_json::Value::Null));
 
     let (code, _, said) = run(&folder, &["--coordinator", NOBODY]);
-    assert!(code == 2 && said.contains("in use") && said.contains("--data-dir"), "{said}");
+    assert!(code == 4 && said.contains("in use") && said.contains("--data-dir"), "{said}");
     let owner = host.child.id().to_string();
     assert!(said.contains(&owner) && said.contains(&*folder.to_string_lossy()), "{said}");
 
@@ -108,9 +108,11 @@ fn a_host_without_coordinator_says_so_and_goes_on() {
 }
 
 #[test]
-fn a_signal_makes_it_leave() {
+fn a_host_with_little_memory_says_so_and_a_signal_makes_it_leave() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut host = Host::start(&folder.path().join("data"), &["--coordinator", NOBODY]);
+    let mut host = Host::start(&folder.path().join("data"), &["--coordinator", NOBODY, "--memory", "300M"]);
+    let line = host.line_with("refuses runs with default limits", 1);
+    assert!(line.contains("300 MiB") && line.contains("--memory 1024M"), "{line}");
     host.line_with("cannot reach", 1);
     let killed = Command::new("kill").args(["-TERM", &host.child.id().to_string()]).status();
     assert!(killed.expect("kill is there").success());

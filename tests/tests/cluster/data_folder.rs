@@ -33,10 +33,12 @@ fn a_data_folder_that_is_in_use() {
     let folder = cluster.data_folder("coordinator");
     let second = refused("sateen-coordinator", &["--listen", &listen], &folder);
     assert_refused(&second, &["in use", &folder.display().to_string(), "--data-dir"]);
+    assert_eq!(second.code, Some(4));
     let folder = cluster.data_folder("ada");
     let url = format!("http://{}", cluster.address());
     let second = refused("sateen-host", &["--coordinator", &url], &folder);
     assert_refused(&second, &["in use", &folder.display().to_string(), "--data-dir"]);
+    assert_eq!(second.code, Some(4));
     // The first processes are unaffected.
     cluster.done(cluster.submit("nqueens", &["12"]), "14200\n");
 }

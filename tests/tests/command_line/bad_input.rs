@@ -113,12 +113,12 @@ fn an_entry_point_that_does_not_exist() {
 
 #[test]
 fn arguments_of_the_wrong_number_or_type() {
-    run_probe("balanced", &[]).fails_with(2, &["argument `n` is missing: a whole number"]);
-    run_probe("balanced", &["seven"]).fails_with(2, &["argument `n` is `seven`, but a whole number"]);
+    run_probe("balanced", &[]).fails_with(2, &["argument `n` is missing; expected a whole number"]);
+    run_probe("balanced", &["seven"]).fails_with(2, &["argument `n` is `seven`; expected a whole number"]);
     run_probe("balanced", &["-1"]).fails_with(2, &["argument `n` is `-1`"]);
     run_probe("balanced", &["99999999999999999999"]).fails_with(2, &["argument `n` is"]);
     run_probe("balanced", &["7", "8", "9"])
-        .fails_with(2, &["3 arguments are too many, from `8` on", "(n: u64)"]);
+        .fails_with(2, &["too many arguments: the app takes 1 (n: u64), and argument 2 is `8`"]);
     run_probe("arguments", &["1", "2", "3", "true", "ab", "w"])
         .fails_with(2, &["`letter` is `ab`", "one character"]);
 }

@@ -1,7 +1,7 @@
 //! Commands for a coordinator, as far as they can be tested without one: no answer, an answer from another
 //! server, wrong words.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
 use sateen_tests::command::{app, command, ended, run};
@@ -148,6 +148,22 @@ fn a_list_without_a_reader_ends_quietly() {
         let stderr = String::from_utf8_lossy(&ended.stderr);
         assert_eq!((ended.status.code(), &*stderr), (Some(0), ""), "{words:?}");
     }
+}
+
+/// As in `sateen watch 7 | head -1`: nothing changes, so there is nothing more to write.
+#[test]
+fn a_watch_ends_when_its_reader_is_gone() {
+    const RUNNING: &str =
+        r#"{"run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "running"}"#;
+    let running = server_of(|_| {
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{RUNNING}", RUNNING.len())
+    });
+    let mut child = command(["watch", "7", "--coordinator", &running]).spawn().expect("it can be started");
+    let mut line = String::new();
+    let read = BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line);
+    assert!(read.is_ok() && line.contains("running"), "{line}");
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!((ended.status.code(), &*String::from_utf8_lossy(&ended.stderr)), (Some(0), ""));
 }
 
 #[test]

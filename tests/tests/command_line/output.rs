@@ -43,7 +43,8 @@ fn an_output_that_cannot_be_written_costs_no_run() {
     let folder_itself = folder.path().display().to_string();
     let missing = folder.path().join("missing/result").display().to_string();
     // The app would never end: the file is checked first.
-    run_probe("loop_for_ever", &["--output", &missing]).fails_with(2, &["output ", "there is no such file"]);
+    run_probe("loop_for_ever", &["--output", &missing])
+        .fails_with(2, &["output ", "/missing; create it first"]);
     run_probe("loop_for_ever", &["--output", &folder_itself]).fails_with(2, &["it is a folder"]);
 }
 

@@ -66,7 +66,7 @@ fn expose_checks_the_kind_and_the_parameters() {
         ("(drop (call $expose (i32.const -1) (i32.const 0) (i32.const 0) (i32.const 0)))", Broken("of the kind 4294967295")),
         ("(drop (call $expose (i32.const 0) (i32.const 65530) (i32.const 7) (i32.const 0)))", Broken("outside its memory")),
         ("(drop (call $expose (i32.const 0) (i32.const -1) (i32.const 1) (i32.const 0)))", Broken("outside its memory")),
-        ("(drop (call $expose (i32.const 0) (i32.const 0) (i32.const -1) (i32.const 0)))", Limit("the parameters of a job is 4")),
+        ("(drop (call $expose (i32.const 0) (i32.const 0) (i32.const -1) (i32.const 0)))", Limit("the parameters of a job are 4")),
         // Without a sync: stolen jobs are stopped, and the others are forgotten.
         ("(local $n i32) (loop $more (drop (call $expose (i32.const 0) (i32.const 0) (i32.const 65536) (i32.const 0)))
             (br_if $more (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100000))))", Fine),

@@ -74,9 +74,9 @@ const ARGUMENTS = ['17', '--items 40 --capacity 21000', 'scene.txt 1920 1080', '
 
 /** By the number of the run. */
 const HELD_UP_BY: { [run: number]: Run['held_up_by'] } = {
-  1: { kind: 'straggler', text: 'A straggler: for the last 9.2 s only 1 of 40 workers have computed; the job place 00c5e30f5a04e9d4 has run for 24.1 s on dee.' },
-  2: { kind: 'nothing', text: 'Nothing: 36.2 of 40 workers computed on average; more would have made it faster.' },
-  3: { kind: 'waiting', text: 'It waits, 3 min of 3 min so far: no host has joined that has 4 GiB of memory for it.' },
+  1: { kind: 'straggler', text: 'A straggler holds it up: for the last 9.2 s only 1 of 40 workers has computed; the job place 00c5e30f5a04e9d4 has run for 24.1 s on dee.' },
+  2: { kind: 'nothing', text: 'Nothing slowed it down: 36.2 of 40 workers computed on average; more hosts would have made it faster.' },
+  3: { kind: 'waiting', text: 'It has waited for 3 min of 3 min so far: no host has joined that has 4 GiB of memory for it.' },
 };
 
 /** Runs 1 to 7, of one state each. */

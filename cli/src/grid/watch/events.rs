@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use sateen_api::{EventKind, Run, RunEvent};
 
+use super::super::view::predicate;
 use super::row::Tone;
 use crate::progress::counted;
 
@@ -55,7 +56,7 @@ impl Events {
             return;
         }
         let Some(before) = before else {
-            return self.add(Tone::Plain, format!("run {} is {}", after.run, after.state));
+            return self.add(Tone::Plain, format!("run {} {}", after.run, predicate(&after.state)));
         };
         if before.state != after.state {
             let tone = match after.state.as_str() {
@@ -63,7 +64,7 @@ impl Events {
                 "failed" | "cancelled" => Tone::Bad,
                 _ => Tone::Plain,
             };
-            self.add(tone, format!("run {} is {}", after.run, after.state));
+            self.add(tone, format!("run {} {}", after.run, predicate(&after.state)));
         }
         self.compare_hosts(before, after);
         let more = |before: u64, after: u64| Some(after.saturating_sub(before)).filter(|more| *more > 0);
@@ -154,12 +155,12 @@ mod tests {
         events.compare(None, &run("queued", false, 0, 0));
         events.compare(Some(&run("queued", false, 0, 0)), &run("running", true, 0, 0));
         events.compare(Some(&run("running", true, 0, 0)), &run("running", true, 0, 0));
-        events.compare(Some(&run("running", true, 0, 0)), &run("done", false, 3, 1));
+        events.compare(Some(&run("running", true, 0, 0)), &run("failed", false, 3, 1));
         let expected = [
             "run 7 is queued",
             "run 7 is running",
             "ada (h1) takes part",
-            "run 7 is done",
+            "run 7 has failed",
             "ada (h1) is gone",
             "the root job was lost with its host",
             "3 stolen jobs were lost with a host",

@@ -36,8 +36,9 @@ impl GridPage {
         let runs =
             if states.is_empty() { "no runs".to_owned() } else { format!("runs: {}", states.join(", ")) };
         format!(
-            "{}, {busy}/{threads} workers busy; {runs}",
-            counted(self.hosts.len() as u64, "host", "hosts")
+            "{}, {busy}/{} busy; {runs}",
+            counted(self.hosts.len() as u64, "host", "hosts"),
+            counted(threads, "worker", "workers")
         )
     }
 

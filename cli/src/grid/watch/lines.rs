@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::source::{News, Source};
 use super::{AWAY_MAX, Page, interrupted};
 use crate::exit::{Failure, GRID};
-use crate::files::{print, print_json};
+use crate::files::{is_reader_gone, print, print_json};
 
 const TURN: Duration = Duration::from_millis(100);
 
@@ -44,6 +44,10 @@ pub fn print_all(
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        // There may be nothing to write for a long time.
+        if is_reader_gone() {
+            return Err(Failure::reader_gone());
         }
         if stopped.load(Relaxed) {
             return Err(interrupted());

@@ -129,8 +129,9 @@ impl RunPage {
         let after = after.into_iter().filter(|(_, count)| *count > 0);
         parts.extend(after.map(|(what, count)| format!("{} {what}", short(count))));
         parts.push(format!(
-            "{}, {busy}/{workers} workers busy",
-            counted(there().count() as u64, "host", "hosts")
+            "{}, {busy}/{} busy",
+            counted(there().count() as u64, "host", "hosts"),
+            counted(workers, "worker", "workers")
         ));
         parts.extend(run.waiting_for.as_ref().map(|why| format!("waits: {}", localised(why))));
         parts.join(", ")

@@ -28,6 +28,7 @@ use super::{ranges, shown};
 use crate::chronicle::{Chronicle, Names, hold_up};
 use crate::clock::unix_ms;
 use crate::driver::{ChangeError, Gone, Request, RunAction};
+use crate::figures::end::predicate;
 use crate::limits::{TIMELINE_BUCKETS_MAX, WAIT_MAX};
 use crate::locked;
 use crate::server::{Connection, Kind};
@@ -116,7 +117,7 @@ async fn change(
     let run = parse(&run)?;
     let row = row(&api, run).await?;
     if row.state.is_over() {
-        return Err(Problem::conflict(format!("run {run} cannot be {past}: it is {}", row.state.word())));
+        return Err(Problem::conflict(format!("run {run} cannot be {past}: it {}", predicate(row.state))));
     }
     match api.driver.ask(|reply| Request::Change { run, action, reply }).await? {
         Ok(()) => Ok((StatusCode::ACCEPTED, Json(find(&api, run).await?))),
@@ -256,8 +257,8 @@ pub async fn delete(State(api): State<Api>, Path(run): Path<String>) -> Result<S
     };
     if let Some(state) = state.filter(|state| !state.is_over()) {
         return Err(Problem::conflict(format!(
-            "run {run} cannot be deleted: it is {}; `sateen cancel {run}` ends it",
-            state.word()
+            "run {run} cannot be deleted: it {}; `sateen cancel {run}` ends it",
+            predicate(state)
         )));
     }
     forget(&api, run).await?;

@@ -16,7 +16,7 @@ use super::super::body;
 use super::super::gate::{counted, turn};
 use super::super::problem::Problem;
 use super::{Api, Path, parse, row};
-use crate::figures::end::judge;
+use crate::figures::end::{judge, predicate};
 use crate::limits::{BLOB_PIECE_BYTES, RESULT_SHORT_BYTES};
 use crate::server::{Connection, Kind};
 use crate::store::sql;
@@ -57,8 +57,8 @@ async fn short(api: &Api, run: RunId) -> Result<Option<Response>, Problem> {
     let row = row(api, run).await?;
     if !row.state.is_over() {
         return Err(Problem::conflict(format!(
-            "run {run} has no result yet: it is {}; `sateen wait {run}` waits for it",
-            row.state.word()
+            "run {run} has no result yet: it {}; `sateen wait {run}` waits for it",
+            predicate(row.state)
         )));
     }
     if row.state == RunState::Done {
@@ -83,7 +83,7 @@ async fn short(api: &Api, run: RunId) -> Result<Option<Response>, Problem> {
 }
 
 fn no_result(run: RunId, state: RunState, why: &str) -> Problem {
-    Problem::new(StatusCode::GONE, format!("run {run} has no result: it is {}{why}", state.word()))
+    Problem::new(StatusCode::GONE, format!("run {run} has no result: it {}{why}", predicate(state)))
 }
 
 /// The content type and the bytes of a result.

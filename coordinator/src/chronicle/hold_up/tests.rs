@@ -35,9 +35,15 @@ fn nothing_is_reported_after_a_moment() {
 
 #[test]
 fn a_run_whose_workers_compute_is_not_slowed_down() {
-    is(&run(part(40, 8.0, 7.6, 0.2, 0.1)), HoldUpKind::Nothing, &["7.6 of 8 workers", "more hosts make"]);
+    is(
+        &run(part(40, 8.0, 7.6, 0.2, 0.1)),
+        HoldUpKind::Nothing,
+        &["Nothing slows it", "7.6 of 8 workers", "more hosts make"],
+    );
     let over = Evidence { is_over: true, ..run(part(40, 8.0, 7.6, 0.2, 0.1)) };
-    is(&over, HoldUpKind::Nothing, &["more would have made it"]);
+    is(&over, HoldUpKind::Nothing, &["Nothing slowed it", "more hosts would have made it"]);
+    let alone = run(part(40, 1.0, 1.0, 0.0, 0.0));
+    is(&alone, HoldUpKind::Nothing, &[": 1 of 1 worker computed on average;"]);
 }
 
 #[test]
@@ -46,18 +52,20 @@ fn a_run_that_waits_reports_the_reason_and_the_time() {
     waits.waiting_for = Some("no host is connected".to_owned());
     let waited = |time_s| BTreeMap::from([("no host is connected".to_owned(), time_s)]);
     waits.waited = waited(3.0);
-    is(&waits, HoldUpKind::Waiting, &["3.0 s of 10.0 s", "no host is connected"]);
+    is(&waits, HoldUpKind::Waiting, &["It has waited for 3.0 s of 10.0 s so far: no host is connected."]);
     waits.waited = waited(0.4);
     let found = waits.verdict().expect("enough is known");
     assert_eq!(found.text, "It waits: no host is connected.");
     waits.waited = waited(3.0);
     waits.waited.insert("it is suspended".to_owned(), 1.5);
-    is(&waits, HoldUpKind::Waiting, &["It waits, 3.0 s of 10.0 s so far: no host is connected."]);
+    is(&waits, HoldUpKind::Waiting, &["It has waited for 3.0 s of 10.0 s so far: no host is connected."]);
     waits.waiting_for = None;
-    let text = "For 4.5 s of 10.0 s nothing was done; for 3.0 s of that: no host is connected.";
+    let text =
+        "For 4.5 s of 10.0 s nothing was done; for 3.0 s of that, the reason was: no host is connected.";
     is(&waits, HoldUpKind::Waiting, &[text]);
     waits.waited.remove("it is suspended");
-    is(&waits, HoldUpKind::Waiting, &["For 3.0 s of 10.0 s nothing was done: no host is connected."]);
+    let text = "For 3.0 s of 10.0 s nothing was done; the reason was: no host is connected.";
+    is(&waits, HoldUpKind::Waiting, &[text]);
     waits.waited = waited(1.0);
     is(&waits, HoldUpKind::Nothing, &[]);
 }
@@ -66,7 +74,7 @@ fn a_run_that_waits_reports_the_reason_and_the_time() {
 fn workers_without_processors_are_starved() {
     let mut starved = run(part(40, 4.0, 3.8, 0.1, 0.1));
     starved.work_s *= 0.19;
-    is(&starved, HoldUpKind::Starved, &["busy elsewhere for 81 %", "these got 19 % of a core each."]);
+    is(&starved, HoldUpKind::Starved, &["are busy elsewhere", "it got 19 % of a core on average."]);
     let host = |name: &str, work_s, computed_s| HostFigures {
         name: name.to_owned(),
         work_s,
@@ -77,8 +85,12 @@ fn workers_without_processors_are_starved() {
     let hosts = [host("ada", 9.0, 10.0), host("bob", 1.0, 10.0), host("cyd", 0.0, 1.0)];
     assert_eq!((least(&hosts[..1]), least(&hosts)), (None, Some(("bob".to_owned(), 0.1))));
     starved.least = least(&hosts);
-    is(&starved, HoldUpKind::Starved, &["19 % of a core each, and 10 % on bob."]);
-    is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["workers did for 75 % of the time"]);
+    is(&starved, HoldUpKind::Starved, &["19 % of a core on average, and 10 % on bob."]);
+    starved.is_over = true;
+    let words = "The hosts' machines were busy elsewhere: while a worker computed, it got 19 % of a core on average, and \
+                 10 % on bob.";
+    is(&starved, HoldUpKind::Starved, &[words]);
+    is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["what workers did for 75 % of the time"]);
 }
 
 #[test]
@@ -117,7 +129,7 @@ fn a_long_end_with_one_worker_is_a_straggler() {
     totals.extend(part(21, 8.0, 1.0, 7.0, 0.0));
     let mut late = run(totals.clone());
     late.last_job = Some(("place 00ff".to_owned(), "ada".to_owned(), 9.0));
-    let words = ["last 5.0 s", "1 of 8 workers", "place 00ff has run for 9.0 s on ada"];
+    let words = ["last 5.0 s", "1 of 8 workers has computed", "place 00ff has run for 9.0 s on ada"];
     is(&late, HoldUpKind::Straggler, &words);
     late.is_over = true;
     is(&late, HoldUpKind::Straggler, &["8 workers computed", "place 00ff ran"]);

@@ -175,9 +175,9 @@ impl Status {
                 "loading".to_owned()
             } else {
                 format!(
-                    "{} of {} workers busy; jobs: {} executed, {} stolen, {} lost, {} reused, {} adopted, {} recorded",
+                    "{} of {} busy; jobs: {} executed, {} stolen, {} lost, {} reused, {} adopted, {} recorded",
                     counts.busy,
-                    counts.workers,
+                    counted(counts.workers.into(), "worker"),
                     counts.jobs.executed,
                     counts.jobs.stolen,
                     counts.jobs.lost,

@@ -43,7 +43,7 @@ use direct::Direct;
 use losses::Losses;
 use runs::{Loaded, Runs};
 use sockets::Sockets;
-pub use start::{Handle, Options, Stopped, start};
+pub use start::{Handle, Options, StartError, Stopped, start};
 
 /// Maximum rounds before frames are sent; each takes at most one event of the network and one of this machine.
 const BATCH_MAX: usize = 64;

@@ -59,7 +59,8 @@ function state(status) {
     return [status.unreachable ? `cannot reach the coordinator: ${status.unreachable}` : 'connecting', 'bad'];
   }
   const busy = status.runs.reduce((sum, run) => sum + run.counts.busy, 0);
-  return [busy ? `works: ${busy} of ${status.threads} workers are busy` : 'waiting for a run', 'good'];
+  const workers = status.threads === 1 ? 'worker' : 'workers';
+  return [busy ? `works: ${busy} of ${status.threads} ${workers} busy` : 'waiting for a run', 'good'];
 }
 
 function show(status) {
