@@ -153,7 +153,7 @@ pub struct Figures {
     /// The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and is not a
     /// bound. Null until the run is over, and if `answer_work_s` is null.
     pub span_s: Option<f64>,
-    /// The progress that the root job reports; null if none.
+    /// The progress that the root job reports; null if none. Of a run that is done, all of it.
     pub progress: Option<Progress>,
     /// Why there is no result; null if there is one, or may be one later.
     pub error: Option<RunFailure>,

@@ -72,7 +72,7 @@ fn time_of(text: &str) -> Option<Duration> {
 fn size_text(bytes: u64) -> String {
     let whole = SIZE_UNITS.into_iter().find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift));
     whole.map_or_else(
-        || bytes.to_string(),
+        || format!("{bytes}B"),
         |(unit, shift)| format!("{}{}", bytes >> shift, unit.to_ascii_uppercase()),
     )
 }
@@ -124,7 +124,7 @@ mod tests {
     fn a_value_out_of_range_is_refused_with_the_range() {
         assert_eq!(number("1024", 1..=1024), Ok(1024));
         assert_eq!(number("0", 1..=1024), Err("expected a number from 1 to 1024".to_owned()));
-        assert_eq!(size("65M", 1..=64 << 20), Err("expected a size from 1 to 64M".to_owned()));
+        assert_eq!(size("65M", 1..=64 << 20), Err("expected a size from 1B to 64M".to_owned()));
         assert_eq!(size("1", 64 << 10..=1 << 50), Err("expected a size from 64K to 1024T".to_owned()));
         let year_ms = 365 * 24 * 3_600_000;
         assert_eq!(time("0", 1..=3_600_000), Err("expected a time from 1ms to 1h".to_owned()));

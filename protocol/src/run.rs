@@ -132,7 +132,7 @@ pub struct RunLimits {
 
 /// A limit outside the range that hosts and coordinators accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the run's limit on {what} is {asked} {unit}; it must be from {least} to {most}")]
+#[error("the run's limit on {what} is {asked} {unit}; it must be from {least} to {most} {unit}")]
 pub struct LimitOutOfRange {
     what: &'static str,
     unit: &'static str,

@@ -149,7 +149,7 @@ impl Encoder<'_> {
             let function = survey.imported_functions as usize + place;
             let bytes = body.range().len();
             return Err(Error(format!(
-                "function {function} has {bytes} bytes of code, and with its checks more than the {FUNCTION_BYTES_MAX} that \
+                "function {function} has {bytes} bytes of code, and with its checks more than the {FUNCTION_BYTES_MAX} bytes that \
                  are allowed: split it"
             )));
         }

@@ -115,10 +115,10 @@ pub struct GridLimits {
     /// Stack of one instance: how deep it may recurse [hosts' default: 64M] [range: 64K to 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_stack)]
     pub stack: Option<usize>,
-    /// Size of a result, of a job's parameters, or of the output [hosts' default: 64M] [range: 1 to 64M]
+    /// Size of a result, of a job's parameters, or of the output [hosts' default: 64M] [range: 1B to 64M]
     #[arg(long, value_name = "SIZE", value_parser = parse_output)]
     pub max_output: Option<usize>,
-    /// Memory for the run's shared objects on each host, one replica of each [hosts' default: 1G] [range: 1 to 1T]
+    /// Memory for the run's shared objects on each host, one replica of each [hosts' default: 1G] [range: 1B to 1T]
     #[arg(long, value_name = "SIZE", value_parser = parse_shared)]
     pub max_shared: Option<usize>,
     /// How long the guard of a job may be false [hosts' default: 60s] [range: 1ms to 36500d]

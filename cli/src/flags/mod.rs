@@ -257,13 +257,13 @@ pub struct LimitFlags {
     /// Maximum depth of jobs synced with `try_sync` inside one another, over all workers [range: 1 to 1000000]
     #[arg(long, value_name = "N", default_value = "1024", value_parser = parse_attempts)]
     pub attempts: usize,
-    /// Memory for the run's shared objects, one replica of each [range: 1 to 1T]
+    /// Memory for the run's shared objects, one replica of each [range: 1B to 1T]
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_shared)]
     pub max_shared: usize,
     /// How long the guard of a job may be false [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     pub guard_limit: Duration,
-    /// Size of a result, of a job's parameters, or of the output [range: 1 to 4G]
+    /// Size of a result, of a job's parameters, or of the output [range: 1B to 4G]
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_output_here)]
     pub max_output: usize,
     /// Wall-clock time of the run, like 90s, 5m or 1.5h [default: no limit] [range: 1ms to 36500d]

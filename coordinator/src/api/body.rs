@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
 use axum::http::StatusCode;
 use futures_util::StreamExt;
+use sateen_module::size;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
 use tokio::time::timeout;
 
@@ -75,7 +76,7 @@ impl<'a> Pieces<'a> {
 }
 
 fn too_large(bytes_max: usize) -> Problem {
-    Problem::too_large(format!("the request's body is larger than {bytes_max} bytes, the maximum"))
+    Problem::too_large(format!("the request's body is larger than {}, the maximum", size(bytes_max as u64)))
 }
 
 /// A body that is read piece by piece, as it is consumed; `next` blocks, and returns an empty piece at the end. The

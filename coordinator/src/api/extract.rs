@@ -1,9 +1,13 @@
 //! Parameters in paths and queries. Invalid ones are answered like all other errors: with a problem.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, MatchedPath, Request};
 use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use sateen_api::names::quoted;
 use serde::de::DeserializeOwned;
 
+use super::openapi;
 use super::problem::Problem;
 
 /// The named parts of a path.
@@ -43,4 +47,22 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
             )),
         }
     }
+}
+
+/// Refuses parameters that the operation does not have: a misspelt one would have no effect, and nobody would notice.
+pub async fn known_parameters(path: MatchedPath, request: Request, next: Next) -> Response {
+    let given = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(request.uri());
+    let known = openapi::parameters(request.method(), path.as_str());
+    if let (Ok(given), Some(known)) = (given, known)
+        && let Some((name, _)) = given.iter().find(|(name, _)| !known.contains(&name.as_str()))
+    {
+        let has = if known.is_empty() {
+            "no parameters".to_owned()
+        } else {
+            known.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
+        };
+        let why = format!("there is no parameter {} here; this operation has {has}", quoted(name));
+        return Problem::bad_request(format!("invalid query: {why}")).into_response();
+    }
+    next.run(request).await
 }

@@ -125,6 +125,7 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/hosts", get(hosts::list))
         .route("/api/v1/status", get(service::status))
         .route("/api/v1/overview", get(service::overview))
+        .route_layer(from_fn(extract::known_parameters))
         .layer(from_fn_with_state(api.clone(), elsewhere))
         .layer(from_fn_with_state(api.clone(), gate::pass))
         // Stays on its socket's thread.

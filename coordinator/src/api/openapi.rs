@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
+use axum::http::Method;
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -224,6 +225,19 @@ const OPERATIONS: [Operation; 36] = [
     get("/", "The dashboard.", Content::Other("text/html")),
     get("/ws/host", "The websocket of hosts, which use their own protocol on it.", Content::Other(TEXT)),
 ];
+
+/// The parameters of the operation with this method at this path of the API.
+pub fn parameters(method: &Method, path: &str) -> Option<Vec<&'static str>> {
+    let of = |method: &str| {
+        OPERATIONS.iter().find(|operation| {
+            operation.path == path
+                && path.starts_with("/api/")
+                && operation.method.eq_ignore_ascii_case(method)
+        })
+    };
+    let operation = of(method.as_str()).or_else(|| of("GET").filter(|_| method == Method::HEAD))?;
+    Some(operation.query.iter().map(|parameter| parameter.name).collect())
+}
 
 pub async fn show() -> Json<Value> {
     Json(document())

@@ -2,6 +2,8 @@
 //!
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
+mod figures;
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -11,6 +13,7 @@ use super::timeline::Totals;
 use crate::figures::{Figures, HostFigures};
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
+use figures::{counted, number, percent, time};
 
 /// Minimum age of a run: before, there are too few figures.
 const TIME_S_MIN: f64 = 2.0;
@@ -197,13 +200,17 @@ impl Evidence {
         let waited_s: f64 = self.waited.values().sum();
         let (why, longest_s) = self.waited.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
         let part = if longest_s / waited_s < ONE_REASON_MIN {
-            format!("; for {} of that", time(*longest_s))
+            format!("for {} of that, ", time(*longest_s))
         } else {
             String::new()
         };
         (waited_s / self.passed_s >= WAITED_MIN).then(|| HoldUp {
             kind: HoldUpKind::Waiting,
-            text: format!("For {} of {} nothing was done{part}: {why}.", time(waited_s), time(self.passed_s)),
+            text: format!(
+                "For {} of {} nothing was done; {part}the reason was: {why}.",
+                time(waited_s),
+                time(self.passed_s)
+            ),
         })
     }
 
@@ -217,7 +224,8 @@ impl Evidence {
         let computed = of(all.work + all.recover);
         let stretches = self.totals.iter().filter(|totals| totals.workers > 0.0).count().max(1) as f64;
         let (workers, busy) = (all.workers / stretches, (all.work + all.recover) / stretches);
-        let of_workers = || format!("{} of {} workers computed on average", number(busy), number(workers));
+        let of_workers =
+            || format!("{} of {} computed on average", number(busy), counted(workers, "worker", "workers"));
 
         let computed_s = (all.work + all.recover) * self.bucket_s;
         let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
@@ -385,23 +393,6 @@ fn sum(totals: &[Totals]) -> Totals {
         steal: sum.steal + one.steal,
         wait: sum.wait + one.wait,
     })
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share.max(0.0))
-}
-
-fn number(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 99.95 => format!("{s:.1} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
 }
 
 #[cfg(test)]

@@ -119,7 +119,8 @@ impl All {
         for (name, help, count) in [
             ("jobs_spawned", "Jobs that were spawned", counts.jobs.spawned),
             ("jobs_exposed", "Jobs that were made visible to schedulers", counts.jobs.exposed),
-            ("jobs_executed", "Jobs that were run, in runs that are over", self.totals.executed),
+            // While a run is under way, this number of it may fall.
+            ("jobs_of_ended_runs", "Jobs that were run, in runs that are over", self.totals.executed),
             ("jobs_taken", "Jobs that another worker of the same host took", counts.jobs.stolen_local),
             (
                 "jobs_aborted",

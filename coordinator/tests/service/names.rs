@@ -105,6 +105,27 @@ fn problems_repeat_names_in_visible_characters() {
 }
 
 #[test]
+fn parameters_that_an_operation_does_not_have_are_refused_with_those_that_it_has() {
+    let server = Server::start();
+    for (answer, why) in [
+        (server.get("/api/v1/runs?stat=done"), "no parameter `stat` here; this operation has `state`, `q`"),
+        (
+            server.get("/api/v1/runs/1/wait?timeout=5"),
+            "`timeout` here; this operation has `timeout_s`, `figures`",
+        ),
+        (server.get("/api/v1/status?since=1"), "no parameter `since` here; this operation has no parameters"),
+        (server.post("/api/v1/runs/1/cancel?dry_run=true", b""), "no parameter `dry_run` here"),
+        (server.delete("/api/v1/runs/1?force=1"), "no parameter `force` here"),
+    ] {
+        let (status, said) = detail(answer);
+        assert!(
+            status == 400 && said.starts_with("invalid query: ") && said.contains(why),
+            "{status} {said}"
+        );
+    }
+}
+
+#[test]
 fn what_a_parser_says_comes_after_a_sentence() {
     let server = Server::start();
     for (answer, sentence, parser) in [

@@ -113,6 +113,7 @@ fn perform(task: Task, perft: impl Fn(u32) -> u64, answer: impl Fn(Question) -> 
             // Of equally good moves, the one on the first square.
             let is_best = |square: &u32| !is_worth(position.after(*square), depth - 1, 1 - value);
             let best = each(position.moves()).find(is_best);
+            sateen::progress(u64::from(depth) + 1, u64::from(depth) + 1);
             let sign = if value < 0 { '-' } else { '+' };
             let (discs, rest) = (value.abs() / 100, value.abs() % 100);
             format!("{sign}{discs}.{rest:02}\n{}", best.map_or("pass".to_owned(), name))

@@ -62,7 +62,7 @@ fn metrics_agree_with_the_api_about_a_run_and_a_crash() {
     for (metric, labels, name) in [
         ("sateen_jobs_spawned_total", "", "spawned"),
         ("sateen_jobs_exposed_total", "", "exposed"),
-        ("sateen_jobs_executed_total", "", "executed"),
+        ("sateen_jobs_of_ended_runs_total", "", "executed"),
         ("sateen_jobs_taken_total", "", "stolen_local"),
         ("sateen_jobs_aborted_total", "", "aborted"),
         ("sateen_jobs_lost_total", "", "lost"),

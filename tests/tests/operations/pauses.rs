@@ -19,10 +19,13 @@ fn host(cluster: &Cluster, zone: &str, words: &[&str]) -> Ended {
 #[test]
 fn the_end_of_a_pause_is_shown_by_the_viewers_clock() {
     let cluster = Cluster::start(&[("ada", "here")]);
+    let connected_s = |status: &serde_json::Value| status["connected_s"].as_f64().expect("it is connected");
+    let connected_before_s = connected_s(&cluster.host_status("ada"));
     let told = host(&cluster, ZONES[1].0, &["pause", "30m"]);
     assert_eq!(told.code, Some(0), "{told:?}");
     assert!(!told.stderr.contains("30m"), "{told:?}");
     let status = cluster.host_status("ada");
+    assert!(connected_s(&status) > connected_before_s, "a pause is no break: {status}");
     let until_s = status["paused_until_s"].as_u64().unwrap_or_else(|| panic!("no end in {status}"));
     let run = cluster.submit("fib", &["5"]).to_string();
     let shown = |zone: &str, words: &[&str]| {

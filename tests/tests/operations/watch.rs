@@ -160,6 +160,17 @@ fn without_a_terminal_it_writes_lines_and_its_exit_code_is_the_runs() {
     );
 
     cluster.sateen(["watch", "4711"]).fails_with(2, &["4711"]);
+
+    // Its reader closes the pipe, as `head` does, and nothing is written any more.
+    let mut command = cluster.sateen_command(["watch", "--every", "20ms"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stdout = child.stdout.take().expect("piped");
+    stdout.read_exact(&mut [0]).expect("it writes a line");
+    drop(stdout);
+    let status = until("it ends", SOON, || child.try_wait().expect("it was started"));
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert_eq!((status.code(), said.as_str()), (Some(0), ""));
 }
 
 #[test]

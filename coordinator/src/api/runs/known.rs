@@ -8,7 +8,7 @@ use crate::api::{Api, Problem};
 use crate::chronicle::Course;
 use crate::clock::{unix_ms, written};
 use crate::driver::{Live, Request};
-use crate::figures::Figures;
+use crate::figures::{Figures, Progress};
 use crate::store::sql::RunRow;
 
 /// A run, read once from store and driver.
@@ -86,12 +86,33 @@ impl Known {
             queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
             inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
             held_up_by: None,
-            figures: figures.into(),
+            figures: sateen_api::Figures {
+                progress: figures.progress.map(|progress| progress_in(state, progress).into()),
+                ..figures.into()
+            },
         }
     }
+}
+
+/// The progress of a run in this state: one that is done has done all, though the last report may be from before its last step.
+fn progress_in(state: RunState, Progress { done, total }: Progress) -> Progress {
+    Progress { done: if state == RunState::Done { done.max(total) } else { done }, total }
 }
 
 /// Whether the end of a run was saved after the driver was asked: how it ended is the driver's to say, or is saved by now.
 pub fn is_between(row: &RunRow, live: Option<&Live>) -> bool {
     row.state.is_over() && row.figures.is_none() && live.is_some_and(|live| !live.is_over)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_done_has_done_all() {
+        let done = |state, done, total| progress_in(state, Progress { done, total }).done;
+        assert_eq!(done(RunState::Done, 9, 10), 10);
+        assert_eq!(done(RunState::Done, 9, 0), 9, "the total is not known");
+        assert_eq!((done(RunState::Running, 9, 10), done(RunState::Failed, 9, 10)), (9, 9));
+    }
 }

@@ -50,11 +50,43 @@ pub async fn submit(
 }
 
 fn read(body: &[u8]) -> Result<Submission, Problem> {
-    serde_json::from_slice(body).map_err(|error| {
-        let expected = "the request's body must be JSON like {\"app\": \"nqueens\", \"arguments\": [\"12\"]}; \
-                        /api/v1/openapi.json describes its fields";
-        Problem::invalid("submission", expected, &error)
-    })
+    const EXPECTED: &str = "the request's body must be JSON like {\"app\": \"nqueens\", \"arguments\": [\"12\"]}; \
+                            /api/v1/openapi.json describes its fields";
+    let mut parser = serde_json::Deserializer::from_slice(body);
+    let submission: Submission = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
+        match of_another_type(&error.path().to_string(), &error.inner().to_string()) {
+            Some(why) => Problem::bad_request(format!("invalid submission: {why}; {EXPECTED}")),
+            None => Problem::invalid("submission", EXPECTED, error.inner()),
+        }
+    })?;
+    parser.end().map_err(|error| Problem::invalid("submission", EXPECTED, &error))?;
+    Ok(submission)
+}
+
+/// A sentence about a field of another type than expected, from the parser's words `invalid type: string "12", expected a
+/// sequence at line 1 column 9`. None if they are about something else.
+fn of_another_type(field: &str, error: &str) -> Option<String> {
+    let (given, expected) = error.strip_prefix("invalid type: ")?.split_once(", expected ")?;
+    let given = match given.split_once(' ') {
+        Some(("string", text)) => quoted(text.trim_matches('"')),
+        Some(("integer" | "boolean", value)) => value.to_owned(),
+        _ => match given {
+            "sequence" => "a list".to_owned(),
+            "map" => "an object".to_owned(),
+            other => other.to_owned(),
+        },
+    };
+    let expected = match expected.split(" at line ").next()? {
+        "a string" => "a text, like \"12\"",
+        "a sequence" => "a list of texts, like [\"12\"]",
+        "a boolean" => "true or false",
+        "u32" | "u64" => "a whole number that is not negative",
+        "a map" => "an object",
+        other if other.starts_with("struct ") => "an object",
+        other => other,
+    };
+    let field = if field == "." { "it".to_owned() } else { format!("`{field}`") };
+    Some(format!("{field} is {given}, but must be {expected}"))
 }
 
 /// Whether there may be one more unfinished run: all of them are in memory, with their arguments.
@@ -148,7 +180,7 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
     let range = RunSpec::RECORD_EVERY_MS;
     if !range.contains(&record_every_ms.into()) {
         return Err(Problem::unprocessable(format!(
-            "record_every_ms is {record_every_ms}; it must be from {} to {}",
+            "record_every_ms is {record_every_ms}; it must be from {} to {} ms",
             range.start(),
             range.end()
         )));
@@ -218,7 +250,6 @@ mod tests {
             (&b""[..], "EOF while parsing"),
             (b"x", "expected value at line 1 column 1"),
             (b"{}", "missing field `app`"),
-            (b"{\"app\": 7}", "invalid type: integer `7`"),
             (b"{\"app\": \"fib\", \"\xe2\x80\xae\": 1}", "unknown field `\\u{202e}`"),
             (b"\xff", "expected value"),
         ] {
@@ -230,6 +261,29 @@ mod tests {
             );
             let (_, of_parser) = detail.rsplit_once(" (").expect("the parser's words");
             assert!(of_parser.starts_with(parser), "{detail}");
+        }
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_named_with_its_value_and_its_type() {
+        for (body, why) in [
+            (r#"{"app": 7}"#, "`app` is `7`, but must be a text, like \"12\""),
+            (
+                r#"{"app": "fib", "arguments": "12"}"#,
+                "`arguments` is `12`, but must be a list of texts, like [\"12\"]",
+            ),
+            (r#"{"app": "fib", "arguments": ["12", [8]]}"#, "`arguments[1]` is a list, but must be a text"),
+            (r#"{"app": "fib", "inputs": ["ab"]}"#, "`inputs` is a list, but must be an object"),
+            (
+                r#"{"app": "fib", "limits": {"memory_bytes": "1G"}}"#,
+                "`limits.memory_bytes` is `1G`, but must be a whole number that is not negative",
+            ),
+            (r#"{"app": "fib", "strict_nan": null}"#, "`strict_nan` is null, but must be true or false"),
+            (r#""fib""#, "it is `fib`, but must be an object"),
+        ] {
+            let problem = read(body.as_bytes()).expect_err("it is no submission").json();
+            let detail = problem["detail"].as_str().expect("a sentence");
+            assert!(detail.starts_with(&format!("invalid submission: {why}")), "{detail}");
         }
     }
 }

@@ -38,13 +38,19 @@ impl From<Figures> for sateen_api::Figures {
             redone_work_s,
             saved_work_s: Some(saved_work_s),
             span_s,
-            progress: progress.map(|Progress { done, total }| sateen_api::Progress { done, total }),
+            progress: progress.map(Into::into),
             error: error.map(Into::into),
             root_host: root_host.map(|host| host.to_string()),
             root_losses,
             table: Some(sateen_api::TableSize { entries, bytes }),
             by_host: by_host.into_iter().map(Into::into).collect(),
         }
+    }
+}
+
+impl From<Progress> for sateen_api::Progress {
+    fn from(Progress { done, total }: Progress) -> Self {
+        Self { done, total }
     }
 }
 

@@ -42,6 +42,8 @@ fn a_run_whose_workers_compute_is_not_slowed_down() {
     );
     let over = Evidence { is_over: true, ..run(part(40, 8.0, 7.6, 0.2, 0.1)) };
     is(&over, HoldUpKind::Nothing, &["Nothing slowed it", "more hosts would have made it"]);
+    let alone = run(part(40, 1.0, 1.0, 0.0, 0.0));
+    is(&alone, HoldUpKind::Nothing, &[": 1 of 1 worker computed on average;"]);
 }
 
 #[test]
@@ -58,10 +60,12 @@ fn a_run_that_waits_reports_the_reason_and_the_time() {
     waits.waited.insert("it is suspended".to_owned(), 1.5);
     is(&waits, HoldUpKind::Waiting, &["It has waited for 3.0 s of 10.0 s so far: no host is connected."]);
     waits.waiting_for = None;
-    let text = "For 4.5 s of 10.0 s nothing was done; for 3.0 s of that: no host is connected.";
+    let text =
+        "For 4.5 s of 10.0 s nothing was done; for 3.0 s of that, the reason was: no host is connected.";
     is(&waits, HoldUpKind::Waiting, &[text]);
     waits.waited.remove("it is suspended");
-    is(&waits, HoldUpKind::Waiting, &["For 3.0 s of 10.0 s nothing was done: no host is connected."]);
+    let text = "For 3.0 s of 10.0 s nothing was done; the reason was: no host is connected.";
+    is(&waits, HoldUpKind::Waiting, &[text]);
     waits.waited = waited(1.0);
     is(&waits, HoldUpKind::Nothing, &[]);
 }

@@ -284,7 +284,7 @@ impl Driver {
             processor_s: processor_s(),
             threads: self.runs.threads(),
             coordinator: self.options.coordinator.to_string(),
-            connected_s: self.coordinator.since().map(|since| now.since(since).as_secs_f64()),
+            connected_s: self.coordinator.connected_since().map(|since| now.since(since).as_secs_f64()),
             unreachable: self.coordinator.unreachable.clone(),
             refused: self.coordinator.refused.clone(),
             paused: self.machine.paused().map(str::to_owned),

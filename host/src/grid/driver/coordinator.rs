@@ -36,6 +36,8 @@ pub struct CoordinatorSide {
     has_messages: bool,
     /// The time at which the link was opened.
     since: Option<Time>,
+    /// The same of the first of the links that this host has replaced by itself.
+    connected_since: Option<Time>,
     last_heard: Time,
     /// Bytes received by then.
     heard_bytes: u64,
@@ -59,6 +61,7 @@ impl CoordinatorSide {
             decoder: Decoder::default(),
             has_messages: false,
             since: None,
+            connected_since: None,
             last_heard: Time::default(),
             heard_bytes: 0,
             silent_since: None,
@@ -77,12 +80,18 @@ impl CoordinatorSide {
         self.link.is_some()
     }
 
+    /// Since when this host is connected, for people: it replaces its link for a pause, and is connected all the while.
+    pub fn connected_since(&self) -> Option<Time> {
+        self.link.as_ref().and(self.connected_since)
+    }
+
     pub fn since(&self) -> Option<Time> {
         self.since
     }
 
     pub fn take_link(&mut self) -> Option<Link> {
         self.since = None;
+        self.connected_since = None;
         self.link.take()
     }
 
@@ -167,6 +176,7 @@ impl Driver {
         self.coordinator.link = Some(self.sockets.open(socket));
         self.coordinator.decoder = Decoder::default();
         self.coordinator.since = Some(now);
+        self.coordinator.connected_since.get_or_insert(now);
         self.coordinator.last_heard = now;
         self.coordinator.heard_bytes = 0;
         self.coordinator.silent_since = None;
@@ -182,6 +192,7 @@ impl Driver {
             );
         }
         self.coordinator.unreachable = Some(why);
+        self.coordinator.connected_since = None;
     }
 
     pub(super) fn on_coordinator_closed(&mut self, closed: &Closed) {
@@ -196,7 +207,9 @@ impl Driver {
     /// Messages that were added before are still sent.
     pub(super) fn reconnect(&mut self) {
         self.coordinator.send();
+        let connected_since = self.coordinator.connected_since;
         self.drop_coordinator();
+        self.coordinator.connected_since = connected_since;
         self.forget_all_peers();
     }
 

@@ -127,7 +127,7 @@ saved_work_s: number,
  */
 span_s: number | null, 
 /**
- * The progress that the root job reports; null if none.
+ * The progress that the root job reports; null if none. Of a run that is done, all of it.
  */
 progress: Progress | null, 
 /**
