@@ -124,7 +124,7 @@ mod tests {
                 Some("app"),
             ),
             (
-                "_ZN44_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$app..Fill$GT$4fill17h0123456789abcdefE",
+                "_ZN54_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$app..Fill$GT$4fill17h0123456789abcdefE",
                 Some("app"),
             ),
             ("_ZN3std2io5stdio6_print17h0123456789abcdefE", None),
