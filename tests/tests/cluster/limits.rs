@@ -11,8 +11,8 @@ fn limits_out_of_range_are_refused_at_once() {
     let module = app("nqueens").display().to_string();
     let submit = |more: &[&str]| cluster.sateen(["submit", &module, "8"].iter().chain(more));
     for (flag, value, expected) in [
-        ("--max-output", "65M", "1 to 64M"),
-        ("--max-shared", "2000G", "1 to 1T"),
+        ("--max-output", "65M", "1B to 64M"),
+        ("--max-shared", "2000G", "1B to 1T"),
         ("--memory", "5G", "64K to 4G"),
         ("--stack", "1K", "64K to 4G"),
         ("--time-limit", "0", "from 1ms"),
