@@ -165,7 +165,7 @@ fn wrong_submissions_are_reported() {
     cluster.sateen(["submit", &module, "8", "--function", "nothing"]).fails_with(2, &["nothing"]);
     cluster.sateen(["submit", &module, "eight"]).fails_with(2, &["argument `n` is `eight`"]);
     cluster.sateen(["submit", &module]).fails_with(2, &["argument `n` is missing"]);
-    cluster.sateen(["submit", &module, "8", "9"]).fails_with(2, &["the app takes (n: u64)"]);
+    cluster.sateen(["submit", &module, "8", "9"]).fails_with(2, &["the app takes 1 (n: u64)"]);
     assert_eq!(cluster.api().get("/api/v1/runs").as_array().map(Vec::len), Some(0), "none was begun");
     for words in
         [&["status", "99"][..], &["tree", "99"], &["wait", "99"], &["result", "99"], &["cancel", "99"]]
