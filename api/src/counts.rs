@@ -13,7 +13,7 @@ pub struct JobCounts {
     pub spawned: u64,
     /// Jobs made visible to the scheduler.
     pub exposed: u64,
-    /// Jobs run, in place or separately.
+    /// Jobs that were begun, in place or separately.
     pub executed: u64,
     /// Jobs taken by another worker of the same host.
     pub stolen_local: u64,

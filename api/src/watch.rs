@@ -48,7 +48,7 @@ pub struct Alert {
 pub struct RunDetails {
     /// As `/api/v1/runs/{run}`.
     pub run: Run,
-    /// Jobs that ran separately, by depth, including those for which the tree has no room.
+    /// Jobs that ran separately or whose results were reused, by depth, including those for which the tree has no room.
     #[serde(default)]
     pub depths: Vec<Depth>,
     /// The time that is left.

@@ -12,7 +12,7 @@ spawned: number,
  */
 exposed: number, 
 /**
- * Jobs run, in place or separately.
+ * Jobs that were begun, in place or separately.
  */
 executed: number, 
 /**

@@ -15,7 +15,7 @@ export type RunDetails = {
  */
 run: Run, 
 /**
- * Jobs that ran separately, by depth, including those for which the tree has no room.
+ * Jobs that ran separately or whose results were reused, by depth, including those for which the tree has no room.
  */
 depths: Array<Depth>, 
 /**
