@@ -149,9 +149,9 @@ fn is_path(word: &str) -> bool {
         && (is_file || word.ends_with('/'))
 }
 
-/// Whether the word is an identifier of several words, as written in Rust.
+/// Whether the word is an identifier of several words, as written in Rust. `NAME` stands for any name.
 fn is_name(word: &str) -> bool {
-    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !word.contains("NAME");
     is_plain && word.trim_matches('_').contains('_') && word.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn names_in_a_page_are_found() {
-        let text = "`a/b.rs` and `host/`, `no_alarm`; `x.rs y.rs`, `--two-words=N`, `--one`, `/api/v1/runs/`\n\
+        let text = "`a/b.rs` and `host/`, `no_alarm` and `main_NAME`; `x.rs y.rs`, `--two-words=N`, `--one`, `/api/v1/runs/`\n\
             ```\n`c.rs`\n```\n`target/x.json` `v1.2` `snake` `GET /d.json` `e.md`";
         let expected = ["--two-words", "a/b.rs", "e.md", "host/", "no_alarm"];
         assert_eq!(named(text).into_iter().collect::<Vec<_>>(), expected);

@@ -18,6 +18,8 @@ use crate::scheduler::Object;
 
 /// Maximum distinct values that instances make for themselves; further ones count each time.
 const MADE_MAX: usize = 1 << 16;
+/// The digest of all that an app prepares from its inputs, which is made before any job begins.
+pub const PREPARED: u64 = u64::from_le_bytes(*b"prepared");
 /// Maximum objects for which an instance remembers that it applied their updates first.
 const APPLIED_MAX: usize = 1 << 10;
 /// Maximum nesting of such activities.
@@ -26,7 +28,7 @@ const MAKINGS_MAX: usize = 1 << 10;
 /// Values that sandboxes have made for themselves, as reported by them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct PerSandbox {
-    /// Different values: each counts once in work and span.
+    /// Different values: each counts once in work and span. Those that were prepared for all sandboxes are not included.
     pub made: u64,
     /// How often one was made again in another sandbox,
     pub again: u64,
@@ -47,7 +49,7 @@ impl Made {
     /// The figures so far.
     pub fn figures(&self) -> PerSandbox {
         PerSandbox {
-            made: self.things.lock().len() as u64,
+            made: self.things.lock().iter().filter(|digest| **digest != PREPARED).count() as u64,
             again: self.again.load(Relaxed),
             again_s: self.again_ns.load(Relaxed) as f64 / 1e9,
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use wasmtime::{Instance, Store};
 
 use super::Guest;
+use super::aside::PREPARED;
 use super::memory::broken;
 use super::offered::Offered;
 use super::processor;
@@ -24,8 +25,6 @@ const COPIED_BYTES_PER_US: usize = 1000;
 const COPY_COST: Duration = Duration::from_micros(20);
 /// How often a waiting worker looks whether it must stop.
 const LOOK: Duration = Duration::from_millis(5);
-/// The digest of all prepared values in a profile.
-const DIGEST: u64 = u64::from_le_bytes(*b"prepared");
 
 /// What has become of a new instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +133,7 @@ impl Guest {
         if self.profile.is_some() {
             self.end_aside();
             self.begin_making()?;
-            self.name_making(DIGEST)?;
+            self.name_making(PREPARED)?;
         }
         Ok(std::mem::replace(&mut self.offered, Offered::nothing()))
     }

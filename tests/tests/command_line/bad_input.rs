@@ -184,7 +184,7 @@ fn options_that_make_no_sense() {
         (&["run", "app.wasm", "--stack", "lots"], "64K to 4G"),
         (&["run", "app.wasm", "--time-limit", "0"], "from 1ms to"),
         (&["run", "app.wasm", "--time-limit", "soon"], "from 1ms to"),
-        (&["run", "app.wasm", "--max-output", "0"], "from 1 to 4G"),
+        (&["run", "app.wasm", "--max-output", "0"], "from 1B to 4G"),
         (&["check"], "APP"),
     ];
     for (words, why) in cases {
