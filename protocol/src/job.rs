@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::shared::ObjectId;
-use crate::{Bytes, JobKey, JobTag, LINEAGE_LENGTH_MAX};
+use crate::{Bytes, JobKey, JobTag, KeyMaker, LINEAGE_LENGTH_MAX, RunSpec};
 
 /// The tags of a job's ancestors that ran in an instance of their own, the nearest last. A table entry is found below
 /// every job of its lineage.
@@ -100,6 +100,16 @@ pub struct Mention {
 
 /// The kind of a run's root job.
 pub const ROOT_KIND: u32 = u32::MAX;
+
+/// The root job of a run; its inputs are part of its identity.
+pub fn root_job(spec: &RunSpec) -> JobSpec {
+    let function = format!("main {}", spec.function);
+    let maker =
+        KeyMaker::new(sateen_abi::VERSION, u8::from(spec.strict_nan), spec.app, &function, &spec.salt());
+    // Words always encode: see the codec.
+    let parameters = postcard::to_allocvec(&spec.arguments).unwrap_or_default();
+    JobSpec::new(maker.key(&parameters), ROOT_KIND, parameters)
+}
 
 /// A job's result or failure. Exceeding a limit is not an outcome: another host may allow more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

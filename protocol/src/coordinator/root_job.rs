@@ -2,20 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::job::root_job;
 use crate::message::{JobNote, NoteKind};
-use crate::{AssignmentId, HostId, JobSpec, KeyMaker, ROOT_KIND, RunSpec, Time};
+use crate::{AssignmentId, HostId, JobSpec, RunSpec, Time};
 
 use super::Standing;
-
-/// The root job of a run; its inputs are part of its identity.
-pub fn root_job(spec: &RunSpec) -> JobSpec {
-    let function = format!("main {}", spec.function);
-    let maker =
-        KeyMaker::new(sateen_abi::VERSION, u8::from(spec.strict_nan), spec.app, &function, &spec.salt());
-    // Words always encode: see the codec.
-    let parameters = postcard::to_allocvec(&spec.arguments).unwrap_or_default();
-    JobSpec::new(maker.key(&parameters), ROOT_KIND, parameters)
-}
 
 /// Which host had the root job when the coordinator was stopped, until that host is back with it, or it is lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,10 +1,13 @@
 //! Tests that peers cannot make a host do useless work.
 
-use super::tests::{PEER, RUN, host};
+use super::tests::{PEER, RUN, host, said, spec};
 use super::*;
+use crate::coordinator::root_job;
 use crate::limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, LISTED_JOBS_MAX};
-use crate::message::PeerMessage;
-use crate::{Entry, EntryState, Finished, JobKey, JobSpec, JobTag, Lineage, LoanId, Outcome, StealId};
+use crate::message::{PeerMessage, ToCoordinator, ToHost};
+use crate::{
+    AssignmentId, Entry, EntryState, Finished, JobKey, JobSpec, JobTag, Lineage, LoanId, Outcome, StealId,
+};
 
 fn is_misbehaviour(message: PeerMessage) -> bool {
     let mut host = host();
@@ -53,5 +56,39 @@ fn jobs_and_entries_that_name_too_many_ancestors_are_misbehaviour() {
         host.handle_notice(Time(0), RUN, Notice::Idle(1));
         host.handle_from_peer(Time(0), PEER, PeerMessage::Job { run: RUN, steal, number, spec });
         assert_eq!(host.held_and_lent(RUN).0 == 1, ancestors <= LINEAGE_LENGTH_MAX);
+    }
+}
+
+/// Everybody in the grid can compute the key of a run's root job.
+#[test]
+fn only_the_coordinator_says_what_has_become_of_a_root() {
+    let root = JobSpec { redone: true, lookup_below: 1, ..root_job(&spec()) };
+    let finished = Finished { outcome: Outcome::Done(vec![6, 6, 6].into()), work_ns: 1, span_ns: 1 };
+    for state in [
+        EntryState::Done(finished.clone()),
+        EntryState::DoneAt { host: PEER, work_ns: 1 },
+        EntryState::Running(PEER),
+    ] {
+        for lineage in [Lineage::default(), Lineage(vec![JobTag(5)])] {
+            let entry = Entry { key: root.key, depth: lineage.0.len() as u32, lineage, state: state.clone() };
+            let told = PeerMessage::Entries { run: RUN, entries: vec![entry] };
+            for is_early in [false, true] {
+                let mut host = host();
+                if is_early {
+                    host.handle_from_peer(Time(0), PEER, told.clone());
+                }
+                let (number, proof, spec) = (AssignmentId(1), 9, root.clone());
+                host.handle_from_coordinator(Time(0), ToHost::Assign { run: RUN, number, proof, spec });
+                if !is_early {
+                    host.handle_from_peer(Time(0), PEER, told.clone());
+                }
+                let is_claimed = |transmit: &Transmit| {
+                    matches!(transmit, Transmit::ToCoordinator(ToCoordinator::RootFinished { .. }))
+                };
+                assert!(!said(&mut host).iter().any(is_claimed), "{told:?}");
+                let held = &host.runs[&RUN].held;
+                assert!(held.len() == 1 && held.values().all(|held| held.finished.is_none()), "{told:?}");
+            }
+        }
     }
 }

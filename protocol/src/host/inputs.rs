@@ -61,9 +61,12 @@ impl Host {
                 }
                 self.on_unknown(from, run, &numbers);
             }
-            PeerMessage::Entries { run, entries } => {
+            PeerMessage::Entries { run, mut entries } => {
                 if entries.len() > ENTRIES_PER_MESSAGE_MAX || entries.iter().any(Entry::is_too_large) {
                     return Err(Misbehaviour::TooMuch);
+                }
+                if let Some(part) = self.runs.get(&run) {
+                    entries.retain(|entry| !part.recovery.is_root(&entry.key));
                 }
                 self.on_entries(run, entries);
             }

@@ -34,8 +34,10 @@ pub struct Announced {
 }
 
 /// The work to do in one run after hosts are gone.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Recovery {
+    /// The key of the root job, which can be computed from what all hosts know.
+    root: JobKey,
     /// By the runtime's numbers.
     unresolved: BTreeMap<RuntimeJobId, Unresolved>,
     /// Hosts that are gone and that entries in the table may still name.
@@ -49,6 +51,23 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// Of a run with this root job.
+    pub fn new(root: JobKey) -> Self {
+        Self {
+            root,
+            unresolved: BTreeMap::new(),
+            forgetting: BTreeSet::new(),
+            announced: None,
+            wanted_early: BTreeSet::new(),
+            lookups: Lookups::default(),
+        }
+    }
+
+    /// Whether this is the root job. Only the coordinator says what has become of it: its result is that of the run.
+    pub fn is_root(&self, key: &JobKey) -> bool {
+        *key == self.root
+    }
+
     // ---- jobs whose fate is unknown ----
 
     /// A job is lost or looked up, and a host or the coordinator was asked for its fate.
@@ -157,7 +176,7 @@ mod tests {
 
     #[test]
     fn unresolved_jobs_are_found_by_the_host_that_was_asked() {
-        let mut recovery = Recovery::default();
+        let mut recovery = Recovery::new(job(9).key);
         for (number, of, wanted_from) in [(1, 7, None), (2, 7, Some(PEER)), (3, 8, Some(PEER)), (4, 8, None)]
         {
             recovery.begin(RuntimeJobId(number), unresolved(job(of), wanted_from));
@@ -178,7 +197,7 @@ mod tests {
 
     #[test]
     fn work_is_left_until_all_of_it_is_done() {
-        let mut recovery = Recovery::default();
+        let mut recovery = Recovery::new(job(9).key);
         assert!(!recovery.has_more_to_do());
         recovery.forget_later(PEER);
         assert!(recovery.has_more_to_do() && recovery.next_to_forget() == Some(PEER));

@@ -1,5 +1,6 @@
 //! A host's state in one run.
 
+use crate::job::root_job;
 use crate::{Finished, HostId, RunSpec, Stealing, Table, Time};
 
 use super::held::HeldJobs;
@@ -45,6 +46,7 @@ pub struct HostRun {
 impl HostRun {
     /// Makes the state of a run whose app is not loaded.
     pub fn new(spec: RunSpec, table_bytes_max: usize, now: Time) -> Self {
+        let root = root_job(&spec).key;
         Self {
             spec,
             stage: Stage::Loading,
@@ -57,7 +59,7 @@ impl HostRun {
             loans: Loans::default(),
             next_reconcile: now,
             table: Table::new(table_bytes_max),
-            recovery: Recovery::default(),
+            recovery: Recovery::new(root),
             outbox: Outbox::default(),
             shared: SharedObjects::new(now),
             reporting: Reporting::new(now),
