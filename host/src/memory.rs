@@ -52,6 +52,8 @@ struct Budget {
     passing: AtomicUsize,
     /// Results and parcels that the driver keeps until they are delivered.
     undelivered: AtomicUsize,
+    /// Replicas of shared objects.
+    objects: AtomicUsize,
     /// Resident memory of the process that compiles a module.
     compiling: AtomicUsize,
     /// Resident memory at the last measurement, without that of the host itself.
@@ -122,6 +124,7 @@ impl HostMemory {
             claimed: AtomicUsize::new(0),
             passing: AtomicUsize::new(0),
             undelivered: AtomicUsize::new(0),
+            objects: AtomicUsize::new(0),
             compiling: AtomicUsize::new(0),
             resident: AtomicUsize::new(0),
             claims: Mutex::default(),
@@ -178,6 +181,21 @@ impl HostMemory {
     pub(crate) fn keep_undelivered(&self, bytes: usize) {
         self.0.undelivered.store(bytes, SeqCst);
         self.0.evict_excess();
+    }
+
+    /// Replicas of shared objects take `now` bytes instead of `before`. The youngest instances make room.
+    pub(crate) fn count_objects(&self, before: usize, now: usize) {
+        if now > before {
+            self.0.objects.fetch_add(now - before, SeqCst);
+            self.0.evict_excess();
+        } else {
+            self.0.objects.fetch_sub(before - now, SeqCst);
+        }
+    }
+
+    /// Whether the replicas of all runs leave any room.
+    pub(crate) fn has_room_beside_objects(&self) -> bool {
+        self.0.objects.load(SeqCst) < self.0.bytes_max
     }
 
     /// A compiler's process now takes `bytes`; 0 when it has ended.
@@ -318,7 +336,8 @@ impl Budget {
     }
 
     fn counted(&self) -> usize {
-        self.claimed.load(SeqCst).saturating_add(self.passing())
+        let kept = self.passing().saturating_add(self.objects.load(SeqCst));
+        self.claimed.load(SeqCst).saturating_add(kept)
     }
 
     /// Whether an instance with `bytes` fits if there is no other. It always does if no memory will be freed by
@@ -329,7 +348,7 @@ impl Budget {
     }
 
     fn take(&self, bytes: usize) -> bool {
-        let most = self.bytes_max.saturating_sub(self.passing());
+        let most = self.bytes_max.saturating_sub(self.passing().saturating_add(self.objects.load(SeqCst)));
         let fits =
             |claimed: usize| claimed.checked_add(bytes).filter(|claimed| *claimed <= most || bytes == 0);
         self.claimed.fetch_update(SeqCst, SeqCst, fits).is_ok()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sateen_command_line::explained;
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
-use sateen_protocol::{Counts, FaultTolerance, JobSpec, Jobs, RunSpec, RuntimeJobId};
+use sateen_protocol::{Counts, FaultTolerance, JobSpec, Jobs, RunLimits, RunSpec, RuntimeJobId};
 
 use super::control::MayUse;
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
@@ -68,15 +68,7 @@ impl Runtime for Workers {
 
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
         let spec = loading.spec;
-        let limits = Limits::of_run(&spec.limits)?.for_threads(self.threads);
-        let most = self.memory.as_ref().map(HostMemory::bytes_max);
-        if let Some(most) = most.filter(|most| limits.memory_bytes_max > *most) {
-            return Err(format!(
-                "the run asks for {} of memory for each instance, and this host grants {}",
-                size(limits.memory_bytes_max as u64),
-                size(most as u64)
-            ));
-        }
+        let limits = self.limits(&spec.limits)?;
         let say = |error: crate::RunError| error.to_string();
         let engine = match &self.memory {
             Some(memory) => Engine::frugal(&limits, spec.strict_nan, memory.bytes_max(), self.threads),
@@ -116,6 +108,29 @@ impl Runtime for Workers {
             notify,
         };
         Ok(Box::new(Portion::start(&app, options).map_err(say)?))
+    }
+}
+
+impl Workers {
+    /// The limits of a run's guests on this host; an error if it asks for more memory than the host grants. A run that does
+    /// not say how much its shared objects may take gets half of the host's memory for them at most.
+    fn limits(&self, asked: &RunLimits) -> Result<Limits, String> {
+        let mut limits = Limits::of_run(asked)?.for_threads(self.threads);
+        let Some(most) = self.memory.as_ref().map(HostMemory::bytes_max) else { return Ok(limits) };
+        if asked.shared_bytes_max.is_none() {
+            limits.shared_bytes_max = limits.shared_bytes_max.min(most / 2);
+        }
+        let of_instance = (limits.memory_bytes_max, "each instance");
+        let of_objects = (limits.shared_bytes_max, "its shared objects");
+        for (bytes, what) in [of_instance, of_objects] {
+            if bytes > most {
+                let [bytes, most] = [bytes, most].map(|bytes| size(bytes as u64));
+                return Err(format!(
+                    "the run asks for {bytes} of memory for {what}, and this host grants {most}"
+                ));
+            }
+        }
+        Ok(limits)
     }
 }
 

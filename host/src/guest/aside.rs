@@ -5,7 +5,7 @@
 //! guest reports (by a digest) that the result is the same in all instances, the first one counts, because it is needed
 //! on one worker, too. In the same way, each update of a shared object counts where it is applied first.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -39,8 +39,8 @@ pub struct PerSandbox {
 /// Values that the instances of a run have made for themselves.
 #[derive(Default)]
 pub struct Made {
-    /// By digest.
-    things: Mutex<HashSet<u64>>,
+    /// By digest, and whether a job's sandbox made it for itself, rather than for all.
+    things: Mutex<HashMap<u64, bool>>,
     again: AtomicU64,
     again_ns: AtomicU64,
 }
@@ -49,16 +49,20 @@ impl Made {
     /// The figures so far.
     pub fn figures(&self) -> PerSandbox {
         PerSandbox {
-            made: self.things.lock().iter().filter(|digest| **digest != PREPARED).count() as u64,
+            made: self.things.lock().values().filter(|is_own| **is_own).count() as u64,
             again: self.again.load(Relaxed),
             again_s: self.again_ns.load(Relaxed) as f64 / 1e9,
         }
     }
 
     /// Whether an instance is the first to make this.
-    fn is_first(&self, digest: u64) -> bool {
+    fn is_first(&self, digest: u64, is_own: bool) -> bool {
         let mut things = self.things.lock();
-        things.len() >= MADE_MAX || things.insert(digest)
+        let is_known = things.contains_key(&digest);
+        if !is_known && things.len() < MADE_MAX {
+            things.insert(digest, is_own);
+        }
+        !is_known
     }
 }
 
@@ -200,7 +204,8 @@ impl Guest {
         };
         // Within another activity that does not count, others count it.
         if making.counts == Counts::Never && profile.aside.within == 1 {
-            let is_first = profiler.made.is_first(digest);
+            let is_own = digest != PREPARED && self.job.preparing().is_none();
+            let is_first = profiler.made.is_first(digest, is_own);
             making.counts = if is_first { Counts::First } else { Counts::Again };
             if is_first {
                 if profile.aside.made.len() < MADE_MAX {

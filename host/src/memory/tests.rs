@@ -104,3 +104,19 @@ fn memory_that_is_kept_counts_until_it_is_dropped() {
     assert_eq!(oldest.grow_to(100), Ok(()));
     assert!(memory.keep(1).is_none());
 }
+
+#[test]
+fn replicas_take_room_that_instances_have() {
+    let memory = HostMemory::unwatched(100);
+    let (oldest, youngest) = (claim(&memory), claim(&memory));
+    assert_eq!((oldest.grow_to(30), youngest.grow_to(30)), (Ok(()), Ok(())));
+    memory.count_objects(0, 40);
+    assert!(!youngest.is_evicted() && !memory.has_room_for(1));
+    memory.count_objects(40, 41);
+    assert!(youngest.is_evicted() && memory.has_room_beside_objects());
+    drop(youngest);
+    memory.count_objects(41, 100);
+    assert!(!memory.has_room_beside_objects());
+    memory.count_objects(100, 0);
+    assert!(memory.has_room_for(70) && memory.has_room_beside_objects());
+}

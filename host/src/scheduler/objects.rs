@@ -17,6 +17,7 @@ use sateen_protocol::shared::{Catchup, ObjectId, View};
 use super::tasks::TaskId;
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
+use crate::memory::HostMemory;
 
 /// Bytes counted for an object in addition to its own.
 const OBJECT_BYTES: usize = 512;
@@ -51,6 +52,24 @@ struct Home {
     /// In a portion, notifies the state machine.
     closed: Option<Closed>,
     totals: Totals,
+    /// The host's memory, if it is limited.
+    memory: Option<HostMemory>,
+}
+
+impl Home {
+    /// An object takes `now` bytes instead of `before`.
+    fn count(&self, before: usize, now: usize) {
+        let Totals { bytes, bytes_max, .. } = &self.totals;
+        if now >= before {
+            let total = bytes.fetch_add(now - before, Relaxed) + (now - before);
+            bytes_max.fetch_max(total, Relaxed);
+        } else {
+            bytes.fetch_sub(before - now, Relaxed);
+        }
+        if let Some(memory) = self.memory.as_ref().filter(|_| now != before) {
+            memory.count_objects(before, now);
+        }
+    }
 }
 
 /// Figures over all objects of a run.
@@ -111,12 +130,12 @@ pub struct Objects {
 }
 
 impl Objects {
-    pub fn new(closed: Option<Closed>) -> Self {
+    pub fn new(closed: Option<Closed>, memory: Option<HostMemory>) -> Self {
         let mut own = [0; 8];
         // Without randomness, ids are still unique on this host.
         let _ = getrandom::fill(&mut own);
         Self {
-            home: Arc::new(Home { known: Mutex::default(), closed, totals: Totals::default() }),
+            home: Arc::new(Home { known: Mutex::default(), closed, totals: Totals::default(), memory }),
             kept: Mutex::default(),
             changes: AtomicU64::new(1),
             waiting: Mutex::default(),
@@ -209,12 +228,13 @@ impl Objects {
         Some(Behind { catchup, position, wants_base })
     }
 
-    /// Whether replicas exceed their limit.
+    /// Whether the run's replicas exceed their limit, or those of all runs the host's memory.
     pub fn check(&self, limit: usize) -> Result<(), Stop> {
         if self.home.totals.bytes.load(Relaxed) > limit {
             return Err(Stop::Limit(LimitExceeded::SharedObjects { limit }));
         }
-        Ok(())
+        let has_room = self.home.memory.as_ref().is_none_or(HostMemory::has_room_beside_objects);
+        if has_room { Ok(()) } else { Err(Stop::Evicted) }
     }
 
     pub fn is_anybody_waiting(&self) -> bool {
@@ -281,20 +301,15 @@ impl Object {
         self.end.store(view.as_ref().map_or(0, View::end), SeqCst);
         let now = OBJECT_BYTES + view.as_ref().map_or(0, View::bytes);
         let before = self.counted.swap(now, Relaxed);
-        let totals = &self.home.totals;
-        let total = if now >= before {
-            totals.bytes.fetch_add(now - before, Relaxed) + (now - before)
-        } else {
-            totals.bytes.fetch_sub(before - now, Relaxed) - (before - now)
-        };
-        totals.bytes_max.fetch_max(total, Relaxed);
+        drop(view);
+        self.home.count(before, now);
         result
     }
 }
 
 impl Drop for Object {
     fn drop(&mut self) {
-        self.home.totals.bytes.fetch_sub(self.counted.load(Relaxed), Relaxed);
+        self.home.count(self.counted.load(Relaxed), 0);
         let mut known = self.home.known.lock();
         // It may have got another place meanwhile.
         if known.get(&self.id).is_some_and(|current| std::ptr::eq(current.as_ptr(), self)) {

@@ -3,6 +3,7 @@
 use sateen_tests::cluster::{Cluster, PATIENCE};
 use sateen_tests::memory::peak_kib;
 use sateen_tests::probe;
+use sateen_tests::wat::{app, bytes};
 
 /// Maximum memory of the process itself, in addition to its guests.
 const OVERHEAD_KIB: u64 = 192 << 10;
@@ -75,4 +76,37 @@ fn hosts_without_room_hand_one_anothers_jobs_back() {
         eprintln!("peak of {name} {} MiB", peak >> 10);
         assert!(peak <= (300 << 10) + OVERHEAD_KIB, "{name}: {peak} KiB");
     }
+}
+
+/// Shared objects are not in the memory of any instance.
+#[test]
+fn shared_objects_count_whatever_the_run_asks_for() {
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    cluster.start_host_with("ada", "here", &url, &["--threads", "1", "--memory", "300M"]);
+    cluster.await_hosts(1);
+    let module = cluster.folder().join("sharer.wasm");
+    let body =
+        "(loop $more (drop (call $share (i32.const 1024) (i32.const 2048) (i32.const 60000))) (br $more))";
+    std::fs::write(&module, bytes(&app(body))).expect("the module can be written");
+    let submit = |more: &[&str]| {
+        let module = module.display().to_string();
+        let told = cluster.sateen([&["submit", &module, "--memory", "64M"], more].concat());
+        told.result().trim().parse::<u64>().expect("the run's number")
+    };
+    let asks_for_too_much = submit(&["--max-shared", "301M"]);
+    cluster.api().run_until(asks_for_too_much, "refused by the host", PATIENCE, |about| {
+        about["waiting_for"]
+            .as_str()
+            .is_some_and(|why| why.contains("301 MiB of memory for its shared objects"))
+    });
+    for (more, limit) in [(&[][..], "than 150 MiB"), (&["--max-shared", "300M"], "than the 314572800 bytes")] {
+        let run = submit(more);
+        let about = cluster.api().run_over(run, PATIENCE);
+        let why = about["error"]["message"].as_str().unwrap_or_default();
+        assert!(why.contains("shared objects take") && why.contains(limit), "{about:#}");
+    }
+    let peak = peak_kib(cluster.host("ada").id());
+    eprintln!("peak {} MiB", peak >> 10);
+    assert!(peak <= (300 << 10) + OVERHEAD_KIB, "{peak} KiB");
 }
