@@ -259,7 +259,7 @@ impl Coordinator {
         number: AssignmentId,
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
-        if let Some(part) = self.runs.get(&run) {
+        if let Some(part) = self.runs.get(&run).filter(|part| !part.root.is_outdated(host, number)) {
             if !part.root.is_claimed(host, number) {
                 return Err(Misbehaviour::NotItsRoot);
             }

@@ -52,6 +52,8 @@ pub struct RootJob {
     before: RootBefore,
     /// All hosts whose result counts.
     claims: BTreeSet<(HostId, AssignmentId)>,
+    /// Hosts whose result counted before the run was suspended.
+    outdated: BTreeSet<(HostId, AssignmentId)>,
     /// Hosts from which it was withdrawn because an earlier host came back with it.
     withdrawn: BTreeSet<(HostId, AssignmentId)>,
     next_number: u64,
@@ -70,6 +72,7 @@ impl RootJob {
             came_without: None,
             before: RootBefore::Nobody,
             claims: BTreeSet::new(),
+            outdated: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
             next_number: 0,
             losses: 0,
@@ -125,9 +128,9 @@ impl RootJob {
         self.claims.contains(&(host, number))
     }
 
-    /// The number of results that count.
+    /// The number of results that count, or have counted once.
     pub fn claims_len(&self) -> usize {
-        self.claims.len()
+        self.claims.len() + self.outdated.len()
     }
 
     /// Whether a host was told not to continue it under this number.
@@ -216,8 +219,19 @@ impl RootJob {
 
     /// Results of it do not count any longer.
     pub fn forget_claims(&mut self) {
-        self.claims.clear();
+        self.outdate_claims();
+        self.outdated.clear();
+    }
+
+    /// Results of it do not count any longer, but may still come, over links that are slow.
+    pub fn outdate_claims(&mut self) {
+        self.outdated.append(&mut self.claims);
         self.withdrawn.clear();
+    }
+
+    /// Whether a host's result under this number has counted once, and does not any longer.
+    pub fn is_outdated(&self, host: HostId, number: AssignmentId) -> bool {
+        self.outdated.contains(&(host, number)) && !self.is_claimed(host, number)
     }
 
     // ---- when it is assigned again ----
@@ -288,8 +302,13 @@ mod tests {
         assert!(!root.is_claimed_by(ONE) && root.is_claimed_by(OTHER));
         root.withdraw(OTHER, second);
         assert!(root.is_withdrawn(OTHER, second));
+        root.outdate_claims();
+        assert!(!root.is_claimed_by(OTHER) && !root.is_withdrawn(OTHER, second));
+        assert!(root.is_outdated(OTHER, second) && !root.is_outdated(ONE, first));
+        root.claim(OTHER, second);
+        assert!(!root.is_outdated(OTHER, second), "it came back with it");
         root.forget_claims();
-        assert_eq!((root.claims_len(), root.is_withdrawn(OTHER, second)), (0, false));
+        assert_eq!((root.claims_len(), root.is_outdated(OTHER, second)), (0, false));
         assert_eq!(root.assigned(), Some((OTHER, second)), "it is still known");
     }
 

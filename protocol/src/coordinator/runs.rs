@@ -250,7 +250,7 @@ impl Coordinator {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let gives_way = part.suspending.take().is_some_and(|suspending| suspending.gives_way);
         part.root.take();
-        part.root.forget_claims();
+        part.root.outdate_claims();
         self.save_entries(run, &mut ENTRIES_SAVED_AT_ONCE_MAX.clone());
         if gives_way {
             self.show_state(run, RunState::Suspended);

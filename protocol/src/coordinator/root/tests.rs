@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::coordinator::tests::{Grid, spec};
 use crate::coordinator::{Standing, StoredRun, root_job};
-use crate::message::{JobNote, NoteKind, ToCoordinator};
+use crate::message::{JobNote, NoteKind, ToCoordinator, ToHost};
+use crate::parcel::{Contents, ParcelId, ParcelMessage};
 use crate::{BlobHash, Counts, Entry, GridId, Lineage, RunSpec};
 
 const RUN: RunId = RunId(1);
@@ -230,4 +231,47 @@ fn inputs_are_part_of_a_roots_identity() {
     let keys: BTreeSet<_> = specs.iter().map(|spec| root_job(spec).key).collect();
     assert_eq!(keys.len(), specs.len());
     assert_eq!(spec().salt(), Vec::<u8>::new());
+}
+
+/// The run was suspended while the host's link was slow, and its result, or the announcement of a large one, comes late.
+#[test]
+fn a_result_from_before_a_suspension_is_no_claim_and_no_misbehaviour() {
+    let finished = Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 };
+    for is_large in [false, true] {
+        for has_given_up_root in [false, true] {
+            let mut grid = Grid::new();
+            grid.submit(RUN);
+            let (link, _) = grid.join();
+            grid.tell(link, ToCoordinator::Ready { run: RUN });
+            let number = grid.root(link).expect("the root").number;
+            grid.machine.suspend(grid.now, RUN).expect("it runs");
+            grid.drain();
+            if has_given_up_root {
+                grid.advance(2 * crate::limits::DRAIN_MAX.as_millis() as u64, &[link]);
+                grid.machine.resume(grid.now, RUN).expect("it is suspended");
+                grid.drain();
+            }
+            let finished = finished.clone();
+            grid.tell(
+                link,
+                if is_large {
+                    let contents = Contents::RootFinished { run: RUN, number };
+                    ToCoordinator::Parcel(ParcelMessage::Announce {
+                        parcel: ParcelId(1),
+                        contents,
+                        bytes: 1 << 20,
+                    })
+                } else {
+                    ToCoordinator::RootFinished { run: RUN, number, finished }
+                },
+            );
+            assert!(!grid.is_closed(link));
+            assert_eq!(grid.ends.len(), usize::from(!has_given_up_root && !is_large));
+            let is_acknowledged = grid.last(link, |message| match message {
+                ToHost::Acknowledged { number: of, .. } => Some(*of == number),
+                _ => None,
+            });
+            assert_eq!(is_acknowledged, (has_given_up_root || !is_large).then_some(true));
+        }
+    }
 }
