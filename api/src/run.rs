@@ -64,7 +64,7 @@ pub struct Run {
     pub arguments: Vec<String>,
     /// `queued`, `running`, `suspending`, `suspended`, `done`, `failed` or `cancelled`.
     pub state: String,
-    /// Why nothing happens, if nothing does.
+    /// Why nothing happens, if nothing does; null also for suspended runs and those that are over.
     pub waiting_for: Option<String>,
     /// When it was submitted.
     #[serde(default)]
@@ -155,7 +155,7 @@ pub struct Figures {
     pub span_s: Option<f64>,
     /// The progress that the root job reports; null if none. Of a run that is done, all of it.
     pub progress: Option<Progress>,
-    /// Why there is no result; null if there is one, or may be one later.
+    /// Why there is no result; null if there is one, or may be one later, or the run was cancelled.
     pub error: Option<RunFailure>,
     /// The id of the host that has the root job, or had it at the end.
     pub root_host: Option<String>,

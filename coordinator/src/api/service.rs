@@ -1,6 +1,6 @@
 //! About the service itself.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use axum::Json;
@@ -24,7 +24,7 @@ pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
 pub async fn overview(State(api): State<Api>) -> Result<Json<Grid>, Problem> {
     let status = status_of(&api).await?;
     let (runs, mut hosts) = (super::runs(&api).await?, super::hosts(&api).await?);
-    let alerts = alerts(&status, &runs, &hosts, &mut HashMap::new());
+    let alerts = alerts(&status, &runs, &hosts, &api.watching);
     hosts.truncate(HOSTS_LISTED_MAX);
     Ok(Json(Grid { status, runs, hosts, hosts_gone: None, runs_gone: None, alerts }))
 }

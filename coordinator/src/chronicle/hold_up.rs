@@ -181,9 +181,16 @@ impl Evidence {
     fn verdict(&self) -> Option<HoldUp> {
         if let Some(why) = &self.waiting_for {
             // It may just have begun to.
-            let waited_s = self.waited.get(why).copied().unwrap_or(0.0);
+            let waited_s: f64 = self.waited.values().sum();
+            let of_this_s = self.waited.get(why).copied().unwrap_or(0.0);
             let waits = if waited_s >= WAITED_S_MIN {
-                format!("It has waited for {} of {} so far", time(waited_s), time(self.passed_s))
+                let waited =
+                    format!("It has waited for {} of {} so far", time(waited_s), time(self.passed_s));
+                if of_this_s / waited_s < ONE_REASON_MIN {
+                    format!("{waited}; for {} of that", time(of_this_s))
+                } else {
+                    waited
+                }
             } else {
                 "It waits".to_owned()
             };

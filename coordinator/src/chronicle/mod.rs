@@ -46,7 +46,7 @@ pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
 /// Why a suspended run is idle.
-const SUSPENDED: &str = "the run is suspended until it is resumed";
+pub const SUSPENDED: &str = "the run is suspended until it is resumed";
 
 /// The chronicle of one run.
 #[derive(Debug, Default)]
@@ -186,7 +186,7 @@ impl Chronicle {
         self.tree.end_some(ENDED_AT_ONCE_MAX);
         // The last moments before a restart may be lost.
         self.was_suspended |= sample.is_suspended;
-        let why = if self.was_suspended { Some(SUSPENDED) } else { waiting_for };
+        let why = if self.is_resting() { Some(SUSPENDED) } else { waiting_for };
         self.idle_because(None, why, sample.t_ms);
     }
 
@@ -259,16 +259,25 @@ impl Chronicle {
     /// The run is suspended, or was about to be, when it is restored. The event may have been lost: a run's state is
     /// saved at once, and its events a moment later.
     pub fn rests(&mut self) {
-        let events = self.events.all();
-        let is_known = { events.iter().rev() }
-            .find(|event| matches!(event.kind, EventKind::Suspended | EventKind::Resumed))
-            .is_some_and(|event| event.kind == EventKind::Suspended);
-        if is_known {
+        if self.is_told_suspended() {
             self.was_suspended = true;
             self.tree.rest(self.now_ms());
         } else {
             self.state(RunState::Suspended);
         }
+    }
+
+    /// Whether the last event about it says that the run is suspended, not that it is resumed.
+    fn is_told_suspended(&self) -> bool {
+        let events = self.events.all();
+        { events.iter().rev() }
+            .find(|event| matches!(event.kind, EventKind::Suspended | EventKind::Resumed))
+            .is_some_and(|event| event.kind == EventKind::Suspended)
+    }
+
+    /// Whether the run is suspended, rather than resumed and waiting for hosts.
+    fn is_resting(&self) -> bool {
+        self.was_suspended && self.is_told_suspended()
     }
 
     /// The run's state has changed.
@@ -280,13 +289,22 @@ impl Chronicle {
                 self.idle_because(None, Some(SUSPENDED), self.now_ms());
                 self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
             }
-            RunState::Running if std::mem::take(&mut self.was_suspended) => {
+            RunState::Queued if self.is_resting() => self.resume(),
+            RunState::Running if self.was_suspended => {
+                if self.is_resting() {
+                    self.resume();
+                }
+                self.was_suspended = false;
                 self.tree.go_on(self.now_ms());
                 self.idle_because(None, None, self.now_ms());
-                self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
             }
             _ => {}
         }
+    }
+
+    fn resume(&mut self) {
+        self.idle_because(None, None, self.now_ms());
+        self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
     }
 
     /// The run is over.

@@ -340,4 +340,17 @@ fn a_suspended_run_is_idle_for_that_reason_until_it_is_resumed() {
     assert_eq!(reasons(&chronicle), [(SUSPENDED.to_owned(), true)]);
     waits(&mut chronicle, Some("no host"));
     assert_eq!(reasons(&chronicle)[1], ("no host".to_owned(), false));
+    // It is resumed, and no host takes it: that is no suspension any longer.
+    chronicle.state(RunState::Suspended);
+    waits(&mut chronicle, None);
+    chronicle.state(RunState::Queued);
+    waits(&mut chronicle, Some("no host"));
+    let kinds = |chronicle: &Chronicle| -> Vec<EventKind> {
+        chronicle.events.all().iter().map(|event| event.kind).collect()
+    };
+    let told = [EventKind::Suspended, EventKind::Resumed, EventKind::Suspended, EventKind::Resumed];
+    assert!(kinds(&chronicle).ends_with(&told), "{:?}", kinds(&chronicle));
+    assert_eq!(reasons(&chronicle)[2..], [(SUSPENDED.to_owned(), true), ("no host".to_owned(), false)]);
+    chronicle.state(RunState::Running);
+    assert!(kinds(&chronicle).ends_with(&told), "it is told once: {:?}", kinds(&chronicle));
 }

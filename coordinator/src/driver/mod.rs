@@ -53,6 +53,7 @@ use scan::Scans;
 use settling::Over;
 use totals::SinceStart;
 
+pub use names::Names;
 pub use request::{ChangeError, DriverHandle, Gone, HostSeen, Live, Request, RunAction};
 pub use settling::LateFigures;
 
@@ -132,8 +133,13 @@ impl Driver {
             }
         }
         let restored = machine.runs().map(|view| (view.run, view.counts())).collect();
-        let handle =
-            DriverHandle { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
+        let hosts = Hosts::restore(known.names, known.hosts);
+        let handle = DriverHandle {
+            requests: to_driver,
+            ends: ends.subscribe(),
+            chronicles: Arc::clone(&chronicles),
+            names: hosts.profiles().names().clone(),
+        };
         let driver = Self {
             machine,
             clock,
@@ -144,7 +150,7 @@ impl Driver {
             chronicles,
             ends,
             inbox: Inbox::new(from_links, requests),
-            hosts: Hosts::restore(known.names, known.hosts),
+            hosts,
             submitters: Submitters::restore(known.submitters),
             over: Over::default(),
             since_start: SinceStart::new(restored),

@@ -8,6 +8,7 @@ use sateen_protocol::{RunId, RunSpec, RunState};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::names::Names;
 use super::served::Service;
 use crate::chronicle::Chronicles;
 use crate::figures::Figures;
@@ -118,6 +119,8 @@ pub struct DriverHandle {
     pub ends: watch::Receiver<u64>,
     /// Trees and logs.
     pub chronicles: Arc<Chronicles>,
+    /// The names of hosts, and which of them are in the grid.
+    pub names: Names,
 }
 
 /// The driver does not answer: it is shutting down.

@@ -20,6 +20,8 @@ const JOBS_AT_ONCE_MAX: usize = 2048;
 /// The progress of the rounds.
 #[derive(Debug, Default)]
 pub struct Rounds {
+    /// A round has begun, and has not come to its end.
+    is_sampling: bool,
     /// Runs that are still to be sampled in this round.
     to_sample: VecDeque<RunId>,
     /// Jobs executed so far, in the runs that were sampled.
@@ -31,7 +33,8 @@ pub struct Rounds {
 impl Driver {
     /// Begins a round over all runs.
     pub(super) fn begin_round(&mut self) {
-        if self.rounds.to_sample.is_empty() {
+        if !self.rounds.is_sampling {
+            self.rounds.is_sampling = true;
             let settling = self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run));
             let settling: u64 = settling.map(|view| view.counts().jobs.executed).sum();
             self.rounds.executed = self.since_start.executed().saturating_add(settling);
@@ -49,7 +52,7 @@ impl Driver {
 
     /// Samples the progress and standings of some runs.
     fn sample_some(&mut self) {
-        if self.rounds.to_sample.is_empty() {
+        if !self.rounds.is_sampling {
             return;
         }
         for _ in 0..RUNS_AT_ONCE_MAX {
@@ -70,9 +73,13 @@ impl Driver {
             });
             self.saver.stands(run, view.standing());
         }
+        if !self.rounds.to_sample.is_empty() {
+            return;
+        }
+        self.rounds.is_sampling = false;
         // Counts from the time without a coordinator arrive all at once.
         let is_settled = self.clock.now() >= Time(0) + RESTART_GRACE + 2 * COUNTS;
-        if self.rounds.to_sample.is_empty() && is_settled {
+        if is_settled {
             self.since_start.sample(self.clock.now(), self.rounds.executed);
         }
     }

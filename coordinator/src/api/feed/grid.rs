@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use sateen_api::{Alert, Host, Run, Status};
 
+use super::Watching;
 use super::run::json;
 use super::value::Value;
 use crate::api::{Api, Problem, hosts, runs, status};
 use crate::clock::{unix_ms, written};
 use crate::limits::HOST_ALERTS_MAX;
+use crate::locked;
 
 /// In a large grid hosts change with every tick, so they are sent every this many ticks.
 const HOSTS_EVERY: u64 = 4;
@@ -21,8 +23,6 @@ const FEW_HOSTS: usize = 64;
 pub struct GridFeed {
     ticks: u64,
     value: Value,
-    /// Since when each alert is known.
-    since: HashMap<String, u64>,
     hosts: usize,
 }
 
@@ -40,7 +40,7 @@ impl GridFeed {
             let hosts = hosts(api).await?;
             self.hosts = hosts.len();
             self.value.set_list("hosts", hosts.iter().map(|host| (json(&host.id), json(host))));
-            let alerts = alerts(&status, &runs, &hosts, &mut self.since);
+            let alerts = alerts(&status, &runs, &hosts, &api.watching);
             self.value.set("alerts", json(&alerts));
         }
         self.value.set("status", json(&status));
@@ -48,8 +48,8 @@ impl GridFeed {
     }
 }
 
-/// Alerts for people; `since` remembers, from one call to the next, since when each is known.
-pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], since: &mut HashMap<String, u64>) -> Vec<Alert> {
+/// Alerts for people.
+pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], watching: &Watching) -> Vec<Alert> {
     let mut found: Vec<(&str, String, Option<u64>, Option<String>)> = Vec::new();
     if let Some(trouble) = &status.trouble {
         found.push(("error", format!("nothing can be saved: {trouble}"), None, None));
@@ -78,6 +78,7 @@ pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], since: &mut HashMap
         more => found.push(("warn", format!("{more} more hosts are away"), None, None)),
     }
     let now_ms = unix_ms();
+    let mut since = locked(&watching.alerts);
     let mut still = HashMap::new();
     let alerts = found.into_iter().map(|(level, text, run, host)| {
         let since_ms = *since.get(&text).unwrap_or(&now_ms);

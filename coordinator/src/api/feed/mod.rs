@@ -69,6 +69,8 @@ pub struct Watching {
     clients: AtomicUsize,
     /// When the first tick was.
     began: OnceLock<Instant>,
+    /// When each alert was found first, by its text, while it lasts.
+    alerts: Mutex<HashMap<String, u64>>,
 }
 
 impl Watching {

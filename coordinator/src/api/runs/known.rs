@@ -5,9 +5,9 @@ use sateen_protocol::{RunId, RunState};
 
 use super::row;
 use crate::api::{Api, Problem};
-use crate::chronicle::Course;
+use crate::chronicle::{Course, SUSPENDED};
 use crate::clock::{unix_ms, written};
-use crate::driver::{Live, Request};
+use crate::driver::{Live, Names, Request};
 use crate::figures::{Figures, Progress};
 use crate::store::sql::RunRow;
 
@@ -26,10 +26,14 @@ pub struct Known {
 
 impl Known {
     /// The saved row, and what the driver knows.
-    pub fn of(mut row: RunRow, live: Option<Live>) -> Self {
+    pub fn of(mut row: RunRow, live: Option<Live>, names: &Names) -> Self {
         let (state, waiting_for, figures) = match (live, row.figures.take()) {
             (Some(live), _) if !row.state.is_over() => (live.state, live.waiting_for, live.figures),
-            (_, Some(figures)) => (row.state, None, figures),
+            (_, Some(mut figures)) => {
+                // They may have left since the figures were saved.
+                figures.by_host.iter_mut().for_each(|host| host.is_there = names.is_there(host.host));
+                (row.state, None, figures)
+            }
             // Hosts have not said what they counted last.
             (live, None) => (row.state, None, live.map(|live| live.figures).unwrap_or_default()),
         };
@@ -44,7 +48,7 @@ impl Known {
             let row = row(api, run).await?;
             // A second time it cannot be.
             if !is_between(&row, live.as_ref()) {
-                return Ok(Self::of(row, live));
+                return Ok(Self::of(row, live, &api.driver.names));
             }
         }
     }
@@ -61,7 +65,9 @@ impl Known {
 
     /// Its progress.
     pub fn course(&self) -> Course<'_> {
-        Course { is_over: self.is_over(), waiting_for: self.waiting_for.as_deref(), figures: &self.figures }
+        let rests = (self.state == RunState::Suspended).then_some(SUSPENDED);
+        let waiting_for = rests.or(self.waiting_for.as_deref());
+        Course { is_over: self.is_over(), waiting_for, figures: &self.figures }
     }
 
     /// The run in the API's type, without what slows it down.

@@ -58,7 +58,11 @@ fn a_run_that_waits_reports_the_reason_and_the_time() {
     assert_eq!(found.text, "It waits: no host is connected.");
     waits.waited = waited(3.0);
     waits.waited.insert("it is suspended".to_owned(), 1.5);
-    is(&waits, HoldUpKind::Waiting, &["It has waited for 3.0 s of 10.0 s so far: no host is connected."]);
+    is(
+        &waits,
+        HoldUpKind::Waiting,
+        &["It has waited for 4.5 s of 10.0 s so far; for 3.0 s of that: no host is connected."],
+    );
     waits.waiting_for = None;
     let text =
         "For 4.5 s of 10.0 s nothing was done; for 3.0 s of that, the reason was: no host is connected.";

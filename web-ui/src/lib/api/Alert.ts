@@ -12,7 +12,7 @@ level: string,
  */
 text: string, 
 /**
- * When it began.
+ * When it was found first: when somebody first looked at the alerts while it lasted.
  */
 since: string, 
 /**

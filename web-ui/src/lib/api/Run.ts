@@ -34,7 +34,7 @@ arguments: Array<string>,
  */
 state: string, 
 /**
- * Why nothing happens, if nothing does.
+ * Why nothing happens, if nothing does; null also for suspended runs and those that are over.
  */
 waiting_for: string | null, 
 /**
@@ -131,7 +131,7 @@ span_s: number | null,
  */
 progress: Progress | null, 
 /**
- * Why there is no result; null if there is one, or may be one later.
+ * Why there is no result; null if there is one, or may be one later, or the run was cancelled.
  */
 error: RunFailure | null, 
 /**
