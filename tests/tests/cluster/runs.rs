@@ -234,3 +234,37 @@ fn a_run_without_hosts_waits_for_the_first() {
     let about = cluster.api().run_over(run, Duration::from_secs(30));
     assert_eq!(about["state"], "done", "{about:#}");
 }
+
+/// What is shown of a run that is over, and of a grid without runs, is not what was true while it ran.
+#[test]
+fn nothing_goes_on_when_the_last_run_is_over() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit("nqueens", &["14"]);
+    cluster.api().run_over(run, PATIENCE);
+    cluster.kill_host("bob");
+    let is_there = |name: &str, about: &serde_json::Value| {
+        let hosts = about["by_host"].as_array().expect("hosts");
+        hosts.iter().any(|host| host["name"] == name && host["there"] == true)
+    };
+    let about = cluster.api().run_until(run, "without the host that is gone", PATIENCE, |about| {
+        !is_there("bob", about) && about["counted"] == "final"
+    });
+    assert!(is_there("ada", &about), "{about:#}");
+    let since = Instant::now();
+    while cluster.api().get("/api/v1/status")["jobs_per_s"] != 0.0 {
+        assert!(since.elapsed() < PATIENCE, "{:#}", cluster.api().get("/api/v1/status"));
+        thread::sleep(Duration::from_millis(200));
+    }
+    // An alert has begun when it was seen first, whoever looks.
+    cluster.kill_host("ada");
+    let waits = cluster.submit("nqueens", &["14"]);
+    cluster.api().run_until(waits, "waiting for hosts", PATIENCE, |about| about["waiting_for"].is_string());
+    let since = || {
+        let alerts = cluster.api().get("/api/v1/overview")["alerts"].clone();
+        let alert = alerts.as_array().and_then(|all| all.iter().find(|alert| alert["run"] == waits)).cloned();
+        alert.expect("an alert about the run that waits")["since"].clone()
+    };
+    let first = since();
+    thread::sleep(Duration::from_millis(1500));
+    assert_eq!(since(), first);
+}
