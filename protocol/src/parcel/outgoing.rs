@@ -81,9 +81,14 @@ impl<K: Copy + Ord> Outgoing<K> {
         self.parcels.values().map(|kept| kept.touched).max()
     }
 
+    /// The parcel with contents that are under way; `None` if they are not.
+    pub fn parcel_of(&self, to: K, contents: Contents) -> Option<ParcelId> {
+        self.by_contents.get(&(to, contents)).copied()
+    }
+
     /// The announcement of contents that are under way already; `None` if they are not.
     pub fn announce_again(&self, to: K, contents: Contents) -> Option<ParcelMessage> {
-        let parcel = *self.by_contents.get(&(to, contents))?;
+        let parcel = self.parcel_of(to, contents)?;
         let bytes = self.parcels.get(&parcel)?.bytes.len() as u64;
         Some(ParcelMessage::Announce { parcel, contents, bytes })
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::host::{Event, Host, Receiver, Repeated};
 use crate::limits::{SHARED_COMPARE_MIN, SHARED_COMPARED_MAX, SHARED_FETCH_MIN, SHARERS_PER_MESSAGE_MAX};
 use crate::message::PeerMessage;
+use crate::parcel::Contents;
 use crate::shared::{Digest, FormerSharer, Missing, NamedSharers, ObjectId, Versions};
 use crate::{HostId, RunId, Time};
 
@@ -103,7 +104,8 @@ impl Host {
         if missing != Missing::Nothing || on_their_way.is_some() || !has_all {
             sharing.comparison.hasten(now);
         }
-        let is_due = self.is_answer_due(now, from, (run, object), versions.total());
+        let has_arrived = self.end_answer(now, from, (run, object), versions.total());
+        let is_due = self.is_answer_due(now, from, (run, object));
         match missing {
             // If updates are on their way, they are the answer.
             Missing::Nothing if is_question && on_their_way.is_none() => {
@@ -118,6 +120,12 @@ impl Host {
                 }
             }
             Missing::Whole => {
+                // The replica before this one may be a parcel that has arrived, and whose receipt has not. It would be
+                // announced again instead of this one.
+                if has_arrived {
+                    let contents = Contents::Replica { run, object };
+                    self.transfers.outgoing.end_contents(Receiver::Peer(from), contents);
+                }
                 self.send_replica(from, run, object);
             }
         }
@@ -129,21 +137,26 @@ impl Host {
         }
     }
 
-    /// Whether another host, which has this number of updates in total, is to be sent those that it lacks. It is not if
-    /// it was sent them and they may be on their way.
-    pub(super) fn is_answer_due(
+    /// Another host has this number of updates in total. Returns whether what it was sent last has arrived with that.
+    pub(super) fn end_answer(
         &mut self,
         now: Time,
         to: HostId,
         (run, object): (RunId, ObjectId),
         has: u64,
     ) -> bool {
-        let what = (Receiver::Peer(to), Repeated::Updates(run, object));
         let Some(sharing) = self.sharing(run, object) else { return false };
-        if sharing.sharers.end_answer(to, has) {
-            self.repeats.answered(now, what.0, what.1);
+        let has_arrived = sharing.sharers.end_answer(to, has);
+        if has_arrived {
+            self.repeats.answered(now, Receiver::Peer(to), Repeated::Updates(run, object));
         }
-        self.repeats.is_due(now, what.0, what.1, SHARED_COMPARE_MIN)
+        has_arrived
+    }
+
+    /// Whether another host is to be sent the updates that it lacks. It is not if it was sent them and they may be on their
+    /// way.
+    pub(super) fn is_answer_due(&self, now: Time, to: HostId, (run, object): (RunId, ObjectId)) -> bool {
+        self.repeats.is_due(now, Receiver::Peer(to), Repeated::Updates(run, object), SHARED_COMPARE_MIN)
     }
 
     /// Notes that another host is sent the updates that it lacks.
@@ -258,6 +271,89 @@ impl Host {
         }
         for object in waiting {
             self.fetch(now, run, object);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::tests::{PEER, RUN, host, said};
+    use crate::host::{Notice, Transmit};
+    use crate::parcel::{ParcelId, ParcelMessage};
+    use crate::shared::{NewBase, Seen};
+
+    const NOW: Time = Time(1_000_000_000);
+    const LATER: Time = Time(100_000_000_000);
+    const OBJECT: ObjectId = ObjectId([7; 16]);
+
+    /// A job makes an update of this length.
+    fn makes(host: &mut Host, now: Time, bytes: usize) {
+        host.handle_notice(now, RUN, Notice::Updated { object: OBJECT, bytes: vec![1; bytes].into() });
+    }
+
+    /// The parcels with a replica that are announced to the peer.
+    fn announced(host: &mut Host) -> Vec<ParcelId> {
+        let parcels = said(host).into_iter().filter_map(|sent| match sent {
+            Transmit::ToPeer(
+                PEER,
+                PeerMessage::Parcel(ParcelMessage::Announce {
+                    parcel,
+                    contents: Contents::Replica { .. },
+                    ..
+                }),
+            ) => Some(parcel),
+            _ => None,
+        });
+        parcels.collect()
+    }
+
+    /// What a host has received in a parcel may be known before the receipt of the parcel.
+    #[test]
+    fn updates_made_while_a_replica_was_pulled_are_sent_as_soon_as_it_has_arrived() {
+        for is_fetched_again in [false, true] {
+            let mut host = host();
+            let initial = vec![0].into();
+            host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial });
+            makes(&mut host, NOW, 100_000);
+            let fetch = PeerMessage::FetchReplica { run: RUN, object: OBJECT };
+            host.handle_from_peer(NOW, PEER, fetch.clone());
+            let replica = host.replica(RUN, OBJECT).expect("it is here");
+            let (versions, digest) = (replica.versions().clone(), replica.digest());
+            let [first] = announced(&mut host)[..] else { panic!("one replica") };
+            let pull = ParcelMessage::Pull { parcel: first, from: 0, until: 100_000 };
+            host.handle_from_peer(NOW, PEER, PeerMessage::Parcel(pull));
+            // The guest's value takes the place of the first two updates, so that the peer is to be sent all of it.
+            makes(&mut host, NOW, 100_000);
+            let new = NewBase { generation: 0, seen: Seen { own: 2, others: 0 }, base: vec![2].into() };
+            host.handle_notice(NOW, RUN, Notice::Based { object: OBJECT, new });
+            makes(&mut host, NOW, 100_000);
+            assert!(announced(&mut host).is_empty());
+            if is_fetched_again {
+                host.handle_from_peer(LATER, PEER, fetch);
+                assert_eq!(announced(&mut host), [first], "it is being pulled");
+            }
+            let now = host.latest;
+            let sharers = NamedSharers::default();
+            let message = PeerMessage::Versions {
+                run: RUN,
+                object: OBJECT,
+                versions,
+                digest,
+                sharers,
+                is_question: true,
+            };
+            host.handle_from_peer(now, PEER, message);
+            let [second] = announced(&mut host)[..] else { panic!("one replica") };
+            assert_ne!(second, first, "it has this one");
+            let received = ParcelMessage::Received { parcel: first };
+            host.handle_from_peer(now, PEER, PeerMessage::Parcel(received));
+            let pull = ParcelMessage::Pull { parcel: second, from: 0, until: 100_000 };
+            host.handle_from_peer(now, PEER, PeerMessage::Parcel(pull));
+            let chunk = host.poll_bulk(|_| true);
+            let Some(Transmit::ToPeer(PEER, PeerMessage::Parcel(ParcelMessage::Chunk { .. }))) = chunk else {
+                panic!("{chunk:?}")
+            };
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::host::stage::Stage;
 use crate::host::{Event, Host, Receiver, Repeated, RunCommand};
 use crate::limits::{SHARED_FETCH_MAX, SHARED_FETCH_MIN, SHARED_FETCH_REST};
 use crate::message::PeerMessage;
+use crate::parcel::Contents;
 use crate::shared::{Installed, Log, NamedSharers, ObjectId, Replica, Shown, Snapshot};
 use crate::{Again, HeldId, HostId, JobSpec, RunId, Time};
 
@@ -119,8 +120,10 @@ impl Host {
         self.ship(now, run, object);
         let is_here = self.sharing(run, object).is_some_and(|sharing| sharing.has_replica());
         if !is_here {
-            self.tell_peer(from, PeerMessage::NotShared { run, object });
-        } else if self.is_answer_due(now, from, (run, object), 0) {
+            return self.tell_peer(from, PeerMessage::NotShared { run, object });
+        }
+        self.end_answer(now, from, (run, object), 0);
+        if self.is_answer_due(now, from, (run, object)) {
             self.send_replica(from, run, object);
         }
     }
@@ -138,9 +141,21 @@ impl Host {
             sharing.sharers.serve(to);
             sharing.sharers.note_served(to);
         }
-        self.note_answer(self.latest, to, run, object);
+        let total = sharing.total();
+        let (receiver, contents) = (Receiver::Peer(to), Contents::Replica { run, object });
+        let before = self.transfers.outgoing.parcel_of(receiver, contents);
+        self.repeats.note(self.latest, receiver, Repeated::Updates(run, object));
         let message = PeerMessage::Replica { run, object, snapshot, sharers };
         self.tell_and_note_size(to, message);
+        // A parcel that is being pulled stays as it is.
+        let is_as_before =
+            before.is_some() && before == self.transfers.outgoing.parcel_of(receiver, contents);
+        if let Some(sharing) = self.sharing(run, object) {
+            match is_as_before {
+                true => sharing.sharers.note_answer_again(to, total),
+                false => sharing.sharers.note_answer(to, total),
+            }
+        }
         true
     }
 

@@ -147,6 +147,11 @@ impl Sharers {
         self.answered.insert(to, total);
     }
 
+    /// The same, where the answer may be on its way already, as it was then.
+    pub fn note_answer_again(&mut self, to: HostId, total: u64) {
+        self.answered.entry(to).or_insert(total);
+    }
+
     /// A host has this number of updates in all; true if it has received its last answer with that.
     pub fn end_answer(&mut self, to: HostId, has: u64) -> bool {
         let has_received = self.answered.get(&to).is_some_and(|total| has >= *total);
@@ -301,6 +306,9 @@ mod tests {
         assert!(!sharers.end_answer(ONE, 6));
         assert!(sharers.end_answer(ONE, 8));
         assert!(!sharers.end_answer(ONE, 8), "it has ended");
+        sharers.note_answer_again(ONE, 7);
+        sharers.note_answer_again(ONE, 9);
+        assert!(sharers.end_answer(ONE, 7), "what is on its way is as it was");
         sharers.note_answer(ONE, 7);
         sharers.drop(ONE);
         assert!(!sharers.end_answer(ONE, 8), "it has no replica any more");
