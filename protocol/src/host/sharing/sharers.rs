@@ -337,8 +337,7 @@ mod tests {
         sharers.note_replica(ONE, &versions([3, 2]), true);
         sharers.note_replica(ONE, &versions([4, 4]), true);
         assert!(!sharers.end_replica(ONE, &versions([9, 1])), "it has others");
-        let ends = [(); 2].map(|()| sharers.end_replica(ONE, &versions([3, 2])));
-        assert_eq!(ends, [true, false], "the parcel is as it was");
+        assert!(sharers.end_replica(ONE, &versions([3, 2])), "the parcel is as it was");
         for counts in [[3, 2], [4, 4]] {
             sharers.note_replica(ONE, &versions(counts), false);
         }
