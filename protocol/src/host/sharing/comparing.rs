@@ -104,7 +104,11 @@ impl Host {
         if missing != Missing::Nothing || on_their_way.is_some() || !has_all {
             sharing.comparison.hasten(now);
         }
-        let has_arrived = self.end_answer(now, from, (run, object), versions.total());
+        let has_arrived = sharing.sharers.end_replica(from, versions);
+        if has_arrived {
+            self.repeats.answered(now, Receiver::Peer(from), Repeated::Updates(run, object));
+        }
+        self.end_answer(now, from, (run, object), versions.total());
         let is_due = self.is_answer_due(now, from, (run, object));
         match missing {
             // If updates are on their way, they are the answer.
@@ -137,20 +141,12 @@ impl Host {
         }
     }
 
-    /// Another host has this number of updates in total. Returns whether what it was sent last has arrived with that.
-    pub(super) fn end_answer(
-        &mut self,
-        now: Time,
-        to: HostId,
-        (run, object): (RunId, ObjectId),
-        has: u64,
-    ) -> bool {
-        let Some(sharing) = self.sharing(run, object) else { return false };
-        let has_arrived = sharing.sharers.end_answer(to, has);
-        if has_arrived {
+    /// Another host has this number of updates in total: what it was sent last may have arrived.
+    pub(super) fn end_answer(&mut self, now: Time, to: HostId, (run, object): (RunId, ObjectId), has: u64) {
+        let Some(sharing) = self.sharing(run, object) else { return };
+        if sharing.sharers.end_answer(to, has) {
             self.repeats.answered(now, Receiver::Peer(to), Repeated::Updates(run, object));
         }
-        has_arrived
     }
 
     /// Whether another host is to be sent the updates that it lacks. It is not if it was sent them and they may be on their

@@ -141,20 +141,17 @@ impl Host {
             sharing.sharers.serve(to);
             sharing.sharers.note_served(to);
         }
-        let total = sharing.total();
+        let versions = sharing.replica.as_ref().map(Replica::versions).cloned().unwrap_or_default();
         let (receiver, contents) = (Receiver::Peer(to), Contents::Replica { run, object });
         let before = self.transfers.outgoing.parcel_of(receiver, contents);
-        self.repeats.note(self.latest, receiver, Repeated::Updates(run, object));
+        self.note_answer(self.latest, to, run, object);
         let message = PeerMessage::Replica { run, object, snapshot, sharers };
         self.tell_and_note_size(to, message);
         // A parcel that is being pulled stays as it is.
         let is_as_before =
             before.is_some() && before == self.transfers.outgoing.parcel_of(receiver, contents);
-        if let Some(sharing) = self.sharing(run, object) {
-            match is_as_before {
-                true => sharing.sharers.note_answer_again(to, total),
-                false => sharing.sharers.note_answer(to, total),
-            }
+        if is_there && let Some(sharing) = self.sharing(run, object) {
+            sharing.sharers.note_replica(to, &versions, is_as_before);
         }
         true
     }

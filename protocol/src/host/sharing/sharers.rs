@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::former::FormerSharers;
 use crate::limits::{SHARED_COMPARED_MAX, SHARED_HINTS_MAX, SHARERS_PER_MESSAGE_MAX};
-use crate::shared::NamedSharers;
+use crate::shared::{NamedSharers, Versions};
 use crate::{HostId, Random, Time};
 
 /// This host's updates on their way to another.
@@ -25,6 +25,8 @@ pub struct Sharers {
     totals: BTreeMap<HostId, u64>,
     /// Hosts that were sent what they lacked, and the number of all updates that they have once it has arrived.
     answered: BTreeMap<HostId, u64>,
+    /// Hosts that were sent a replica, and the updates in it.
+    replicas: BTreeMap<HostId, Versions>,
     /// Hosts that were sent large updates of this host as it made them, and have not said that all have arrived.
     shipped: BTreeMap<HostId, Shipped>,
     /// Hosts that were sent a replica and have not said what they have since. What they are sent before it has arrived is
@@ -101,6 +103,7 @@ impl Sharers {
     /// updates it was known to have, if it had one.
     pub fn drop(&mut self, host: HostId) -> Option<u64> {
         self.answered.remove(&host);
+        self.replicas.remove(&host);
         self.shipped.remove(&host);
         self.served.remove(&host);
         self.totals.remove(&host);
@@ -147,9 +150,21 @@ impl Sharers {
         self.answered.insert(to, total);
     }
 
-    /// The same, where the answer may be on its way already, as it was then.
-    pub fn note_answer_again(&mut self, to: HostId, total: u64) {
-        self.answered.entry(to).or_insert(total);
+    /// A host is sent a replica with these updates. If it `is_as_before`, the parcel with the last one goes on instead.
+    pub fn note_replica(&mut self, to: HostId, has: &Versions, is_as_before: bool) {
+        if !is_as_before || !self.replicas.contains_key(&to) {
+            self.replicas.insert(to, has.clone());
+        }
+    }
+
+    /// A host has these updates. Returns true if they include those of the replica that it was sent last.
+    pub fn end_replica(&mut self, to: HostId, has: &Versions) -> bool {
+        let has_all = self.replicas.get(&to).is_some_and(|replica| has.covers(replica));
+        if has_all {
+            self.replicas.remove(&to);
+            self.answered.remove(&to);
+        }
+        has_all
     }
 
     /// A host has this number of updates in all; true if it has received its last answer with that.
@@ -233,6 +248,7 @@ impl Sharers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shared::Writer;
 
     const NOW: Time = Time(5);
     const ONE: HostId = HostId(1);
@@ -306,12 +322,28 @@ mod tests {
         assert!(!sharers.end_answer(ONE, 6));
         assert!(sharers.end_answer(ONE, 8));
         assert!(!sharers.end_answer(ONE, 8), "it has ended");
-        sharers.note_answer_again(ONE, 7);
-        sharers.note_answer_again(ONE, 9);
-        assert!(sharers.end_answer(ONE, 7), "what is on its way is as it was");
         sharers.note_answer(ONE, 7);
         sharers.drop(ONE);
         assert!(!sharers.end_answer(ONE, 8), "it has no replica any more");
+    }
+
+    #[test]
+    fn a_replica_has_arrived_once_its_host_has_all_updates_in_it() {
+        let versions = |counts: [u64; 2]| -> Versions {
+            let writers = [ONE, OTHER].map(|host| Writer { host, incarnation: 0 });
+            writers.into_iter().zip(counts).collect()
+        };
+        let mut sharers = sharers(&[(ONE, 0)]);
+        sharers.note_replica(ONE, &versions([3, 2]), true);
+        sharers.note_replica(ONE, &versions([4, 4]), true);
+        assert!(!sharers.end_replica(ONE, &versions([9, 1])), "it has others");
+        assert!(sharers.end_replica(ONE, &versions([3, 2])), "the parcel is as it was");
+        for counts in [[3, 2], [4, 4]] {
+            sharers.note_replica(ONE, &versions(counts), false);
+        }
+        assert!(!sharers.end_replica(ONE, &versions([3, 2])));
+        sharers.drop(ONE);
+        assert!(!sharers.end_replica(ONE, &versions([4, 4])), "it has no replica any more");
     }
 
     #[test]
