@@ -51,7 +51,7 @@ pub fn main(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInpu
 /// As [`main()`].
 #[main]
 pub fn plain(generated: Option<u64>, seed: Option<u64>) -> Result<String, BadInput> {
-    Ok(solve(&*Source::new(generated, seed)?.problem()?).to_string())
+    Ok(solve(Source::new(generated, seed)?.problem()?).to_string())
 }
 
 /// The number of bounds computed with the best assignment shared. This search and the two below begin
