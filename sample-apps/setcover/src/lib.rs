@@ -128,7 +128,7 @@ mod tests {
             search.run(u64::MAX);
             let expected = search.best().map(|columns| instance.cover(&columns)).expect("a cover");
             assert_eq!(best_below(whole, ceiling), Some(expected.clone()), "seed {seed}");
-            assert_eq!(solve_plain(&instance).cost, expected.cost, "seed {seed}");
+            assert_eq!(solve_plain(instance).cost, expected.cost, "seed {seed}");
         }
     }
 }
