@@ -16,6 +16,8 @@
 //! Other memory (stacks, replicas, tables) is measured: a thread checks the resident memory of the process, and evicts
 //! instances as well when it exceeds the limit.
 
+mod kept;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
@@ -25,6 +27,8 @@ use parking_lot::Mutex;
 
 use crate::limits::{HOST_OVERHEAD_BYTES, RESIDENT_LOOK, STANDSTILL_MAX};
 use crate::scheduler::TaskId;
+
+pub use kept::Kept;
 
 /// A run whose guests claim memory.
 pub(crate) trait Run: Send + Sync + 'static {
@@ -85,12 +89,6 @@ pub struct Claim {
     budget: Arc<Budget>,
     number: u64,
     living: Arc<Living>,
-}
-
-/// Memory that is kept beside the instances, returned when dropped.
-pub struct Kept {
-    budget: Arc<Budget>,
-    bytes: usize,
 }
 
 /// There is no room for more.
@@ -208,11 +206,6 @@ impl HostMemory {
         }
     }
 
-    /// A share of `bytes` that no instance has, if there is room for it now.
-    pub(crate) fn keep(&self, bytes: usize) -> Option<Kept> {
-        self.0.take(bytes).then(|| Kept { budget: self.0.clone(), bytes })
-    }
-
     /// Makes runs look for room soon.
     pub(crate) fn look_again(&self) {
         self.0.is_short.store(true, SeqCst);
@@ -289,13 +282,6 @@ impl Claim {
     /// The size of the claim, in bytes.
     pub fn bytes(&self) -> usize {
         self.living.bytes.load(SeqCst)
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.budget.claimed.fetch_sub(self.bytes, SeqCst);
-        self.budget.note_move();
     }
 }
 

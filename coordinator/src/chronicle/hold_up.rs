@@ -13,7 +13,7 @@ use super::timeline::Totals;
 use crate::figures::{Figures, HostFigures};
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
-use figures::{counted, number, percent, time};
+use figures::{counted, number, percent, time, waited_so_far};
 
 /// Minimum age of a run: before, there are too few figures.
 const TIME_S_MIN: f64 = 2.0;
@@ -183,18 +183,9 @@ impl Evidence {
             // It may just have begun to.
             let waited_s: f64 = self.waited.values().sum();
             let of_this_s = self.waited.get(why).copied().unwrap_or(0.0);
-            let waits = if waited_s >= WAITED_S_MIN {
-                let waited =
-                    format!("It has waited for {} of {} so far", time(waited_s), time(self.passed_s));
-                if of_this_s / waited_s < ONE_REASON_MIN {
-                    format!("{waited}; for {} of that", time(of_this_s))
-                } else {
-                    waited
-                }
-            } else {
-                "It waits".to_owned()
-            };
-            let text = format!("{waits}: {why}.");
+            let part = (of_this_s / waited_s < ONE_REASON_MIN).then_some(of_this_s);
+            let waits = (waited_s >= WAITED_S_MIN).then(|| waited_so_far(waited_s, self.passed_s, part));
+            let text = format!("{}: {why}.", waits.as_deref().unwrap_or("It waits"));
             return Some(HoldUp { kind: HoldUpKind::Waiting, text });
         }
         if self.passed_s < TIME_S_MIN {

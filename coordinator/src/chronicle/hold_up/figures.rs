@@ -23,3 +23,9 @@ pub fn counted(value: f64, one: &str, several: &str) -> String {
     let noun = if number == "1" { one } else { several };
     format!("{number} {noun}")
 }
+
+/// For how long a run has waited of the time that has passed, and for which part of that for one of several reasons.
+pub fn waited_so_far(waited_s: f64, passed_s: f64, part_s: Option<f64>) -> String {
+    let part = part_s.map(|part_s| format!("; for {} of that", time(part_s))).unwrap_or_default();
+    format!("It has waited for {} of {} so far{part}", time(waited_s), time(passed_s))
+}
