@@ -35,7 +35,7 @@ pub struct Alert {
     pub level: String,
     /// In a sentence.
     pub text: String,
-    /// When it was found first: when somebody first looked at the alerts while it lasted.
+    /// When it was found: the first time that somebody asked for the alerts while it lasted.
     pub since: String,
     /// The run that it is about.
     pub run: Option<u64>,

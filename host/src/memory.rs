@@ -11,9 +11,9 @@
 //! Or it may wait for a job on another host. A host that evicts another host's job gives the job back at once; if
 //! it finds no room to begin the job, it gives the job back after a while.
 //!
-//! The budget counts linear memories when they grow, results as long as they wait to be delivered, and the memory of a
-//! compiler while it runs. Results and compilers disappear by themselves, so even the oldest instance waits for them.
-//! Other memory (stacks, replicas, tables) is measured: a thread checks the resident memory of the process, and evicts
+//! The budget counts linear memories when they grow, replicas of shared objects, images of prepared instances, results as
+//! long as they wait to be delivered, and the memory of a compiler while it runs. Results and compilers disappear by
+//! themselves, so even the oldest instance waits for them. Other memory (stacks, tables) is measured: a thread checks the resident memory of the process, and evicts
 //! instances as well when it exceeds the limit.
 
 mod kept;
@@ -321,9 +321,13 @@ impl Budget {
         self.undelivered.load(SeqCst) + self.passing.load(SeqCst) + self.compiling.load(SeqCst)
     }
 
+    /// What counts beside the claims.
+    fn unclaimed(&self) -> usize {
+        self.passing().saturating_add(self.objects.load(SeqCst))
+    }
+
     fn counted(&self) -> usize {
-        let kept = self.passing().saturating_add(self.objects.load(SeqCst));
-        self.claimed.load(SeqCst).saturating_add(kept)
+        self.claimed.load(SeqCst).saturating_add(self.unclaimed())
     }
 
     /// Whether an instance with `bytes` fits if there is no other. It always does if no memory will be freed by
@@ -334,7 +338,7 @@ impl Budget {
     }
 
     fn take(&self, bytes: usize) -> bool {
-        let most = self.bytes_max.saturating_sub(self.passing().saturating_add(self.objects.load(SeqCst)));
+        let most = self.bytes_max.saturating_sub(self.unclaimed());
         let fits =
             |claimed: usize| claimed.checked_add(bytes).filter(|claimed| *claimed <= most || bytes == 0);
         self.claimed.fetch_update(SeqCst, SeqCst, fits).is_ok()

@@ -36,7 +36,7 @@ mod wide;
 pub use bytes::Bytes;
 pub use entry::{Entry, EntryState};
 pub use id::{AssignmentId, GridId, HeldId, HostId, LoanId, RunId, RuntimeJobId, StealId};
-pub use job::{Again, Finished, JobSpec, Lineage, Mention, Outcome, ROOT_KIND};
+pub use job::{Again, Finished, JobSpec, Lineage, Mention, Outcome, ROOT_KIND, root_job};
 pub use key::{BlobHash, JobKey, JobTag, KeyMaker};
 pub use limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
 pub use outcome::{JobFailure, MainOutcome, RootOutcome};

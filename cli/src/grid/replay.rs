@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sateen_api::Job;
 use sateen_host::{App, Engine, Limits, Output, Run, RunError, RunOptions};
-use sateen_protocol::coordinator::root_job;
+use sateen_protocol::root_job;
 use sateen_protocol::{BlobHash, JobKey, RunLimits, RunSpec};
 
 use super::client::Client;

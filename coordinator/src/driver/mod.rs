@@ -53,7 +53,6 @@ use scan::Scans;
 use settling::Over;
 use totals::SinceStart;
 
-pub use names::Names;
 pub use request::{ChangeError, DriverHandle, Gone, HostSeen, Live, Request, RunAction};
 pub use settling::LateFigures;
 

@@ -20,10 +20,8 @@ const JOBS_AT_ONCE_MAX: usize = 2048;
 /// The progress of the rounds.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    /// A round has begun, and has not come to its end.
-    is_sampling: bool,
-    /// Runs that are still to be sampled in this round.
-    to_sample: VecDeque<RunId>,
+    /// Runs that are still to be sampled in this round, until it has come to its end.
+    to_sample: Option<VecDeque<RunId>>,
     /// Jobs executed so far, in the runs that were sampled.
     executed: u64,
     /// The row that was saved last.
@@ -33,12 +31,11 @@ pub struct Rounds {
 impl Driver {
     /// Begins a round over all runs.
     pub(super) fn begin_round(&mut self) {
-        if !self.rounds.is_sampling {
-            self.rounds.is_sampling = true;
+        if self.rounds.to_sample.is_none() {
             let settling = self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run));
             let settling: u64 = settling.map(|view| view.counts().jobs.executed).sum();
             self.rounds.executed = self.since_start.executed().saturating_add(settling);
-            self.rounds.to_sample = self.machine.run_ids().collect();
+            self.rounds.to_sample = Some(self.machine.run_ids().collect());
         }
     }
 
@@ -52,11 +49,8 @@ impl Driver {
 
     /// Samples the progress and standings of some runs.
     fn sample_some(&mut self) {
-        if !self.rounds.is_sampling {
-            return;
-        }
-        for _ in 0..RUNS_AT_ONCE_MAX {
-            let Some(run) = self.rounds.to_sample.pop_front() else { break };
+        let Some(mut to_sample) = self.rounds.to_sample.take() else { return };
+        for run in to_sample.drain(..to_sample.len().min(RUNS_AT_ONCE_MAX)) {
             let Some(view) = self.machine.run(run).filter(|view| !view.state().is_over()) else { continue };
             let counts = view.counts();
             self.rounds.executed = self.rounds.executed.saturating_add(counts.jobs.executed);
@@ -73,10 +67,10 @@ impl Driver {
             });
             self.saver.stands(run, view.standing());
         }
-        if !self.rounds.to_sample.is_empty() {
+        if !to_sample.is_empty() {
+            self.rounds.to_sample = Some(to_sample);
             return;
         }
-        self.rounds.is_sampling = false;
         // Counts from the time without a coordinator arrive all at once.
         let is_settled = self.clock.now() >= Time(0) + RESTART_GRACE + 2 * COUNTS;
         if is_settled {

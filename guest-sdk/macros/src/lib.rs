@@ -1,4 +1,5 @@
-//! The attributes `#[job]`, `#[main]`, `#[prepare]`, `#[shared]` and `#[test]` of the crate `sateen`; see there for how to use them.
+//! The attributes `#[job]`, `#[main]`, `#[prepare]`, `#[shared]` and `#[test]` of the crate `sateen`; see there for how to
+//! use them.
 //!
 //! `signature` reads the parts of a function that the attributes need, and `travel` reports types that cannot
 //! be sent to another machine, both at the user's own span; `job`, `main_fn`, `prepare_fn`, `shared_impl` and
@@ -48,8 +49,8 @@ pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// It takes no parameters and returns any value, which need not be serialisable. Where it is called, it returns a reference
 /// to the value: `#[prepare] fn graph() -> Graph` becomes `fn graph() -> &'static Graph`, and one that returns
-/// `Result<Graph, E>` becomes one that returns `Result<&'static Graph, E>`, with a clone of the error. A host makes the value once in a
-/// run, keeps an image of the sandbox's memory, and begins every further sandbox with a copy of it.
+/// `Result<Graph, E>` becomes one that returns `Result<&'static Graph, E>`, with a clone of the error. A host makes the
+/// value once in a run, keeps an image of the sandbox's memory, and begins every further sandbox with a copy of it.
 ///
 /// ```
 /// # mod app {

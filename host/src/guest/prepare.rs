@@ -55,18 +55,18 @@ pub async fn prepare(store: &mut Store<Guest>, instance: Instance) -> wasmtime::
     let Some(memory) = guest.exports.memory() else { return Ok(Begun::Ready) };
     let blank = Blank::of(memory.data(&*store));
     let before = store.data_mut().clock.total_work();
-    match make(store, instance).await? {
-        Begun::Spoilt => making.end(None),
-        Begun::Ready => {
-            let took = store.data_mut().clock.total_work().saturating_sub(before);
-            let globals = store.data().registry.app.clone();
-            let globals = global_values(&mut *store, instance, &globals.0.preparation.globals);
-            let image = Image::new(&blank, memory.data(&*store), globals);
-            making.end(store.data().kept(image, took));
-            return Ok(Begun::Ready);
-        }
-    }
-    Ok(Begun::Spoilt)
+    let begun = make(store, instance).await?;
+    let image = if begun == Begun::Ready {
+        let took = store.data_mut().clock.total_work().saturating_sub(before);
+        let app = store.data().registry.app.clone();
+        let globals = global_values(&mut *store, instance, &app.0.preparation.globals);
+        let image = Image::new(&blank, memory.data(&*store), globals);
+        store.data().kept(image, took)
+    } else {
+        None
+    };
+    making.end(image);
+    Ok(begun)
 }
 
 /// Calls the exports that make values.

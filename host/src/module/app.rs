@@ -7,6 +7,7 @@ use sateen_module::{Determinism, Inspection};
 use sateen_protocol::{BlobHash, JobKey, KeyMaker};
 use wasmtime::{Module, ModuleExport};
 
+use super::cache::{Compiled, is_copyable};
 use super::pages::Pages;
 use super::preparation::Preparation;
 use super::{ModuleCache, inspect};
@@ -51,15 +52,16 @@ impl App {
     /// If the module is refused; the message says why.
     pub fn load(engine: &Engine, bytes: &[u8], cache: Option<&ModuleCache>) -> Result<Self, RunError> {
         Self::load_by(engine, bytes, |hash| {
-            if let Some(module) = cache.and_then(|cache| cache.get(engine, hash)) {
-                return Ok(module);
+            if let Some(compiled) = cache.and_then(|cache| cache.get(engine, hash)) {
+                return Ok(compiled);
             }
-            let module = Module::new(&engine.inner, engine.stoppable(bytes)?).map_err(refused)?;
+            let code = Module::new(&engine.inner, engine.stoppable(bytes)?).map_err(refused)?;
+            let compiled = Compiled { code, is_copyable: is_copyable(bytes) };
             if let Some(cache) = cache {
                 // A full disk must not stop a run.
-                let _ = cache.put(engine, hash, &module);
+                let _ = cache.put(engine, hash, &compiled);
             }
-            Ok(module)
+            Ok(compiled)
         })
     }
 
@@ -67,14 +69,14 @@ impl App {
     pub(super) fn load_by(
         engine: &Engine,
         bytes: &[u8],
-        compiled: impl FnOnce(&blake3::Hash) -> Result<Module, RunError>,
+        compiled: impl FnOnce(&blake3::Hash) -> Result<Compiled, RunError>,
     ) -> Result<Self, RunError> {
         let inspection = inspect(bytes, &engine.limits);
         if let Some(why) = inspection.refusal() {
             return Err(RunError::BadInput(why.to_owned()));
         }
         let hash = blake3::hash(bytes);
-        let module = compiled(&hash)?;
+        let Compiled { code: module, is_copyable } = compiled(&hash)?;
         let export = |name: &str| module.get_export_index(name);
         let memory = export("memory").ok_or_else(|| RunError::BadInput("it exports no memory".to_owned()))?;
         let jobs = (inspection.jobs.iter())
@@ -88,7 +90,8 @@ impl App {
             .find_map(|export| Some(export.ty().memory()?.minimum()))
             .and_then(|pages| usize::try_from(pages << 16).ok())
             .unwrap_or(0);
-        let preparation = Preparation::of(&inspection, bytes, &module);
+        let preparation =
+            if is_copyable { Preparation::of(&inspection, &module) } else { Preparation::default() };
         let pages = Pages::new(module, linker(&engine.inner).map_err(refused)?);
         Ok(Self(Arc::new(Loaded {
             hash: BlobHash(*hash.as_bytes()),

@@ -10,9 +10,13 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use sateen_module::hidden_state;
+
 use crate::engine::Engine;
 
 const HASH_BYTES: usize = 32;
+/// The hash, and a byte that says whether instances can be copied. The code follows.
+const HEAD_BYTES: usize = HASH_BYTES + 1;
 /// Maximum bytes in the folder; the files that were not used for the longest time are deleted first.
 const CACHE_BYTES_MAX: u64 = 1 << 30;
 
@@ -21,6 +25,18 @@ const CACHE_BYTES_MAX: u64 = 1 << 30;
 pub struct ModuleCache {
     folder: PathBuf,
     secret: [u8; HASH_BYTES],
+}
+
+/// A module's code, and what else is found out only once.
+pub(super) struct Compiled {
+    pub code: wasmtime::Module,
+    /// Whether an instance's memory and exported globals are all that it can remember.
+    pub is_copyable: bool,
+}
+
+/// Whether that is true of the module `bytes`. Reads all of its code, which takes as long as the rest of a start.
+pub(super) fn is_copyable(bytes: &[u8]) -> bool {
+    hidden_state(bytes).is_none()
 }
 
 impl ModuleCache {
@@ -50,24 +66,25 @@ impl ModuleCache {
     }
 
     /// The compiled code of the module with this hash, if the cache has it and it is intact.
-    pub(super) fn get(&self, engine: &Engine, module_hash: &blake3::Hash) -> Option<wasmtime::Module> {
+    pub(super) fn get(&self, engine: &Engine, module_hash: &blake3::Hash) -> Option<Compiled> {
         let path = self.path(engine, module_hash);
         let mut file = File::open(&path).ok()?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
-        let (hash, code) = bytes.split_at_checked(HASH_BYTES)?;
-        let expected = self.authenticate(&path, code);
+        let (hash, rest) = bytes.split_at_checked(HASH_BYTES)?;
+        let expected = self.authenticate(&path, rest);
         // blake3's own comparison takes the same time wherever the difference is.
         if blake3::Hash::from_slice(hash).ok()? != expected {
             let _ = fs::remove_file(&path);
             return None;
         }
+        let (is_copyable, code) = rest.split_first()?;
         // SAFETY: the bytes were made by `Module::serialize` on this machine: nobody else knows the
         // secret that they are authenticated with, and they were read whole before the check.
         #[allow(unsafe_code)]
         let module = unsafe { wasmtime::Module::deserialize(&engine.inner, code) }.ok()?;
         let _ = file.set_modified(SystemTime::now());
-        Some(module)
+        Some(Compiled { code: module, is_copyable: *is_copyable != 0 })
     }
 
     /// Stores the compiled code of a module. A failure only costs another compilation later.
@@ -75,28 +92,24 @@ impl ModuleCache {
         &self,
         engine: &Engine,
         module_hash: &blake3::Hash,
-        module: &wasmtime::Module,
+        Compiled { code, is_copyable }: &Compiled,
     ) -> io::Result<()> {
-        let code = module.serialize().map_err(io::Error::other)?;
-        let path = self.path(engine, module_hash);
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(self.authenticate(&path, &code).as_bytes())?;
-        file.write_all(&code)?;
-        file.persist(path)?;
-        self.evict()
+        let mut file = self.new_file()?;
+        file.write_all(&code.serialize().map_err(io::Error::other)?)?;
+        self.keep(engine, module_hash, file, *is_copyable)
     }
 
-    /// A new file for code, without its hash; see [`keep`](Self::keep).
+    /// A new file for code, without its head; see [`keep`](Self::keep).
     pub(super) fn new_file(&self) -> io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(&[0; HASH_BYTES])?;
+        file.write_all(&[0; HEAD_BYTES])?;
         Ok(file)
     }
 
     /// The offset of the code in a [`new_file`](Self::new_file).
     pub(super) fn place_for_code(file: &tempfile::NamedTempFile) -> io::Result<File> {
         let mut place = file.reopen()?;
-        place.seek(SeekFrom::Start(HASH_BYTES as u64))?;
+        place.seek(SeekFrom::Start(HEAD_BYTES as u64))?;
         Ok(place)
     }
 
@@ -106,22 +119,24 @@ impl ModuleCache {
         engine: &Engine,
         module_hash: &blake3::Hash,
         mut file: tempfile::NamedTempFile,
+        is_copyable: bool,
     ) -> io::Result<()> {
-        let mut code = Vec::new();
         file.seek(SeekFrom::Start(HASH_BYTES as u64))?;
-        file.read_to_end(&mut code)?;
+        file.write_all(&[u8::from(is_copyable)])?;
+        let mut rest = vec![u8::from(is_copyable)];
+        file.read_to_end(&mut rest)?;
         let path = self.path(engine, module_hash);
         file.seek(SeekFrom::Start(0))?;
-        file.write_all(self.authenticate(&path, &code).as_bytes())?;
+        file.write_all(self.authenticate(&path, &rest).as_bytes())?;
         file.persist(path)?;
         self.evict()
     }
 
-    /// The keyed hash of a file's name and code: one module's code under another's name is a miss.
-    fn authenticate(&self, path: &Path, code: &[u8]) -> blake3::Hash {
+    /// The keyed hash of a file's name and of the rest of it: one module's code under another's name is a miss.
+    fn authenticate(&self, path: &Path, rest: &[u8]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
         hasher.update(path.file_name().unwrap_or_default().as_encoded_bytes());
-        hasher.update(code);
+        hasher.update(rest);
         hasher.finalize()
     }
 

@@ -21,6 +21,7 @@ use parking_lot::{Mutex, MutexGuard};
 use sateen_command_line::explained;
 
 use super::attempts::{Attempts, Verdict};
+use super::cache::is_copyable;
 use super::{App, ModuleCache};
 use crate::engine::Engine;
 use crate::failure::RunError;
@@ -103,13 +104,13 @@ impl Compiler {
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<App, RunError> {
         App::load_by(engine, bytes, |hash| {
-            if let Some(module) = cache.get(engine, hash) {
-                return Ok(module);
+            if let Some(compiled) = cache.get(engine, hash) {
+                return Ok(compiled);
             }
             let _turn = self.wait_for_turn(hash, is_unwanted)?;
             // Another run of the same app may have been first.
-            if let Some(module) = cache.get(engine, hash) {
-                return Ok(module);
+            if let Some(compiled) = cache.get(engine, hash) {
+                return Ok(compiled);
             }
             let failed = |error: io::Error| {
                 RunError::Host(format!("the app cannot be compiled here: {}", explained(&error)))
@@ -119,7 +120,7 @@ impl Compiler {
             let compiled = self.compile(engine, bytes, place, is_unwanted);
             self.note(hash, &compiled);
             compiled?;
-            cache.keep(engine, hash, code).map_err(failed)?;
+            cache.keep(engine, hash, code, is_copyable(bytes)).map_err(failed)?;
             let broken = || RunError::Host("the code compiled here cannot be loaded".to_owned());
             cache.get(engine, hash).ok_or_else(broken)
         })

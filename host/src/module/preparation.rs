@@ -1,7 +1,7 @@
 //! The values that an app makes of a run's inputs before it has a job.
 
 use sateen_abi::PREPARE_PREFIX;
-use sateen_module::{Inspection, hidden_state};
+use sateen_module::Inspection;
 use wasmtime::{Module, ModuleExport, Mutability};
 
 /// The exports that make such values, and what the host must know to keep an image of them.
@@ -14,14 +14,11 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// That of a `module` with these `bytes`. It is empty if instances may have state that the host cannot copy: then each
-    /// of them makes the values when it uses them.
-    pub fn of(inspection: &Inspection, bytes: &[u8], module: &Module) -> Self {
+    /// That of a `module` whose instances can be copied. For another one it is empty: each instance makes the values when it
+    /// uses them.
+    pub fn of(inspection: &Inspection, module: &Module) -> Self {
         let mut names: Vec<&str> = inspection.prepares().collect();
         names.sort_unstable();
-        if names.is_empty() || hidden_state(bytes).is_some() {
-            return Self::default();
-        }
         let export = |name: &str| module.get_export_index(name);
         let function = |name: &str| Some((name.to_owned(), export(&format!("{PREPARE_PREFIX}{name}"))?));
         let global = |name: &str, mutability| (mutability == Mutability::Var).then(|| export(name))?;

@@ -4,6 +4,7 @@ use super::tests::{Grid, spec};
 use super::*;
 use crate::limits::DRAIN_MAX;
 use crate::message::ToCoordinator;
+use crate::root_job;
 use crate::{Entry, EntryState, Finished, Lineage, Outcome, RunEnd, RunState};
 
 const RUN: RunId = RunId(1);

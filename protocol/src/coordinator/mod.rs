@@ -88,7 +88,6 @@ use run::CoordinatorRun;
 use silence::Silence;
 use working::Working;
 
-pub use crate::job::root_job;
 pub use sizes::Sizes;
 pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun, Submitter,

@@ -20,15 +20,10 @@ impl Coordinator {
                 let Contents::RootFinished { run, number } = contents else {
                     return Err(Misbehaviour::Parcel);
                 };
-                let root = self.runs.get(&run).map(|part| &part.root);
-                if let Some(root) = root.filter(|root| !root.is_outdated(host, number)) {
-                    if !root.is_claimed(host, number) {
-                        return Err(Misbehaviour::NotItsRoot);
-                    }
+                if self.run_of_result(host, run, number)?.is_some() {
                     let announced = self.incoming.announce(now, host, parcel, contents, bytes);
                     announced.map_err(|_| Misbehaviour::Parcel)?;
                 } else {
-                    // The run is over, or was suspended and has begun again elsewhere.
                     self.send(host, ToHost::Acknowledged { run, number });
                     self.send(host, ToHost::Parcel(ParcelMessage::Refused { parcel }));
                 }

@@ -135,9 +135,10 @@ impl Coordinator {
 mod tests {
     use super::super::ended::LATE_MAX;
     use super::super::tests::{Grid, spec};
-    use super::super::{Event, LinkId, root_job};
+    use super::super::{Event, LinkId};
     use super::*;
     use crate::message::{LogLine, ToCoordinator, WorkerTimes};
+    use crate::root_job;
     use crate::{
         Counts, Entry, EntryState, Finished, JobFailure, JobKey, Lineage, Outcome, RunEnd, RunLimits, RunSpec,
     };

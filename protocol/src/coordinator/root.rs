@@ -251,6 +251,21 @@ impl Coordinator {
         part.root.hold_back(epoch, now + SETTLE_MAX);
     }
 
+    /// The run whose result a host has under this number. `None` if it does not count any longer: the run is over, or was
+    /// suspended since.
+    pub(super) fn run_of_result(
+        &self,
+        host: HostId,
+        run: RunId,
+        number: AssignmentId,
+    ) -> Result<Option<&CoordinatorRun>, Misbehaviour> {
+        match self.runs.get(&run) {
+            Some(part) if part.root.is_claimed(host, number) => Ok(Some(part)),
+            Some(part) if !part.root.is_outdated(host, number) => Err(Misbehaviour::NotItsRoot),
+            _ => Ok(None),
+        }
+    }
+
     pub(super) fn on_root_finished(
         &mut self,
         now: Time,
@@ -259,10 +274,7 @@ impl Coordinator {
         number: AssignmentId,
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
-        if let Some(part) = self.runs.get(&run).filter(|part| !part.root.is_outdated(host, number)) {
-            if !part.root.is_claimed(host, number) {
-                return Err(Misbehaviour::NotItsRoot);
-            }
+        if let Some(part) = self.run_of_result(host, run, number)? {
             let is_suspended = matches!(part.state, RunState::Suspended | RunState::Suspending);
             if is_suspended || part.turn.is_active() || part.turn.is_dropped() {
                 self.finish(now, run, finished);

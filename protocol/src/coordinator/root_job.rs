@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::job::root_job;
 use crate::message::{JobNote, NoteKind};
-use crate::{AssignmentId, HostId, JobSpec, RunSpec, Time};
+use crate::{AssignmentId, HostId, JobSpec, RunSpec, Time, root_job};
 
 use super::Standing;
 
@@ -154,6 +153,7 @@ impl RootJob {
     /// A host came back with it and has proved that: its result counts.
     pub fn claim(&mut self, host: HostId, number: AssignmentId) {
         self.claims.insert((host, number));
+        self.outdated.remove(&(host, number));
         self.next_number = self.next_number.max(number.0);
     }
 
@@ -231,7 +231,7 @@ impl RootJob {
 
     /// Whether a host's result under this number has counted once, and does not any longer.
     pub fn is_outdated(&self, host: HostId, number: AssignmentId) -> bool {
-        self.outdated.contains(&(host, number)) && !self.is_claimed(host, number)
+        self.outdated.contains(&(host, number))
     }
 
     // ---- when it is assigned again ----

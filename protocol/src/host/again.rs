@@ -47,8 +47,8 @@ mod tests {
     use super::super::tests::{PEER, RUN, host, said};
     use super::super::{Host, Notice, RunCommand, Transmit};
     use super::*;
-    use crate::coordinator::root_job;
     use crate::message::PeerMessage;
+    use crate::root_job;
     use crate::{EntryState, Finished, JobKey, JobSpec, Lineage, Outcome, RuntimeJobId, StealId, Time};
 
     const NOW: Time = Time(0);

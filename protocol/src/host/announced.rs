@@ -2,9 +2,9 @@
 
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
-use crate::coordinator::root_job;
 use crate::message::{PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
+use crate::root_job;
 use crate::shared::Writer;
 use crate::{AssignmentId, JobKey, JobSpec, LoanId, RuntimeJobId, StealId};
 

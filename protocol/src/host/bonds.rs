@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::coordinator::root_job;
 use crate::limits::{
     HELD_JOBS_MAX, IDENTITY_KEPT, SHARED_HEIRS, STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX,
 };
 use crate::message::{JobNote, NoteKind, PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
+use crate::root_job;
 use crate::shared::ObjectId;
 use crate::{
     Entry, EntryState, HeldId, JobKey, JobSpec, Lineage, LoanId, Mention, RuntimeJobId, Scope, StealId,

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::stage::Stage;
 use super::tests::{PEER, RUN, host, said};
 use super::*;
-use crate::coordinator::root_job;
 use crate::limits::{
     CUT_OFF_HOSTS_MAX, EARLY_WANTS_MAX, EXPECTED_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, PARCEL_BYTES_MAX,
     PARKED_STEALS_PER_THIEF_MAX, REDOING_MAX,
 };
 use crate::message::{PeerMessage, ToCoordinator, ToHost};
+use crate::root_job;
 use crate::{
     AssignmentId, Entry, EntryState, Finished, JobKey, JobSpec, Lineage, Outcome, RuntimeJobId, StealId,
 };

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::coordinator::root_job;
 use crate::limits::{
     COUNTS, DRAIN_MAX, FIND_TIMEOUT, FLUSH, LEAVE_MAX, PARCEL_BYTES_MIN, PARCEL_PATIENCE_MIN,
     PARCEL_UNWANTED_MAX, PARK, PARK_WIDE, RECONCILE, SHARED_COMPARE_MIN, SHARED_FETCH_MIN, SHARED_FLUSH,
@@ -12,6 +11,7 @@ use crate::limits::{
 };
 use crate::message::{Departure, LogLine, PeerMessage, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
+use crate::root_job;
 use crate::shared::Versions;
 use crate::{Finished, JobKey, Lineage, Outcome, RuntimeJobId, StealId};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::coordinator::root_job;
 use crate::limits::{DRAIN_MAX, FLUSH, MESSAGE_PART_BYTES, STEAL_REST_MIN};
 use crate::message::{Departure, LogLine, NoteKind, PeerMessage, ToCoordinator, ToHost};
+use crate::root_job;
 use crate::{
     Entry, EntryState, Finished, JobKey, JobSpec, Lineage, LoanId, Mention, Outcome, RuntimeJobId, StealId,
     Stealing, Table,

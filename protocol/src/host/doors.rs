@@ -2,9 +2,9 @@
 
 use super::tests::{PEER, RUN, host, said, spec};
 use super::*;
-use crate::coordinator::root_job;
 use crate::limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, LISTED_JOBS_MAX};
 use crate::message::{PeerMessage, ToCoordinator, ToHost};
+use crate::root_job;
 use crate::{
     AssignmentId, Entry, EntryState, Finished, JobKey, JobSpec, JobTag, Lineage, LoanId, Outcome, StealId,
 };

@@ -2,9 +2,9 @@
 
 use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
-use crate::coordinator::root_job;
 use crate::message::{PeerMessage, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
+use crate::root_job;
 use crate::shared::Replica;
 use crate::{AssignmentId, Finished, Lineage, Outcome, RuntimeJobId, StealId};
 

@@ -1,7 +1,6 @@
 //! A host's state in one run.
 
-use crate::job::root_job;
-use crate::{Finished, HostId, RunSpec, Stealing, Table, Time};
+use crate::{Finished, HostId, RunSpec, Stealing, Table, Time, root_job};
 
 use super::held::HeldJobs;
 use super::lent::Loans;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::coordinator::root_job;
 use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
 use crate::message::{Departure, HostReport, PeerMessage, ToCoordinator, ToHost};
+use crate::root_job;
 use crate::shared::Versions;
 use crate::{AssignmentId, BlobHash, Entry, Finished, Outcome, RunSpec};
 

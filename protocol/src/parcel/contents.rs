@@ -136,8 +136,8 @@ const PER_UPDATE_BYTES: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coordinator::root_job;
     use crate::host::tests::spec;
+    use crate::root_job;
     use crate::shared::Replica;
     use crate::{Finished, HostId, Outcome};
 

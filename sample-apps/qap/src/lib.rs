@@ -220,7 +220,7 @@ impl Source {
         }
     }
 
-    /// The problem: made once on a host of the input, or once in each sandbox.
+    /// The problem. That of the input is prepared on each host; a generated one is made once in each sandbox.
     fn problem(self) -> Result<&'static Problem, BadInput> {
         thread_local! {
             static LAST: Cell<Option<(usize, u64, &'static Problem)>> = const { Cell::new(None) };

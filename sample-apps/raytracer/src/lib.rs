@@ -91,7 +91,7 @@ impl Source {
         }
     }
 
-    /// The scene: read once on a host, or made once in each sandbox.
+    /// The scene. That of the input is prepared on each host; a flake is made once in each sandbox.
     fn scene(self) -> Result<&'static Scene, BadInput> {
         thread_local! {
             static LAST: Cell<Option<(u32, &'static Scene)>> = const { Cell::new(None) };

@@ -50,25 +50,29 @@ impl Source {
         }
     }
 
-    /// The formula. Read once on a host, or made once in each sandbox, then kept.
+    /// The formula. That of the input is prepared on each host; another one is made once in each sandbox.
     ///
     /// # Errors
     /// When the input is missing or is not a DIMACS file.
     pub fn formula(&self) -> Result<&'static Formula, BadInput> {
+        match *self {
+            Self::Input => given(),
+            Self::Random { variables, seed } => Ok(self.kept(|| random(variables, seed))),
+            Self::Holes(holes) => Ok(self.kept(|| pigeons(holes))),
+        }
+    }
+
+    /// The formula of this generator.
+    fn kept(&self, make: impl FnOnce() -> Formula) -> &'static Formula {
         thread_local! {
             static KEPT: RefCell<Option<(Source, &'static Formula)>> = const { RefCell::new(None) };
         }
-        let make = || match self {
-            Self::Input => given(),
-            Self::Random { variables, seed } => Ok(leaked(self, || random(*variables, *seed))),
-            Self::Holes(holes) => Ok(leaked(self, || pigeons(*holes))),
-        };
         KEPT.with_borrow_mut(|kept| match kept {
-            Some((source, formula)) if source == self && *source != Self::Input => Ok(*formula),
+            Some((source, formula)) if source == self => *formula,
             _ => {
-                let formula = make()?;
+                let formula: &_ = Box::leak(Box::new(sateen::per_sandbox(self, make)));
                 *kept = Some((self.clone(), formula));
-                Ok(formula)
+                formula
             }
         })
     }
@@ -78,11 +82,6 @@ impl Source {
 #[prepare]
 fn given() -> Result<Formula, BadInput> {
     dimacs::parse(&sateen::input("cnf")?)
-}
-
-/// A sandbox needs one formula, until its end.
-fn leaked(source: &Source, make: impl FnOnce() -> Formula) -> &'static Formula {
-    Box::leak(Box::new(sateen::per_sandbox(source, make)))
 }
 
 /// Clauses of three different variables, each negated or not.

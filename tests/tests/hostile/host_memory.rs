@@ -8,6 +8,17 @@ use sateen_tests::wat::{app, bytes};
 /// Maximum memory of the process itself, in addition to its guests.
 const OVERHEAD_KIB: u64 = 192 << 10;
 
+/// A cluster of hosts with this many threads and this limit on memory.
+fn with_hosts(names: &[&str], threads: &str, memory: &str) -> Cluster {
+    let mut cluster = Cluster::start(&[]);
+    let url = format!("http://{}", cluster.address());
+    for name in names {
+        cluster.start_host_with(name, "here", &url, &["--threads", threads, "--memory", memory]);
+    }
+    cluster.await_hosts(names.len());
+    cluster
+}
+
 /// Submits runs whose waiting guests hold memory, and checks their results.
 fn hoard(cluster: &Cluster, runs: usize, depth: u64, kibibytes: u64) {
     let module = probe::module_path().display().to_string();
@@ -31,10 +42,7 @@ fn hoard(cluster: &Cluster, runs: usize, depth: u64, kibibytes: u64) {
 
 #[test]
 fn the_guests_of_all_runs_share_one_bound() {
-    let mut cluster = Cluster::start(&[]);
-    let url = format!("http://{}", cluster.address());
-    cluster.start_host_with("ada", "here", &url, &["--threads", "4", "--memory", "512M"]);
-    cluster.await_hosts(1);
+    let mut cluster = with_hosts(&["ada"], "4", "512M");
     // Each path of a tree takes 128 MiB, and four workers begin dozens of them.
     hoard(&cluster, 4, 7, 16 << 10);
     let peak = peak_kib(cluster.host("ada").id());
@@ -44,10 +52,7 @@ fn the_guests_of_all_runs_share_one_bound() {
 
 #[test]
 fn results_that_wait_to_be_delivered_count() {
-    let mut cluster = Cluster::start(&[]);
-    let url = format!("http://{}", cluster.address());
-    cluster.start_host_with("ada", "here", &url, &["--threads", "2", "--memory", "512M"]);
-    cluster.await_hosts(1);
+    let mut cluster = with_hosts(&["ada"], "2", "512M");
     let module = probe::module_path().display().to_string();
     // Eight guests and their results take a gigabyte, and the results being sent as much again.
     let submit = ["submit", &module, "--function", "large_output", "60", "--memory", "256M"];
@@ -64,12 +69,7 @@ fn results_that_wait_to_be_delivered_count() {
 
 #[test]
 fn hosts_without_room_hand_one_anothers_jobs_back() {
-    let mut cluster = Cluster::start(&[]);
-    let url = format!("http://{}", cluster.address());
-    for name in ["ada", "bob"] {
-        cluster.start_host_with(name, "here", &url, &["--threads", "2", "--memory", "300M"]);
-    }
-    cluster.await_hosts(2);
+    let mut cluster = with_hosts(&["ada", "bob"], "2", "300M");
     hoard(&cluster, 3, 7, 16 << 10);
     for name in ["ada", "bob"] {
         let peak = peak_kib(cluster.host(name).id());
@@ -81,10 +81,7 @@ fn hosts_without_room_hand_one_anothers_jobs_back() {
 /// Shared objects are not in the memory of any instance.
 #[test]
 fn shared_objects_count_whatever_the_run_asks_for() {
-    let mut cluster = Cluster::start(&[]);
-    let url = format!("http://{}", cluster.address());
-    cluster.start_host_with("ada", "here", &url, &["--threads", "1", "--memory", "300M"]);
-    cluster.await_hosts(1);
+    let mut cluster = with_hosts(&["ada"], "1", "300M");
     let module = cluster.folder().join("sharer.wasm");
     let body =
         "(loop $more (drop (call $share (i32.const 1024) (i32.const 2048) (i32.const 60000))) (br $more))";

@@ -32,9 +32,5 @@ pub fn main(jobs: u64, sources: u64) -> Result<u64, BadInput> {
     (0..jobs).for_each(|job| {
         lengths::spawn_in(&mut set, job * sources, sources);
     });
-    let mut sum = 0_u64;
-    while let Some((_, lengths)) = set.next() {
-        sum = sum.wrapping_add(lengths);
-    }
-    Ok(sum)
+    Ok(graph::sum(set))
 }

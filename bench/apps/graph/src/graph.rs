@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use sateen::BadInput;
+use sateen::{BadInput, Job, JobSet};
 
 /// A graph without directions.
 pub struct Graph {
@@ -82,4 +82,13 @@ impl Graph {
         }
         lengths.into_iter().filter(|length| *length < u64::MAX).fold(0, u64::wrapping_add)
     }
+}
+
+/// The sum of the results of a set.
+pub fn sum<J: Job<Output = u64>>(mut set: JobSet<J>) -> u64 {
+    let mut sum = 0_u64;
+    while let Some((_, lengths)) = set.next() {
+        sum = sum.wrapping_add(lengths);
+    }
+    sum
 }

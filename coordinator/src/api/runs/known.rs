@@ -7,7 +7,7 @@ use super::row;
 use crate::api::{Api, Problem};
 use crate::chronicle::{Course, SUSPENDED};
 use crate::clock::{unix_ms, written};
-use crate::driver::{Live, Names, Request};
+use crate::driver::{Live, Request};
 use crate::figures::{Figures, Progress};
 use crate::store::sql::RunRow;
 
@@ -26,14 +26,10 @@ pub struct Known {
 
 impl Known {
     /// The saved row, and what the driver knows.
-    pub fn of(mut row: RunRow, live: Option<Live>, names: &Names) -> Self {
+    pub fn of(mut row: RunRow, live: Option<Live>) -> Self {
         let (state, waiting_for, figures) = match (live, row.figures.take()) {
             (Some(live), _) if !row.state.is_over() => (live.state, live.waiting_for, live.figures),
-            (_, Some(mut figures)) => {
-                // They may have left since the figures were saved.
-                figures.by_host.iter_mut().for_each(|host| host.is_there = names.is_there(host.host));
-                (row.state, None, figures)
-            }
+            (_, Some(figures)) => (row.state, None, figures),
             // Hosts have not said what they counted last.
             (live, None) => (row.state, None, live.map(|live| live.figures).unwrap_or_default()),
         };
@@ -48,7 +44,11 @@ impl Known {
             let row = row(api, run).await?;
             // A second time it cannot be.
             if !is_between(&row, live.as_ref()) {
-                return Ok(Self::of(row, live, &api.driver.names));
+                let mut known = Self::of(row, live);
+                // Hosts may have left since the figures were saved.
+                let by_host = known.figures.by_host.iter_mut();
+                by_host.for_each(|host| host.is_there = api.driver.names.is_there(host.host));
+                return Ok(known);
             }
         }
     }

@@ -63,7 +63,7 @@ async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Prob
     let runs = page.runs.into_iter().map(|row| {
         let live = live.remove(&row.run);
         let chronicle = api.driver.chronicles.get(row.run);
-        let mut known = Known::of(row, live, &api.driver.names);
+        let mut known = Known::of(row, live);
         if let Some(chronicle) = chronicle {
             locked(&chronicle).complete(&mut known.figures);
         }

@@ -2,10 +2,10 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::coordinator::tests::{Grid, spec};
-use crate::coordinator::{Standing, StoredRun, root_job};
+use crate::coordinator::{Standing, StoredRun};
 use crate::message::{JobNote, NoteKind, ToCoordinator, ToHost};
 use crate::parcel::{Contents, ParcelId, ParcelMessage};
-use crate::{BlobHash, Counts, Entry, GridId, Lineage, RunSpec};
+use crate::{BlobHash, Counts, Entry, GridId, Lineage, RunSpec, root_job};
 
 const RUN: RunId = RunId(1);
 

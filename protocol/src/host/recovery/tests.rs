@@ -1,8 +1,8 @@
 //! Tests what becomes of a job whose search ends without an entry, or not at all.
 
-use crate::coordinator::root_job;
 use crate::limits::FIND_TIMEOUT;
 use crate::message::{Departure, PeerMessage, ToHost};
+use crate::root_job;
 use crate::{
     Entry, EntryState, FaultTolerance, HostId, JobKey, JobSpec, LoanId, RuntimeJobId, StealId, Time,
 };

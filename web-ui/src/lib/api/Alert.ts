@@ -12,7 +12,7 @@ level: string,
  */
 text: string, 
 /**
- * When it was found first: when somebody first looked at the alerts while it lasted.
+ * When it was found: the first time that somebody asked for the alerts while it lasted.
  */
 since: string, 
 /**
