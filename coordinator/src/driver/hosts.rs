@@ -70,6 +70,8 @@ pub struct Hosts {
     profiles: Profiles,
     /// The names in links' hellos, until the machine identifies the host.
     hellos: HashMap<LinkId, HostName>,
+    /// The workers of the host of each link, as its hello said.
+    workers: HashMap<LinkId, u32>,
     /// Hosts from before a restart that have not come back.
     awaited: BTreeSet<HostId>,
     pings: Pings,
@@ -89,13 +91,20 @@ impl Hosts {
     }
 
     /// A hello came on a link.
-    pub fn greeted(&mut self, link: LinkId, name: HostName) {
+    pub fn greeted(&mut self, link: LinkId, name: HostName, workers: u32) {
         self.hellos.insert(link, name);
+        self.workers.insert(link, workers);
+    }
+
+    /// The workers of a link's host.
+    pub fn workers_of(&self, link: LinkId) -> u32 {
+        self.workers.get(&link).copied().unwrap_or_default()
     }
 
     /// The link is closed.
     pub fn closed(&mut self, link: LinkId) {
         self.hellos.remove(&link);
+        self.workers.remove(&link);
         self.pings.closed(link);
     }
 
@@ -118,6 +127,11 @@ impl Hosts {
         self.profiles.names.went(host);
         locked(&self.profiles.speeds).forget(host);
         locked(&self.profiles.served).forget(host);
+    }
+
+    /// Whether hosts from before a restart may still come back.
+    pub fn awaits_any(&self) -> bool {
+        !self.awaited.is_empty()
     }
 
     /// A host that has not come back; it is no longer waited for.
@@ -183,9 +197,11 @@ mod tests {
         let mut hosts = Hosts::restore(Vec::new(), vec![(HostId(1), saved.clone()), (HostId(2), saved)]);
         let (one, two, three) = (HostId(1), HostId(2), HostId(3));
         assert!(!hosts.identified(LinkId(7), one, None, 9), "nothing was heard");
-        hosts.greeted(LinkId(7), name("one"));
-        hosts.greeted(LinkId(8), name("lost"));
+        hosts.greeted(LinkId(7), name("one"), 4);
+        hosts.greeted(LinkId(8), name("lost"), 5);
+        assert_eq!([LinkId(7), LinkId(8)].map(|link| hosts.workers_of(link)), [4, 5]);
         hosts.closed(LinkId(8));
+        assert_eq!(hosts.workers_of(LinkId(8)), 0);
         assert!(!hosts.identified(LinkId(8), three, None, 9), "its link is closed");
         assert!(hosts.identified(LinkId(7), one, Some([192, 0, 2, 7].into()), 9));
         assert!(!hosts.identified(LinkId(7), one, None, 9), "once");

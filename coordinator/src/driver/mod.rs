@@ -261,8 +261,8 @@ impl Driver {
     fn take_in(&mut self, news: FromLink) {
         match news {
             FromLink::Messages { link, messages, permit } => {
-                for message in messages {
-                    self.look_at(link, &message);
+                for mut message in messages {
+                    self.look_at(link, &mut message);
                     self.machine.handle_message(self.clock.now(), link, message);
                     self.drain();
                 }
