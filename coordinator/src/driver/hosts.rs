@@ -72,6 +72,8 @@ pub struct Hosts {
     hellos: HashMap<LinkId, HostName>,
     /// The workers of the host of each link, as its hello said.
     workers: HashMap<LinkId, u32>,
+    /// The hosts of links.
+    of_links: HashMap<LinkId, HostId>,
     /// Hosts from before a restart that have not come back.
     awaited: BTreeSet<HostId>,
     pings: Pings,
@@ -102,9 +104,12 @@ impl Hosts {
     }
 
     /// The link is closed.
-    pub fn closed(&mut self, link: LinkId) {
+    pub fn closed(&mut self, link: LinkId, now_ms: u64) {
         self.hellos.remove(&link);
         self.workers.remove(&link);
+        if let Some(host) = self.of_links.remove(&link) {
+            self.profiles.names.lost_link(host, now_ms);
+        }
         self.pings.closed(link);
     }
 
@@ -113,6 +118,7 @@ impl Hosts {
         let Some(name) = self.hellos.remove(&link) else { return false };
         self.profiles.names.came(host, name, address, now_ms);
         self.awaited.remove(&host);
+        self.of_links.insert(link, host);
         true
     }
 
@@ -200,7 +206,7 @@ mod tests {
         hosts.greeted(LinkId(7), name("one"), 4);
         hosts.greeted(LinkId(8), name("lost"), 5);
         assert_eq!([LinkId(7), LinkId(8)].map(|link| hosts.workers_of(link)), [4, 5]);
-        hosts.closed(LinkId(8));
+        hosts.closed(LinkId(8), 9);
         assert_eq!(hosts.workers_of(LinkId(8)), 0);
         assert!(!hosts.identified(LinkId(8), three, None, 9), "its link is closed");
         assert!(hosts.identified(LinkId(7), one, Some([192, 0, 2, 7].into()), 9));
@@ -213,6 +219,9 @@ mod tests {
             (Some(two), None),
             "the other came back"
         );
+        assert_eq!(hosts.profiles.names.away_since_ms(one), None);
+        hosts.closed(LinkId(7), 11);
+        assert_eq!(hosts.profiles.names.away_since_ms(one), Some(11));
         hosts.went(one);
         assert_eq!((hosts.saved(one), hosts.name_of(one).name.as_str()), (None, "one"));
         hosts.returned(one);

@@ -33,7 +33,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::chronicle::{Chronicle, Chronicles};
-use crate::clock::Clock;
+use crate::clock::{Clock, unix_ms};
 use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY, SLICES_FOR,
 };
@@ -132,8 +132,13 @@ impl Driver {
             }
         }
         let restored = machine.runs().map(|view| (view.run, view.counts())).collect();
-        let handle =
-            DriverHandle { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
+        let hosts = Hosts::restore(known.names, known.hosts);
+        let handle = DriverHandle {
+            requests: to_driver,
+            ends: ends.subscribe(),
+            chronicles: Arc::clone(&chronicles),
+            names: hosts.profiles().names().clone(),
+        };
         let driver = Self {
             machine,
             clock,
@@ -144,7 +149,7 @@ impl Driver {
             chronicles,
             ends,
             inbox: Inbox::new(from_links, requests),
-            hosts: Hosts::restore(known.names, known.hosts),
+            hosts,
             submitters: Submitters::restore(known.submitters),
             over: Over::default(),
             since_start: SinceStart::new(restored),
@@ -273,7 +278,7 @@ impl Driver {
                 self.drain();
             }
             FromLink::Closed { link, reason } => {
-                self.hosts.closed(link);
+                self.hosts.closed(link, unix_ms());
                 tracing::debug!(link = link.0, reason, "link closed");
                 self.machine.handle_closed(self.clock.now(), link);
                 self.drain();

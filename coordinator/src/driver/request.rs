@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_protocol::coordinator::{CommandError, HostView};
-use sateen_protocol::{RunId, RunSpec, RunState};
+use sateen_protocol::{HostId, RunId, RunSpec, RunState};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::names::Names;
 use super::served::Service;
 use crate::chronicle::Chronicles;
 use crate::figures::Figures;
@@ -118,6 +119,8 @@ pub struct DriverHandle {
     pub ends: watch::Receiver<u64>,
     /// Trees and logs.
     pub chronicles: Arc<Chronicles>,
+    /// The names of hosts, and which of them are connected.
+    pub(super) names: Names,
 }
 
 /// The driver does not answer: it is shutting down.
@@ -131,5 +134,10 @@ impl DriverHandle {
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).await.map_err(|_| Gone)?;
         answer.await.map_err(|_| Gone)
+    }
+
+    /// When a host that has no link lost it, in milliseconds since 1970.
+    pub fn away_since_ms(&self, host: HostId) -> Option<u64> {
+        self.names.away_since_ms(host)
     }
 }

@@ -31,7 +31,7 @@ use crate::api::{Api, Problem};
 use crate::limits::{WATCH_TICK, WATCH_TOLD_AFTER, WATCHERS_MAX};
 use crate::peer::Peer;
 use crate::server::{Connection, Kind, Pass};
-pub use grid::alerts;
+pub use grid::{Moments, alerts};
 pub use opening::Opening;
 use opening::Socket;
 use timeline::TimelineNews;
