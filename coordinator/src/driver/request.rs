@@ -136,6 +136,11 @@ impl DriverHandle {
         answer.await.map_err(|_| Gone)
     }
 
+    /// Whether a host is in the grid.
+    pub fn is_there(&self, host: HostId) -> bool {
+        self.names.is_there(host)
+    }
+
     /// When a host that has no link lost it, in milliseconds since 1970.
     pub fn away_since_ms(&self, host: HostId) -> Option<u64> {
         self.names.away_since_ms(host)

@@ -1,7 +1,7 @@
 //! A run, from what is saved of it and what the driver knows.
 
 use sateen_api::{AppOfRun, Run};
-use sateen_protocol::{RunId, RunState};
+use sateen_protocol::{HostId, RunId, RunState};
 
 use super::row;
 use crate::api::{Api, Problem};
@@ -44,7 +44,11 @@ impl Known {
             let row = row(api, run).await?;
             // A second time it cannot be.
             if !is_between(&row, live.as_ref()) {
-                return Ok(Self::of(row, live));
+                let mut known = Self::of(row, live);
+                if known.is_over() {
+                    note_presence(&mut known.figures, |host| api.driver.is_there(host));
+                }
+                return Ok(known);
             }
         }
     }
@@ -99,6 +103,11 @@ fn progress_in(state: RunState, Progress { done, total }: Progress) -> Progress 
     Progress { done: if state == RunState::Done { done.max(total) } else { done }, total }
 }
 
+/// Which hosts of a run that is over are in the grid now: its figures say which were when they were worked out.
+fn note_presence(figures: &mut Figures, is_there: impl Fn(HostId) -> bool) {
+    figures.by_host.iter_mut().for_each(|row| row.is_there = is_there(row.host));
+}
+
 /// Whether the end of a run was saved after the driver was asked: how it ended is the driver's to say, or is saved by now.
 pub fn is_between(row: &RunRow, live: Option<&Live>) -> bool {
     row.state.is_over() && row.figures.is_none() && live.is_some_and(|live| !live.is_over)
@@ -107,6 +116,15 @@ pub fn is_between(row: &RunRow, live: Option<&Live>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::HostFigures;
+
+    #[test]
+    fn hosts_of_a_run_that_is_over_leave_the_grid_and_return() {
+        let there = |host, is_there| HostFigures { is_there, ..HostFigures::of(HostId(host)) };
+        let mut figures = Figures { by_host: vec![there(1, true), there(2, false)], ..Figures::default() };
+        note_presence(&mut figures, |host| host == HostId(2));
+        assert_eq!(figures.by_host.iter().map(|row| row.is_there).collect::<Vec<_>>(), [false, true]);
+    }
 
     #[test]
     fn a_run_that_is_done_has_done_all() {
