@@ -8,6 +8,7 @@ use crate::api::{Api, Problem};
 use crate::chronicle::Course;
 use crate::clock::{unix_ms, written};
 use crate::driver::{Live, Request};
+use crate::figures::end::cancelled;
 use crate::figures::{Figures, Progress};
 use crate::store::sql::RunRow;
 
@@ -32,6 +33,10 @@ impl Known {
             (_, Some(figures)) => (row.state, None, figures),
             // Hosts have not said what they counted last.
             (live, None) => (row.state, None, live.map(|live| live.figures).unwrap_or_default()),
+        };
+        let figures = match figures.error {
+            None if state == RunState::Cancelled => Figures { error: Some(cancelled()), ..figures },
+            _ => figures,
         };
         Self { row, state, waiting_for, at_ms: unix_ms(), figures }
     }
@@ -115,6 +120,8 @@ pub fn is_between(row: &RunRow, live: Option<&Live>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use sateen_protocol::{BlobHash, RunSpec};
+
     use super::*;
     use crate::figures::HostFigures;
 
@@ -124,6 +131,26 @@ mod tests {
         let mut figures = Figures { by_host: vec![there(1, true), there(2, false)], ..Figures::default() };
         note_presence(&mut figures, |host| host == HostId(2));
         assert_eq!(figures.by_host.iter().map(|row| row.is_there).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn a_cancelled_run_says_why_it_has_no_result() {
+        let spec = RunSpec::new(BlobHash([7; 32]));
+        let row = |state| RunRow {
+            run: RunId(1),
+            app_name: "app".to_owned(),
+            spec: spec.clone(),
+            state,
+            submitted_at_ms: 1,
+            started_at_ms: None,
+            ended_at_ms: Some(2),
+            submitter: None,
+            figures: Some(Figures::default()),
+        };
+        let error = |state| Known::of(row(state), None).shown().figures.error;
+        let cancelled = error(RunState::Cancelled).map(|error| (error.kind, error.message));
+        assert_eq!(cancelled, Some(("cancelled".to_owned(), "the run was cancelled".to_owned())));
+        assert!(error(RunState::Done).is_none());
     }
 
     #[test]
