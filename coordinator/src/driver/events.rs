@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sateen_protocol::coordinator::{Event, LinkId};
 use sateen_protocol::limits::shortened;
 use sateen_protocol::message::{Departure, ToCoordinator};
-use sateen_protocol::{HostId, RunId};
+use sateen_protocol::{HostId, RunId, RunState};
 
 use super::Driver;
 use crate::chronicle::{Chronicle, EventKind, Going, Source};
@@ -142,6 +142,9 @@ impl Driver {
             }
             Event::RootGivenBack(run, host) => self.save_at_once(run, host),
             Event::RunChanged(run, state) => {
+                if state == RunState::Suspended {
+                    self.rounds.places.rests(run);
+                }
                 self.record(run, |chronicle| chronicle.state(state));
                 tracing::debug!(run = run.0, state = state.word(), "run changed");
             }

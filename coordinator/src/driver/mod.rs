@@ -131,6 +131,9 @@ impl Driver {
                 locked(&chronicle).rests();
             }
         }
+        let at_work =
+            machine.runs().filter(|view| !matches!(view.state(), RunState::Suspending | RunState::Suspended));
+        let rounds = Rounds::after_restart(at_work.map(|view| view.run));
         let restored = machine.runs().map(|view| (view.run, view.counts())).collect();
         let hosts = Hosts::restore(known.names, known.hosts);
         let handle = DriverHandle {
@@ -153,7 +156,7 @@ impl Driver {
             submitters: Submitters::restore(known.submitters),
             over: Over::default(),
             since_start: SinceStart::new(restored),
-            rounds: Rounds::default(),
+            rounds,
             scans: Scans::default(),
         };
         (driver, handle)

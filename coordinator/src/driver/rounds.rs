@@ -8,6 +8,7 @@ use sateen_protocol::limits::COUNTS;
 use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use super::Driver;
+use super::places::Places;
 use crate::chronicle::Sample;
 use crate::store::chronicle::SavedRow;
 
@@ -28,11 +29,21 @@ pub struct Rounds {
     saved: Option<(RunId, HostId)>,
     /// When all hosts from before a restart were back, or given up.
     all_back: Option<Time>,
+    /// Since when runs have had their places.
+    pub places: Places,
+}
+
+impl Rounds {
+    /// With these runs from before a restart, which are not suspended.
+    pub fn after_restart(runs: impl Iterator<Item = RunId>) -> Self {
+        Self { places: Places::restore(runs), ..Self::default() }
+    }
 }
 
 impl Driver {
     /// Begins a round over all runs.
     pub(super) fn begin_round(&mut self) {
+        self.look_at_places();
         if self.rounds.to_sample.is_empty() {
             let settling = self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run));
             let settling = settling.map(|view| self.since_start.of(view.run, &view.counts()).jobs.executed);
