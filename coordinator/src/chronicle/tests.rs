@@ -239,6 +239,28 @@ fn charts_continue_when_all_hosts_have_returned_after_a_restart() {
     assert!(points[3].0 == 3_000 && points[3].1.is_nan(), "{points:?}");
 }
 
+/// Otherwise a restart, after which only the last host of each job is known, would move the count.
+#[test]
+fn a_redone_job_counts_at_the_host_that_began_it_last() {
+    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
+    let mut chronicle = Chronicle::default();
+    chronicle.note(host(1), &[note(1, begun(false))]);
+    chronicle.host_gone(host(1), Going::Crashed);
+    chronicle.note(host(2), &[note(1, begun(true))]);
+    let by_host = |chronicle: &Chronicle| chronicle.lent_and_redone().map(|row| row.2).collect::<Vec<_>>();
+    assert_eq!(by_host(&chronicle), [0, 1]);
+    chronicle.note(host(2), &[note(1, NoteKind::GivenBack)]);
+    chronicle.note(host(3), &[note(1, begun(false))]);
+    chronicle.host_gone(host(3), Going::Crashed);
+    chronicle.note(host(1), &[note(1, begun(true))]);
+    assert_eq!((by_host(&chronicle), chronicle.redone()), (vec![1, 0, 0], 1));
+    let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+    let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+    let known = (changes.summary, changes.latest);
+    let restored = Chronicle::restore(0, false, known, jobs, Vec::new(), ChartData::default());
+    assert_eq!((by_host(&restored), restored.redone()), (vec![1, 0, 0], 1));
+}
+
 /// As after a power cut: hosts come back with new ids, and jobs that they ran before run no longer.
 #[test]
 fn jobs_of_hosts_that_do_not_come_back_are_lost() {

@@ -11,7 +11,7 @@ use crate::figures::{HostFigures, JobCounts};
 pub struct Told {
     /// Jobs that other hosts got from it.
     pub lent: u64,
-    /// Jobs that it was the first to begin again after they had been lost.
+    /// Jobs that it began again after they had been lost, and was the last to begin.
     pub redone: u64,
 }
 
