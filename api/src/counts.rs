@@ -38,7 +38,8 @@ pub struct JobCounts {
     pub adopted: u64,
     /// Results recorded in case of a crash.
     pub recorded: u64,
-    /// Jobs stopped because they were not wanted any more.
+    /// Jobs stopped before they were done: those that were not wanted any more, and those that a host stopped because it left
+    /// or paused, or because the run was suspended; the latter are begun again.
     pub aborted: u64,
 }
 

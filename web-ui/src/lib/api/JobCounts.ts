@@ -57,6 +57,7 @@ adopted: number,
  */
 recorded: number, 
 /**
- * Jobs stopped because they were not wanted any more.
+ * Jobs stopped before they were done: those that were not wanted any more, and those that a host stopped because it left
+ * or paused, or because the run was suspended; the latter are begun again.
  */
 aborted: number, };
