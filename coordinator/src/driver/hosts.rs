@@ -125,6 +125,7 @@ impl Hosts {
     /// A host that had gone is back.
     pub fn returned(&self, host: HostId) {
         self.profiles.names.returned(host);
+        locked(&self.profiles.served).returned(host);
     }
 
     /// A host has gone.
@@ -132,7 +133,7 @@ impl Hosts {
         // Nothing more is added about a host that is gone.
         self.profiles.names.went(host);
         locked(&self.profiles.speeds).forget(host);
-        locked(&self.profiles.served).forget(host);
+        locked(&self.profiles.served).went(host);
     }
 
     /// Whether hosts from before a restart may still come back.
