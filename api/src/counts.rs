@@ -30,7 +30,7 @@ pub struct JobCounts {
     /// Jobs lost and begun again; each counts once, however often it was lost. This may be more than `lost`, because
     /// the root job, jobs below a lost one, and orphans of jobs that were given back are included. It may be less,
     /// because results are reused and adopted instead. Jobs that a host gave back when it left, and jobs of a suspended
-    /// run, are not lost.
+    /// run, are not lost. Of hosts: such jobs that the host began last.
     pub redone: u64,
     /// Jobs not run because the result table had their results.
     pub reused: u64,
@@ -38,7 +38,8 @@ pub struct JobCounts {
     pub adopted: u64,
     /// Results recorded in case of a crash.
     pub recorded: u64,
-    /// Jobs stopped because they were not wanted any more.
+    /// Jobs stopped before they were done: those that were not wanted any more, and those that a host stopped because it left
+    /// or paused, or because the run was suspended; the latter are begun again.
     pub aborted: u64,
 }
 

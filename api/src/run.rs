@@ -214,7 +214,7 @@ pub struct Progress {
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunFailure {
     /// `job`: a job panicked or trapped; `app`: the app returned an error; `input`: the app refused its arguments or
-    /// inputs; `limit`: a limit was exceeded; `unable`: no host could run it.
+    /// inputs; `limit`: a limit was exceeded; `unable`: no host could run it; `cancelled`: it was cancelled.
     pub kind: String,
     /// In a sentence.
     pub message: String,

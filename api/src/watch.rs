@@ -160,7 +160,8 @@ pub struct CriticalJob {
 pub struct SeriesOfRun {
     /// Milliseconds since the run was submitted.
     pub t_ms: Vec<u32>,
-    /// Workers that computed; null, like all following values, while the coordinator was away.
+    /// Workers that computed; null, like all following values, while the coordinator was away, and after that until its
+    /// hosts have had the time to return and report.
     pub busy: Vec<Option<f64>>,
     /// Workers.
     pub workers: Vec<Option<f64>>,

@@ -231,6 +231,9 @@ pub const TREES_KEPT: usize = 32;
 pub const NODES_OF_ENDED_RUNS_MAX: usize = 2_000_000;
 /// Maximum departed hosts whose names are still known, in addition to connected ones.
 pub const HOST_NAMES_MAX: usize = 65_536;
+/// Maximum departed hosts whose counts of runs that have ended are still known: if one was given up too early, it keeps
+/// them.
+pub const GONE_HOSTS_SERVED_MAX: usize = 1024;
 
 /// Maximum pages that watch at once.
 pub const WATCHERS_MAX: usize = 1000;

@@ -11,7 +11,7 @@ use sateen_protocol::Time;
 use super::Api;
 use super::operations::VERSION;
 use super::problem::Problem;
-use crate::api::feed::alerts;
+use crate::api::feed::{Moments, alerts};
 use crate::driver::Request;
 use crate::limits::HOSTS_LISTED_MAX;
 use crate::store::sql;
@@ -24,7 +24,7 @@ pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
 pub async fn overview(State(api): State<Api>) -> Result<Json<Grid>, Problem> {
     let status = status_of(&api).await?;
     let (runs, mut hosts) = (super::runs(&api).await?, super::hosts(&api).await?);
-    let alerts = alerts(&status, &runs, &hosts, &api.watching);
+    let alerts = alerts(&status, &runs, &hosts, &Moments::of(&api));
     hosts.truncate(HOSTS_LISTED_MAX);
     Ok(Json(Grid { status, runs, hosts, hosts_gone: None, runs_gone: None, alerts }))
 }

@@ -175,10 +175,9 @@ impl Chronicle {
     /// Adds a sample of the run's progress; called twice a second while the run is not over.
     pub fn sample(&mut self, sample: Sample, progress: Option<(u64, u64)>, waiting_for: Option<&str>) {
         match self.settles_ms {
-            // Since the coordinator's restart, not all hosts have sent their counts.
-            Some(settles_ms) if sample.t_ms < settles_ms => self.series.gap(sample.t_ms),
-            Some(_) => self.settle(sample.t_ms),
-            None => self.series.add(sample, self.tree.redone()),
+            Some(settles_ms) if sample.t_ms >= settles_ms => self.settle(sample.t_ms),
+            Some(_) if sample.is_settling => self.series.gap(sample.t_ms),
+            _ => self.series.add(sample, self.tree.redone()),
         }
         if let Some((done, total)) = progress {
             self.pace.add(sample.t_ms, done, total);

@@ -20,9 +20,12 @@ pub struct Sample {
     pub executed: u64,
     /// The run is suspended.
     pub is_suspended: bool,
+    /// The coordinator was restarted, and not all hosts have had the time to return and send their counts.
+    pub is_settling: bool,
 }
 
-/// A run's progress since the point before. All but the time is NaN if the coordinator was away then. Saved as a sequence
+/// A run's progress since the point before. All but the time is NaN if the coordinator was away then, or
+/// hosts had not returned to it. Saved as a sequence
 /// of its fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {

@@ -221,8 +221,8 @@ impl Chronicle {
         self.lines.after(after)
     }
 
-    /// By host, in the order of the tree's table: jobs that other hosts got from it, and jobs that it was the first to begin
-    /// again after they had been lost.
+    /// By host, in the order of the tree's table: jobs that other hosts got from it, and jobs that it began again after
+    /// they had been lost, and was the last to begin.
     pub fn lent_and_redone(&self) -> impl Iterator<Item = (HostId, u64, u64)> {
         self.tree.hosts().iter().map(|host| (host.id, host.lent, host.redone))
     }

@@ -214,6 +214,53 @@ fn a_lost_job_is_redone_although_an_equal_one_was_done_in_between() {
     }
 }
 
+/// Charts had a gap of four seconds, however soon all hosts were back.
+#[test]
+fn charts_continue_when_all_hosts_have_returned_after_a_restart() {
+    let mut before = Chronicle::new(unix_ms());
+    let sample = |t_ms, is_settling| Sample {
+        t_ms,
+        busy: 1,
+        workers: 1,
+        executed: u64::from(t_ms),
+        is_settling,
+        ..Sample::default()
+    };
+    (0..4).for_each(|step| before.sample(sample(500 * step, false), None, None));
+    let changes = before.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+    let (known, charts) = ((changes.summary, changes.latest), changes.charts.expect("charts"));
+    let mut chronicle = Chronicle::restore(unix_ms(), false, known, [].into_iter(), Vec::new(), charts);
+    (4..8).for_each(|step| chronicle.sample(sample(500 * step, step < 6), None, None));
+    assert!(chronicle.settles_ms.is_some_and(|settles_ms| settles_ms > 3_500));
+    let points: Vec<(u32, f32)> =
+        chronicle.points().iter().map(|point| (point.t_ms, point.jobs_per_s)).collect();
+    assert_eq!(points.len(), 5, "{points:?}");
+    assert_eq!((points[2], points[4]), ((1_500, 1000.0), (3_500, 1000.0)));
+    assert!(points[3].0 == 3_000 && points[3].1.is_nan(), "{points:?}");
+}
+
+/// Otherwise a restart, after which only the last host of each job is known, would move the count.
+#[test]
+fn a_redone_job_counts_at_the_host_that_began_it_last() {
+    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
+    let mut chronicle = Chronicle::default();
+    chronicle.note(host(1), &[note(1, begun(false))]);
+    chronicle.host_gone(host(1), Going::Crashed);
+    chronicle.note(host(2), &[note(1, begun(true))]);
+    let by_host = |chronicle: &Chronicle| chronicle.lent_and_redone().map(|row| row.2).collect::<Vec<_>>();
+    assert_eq!(by_host(&chronicle), [0, 1]);
+    chronicle.note(host(2), &[note(1, NoteKind::GivenBack)]);
+    chronicle.note(host(3), &[note(1, begun(false))]);
+    chronicle.host_gone(host(3), Going::Crashed);
+    chronicle.note(host(1), &[note(1, begun(true))]);
+    assert_eq!((by_host(&chronicle), chronicle.redone()), (vec![1, 0, 0], 1));
+    let changes = chronicle.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+    let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+    let known = (changes.summary, changes.latest);
+    let restored = Chronicle::restore(0, false, known, jobs, Vec::new(), ChartData::default());
+    assert_eq!((by_host(&restored), restored.redone()), (vec![1, 0, 0], 1));
+}
+
 /// As after a power cut: hosts come back with new ids, and jobs that they ran before run no longer.
 #[test]
 fn jobs_of_hosts_that_do_not_come_back_are_lost() {

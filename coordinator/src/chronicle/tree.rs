@@ -146,6 +146,8 @@ impl Tree {
         }
         if is_redone {
             self.count_redone(place, host);
+        } else if matches!(note.what, NoteKind::Begun { .. }) {
+            self.redone_moves(place, host);
         }
         let Some(node) = self.get_mut(place) else { return };
         node.flags |= if note.shares { SHARES } else { 0 };

@@ -32,6 +32,7 @@ impl Driver {
                     RunAction::Resume => self.machine.resume(now, run),
                 };
                 self.drain();
+                self.look_at_places();
                 match result {
                     Ok(()) => self.saver.answer(run, reply),
                     // The machine has forgotten it, and its end is not in the store yet.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sateen_protocol::coordinator::{Event, LinkId};
 use sateen_protocol::limits::shortened;
 use sateen_protocol::message::{Departure, ToCoordinator};
-use sateen_protocol::{HostId, RunId};
+use sateen_protocol::{HostId, RunId, RunState};
 
 use super::Driver;
 use crate::chronicle::{Chronicle, EventKind, Going, Source};
@@ -23,14 +23,20 @@ impl Driver {
     }
 
     /// Records what the machine does not pass on.
-    pub(super) fn look_at(&mut self, link: LinkId, message: &ToCoordinator) {
+    pub(super) fn look_at(&mut self, link: LinkId, message: &mut ToCoordinator) {
         match message {
             ToCoordinator::Hello { report, .. } => {
                 let (name, site) = (report.name.clone(), report.site.clone());
-                self.hosts.greeted(link, HostName { name, site });
+                self.hosts.greeted(link, HostName { name, site }, report.threads);
             }
-            ToCoordinator::Counts { run, notes_dropped, .. } if *notes_dropped > 0 => {
-                self.record(*run, |chronicle| chronicle.left_out(*notes_dropped));
+            ToCoordinator::Counts { run, counts, notes_dropped, .. } => {
+                if counts.workers == 0 {
+                    // The host was asked before its workers: it has them from the start.
+                    counts.workers = self.hosts.workers_of(link);
+                }
+                if *notes_dropped > 0 {
+                    self.record(*run, |chronicle| chronicle.left_out(*notes_dropped));
+                }
             }
             ToCoordinator::Pong { ping } => self.hosts.answered(link, *ping),
             _ => {}
@@ -136,6 +142,9 @@ impl Driver {
             }
             Event::RootGivenBack(run, host) => self.save_at_once(run, host),
             Event::RunChanged(run, state) => {
+                if state == RunState::Suspended {
+                    self.rounds.places.rests(run);
+                }
                 self.record(run, |chronicle| chronicle.state(state));
                 tracing::debug!(run = run.0, state = state.word(), "run changed");
             }

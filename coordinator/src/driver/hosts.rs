@@ -70,6 +70,10 @@ pub struct Hosts {
     profiles: Profiles,
     /// The names in links' hellos, until the machine identifies the host.
     hellos: HashMap<LinkId, HostName>,
+    /// The workers of the host of each link, as its hello said.
+    workers: HashMap<LinkId, u32>,
+    /// The hosts of links.
+    of_links: HashMap<LinkId, HostId>,
     /// Hosts from before a restart that have not come back.
     awaited: BTreeSet<HostId>,
     pings: Pings,
@@ -89,13 +93,23 @@ impl Hosts {
     }
 
     /// A hello came on a link.
-    pub fn greeted(&mut self, link: LinkId, name: HostName) {
+    pub fn greeted(&mut self, link: LinkId, name: HostName, workers: u32) {
         self.hellos.insert(link, name);
+        self.workers.insert(link, workers);
+    }
+
+    /// The workers of a link's host.
+    pub fn workers_of(&self, link: LinkId) -> u32 {
+        self.workers.get(&link).copied().unwrap_or_default()
     }
 
     /// The link is closed.
-    pub fn closed(&mut self, link: LinkId) {
+    pub fn closed(&mut self, link: LinkId, now_ms: u64) {
         self.hellos.remove(&link);
+        self.workers.remove(&link);
+        if let Some(host) = self.of_links.remove(&link) {
+            self.profiles.names.lost_link(host, now_ms);
+        }
         self.pings.closed(link);
     }
 
@@ -104,12 +118,14 @@ impl Hosts {
         let Some(name) = self.hellos.remove(&link) else { return false };
         self.profiles.names.came(host, name, address, now_ms);
         self.awaited.remove(&host);
+        self.of_links.insert(link, host);
         true
     }
 
     /// A host that had gone is back.
     pub fn returned(&self, host: HostId) {
         self.profiles.names.returned(host);
+        locked(&self.profiles.served).returned(host);
     }
 
     /// A host has gone.
@@ -117,7 +133,12 @@ impl Hosts {
         // Nothing more is added about a host that is gone.
         self.profiles.names.went(host);
         locked(&self.profiles.speeds).forget(host);
-        locked(&self.profiles.served).forget(host);
+        locked(&self.profiles.served).went(host);
+    }
+
+    /// Whether hosts from before a restart may still come back.
+    pub fn awaits_any(&self) -> bool {
+        !self.awaited.is_empty()
     }
 
     /// A host that has not come back; it is no longer waited for.
@@ -183,9 +204,11 @@ mod tests {
         let mut hosts = Hosts::restore(Vec::new(), vec![(HostId(1), saved.clone()), (HostId(2), saved)]);
         let (one, two, three) = (HostId(1), HostId(2), HostId(3));
         assert!(!hosts.identified(LinkId(7), one, None, 9), "nothing was heard");
-        hosts.greeted(LinkId(7), name("one"));
-        hosts.greeted(LinkId(8), name("lost"));
-        hosts.closed(LinkId(8));
+        hosts.greeted(LinkId(7), name("one"), 4);
+        hosts.greeted(LinkId(8), name("lost"), 5);
+        assert_eq!([LinkId(7), LinkId(8)].map(|link| hosts.workers_of(link)), [4, 5]);
+        hosts.closed(LinkId(8), 9);
+        assert_eq!(hosts.workers_of(LinkId(8)), 0);
         assert!(!hosts.identified(LinkId(8), three, None, 9), "its link is closed");
         assert!(hosts.identified(LinkId(7), one, Some([192, 0, 2, 7].into()), 9));
         assert!(!hosts.identified(LinkId(7), one, None, 9), "once");
@@ -197,6 +220,9 @@ mod tests {
             (Some(two), None),
             "the other came back"
         );
+        assert_eq!(hosts.profiles.names.away_since_ms(one), None);
+        hosts.closed(LinkId(7), 11);
+        assert_eq!(hosts.profiles.names.away_since_ms(one), Some(11));
         hosts.went(one);
         assert_eq!((hosts.saved(one), hosts.name_of(one).name.as_str()), (None, "one"));
         hosts.returned(one);

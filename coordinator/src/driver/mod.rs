@@ -33,7 +33,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::chronicle::{Chronicle, Chronicles};
-use crate::clock::Clock;
+use crate::clock::{Clock, unix_ms};
 use crate::limits::{
     PART_EVERY, REQUESTS_WAITING_MAX, SAVE_AGAIN_EVERY, SAVE_CHRONICLES_EVERY, SAVE_ENTRIES_EVERY, SLICES_FOR,
 };
@@ -131,6 +131,9 @@ impl Driver {
                 locked(&chronicle).rests();
             }
         }
+        let at_work =
+            machine.runs().filter(|view| !matches!(view.state(), RunState::Suspending | RunState::Suspended));
+        let rounds = Rounds::after_restart(at_work.map(|view| view.run));
         let restored = machine.runs().map(|view| (view.run, view.counts())).collect();
         let hosts = Hosts::restore(known.names, known.hosts);
         let handle = DriverHandle {
@@ -153,7 +156,7 @@ impl Driver {
             submitters: Submitters::restore(known.submitters),
             over: Over::default(),
             since_start: SinceStart::new(restored),
-            rounds: Rounds::default(),
+            rounds,
             scans: Scans::default(),
         };
         (driver, handle)
@@ -266,8 +269,8 @@ impl Driver {
     fn take_in(&mut self, news: FromLink) {
         match news {
             FromLink::Messages { link, messages, permit } => {
-                for message in messages {
-                    self.look_at(link, &message);
+                for mut message in messages {
+                    self.look_at(link, &mut message);
                     self.machine.handle_message(self.clock.now(), link, message);
                     self.drain();
                 }
@@ -278,7 +281,7 @@ impl Driver {
                 self.drain();
             }
             FromLink::Closed { link, reason } => {
-                self.hosts.closed(link);
+                self.hosts.closed(link, unix_ms());
                 tracing::debug!(link = link.0, reason, "link closed");
                 self.machine.handle_closed(self.clock.now(), link);
                 self.drain();

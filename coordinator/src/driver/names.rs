@@ -31,6 +31,8 @@ struct Entry {
     is_there: bool,
     /// When it joined, in milliseconds since 1970; 0 if that is not known.
     since_ms: u64,
+    /// When its last link was closed, since it has none.
+    away_since_ms: Option<u64>,
 }
 
 impl Names {
@@ -43,7 +45,7 @@ impl Names {
         let hosts = hosts.into_iter().map(|(host, saved)| (host, saved.name, saved.since_ms));
         let mut known = Known::default();
         for (host, name, since_ms) in names.chain(hosts) {
-            let entry = Entry { name, address: None, is_there: false, since_ms };
+            let entry = Entry { name, address: None, is_there: false, since_ms, away_since_ms: None };
             if known.of.insert(host, entry).is_none() {
                 known.gone.push_back(host);
             }
@@ -64,7 +66,20 @@ impl Names {
         let mut known = self.write();
         let before = known.of.get(&host).map(|entry| entry.since_ms).filter(|since_ms| *since_ms > 0);
         let since_ms = before.unwrap_or(now_ms);
-        known.of.insert(host, Entry { name: Arc::new(name), address, is_there: true, since_ms });
+        let name = Arc::new(name);
+        known.of.insert(host, Entry { name, address, is_there: true, since_ms, away_since_ms: None });
+    }
+
+    /// The link of a host was closed, which may have another.
+    pub fn lost_link(&self, host: HostId, now_ms: u64) {
+        if let Some(entry) = self.write().of.get_mut(&host) {
+            entry.away_since_ms = Some(now_ms);
+        }
+    }
+
+    /// When a host that has no link lost it, in milliseconds since 1970.
+    pub fn away_since_ms(&self, host: HostId) -> Option<u64> {
+        self.read().of.get(&host)?.away_since_ms
     }
 
     /// A host that had gone is back.

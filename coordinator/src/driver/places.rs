@@ -1,12 +1,12 @@
 //! The addresses that have places for runs under way, to inform users whose runs wait for one.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use sateen_module::size;
-use sateen_protocol::RunId;
 use sateen_protocol::coordinator::{RunView, Waiting};
+use sateen_protocol::{RunId, Time};
 
 use super::Driver;
 use crate::peer::Peer;
@@ -43,7 +43,51 @@ impl Submitters {
     }
 }
 
+/// Since when runs have had their places.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// When each run was first seen to have its place, and for how long it had had it by then.
+    since: HashMap<RunId, (Time, Duration)>,
+    /// Runs from before a restart that have not been suspended since: the machine knows for how long they were under way.
+    restored: HashSet<RunId>,
+}
+
+impl Places {
+    /// Of runs from before a restart.
+    pub fn restore(runs: impl Iterator<Item = RunId>) -> Self {
+        Self { restored: runs.collect(), ..Self::default() }
+    }
+
+    /// These runs have places now, and were under way for these durations.
+    pub fn look(&mut self, now: Time, active: impl Iterator<Item = (RunId, Duration)>) {
+        let before = std::mem::take(&mut self.since);
+        let since = active.map(|(run, under_way)| {
+            let is_restored = self.restored.remove(&run);
+            let first = if is_restored { under_way } else { Duration::ZERO };
+            (run, before.get(&run).copied().unwrap_or((now, first)))
+        });
+        self.since = since.collect();
+    }
+
+    /// A run has given up its place: when it has one again, that is another.
+    pub fn rests(&mut self, run: RunId) {
+        self.restored.remove(&run);
+        self.since.remove(&run);
+    }
+
+    /// For how long a run has had its place.
+    fn age(&self, now: Time, run: RunId) -> Duration {
+        self.since.get(&run).map_or(Duration::ZERO, |(since, before)| now.since(*since) + *before)
+    }
+}
+
 impl Driver {
+    /// Notes which runs have places.
+    pub(super) fn look_at_places(&mut self) {
+        let now = self.clock.now();
+        self.rounds.places.look(now, self.machine.active_runs(now));
+    }
+
     /// Why nothing happens with a run, including who has the places: that is the same for many runs,
     /// and computed once.
     pub(super) fn waiting_for(&self, view: &RunView<'_>, placed: &OnceCell<String>) -> Option<String> {
@@ -61,7 +105,9 @@ impl Driver {
 
     fn placed(&self) -> Vec<Placed> {
         let now = self.clock.now();
-        let placed = |(run, time): (RunId, Duration)| (run, self.submitters.of(run), time.as_secs());
+        let placed = |(run, _): (RunId, Duration)| {
+            (run, self.submitters.of(run), self.rounds.places.age(now, run).as_secs())
+        };
         self.machine.active_runs(now).map(placed).collect()
     }
 }
@@ -88,7 +134,7 @@ fn places(placed: &[Placed]) -> String {
         whose.push(format!("{others} of other addresses"));
     }
     let have = if placed.len() == 1 { "has" } else { "have" };
-    let mut text = format!("{} {have} all places for runs under way", whose.join(", "));
+    let mut text = format!("{} {have} all places", whose.join(", "));
     if let Some((run, _, seconds)) =
         placed.iter().max_by_key(|(run, _, seconds)| (*seconds, std::cmp::Reverse(*run)))
     {
@@ -115,12 +161,33 @@ mod tests {
         Some(Peer::of([10, 0, 0, number].into()))
     }
 
+    /// As if the time between two suspensions were that since the last one.
+    #[test]
+    fn a_resumed_run_has_another_place() {
+        let (run, second) = (RunId(1), |seconds: u64| Time(1_000_000_000 * seconds));
+        let mut places = Places::restore([RunId(1), RunId(2)].into_iter());
+        let active = |under_way| [(RunId(1), Duration::from_secs(under_way))].into_iter();
+        places.look(second(1), active(9));
+        places.look(second(3), active(11));
+        assert_eq!(places.age(second(4), run).as_secs(), 12, "the time before the restart is included");
+        places.rests(run);
+        places.look(second(5), [].into_iter());
+        assert_eq!(places.age(second(6), run).as_secs(), 0);
+        places.look(second(20), active(12));
+        places.look(second(21), active(12));
+        assert_eq!(places.age(second(22), run).as_secs(), 2);
+        // Between two looks.
+        places.rests(run);
+        places.look(second(30), active(12));
+        assert_eq!(places.age(second(31), run).as_secs(), 1);
+    }
+
     #[test]
     fn submitters_with_places_are_named_and_the_run_that_has_had_one_the_longest() {
         let all: Vec<Placed> = (1..=8).map(|run| (RunId(run), peer(7), 10_800 - run)).collect();
         assert_eq!(
             places(&all),
-            "8 runs of 10.0.0.7 have all places for runs under way; run 1 has had its place the longest, for 2 h"
+            "8 runs of 10.0.0.7 have all places; run 1 has had its place the longest, for 2 h"
         );
         let mixed = [
             (RunId(1), None, 5),
@@ -131,8 +198,8 @@ mod tests {
         ];
         assert_eq!(
             places(&mixed),
-            "2 runs of 10.0.0.2, 1 run of unknown addresses, 1 run of 10.0.0.1, 1 of other addresses have all places \
-             for runs under way; run 3 has had its place the longest, for 10 min"
+            "2 runs of 10.0.0.2, 1 run of unknown addresses, 1 run of 10.0.0.1, 1 of other addresses have all places; \
+             run 3 has had its place the longest, for 10 min"
         );
     }
 }

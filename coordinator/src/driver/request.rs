@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_protocol::coordinator::{CommandError, HostView};
-use sateen_protocol::{RunId, RunSpec, RunState};
+use sateen_protocol::{HostId, RunId, RunSpec, RunState};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -119,8 +119,8 @@ pub struct DriverHandle {
     pub ends: watch::Receiver<u64>,
     /// Trees and logs.
     pub chronicles: Arc<Chronicles>,
-    /// The names of hosts, and which of them are in the grid.
-    pub names: Names,
+    /// The names of hosts, and which of them are connected.
+    pub(super) names: Names,
 }
 
 /// The driver does not answer: it is shutting down.
@@ -134,5 +134,15 @@ impl DriverHandle {
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).await.map_err(|_| Gone)?;
         answer.await.map_err(|_| Gone)
+    }
+
+    /// Whether a host is in the grid.
+    pub fn is_there(&self, host: HostId) -> bool {
+        self.names.is_there(host)
+    }
+
+    /// When a host that has no link lost it, in milliseconds since 1970.
+    pub fn away_since_ms(&self, host: HostId) -> Option<u64> {
+        self.names.away_since_ms(host)
     }
 }

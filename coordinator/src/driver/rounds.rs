@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 
 use sateen_protocol::coordinator::{Row, Standing};
-use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
+use sateen_protocol::limits::COUNTS;
 use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use super::Driver;
+use super::places::Places;
 use crate::chronicle::Sample;
 use crate::store::chronicle::SavedRow;
 
@@ -20,22 +21,39 @@ const JOBS_AT_ONCE_MAX: usize = 2048;
 /// The progress of the rounds.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    /// Runs that are still to be sampled in this round, until it has come to its end.
-    to_sample: Option<VecDeque<RunId>>,
-    /// Jobs executed so far, in the runs that were sampled.
+    /// Runs that are still to be sampled in this round.
+    to_sample: VecDeque<RunId>,
+    /// Jobs executed since the start, in runs that are over and in those that were sampled.
     executed: u64,
     /// The row that was saved last.
     saved: Option<(RunId, HostId)>,
+    /// When all hosts from before a restart were back, or given up.
+    all_back: Option<Time>,
+    /// Since when runs have had their places.
+    pub places: Places,
+}
+
+impl Rounds {
+    /// With these runs from before a restart, which are not suspended.
+    pub fn after_restart(runs: impl Iterator<Item = RunId>) -> Self {
+        Self { places: Places::restore(runs), ..Self::default() }
+    }
 }
 
 impl Driver {
     /// Begins a round over all runs.
     pub(super) fn begin_round(&mut self) {
-        if self.rounds.to_sample.is_none() {
+        self.look_at_places();
+        if self.rounds.to_sample.is_empty() {
             let settling = self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run));
-            let settling: u64 = settling.map(|view| view.counts().jobs.executed).sum();
+            let settling = settling.map(|view| self.since_start.of(view.run, &view.counts()).jobs.executed);
+            let settling: u64 = settling.sum();
             self.rounds.executed = self.since_start.executed().saturating_add(settling);
-            self.rounds.to_sample = Some(self.machine.run_ids().collect());
+            self.rounds.to_sample = self.machine.run_ids().collect();
+            if self.rounds.to_sample.is_empty() {
+                // Without runs under way, nothing else would say that no more jobs are executed.
+                self.sample_all();
+            }
         }
     }
 
@@ -47,13 +65,28 @@ impl Driver {
         self.chronicles.proceed(JOBS_AT_ONCE_MAX);
     }
 
+    /// Whether hosts from before a restart are still to return and to send their counts: those from the time without a
+    /// coordinator arrive all at once.
+    fn is_settling(&mut self) -> bool {
+        if self.hosts.awaits_any() {
+            return true;
+        }
+        let now = self.clock.now();
+        now < *self.rounds.all_back.get_or_insert(now) + 2 * COUNTS
+    }
+
     /// Samples the progress and standings of some runs.
     fn sample_some(&mut self) {
-        let Some(mut to_sample) = self.rounds.to_sample.take() else { return };
-        for run in to_sample.drain(..to_sample.len().min(RUNS_AT_ONCE_MAX)) {
+        if self.rounds.to_sample.is_empty() {
+            return;
+        }
+        let is_settling = self.is_settling();
+        for _ in 0..RUNS_AT_ONCE_MAX {
+            let Some(run) = self.rounds.to_sample.pop_front() else { break };
             let Some(view) = self.machine.run(run).filter(|view| !view.state().is_over()) else { continue };
             let counts = view.counts();
-            self.rounds.executed = self.rounds.executed.saturating_add(counts.jobs.executed);
+            let executed = self.since_start.of(run, &counts).jobs.executed;
+            self.rounds.executed = self.rounds.executed.saturating_add(executed);
             self.record(run, |chronicle| {
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
@@ -62,18 +95,20 @@ impl Driver {
                     workers: view.workers(),
                     executed: counts.jobs.executed,
                     is_suspended: view.state() == RunState::Suspended,
+                    is_settling,
                 };
                 chronicle.sample(sample, view.progress(), view.waiting_for.as_deref());
             });
             self.saver.stands(run, view.standing());
         }
-        if !to_sample.is_empty() {
-            self.rounds.to_sample = Some(to_sample);
-            return;
+        if self.rounds.to_sample.is_empty() {
+            self.sample_all();
         }
-        // Counts from the time without a coordinator arrive all at once.
-        let is_settled = self.clock.now() >= Time(0) + RESTART_GRACE + 2 * COUNTS;
-        if is_settled {
+    }
+
+    /// Samples the jobs of all runs, at the end of a round.
+    fn sample_all(&mut self) {
+        if !self.is_settling() {
             self.since_start.sample(self.clock.now(), self.rounds.executed);
         }
     }

@@ -1,17 +1,18 @@
 //! What hosts did in runs that are over, kept while they are connected.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use sateen_protocol::HostId;
 
 use crate::figures::{HostFigures, JobCounts};
+use crate::limits::GONE_HOSTS_SERVED_MAX;
 
 /// What a tree says about a host.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Told {
     /// Jobs that other hosts got from it.
     pub lent: u64,
-    /// Jobs that it was the first to begin again after they had been lost.
+    /// Jobs that it began again after they had been lost, and was the last to begin.
     pub redone: u64,
 }
 
@@ -28,6 +29,8 @@ pub struct Service {
 #[derive(Debug, Default)]
 pub struct Served {
     of: BTreeMap<HostId, Service>,
+    /// The last hosts that have gone, in that order: one that was given up may come back.
+    gone: VecDeque<(HostId, Service)>,
 }
 
 impl Served {
@@ -40,9 +43,21 @@ impl Served {
         }
     }
 
-    /// Forgets a host that has gone.
-    pub fn forget(&mut self, host: HostId) {
-        self.of.remove(&host);
+    /// A host has gone. It is forgotten once many others have gone.
+    pub fn went(&mut self, host: HostId) {
+        let Some(service) = self.of.remove(&host) else { return };
+        if self.gone.len() >= GONE_HOSTS_SERVED_MAX {
+            self.gone.pop_front();
+        }
+        self.gone.push_back((host, service));
+    }
+
+    /// A host that had gone is back, and keeps its counts.
+    pub fn returned(&mut self, host: HostId) {
+        let Some(place) = self.gone.iter().rposition(|(gone, _)| *gone == host) else { return };
+        if let Some((_, service)) = self.gone.remove(place) {
+            self.of.insert(host, service);
+        }
     }
 
     /// What a host did.
@@ -75,7 +90,16 @@ mod tests {
         assert_eq!([one, two, three].map(|host| done(&served, host)), [(10, 6), (14, 0), (0, 0)]);
         served.add(&[did(one, true, u64::MAX)], &HashMap::from([(one, lent(u64::MAX))]));
         assert_eq!(done(&served, one), (u64::MAX, u64::MAX));
-        served.forget(one);
+        served.went(one);
         assert_eq!([one, two].map(|host| done(&served, host)), [(0, 0), (14, 0)]);
+        served.returned(one);
+        assert_eq!(done(&served, one), (u64::MAX, u64::MAX), "it was given up too early");
+        for host in 1..=GONE_HOSTS_SERVED_MAX as u64 + 1 {
+            served.add(&[did(HostId(host), true, 1)], &HashMap::new());
+            served.went(HostId(host));
+        }
+        assert_eq!(served.gone.len(), GONE_HOSTS_SERVED_MAX);
+        served.returned(one);
+        assert_eq!(done(&served, one), (0, 0));
     }
 }

@@ -47,6 +47,12 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
     }
 }
 
+/// Why a run that was cancelled has no result.
+pub fn cancelled() -> RunFailure {
+    let message = format!("the run {}", predicate(RunState::Cancelled));
+    RunFailure { kind: FailureKind::Cancelled, message, job: None, backtrace: Vec::new() }
+}
+
 fn of_job(JobFailure { job, message, backtrace }: JobFailure) -> (RunState, Option<RunFailure>) {
     (RunState::Failed, Some(RunFailure { kind: FailureKind::Job, message, job: Some(job), backtrace }))
 }

@@ -138,6 +138,8 @@ pub enum FailureKind {
     Limit,
     /// No host could run it.
     Unable,
+    /// It was cancelled.
+    Cancelled,
     /// A kind that only newer versions know.
     #[serde(other)]
     Other,
@@ -152,6 +154,7 @@ impl FailureKind {
             Self::Input => "input",
             Self::Limit => "limit",
             Self::Unable => "unable",
+            Self::Cancelled => "cancelled",
             Self::Other => "other",
         }
     }
@@ -243,8 +246,8 @@ mod tests {
 
     #[test]
     fn kinds_of_failures_are_saved_under_the_names_that_are_shown() {
-        use FailureKind::{App, Input, Job, Limit, Unable};
-        for kind in [Job, App, Input, Limit, Unable] {
+        use FailureKind::{App, Cancelled, Input, Job, Limit, Unable};
+        for kind in [Job, App, Input, Limit, Unable, Cancelled] {
             assert_eq!(json!(kind), kind.word());
         }
     }

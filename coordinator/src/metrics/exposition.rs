@@ -124,7 +124,7 @@ impl All {
             ("jobs_taken", "Jobs that another worker of the same host took", counts.jobs.stolen_local),
             (
                 "jobs_aborted",
-                "Jobs that were stopped because they were no longer needed",
+                "Jobs that were stopped because they were no longer needed, or because a host left or paused or the run was suspended",
                 counts.jobs.aborted,
             ),
             (

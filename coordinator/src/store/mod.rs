@@ -76,6 +76,14 @@ fn settle(connection: &mut Connection, run: RunId, chronicle: Option<&Chronicle>
     sql::set_figures(connection, run, &figures)
 }
 
+/// Why nothing can be saved.
+#[derive(Debug)]
+struct Trouble {
+    why: String,
+    /// When the first attempt failed, in milliseconds since 1970.
+    since_ms: u64,
+}
+
 /// An open data folder.
 #[derive(Debug)]
 pub struct Store {
@@ -85,7 +93,7 @@ pub struct Store {
     making_room: tokio::sync::Mutex<()>,
     /// The disk space of finished runs.
     pub results: Results,
-    trouble: Mutex<Option<String>>,
+    trouble: Mutex<Option<Trouble>>,
     /// Durations of reads, from request to answer.
     pub reading: Arc<Timing>,
     /// The same for writes.
@@ -280,7 +288,14 @@ impl Store {
 
     /// Why nothing can be saved, if the last attempt failed.
     pub fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.as_ref().map(|trouble| trouble.why.clone())
+    }
+
+    /// Since when that is so, in milliseconds since 1970.
+    pub fn trouble_since_ms(&self) -> Option<u64> {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.as_ref().map(|trouble| trouble.since_ms)
     }
 
     fn note(&self, error: Option<&StoreError>) {
@@ -290,7 +305,8 @@ impl Store {
                 if trouble.is_none() {
                     tracing::error!(%error, "nothing can be saved");
                 }
-                *trouble = Some(error.to_string());
+                let since_ms = trouble.as_ref().map_or_else(unix_ms, |trouble| trouble.since_ms);
+                *trouble = Some(Trouble { why: error.to_string(), since_ms });
             }
             None if trouble.is_some() => {
                 tracing::info!("the data folder can be written again");

@@ -164,8 +164,8 @@ fn a_run_that_waits_for_a_place_names_those_that_have_them() {
     let waiting_for =
         |server: &Server| server.run(waits)["waiting_for"].as_str().unwrap_or_default().to_owned();
     let why = eventually("what it waits for", || Some(waiting_for(&server)).filter(|why| !why.is_empty()));
-    let expected = "7 runs of 127.66.0.7, 1 run of 127.66.0.8 have all places for runs under way; run 1 has had its \
-                    place the longest, for ";
+    let expected = "7 runs of 127.66.0.7, 1 run of 127.66.0.8 have all places; run 1 has had its place the longest, \
+                    for ";
     assert!(why.starts_with(expected), "{why}");
     // Pages show the same, also after a restart, as soon as hosts are connected.
     let listed = server.json("/api/v1/runs");

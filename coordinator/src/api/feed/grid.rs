@@ -1,14 +1,15 @@
 //! The topic `grid`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use sateen_api::{Alert, Host, Run, Status};
+use sateen_protocol::{HostId, RunId};
 
-use super::Watching;
 use super::run::json;
 use super::value::Value;
 use crate::api::{Api, Problem, hosts, runs, status};
+use crate::chronicle::{Chronicle, Chronicles, EventKind};
 use crate::clock::{unix_ms, written};
 use crate::limits::HOST_ALERTS_MAX;
 use crate::locked;
@@ -40,7 +41,7 @@ impl GridFeed {
             let hosts = hosts(api).await?;
             self.hosts = hosts.len();
             self.value.set_list("hosts", hosts.iter().map(|host| (json(&host.id), json(host))));
-            let alerts = alerts(&status, &runs, &hosts, &api.watching);
+            let alerts = alerts(&status, &runs, &hosts, &Moments::of(api));
             self.value.set("alerts", json(&alerts));
         }
         self.value.set("status", json(&status));
@@ -48,15 +49,78 @@ impl GridFeed {
     }
 }
 
+/// When what alerts are about began, in milliseconds since 1970.
+pub struct Moments<'a> {
+    chronicles: &'a Chronicles,
+    trouble_ms: Option<u64>,
+    away_ms: Box<dyn Fn(&Host) -> Option<u64> + Send + 'a>,
+    /// What just began is not known yet.
+    now_ms: u64,
+}
+
+impl<'a> Moments<'a> {
+    /// As the coordinator knows them.
+    pub fn of(api: &'a Api) -> Self {
+        let away_ms = move |host: &Host| api.driver.away_since_ms(HostId::parse(&host.id)?);
+        Self {
+            chronicles: &api.driver.chronicles,
+            trouble_ms: api.store.trouble_since_ms(),
+            away_ms: Box::new(away_ms),
+            now_ms: unix_ms(),
+        }
+    }
+
+    /// A moment in a run's chronicle.
+    fn of_run(&self, run: &Run, t_ms: impl FnOnce(&Chronicle) -> Option<u32>) -> u64 {
+        let found = || {
+            let chronicle = self.chronicles.get(RunId(run.run))?;
+            let t_ms = t_ms(&locked(&chronicle))?;
+            let submitted = humantime::parse_rfc3339(&run.submitted_at).ok()?;
+            let submitted = submitted.duration_since(UNIX_EPOCH).ok()?;
+            Some(submitted.as_millis() as u64 + u64::from(t_ms))
+        };
+        found().unwrap_or(self.now_ms)
+    }
+
+    /// Since when a run has waited for what it waits for.
+    fn waits(&self, run: &Run) -> u64 {
+        self.of_run(run, |chronicle| {
+            let open = chronicle.idle().iter().rfind(|idle| idle.to_ms.is_none() && idle.host.is_none());
+            open.map(|idle| idle.from_ms)
+        })
+    }
+
+    /// When a run last lost its root job. The event may have been lost when the coordinator was restarted.
+    fn lost_root(&self, run: &Run) -> u64 {
+        self.of_run(run, |chronicle| {
+            let events = chronicle.events();
+            let last = |kind| events.iter().rfind(|event| event.kind == kind);
+            let event = last(EventKind::RootLost).or_else(|| last(EventKind::CoordinatorRestarted));
+            event.map(|event| event.t_ms)
+        })
+    }
+
+    /// Since when a host is away.
+    fn away(&self, host: &Host) -> u64 {
+        (self.away_ms)(host).unwrap_or(self.now_ms)
+    }
+}
+
 /// Alerts for people.
-pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], watching: &Watching) -> Vec<Alert> {
-    let mut found: Vec<(&str, String, Option<u64>, Option<String>)> = Vec::new();
+pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], moments: &Moments<'_>) -> Vec<Alert> {
+    let mut found: Vec<Alert> = Vec::new();
+    let mut add = |level: &str, text: String, since_ms: u64, (run, host): (Option<u64>, Option<&str>)| {
+        let (level, since, host) = (level.to_owned(), written(since_ms), host.map(str::to_owned));
+        found.push(Alert { level, text, since, run, host });
+    };
     if let Some(trouble) = &status.trouble {
-        found.push(("error", format!("nothing can be saved: {trouble}"), None, None));
+        let since_ms = moments.trouble_ms.unwrap_or(moments.now_ms);
+        add("error", format!("nothing can be saved: {trouble}"), since_ms, (None, None));
     }
     for run in runs.iter().filter(|run| !run.is_over()) {
         if let Some(why) = &run.waiting_for {
-            found.push(("warn", format!("run {} waits: {why}", run.run), Some(run.run), None));
+            let text = format!("run {} waits: {why}", run.run);
+            add("warn", text, moments.waits(run), (Some(run.run), None));
         }
         if run.figures.root_losses > 0 {
             let times = match run.figures.root_losses {
@@ -64,28 +128,69 @@ pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], watching: &Watching
                 losses => format!("{losses} times"),
             };
             let text = format!("run {} has lost its root job {times}", run.run);
-            found.push(("warn", text, Some(run.run), None));
+            add("warn", text, moments.lost_root(run), (Some(run.run), None));
         }
     }
     let mut away = hosts.iter().filter(|host| !host.connected);
     for host in away.by_ref().take(HOST_ALERTS_MAX) {
         let text = format!("host {} is away: its link is broken", host.name);
-        found.push(("warn", text, None, Some(host.id.clone())));
+        add("warn", text, moments.away(host), (None, Some(host.id.as_str())));
     }
-    match away.count() {
+    let others: Vec<u64> = away.map(|host| moments.away(host)).collect();
+    let since_ms = others.iter().min().copied().unwrap_or(moments.now_ms);
+    match others.len() {
         0 => {}
-        1 => found.push(("warn", "another host is away".to_owned(), None, None)),
-        more => found.push(("warn", format!("{more} more hosts are away"), None, None)),
+        1 => add("warn", "another host is away".to_owned(), since_ms, (None, None)),
+        more => add("warn", format!("{more} more hosts are away"), since_ms, (None, None)),
     }
-    let now_ms = unix_ms();
-    let mut since = locked(&watching.alerts);
-    let mut still = HashMap::new();
-    let alerts = found.into_iter().map(|(level, text, run, host)| {
-        let since_ms = *since.get(&text).unwrap_or(&now_ms);
-        still.insert(text.clone(), since_ms);
-        Alert { level: level.to_owned(), text, since: written(since_ms), run, host }
-    });
-    let alerts = alerts.collect();
-    *since = still;
-    alerts
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+    use crate::chronicle::Sample;
+
+    #[test]
+    fn an_alert_has_the_time_of_its_beginning_and_not_of_the_request() {
+        let submitted_ms = unix_ms() - 60_000;
+        let mut chronicle = Chronicle::new(submitted_ms);
+        let at = |t_ms| Sample { t_ms, ..Sample::default() };
+        chronicle.sample(at(10_000), None, Some("no host"));
+        chronicle.sample(at(20_000), None, Some("no app"));
+        chronicle.sample(at(30_000), None, Some("no app"));
+        chronicle.add_event(EventKind::RootLost, None, "the root job was lost".to_owned());
+        let lost_ms = chronicle.events().last().map_or(0, |event| u64::from(event.t_ms));
+        let chronicles = Chronicles::default();
+        chronicles.restore(RunId(1), false, chronicle);
+        let run: Run = from_value(json!({
+            "run": 1, "app": {"hash": "00", "name": "app"}, "function": "main", "state": "queued",
+            "waiting_for": "no app", "submitted_at": written(submitted_ms), "root_losses": 1,
+        }))
+        .expect("a run");
+        let host: Host = from_value(json!({
+            "id": "h1", "name": "one", "site": "here", "threads": 1, "version": "0", "connected": false,
+            "since": written(1), "runs": [], "state": "away",
+        }))
+        .expect("a host");
+        let status: Status = from_value(json!({
+            "grid": "00", "version": "0", "uptime_s": 1.0, "hosts": 1, "threads": 1, "runs": {},
+            "trouble": "full",
+        }))
+        .expect("a status");
+        for now_ms in [submitted_ms + 70_000, submitted_ms + 80_000] {
+            let moments = Moments {
+                chronicles: &chronicles,
+                trouble_ms: Some(7),
+                away_ms: Box::new(|host| (host.id == "h1").then_some(9)),
+                now_ms,
+            };
+            let alerts = alerts(&status, std::slice::from_ref(&run), std::slice::from_ref(&host), &moments);
+            let since: Vec<String> = alerts.into_iter().map(|alert| alert.since).collect();
+            let expected = [7, submitted_ms + 20_000, submitted_ms + lost_ms, 9].map(written);
+            assert_eq!(since, expected);
+        }
+    }
 }

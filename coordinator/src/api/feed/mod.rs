@@ -31,7 +31,7 @@ use crate::api::{Api, Problem};
 use crate::limits::{WATCH_TICK, WATCH_TOLD_AFTER, WATCHERS_MAX};
 use crate::peer::Peer;
 use crate::server::{Connection, Kind, Pass};
-pub use grid::alerts;
+pub use grid::{Moments, alerts};
 pub use opening::Opening;
 use opening::Socket;
 use timeline::TimelineNews;
@@ -69,8 +69,6 @@ pub struct Watching {
     clients: AtomicUsize,
     /// When the first tick was.
     began: OnceLock<Instant>,
-    /// When each alert was found first, by its text, while it lasts.
-    alerts: Mutex<HashMap<String, u64>>,
 }
 
 impl Watching {

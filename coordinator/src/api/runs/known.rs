@@ -1,13 +1,14 @@
 //! A run, from what is saved of it and what the driver knows.
 
 use sateen_api::{AppOfRun, Run};
-use sateen_protocol::{RunId, RunState};
+use sateen_protocol::{HostId, RunId, RunState};
 
 use super::row;
 use crate::api::{Api, Problem};
 use crate::chronicle::{Course, SUSPENDED};
 use crate::clock::{unix_ms, written};
 use crate::driver::{Live, Request};
+use crate::figures::end::cancelled;
 use crate::figures::{Figures, Progress};
 use crate::store::sql::RunRow;
 
@@ -33,6 +34,10 @@ impl Known {
             // Hosts have not said what they counted last.
             (live, None) => (row.state, None, live.map(|live| live.figures).unwrap_or_default()),
         };
+        let figures = match figures.error {
+            None if state == RunState::Cancelled => Figures { error: Some(cancelled()), ..figures },
+            _ => figures,
+        };
         Self { row, state, waiting_for, at_ms: unix_ms(), figures }
     }
 
@@ -45,9 +50,9 @@ impl Known {
             // A second time it cannot be.
             if !is_between(&row, live.as_ref()) {
                 let mut known = Self::of(row, live);
-                // Hosts may have left since the figures were saved.
-                let by_host = known.figures.by_host.iter_mut();
-                by_host.for_each(|host| host.is_there = api.driver.names.is_there(host.host));
+                if known.is_over() {
+                    note_presence(&mut known.figures, |host| api.driver.is_there(host));
+                }
                 return Ok(known);
             }
         }
@@ -105,6 +110,11 @@ fn progress_in(state: RunState, Progress { done, total }: Progress) -> Progress 
     Progress { done: if state == RunState::Done { done.max(total) } else { done }, total }
 }
 
+/// Which hosts of a run that is over are in the grid now: its figures say which were when they were worked out.
+fn note_presence(figures: &mut Figures, is_there: impl Fn(HostId) -> bool) {
+    figures.by_host.iter_mut().for_each(|row| row.is_there = is_there(row.host));
+}
+
 /// Whether the end of a run was saved after the driver was asked: how it ended is the driver's to say, or is saved by now.
 pub fn is_between(row: &RunRow, live: Option<&Live>) -> bool {
     row.state.is_over() && row.figures.is_none() && live.is_some_and(|live| !live.is_over)
@@ -112,7 +122,38 @@ pub fn is_between(row: &RunRow, live: Option<&Live>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use sateen_protocol::{BlobHash, RunSpec};
+
     use super::*;
+    use crate::figures::HostFigures;
+
+    #[test]
+    fn hosts_of_a_run_that_is_over_leave_the_grid_and_return() {
+        let there = |host, is_there| HostFigures { is_there, ..HostFigures::of(HostId(host)) };
+        let mut figures = Figures { by_host: vec![there(1, true), there(2, false)], ..Figures::default() };
+        note_presence(&mut figures, |host| host == HostId(2));
+        assert_eq!(figures.by_host.iter().map(|row| row.is_there).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn a_cancelled_run_says_why_it_has_no_result() {
+        let spec = RunSpec::new(BlobHash([7; 32]));
+        let row = |state| RunRow {
+            run: RunId(1),
+            app_name: "app".to_owned(),
+            spec: spec.clone(),
+            state,
+            submitted_at_ms: 1,
+            started_at_ms: None,
+            ended_at_ms: Some(2),
+            submitter: None,
+            figures: Some(Figures::default()),
+        };
+        let error = |state| Known::of(row(state), None).shown().figures.error;
+        let cancelled = error(RunState::Cancelled).map(|error| (error.kind, error.message));
+        assert_eq!(cancelled, Some(("cancelled".to_owned(), "the run was cancelled".to_owned())));
+        assert!(error(RunState::Done).is_none());
+    }
 
     #[test]
     fn a_run_that_is_done_has_done_all() {

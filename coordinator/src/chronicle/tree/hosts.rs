@@ -18,7 +18,7 @@ pub struct TreeHost {
     pub site: String,
     /// Jobs that other hosts got from it and began, since the coordinator was started.
     pub lent: u64,
-    /// Jobs that it was the first to begin again after they had been lost.
+    /// Jobs that it began again after they had been lost, and was the last to begin.
     pub redone: u64,
     /// It crashed, or was not heard of since a restart: jobs that ran there are lost.
     has_lost: bool,
@@ -80,11 +80,18 @@ impl Hosts {
         }
     }
 
-    /// The host is the first to begin a lost job again.
+    /// The host begins a lost job again, for the first time.
     pub fn redoes(&mut self, place: u32) {
         if let Some(host) = self.get_mut(place) {
             host.redone = host.redone.saturating_add(1);
         }
+    }
+
+    /// Another host begins a job that one had begun again.
+    pub fn redone_moves(&mut self, was: u32, is: u32) {
+        let Some(host) = self.get_mut(was).filter(|host| was != is && host.redone > 0) else { return };
+        host.redone -= 1;
+        self.redoes(is);
     }
 
     /// Moves the counts of one host to another.

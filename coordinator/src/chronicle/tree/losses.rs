@@ -75,10 +75,18 @@ impl Tree {
     }
 
     pub(super) fn count_redone(&mut self, place: u32, host: u32) {
-        let Some(node) = self.get_mut(place).filter(|node| !node.is_redone()) else { return };
+        let Some(node) = self.get_mut(place).filter(|node| !node.is_redone()) else {
+            return self.redone_moves(place, host);
+        };
         node.flags |= REDONE;
         self.losses.count_redone();
         self.hosts.redoes(host);
+    }
+
+    /// Another host begins a job that was begun again before: it counts there, as only its last host is saved.
+    pub(super) fn redone_moves(&mut self, place: u32, host: u32) {
+        let Some(was) = self.get(place).filter(|node| node.is_redone()).map(|node| node.host) else { return };
+        self.hosts.redone_moves(was, host);
     }
 
     /// The number of jobs that were begun again after they had been lost.

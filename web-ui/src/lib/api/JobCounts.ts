@@ -41,7 +41,7 @@ given_back: number,
  * Jobs lost and begun again; each counts once, however often it was lost. This may be more than `lost`, because
  * the root job, jobs below a lost one, and orphans of jobs that were given back are included. It may be less,
  * because results are reused and adopted instead. Jobs that a host gave back when it left, and jobs of a suspended
- * run, are not lost.
+ * run, are not lost. Of hosts: such jobs that the host began last.
  */
 redone: number, 
 /**
@@ -57,6 +57,7 @@ adopted: number,
  */
 recorded: number, 
 /**
- * Jobs stopped because they were not wanted any more.
+ * Jobs stopped before they were done: those that were not wanted any more, and those that a host stopped because it left
+ * or paused, or because the run was suspended; the latter are begun again.
  */
 aborted: number, };

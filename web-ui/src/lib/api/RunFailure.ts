@@ -5,7 +5,7 @@
 export type RunFailure = { 
 /**
  * `job`: a job panicked or trapped; `app`: the app returned an error; `input`: the app refused its arguments or
- * inputs; `limit`: a limit was exceeded; `unable`: no host could run it.
+ * inputs; `limit`: a limit was exceeded; `unable`: no host could run it; `cancelled`: it was cancelled.
  */
 kind: string, 
 /**

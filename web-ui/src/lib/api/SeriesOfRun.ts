@@ -8,7 +8,8 @@ export type SeriesOfRun = {
  */
 t_ms: Array<number>, 
 /**
- * Workers that computed; null, like all following values, while the coordinator was away.
+ * Workers that computed; null, like all following values, while the coordinator was away, and after that until its
+ * hosts have had the time to return and report.
  */
 busy: Array<number | null>, 
 /**
