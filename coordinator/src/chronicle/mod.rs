@@ -2,7 +2,7 @@
 //! that a restart loses no more than the last moment.
 //!
 //! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `pace` the progress of
-//! the run, `hold_up` what slows it down; `events` and `log` its messages. `saved` is what the store
+//! the run, `hold_up` what slows it down, `waits` why it waits, `suspensions` when it was suspended; `events` and `log` its messages. `saved` is what the store
 //! keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
 
 mod all;
@@ -16,20 +16,22 @@ mod saved;
 mod series;
 mod shown;
 mod state;
+mod suspensions;
 mod timeline;
 mod tree;
+mod waits;
 
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
-use sateen_protocol::{HostId, RunState};
+use sateen_protocol::HostId;
 
 use crate::clock::{Since, unix_ms};
-use crate::limits::IDLE_REASONS_MAX;
 use events::Events;
 use log::Lines;
 use pace::Pace;
 use series::Series;
 use timeline::Timeline;
 use tree::Tree;
+use waits::SUSPENDED;
 
 pub use all::{Chronicles, FoundJob};
 pub use events::{Event, EventKind, Idle};
@@ -45,8 +47,6 @@ pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
 
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
-/// Why a suspended run is idle.
-const SUSPENDED: &str = "the run is suspended until it is resumed";
 
 /// The chronicle of one run.
 #[derive(Debug, Default)]
@@ -63,7 +63,10 @@ pub struct Chronicle {
     pace: Pace,
     /// Why the run is and was idle.
     idle: Vec<Idle>,
+    /// It has been suspended since it last ran.
     was_suspended: bool,
+    /// It is suspended only to wait for another turn.
+    gives_way: bool,
     is_over: bool,
     /// After a restart of the coordinator: the time by which all returning hosts are back.
     settles_ms: Option<u32>,
@@ -186,7 +189,8 @@ impl Chronicle {
         self.tree.end_some(ENDED_AT_ONCE_MAX);
         // The last moments before a restart may be lost.
         self.was_suspended |= sample.is_suspended;
-        let why = if self.was_suspended { Some(SUSPENDED) } else { waiting_for };
+        self.gives_way &= !sample.is_suspended;
+        let why = if sample.is_suspended { Some(SUSPENDED) } else { waiting_for };
         self.idle_because(None, why, sample.t_ms);
     }
 
@@ -205,22 +209,6 @@ impl Chronicle {
                 let text = format!("{jobs} jobs were running at hosts that did not come back");
                 self.add_event(EventKind::JobsInterrupted, None, text);
             }
-        }
-    }
-
-    fn idle_because(&mut self, host: Option<HostId>, why: Option<&str>, t_ms: u32) {
-        let open = self.idle.iter_mut().rfind(|idle| idle.to_ms.is_none() && idle.host == host);
-        match (open, why) {
-            (Some(open), Some(why)) if open.text == why => return,
-            (Some(open), _) => open.to_ms = Some(t_ms),
-            (None, None) => return,
-            (None, Some(_)) => {}
-        }
-        if let Some(why) = why {
-            if self.idle.len() >= IDLE_REASONS_MAX {
-                self.idle.remove(0);
-            }
-            self.idle.push(Idle { from_ms: t_ms, to_ms: None, host, text: why.to_owned() });
         }
     }
 
@@ -254,39 +242,6 @@ impl Chronicle {
             jobs => format!("{jobs} jobs were running at {named}"),
         };
         self.add_event(EventKind::JobsInterrupted, Some(source.id), text);
-    }
-
-    /// The run is suspended, or was about to be, when it is restored. The event may have been lost: a run's state is
-    /// saved at once, and its events a moment later.
-    pub fn rests(&mut self) {
-        let events = self.events.all();
-        let is_known = { events.iter().rev() }
-            .find(|event| matches!(event.kind, EventKind::Suspended | EventKind::Resumed))
-            .is_some_and(|event| event.kind == EventKind::Suspended);
-        if is_known {
-            self.was_suspended = true;
-            self.tree.rest(self.now_ms());
-        } else {
-            self.state(RunState::Suspended);
-        }
-    }
-
-    /// The run's state has changed.
-    pub fn state(&mut self, state: RunState) {
-        match state {
-            RunState::Suspended => {
-                self.was_suspended = true;
-                self.tree.rest(self.now_ms());
-                self.idle_because(None, Some(SUSPENDED), self.now_ms());
-                self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
-            }
-            RunState::Running if std::mem::take(&mut self.was_suspended) => {
-                self.tree.go_on(self.now_ms());
-                self.idle_because(None, None, self.now_ms());
-                self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
-            }
-            _ => {}
-        }
     }
 
     /// The run is over.

@@ -1,6 +1,6 @@
 mod suspensions;
 
-use sateen_protocol::{JobTag, RunId};
+use sateen_protocol::{JobTag, RunId, RunState};
 
 use super::*;
 use crate::figures::{Figures, HostFigures};
@@ -317,27 +317,4 @@ fn the_reason_for_being_idle_is_shown_with_its_time() {
     let idle = chronicle.idle();
     let told: Vec<_> = idle.iter().map(|idle| (idle.from_ms, idle.to_ms, idle.text.as_str())).collect();
     assert_eq!(told, [(10, Some(30), "no host"), (30, Some(40), "no app")]);
-}
-
-#[test]
-fn a_suspended_run_is_idle_for_that_reason_until_it_is_resumed() {
-    let mut chronicle = Chronicle::begin();
-    let waits = |chronicle: &mut Chronicle, why: Option<&str>| {
-        let sample = Sample { t_ms: chronicle.now_ms(), ..Sample::default() };
-        chronicle.sample(sample, None, why);
-    };
-    chronicle.state(RunState::Running);
-    waits(&mut chronicle, None);
-    chronicle.state(RunState::Suspended);
-    // Whatever else the run would wait for.
-    waits(&mut chronicle, None);
-    waits(&mut chronicle, Some("no host"));
-    let reasons = |chronicle: &Chronicle| -> Vec<(String, bool)> {
-        chronicle.idle().iter().map(|idle| (idle.text.clone(), idle.to_ms.is_some())).collect()
-    };
-    assert_eq!(reasons(&chronicle), [(SUSPENDED.to_owned(), false)]);
-    chronicle.state(RunState::Running);
-    assert_eq!(reasons(&chronicle), [(SUSPENDED.to_owned(), true)]);
-    waits(&mut chronicle, Some("no host"));
-    assert_eq!(reasons(&chronicle)[1], ("no host".to_owned(), false));
 }

@@ -141,8 +141,7 @@ impl Driver {
             }
             Event::GaveWay(run) => {
                 tracing::info!(run = run.0, "a run gives its place to another address, which had none");
-                let text = "it gives its place to a run of another address, which had none".to_owned();
-                self.record(run, |chronicle| chronicle.add_event(EventKind::Suspended, None, text));
+                self.record(run, Chronicle::gives_way);
             }
             Event::Log(run, host, lines) => self.record(run, |chronicle| chronicle.log(host, lines)),
             Event::Notes(run, host, notes) => {
