@@ -144,7 +144,8 @@ impl Events {
     /// Whether the run is suspended, as far as events say.
     pub fn are_of_suspended(&self) -> bool {
         let mut kinds = self.others.iter().rev().map(|event| event.kind);
-        kinds.find(|kind| matches!(kind, EventKind::Suspended | EventKind::Resumed)) == Some(EventKind::Suspended)
+        kinds.find(|kind| matches!(kind, EventKind::Suspended | EventKind::Resumed))
+            == Some(EventKind::Suspended)
     }
 
     /// Changes whenever an event is added.

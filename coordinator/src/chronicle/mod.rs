@@ -21,8 +21,8 @@ mod timeline;
 mod tree;
 mod waits;
 
-use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::HostId;
+use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 
 use crate::clock::{Since, unix_ms};
 use events::Events;
@@ -31,7 +31,6 @@ use pace::Pace;
 use series::Series;
 use timeline::Timeline;
 use tree::Tree;
-use waits::SUSPENDED;
 
 pub use all::{Chronicles, FoundJob};
 pub use events::{Event, EventKind, Idle};
@@ -44,6 +43,7 @@ pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
 pub use series::{Point, Sample};
 pub use shown::{Shown, ShownJob};
 pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
+pub use waits::{SUSPENDED, Waits};
 
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;

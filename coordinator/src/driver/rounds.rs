@@ -8,6 +8,7 @@ use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
 use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use super::Driver;
+use super::places::Reasons;
 use crate::chronicle::Sample;
 use crate::store::chronicle::SavedRow;
 
@@ -52,11 +53,13 @@ impl Driver {
         if self.rounds.to_sample.is_empty() {
             return;
         }
+        let reasons = Reasons::default();
         for _ in 0..RUNS_AT_ONCE_MAX {
             let Some(run) = self.rounds.to_sample.pop_front() else { break };
             let Some(view) = self.machine.run(run).filter(|view| !view.state().is_over()) else { continue };
             let counts = view.counts();
             self.rounds.executed = self.rounds.executed.saturating_add(counts.jobs.executed);
+            let reason = self.reason(&view, &reasons);
             self.record(run, |chronicle| {
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
@@ -66,7 +69,7 @@ impl Driver {
                     executed: counts.jobs.executed,
                     is_suspended: view.state() == RunState::Suspended,
                 };
-                chronicle.sample(sample, view.progress(), view.waiting_for.as_deref());
+                chronicle.sample(sample, view.progress(), reason.as_deref());
             });
             self.saver.stands(run, view.standing());
         }

@@ -248,3 +248,26 @@ async fn slices_continue_however_much_hosts_send() {
     let turns = turns.count();
     assert!(turns <= waiting / 3, "{turns} turns for {waiting} slices");
 }
+
+/// The machine names any host; what it says is known here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_says_whose_pause_ends_first_and_that_it_is_suspended() {
+    let bed = Bed::start();
+    let run = bed.submit().await;
+    let why = async || {
+        let live = bed.handle.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
+        live.and_then(|live| live.waits).map(|waits| waits.why).unwrap_or_default()
+    };
+    assert!(why().await.starts_with("no host is there"));
+    for (name, until) in [("one", "18:09:41"), ("two", "17:39:02"), ("three", "19:00:00")] {
+        let link = bed.join(name);
+        let reason = Some(format!("paused by its user until 2026-11-27T{until}Z"));
+        bed.say(&link, ToCoordinator::Paused { reason });
+    }
+    let expected = "all hosts are paused (two says: paused by its user until 2026-11-27T17:39:02Z)";
+    let found = timeout(PATIENCE, async { while why().await != expected {} });
+    found.await.expect("all hosts are known");
+    let suspend = |reply| Request::Change { run, action: RunAction::Suspend, reply };
+    bed.handle.ask(suspend).await.expect("it runs").expect("it is suspended");
+    assert_eq!(why().await, "the run is suspended until it is resumed");
+}

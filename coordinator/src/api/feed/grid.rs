@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use sateen_api::{Alert, Host, Run, Status};
+use sateen_protocol::RunState;
 
 use super::run::json;
 use super::value::Value;
@@ -55,7 +56,8 @@ pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], since: &mut HashMap
         found.push(("error", format!("nothing can be saved: {trouble}"), None, None));
     }
     for run in runs.iter().filter(|run| !run.is_over()) {
-        if let Some(why) = &run.waiting_for {
+        // A suspension is intended.
+        if let Some(why) = run.waiting_for.as_ref().filter(|_| run.state != RunState::Suspended.word()) {
             found.push(("warn", format!("run {} waits: {why}", run.run), Some(run.run), None));
         }
         if run.figures.root_losses > 0 {
