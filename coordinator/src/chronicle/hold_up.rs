@@ -41,6 +41,8 @@ const END_MIN: f64 = 0.15;
 const BEFORE_END_MIN: f64 = 0.5;
 /// Minimum share of jobs whose parameters are too long for the coordinator.
 const LONG_PARAMETERS_MIN: f64 = 0.5;
+/// Minimum share of the workers' time that is worth a mention beside a larger cause.
+const REST_MIN: f64 = 0.1;
 /// Minimum share of the time of which nothing is known.
 const UNKNOWN_MIN: f64 = 0.5;
 
@@ -192,9 +194,13 @@ impl Evidence {
 
         let computed_s = (all.work + all.recover) * self.bucket_s;
         let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
-        // Computing by other programs merely took time in which its workers had nothing to do.
+        // Computing by other programs merely took time in which its workers had nothing to do, or other runs their turn.
         let starved = (1.0 - got) * (all.work + all.recover);
-        if computed_s >= TIME_S_MIN && got < PROCESSOR_ENOUGH && starved >= all.steal + all.wait {
+        let others_of_all = self.others_s / self.bucket_s;
+        if computed_s >= TIME_S_MIN
+            && got < PROCESSOR_ENOUGH
+            && starved >= (all.steal + all.wait).max(others_of_all)
+        {
             let least =
                 self.least.as_ref().map(|(host, share)| format!(", and {} on {host}", percent(*share)));
             let text = format!(
@@ -222,7 +228,7 @@ impl Evidence {
             return said(HoldUpKind::Nothing, text);
         }
         let others = self.others_s / worker_s;
-        if others >= SHARED_MIN {
+        if others >= SHARED_MIN.max(of(all.steal + all.wait)) {
             let text = format!(
                 "Other runs {} its hosts: they got {} of the time for which this run had work, and {}; more hosts {} it \
                  faster.",
@@ -281,9 +287,15 @@ impl Evidence {
             );
             return said(HoldUpKind::Sharing, text);
         }
+        let rest = unknown + others;
+        let rest = if rest >= REST_MIN {
+            format!("; for {} they were paused or others had their turn", percent(rest))
+        } else {
+            String::new()
+        };
         let text = format!(
             "It {} too little parallelism: {}; workers found no job for {} of the time, and waited for results of other \
-             hosts for {}.",
+             hosts for {}{rest}.",
             self.tense("has", "had"),
             of_workers(),
             percent(of(all.steal)),

@@ -162,6 +162,29 @@ fn a_run_that_shares_its_hosts_reports_that() {
     is(&seeks, HoldUpKind::Parallelism, &["no job for 50 %"]);
 }
 
+/// Before, the cause that came first was named, whatever share of the time it explained.
+#[test]
+fn the_larger_of_two_causes_is_named() {
+    // Eight runs share two workers of a busy machine.
+    let mut shares = run(part(40, 2.0, 0.25, 0.05, 0.0));
+    shares.work_s *= 0.26;
+    shares.others_s = 16.0;
+    is(&shares, HoldUpKind::Sharing, &["Other runs", "0.2 of 2 workers"]);
+    // Without other runs, the machine is to blame for the larger part of what is known.
+    shares.totals = part(40, 2.0, 1.8, 0.1, 0.0);
+    (shares.work_s, shares.others_s) = (4.0, 1.0);
+    is(&shares, HoldUpKind::Starved, &["busy elsewhere", "22 %"]);
+    // Other runs took less than the time in which there was no job.
+    let mut few = run(part(40, 3.0, 0.4, 1.8, 0.03));
+    few.others_s = 7.7;
+    let words = [
+        "0.4 of 3 workers",
+        "no job for 60 %",
+        "hosts for 1 %; for 26 % they were paused or others had their turn.",
+    ];
+    is(&few, HoldUpKind::Parallelism, &words);
+}
+
 /// Workers computed for a while on a busy machine; results have been arriving slowly ever since.
 #[test]
 fn slow_results_are_not_blamed_on_processors() {
