@@ -1,6 +1,6 @@
 //! The newest events of a run, and why the run was idle, for people.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub enum EventKind {
     Started,
     /// A host works on the run.
     HostJoined,
-    /// A host left in good order, or paused.
+    /// A host left in good order.
     HostLeft,
     /// A host was given up.
     HostLost,
@@ -59,6 +59,10 @@ pub enum EventKind {
     CoordinatorRestarted,
     /// The run is over.
     Ended,
+    /// A host paused.
+    HostPaused,
+    /// A host that paused or was given up is back.
+    HostReturned,
     /// A kind that only newer versions know.
     #[serde(other)]
     Other,
@@ -139,6 +143,19 @@ impl Events {
         if self.of_jobs.len() > RUN_EVENTS_MAX / 2 {
             self.of_jobs.pop_front();
         }
+    }
+
+    /// The hosts that paused or were given up and are not back, as far as events say.
+    pub fn away(&self) -> BTreeSet<HostId> {
+        let mut away = BTreeSet::new();
+        for event in &self.others {
+            match (event.kind, event.host) {
+                (EventKind::HostPaused | EventKind::HostLost, Some(host)) => away.insert(host),
+                (EventKind::HostReturned | EventKind::HostLeft, Some(host)) => away.remove(&host),
+                _ => false,
+            };
+        }
+        away
     }
 
     /// Whether the run is suspended, as far as events say.

@@ -21,6 +21,8 @@ mod timeline;
 mod tree;
 mod waits;
 
+use std::collections::BTreeSet;
+
 use sateen_protocol::HostId;
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 
@@ -56,6 +58,8 @@ pub struct Chronicle {
     tree: Tree,
     /// Notes that hosts report to have left out.
     left_out: u64,
+    /// Hosts of the run that paused or were given up, and may come back.
+    away: BTreeSet<HostId>,
     lines: Lines,
     events: Events,
     timeline: Timeline,
@@ -157,7 +161,12 @@ impl Chronicle {
     /// The process of a host has another id. What its workers did and its counts move with it.
     pub fn host_reborn(&mut self, was: HostId, is: Source<'_>) {
         let Some((place, _)) = self.tree.known_host(was) else { return };
-        let host = self.host(is);
+        let host = if self.away.remove(&was) && !self.is_over {
+            self.add_return(is);
+            self.tree.host(is.id, is.name, is.site)
+        } else {
+            self.host(is)
+        };
         if host != tree::NOWHERE {
             self.timeline.rename(place, host);
             self.tree.rename_host(place, host);
@@ -227,9 +236,13 @@ impl Chronicle {
         // No job of a suspended run is running.
         let is_given_back = how != Going::Crashed || self.was_suspended;
         let running = self.tree.lose_host(source.id, now_ms, is_given_back);
+        match how {
+            Going::Left => self.away.remove(&source.id),
+            Going::Paused | Going::Crashed => self.away.insert(source.id),
+        };
         let (kind, how) = match how {
             Going::Left => (EventKind::HostLeft, "left"),
-            Going::Paused => (EventKind::HostLeft, "paused"),
+            Going::Paused => (EventKind::HostPaused, "paused"),
             Going::Crashed => (EventKind::HostLost, "was given up"),
         };
         let named = format!("host {} ({})", source.name, source.site);
@@ -242,6 +255,23 @@ impl Chronicle {
             jobs => format!("{jobs} jobs were running at {named}"),
         };
         self.add_event(EventKind::JobsInterrupted, Some(source.id), text);
+    }
+
+    /// Hosts of the run that paused or were given up, and may come back.
+    pub fn away(&self) -> &BTreeSet<HostId> {
+        &self.away
+    }
+
+    /// A host that paused or was given up is back. Nothing is recorded if it had nothing to do with the run.
+    pub fn host_back(&mut self, source: Source<'_>) {
+        if self.away.remove(&source.id) && !self.is_over {
+            self.add_return(source);
+        }
+    }
+
+    fn add_return(&mut self, source: Source<'_>) {
+        let text = format!("host {} ({}) is back", source.name, source.site);
+        self.add_event(EventKind::HostReturned, Some(source.id), text);
     }
 
     /// The run is over.

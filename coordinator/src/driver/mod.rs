@@ -11,6 +11,7 @@ mod places;
 mod presence;
 mod rate;
 mod request;
+mod returns;
 mod rounds;
 mod saver;
 mod scan;
@@ -131,6 +132,8 @@ impl Driver {
                 locked(&chronicle).rests();
             }
         }
+        let resting = machine.run_ids().filter_map(|run| chronicles.get(run));
+        let resting = resting.flat_map(|chronicle| locked(&chronicle).away().clone()).collect();
         let restored = machine.runs().map(|view| (view.run, view.counts())).collect();
         let handle =
             DriverHandle { requests: to_driver, ends: ends.subscribe(), chronicles: Arc::clone(&chronicles) };
@@ -144,7 +147,7 @@ impl Driver {
             chronicles,
             ends,
             inbox: Inbox::new(from_links, requests),
-            hosts: Hosts::restore(known.names, known.hosts),
+            hosts: Hosts::restore(known.names, known.hosts, resting),
             submitters: Submitters::restore(known.submitters),
             over: Over::default(),
             since_start: SinceStart::new(restored),

@@ -43,6 +43,7 @@ impl Driver {
     /// Does the next part of the work.
     pub(super) fn next_part(&mut self) {
         self.give_up_awaited();
+        self.look_for_returns();
         self.sample_some();
         self.collect_rows(ROWS_AT_ONCE_MAX);
         self.chronicles.proceed(JOBS_AT_ONCE_MAX);

@@ -118,10 +118,14 @@ fn tone(kind: EventKind) -> Tone {
     match kind {
         EventKind::HostLost | EventKind::JobsInterrupted | EventKind::RootLost => Tone::Bad,
         EventKind::Adopted | EventKind::Reused => Tone::Good,
-        EventKind::HostLeft | EventKind::Suspended | EventKind::CoordinatorRestarted => Tone::Warn,
+        EventKind::HostLeft
+        | EventKind::HostPaused
+        | EventKind::Suspended
+        | EventKind::CoordinatorRestarted => Tone::Warn,
         EventKind::Submitted
         | EventKind::Started
         | EventKind::HostJoined
+        | EventKind::HostReturned
         | EventKind::Unable
         | EventKind::Resumed
         | EventKind::Ended
