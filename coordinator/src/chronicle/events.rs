@@ -115,13 +115,24 @@ impl OfJobs {
 }
 
 impl Events {
-    /// Adds an event.
+    /// Adds an event. The run's end stays the last one: hosts report the last moments after it.
     pub fn add(&mut self, t_ms: u32, kind: EventKind, host: Option<HostId>, text: String) {
-        self.last += 1;
+        let (number, t_ms) = self.place(t_ms);
         self.changes += 1;
-        self.others.push_back(Event { number: self.last, t_ms, kind, host, job: None, text });
+        let end = self.others.pop_back_if(|last| last.kind == EventKind::Ended);
+        self.others.push_back(Event { number, t_ms, kind, host, job: None, text });
+        self.others.extend(end);
         if self.others.len() > RUN_EVENTS_MAX / 2 {
             self.others.pop_front();
+        }
+    }
+
+    /// The number and time of the next event. After the end of the run, these are of before it.
+    fn place(&mut self, t_ms: u32) -> (u64, u32) {
+        self.last += 1;
+        match self.others.back_mut().filter(|last| last.kind == EventKind::Ended) {
+            Some(end) => (std::mem::replace(&mut end.number, self.last), t_ms.min(end.t_ms)),
+            None => (self.last, t_ms),
         }
     }
 
@@ -136,9 +147,9 @@ impl Events {
             *count = count.saturating_add(1);
             return;
         }
-        self.last += 1;
+        let (number, t_ms) = self.place(t_ms);
         let (host, job, text) = (Some(host), Some(job), String::new());
-        let event = Event { number: self.last, t_ms, kind, host, job, text };
+        let event = Event { number, t_ms, kind, host, job, text };
         self.of_jobs.push_back(OfJobs { event, count: 1 });
         if self.of_jobs.len() > RUN_EVENTS_MAX / 2 {
             self.of_jobs.pop_front();

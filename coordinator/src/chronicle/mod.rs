@@ -123,20 +123,22 @@ impl Chronicle {
         u32::try_from(self.submitted.ms()).unwrap_or(tree::NEVER).min(tree::NEVER - 1)
     }
 
-    fn host(&mut self, source: Source<'_>) -> u32 {
+    /// A host works on the run, at the latest since this time.
+    fn host(&mut self, source: Source<'_>, t_ms: u32) -> u32 {
         let known = self.tree.hosts().len();
         let place = self.tree.host(source.id, source.name, source.site);
         if self.tree.hosts().len() > known {
             let text = format!("host {} ({}) takes part", source.name, source.site);
-            self.add_event(EventKind::HostJoined, Some(source.id), text);
+            self.events.add(t_ms, EventKind::HostJoined, Some(source.id), text);
         }
         place
     }
 
     /// Records what happened to jobs at a host.
     pub fn note(&mut self, source: Source<'_>, notes: &[JobNote]) {
-        let host = self.host(source);
         let now_ms = self.now_ms();
+        let first_ago_ms = notes.iter().map(|note| note.ago_ms).max().unwrap_or_default();
+        let host = self.host(source, now_ms.saturating_sub(first_ago_ms));
         for note in notes {
             let t_ms = now_ms.saturating_sub(note.ago_ms);
             self.tree.note(host, t_ms, note);
@@ -151,8 +153,8 @@ impl Chronicle {
 
     /// Records what a host's workers did since the series began.
     pub fn activity(&mut self, source: Source<'_>, series: u64, workers: &[WorkerTimes]) {
-        let host = self.host(source);
         let now_ms = self.now_ms();
+        let host = self.host(source, now_ms);
         if host != tree::NOWHERE {
             self.timeline.add(host, now_ms, series, workers);
         }
@@ -165,7 +167,7 @@ impl Chronicle {
             self.add_return(is);
             self.tree.host(is.id, is.name, is.site)
         } else {
-            self.host(is)
+            self.host(is, self.now_ms())
         };
         if host != tree::NOWHERE {
             self.timeline.rename(place, host);

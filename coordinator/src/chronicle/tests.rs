@@ -351,3 +351,24 @@ fn hosts_that_pause_or_are_given_up_are_back_once() {
     let last = chronicle.events().pop().map(|event| (event.kind, event.host));
     assert_eq!(last, Some((EventKind::HostReturned, Some(HostId(9)))));
 }
+
+/// A host reports what it did a moment later: it seemed to take part after its first jobs, or after the end of a short run.
+#[test]
+fn the_end_is_the_last_event_and_a_host_takes_part_before_its_first_job() {
+    let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+    let at = |ago_ms, note| JobNote { ago_ms, ..note };
+    chronicle.note(host(1), &[at(400, begun(1, None)), at(900, note(2, NoteKind::Reused))]);
+    chronicle.end("the run is done");
+    chronicle.note(host(2), &[begun(3, None), note(3, NoteKind::Reused)]);
+    let events = chronicle.events();
+    let told: Vec<(u64, EventKind)> = events.iter().map(|event| (event.number, event.kind)).collect();
+    let expected = [
+        (1, EventKind::HostJoined),
+        (2, EventKind::Reused),
+        (3, EventKind::HostJoined),
+        (4, EventKind::Reused),
+        (5, EventKind::Ended),
+    ];
+    assert_eq!(told, expected);
+    assert!(events.is_sorted_by_key(|event| event.t_ms), "{events:?}");
+}

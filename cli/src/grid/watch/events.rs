@@ -26,6 +26,8 @@ pub struct Events {
     /// The last event that the coordinator reported.
     told: u64,
     is_told: bool,
+    /// The end was among them. Its number grows with events that are reported after it.
+    has_ended: bool,
 }
 
 impl Events {
@@ -45,7 +47,11 @@ impl Events {
         for event in events {
             if event.number > self.told {
                 self.told = event.number;
-                self.add(tone(event.kind), event.text.clone());
+                let is_again = self.has_ended && event.kind == EventKind::Ended;
+                self.has_ended |= event.kind == EventKind::Ended;
+                if !is_again {
+                    self.add(tone(event.kind), event.text.clone());
+                }
             }
         }
     }
@@ -188,8 +194,11 @@ mod tests {
         let tones: Vec<Tone> = events.last(9).map(|event| event.tone).collect();
         assert_eq!(tones, [Tone::Bad, Tone::Plain]);
         for number in 3..2000 {
-            events.take(&[event(number, "ended", "c")]);
+            events.take(&[event(number, "adopted", "c")]);
         }
         assert_eq!((events.count, events.last(usize::MAX).count()), (1999, KEPT_MAX));
+        events.take(&[event(2000, "ended", "d")]);
+        events.take(&[event(2000, "host_joined", "e"), event(2001, "ended", "d")]);
+        assert_eq!((events.count, texts(&events).last()), (2000, Some(&"d")));
     }
 }
