@@ -1,5 +1,7 @@
 //! Runs that are suspended.
 
+use sateen_protocol::ROOT_KIND;
+
 use super::*;
 
 /// All hosts drop a suspended run. Jobs that were lost just before are begun again for that reason as well, and their owners
@@ -43,6 +45,37 @@ fn jobs_begun_before_a_suspension_are_not_redone_afterwards() {
         let restored = Chronicle::restore(0, false, known, jobs, Vec::new(), ChartData::default());
         assert_eq!(restored.tree.went_on_ms(), chronicle.tree.went_on_ms());
         assert!(restored.tree.went_on_ms() > 0);
+    }
+}
+
+/// `root_losses` was 1 then, and `redone` 0.
+#[test]
+fn a_root_that_was_lost_before_a_suspension_is_redone_and_one_that_was_given_back_is_not() {
+    for (is_lost, rests_before) in [(true, false), (false, false), (false, true)] {
+        let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+        let begun = |redone, ago_ms| JobNote {
+            kind: ROOT_KIND,
+            ago_ms,
+            ..note(1, NoteKind::Begun { victim: None, redone, worker: 0 })
+        };
+        chronicle.note(host(1), &[begun(false, 900)]);
+        if rests_before {
+            chronicle.state(RunState::Suspended);
+        }
+        if is_lost || rests_before {
+            chronicle.host_gone(host(1), Going::Crashed);
+        }
+        if !rests_before {
+            chronicle.state(RunState::Suspended);
+        }
+        chronicle.state(RunState::Queued);
+        chronicle.state(RunState::Running);
+        chronicle.note(host(2), &[begun(true, 0)]);
+        assert_eq!(chronicle.redone(), u64::from(is_lost), "{rests_before}");
+        // Once, even if it is lost once more.
+        chronicle.host_gone(host(2), Going::Crashed);
+        chronicle.note(host(3), &[begun(true, 0)]);
+        assert_eq!(chronicle.redone(), 1);
     }
 }
 
