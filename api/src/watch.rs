@@ -202,6 +202,10 @@ pub enum EventKind {
     HostJoined,
     /// A host left in good order.
     HostLeft,
+    /// A host paused, and gave back its jobs.
+    HostPaused,
+    /// A host that had paused, or had been given up, is back.
+    HostReturned,
     /// A host was given up.
     HostLost,
     /// Jobs of the tree were running on a host when it was given up. `jobs.lost` may grow by another number: it counts

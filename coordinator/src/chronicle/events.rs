@@ -1,6 +1,6 @@
 //! The newest events of a run, and why the run was idle, for people.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub enum EventKind {
     Started,
     /// A host works on the run.
     HostJoined,
-    /// A host left in good order, or paused.
+    /// A host left in good order.
     HostLeft,
     /// A host was given up.
     HostLost,
@@ -59,6 +59,10 @@ pub enum EventKind {
     CoordinatorRestarted,
     /// The run is over.
     Ended,
+    /// A host paused.
+    HostPaused,
+    /// A host that paused or was given up is back.
+    HostReturned,
     /// A kind that only newer versions know.
     #[serde(other)]
     Other,
@@ -111,13 +115,24 @@ impl OfJobs {
 }
 
 impl Events {
-    /// Adds an event.
+    /// Adds an event. The run's end stays the last one: hosts report the last moments after it.
     pub fn add(&mut self, t_ms: u32, kind: EventKind, host: Option<HostId>, text: String) {
-        self.last += 1;
+        let (number, t_ms) = self.place(t_ms);
         self.changes += 1;
-        self.others.push_back(Event { number: self.last, t_ms, kind, host, job: None, text });
+        let end = self.others.pop_back_if(|last| last.kind == EventKind::Ended);
+        self.others.push_back(Event { number, t_ms, kind, host, job: None, text });
+        self.others.extend(end);
         if self.others.len() > RUN_EVENTS_MAX / 2 {
             self.others.pop_front();
+        }
+    }
+
+    /// The number and time of the next event. After the end of the run, these are of before it.
+    fn place(&mut self, t_ms: u32) -> (u64, u32) {
+        self.last += 1;
+        match self.others.back_mut().filter(|last| last.kind == EventKind::Ended) {
+            Some(end) => (std::mem::replace(&mut end.number, self.last), t_ms.min(end.t_ms)),
+            None => (self.last, t_ms),
         }
     }
 
@@ -132,13 +147,33 @@ impl Events {
             *count = count.saturating_add(1);
             return;
         }
-        self.last += 1;
+        let (number, t_ms) = self.place(t_ms);
         let (host, job, text) = (Some(host), Some(job), String::new());
-        let event = Event { number: self.last, t_ms, kind, host, job, text };
+        let event = Event { number, t_ms, kind, host, job, text };
         self.of_jobs.push_back(OfJobs { event, count: 1 });
         if self.of_jobs.len() > RUN_EVENTS_MAX / 2 {
             self.of_jobs.pop_front();
         }
+    }
+
+    /// The hosts that paused or were given up and are not back, as far as events say.
+    pub fn away(&self) -> BTreeSet<HostId> {
+        let mut away = BTreeSet::new();
+        for event in &self.others {
+            match (event.kind, event.host) {
+                (EventKind::HostPaused | EventKind::HostLost, Some(host)) => away.insert(host),
+                (EventKind::HostReturned | EventKind::HostLeft, Some(host)) => away.remove(&host),
+                _ => false,
+            };
+        }
+        away
+    }
+
+    /// Whether the run is suspended, as far as events say.
+    pub fn are_of_suspended(&self) -> bool {
+        let mut kinds = self.others.iter().rev().map(|event| event.kind);
+        kinds.find(|kind| matches!(kind, EventKind::Suspended | EventKind::Resumed))
+            == Some(EventKind::Suspended)
     }
 
     /// Changes whenever an event is added.

@@ -3,30 +3,26 @@
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
 mod figures;
+mod waiting;
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::Chronicle;
 use super::names::Names;
 use super::timeline::Totals;
+use super::waits::Waits;
 use crate::figures::{Figures, HostFigures};
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
-use figures::{counted, number, percent, time, waited_so_far};
+use figures::{counted, number, percent, time};
+use waiting::Waiting;
 
 /// Minimum age of a run: before, there are too few figures.
 const TIME_S_MIN: f64 = 2.0;
 /// Maximum workers whose stretches are added up while the chronicle is locked.
 const WORKERS_AT_ONCE_MAX: usize = 32;
-/// Minimum time for which a run has waited.
-const WAITED_S_MIN: f64 = 1.0;
 /// Share of the workers' time spent computing from which on nothing worth mentioning slows the run down.
 const COMPUTED_ENOUGH: f64 = 0.85;
-/// Minimum share of its time that a run waited for hosts.
-const WAITED_MIN: f64 = 0.2;
-/// A reason for less than this share of the waiting is said to be one among others.
-const ONE_REASON_MIN: f64 = 0.9;
 /// Minimum share of the workers' time spent waiting for results of other hosts.
 const WAITED_FOR_OTHERS_MIN: f64 = 0.25;
 /// Minimum processor time per time in which workers computed: below this, other programs had the processors.
@@ -45,6 +41,8 @@ const END_MIN: f64 = 0.15;
 const BEFORE_END_MIN: f64 = 0.5;
 /// Minimum share of jobs whose parameters are too long for the coordinator.
 const LONG_PARAMETERS_MIN: f64 = 0.5;
+/// Minimum share of the workers' time that is worth a mention beside a larger cause.
+const REST_MIN: f64 = 0.1;
 /// Minimum share of the time of which nothing is known.
 const UNKNOWN_MIN: f64 = 0.5;
 
@@ -84,7 +82,7 @@ pub struct Course<'a> {
     /// The run is over.
     pub is_over: bool,
     /// Why nothing happens, if nothing does.
-    pub waiting_for: Option<&'a str>,
+    pub waits: Option<&'a Waits>,
     /// Its figures.
     pub figures: &'a Figures,
 }
@@ -96,10 +94,8 @@ struct Evidence {
     is_over: bool,
     /// From its submission on, in seconds.
     passed_s: f64,
-    /// Why nothing happens at present.
-    waiting_for: Option<String>,
-    /// For how long nothing happened, in seconds, by reason.
-    waited: BTreeMap<String, f64>,
+    /// Why and for how long nothing happened.
+    waiting: Waiting,
     /// The length of a stretch, in seconds, and what workers did in each.
     bucket_s: f64,
     totals: Vec<Totals>,
@@ -143,21 +139,14 @@ fn totals(chronicle: &Mutex<Chronicle>) -> (u32, Vec<Totals>) {
 impl Chronicle {
     /// All evidence except what workers did.
     fn evidence(&self, course: Course<'_>, names: &Names) -> Evidence {
-        let Course { is_over, waiting_for, figures } = course;
+        let Course { is_over, waits, figures } = course;
         let now_ms = if is_over { self.last_ms() } else { self.now_ms() };
         let seconds = |ms: u32| f64::from(ms) / 1e3;
-        let waited = self.idle.iter().filter(|idle| idle.host.is_none());
-        let waited = waited.fold(BTreeMap::new(), |mut waited, idle| {
-            let time = seconds(idle.to_ms.unwrap_or(now_ms).saturating_sub(idle.from_ms));
-            *waited.entry(idle.text.clone()).or_default() += time;
-            waited
-        });
         let last = self.critical_path(CRITICAL_PATH_MAX).into_iter().skip(1).next_back();
         Evidence {
             is_over,
             passed_s: seconds(now_ms),
-            waiting_for: waiting_for.filter(|_| !is_over).map(str::to_owned),
-            waited,
+            waiting: self.waiting(waits.filter(|_| !is_over), now_ms),
             others_s: self.timeline.others_s(),
             work_s: figures.times.work_s,
             least: least(&figures.by_host),
@@ -179,37 +168,15 @@ impl Chronicle {
 
 impl Evidence {
     fn verdict(&self) -> Option<HoldUp> {
-        if let Some(why) = &self.waiting_for {
-            // It may just have begun to.
-            let waited_s: f64 = self.waited.values().sum();
-            let of_this_s = self.waited.get(why).copied().unwrap_or(0.0);
-            let part = (of_this_s / waited_s < ONE_REASON_MIN).then_some(of_this_s);
-            let waits = (waited_s >= WAITED_S_MIN).then(|| waited_so_far(waited_s, self.passed_s, part));
-            let text = format!("{}: {why}.", waits.as_deref().unwrap_or("It waits"));
-            return Some(HoldUp { kind: HoldUpKind::Waiting, text });
+        if let Some(text) = self.waiting.present(self.passed_s) {
+            return said(HoldUpKind::Waiting, text);
         }
         if self.passed_s < TIME_S_MIN {
             return None;
         }
-        self.waited_long().or_else(|| self.of_workers())
-    }
-
-    fn waited_long(&self) -> Option<HoldUp> {
-        let waited_s: f64 = self.waited.values().sum();
-        let (why, longest_s) = self.waited.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
-        let part = if longest_s / waited_s < ONE_REASON_MIN {
-            format!("for {} of that, ", time(*longest_s))
-        } else {
-            String::new()
-        };
-        (waited_s / self.passed_s >= WAITED_MIN).then(|| HoldUp {
-            kind: HoldUpKind::Waiting,
-            text: format!(
-                "For {} of {} nothing was done; {part}the reason was: {why}.",
-                time(waited_s),
-                time(self.passed_s)
-            ),
-        })
+        { self.waiting.past(self.passed_s) }
+            .map(|text| HoldUp { kind: HoldUpKind::Waiting, text })
+            .or_else(|| self.of_workers())
     }
 
     fn of_workers(&self) -> Option<HoldUp> {
@@ -227,9 +194,13 @@ impl Evidence {
 
         let computed_s = (all.work + all.recover) * self.bucket_s;
         let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
-        // Computing by other programs merely took time in which its workers had nothing to do.
+        // Computing by other programs merely took time in which its workers had nothing to do, or other runs their turn.
         let starved = (1.0 - got) * (all.work + all.recover);
-        if computed_s >= TIME_S_MIN && got < PROCESSOR_ENOUGH && starved >= all.steal + all.wait {
+        let others_of_all = self.others_s / self.bucket_s;
+        if computed_s >= TIME_S_MIN
+            && got < PROCESSOR_ENOUGH
+            && starved >= (all.steal + all.wait).max(others_of_all)
+        {
             let least =
                 self.least.as_ref().map(|(host, share)| format!(", and {} on {host}", percent(*share)));
             let text = format!(
@@ -257,7 +228,7 @@ impl Evidence {
             return said(HoldUpKind::Nothing, text);
         }
         let others = self.others_s / worker_s;
-        if others >= SHARED_MIN {
+        if others >= SHARED_MIN.max(of(all.steal + all.wait)) {
             let text = format!(
                 "Other runs {} its hosts: they got {} of the time for which this run had work, and {}; more hosts {} it \
                  faster.",
@@ -316,9 +287,15 @@ impl Evidence {
             );
             return said(HoldUpKind::Sharing, text);
         }
+        let rest = unknown + others;
+        let rest = if rest >= REST_MIN {
+            format!("; for {} they were paused or others had their turn", percent(rest))
+        } else {
+            String::new()
+        };
         let text = format!(
             "It {} too little parallelism: {}; workers found no job for {} of the time, and waited for results of other \
-             hosts for {}.",
+             hosts for {}{rest}.",
             self.tense("has", "had"),
             of_workers(),
             percent(of(all.steal)),

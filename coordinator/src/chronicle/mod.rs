@@ -2,7 +2,7 @@
 //! that a restart loses no more than the last moment.
 //!
 //! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `pace` the progress of
-//! the run, `hold_up` what slows it down; `events` and `log` its messages. `saved` is what the store
+//! the run, `hold_up` what slows it down, `waits` why it waits, `suspensions` when it was suspended; `events` and `log` its messages. `saved` is what the store
 //! keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
 
 mod all;
@@ -16,14 +16,17 @@ mod saved;
 mod series;
 mod shown;
 mod state;
+mod suspensions;
 mod timeline;
 mod tree;
+mod waits;
 
+use std::collections::BTreeSet;
+
+use sateen_protocol::HostId;
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
-use sateen_protocol::{HostId, RunState};
 
 use crate::clock::{Since, unix_ms};
-use crate::limits::IDLE_REASONS_MAX;
 use events::Events;
 use log::Lines;
 use pace::Pace;
@@ -42,11 +45,10 @@ pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
 pub use series::{Point, Sample};
 pub use shown::{Shown, ShownJob};
 pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
+pub use waits::{SUSPENDED, Waits};
 
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
-/// Why a suspended run is idle.
-pub const SUSPENDED: &str = "the run is suspended until it is resumed";
 
 /// The chronicle of one run.
 #[derive(Debug, Default)]
@@ -56,6 +58,8 @@ pub struct Chronicle {
     tree: Tree,
     /// Notes that hosts report to have left out.
     left_out: u64,
+    /// Hosts of the run that paused or were given up, and may come back.
+    away: BTreeSet<HostId>,
     lines: Lines,
     events: Events,
     timeline: Timeline,
@@ -63,7 +67,10 @@ pub struct Chronicle {
     pace: Pace,
     /// Why the run is and was idle.
     idle: Vec<Idle>,
+    /// It has been suspended since it last ran.
     was_suspended: bool,
+    /// It is suspended only to wait for another turn.
+    gives_way: bool,
     is_over: bool,
     /// After a restart of the coordinator: the time by which all returning hosts are back.
     settles_ms: Option<u32>,
@@ -116,20 +123,22 @@ impl Chronicle {
         u32::try_from(self.submitted.ms()).unwrap_or(tree::NEVER).min(tree::NEVER - 1)
     }
 
-    fn host(&mut self, source: Source<'_>) -> u32 {
+    /// A host works on the run, at the latest since this time.
+    fn host(&mut self, source: Source<'_>, t_ms: u32) -> u32 {
         let known = self.tree.hosts().len();
         let place = self.tree.host(source.id, source.name, source.site);
         if self.tree.hosts().len() > known {
             let text = format!("host {} ({}) takes part", source.name, source.site);
-            self.add_event(EventKind::HostJoined, Some(source.id), text);
+            self.events.add(t_ms, EventKind::HostJoined, Some(source.id), text);
         }
         place
     }
 
     /// Records what happened to jobs at a host.
     pub fn note(&mut self, source: Source<'_>, notes: &[JobNote]) {
-        let host = self.host(source);
         let now_ms = self.now_ms();
+        let first_ago_ms = notes.iter().map(|note| note.ago_ms).max().unwrap_or_default();
+        let host = self.host(source, now_ms.saturating_sub(first_ago_ms));
         for note in notes {
             let t_ms = now_ms.saturating_sub(note.ago_ms);
             self.tree.note(host, t_ms, note);
@@ -144,8 +153,8 @@ impl Chronicle {
 
     /// Records what a host's workers did since the series began.
     pub fn activity(&mut self, source: Source<'_>, series: u64, workers: &[WorkerTimes]) {
-        let host = self.host(source);
         let now_ms = self.now_ms();
+        let host = self.host(source, now_ms);
         if host != tree::NOWHERE {
             self.timeline.add(host, now_ms, series, workers);
         }
@@ -154,7 +163,12 @@ impl Chronicle {
     /// The process of a host has another id. What its workers did and its counts move with it.
     pub fn host_reborn(&mut self, was: HostId, is: Source<'_>) {
         let Some((place, _)) = self.tree.known_host(was) else { return };
-        let host = self.host(is);
+        let host = if self.away.remove(&was) && !self.is_over {
+            self.add_return(is);
+            self.tree.host(is.id, is.name, is.site)
+        } else {
+            self.host(is, self.now_ms())
+        };
         if host != tree::NOWHERE {
             self.timeline.rename(place, host);
             self.tree.rename_host(place, host);
@@ -185,7 +199,8 @@ impl Chronicle {
         self.tree.end_some(ENDED_AT_ONCE_MAX);
         // The last moments before a restart may be lost.
         self.was_suspended |= sample.is_suspended;
-        let why = if self.is_resting() { Some(SUSPENDED) } else { waiting_for };
+        self.gives_way &= !sample.is_suspended;
+        let why = if sample.is_suspended { Some(SUSPENDED) } else { waiting_for };
         self.idle_because(None, why, sample.t_ms);
     }
 
@@ -207,22 +222,6 @@ impl Chronicle {
         }
     }
 
-    fn idle_because(&mut self, host: Option<HostId>, why: Option<&str>, t_ms: u32) {
-        let open = self.idle.iter_mut().rfind(|idle| idle.to_ms.is_none() && idle.host == host);
-        match (open, why) {
-            (Some(open), Some(why)) if open.text == why => return,
-            (Some(open), _) => open.to_ms = Some(t_ms),
-            (None, None) => return,
-            (None, Some(_)) => {}
-        }
-        if let Some(why) = why {
-            if self.idle.len() >= IDLE_REASONS_MAX {
-                self.idle.remove(0);
-            }
-            self.idle.push(Idle { from_ms: t_ms, to_ms: None, host, text: why.to_owned() });
-        }
-    }
-
     /// Adds an event.
     pub fn add_event(&mut self, kind: EventKind, host: Option<HostId>, text: String) {
         let now_ms = self.now_ms();
@@ -238,9 +237,13 @@ impl Chronicle {
         // No job of a suspended run is running.
         let is_given_back = how != Going::Crashed || self.was_suspended;
         let running = self.tree.lose_host(source.id, now_ms, is_given_back);
+        match how {
+            Going::Left => self.away.remove(&source.id),
+            Going::Paused | Going::Crashed => self.away.insert(source.id),
+        };
         let (kind, how) = match how {
             Going::Left => (EventKind::HostLeft, "left"),
-            Going::Paused => (EventKind::HostLeft, "paused"),
+            Going::Paused => (EventKind::HostPaused, "paused"),
             Going::Crashed => (EventKind::HostLost, "was given up"),
         };
         let named = format!("host {} ({})", source.name, source.site);
@@ -255,55 +258,21 @@ impl Chronicle {
         self.add_event(EventKind::JobsInterrupted, Some(source.id), text);
     }
 
-    /// The run is suspended, or was about to be, when it is restored. The event may have been lost: a run's state is
-    /// saved at once, and its events a moment later.
-    pub fn rests(&mut self) {
-        if self.is_told_suspended() {
-            self.was_suspended = true;
-            self.tree.rest(self.now_ms());
-        } else {
-            self.state(RunState::Suspended);
+    /// Hosts of the run that paused or were given up, and may come back.
+    pub fn away(&self) -> &BTreeSet<HostId> {
+        &self.away
+    }
+
+    /// A host that paused or was given up is back. Nothing is recorded if it had nothing to do with the run.
+    pub fn host_back(&mut self, source: Source<'_>) {
+        if self.away.remove(&source.id) && !self.is_over {
+            self.add_return(source);
         }
     }
 
-    /// Whether the last event about it says that the run is suspended, not that it is resumed.
-    fn is_told_suspended(&self) -> bool {
-        let events = self.events.all();
-        { events.iter().rev() }
-            .find(|event| matches!(event.kind, EventKind::Suspended | EventKind::Resumed))
-            .is_some_and(|event| event.kind == EventKind::Suspended)
-    }
-
-    /// Whether the run is suspended, rather than resumed and waiting for hosts.
-    fn is_resting(&self) -> bool {
-        self.was_suspended && self.is_told_suspended()
-    }
-
-    /// The run's state has changed.
-    pub fn state(&mut self, state: RunState) {
-        match state {
-            RunState::Suspended => {
-                self.was_suspended = true;
-                self.tree.rest(self.now_ms());
-                self.idle_because(None, Some(SUSPENDED), self.now_ms());
-                self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
-            }
-            RunState::Queued if self.is_resting() => self.resume(),
-            RunState::Running if self.was_suspended => {
-                if self.is_resting() {
-                    self.resume();
-                }
-                self.was_suspended = false;
-                self.tree.go_on(self.now_ms());
-                self.idle_because(None, None, self.now_ms());
-            }
-            _ => {}
-        }
-    }
-
-    fn resume(&mut self) {
-        self.idle_because(None, None, self.now_ms());
-        self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
+    fn add_return(&mut self, source: Source<'_>) {
+        let text = format!("host {} ({}) is back", source.name, source.site);
+        self.add_event(EventKind::HostReturned, Some(source.id), text);
     }
 
     /// The run is over.

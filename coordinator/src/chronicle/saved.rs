@@ -152,6 +152,7 @@ impl Chronicle {
             submitted: Since::unix_ms(submitted_at_ms).at_least(newest_ms),
             tree,
             left_out: summary.left_out,
+            away: charts.events.away(),
             events: charts.events,
             timeline: charts.timeline.restored(&latest.workers),
             series: charts.series,

@@ -1,6 +1,5 @@
 //! Requests of the API to the driver.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,9 +8,11 @@ use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use super::inbox::Submitted;
+use super::waits::Reasons;
 use super::scan::Scan;
 use super::settling::Settling;
 use super::{ChangeError, Driver, Live, Request, RunAction};
+use crate::chronicle::Waits;
 use crate::clock::unix_ms;
 use crate::figures::{Figures, end, of_view};
 use crate::peer::Peer;
@@ -46,9 +47,9 @@ impl Driver {
             }
             Request::Run(run, reply) => self.scan(Scan::run(run, reply)),
             Request::Runs(reply) => {
-                let placed = OnceCell::new();
+                let reasons = Reasons::default();
                 let runs = self.machine.run_ids().chain(self.over.run_ids());
-                let _ = reply.send(runs.filter_map(|run| self.live(run, &placed)).collect());
+                let _ = reply.send(runs.filter_map(|run| self.live(run, &reasons)).collect());
             }
             Request::Hosts(reply) => self.scan(Scan::hosts(reply)),
             Request::Forget(run, reply) => {
@@ -95,11 +96,11 @@ impl Driver {
     }
 
     /// A run whose figures are not saved, without what each host did of it.
-    pub(super) fn live(&self, run: RunId, placed: &OnceCell<String>) -> Option<Live> {
+    pub(super) fn live(&self, run: RunId, reasons: &Reasons) -> Option<Live> {
         if let Some(view) = self.machine.run(run) {
             let figures = of_view(&view, Vec::new());
-            let (state, waiting_for) = (view.state(), self.waiting_for(&view, placed));
-            return Some(Live { run, state, waiting_for, figures, is_over: false });
+            let (state, waits) = (view.state(), self.waits(&view, reasons));
+            return Some(Live { run, state, waits, figures, is_over: false });
         }
         if let Some(settled) = self.over.settled(run) {
             return Some(self.over(run, settled.state, settled.sums.clone()));
@@ -114,12 +115,13 @@ impl Driver {
     /// A run that is over. The API learns that only when it is saved.
     fn over(&self, run: RunId, state: RunState, figures: Figures) -> Live {
         if !self.saver.is_behind_with_end(run) {
-            return Live { run, state, waiting_for: None, figures, is_over: true };
+            return Live { run, state, waits: None, figures, is_over: true };
         }
         let why = match self.store.trouble() {
             Some(trouble) => format!("it is over, and its end cannot be saved: {trouble}"),
             None => "it is over, and its end is being saved".to_owned(),
         };
-        Live { run, state: RunState::Running, waiting_for: Some(why), figures, is_over: true }
+        let waits = Some(Waits { reason: why.clone(), why });
+        Live { run, state: RunState::Running, waits, figures, is_over: true }
     }
 }

@@ -72,7 +72,10 @@ impl Driver {
             let source = Source { id: host, name: &name.name, site: &name.site };
             self.chronicles.host_gone(run, source, how);
         }
-        if how != Going::Paused {
+        if how == Going::Paused {
+            self.hosts.resting.begins(host);
+        } else {
+            self.hosts.resting.ends(host);
             self.hosts.went(host);
             self.save_presence(host);
         }
@@ -113,6 +116,7 @@ impl Driver {
                 counters.hosts_joined.fetch_add(1, Relaxed);
                 self.hosts.returned(host);
                 self.save_presence(host);
+                self.is_back(host);
                 tracing::info!(host = %self.hosts.named(host), address = self.hosts.address_of(host), "a host that was given up came back in time");
             }
             Event::HostReborn { was, is } => {
@@ -127,6 +131,7 @@ impl Driver {
                 self.record(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
             }
             Event::RootAssigned(run, host) => {
+                self.look_for_return(host);
                 let named = self.hosts.named(host);
                 tracing::info!(run = run.0, host = %named, "root job given to host");
                 let text = format!("host {named} has the root job");
@@ -150,8 +155,7 @@ impl Driver {
             }
             Event::GaveWay(run) => {
                 tracing::info!(run = run.0, "a run gives its place to another address, which had none");
-                let text = "it gives its place to a run of another address, which had none".to_owned();
-                self.record(run, |chronicle| chronicle.add_event(EventKind::Suspended, None, text));
+                self.record(run, Chronicle::gives_way);
             }
             Event::Log(run, host, lines) => self.record(run, |chronicle| chronicle.log(host, lines)),
             Event::Notes(run, host, notes) => {

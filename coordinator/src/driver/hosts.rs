@@ -11,6 +11,7 @@ use sateen_protocol::coordinator::LinkId;
 use super::names::Names;
 use super::rate::Pings;
 use super::request::HostSeen;
+use super::returns::Resting;
 use super::served::{Served, Told};
 use super::speed::{Pace, Speeds, compare};
 use crate::figures::{HostFigures, JobCounts};
@@ -77,14 +78,20 @@ pub struct Hosts {
     /// Hosts from before a restart that have not come back.
     awaited: BTreeSet<HostId>,
     pings: Pings,
+    /// Hosts that paused, or that were given up before a restart.
+    pub(super) resting: Resting,
 }
 
 impl Hosts {
-    /// State after a restart: names, and hosts that were connected and may come back.
-    pub fn restore(names: Vec<(HostId, String, String)>, hosts: Vec<(HostId, SavedHost)>) -> Self {
+    /// State after a restart: names, hosts that were connected and may come back, and hosts that runs miss.
+    pub fn restore(
+        names: Vec<(HostId, String, String)>,
+        hosts: Vec<(HostId, SavedHost)>,
+        resting: BTreeSet<HostId>,
+    ) -> Self {
         let awaited = hosts.iter().map(|(host, _)| *host).collect();
         let profiles = Profiles { names: Names::restore(names, hosts), ..Profiles::default() };
-        Self { profiles, awaited, ..Self::default() }
+        Self { profiles, awaited, resting: Resting::restore(resting), ..Self::default() }
     }
 
     /// The part that is shared outside the driver.
@@ -201,7 +208,8 @@ mod tests {
     #[test]
     fn a_host_has_joined_once_its_hello_was_heard_and_the_machine_knows_it() {
         let saved = SavedHost { name: Arc::new(name("old")), since_ms: 3 };
-        let mut hosts = Hosts::restore(Vec::new(), vec![(HostId(1), saved.clone()), (HostId(2), saved)]);
+        let mut hosts =
+            Hosts::restore(Vec::new(), vec![(HostId(1), saved.clone()), (HostId(2), saved)], BTreeSet::new());
         let (one, two, three) = (HostId(1), HostId(2), HostId(3));
         assert!(!hosts.identified(LinkId(7), one, None, 9), "nothing was heard");
         hosts.greeted(LinkId(7), name("one"), 4);

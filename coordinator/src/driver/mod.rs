@@ -11,6 +11,7 @@ mod places;
 mod presence;
 mod rate;
 mod request;
+mod returns;
 mod rounds;
 mod saver;
 mod scan;
@@ -22,6 +23,7 @@ mod standings;
 #[cfg(test)]
 mod tests;
 mod totals;
+mod waits;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -134,8 +136,10 @@ impl Driver {
         let at_work =
             machine.runs().filter(|view| !matches!(view.state(), RunState::Suspending | RunState::Suspended));
         let rounds = Rounds::after_restart(at_work.map(|view| view.run));
+        let resting = machine.run_ids().filter_map(|run| chronicles.get(run));
+        let resting = resting.flat_map(|chronicle| locked(&chronicle).away().clone()).collect();
         let restored = machine.runs().map(|view| (view.run, view.counts())).collect();
-        let hosts = Hosts::restore(known.names, known.hosts);
+        let hosts = Hosts::restore(known.names, known.hosts, resting);
         let handle = DriverHandle {
             requests: to_driver,
             ends: ends.subscribe(),

@@ -1,11 +1,8 @@
-//! The addresses that have places for runs under way, to inform users whose runs wait for one.
+//! The places for runs under way: who has them, and since when.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use sateen_module::size;
-use sateen_protocol::coordinator::{RunView, Waiting};
 use sateen_protocol::{RunId, Time};
 
 use super::Driver;
@@ -82,37 +79,17 @@ impl Places {
 }
 
 impl Driver {
-    /// Notes which runs have places.
-    pub(super) fn look_at_places(&mut self) {
-        let now = self.clock.now();
-        self.rounds.places.look(now, self.machine.active_runs(now));
-    }
-
-    /// Why nothing happens with a run, including who has the places: that is the same for many runs,
-    /// and computed once.
-    pub(super) fn waiting_for(&self, view: &RunView<'_>, placed: &OnceCell<String>) -> Option<String> {
-        let why = view.waiting_for.clone()?;
-        match view.waiting {
-            None => Some(why),
-            Some(Waiting::Turn) => Some(placed.get_or_init(|| places(&self.placed())).clone()),
-            Some(Waiting::Result { from, bytes, total }) => {
-                let (host, bytes, total) =
-                    (&self.hosts.name_of(from).name, size(bytes as u64), size(total as u64));
-                Some(format!("{why}: {bytes} of {total} have come from {host}"))
-            }
-        }
-    }
-
-    fn placed(&self) -> Vec<Placed> {
+    /// Names those that have all places.
+    pub(super) fn whose_places(&self) -> String {
         let now = self.clock.now();
         let placed = |(run, _): (RunId, Duration)| {
             (run, self.submitters.of(run), self.rounds.places.age(now, run).as_secs())
         };
-        self.machine.active_runs(now).map(placed).collect()
+        places(&self.machine.active_runs(now).map(placed).collect::<Vec<Placed>>())
     }
 }
 
-/// Names those that have all places.
+/// Names the submitters of runs that have places.
 fn places(placed: &[Placed]) -> String {
     let mut of_peers: BTreeMap<Option<Peer>, usize> = BTreeMap::new();
     for (_, peer, _) in placed {

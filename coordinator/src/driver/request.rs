@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::names::Names;
 use super::served::Service;
-use crate::chronicle::Chronicles;
+use crate::chronicle::{Chronicles, Waits};
 use crate::figures::Figures;
 use crate::metrics::Totals;
 use crate::peer::Peer;
@@ -89,7 +89,7 @@ pub struct Live {
     /// Its state.
     pub state: RunState,
     /// Why nothing happens, if nothing does.
-    pub waiting_for: Option<String>,
+    pub waits: Option<Waits>,
     /// Its figures so far, or final ones.
     pub figures: Figures,
     /// It is over, and its end may not be saved yet.

@@ -9,6 +9,7 @@ use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use super::Driver;
 use super::places::Places;
+use super::waits::Reasons;
 use crate::chronicle::Sample;
 use crate::store::chronicle::SavedRow;
 
@@ -60,6 +61,7 @@ impl Driver {
     /// Does the next part of the work.
     pub(super) fn next_part(&mut self) {
         self.give_up_awaited();
+        self.look_for_returns();
         self.sample_some();
         self.collect_rows(ROWS_AT_ONCE_MAX);
         self.chronicles.proceed(JOBS_AT_ONCE_MAX);
@@ -80,13 +82,14 @@ impl Driver {
         if self.rounds.to_sample.is_empty() {
             return;
         }
-        let is_settling = self.is_settling();
+        let (is_settling, reasons) = (self.is_settling(), Reasons::default());
         for _ in 0..RUNS_AT_ONCE_MAX {
             let Some(run) = self.rounds.to_sample.pop_front() else { break };
             let Some(view) = self.machine.run(run).filter(|view| !view.state().is_over()) else { continue };
             let counts = view.counts();
             let executed = self.since_start.of(run, &counts).jobs.executed;
             self.rounds.executed = self.rounds.executed.saturating_add(executed);
+            let reason = self.reason(&view, &reasons);
             self.record(run, |chronicle| {
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
@@ -97,7 +100,7 @@ impl Driver {
                     is_suspended: view.state() == RunState::Suspended,
                     is_settling,
                 };
-                chronicle.sample(sample, view.progress(), view.waiting_for.as_deref());
+                chronicle.sample(sample, view.progress(), reason.as_deref());
             });
             self.saver.stands(run, view.standing());
         }

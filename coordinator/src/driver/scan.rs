@@ -4,7 +4,6 @@
 //! Each part sees the state at its time: hosts that join or leave meanwhile may or may not be
 //! included, and none is included twice.
 
-use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use super::Driver;
+use super::waits::Reasons;
 use super::request::{HostSeen, Live};
 use super::served::{Service, Told};
 use super::speed::Pace;
@@ -194,7 +194,7 @@ impl Driver {
         if let Some(next) = last.filter(|_| is_full).and_then(after) {
             return Some(RunScan { next, ..scan });
         }
-        let mut live = self.live(scan.run, &OnceCell::new())?;
+        let mut live = self.live(scan.run, &Reasons::default())?;
         let put_together = move || {
             live.figures.by_host = scan.rows.into_iter().flatten().map(HostRow::shown).collect();
             // The caller may have hung up.
@@ -211,7 +211,8 @@ impl Driver {
     /// Scans a run that is over, whose figures are final and not saved yet.
     fn answer_settled(&self, scan: RunScan) {
         let RunScan { run, reply, rows, .. } = scan;
-        let (Some(live), Some(settled)) = (self.live(run, &OnceCell::new()), self.over.settled(run)) else {
+        let (Some(live), Some(settled)) = (self.live(run, &Reasons::default()), self.over.settled(run))
+        else {
             drop(reply.send(None));
             return;
         };

@@ -6,14 +6,15 @@ use std::sync::mpsc as threads;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use sateen_protocol::message::{ToCoordinator, ToHost};
-use sateen_protocol::{Counts, Finished, Jobs, Outcome, RunState};
+use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator, ToHost};
+use sateen_protocol::{Counts, Finished, JobTag, Jobs, Outcome, RunState};
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::measure::{New, hello, spec};
 use super::*;
+use crate::chronicle::EventKind;
 use crate::clock::{Clock, Simulation};
 use crate::figures::Counted;
 use crate::links::Link;
@@ -342,4 +343,80 @@ async fn slices_continue_however_much_hosts_send() {
     let turns = std::iter::from_fn(|| (driver.machine.sizes().slices > 0).then(|| driver.time_out()));
     let turns = turns.count();
     assert!(turns <= waiting / 3, "{turns} turns for {waiting} slices");
+}
+
+/// The machine names any host; what it says is known here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_says_whose_pause_ends_first_and_that_it_is_suspended() {
+    let bed = Bed::start();
+    let run = bed.submit().await;
+    let why = async || {
+        let live = bed.handle.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
+        live.and_then(|live| live.waits).map(|waits| waits.why).unwrap_or_default()
+    };
+    assert!(why().await.starts_with("no host is there"));
+    for (name, until) in [("one", "18:09:41"), ("two", "17:39:02"), ("three", "19:00:00")] {
+        let link = bed.join(name);
+        let reason = Some(format!("paused by its user until 2026-11-27T{until}Z"));
+        bed.say(&link, ToCoordinator::Paused { reason });
+    }
+    let expected = "all hosts are paused (two says: paused by its user until 2026-11-27T17:39:02Z)";
+    let found = timeout(PATIENCE, async { while why().await != expected {} });
+    found.await.expect("all hosts are known");
+    let suspend = |reply| Request::Change { run, action: RunAction::Suspend, reply };
+    bed.handle.ask(suspend).await.expect("it runs").expect("it is suspended");
+    assert_eq!(why().await, "the run is suspended until it is resumed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_are_told_of_a_pause_and_of_its_end() {
+    let bed = Bed::start();
+    let run = bed.submit().await;
+    let one = bed.join("one");
+    let welcome = |message: &ToHost| match message {
+        ToHost::Welcome { host, secret, incarnation, grid, .. } => {
+            Some((*host, *secret, *grid)).zip(Some(*incarnation))
+        }
+        _ => None,
+    };
+    let (_, told) = until(&one, |message| matches!(message, ToHost::StartRun { .. }).then_some(())).await;
+    let (was, incarnation) = told.iter().find_map(welcome).expect("it is welcome");
+    bed.say(&one, ToCoordinator::Ready { run });
+    let begun = JobNote {
+        job: JobTag(1),
+        parent: None,
+        kind: 0,
+        depth: 0,
+        what: NoteKind::Begun { victim: None, redone: false, worker: 0 },
+        ago_ms: 0,
+        parameters: None,
+        shares: false,
+    };
+    let (counts, progress, notes, notes_dropped, workers) =
+        (Box::default(), None, vec![begun], 0, Vec::new());
+    bed.say(&one, ToCoordinator::Counts { run, series: 1, counts, progress, notes, notes_dropped, workers });
+    let paused = Some("its user works".to_owned());
+    bed.say(&one, ToCoordinator::Paused { reason: paused.clone() });
+    bed.say(&one, ToCoordinator::Leaving);
+    let again = bed.links.add(IpAddr::from([127, 0, 0, 1]));
+    let ToCoordinator::Hello { report, roots, .. } = hello("one".to_owned(), String::new(), 1) else {
+        panic!("a hello is made");
+    };
+    bed.say(&again, ToCoordinator::Hello { report, was: Some(was), incarnation, roots, paused });
+    until(&again, |message| welcome(message)).await;
+    let kinds = || -> Vec<EventKind> {
+        let chronicle = bed.handle.chronicles.get(run).expect("it is kept");
+        let kinds = locked(&chronicle).events().into_iter().map(|event| event.kind);
+        // The host gets the root job sooner or later.
+        kinds.filter(|kind| *kind != EventKind::Started).collect()
+    };
+    assert_eq!(kinds(), [EventKind::Submitted, EventKind::HostJoined, EventKind::HostPaused]);
+    bed.say(&again, ToCoordinator::Paused { reason: None });
+    let is_back = timeout(PATIENCE, async {
+        while kinds().last() != Some(&EventKind::HostReturned) {
+            tokio::task::yield_now().await;
+        }
+    });
+    is_back.await.expect("it is told");
+    assert_eq!(kinds().len(), 4);
 }

@@ -153,6 +153,8 @@ fn begun_chronicle() -> Chronicle {
         EventKind::Suspended,
         EventKind::Resumed,
         EventKind::CoordinatorRestarted,
+        EventKind::HostPaused,
+        EventKind::HostReturned,
         EventKind::Other,
     ] {
         let host = (kind != EventKind::Suspended).then_some(HostId(0xab));

@@ -13,7 +13,17 @@ export interface Mark {
   isBad: boolean;
 }
 
-const KINDS = ['host_joined', 'host_left', 'host_lost', 'root_lost', 'coordinator_restarted', 'suspended', 'resumed'];
+const KINDS = [
+  'host_joined',
+  'host_left',
+  'host_paused',
+  'host_returned',
+  'host_lost',
+  'root_lost',
+  'coordinator_restarted',
+  'suspended',
+  'resumed',
+];
 
 export function marksOf(events: RunEvent[]): Mark[] {
   return events

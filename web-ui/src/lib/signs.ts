@@ -5,6 +5,8 @@ const SIGNS: { [kind: string]: string } = {
   started: '▶',
   host_joined: '+',
   host_left: '−',
+  host_paused: '‖',
+  host_returned: '↩',
   host_lost: '✕',
   jobs_interrupted: '✕',
   adopted: '⤺',

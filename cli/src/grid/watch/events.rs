@@ -26,6 +26,8 @@ pub struct Events {
     /// The last event that the coordinator reported.
     told: u64,
     is_told: bool,
+    /// The end was among them. Its number grows with events that are reported after it.
+    has_ended: bool,
 }
 
 impl Events {
@@ -45,7 +47,11 @@ impl Events {
         for event in events {
             if event.number > self.told {
                 self.told = event.number;
-                self.add(tone(event.kind), event.text.clone());
+                let is_again = self.has_ended && event.kind == EventKind::Ended;
+                self.has_ended |= event.kind == EventKind::Ended;
+                if !is_again {
+                    self.add(tone(event.kind), event.text.clone());
+                }
             }
         }
     }
@@ -118,10 +124,14 @@ fn tone(kind: EventKind) -> Tone {
     match kind {
         EventKind::HostLost | EventKind::JobsInterrupted | EventKind::RootLost => Tone::Bad,
         EventKind::Adopted | EventKind::Reused => Tone::Good,
-        EventKind::HostLeft | EventKind::Suspended | EventKind::CoordinatorRestarted => Tone::Warn,
+        EventKind::HostLeft
+        | EventKind::HostPaused
+        | EventKind::Suspended
+        | EventKind::CoordinatorRestarted => Tone::Warn,
         EventKind::Submitted
         | EventKind::Started
         | EventKind::HostJoined
+        | EventKind::HostReturned
         | EventKind::Unable
         | EventKind::Resumed
         | EventKind::Ended
@@ -184,8 +194,11 @@ mod tests {
         let tones: Vec<Tone> = events.last(9).map(|event| event.tone).collect();
         assert_eq!(tones, [Tone::Bad, Tone::Plain]);
         for number in 3..2000 {
-            events.take(&[event(number, "ended", "c")]);
+            events.take(&[event(number, "adopted", "c")]);
         }
         assert_eq!((events.count, events.last(usize::MAX).count()), (1999, KEPT_MAX));
+        events.take(&[event(2000, "ended", "d")]);
+        events.take(&[event(2000, "host_joined", "e"), event(2001, "ended", "d")]);
+        assert_eq!((events.count, texts(&events).last()), (2000, Some(&"d")));
     }
 }

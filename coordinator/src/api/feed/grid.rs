@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use sateen_api::{Alert, Host, Run, Status};
-use sateen_protocol::{HostId, RunId};
+use sateen_protocol::{HostId, RunId, RunState};
 
 use super::run::json;
 use super::value::Value;
@@ -118,7 +118,8 @@ pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], moments: &Moments<'
         add("error", format!("nothing can be saved: {trouble}"), since_ms, (None, None));
     }
     for run in runs.iter().filter(|run| !run.is_over()) {
-        if let Some(why) = &run.waiting_for {
+        // A suspension is intended.
+        if let Some(why) = run.waiting_for.as_ref().filter(|_| run.state != RunState::Suspended.word()) {
             let text = format!("run {} waits: {why}", run.run);
             add("warn", text, moments.waits(run), (Some(run.run), None));
         }

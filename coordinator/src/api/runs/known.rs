@@ -5,7 +5,7 @@ use sateen_protocol::{HostId, RunId, RunState};
 
 use super::row;
 use crate::api::{Api, Problem};
-use crate::chronicle::{Course, SUSPENDED};
+use crate::chronicle::{Course, Waits};
 use crate::clock::{unix_ms, written};
 use crate::driver::{Live, Request};
 use crate::figures::end::cancelled;
@@ -18,7 +18,7 @@ pub struct Known {
     /// The saved row, except for the parts that are here.
     row: RunRow,
     state: RunState,
-    waiting_for: Option<String>,
+    waits: Option<Waits>,
     /// When this was read, in milliseconds since 1970.
     at_ms: u64,
     /// Its figures, so far or final.
@@ -28,8 +28,8 @@ pub struct Known {
 impl Known {
     /// The saved row, and what the driver knows.
     pub fn of(mut row: RunRow, live: Option<Live>) -> Self {
-        let (state, waiting_for, figures) = match (live, row.figures.take()) {
-            (Some(live), _) if !row.state.is_over() => (live.state, live.waiting_for, live.figures),
+        let (state, waits, figures) = match (live, row.figures.take()) {
+            (Some(live), _) if !row.state.is_over() => (live.state, live.waits, live.figures),
             (_, Some(figures)) => (row.state, None, figures),
             // Hosts have not said what they counted last.
             (live, None) => (row.state, None, live.map(|live| live.figures).unwrap_or_default()),
@@ -38,7 +38,7 @@ impl Known {
             None if state == RunState::Cancelled => Figures { error: Some(cancelled()), ..figures },
             _ => figures,
         };
-        Self { row, state, waiting_for, at_ms: unix_ms(), figures }
+        Self { row, state, waits, at_ms: unix_ms(), figures }
     }
 
     /// Finds an existing run.
@@ -70,14 +70,12 @@ impl Known {
 
     /// Its progress.
     pub fn course(&self) -> Course<'_> {
-        let rests = (self.state == RunState::Suspended).then_some(SUSPENDED);
-        let waiting_for = rests.or(self.waiting_for.as_deref());
-        Course { is_over: self.is_over(), waiting_for, figures: &self.figures }
+        Course { is_over: self.is_over(), waits: self.waits.as_ref(), figures: &self.figures }
     }
 
     /// The run in the API's type, without what slows it down.
     pub fn shown(self) -> Run {
-        let Self { row, state, waiting_for, at_ms, figures } = self;
+        let Self { row, state, waits, at_ms, figures } = self;
         let until_ms = row.ended_at_ms.unwrap_or(at_ms);
         let is_queued = row.started_at_ms.is_none() && row.ended_at_ms.is_none();
         let elapsed_ms = row.started_at_ms.map(|started_ms| until_ms.saturating_sub(started_ms));
@@ -89,7 +87,7 @@ impl Known {
             function: row.spec.function,
             arguments: row.spec.arguments,
             state: state.word().to_owned(),
-            waiting_for,
+            waiting_for: waits.map(|waits| waits.why),
             submitted_at: written(row.submitted_at_ms),
             started_at: row.started_at_ms.map(written),
             ended_at: row.ended_at_ms.map(written),

@@ -10,10 +10,19 @@ pub fn number(value: f64) -> String {
 }
 
 pub fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 99.95 => format!("{s:.1} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
+    time_of(seconds, seconds)
+}
+
+/// A part of `whole_s`, as exact as that is written.
+pub fn time_of(seconds: f64, whole_s: f64) -> String {
+    if whole_s < 99.95 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.max(0.0) as u64;
+    match whole {
+        s if s < 60 => format!("{s} s"),
+        s if s < 7200 => format!("{} min {} s", s / 60, s % 60),
+        s => format!("{} h {} min", s / 3600, s / 60 % 60),
     }
 }
 
@@ -24,8 +33,17 @@ pub fn counted(value: f64, one: &str, several: &str) -> String {
     format!("{number} {noun}")
 }
 
-/// For how long a run has waited of the time that has passed, and for which part of that for one of several reasons.
-pub fn waited_so_far(waited_s: f64, passed_s: f64, part_s: Option<f64>) -> String {
-    let part = part_s.map(|part_s| format!("; for {} of that", time(part_s))).unwrap_or_default();
-    format!("It has waited for {} of {} so far{part}", time(waited_s), time(passed_s))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_time_are_as_exact_as_the_whole() {
+        assert_eq!(
+            [0.3, 99.94, 99.96, 132.6, 7199.0, 9000.0].map(time),
+            ["0.3 s", "99.9 s", "1 min 39 s", "2 min 12 s", "119 min 59 s", "2 h 30 min"]
+        );
+        assert_eq!([35.04, 70.0].map(|part| time_of(part, 80.0)), ["35.0 s", "70.0 s"]);
+        assert_eq!([35.04, 70.0].map(|part| time_of(part, 132.6)), ["35 s", "1 min 10 s"]);
+    }
 }

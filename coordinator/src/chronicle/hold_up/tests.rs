@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// `stretches` stretches of a quarter of a second, all alike.
@@ -46,32 +48,83 @@ fn a_run_whose_workers_compute_is_not_slowed_down() {
     is(&alone, HoldUpKind::Nothing, &[": 1 of 1 worker computed on average;"]);
 }
 
+const NO_HOST: &str = "no host is there; start one with `sateen-host`";
+
+/// A run that has waited for these reasons.
+fn waited(passed_s: f64, waited: &[(&str, f64)]) -> Evidence {
+    let waited = waited.iter().map(|(why, time_s)| ((*why).to_owned(), *time_s)).collect();
+    Evidence { passed_s, waiting: Waiting { now: None, waited }, ..run(part(40, 8.0, 7.6, 0.2, 0.1)) }
+}
+
+fn waits(passed_s: f64, reasons: &[(&str, f64)], why: &str, reason: &str) -> String {
+    let mut evidence = waited(passed_s, reasons);
+    evidence.waiting.now = Some(Waits { why: why.to_owned(), reason: reason.to_owned() });
+    let found = evidence.verdict().expect("it is known");
+    assert_eq!(found.kind, HoldUpKind::Waiting);
+    found.text
+}
+
 #[test]
 fn a_run_that_waits_reports_the_reason_and_the_time() {
-    let mut waits = run(part(40, 8.0, 7.6, 0.2, 0.1));
-    waits.waiting_for = Some("no host is connected".to_owned());
-    let waited = |time_s| BTreeMap::from([("no host is connected".to_owned(), time_s)]);
-    waits.waited = waited(3.0);
-    is(&waits, HoldUpKind::Waiting, &["It has waited for 3.0 s of 10.0 s so far: no host is connected."]);
-    waits.waited = waited(0.4);
-    let found = waits.verdict().expect("enough is known");
-    assert_eq!(found.text, "It waits: no host is connected.");
-    waits.waited = waited(3.0);
-    waits.waited.insert("it is suspended".to_owned(), 1.5);
-    is(
-        &waits,
-        HoldUpKind::Waiting,
-        &["It has waited for 4.5 s of 10.0 s so far; for 3.0 s of that: no host is connected."],
+    assert_eq!(
+        waits(10.0, &[("no host is there", 3.0)], NO_HOST, NO_HOST),
+        "It has waited for 3.0 s of 10.0 s so far: no host is there; start one with `sateen-host`."
     );
-    waits.waiting_for = None;
-    let text =
-        "For 4.5 s of 10.0 s nothing was done; for 3.0 s of that, the reason was: no host is connected.";
-    is(&waits, HoldUpKind::Waiting, &[text]);
-    waits.waited.remove("it is suspended");
-    let text = "For 3.0 s of 10.0 s nothing was done; the reason was: no host is connected.";
-    is(&waits, HoldUpKind::Waiting, &[text]);
-    waits.waited = waited(1.0);
-    is(&waits, HoldUpKind::Nothing, &[]);
+    assert_eq!(
+        waits(10.0, &[("no host is there", 0.4)], NO_HOST, NO_HOST),
+        "It waits: no host is there; start one with `sateen-host`."
+    );
+    assert_eq!(waits(0.1, &[], "a", "a"), "It waits: a.");
+    // Details change all the time, and the reason stays the same.
+    let why = "its result is being sent: 3 MiB have come";
+    assert_eq!(
+        waits(10.0, &[("its result is being sent", 3.0)], why, "its result is being sent"),
+        "It has waited for 3.0 s of 10.0 s so far: its result is being sent: 3 MiB have come."
+    );
+}
+
+/// The time of the new reason alone looked like the time of all.
+#[test]
+fn a_run_that_waits_for_another_reason_reports_its_time_and_that_of_all() {
+    let suspended = ("the run is suspended until it is resumed", 29.0);
+    let text = |this_s| waits(54.0, &[("no host is there", this_s), suspended], NO_HOST, NO_HOST);
+    assert_eq!(
+        text(4.6),
+        "It has waited for 33.6 s of 54.0 s so far, for 4.6 s of that for this reason: no host is there; start one \
+         with `sateen-host`."
+    );
+    assert!(
+        text(0.0)
+            .starts_with("It has waited for 29.0 s of 54.0 s so far, for 0.0 s of that for this reason: ")
+    );
+}
+
+#[test]
+fn a_run_that_waited_reports_the_reason_and_the_time_without_advice() {
+    let suspended = "the run is suspended until it is resumed";
+    let both = waited(10.0, &[("no host is there", 3.0), (suspended, 1.5)]);
+    let text = "For 4.5 s of 10.0 s nothing was done; for 3.0 s of that, the reason was: no host is there.";
+    is(&both, HoldUpKind::Waiting, &[text]);
+    let text = "For 3.0 s of 10.0 s nothing was done; the reason was: the run was suspended.";
+    is(&waited(10.0, &[(suspended, 3.0)]), HoldUpKind::Waiting, &[text]);
+    is(&waited(10.0, &[("no host is there", 1.0)]), HoldUpKind::Nothing, &[]);
+    // All times in a sentence are equally exact.
+    let text = "For 35 s of 2 min 12 s nothing was done; the reason was: no host is there.";
+    is(&waited(132.6, &[("no host is there", 35.0)]), HoldUpKind::Waiting, &[text]);
+}
+
+#[test]
+fn time_waited_grows_until_the_wait_is_over_and_then_stands() {
+    let mut chronicle = Chronicle::default();
+    chronicle.idle_because(None, Some(NO_HOST), 1000);
+    let of = |chronicle: &Chronicle, now_ms| chronicle.waiting(None, now_ms).waited;
+    let expected = |time_s| BTreeMap::from([("no host is there".to_owned(), time_s)]);
+    assert_eq!(of(&chronicle, 3000), expected(2.0));
+    assert_eq!(of(&chronicle, 4000), expected(3.0));
+    chronicle.idle_because(None, None, 5000);
+    chronicle.idle_because(None, Some(NO_HOST), 7000);
+    assert_eq!(of(&chronicle, 9000), expected(6.0));
+    assert_eq!(chronicle.idle()[0].text, "no host is there");
 }
 
 #[test]
@@ -107,6 +160,29 @@ fn a_run_that_shares_its_hosts_reports_that() {
     let mut seeks = run(part(40, 2.0, 0.9, 1.0, 0.0));
     seeks.others_s = 1.0;
     is(&seeks, HoldUpKind::Parallelism, &["no job for 50 %"]);
+}
+
+/// Before, the cause that came first was named, whatever share of the time it explained.
+#[test]
+fn the_larger_of_two_causes_is_named() {
+    // Eight runs share two workers of a busy machine.
+    let mut shares = run(part(40, 2.0, 0.25, 0.05, 0.0));
+    shares.work_s *= 0.26;
+    shares.others_s = 16.0;
+    is(&shares, HoldUpKind::Sharing, &["Other runs", "0.2 of 2 workers"]);
+    // Without other runs, the machine is to blame for the larger part of what is known.
+    shares.totals = part(40, 2.0, 1.8, 0.1, 0.0);
+    (shares.work_s, shares.others_s) = (4.0, 1.0);
+    is(&shares, HoldUpKind::Starved, &["busy elsewhere", "22 %"]);
+    // Other runs took less than the time in which there was no job.
+    let mut few = run(part(40, 3.0, 0.4, 1.8, 0.03));
+    few.others_s = 7.7;
+    let words = [
+        "0.4 of 3 workers",
+        "no job for 60 %",
+        "hosts for 1 %; for 26 % they were paused or others had their turn.",
+    ];
+    is(&few, HoldUpKind::Parallelism, &words);
 }
 
 /// Workers computed for a while on a busy machine; results have been arriving slowly ever since.

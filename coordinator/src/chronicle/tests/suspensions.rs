@@ -1,5 +1,7 @@
 //! Runs that are suspended.
 
+use sateen_protocol::ROOT_KIND;
+
 use super::*;
 
 /// All hosts drop a suspended run. Jobs that were lost just before are begun again for that reason as well, and their owners
@@ -43,6 +45,37 @@ fn jobs_begun_before_a_suspension_are_not_redone_afterwards() {
         let restored = Chronicle::restore(0, false, known, jobs, Vec::new(), ChartData::default());
         assert_eq!(restored.tree.went_on_ms(), chronicle.tree.went_on_ms());
         assert!(restored.tree.went_on_ms() > 0);
+    }
+}
+
+/// `root_losses` was 1 then, and `redone` 0.
+#[test]
+fn a_root_that_was_lost_before_a_suspension_is_redone_and_one_that_was_given_back_is_not() {
+    for (is_lost, rests_before) in [(true, false), (false, false), (false, true)] {
+        let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+        let begun = |redone, ago_ms| JobNote {
+            kind: ROOT_KIND,
+            ago_ms,
+            ..note(1, NoteKind::Begun { victim: None, redone, worker: 0 })
+        };
+        chronicle.note(host(1), &[begun(false, 900)]);
+        if rests_before {
+            chronicle.state(RunState::Suspended);
+        }
+        if is_lost || rests_before {
+            chronicle.host_gone(host(1), Going::Crashed);
+        }
+        if !rests_before {
+            chronicle.state(RunState::Suspended);
+        }
+        chronicle.state(RunState::Queued);
+        chronicle.state(RunState::Running);
+        chronicle.note(host(2), &[begun(true, 0)]);
+        assert_eq!(chronicle.redone(), u64::from(is_lost), "{rests_before}");
+        // Once, even if it is lost once more.
+        chronicle.host_gone(host(2), Going::Crashed);
+        chronicle.note(host(3), &[begun(true, 0)]);
+        assert_eq!(chronicle.redone(), 1);
     }
 }
 
@@ -105,4 +138,58 @@ fn a_suspension_whose_event_was_lost_is_an_event_after_a_restart() {
     let mut fourth = restarted(&mut third);
     fourth.rests();
     assert_eq!(suspensions(&fourth), 2);
+}
+
+fn reasons(chronicle: &Chronicle) -> Vec<(&str, bool)> {
+    chronicle.idle().iter().map(|idle| (idle.text.as_str(), idle.to_ms.is_some())).collect()
+}
+
+fn waits(chronicle: &mut Chronicle, is_suspended: bool, why: Option<&str>) {
+    let sample = Sample { t_ms: chronicle.now_ms(), is_suspended, ..Sample::default() };
+    chronicle.sample(sample, None, why);
+}
+
+fn kinds(chronicle: &Chronicle) -> Vec<EventKind> {
+    chronicle.events().into_iter().map(|event| event.kind).collect()
+}
+
+#[test]
+fn a_suspended_run_is_idle_for_that_reason_until_it_is_resumed() {
+    let mut chronicle = Chronicle::default();
+    chronicle.state(RunState::Running);
+    waits(&mut chronicle, false, None);
+    chronicle.state(RunState::Suspended);
+    // Whatever else the run would wait for.
+    waits(&mut chronicle, true, None);
+    waits(&mut chronicle, true, Some("no host"));
+    assert_eq!(reasons(&chronicle), [(SUSPENDED, false)]);
+    // No host takes it up for a while.
+    chronicle.state(RunState::Queued);
+    assert_eq!(reasons(&chronicle), [(SUSPENDED, true)]);
+    assert_eq!(kinds(&chronicle), [EventKind::Suspended, EventKind::Resumed]);
+    waits(&mut chronicle, false, Some("no host"));
+    assert_eq!(reasons(&chronicle), [(SUSPENDED, true), ("no host", false)]);
+    chronicle.state(RunState::Running);
+    assert_eq!(reasons(&chronicle), [(SUSPENDED, true), ("no host", true)]);
+    assert_eq!(kinds(&chronicle), [EventKind::Suspended, EventKind::Resumed], "it is told once");
+}
+
+#[test]
+fn a_run_that_gave_its_place_to_another_waits_for_its_turn_and_is_not_resumed_before_it_runs() {
+    let mut chronicle = Chronicle::default();
+    chronicle.state(RunState::Running);
+    chronicle.gives_way();
+    chronicle.state(RunState::Suspended);
+    chronicle.state(RunState::Queued);
+    waits(&mut chronicle, false, Some("others have their turn"));
+    assert_eq!(reasons(&chronicle), [(SUSPENDED, true), ("others have their turn", false)]);
+    assert_eq!(kinds(&chronicle), [EventKind::Suspended; 2]);
+    chronicle.state(RunState::Running);
+    assert_eq!(kinds(&chronicle).last(), Some(&EventKind::Resumed));
+    // Its user may suspend it while it gives way.
+    chronicle.gives_way();
+    chronicle.state(RunState::Suspended);
+    waits(&mut chronicle, true, None);
+    chronicle.state(RunState::Queued);
+    assert_eq!(kinds(&chronicle).last(), Some(&EventKind::Resumed));
 }

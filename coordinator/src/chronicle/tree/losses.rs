@@ -6,7 +6,7 @@ use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{HostId, JobTag, ROOT_KIND};
 
 use super::Tree;
-use super::node::{GIVEN_BACK, Node, REDONE};
+use super::node::{GIVEN_BACK, Node, REDONE, ROOT};
 use super::running::Ending;
 use crate::chronicle::state::JobState;
 use crate::limits::TREE_ROLLED_REMEMBERED_MAX;
@@ -29,9 +29,10 @@ impl Losses {
         Self { went_on_ms, ..Self::default() }
     }
 
-    /// Whether the run has been suspended since a job was begun.
+    /// Whether the run has been suspended since a job was begun, so that it would be begun again in any case. The loss of the
+    /// root is counted at once, and is one whatever comes next.
     pub fn is_dropped(&self, node: &Node) -> bool {
-        node.begun_ms < self.went_on_ms
+        node.kind != ROOT && node.begun_ms < self.went_on_ms
     }
 
     /// A lost job was begun again.

@@ -1,0 +1,49 @@
+//! Why the run waits, and waited.
+
+use sateen_protocol::HostId;
+
+use super::{Chronicle, Idle};
+use crate::limits::IDLE_REASONS_MAX;
+
+/// Why a suspended run is idle.
+pub const SUSPENDED: &str = "the run is suspended until it is resumed";
+
+/// Why nothing happens with a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waits {
+    /// In a sentence.
+    pub why: String,
+    /// The same without figures that change, as the run's chronicle has it.
+    pub reason: String,
+}
+
+/// Ends of reasons that say what to do, or what is next. They are not kept: they are false once the wait is over.
+const ADVICE: [&str; 3] = [
+    "; start one with `sateen-host`",
+    " (it is tried again in a while, or when another host joins)",
+    " (it waits for its turn to be tried again)",
+];
+
+/// A reason without advice.
+pub fn without_advice(why: &str) -> &str {
+    ADVICE.iter().find_map(|advice| why.strip_suffix(advice)).unwrap_or(why)
+}
+
+impl Chronicle {
+    pub(super) fn idle_because(&mut self, host: Option<HostId>, why: Option<&str>, t_ms: u32) {
+        let why = why.map(without_advice);
+        let open = self.idle.iter_mut().rfind(|idle| idle.to_ms.is_none() && idle.host == host);
+        match (open, why) {
+            (Some(open), Some(why)) if open.text == why => return,
+            (Some(open), _) => open.to_ms = Some(t_ms),
+            (None, None) => return,
+            (None, Some(_)) => {}
+        }
+        if let Some(why) = why {
+            if self.idle.len() >= IDLE_REASONS_MAX {
+                self.idle.remove(0);
+            }
+            self.idle.push(Idle { from_ms: t_ms, to_ms: None, host, text: why.to_owned() });
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Why runs wait, for users.
+
+use std::cell::OnceCell;
+
+use sateen_module::size;
+use sateen_protocol::RunState;
+use sateen_protocol::coordinator::{RunView, Waiting};
+
+use super::Driver;
+use crate::chronicle::{SUSPENDED, Waits};
+
+/// Maximum hosts that are looked at for the end of their pauses.
+const PAUSES_MAX: usize = 1024;
+/// The beginning of the reason of a run for which no host works; the machine names any of the hosts.
+const ALL_PAUSED: &str = "all hosts are paused (";
+
+/// Parts of reasons that are the same for many runs, each computed once.
+#[derive(Debug, Default)]
+pub struct Reasons {
+    placed: OnceCell<String>,
+    paused: OnceCell<Option<(String, String)>>,
+}
+
+impl Driver {
+    /// Why nothing happens with a run, including who has the places.
+    pub(super) fn waits(&self, view: &RunView<'_>, known: &Reasons) -> Option<Waits> {
+        let reason = self.reason(view, known)?;
+        let why = match view.waiting {
+            None => reason.clone(),
+            Some(Waiting::Turn) => known.placed.get_or_init(|| self.whose_places()).clone(),
+            Some(Waiting::Result { from, bytes, total }) => {
+                let (host, bytes, total) =
+                    (&self.hosts.name_of(from).name, size(bytes as u64), size(total as u64));
+                format!("{reason}: {bytes} of {total} have come from {host}")
+            }
+        };
+        Some(Waits { why, reason })
+    }
+
+    /// The reason as chronicles have it.
+    pub(super) fn reason(&self, view: &RunView<'_>, known: &Reasons) -> Option<String> {
+        match &view.waiting_for {
+            None => (view.state() == RunState::Suspended).then(|| SUSPENDED.to_owned()),
+            Some(why) if why.starts_with(ALL_PAUSED) => {
+                let soonest = || {
+                    let hosts = self.machine.hosts().take(PAUSES_MAX);
+                    soonest(hosts.filter_map(|host| Some((host.report.name.clone(), host.paused?))))
+                };
+                let named = |(name, pause): &(String, String)| format!("{ALL_PAUSED}{name} says: {pause})");
+                Some(known.paused.get_or_init(soonest).as_ref().map_or_else(|| why.clone(), named))
+            }
+            Some(why) => Some(why.clone()),
+        }
+    }
+}
+
+/// Of hosts that are paused, the one whose pause ends first: its name, and what it says. The first one, if none says when.
+fn soonest(paused: impl Iterator<Item = (String, String)>) -> Option<(String, String)> {
+    paused.min_by_key(|(_, pause)| ends_at_ms(pause).unwrap_or(u64::MAX))
+}
+
+/// When a pause ends, if its reason says that at its end.
+fn ends_at_ms(pause: &str) -> Option<u64> {
+    let (_, until) = pause.rsplit_once(" until ")?;
+    let until = humantime::parse_rfc3339(until).ok()?;
+    Some(until.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_that_ends_first_is_named() {
+        let soonest = |pauses: &[(&str, &str)]| {
+            let pauses = pauses.iter().map(|(name, pause)| ((*name).to_owned(), (*pause).to_owned()));
+            soonest(pauses).map(|(name, _)| name)
+        };
+        let ann = ("ann", "paused by its user until 2026-11-27T18:09:41Z");
+        let bob = ("bob", "paused by its user until 2026-11-27T17:39:02Z");
+        let cat = ("cat", "its user works until the evening");
+        assert_eq!(soonest(&[ann, bob, cat]).as_deref(), Some("bob"));
+        assert_eq!(soonest(&[cat, ann]).as_deref(), Some("ann"));
+        assert_eq!(soonest(&[cat, ("dan", "")]).as_deref(), Some("cat"), "nothing is known of their ends");
+        assert_eq!(soonest(&[]), None);
+    }
+}
