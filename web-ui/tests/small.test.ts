@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { sentence, stopped } from '../src/lib/api.ts';
 import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { parse } from '../src/lib/router.svelte.ts';
+import { elapsed, ofCore, shareOfCore, withoutProgress } from '../src/lib/run.ts';
 import { sortBy } from '../src/lib/sort.ts';
 import { Window, endMs, explained, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { TimelineValue } from '../src/lib/types.ts';
@@ -48,6 +49,17 @@ describe('figures', () => {
   });
   it('sentences end', () => {
     expect([sentence('run 9 is not known'), stopped('ada left'), stopped('why?')]).toEqual(['Run 9 is not known.', 'ada left.', 'why?']);
+  });
+});
+
+describe('a run', () => {
+  const work = (computed_s: number) => ({ work_s: 1, computed_s });
+  it('that has not started has no time and no progress', () => {
+    expect([elapsed({ elapsed_s: 0, queued_s: 3 }), elapsed({ elapsed_s: 2.5 }), elapsed({ elapsed_s: null })]).toEqual(['–', '2.5 s', '–']);
+    expect([withoutProgress({ queued_s: 3 }), withoutProgress({})]).toEqual(['The run has not started.', 'The app has reported no progress so far.']);
+  });
+  it('that was short has no share of its processors', () => {
+    expect([ofCore(work(4)), ofCore(work(1)), shareOfCore(work(1))]).toEqual(['25 % of a core each', 'of processor time', null]);
   });
 });
 
