@@ -64,7 +64,7 @@ pub struct Run {
     pub arguments: Vec<String>,
     /// `queued`, `running`, `suspending`, `suspended`, `done`, `failed` or `cancelled`.
     pub state: String,
-    /// Why nothing happens, if nothing does; null also for suspended runs and those that are over.
+    /// Why nothing happens, if nothing does; null for runs that are over.
     pub waiting_for: Option<String>,
     /// When it was submitted.
     #[serde(default)]

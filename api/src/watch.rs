@@ -249,7 +249,9 @@ pub struct Timeline {
     pub idle_why: Vec<IdleWhy>,
 }
 
-/// A worker's activities in each interval: shares from 0 to 1, or null if the host was not in the grid.
+/// A worker's activities in each interval: shares from 0 to 1. They are null while the worker does not take part: its host
+/// is not in the grid or paused, the run is suspended, or the host has not reported yet. What is missing up to 1 is the time
+/// in which the worker was idle or busy with other runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct TimelineRow {
     /// Its host's id.

@@ -45,7 +45,7 @@ pub struct About {
     pub threads: Option<u64>,
     pub jobs: Value,
     #[serde(flatten)]
-    pub times: Option<Times>,
+    pub times: Times,
     /// Of what ran here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<ObjectFigures>,
@@ -75,7 +75,7 @@ pub struct Times {
     pub elapsed_s: Option<f64>,
     /// Null on a grid whose coordinator leaves it out.
     pub work_s: Option<f64>,
-    /// Also null on a grid if there is no result, or if it is not known how much work it stands for.
+    /// Null if there is no result, and on a grid also if it is not known how much work it stands for.
     pub span_s: Option<f64>,
 }
 
@@ -92,10 +92,10 @@ pub struct OneJob {
 }
 
 impl Times {
-    /// Of what ran here.
-    pub fn here(elapsed: Duration, work: Duration, span: Duration) -> Self {
-        let [elapsed_s, work_s, span_s] = [elapsed, work, span].map(|time| Some(time.as_secs_f64()));
-        Self { elapsed_s, work_s, span_s }
+    /// Of what ran here; without a result, there is no span.
+    pub fn here(elapsed: Duration, work: Duration, span: Option<Duration>) -> Self {
+        let seconds = |time: Duration| time.as_secs_f64();
+        Self { elapsed_s: Some(seconds(elapsed)), work_s: Some(seconds(work)), span_s: span.map(seconds) }
     }
 }
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { frame, grow } from '../e2e/synthetic/tree.ts';
 import { Feed, type Listener, type Socket } from '../src/lib/feed/feed.ts';
+import { moment } from '../src/lib/format.ts';
 import { mergeGrid, mergeRun, mergeTimeline } from '../src/lib/feed/merge.ts';
 import type { GridValue, Problem, RunValue, TimelineValue } from '../src/lib/types.ts';
 
@@ -83,6 +84,19 @@ describe('the feed', () => {
     sockets[0].say({ topic: 'grid', seq: 0, kind: 'snapshot', value: 1 });
     sockets[0].say({ topic: 'grid', seq: 1, kind: 'delta', value: 2 });
     expect(heard).toEqual(['grid whole 1', 'grid delta 2']);
+  });
+
+  it('shows times within sentences in local time, and leaves all else as it is', async () => {
+    feed.watch('grid', listener('grid'));
+    await settled();
+    open();
+    const at = '2020-03-04T18:09:41Z';
+    const runs = [{ waiting_for: `ann says: until ${at}`, submitted_at: at, arguments: [at], held_up_by: { text: `${at}, ${at}` }, error: { message: at } }];
+    sockets[0].say({ topic: 'grid', seq: 0, kind: 'snapshot', value: { runs, hosts: [{ paused: `until ${at}`, name: at }] } });
+    const shown = moment(at);
+    expect(shown).not.toBe(at);
+    const expected = [{ ...runs[0], waiting_for: `ann says: until ${shown}`, held_up_by: { text: `${shown}, ${shown}` } }];
+    expect(heard).toEqual([`grid whole ${JSON.stringify({ runs: expected, hosts: [{ paused: `until ${shown}`, name: at }] })}`]);
   });
 
   it('asks again for a topic with a gap, and takes nothing of it till then', async () => {

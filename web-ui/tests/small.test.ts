@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { sentence, stopped } from '../src/lib/api.ts';
 import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { parse } from '../src/lib/router.svelte.ts';
+import { elapsed, ofCore, shareOfCore, withoutProgress } from '../src/lib/run.ts';
 import { sortBy } from '../src/lib/sort.ts';
-import { Window, explained, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
+import { Window, endMs, explained, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { TimelineValue } from '../src/lib/types.ts';
 import { split } from '../src/lib/words.ts';
 
@@ -51,6 +52,17 @@ describe('figures', () => {
   });
 });
 
+describe('a run', () => {
+  const work = (computed_s: number) => ({ work_s: 1, computed_s });
+  it('that has not started has no time and no progress', () => {
+    expect([elapsed({ elapsed_s: 0, queued_s: 3 }), elapsed({ elapsed_s: 2.5 }), elapsed({ elapsed_s: null })]).toEqual(['–', '2.5 s', '–']);
+    expect([withoutProgress({ queued_s: 3 }), withoutProgress({})]).toEqual(['The run has not started.', 'The app has reported no progress so far.']);
+  });
+  it('that was short has no share of its processors', () => {
+    expect([ofCore(work(4)), ofCore(work(1)), shareOfCore(work(1))]).toEqual(['25 % of a core each', 'of processor time', null]);
+  });
+});
+
 describe('sorting', () => {
   it('puts what is not known last, whichever way', () => {
     const items = [{ v: 2 }, { v: null }, { v: 10 }, { v: undefined }, { v: 1 }];
@@ -78,7 +90,7 @@ describe('a timeline', () => {
   it('adds up what workers did, and says it', () => {
     const what = shares(value, value.rows, 0, 500);
     expect(what).toEqual({ work: 0.75, recover: 0, steal: 0.125, wait: 0, idle: 0.125 });
-    expect(what && said(what)).toBe('work 75 %, steal 13 %, idle 13 %');
+    expect(what && said(what)).toBe('work 75 %, steal 13 %, idle or busy with other runs 13 %');
     expect(shares(value, value.rows, 500, 750)).toBeNull();
     expect(shares(value, [], 0, 500)).toBeNull();
     const other = { ...value.rows[0], work: [0, 0, 0], recover: [0, 0, 0], steal: [0, 0, 0], wait: [1, 1, 1] };
@@ -91,6 +103,14 @@ describe('a timeline', () => {
     expect(why('x', 70)).toMatch(/reason is not known/);
     expect(why('x', 70, { ...idle, steal: 0.6, idle: 0.3 })).toMatch(/no host had any to give/);
     expect(why('x', 70, { ...idle, wait: 0.6, idle: 0.3 })).toMatch(/waited for results/);
+  });
+  it('ends where all workers have reported, while the run goes on', () => {
+    const row = (work: (number | null)[]) => ({ ...value.rows[0], work });
+    const left = row([1, ...Array<null>(19).fill(null)]);
+    const late = row([...Array<number>(18).fill(1), null, null]);
+    const rows = [left, late, row(Array<number>(20).fill(1))];
+    expect([endMs({ ...value, rows }, false), endMs({ ...value, rows }, true)]).toEqual([4500, 5000]);
+    expect(endMs({ ...value, rows: [] }, false)).toBe(0);
   });
   it('explains what it is to recover where somebody did', () => {
     const what = { work: 1, recover: 0, steal: 0, wait: 0, idle: 0 };

@@ -117,7 +117,7 @@ pub fn seconds(seconds: f64) -> String {
         s if s < 0.000_999_5 => format!("{:.0} µs", s * 1e6),
         s if s < 0.999_5 => format!("{:.0} ms", s * 1e3),
         s if s < 100.0 => format!("{s:.1} s"),
-        s if s < 6000.0 => format!("{:.0} min {:.0} s", (s / 60.0).floor(), (s % 60.0).floor()),
+        s if s.round() < 6000.0 => format!("{:.0} min {:.0} s", (s.round() / 60.0).floor(), s.round() % 60.0),
         s => format!("{:.1} h", s / 3600.0),
     }
 }
@@ -184,6 +184,8 @@ mod tests {
         assert_eq!(seconds(0.25), "250 ms");
         assert_eq!(seconds(12.34), "12.3 s");
         assert_eq!(seconds(125.0), "2 min 5 s");
+        assert_eq!(seconds(132.6), "2 min 13 s");
+        assert_eq!(seconds(179.8), "3 min 0 s");
         assert_eq!(seconds(7200.0), "2.0 h");
         assert_eq!(percent(1.0, 3.0), "33 %");
         assert_eq!(percent(0.0, 0.0), "");

@@ -62,7 +62,7 @@ fn about(run: &Run) -> About {
         hosts: Some(json!(figures.hosts)),
         threads: figures.threads.map(u64::from),
         jobs: json!(figures.jobs),
-        times: Some(Times { elapsed_s: run.elapsed_s, work_s: figures.work_s, span_s: figures.span_s }),
+        times: Times { elapsed_s: run.elapsed_s, work_s: figures.work_s, span_s: figures.span_s },
         shared: None,
         profile: None,
         losses: Some(Losses {

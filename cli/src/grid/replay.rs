@@ -52,7 +52,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         let parameters = bytes_of(job.parameters.as_deref()?).ok()?;
         shape.call(&job.function, &parameters, CALL_BYTES_MAX)
     });
-    let (jobs, result) = finish(run, &interrupt, &progress);
+    let (end, result) = finish(run, &interrupt, &progress);
 
     let mut about = About {
         run: job.run.into(),
@@ -62,8 +62,8 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         arguments: spec.arguments,
         hosts: None,
         threads: Some(flags.threads as u64),
-        jobs: counts(jobs),
-        times: None,
+        jobs: counts(end.jobs),
+        times: Times::here(end.elapsed, end.work, None),
         losses: None,
         shared: None,
         profile: None,
@@ -74,7 +74,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         Ok(finished) => {
             say_dropped(finished.log_lines_dropped);
             about.jobs = counts(finished.jobs);
-            about.times = Some(Times::here(finished.elapsed, finished.work, finished.span));
+            about.times = Times::here(finished.elapsed, finished.work, Some(finished.span));
             if !flags.quiet && !flags.json {
                 say(format!(
                     "{}: {}, {} below it",

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use sateen_api::{Node, Tree};
-use sateen_command_line::wrap;
+use sateen_api::{Node, Run, Tree};
+use sateen_command_line::{localised, wrap};
 
 use super::client::Client;
 use super::columns::seconds;
 use super::view::read;
-use crate::exit::{Failure, visible};
+use crate::exit::{Failure, say, visible};
 use crate::files::{print, print_json};
 use crate::flags::Tree as Flags;
 
@@ -20,8 +20,26 @@ pub fn tree(flags: &Flags) -> Result<(), Failure> {
         return print_json(&answer);
     }
     let tree: Tree = read(&answer)?;
+    if tree.nodes.is_empty() && tree.left_out == 0 {
+        let run: Run = read(&client.get(&format!("/api/v1/runs/{}", flags.of.run))?)?;
+        say(why_empty(&run));
+    }
     let drawing = Drawing::of(&tree, flags.depth, flags.width);
     print(drawing.text(wrap::width()).as_bytes())
+}
+
+/// Why a run has no jobs to draw.
+fn why_empty(run: &Run) -> String {
+    let why = match &run.waiting_for {
+        Some(why) => format!(": {}", localised(why)),
+        None => String::new(),
+    };
+    let Run { run: number, state, .. } = run;
+    if run.is_over() {
+        format!("run {number} ended before its root job began")
+    } else {
+        format!("run {number} is {state}, and none of its jobs is known yet{why}")
+    }
 }
 
 /// The children of each job, by its id; the root is the child of no job.
@@ -141,6 +159,21 @@ mod tests {
         let mut job = node("main", None);
         job["call"] = "f(Board { size: 8 }, 3)".into();
         assert!(drawn(json!([job]), 8, 8).starts_with("f(Board { size: 8 }, 3) main @ h"));
+    }
+
+    #[test]
+    fn an_empty_tree_is_explained() {
+        let why = |state: &str, waiting_for: Option<&str>| {
+            let run = json!({"run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": state,
+                             "waiting_for": waiting_for});
+            why_empty(&read(&run).expect("a run"))
+        };
+        assert_eq!(
+            why("queued", Some("no host is there")),
+            "run 7 is queued, and none of its jobs is known yet: no host is there"
+        );
+        assert_eq!(why("running", None), "run 7 is running, and none of its jobs is known yet");
+        assert_eq!(why("cancelled", None), "run 7 ended before its root job began");
     }
 
     #[test]

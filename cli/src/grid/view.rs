@@ -64,7 +64,7 @@ pub fn elapsed(run: &Run) -> String {
     known(run.elapsed_s.filter(|_| run.queued_s.is_none()), seconds)
 }
 
-/// The same in words that stand behind its state. Only a run that has not been suspended is in its state for that time.
+/// The same in words that follow its state. Only a run that has not been suspended is in its state for that time.
 pub fn how_long(run: &Run) -> String {
     let elapsed = elapsed(run);
     match run.state.as_str() {
@@ -72,7 +72,8 @@ pub fn how_long(run: &Run) -> String {
         _ if run.is_over() => format!("after {elapsed}"),
         "queued" if run.queued_s.is_some() => format!("for {}", known(run.queued_s, seconds)),
         "running" => format!("for {elapsed}"),
-        _ => format!("{elapsed} after its start"),
+        _ if run.queued_s.is_some() => "before its start".to_owned(),
+        _ => format!("started {elapsed} ago"),
     }
 }
 
@@ -107,10 +108,11 @@ mod tests {
     fn a_run_is_not_said_to_have_been_suspended_since_its_start() {
         for (state, queued_s, expected) in [
             ("queued", Some(2.0), "for 2.0 s"),
-            ("queued", None, "9.0 s after its start"),
+            ("queued", None, "started 9.0 s ago"),
             ("running", None, "for 9.0 s"),
-            ("suspended", None, "9.0 s after its start"),
-            ("suspending", None, "9.0 s after its start"),
+            ("suspended", None, "started 9.0 s ago"),
+            ("suspended", Some(2.0), "before its start"),
+            ("suspending", None, "started 9.0 s ago"),
             ("done", None, "after 9.0 s"),
         ] {
             let run: Run = is_read(json!({

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use sateen_command_line::{explained, wrap};
 use sateen_host::{
-    App, Engine, Finished, JobCounts, Limits, LogLine, ModuleCache, Run, RunError, RunOptions,
+    App, Engine, Finished, JobCounts, Limits, LogLine, ModuleCache, Run, RunError, RunOptions, Snapshot,
 };
 use serde_json::{Value, json};
 
@@ -45,9 +45,9 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
         profile: flags.profile,
         log: log_to(&progress, flags.quiet),
     };
-    let (jobs, result) = finish(Run::start(&app, options)?, &interrupt, &progress);
+    let (end, result) = finish(Run::start(&app, options)?, &interrupt, &progress);
 
-    let mut about = about(&flags, &app, jobs, threads);
+    let mut about = about(&flags, &app, &end, threads);
     let wanted = Wanted { inputs: &flags.input, json: flags.json, verbose: flags.verbose, output };
     match result {
         Ok(finished) => {
@@ -56,7 +56,7 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
             }
             say_dropped(finished.log_lines_dropped);
             about.jobs = counts(finished.jobs);
-            about.times = Some(Times::here(finished.elapsed, finished.work, finished.span));
+            about.times = Times::here(finished.elapsed, finished.work, Some(finished.span));
             about.shared = Some(finished.objects);
             if let Some(profile) = &finished.profile {
                 about.profile = Some(profile::as_json(profile));
@@ -73,20 +73,20 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
     }
 }
 
-/// Shows a run's progress until it ends. The counts of its jobs are known even if it failed.
+/// Shows a run's progress until it ends. Its last figures are known even if it failed.
 pub fn finish(
     run: Run,
     interrupt: &Interrupt,
     progress: &Progress,
-) -> (JobCounts, Result<Finished, RunError>) {
+) -> (Snapshot, Result<Finished, RunError>) {
     interrupt.watch(&run);
     while !run.wait_for(PERIOD) {
         progress.show(&run.snapshot());
     }
-    let jobs = run.snapshot().jobs;
+    let end = run.snapshot();
     let result = run.wait();
     progress.clear();
-    (jobs, result)
+    (end, result)
 }
 
 /// Reports how many lines of the app's log were dropped.
@@ -96,7 +96,7 @@ pub fn say_dropped(log_lines: u64) {
     }
 }
 
-fn about(flags: &Flags, app: &App, jobs: JobCounts, threads: usize) -> About {
+fn about(flags: &Flags, app: &App, end: &Snapshot, threads: usize) -> About {
     About {
         run: run_id(app).into(),
         app: flags.app.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
@@ -105,8 +105,8 @@ fn about(flags: &Flags, app: &App, jobs: JobCounts, threads: usize) -> About {
         arguments: flags.arguments.clone(),
         hosts: None,
         threads: Some(threads as u64),
-        jobs: counts(jobs),
-        times: None,
+        jobs: counts(end.jobs),
+        times: Times::here(end.elapsed, end.work, None),
         losses: None,
         shared: None,
         profile: None,

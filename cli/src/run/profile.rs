@@ -72,19 +72,22 @@ pub fn text(profile: &ProgramProfile) -> String {
     if again > 0 {
         let _ = writeln!(
             text,
-            "not counted: {} in which sandboxes made for themselves, {again} times, what another had made",
-            shown(again_s)
+            "not counted: {} in which sandboxes made for themselves, {}, what another had made",
+            shown(again_s),
+            if again == 1 { "once".to_owned() } else { format!("{again} times") }
         );
     }
     text.push_str("time on more workers, at most (work / workers + span, where no worker waits for hosts or messages):\n");
     for workers in WORKERS {
         let time = profile.time_on(workers);
-        let speed_up = digits(ratio(profile.work, time));
-        let _ = writeln!(
-            text,
-            "{workers:>7} workers  {:>10}  {speed_up:>5} times as fast",
-            shown(time.as_secs_f64())
-        );
+        let speed_up = ratio(profile.work, time);
+        // The bound says nothing where it is above the time of one worker.
+        let says = if speed_up > 1.0 {
+            format!("{:>5} times as fast", digits(speed_up))
+        } else {
+            "perhaps no faster".into()
+        };
+        let _ = writeln!(text, "{workers:>7} workers  {:>10}  {says}", shown(time.as_secs_f64()));
     }
     let mut levels: Vec<_> = profile.levels.iter().collect();
     levels.sort_by(|a, b| (b.mean_s * b.jobs as f64).total_cmp(&(a.mean_s * a.jobs as f64)));
@@ -159,6 +162,9 @@ mod tests {
         let again = PerSandbox { made: 1, again: 7, again_s: 0.014 };
         let text = super::text(&ProgramProfile { per_sandbox: again, ..profile() });
         assert!(text.contains("14.0 ms in which") && text.contains("7 times"), "{text}");
+        let once = PerSandbox { made: 1, again: 1, again_s: 0.014 };
+        let text = super::text(&ProgramProfile { per_sandbox: once, ..profile() });
+        assert!(text.contains("themselves, once, what"), "{text}");
         let depends_on = json!({ "shared_objects": ["Incumbent", "Facts"], "dropped_jobs": ["answer"] });
         assert_eq!(as_json(&searching)["depends_on"], depends_on);
     }
@@ -175,5 +181,8 @@ mod tests {
         let text = text(&profile());
         assert!(text.starts_with("work 8.00 s, span 20.0 ms: parallelism 400\n"), "{text}");
         assert!(text.contains("   1000 workers     28.0 ms    286 times as fast"), "{text}");
+        let serial = super::text(&ProgramProfile { span: Duration::from_secs(7), ..profile() });
+        assert!(serial.contains("      2 workers      11.0 s  perhaps no faster"), "{serial}");
+        assert!(serial.contains("     10 workers      7.80 s   1.03 times as fast"), "{serial}");
     }
 }

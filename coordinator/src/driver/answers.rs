@@ -8,9 +8,9 @@ use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use super::inbox::Submitted;
-use super::waits::Reasons;
 use super::scan::Scan;
 use super::settling::Settling;
+use super::waits::Reasons;
 use super::{ChangeError, Driver, Live, Request, RunAction};
 use crate::chronicle::Waits;
 use crate::clock::unix_ms;

@@ -79,6 +79,12 @@ impl Places {
 }
 
 impl Driver {
+    /// Notes which runs have places.
+    pub(super) fn look_at_places(&mut self) {
+        let now = self.clock.now();
+        self.rounds.places.look(now, self.machine.active_runs(now));
+    }
+
     /// Names those that have all places.
     pub(super) fn whose_places(&self) -> String {
         let now = self.clock.now();

@@ -13,11 +13,11 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use super::Driver;
-use super::waits::Reasons;
 use super::request::{HostSeen, Live};
 use super::served::{Service, Told};
 use super::speed::Pace;
 use super::totals::add_host;
+use super::waits::Reasons;
 use crate::chronicle::Chronicles;
 use crate::figures::{Figures, HostFigures, host_of_run};
 use crate::host_name::HostName;

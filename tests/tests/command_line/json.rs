@@ -64,6 +64,8 @@ fn a_failed_run_is_one_object_too() {
         let message = object["error"]["message"].as_str().unwrap_or_default();
         assert!(message.contains(word), "{object}");
         assert!(object["error"]["backtrace"].is_array(), "{object}");
+        assert!(object["elapsed_s"].as_f64() > Some(0.0) && object["work_s"].is_f64(), "{object}");
+        assert_eq!(object.get("span_s"), Some(&Value::Null), "{object}");
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     }
 }

@@ -1,5 +1,6 @@
 /** Requests to the coordinator. Errors are its own sentences, or say that it is not there. */
 
+import { localise } from './local.ts';
 import type { App, JobDetail, Log, Problem, Run, TimelineValue } from './types.ts';
 
 /** Of a result that is text. The rest can be downloaded. */
@@ -60,14 +61,14 @@ export const api = {
     const query = new URLSearchParams({ before: String(before), state, q: words, limit: String(limit) });
     const response = await ask(`runs?${query.toString()}`, { signal });
     const next = /before=(\d+)[^>]*>; rel="next"/.exec(response.headers.get('link') ?? '');
-    return { runs: (await response.json()) as Run[], next: next ? Number(next[1]) : null };
+    return { runs: localise((await response.json()) as Run[]), next: next ? Number(next[1]) : null };
   },
   /** Gives the hash of what was uploaded. */
   upload: async (file: Blob) => (await json<{ hash: string }>('blobs', { method: 'POST', body: file })).hash,
   job: (run: number, tag: string, signal?: AbortSignal) =>
     json<JobDetail>(`runs/${run}/jobs/${encodeURIComponent(tag)}`, { signal }),
   log: (run: number, after: number, signal?: AbortSignal) => json<Log>(`runs/${run}/log?after=${after}`, { signal }),
-  timeline: (run: number, signal?: AbortSignal) => json<TimelineValue>(`runs/${run}/timeline`, { signal }),
+  timeline: async (run: number, signal?: AbortSignal) => localise(await json<TimelineValue>(`runs/${run}/timeline`, { signal })),
   change: (run: number, wish: 'cancel' | 'suspend' | 'resume') => json<Run>(`runs/${run}/${wish}`, { method: 'POST' }),
   publish: (name: string, module: Blob) =>
     json<App>(`apps?name=${encodeURIComponent(name)}`, { method: 'POST', body: module }),

@@ -38,11 +38,6 @@ export function seconds(value: number | null | undefined): string {
   return `${trimmed(minutes / 1440, 1)} d`;
 }
 
-/** Of the time in which workers computed, what they got of their processors. */
-export function ofCore(of: { work_s: number; computed_s: number } | undefined): string {
-  return of && of.computed_s > 2 ? percent(Math.min(1, of.work_s / of.computed_s)) : '–';
-}
-
 export function millis(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : seconds(value / 1000);
 }

@@ -1,6 +1,5 @@
 /** What the pages say of a host. */
 
-import { moment } from './format.ts';
 import type { Host } from './types.ts';
 
 export type HostState = 'working' | 'idle' | 'paused' | 'away';
@@ -11,8 +10,7 @@ export function stateOf(host: Host): HostState {
   return host.busy > 0 ? 'working' : 'idle';
 }
 
-/** Why a host does nothing; empty for one that works. A pause's end is told in UTC, and shown in local time. */
+/** Why a host does nothing; empty for one that works. */
 export function why(host: Host): string {
-  const reason = (host.connected && host.paused) || host.why_idle;
-  return (reason ?? '').replace(/\S+Z$/, (at) => moment(at));
+  return (host.connected && host.paused) || host.why_idle || '';
 }

@@ -1,34 +1,35 @@
 /** Events that are marked on every axis of time: who came and went, and what was started anew. */
 
+import { plural } from './format.ts';
 import { isBad, signOf } from './signs.ts';
 import type { RunEvent } from './types.ts';
 
 export interface Mark {
   ms: number;
   sign: string;
-  /** In a word or two, for legends. */
-  name: string;
+  kind: string;
   text: string;
   /** Something was lost. */
   isBad: boolean;
 }
 
-const KINDS = [
-  'host_joined',
-  'host_left',
-  'host_paused',
-  'host_returned',
-  'host_lost',
-  'root_lost',
-  'coordinator_restarted',
-  'suspended',
-  'resumed',
-];
+/** What one of a kind is called, and several. */
+const KINDS = new Map([
+  ['host_joined', ['host joined', 'hosts joined']],
+  ['host_left', ['host left', 'hosts left']],
+  ['host_paused', ['host paused', 'hosts paused']],
+  ['host_returned', ['host came back', 'hosts came back']],
+  ['host_lost', ['host lost', 'hosts lost']],
+  ['root_lost', ['loss of the root job', 'losses of the root job']],
+  ['coordinator_restarted', ['restart of the coordinator', 'restarts of the coordinator']],
+  ['suspended', ['suspension', 'suspensions']],
+  ['resumed', ['resumption', 'resumptions']],
+]);
 
 export function marksOf(events: RunEvent[]): Mark[] {
   return events
-    .filter(({ kind }) => KINDS.includes(kind))
-    .map(({ kind, t_ms, text }) => ({ ms: t_ms, sign: signOf(kind), name: kind.replace('_', ' '), text, isBad: isBad(kind) }))
+    .filter(({ kind }) => KINDS.has(kind))
+    .map(({ kind, t_ms, text }) => ({ ms: t_ms, sign: signOf(kind), kind, text, isBad: isBad(kind) }))
     .sort((a, b) => a.ms - b.ms);
 }
 
@@ -60,13 +61,12 @@ export function placed(marks: Mark[], x: (ms: number) => number, widthPx: number
   return all;
 }
 
-/** What kinds of marks there are, and how many of each. */
-export function counted(marks: Mark[]): { sign: string; name: string; isBad: boolean; count: number }[] {
-  const kinds = new Map<string, { sign: string; name: string; isBad: boolean; count: number }>();
-  for (const { sign, name, isBad } of marks) {
-    const kind = kinds.get(name) ?? { sign, name, isBad, count: 0 };
-    kind.count += 1;
-    kinds.set(name, kind);
-  }
-  return [...kinds.values()];
+/** What kinds of marks there are, and how many of each, in words: `2 hosts joined`. */
+export function counted(marks: Mark[]): { sign: string; isBad: boolean; text: string }[] {
+  const kinds = new Map<string, Mark[]>();
+  for (const mark of marks) kinds.set(mark.kind, [...(kinds.get(mark.kind) ?? []), mark]);
+  return [...kinds].map(([kind, of]) => {
+    const [one, many] = KINDS.get(kind) ?? [kind, kind];
+    return { sign: of[0].sign, isBad: of[0].isBad, text: plural(of.length, one, many) };
+  });
 }

@@ -96,12 +96,12 @@ impl RunPage {
         };
         Row::of(Tone::Strong, &format!("run {}  {}  ", run.run, title(run)))
             .and(tone, &run.state)
-            .and(Tone::Plain, &format!(" {}", view::how_long(run)))
+            .and(Tone::Plain, &format!(", {}", view::how_long(run)))
     }
 
     /// Its progress, and the time left, if known.
     fn remaining(&self, run: &Run) -> Option<String> {
-        if run.is_over() {
+        if run.state != "running" {
             return None;
         }
         let more = self.more.as_ref()?;
@@ -130,7 +130,7 @@ impl RunPage {
         parts.extend(after.map(|(what, count)| format!("{} {what}", short(count))));
         parts.push(format!(
             "{}, {busy}/{} busy",
-            counted(there().count() as u64, "host", "hosts"),
+            counted(there().count() as u64, "host connected", "hosts connected"),
             counted(workers, "worker", "workers")
         ));
         parts.extend(run.waiting_for.as_ref().map(|why| format!("waits: {}", localised(why))));
@@ -147,7 +147,8 @@ impl RunPage {
                 rows.push(Row::of(Tone::Good, &bar).and(Tone::Plain, &text));
             }
             None if !run.is_over() => {
-                let text = format!("no progress is reported so far  {remaining}");
+                let none = if run.queued_s.is_some() { "not started" } else { "no progress reported so far" };
+                let text = format!("{none}  {remaining}");
                 rows.push(Row::of(Tone::Dim, text.trim_end()));
             }
             None => {}
@@ -205,14 +206,14 @@ impl RunPage {
         text
     }
 
-    fn hosts(run: &Run, rows_max: usize, width: usize) -> Table {
+    /// Those with the most work.
+    fn hosts(run: &Run, shown: usize, width: usize) -> Table {
         let mut hosts: Vec<_> = run.figures.by_host.iter().collect();
         hosts.sort_by(|one, other| {
             let key = |host: &HostOfRun| (host.there, host.work_s);
             key(other).partial_cmp(&key(one)).unwrap_or(std::cmp::Ordering::Equal)
         });
         let all: f64 = hosts.iter().filter_map(|host| host.work_s).sum();
-        let shown = if hosts.len() + 1 > rows_max { rows_max.saturating_sub(2) } else { hosts.len() };
         let cells: Vec<Vec<String>> = (hosts.iter().take(shown))
             .map(|host| {
                 let now = if host.there {
@@ -236,20 +237,18 @@ impl RunPage {
             .collect();
         let headings =
             ["HOST", "SITE", "NOW", "WORK", "SHARE", "EXECUTED", "STOLEN", "REDONE", "REUSED", "ADOPTED"];
-        let mut table = table(&headings, &cells, width);
-        if shown < hosts.len() {
-            table.rows.push(Row::of(Tone::Dim, &format!("{shown} of {} hosts shown", hosts.len())));
-        }
-        table
+        table(&headings, &cells, width)
     }
 
-    fn footer(&self) -> Row {
+    /// `left_out`: the parts for which there is no room.
+    fn footer(&self, left_out: &[&str]) -> Row {
         match &self.away {
             Some((since, why)) => Row::of(
                 Tone::Bad,
                 &format!("{why}; trying again, for {} now · q quits", seconds(since.elapsed().as_secs_f64())),
             ),
-            None => Row::of(Tone::Dim, "q quits; the run continues"),
+            None if left_out.is_empty() => Row::of(Tone::Dim, "q quits; the run continues"),
+            None => Row::of(Tone::Dim, &format!("q quits · not shown: {}", left_out.join(", "))),
         }
     }
 }
@@ -286,39 +285,43 @@ impl Page for RunPage {
     }
 
     fn rows(&self, width: usize, height: usize) -> Vec<Row> {
-        let Some(run) = &self.run else { return vec![self.footer()] };
+        let Some(run) = &self.run else { return vec![self.footer(&[])] };
         let mut rows = self.figures(run, width);
-        // A line for the footer, and one for each heading with an empty one before it.
-        let left = height.saturating_sub(rows.len() + 1);
-        let mut section = |title: String, lines: Vec<Row>| {
+        let room = height.saturating_sub(1);
+        let hosts_all = run.figures.by_host.len();
+        let wanted = [self.events.count, hosts_all + usize::from(hosts_all > 0), self.log.len()];
+        let [events, hosts, lines] = shared(room.saturating_sub(rows.len()), wanted, [1, 2, 1]);
+        let mut left_out = Vec::new();
+        if rows.len() > room {
+            left_out.push("figures");
+        }
+        let mut section = |name, wanted: usize, title: String, lines: Vec<Row>| {
             if !lines.is_empty() {
                 rows.extend([Row::default(), Row { pieces: vec![(Tone::Strong, title)] }]);
                 rows.extend(lines);
+            } else if wanted > 0 {
+                left_out.push(name);
             }
         };
-        let third = (left / 3).saturating_sub(2);
-        let hosts = if run.figures.by_host.is_empty() || third < 2 {
-            Table::default()
-        } else {
-            Self::hosts(run, third, width)
-        };
-        let used = if hosts.rows.is_empty() { 0 } else { hosts.rows.len() + 2 };
-        section(format!("Hosts ({}){}", run.figures.by_host.len(), hosts.left_out()), hosts.rows);
-        let half = (left.saturating_sub(used) / 2).saturating_sub(2);
+        let shown = hosts.saturating_sub(1);
+        let table = if shown > 0 { Self::hosts(run, shown, width) } else { Table::default() };
+        let some =
+            if shown < hosts_all { format!("{shown} of {hosts_all} shown") } else { shown.to_string() };
+        section("hosts", wanted[1], format!("Hosts ({some}){}", table.left_out()), table.rows);
         let events: Vec<Row> =
-            (self.events.last(half)).map(|event| Row::of(event.tone, &event.text)).collect();
-        let used = used + if events.is_empty() { 0 } else { events.len() + 2 };
-        section(format!("Events ({} of {} shown)", events.len(), self.events.count), events);
-        let rest = left.saturating_sub(used).saturating_sub(2);
-        let lines: Vec<Row> = (self.log.iter().skip(self.log.len().saturating_sub(rest)))
+            (self.events.last(events)).map(|event| Row::of(event.tone, &event.text)).collect();
+        let title = format!("Events ({} of {} shown)", events.len(), self.events.count);
+        section("events", wanted[0], title, events);
+        let lines: Vec<Row> = (self.log.iter().skip(self.log.len().saturating_sub(lines)))
             .map(|line| Row { pieces: vec![(Tone::Plain, line.clone())] })
             .collect();
         let dropped =
             if self.log_dropped > 0 { format!(", {} were dropped", self.log_dropped) } else { String::new() };
-        section(format!("Log ({} of {} lines shown{dropped})", lines.len(), self.log_count), lines);
-        rows.truncate(height.saturating_sub(1));
-        rows.resize_with(height.saturating_sub(1), Row::default);
-        rows.push(self.footer());
+        let title = format!("Log ({} of {} lines shown{dropped})", lines.len(), self.log_count);
+        section("log", wanted[2], title, lines);
+        rows.truncate(room);
+        rows.resize_with(room, Row::default);
+        rows.push(self.footer(&left_out));
         rows
     }
 
@@ -353,6 +356,28 @@ impl Page for RunPage {
     fn new_objects(&mut self) -> Vec<String> {
         if std::mem::take(&mut self.is_raw_new) { vec![self.raw.to_string()] } else { Vec::new() }
     }
+}
+
+/// Lines of a section's heading, with an empty one before it.
+const HEADING_LINES: usize = 2;
+
+/// Shares `room` lines among sections that want so many lines below their headings: in equal parts, except that none gets
+/// more than it wants. Those that would get fewer than their least get none, the last ones first.
+fn shared<const N: usize>(room: usize, wanted: [usize; N], least: [usize; N]) -> [usize; N] {
+    for kept in (0..=N).rev() {
+        let mut given = [0; N];
+        let mut open: Vec<usize> = (0..kept).filter(|section| wanted[*section] > 0).collect();
+        let Some(mut left) = room.checked_sub(HEADING_LINES * open.len()) else { continue };
+        open.sort_by_key(|section| wanted[*section]);
+        for (place, section) in open.iter().enumerate() {
+            given[*section] = wanted[*section].min(left.div_ceil(open.len() - place));
+            left -= given[*section];
+        }
+        if open.iter().all(|section| given[*section] >= least[*section].min(wanted[*section])) {
+            return given;
+        }
+    }
+    [0; N]
 }
 
 #[cfg(test)]

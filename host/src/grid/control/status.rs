@@ -89,7 +89,7 @@ pub struct Contributed {
 pub struct RunStatus {
     /// Which.
     pub run: RunId,
-    /// Its app's module.
+    /// Its app's module; empty if the host has not loaded it, for example because the run needs more memory than it has.
     pub app: String,
     /// Its entry point.
     pub function: String,
@@ -173,6 +173,8 @@ impl Status {
             let counts = &run.counts;
             let what = if run.loading {
                 "loading".to_owned()
+            } else if run.app.is_empty() {
+                format!("not worked on here; `sateen status {}` says why", run.run.0)
             } else {
                 format!(
                     "{} of {} busy; jobs: {} executed, {} stolen, {} lost, {} reused, {} adopted, {} recorded",
@@ -291,6 +293,15 @@ mod tests {
             page: Some("http://127.0.0.1:7710/".to_owned()),
             ..Status::default()
         }
+    }
+
+    #[test]
+    fn a_run_that_the_host_refused_has_no_workers() {
+        let mut status = status();
+        assert!(status.to_text(None).contains("run 1234  2 of 4 workers busy"));
+        (status.runs[0].app, status.runs[0].counts) = (String::new(), Counts::default());
+        let text = status.to_text(None);
+        assert!(text.contains("run 1234  not worked on here; `sateen status 1234` says why\n"), "{text}");
     }
 
     #[test]

@@ -70,7 +70,8 @@ function show(status) {
   byId('runs').replaceChildren(...status.runs.map((run) => {
     const row = document.createElement('tr');
     const called = [run.function, ...run.arguments].join(' ');
-    const busy = run.loading ? 'loading' : `${run.counts.busy} of ${run.counts.workers}`;
+    const isHere = run.app !== '';
+    const busy = run.loading ? 'loading' : isHere ? `${run.counts.busy} of ${run.counts.workers}` : 'not worked on here';
     row.append(
       element('td', run.run), element('td', run.app.slice(0, 12)), element('td', called, 'called'),
       element('td', busy, 'number'), element('td', count(run.counts.jobs.executed), 'number'),

@@ -34,7 +34,7 @@ arguments: Array<string>,
  */
 state: string, 
 /**
- * Why nothing happens, if nothing does; null also for suspended runs and those that are over.
+ * Why nothing happens, if nothing does; null for runs that are over.
  */
 waiting_for: string | null, 
 /**

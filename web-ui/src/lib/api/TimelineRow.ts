@@ -1,6 +1,8 @@
 // Made from the types of the API; see api/src.
 /**
- * A worker's activities in each interval: shares from 0 to 1, or null if the host was not in the grid.
+ * A worker's activities in each interval: shares from 0 to 1. They are null while the worker does not take part: its host
+ * is not in the grid or paused, the run is suspended, or the host has not reported yet. What is missing up to 1 is the time
+ * in which the worker was idle or busy with other runs.
  */
 export type TimelineRow = { 
 /**

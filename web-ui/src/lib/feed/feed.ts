@@ -3,6 +3,7 @@
  * asked for anew, and after the socket's end all of them are. Knows no clock and no socket but those it is given.
  */
 
+import { localise } from '../local.ts';
 import type { Problem } from '../types.ts';
 import { BadFrame, parseFrame, type TreeFrame } from './frame.ts';
 
@@ -169,7 +170,7 @@ export class Feed {
     }
     const whole = message.kind === 'snapshot';
     if (!this.#isNext(message.topic, topic, Number(message.seq), whole)) return;
-    topic.listener.value?.(message.value, whole);
+    topic.listener.value?.(localise(message.value), whole);
   }
 
   /** From the first sign of life on, silence is an end. */

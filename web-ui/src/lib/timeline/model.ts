@@ -21,9 +21,15 @@ export function sorted(rows: TimelineRow[]): TimelineRow[] {
   );
 }
 
-/** Where the last bucket ends. */
-export function endMs(value: TimelineValue): number {
-  const buckets = value.rows.reduce((most, row) => Math.max(most, row.work.length), 0);
+/** Hosts report at different moments: what a worker did is known at most this much later than what another did. */
+const LATE_MS_MAX = 2000;
+
+/** Where the last bucket ends. While the run goes on, the last one of which all workers that still report have told. */
+export function endMs(value: TimelineValue, isOver: boolean): number {
+  const ends = value.rows.map((row) => row.work.findLastIndex((share) => share !== null) + 1);
+  const newest = Math.max(0, ...value.rows.map((row) => row.work.length));
+  const late = LATE_MS_MAX / value.bucket_ms;
+  const buckets = isOver ? newest : Math.min(newest, ...ends.filter((end) => end > 0 && end >= newest - late));
   return value.from_ms + buckets * value.bucket_ms;
 }
 
@@ -94,7 +100,17 @@ export class Window {
   }
 }
 
+/** Of a run, `idle` is all the time in which a worker did nothing for it. */
 export type Shares = Record<Activity, number> & { idle: number };
+
+/** What shares are called. */
+export const NAMES: Record<keyof Shares, string> = {
+  work: 'work',
+  recover: 'recover',
+  steal: 'steal',
+  wait: 'wait',
+  idle: 'idle or busy with other runs',
+};
 
 /** What workers did between two times: means over what is known of them; null if none was there. */
 export function shares(value: TimelineValue, rows: TimelineRow[], fromMs: number, toMs: number): Shares | null {
@@ -121,7 +137,7 @@ const SAID_MIN = 0.005;
 /** Shares in words, those that are not nothing. */
 export function said(what: Shares): string {
   const parts = [...ACTIVITIES, 'idle' as const].filter((one) => what[one] >= SAID_MIN);
-  return parts.map((one) => `${one} ${percent(what[one])}`).join(', ');
+  return parts.map((one) => `${NAMES[one]} ${percent(what[one])}`).join(', ');
 }
 
 /** What may be misunderstood of them. */
@@ -135,7 +151,7 @@ const EXPLAINED_MIN = 0.2;
 const REASONS = {
   steal: 'it looked for work, and no host had any to give',
   wait: 'jobs of its host waited for results, and there was no other work',
-  idle: 'the reason is not known: its machine may have been busy',
+  idle: 'the reason is not known: its host may have computed for other runs, or its machine was busy',
 };
 
 /** Why this host's worker did not work at this time: what is told of it, or else what it did instead. */

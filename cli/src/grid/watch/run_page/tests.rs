@@ -17,7 +17,11 @@ fn news(state: &str, hosts: usize) -> News {
     let lines: Vec<Value> = (1..50)
         .map(|number| json!({"number": number, "job": "j", "text": format!("a\n{number}\u{7}")}))
         .collect();
-    let more = json!({"run": run, "remaining": {"low_s": 1.0, "likely_s": 2.0, "high_s": 9.5}});
+    let events: Vec<Value> = (1..4)
+        .map(|number| json!({"number": number, "kind": "other", "text": format!("event {number}")}))
+        .collect();
+    let more =
+        json!({"run": run, "remaining": {"low_s": 1.0, "likely_s": 2.0, "high_s": 9.5}, "events": events});
     News::Run { run, more: Some(more), log: Some(json!({"lines": lines, "dropped": 4})) }
 }
 
@@ -35,8 +39,7 @@ fn the_view_fits_and_says_what_it_leaves_out() {
         assert!(rows.iter().all(|row| !row.text().contains(char::is_control)), "{rows:?}");
     }
     let text = text(&page, 120, 50);
-    for words in
-        ["run 7", "running for 2.0 s", "25 %", "about 2.0 s left (1.0 s to 9.5 s)", "of 100 hosts shown"]
+    for words in ["run 7", "running, for 2.0 s", "25 %", "about 2.0 s left (1.0 s to 9.5 s)", "of 100 shown"]
     {
         assert!(text.contains(words), "{words} is not in {text}");
     }
@@ -48,6 +51,53 @@ fn the_view_fits_and_says_what_it_leaves_out() {
 }
 
 #[test]
+fn small_terminals_are_used_to_the_last_line_and_say_what_is_left_out() {
+    let mut page = RunPage::new(7);
+    page.take(news("running", 2));
+    for (width, height) in [(120, 24), (80, 24)] {
+        let text = text(&page, width, height);
+        for words in ["Hosts (2)", "evil\\u{1b}[31m0", "Events (3 of 3 shown)", "lines shown, 4 were dropped"]
+        {
+            assert!(text.contains(words), "{words} is not in {text}");
+        }
+        assert!(!text.contains("\n\n\n") && text.contains("q quits; the run continues"), "{text}");
+    }
+    let mut cut = 0;
+    for (width, height) in (20..120).step_by(10).flat_map(|width| (3..30).map(move |height| (width, height)))
+    {
+        let text = text(&page, width, height);
+        for (part, name) in [("Hosts (", "hosts"), ("Events (", "events"), ("Log (", "log")] {
+            let footer = text.lines().last().expect("a footer");
+            assert_eq!(text.contains(part), !footer.contains(name), "{width} × {height}: {text}");
+            cut += usize::from(footer.contains(name));
+        }
+        assert!(!text.contains("(0 of"), "{text}");
+    }
+    assert!(cut > 9);
+}
+
+#[test]
+fn lines_are_shared_in_equal_parts() {
+    assert_eq!(shared(30, [9, 9, 9], [1, 2, 1]), [8, 8, 8]);
+    assert_eq!(shared(30, [2, 3, 99], [1, 2, 1]), [2, 3, 19]);
+    assert_eq!(shared(30, [0, 3, 0], [1, 2, 1]), [0, 3, 0]);
+    assert_eq!(shared(13, [4, 3, 0], [1, 2, 1]), [4, 3, 0]);
+    assert_eq!(shared(7, [4, 3, 5], [1, 2, 1]), [1, 2, 0]);
+    assert_eq!(shared(3, [4, 3, 5], [1, 2, 1]), [1, 0, 0]);
+    assert_eq!(shared(2, [4, 3, 5], [1, 2, 1]), [0, 0, 0]);
+}
+
+#[test]
+fn time_left_is_shown_only_of_a_run_that_goes_on() {
+    for (state, is_shown) in [("running", true), ("queued", false), ("suspended", false), ("done", false)] {
+        let mut page = RunPage::new(7);
+        page.take(news(state, 2));
+        assert_eq!(text(&page, 120, 30).contains("about 2.0 s left"), is_shown, "{state}");
+        assert!(page.new_lines().iter().any(|line| line.contains("2 hosts connected")), "{state}");
+    }
+}
+
+#[test]
 fn a_coordinator_that_is_away_is_told_of() {
     let mut page = RunPage::new(7);
     page.take(news("running", 1));
@@ -56,7 +106,7 @@ fn a_coordinator_that_is_away_is_told_of() {
     page.new_lines();
     assert!(page.take(news("done", 1)));
     assert!(page.new_lines().iter().any(|line| line.contains("answers again")));
-    assert!(text(&page, 120, 30).contains("done after 2.0 s"));
+    assert!(text(&page, 120, 30).contains("done, after 2.0 s"));
     assert!(page.into_run().is_some());
 }
 
