@@ -5,8 +5,10 @@ use jiff::{Timestamp, Zoned};
 
 /// A time in the format of RFC 3339, without fractions and without the Z; `d` stands for a digit.
 const RFC3339: &[u8] = b"dddd-dd-ddTdd:dd:dd";
+/// Times of today that are nearer than this have seconds.
+const NEAR_S: u64 = 300;
 
-/// `17:30:05` for a time of today, `2026-11-25 17:30` for another day.
+/// `17:30` for a time of today, `17:30:05` if it is near, `2026-11-25 17:30` for another day.
 pub fn time_of_day(unix_s: u64) -> String {
     short(&at(unix_s), &Zoned::now().with_time_zone(zone()))
 }
@@ -40,7 +42,13 @@ fn at(unix_s: u64) -> Zoned {
 }
 
 fn short(moment: &Zoned, now: &Zoned) -> String {
-    let format = if moment.date() == now.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M" };
+    let is_near = moment.timestamp().as_second().abs_diff(now.timestamp().as_second()) < NEAR_S;
+    let format = match moment.date() == now.date() {
+        // To the minute it would seem past, or far.
+        true if is_near => "%H:%M:%S",
+        true => "%H:%M",
+        false => "%Y-%m-%d %H:%M",
+    };
     moment.strftime(format).to_string()
 }
 
@@ -93,10 +101,11 @@ mod tests {
     #[test]
     fn moments_of_today_are_times_of_day() {
         for (text, shown) in [
-            ("paused by its user until 2026-11-25T12:00:00Z", "paused by its user until 17:30:00"),
-            ("until 2026-11-25T18:29:59.999Z, then", "until 23:59:59, then"),
+            ("paused by its user until 2026-11-25T12:00:00Z", "paused by its user until 17:30"),
+            ("until 2026-11-25T18:29:59.999Z, then", "until 23:59, then"),
+            ("until 2026-11-25T10:00:06Z", "until 15:30:06"),
             ("until 2026-11-25T18:30:00Z", "until 2026-11-26 00:00"),
-            ("2026-11-25T12:00:00Z 2026-11-24T12:00:00Z", "17:30:00 2026-11-24 17:30"),
+            ("2026-11-25T12:00:00Z 2026-11-24T12:00:00Z", "17:30 2026-11-24 17:30"),
         ] {
             assert_eq!(localised_in(text, &now()), shown);
         }

@@ -42,12 +42,15 @@ function setText(id, text, kind) {
   if (kind !== undefined) where.className = kind;
 }
 
-// The time of day; with the date, if that is another.
+// The time of day; with seconds if it is near, and with the date if that is another.
 function until(s) {
   if (s === null) return '';
   const when = new Date(s * 1000);
   const isToday = when.toDateString() === new Date().toDateString();
-  const time = when.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  const isNear = Math.abs(when - new Date()) < 300_000;
+  const time = when.toLocaleTimeString([], {
+    hour: '2-digit', minute: '2-digit', second: isNear ? '2-digit' : undefined,
+  });
   return ` until ${isToday ? time : `${time}, ${when.toLocaleDateString()}`}`;
 }
 

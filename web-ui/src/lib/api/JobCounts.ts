@@ -41,7 +41,7 @@ given_back: number,
  * Jobs lost and begun again; each counts once, however often it was lost. This may be more than `lost`, because
  * the root job, jobs below a lost one, and orphans of jobs that were given back are included. It may be less,
  * because results are reused and adopted instead. Jobs that a host gave back when it left, and jobs of a suspended
- * run, are not lost, except for a root that was lost before.
+ * run, are not lost, except for a root that was lost before. Of hosts: such jobs that the host began last.
  */
 redone: number, 
 /**
