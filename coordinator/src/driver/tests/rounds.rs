@@ -1,0 +1,101 @@
+//! Figures of rounds, on a clock that the test moves.
+
+use sateen_protocol::Jobs;
+
+use super::*;
+use crate::clock::Simulation;
+use crate::metrics::Totals;
+
+/// A driver in the time of a simulation.
+struct Paced {
+    driver: Driver,
+    link: Arc<Link>,
+    time: Simulation,
+    now_ms: u64,
+    _handle: DriverHandle,
+    _folder: TempDir,
+}
+
+const RUN: RunId = RunId(1);
+
+impl Paced {
+    /// One host with two workers takes part in a run.
+    fn start() -> Self {
+        let time = Simulation::default();
+        let now_ms = 2_000_000_000_000;
+        time.stand_at(now_ms * 1_000_000);
+        time.follow();
+        let folder = tempfile::tempdir().expect("a folder");
+        let New { driver, handle, .. } = New::begin(folder.path(), 1000, Clock::start()).expect("it opens");
+        let link = driver.links.add(IpAddr::from([127, 0, 0, 1]));
+        let mut paced = Self { driver, link, time, now_ms, _handle: handle, _folder: folder };
+        paced.say(hello("one".to_owned(), "here".to_owned(), 2));
+        paced.driver.chronicles.begin(RUN);
+        paced.driver.machine.submit(paced.driver.clock.now(), RUN, Default::default(), spec());
+        while paced.driver.machine.sizes().slices > 0 {
+            paced.driver.time_out();
+        }
+        paced.say(ToCoordinator::Ready { run: RUN });
+        paced
+    }
+
+    fn say(&mut self, message: ToCoordinator) {
+        let permit = (Arc::new(Semaphore::new(1)).try_acquire_owned().expect("a permit"), None);
+        let messages = vec![message];
+        self.driver.take_in(FromLink::Messages { link: self.link.id, messages, permit });
+    }
+
+    fn count(&mut self, executed: u64) {
+        let jobs = Jobs { executed, ..Jobs::default() };
+        let counts = Box::new(Counts { jobs, workers: 2, busy: 2, work_ns: 1, ..Counts::default() });
+        let (progress, notes, workers) = (None, Vec::new(), Vec::new());
+        let counted =
+            ToCoordinator::Counts { run: RUN, series: 1, counts, progress, notes, notes_dropped: 0, workers };
+        self.say(counted);
+    }
+
+    /// Half a second passes, and the driver does its periodic work. Returns the jobs per second.
+    fn round(&mut self) -> f64 {
+        self.now_ms += 500;
+        self.time.stand_at(self.now_ms * 1_000_000);
+        self.driver.save_standings();
+        self.driver.add_runs(Totals::default()).jobs_per_s
+    }
+}
+
+#[tokio::test]
+async fn no_jobs_are_executed_when_the_last_run_is_over() {
+    let mut paced = Paced::start();
+    let rates: Vec<f64> = (1..=20)
+        .map(|round| {
+            paced.count(100 * round);
+            paced.round()
+        })
+        .collect();
+    assert_eq!(rates.last(), Some(&200.0), "{rates:?}");
+    paced.driver.machine.cancel(paced.driver.clock.now(), RUN).expect("it is not over");
+    paced.driver.drain();
+    paced.say(ToCoordinator::Stopped { run: RUN });
+    let rates: Vec<f64> = (0..6).map(|_| paced.round()).collect();
+    assert_eq!(rates.last(), Some(&0.0), "{rates:?}");
+}
+
+/// A host may count before its workers do.
+#[tokio::test]
+async fn a_host_has_its_workers_from_the_start() {
+    let mut paced = Paced::start();
+    let seen = |paced: &Paced| {
+        let view = paced.driver.machine.run(RUN).expect("it is not over");
+        let rows: Vec<u32> = view.by_host().map(|(_, _, counts)| counts.workers).collect();
+        (rows, view.workers(), view.at_work().workers)
+    };
+    paced.count(100);
+    assert_eq!(seen(&paced), (vec![2], 2, 2));
+    // It begins anew, as after a pause.
+    let counts = Box::new(Counts { steal_requests: 1, ..Counts::default() });
+    let (progress, notes, workers) = (None, Vec::new(), Vec::new());
+    let counted =
+        ToCoordinator::Counts { run: RUN, series: 2, counts, progress, notes, notes_dropped: 0, workers };
+    paced.say(counted);
+    assert_eq!(seen(&paced), (vec![2], 2, 2));
+}
