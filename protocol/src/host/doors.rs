@@ -92,3 +92,77 @@ fn only_the_coordinator_says_what_has_become_of_a_root() {
         }
     }
 }
+
+/// A host that has this number of idle workers, each of which has asked the peer for a job, and the first request.
+fn thief(idle: usize) -> Host {
+    let mut host = host();
+    host.handle_notice(Time(0), RUN, Notice::Idle(idle));
+    host
+}
+
+/// The peer answers a request with a job.
+fn lend(host: &mut Host, steal: u64, number: u64, spec: JobSpec) {
+    let (steal, number) = (StealId(steal), LoanId(number));
+    host.handle_from_peer(Time(0), PEER, PeerMessage::Job { run: RUN, steal, number, spec });
+}
+
+fn adopt(host: &mut Host, number: u64, spec: &JobSpec) -> bool {
+    let number = LoanId(number);
+    said(host);
+    host.handle_from_peer(Time(0), PEER, PeerMessage::Adopt { run: RUN, number, key: spec.key });
+    said(host)
+        .iter()
+        .any(|sent| matches!(sent, Transmit::ToPeer(PEER, PeerMessage::Adopted { number: of, .. }) if *of == number))
+}
+
+/// Whether nothing is left of what the peer lent when it is gone.
+fn is_forgotten_with_peer(mut host: Host) -> bool {
+    host.lose_peer(Time(0), PEER);
+    let held = &host.runs[&RUN].held;
+    held.values().all(held::Held::is_orphan) && held.of_host(PEER).next().is_none()
+}
+
+#[test]
+fn a_number_stands_for_one_job() {
+    let mut host = thief(1);
+    lend(&mut host, 0, 5, bonds::job(1));
+    said(&mut host);
+    host.handle_notice(Time(0), RUN, Notice::Idle(1));
+    lend(&mut host, 1, 5, bonds::job(2));
+    let returned = PeerMessage::Returned { run: RUN, number: LoanId(5), begun: false };
+    assert!(said(&mut host).contains(&Transmit::ToPeer(PEER, returned)));
+    assert_eq!(host.held_and_lent(RUN).0, 1);
+    host.handle_notice(Time(0), RUN, Notice::Idle(1));
+    lend(&mut host, 2, 6, bonds::job(2));
+    assert!(!adopt(&mut host, 5, &bonds::job(2)), "it has this number for another job");
+    assert!(adopt(&mut host, 6, &bonds::job(2)), "it may ask again");
+    assert!(is_forgotten_with_peer(host));
+}
+
+/// Equal jobs may be held for different hosts.
+#[test]
+fn a_host_that_asks_again_gets_the_job_that_it_got_before() {
+    let mut host = thief(1);
+    lend(&mut host, 0, 5, bonds::job(1));
+    host.handle_notice(Time(0), RUN, Notice::Idle(1));
+    lend(&mut host, 1, 6, bonds::job(1));
+    assert!(adopt(&mut host, 5, &bonds::job(1)));
+    assert!(host.runs[&RUN].held.values().all(|held| held.owners().len() == 1));
+    assert!(is_forgotten_with_peer(host));
+}
+
+#[test]
+fn no_host_waits_for_more_jobs_than_it_may_be_told_of() {
+    let mut host = thief(1);
+    lend(&mut host, 0, 0, bonds::job(0));
+    let accepted = (1..2 * LISTED_JOBS_MAX as u64).filter(|number| {
+        // Several jobs, as each has a bounded number of owners.
+        let job = bonds::job((number % 64) as u8);
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        if part.held.of_key(&job.key).is_none() {
+            bonds::hold_orphan(part, crate::HeldId(1_000 + number), job.clone());
+        }
+        adopt(&mut host, *number, &job)
+    });
+    assert_eq!(accepted.count(), LISTED_JOBS_MAX - 1);
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::limits::LISTED_JOBS_MAX;
 use crate::{AssignmentId, Finished, HeldId, HostId, JobKey, JobSpec, JobTag, LoanId, RuntimeJobId, Time};
 
 use super::thief::Request;
@@ -162,6 +163,11 @@ impl HeldJobs {
             Owner::Host(other, loan) if *other == host => Some((*loan, *token)),
             _ => None,
         })
+    }
+
+    /// Whether one more job that another host waits for fits into the list of these that it is sent.
+    pub fn may_be_listed(&self, host: HostId) -> bool {
+        self.of_host(host).nth(LISTED_JOBS_MAX - 1).is_none()
     }
 
     /// The root jobs that the coordinator waits for: its numbers, and the tokens.

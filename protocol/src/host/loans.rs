@@ -260,12 +260,25 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
-        let holding = part.numbers.holding();
+        let (owner, holding) = (Owner::Host(from, number), part.numbers.holding());
+        if let Some(token) = part.held.of_owner(owner) {
+            // It has asked before. A number that it uses for another job as well says nothing.
+            let is_same = part.held.get(token).is_some_and(|held| held.spec().key == key);
+            return if is_same {
+                self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
+                self.deliver(run, token);
+            } else {
+                self.tell_peer(from, PeerMessage::NotHeld { run, number });
+            };
+        }
+        if !part.held.may_be_listed(from) {
+            return self.tell_peer(from, PeerMessage::NotHeld { run, number });
+        }
         if let Some(token) = part.held.of_key(&key) {
             if part.held.get(token).is_some_and(|held| held.owners().len() >= OWNERS_PER_JOB_MAX) {
                 return self.tell_peer(from, PeerMessage::NotHeld { run, number });
             }
-            part.held.add_owner(token, Owner::Host(from, number));
+            part.held.add_owner(token, owner);
             self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
             self.deliver(run, token);
             return;
@@ -290,7 +303,7 @@ impl Host {
             lookup_below: 0,
             objects: Vec::new(),
         };
-        self.hold_and_deliver(run, Held::done(now, spec, Owner::Host(from, number), finished));
+        self.hold_and_deliver(run, Held::done(now, spec, owner, finished));
     }
 
     pub(super) fn on_adopted(
