@@ -103,6 +103,9 @@ pub const STEALS_IN_SITE_MAX: usize = 4;
 pub const EARLY_WANTS_MAX: usize = 1024;
 /// Maximum jobs that a host holds for others, for each run; further jobs are handed back.
 pub const HELD_JOBS_MAX: usize = 4096;
+/// Maximum results of a run that wait at one host until the same owner has confirmed them; further jobs of that owner are
+/// handed back, so that they do not take the room of others.
+pub const UNCONFIRMED_RESULTS_MAX: usize = HELD_JOBS_MAX / 4;
 /// Maximum loans, or requests, that one message lists: each held job once, and those that their owner asked to adopt
 /// twice.
 pub const LISTED_JOBS_MAX: usize = 2 * HELD_JOBS_MAX;

@@ -2,7 +2,9 @@
 
 use super::tests::{PEER, RUN, host, said, spec};
 use super::*;
-use crate::limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, LISTED_JOBS_MAX};
+use crate::limits::{
+    HELD_JOBS_MAX, INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, LISTED_JOBS_MAX, UNCONFIRMED_RESULTS_MAX,
+};
 use crate::message::{PeerMessage, ToCoordinator, ToHost};
 use crate::root_job;
 use crate::{
@@ -165,4 +167,31 @@ fn no_host_waits_for_more_jobs_than_it_may_be_told_of() {
         adopt(&mut host, *number, &job)
     });
     assert_eq!(accepted.count(), LISTED_JOBS_MAX - 1);
+}
+
+#[test]
+fn results_that_a_host_never_confirms_leave_room_for_jobs_of_others() {
+    let mut host = thief(1);
+    let mut taken = 0;
+    for number in 0..HELD_JOBS_MAX as u64 {
+        host.handle_notice(Time(0), RUN, Notice::Idle(1));
+        let mut spec = bonds::job(1);
+        spec.key.0[..8].copy_from_slice(&number.to_le_bytes());
+        lend(&mut host, number, 1 + number, spec);
+        let held = &host.runs[&RUN].held;
+        let begun: Vec<_> =
+            held.iter().filter(|(_, held)| held.finished.is_none()).map(|(token, _)| token).collect();
+        taken += begun.len();
+        for held in begun {
+            let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
+            host.handle_notice(Time(0), RUN, Notice::Finished { held, finished });
+        }
+        said(&mut host);
+    }
+    assert_eq!((taken, host.held_and_lent(RUN).0), (UNCONFIRMED_RESULTS_MAX, UNCONFIRMED_RESULTS_MAX));
+    for number in 0..2 {
+        let received = PeerMessage::Received { run: RUN, number: LoanId(1 + number) };
+        host.handle_from_peer(Time(0), PEER, received);
+    }
+    assert!(host.runs[&RUN].held.has_room_for(PEER));
 }

@@ -271,7 +271,7 @@ impl Host {
                 self.tell_peer(from, PeerMessage::NotHeld { run, number });
             };
         }
-        if !part.held.may_be_listed(from) {
+        if !part.held.has_room_for(from) {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         }
         if let Some(token) = part.held.of_key(&key) {

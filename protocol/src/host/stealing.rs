@@ -171,7 +171,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         part.thief.end_rest(request.is_wide, now);
         let owner = Owner::Host(from, number);
-        let may_be_held = part.held.of_owner(owner).is_none() && part.held.may_be_listed(from);
+        let may_be_held = part.held.of_owner(owner).is_none() && part.held.has_room_for(from);
         let is_taken =
             part.stage == Stage::Ready && !departing && part.held.len() < HELD_JOBS_MAX && may_be_held;
         let steals = part.reporting.own_mut().steals.of(request.scope);
