@@ -169,6 +169,26 @@ fn no_host_waits_for_more_jobs_than_it_may_be_told_of() {
     assert_eq!(accepted.count(), LISTED_JOBS_MAX - 1);
 }
 
+/// The root is lent like any job, until it has begun.
+#[test]
+fn a_root_that_a_peer_lends_is_the_runs_root() {
+    let root = root_job(&spec());
+    let cases: [(JobSpec, bool); 4] = [
+        (JobSpec { redone: true, lookup_below: 3, ..root.clone() }, true),
+        (JobSpec { parameters: vec![6].into(), ..root.clone() }, false),
+        (JobSpec { kind: 0, ..root.clone() }, false),
+        (JobSpec { kind: 0, ..bonds::job(1) }, true),
+    ];
+    for (case, (spec, is_sound)) in cases.into_iter().enumerate() {
+        let mut host = thief(1);
+        while host.poll_event().is_some() {}
+        lend(&mut host, 0, 5, spec);
+        let is_rejected =
+            std::iter::from_fn(|| host.poll_event()).any(|event| matches!(event, Event::Misbehaved(..)));
+        assert_eq!((host.held_and_lent(RUN).0 == 1, is_rejected), (is_sound, !is_sound), "case {case}");
+    }
+}
+
 #[test]
 fn results_that_a_host_never_confirms_leave_room_for_jobs_of_others() {
     let mut host = thief(1);

@@ -1,6 +1,6 @@
 //! A host's state in one run.
 
-use crate::{Finished, HostId, RunSpec, Stealing, Table, Time, root_job};
+use crate::{Finished, HostId, JobSpec, RunSpec, Stealing, Table, Time, root_job};
 
 use super::held::HeldJobs;
 use super::lent::Loans;
@@ -81,6 +81,13 @@ impl HostRun {
     /// Gives up the requests that satisfy `is_dropped`.
     pub fn drop_requests(&mut self, is_dropped: impl Fn(&Request) -> bool) {
         self.thief.drop_requests(&mut self.reporting.own_mut().steals, is_dropped);
+    }
+
+    /// Whether a job has the name of the run's root job and is another. The coordinator may assign the root to this host
+    /// later, which then goes on with the job of that name.
+    pub fn is_other_root(&self, job: &JobSpec) -> bool {
+        let is_root = |root: &JobSpec| (job.kind, &job.parameters) == (root.kind, &root.parameters);
+        self.recovery.is_root(&job.key) && !(is_root(&root_job(&self.spec)) && job.objects.is_empty())
     }
 
     /// Whether a result fits into the table at all: a larger one would displace all others, and then be dropped itself.

@@ -166,6 +166,9 @@ impl Host {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(request) = self.end_request(from, run, steal)? else { return Ok(()) };
+        if self.runs.get(&run).is_some_and(|part| part.is_other_root(&spec)) {
+            return Err(Misbehaviour::OtherRoot);
+        }
         let is_far = self.peers.is_far(from);
         let departing = self.is_leaving();
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
