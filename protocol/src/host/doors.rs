@@ -189,6 +189,37 @@ fn a_root_that_a_peer_lends_is_the_runs_root() {
     }
 }
 
+/// The peer would keep the job from being announced as an orphan, and from being aborted.
+#[test]
+fn only_orphans_and_jobs_that_a_host_lent_can_be_adopted() {
+    let other = HostId(21);
+    let lent = |lender: HostId| {
+        let mut host = thief(1);
+        let joined = vec![super::tests::info(other)];
+        host.handle_from_coordinator(Time(0), ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
+        let owner = held::Owner::Host(lender, LoanId(5));
+        host.take_in(Time(0), RUN, owner, bonds::job(1));
+        host
+    };
+    let mut host = lent(other);
+    assert!(!adopt(&mut host, 9, &bonds::job(1)), "another host lent it");
+    host.handle_from_peer(Time(0), other, PeerMessage::Orphaned { run: RUN, number: LoanId(5) });
+    assert!(adopt(&mut host, 9, &bonds::job(1)), "it is an orphan");
+    assert!(adopt(&mut host, 10, &bonds::job(1)), "it was announced as one");
+    let mut host = lent(PEER);
+    assert!(adopt(&mut host, 9, &bonds::job(1)), "it was taken for dead, and is back");
+    let mut host = lent(other);
+    host.handle_from_coordinator(
+        Time(0),
+        ToHost::Hosts {
+            epoch: 1,
+            joined: Vec::new(),
+            gone: vec![(other, crate::message::Departure::Crashed)],
+        },
+    );
+    assert!(adopt(&mut host, 9, &bonds::job(1)), "its owner is gone");
+}
+
 #[test]
 fn results_that_a_host_never_confirms_leave_room_for_jobs_of_others() {
     let mut host = thief(1);

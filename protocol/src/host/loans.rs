@@ -256,7 +256,7 @@ impl Host {
     /// A host that would redo a job asks for its result, as the job is running here.
     pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, key: JobKey) {
         // A host that is gone is promised nothing.
-        let is_there = self.peers.contains(from);
+        let (me, is_there) = (self.id(), self.peers.contains(from));
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
@@ -275,7 +275,9 @@ impl Host {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         }
         if let Some(token) = part.held.of_key(&key) {
-            if part.held.get(token).is_some_and(|held| held.owners().len() >= OWNERS_PER_JOB_MAX) {
+            let has_room = |held: &&Held| held.owners().len() < OWNERS_PER_JOB_MAX;
+            let held = part.held.get(token).filter(has_room);
+            if !held.is_some_and(|held| part.may_adopt(from, held, me)) {
                 return self.tell_peer(from, PeerMessage::NotHeld { run, number });
             }
             part.held.add_owner(token, owner);
