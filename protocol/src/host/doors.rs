@@ -220,6 +220,43 @@ fn only_orphans_and_jobs_that_a_host_lent_can_be_adopted() {
     assert!(adopt(&mut host, 9, &bonds::job(1)), "its owner is gone");
 }
 
+/// Every host of the grid can compute the key of a job.
+#[test]
+fn a_peers_entries_end_only_jobs_that_concern_it() {
+    let other = HostId(21);
+    let finished = Finished { outcome: Outcome::Done(vec![6, 6, 6].into()), work_ns: 1, span_ns: 1 };
+    let told = |key: JobKey| {
+        let state = EntryState::Done(finished.clone());
+        let entry = Entry { key, depth: 1, lineage: Lineage(vec![JobTag(5)]), state };
+        PeerMessage::Entries { run: RUN, entries: vec![entry] }
+    };
+    let redone = |number: u8| JobSpec { redone: true, lookup_below: 9, depth: 1, ..bonds::job(number) };
+    for (concerned, is_ended) in [(other, false), (PEER, true)] {
+        // Held.
+        let mut host = thief(1);
+        host.take_in(Time(0), RUN, held::Owner::Host(concerned, LoanId(5)), redone(1));
+        host.handle_from_peer(Time(0), PEER, told(redone(1).key));
+        let held = &host.runs[&RUN].held;
+        assert_eq!(held.values().any(|held| held.finished.is_some()), is_ended, "held for {concerned}");
+        // Lent.
+        let mut host = thief(1);
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        let number = part.numbers.new_loan();
+        let given = lent::LoanState::Given(StealId(0));
+        part.loans.lend(number, bonds::loan(1, concerned, given));
+        // The peer lends an equal job, as if it had been lost.
+        lend(&mut host, 0, 6, redone(1));
+        host.handle_from_peer(Time(0), PEER, told(redone(1).key));
+        assert_eq!(host.held_and_lent(RUN).1 == 0, is_ended, "lent to {concerned}");
+    }
+    // An orphan.
+    let mut host = thief(1);
+    let part = host.runs.get_mut(&RUN).expect("it takes part");
+    bonds::hold_orphan(part, crate::HeldId(7), bonds::job(1));
+    host.handle_from_peer(Time(0), PEER, told(bonds::job(1).key));
+    assert_eq!(host.held_and_lent(RUN).0, 1);
+}
+
 #[test]
 fn results_that_a_host_never_confirms_leave_room_for_jobs_of_others() {
     let mut host = thief(1);

@@ -15,7 +15,7 @@ use super::lost::Announced;
 use super::outbox::OUTBOX_MAX;
 use super::run::HostRun;
 use super::stage::Stage;
-use super::{Command, Host, RunCommand};
+use super::{Command, Host, Receiver, RunCommand};
 
 /// Entries that one event announces again; the others follow at once.
 const ANNOUNCED_AT_ONCE_MAX: usize = 12;
@@ -177,8 +177,8 @@ impl Host {
         self.tell_lookups(run);
     }
 
-    /// Entries have come from others.
-    pub(super) fn on_entries(&mut self, run: RunId, entries: Vec<Entry>) {
+    /// Entries have come from others. Those of a peer end only jobs that it has lent to this host, or this host to it.
+    pub(super) fn on_entries(&mut self, run: RunId, from: Receiver, entries: Vec<Entry>) {
         let me = self.id();
         let Some(part) = self.runs.get_mut(&run) else { return };
         let (mut known, mut lent) = (Vec::new(), Vec::new());
@@ -189,8 +189,8 @@ impl Host {
             }
             let is_sought = part.redoes(&entry);
             let key = entry.key;
-            known.extend(part.held_and_known(&entry));
-            lent.extend(part.lent_and_known(&entry));
+            known.extend(part.held_and_known(&entry).filter(|(token, _)| part.is_held_for(from, *token)));
+            lent.extend(part.lent_and_known(&entry).filter(|(number, _)| part.is_lent_to(from, *number)));
             part.renew_asked(&entry);
             if part.table.insert(entry) && is_sought {
                 part.recovery.lookups.seek(&part.table, key);
