@@ -258,6 +258,31 @@ fn a_peers_entries_end_only_jobs_that_concern_it() {
 }
 
 #[test]
+fn a_host_is_sent_an_entry_once_however_often_it_waits_for_the_job_above() {
+    let mut host = thief(1);
+    lend(&mut host, 0, 5, bonds::job(1));
+    for number in 6..20 {
+        assert!(adopt(&mut host, number, &bonds::job(1)));
+    }
+    let (key, lineage) = (bonds::job(2).key, Lineage(vec![bonds::job(1).key.tag()]));
+    let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1 << 40, span_ns: 1 };
+    host.handle_notice(Time(0), RUN, Notice::Recorded { key, depth: 1, lineage, finished });
+    assert_eq!(host.runs[&RUN].outbox.for_owners_len(), (1, 1));
+}
+
+#[test]
+fn announcing_an_orphan_again_and_again_takes_a_bounded_amount_of_memory() {
+    let mut host = thief(1);
+    host.take_in(Time(0), RUN, held::Owner::Host(PEER, LoanId(1)), bonds::job(1));
+    host.handle_disconnected(Time(0));
+    for number in 1..=2 * outbox::OUTBOX_MAX as u64 {
+        host.handle_from_peer(Time(0), PEER, PeerMessage::Orphaned { run: RUN, number: LoanId(number) });
+        assert!(adopt(&mut host, number + 1, &bonds::job(1)));
+    }
+    assert!(host.runs[&RUN].outbox.len() <= outbox::OUTBOX_MAX);
+}
+
+#[test]
 fn results_that_a_host_never_confirms_leave_room_for_jobs_of_others() {
     let mut host = thief(1);
     let mut taken = 0;

@@ -4,6 +4,8 @@
 //! That owner would redo the job, so it can recover from a crash without the coordinator, too. Entries wait a moment so
 //! that several are sent together (message combining).
 
+use std::collections::BTreeSet;
+
 use crate::limits::{
     FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX, SOUGHT_CHECKED_AT_ONCE_MAX,
 };
@@ -67,10 +69,12 @@ impl Host {
         let shared = entry.to_share(me);
         let nearest = part.held.nearest(&entry.lineage.0);
         if let Some(held) = nearest.and_then(|token| part.held.get(token)) {
-            for owner in held.owners() {
-                if let Owner::Host(host, _) = owner {
-                    part.outbox.push_for(*host, shared.clone());
-                }
+            let hosts = held.owners().iter().filter_map(|owner| match owner {
+                Owner::Host(host, _) => Some(*host),
+                Owner::Coordinator(_) | Owner::Here(_) => None,
+            });
+            for host in hosts.collect::<BTreeSet<HostId>>() {
+                part.outbox.push_for(host, shared.clone());
             }
         }
         part.outbox.push_bounded(shared);
@@ -88,8 +92,11 @@ impl Host {
         // This host itself may be the one that redoes the job, or one above it.
         let is_sought = part.redoes(&entry);
         let key = entry.key;
-        part.table.insert(entry.clone());
-        part.outbox.push(entry);
+        if part.table.insert(entry.clone()) {
+            part.outbox.push(entry);
+        } else {
+            part.outbox.push_bounded(entry);
+        }
         part.outbox.wait(now);
         if is_sought {
             part.recovery.lookups.seek(&part.table, key);
