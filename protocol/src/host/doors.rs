@@ -1,6 +1,6 @@
 //! Tests that peers cannot make a host do useless work.
 
-use super::tests::{PEER, RUN, host, said, spec};
+use super::tests::{PEER, RUN, host, info, said, spec};
 use super::*;
 use crate::limits::{
     HELD_JOBS_MAX, INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, LISTED_JOBS_MAX, UNCONFIRMED_RESULTS_MAX,
@@ -195,7 +195,7 @@ fn only_orphans_and_jobs_that_a_host_lent_can_be_adopted() {
     let other = HostId(21);
     let lent = |lender: HostId| {
         let mut host = thief(1);
-        let joined = vec![super::tests::info(other)];
+        let joined = vec![info(other)];
         host.handle_from_coordinator(Time(0), ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
         let owner = held::Owner::Host(lender, LoanId(5));
         host.take_in(Time(0), RUN, owner, bonds::job(1));
@@ -307,4 +307,23 @@ fn results_that_a_host_never_confirms_leave_room_for_jobs_of_others() {
         host.handle_from_peer(Time(0), PEER, received);
     }
     assert!(host.runs[&RUN].held.has_room_for(PEER));
+}
+
+#[test]
+fn a_job_that_a_thief_no_longer_has_does_not_wait_for_it() {
+    let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
+    for is_result in [false, true] {
+        let mut host = thief(0);
+        host.handle_from_peer(Time(0), PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+        let large = JobSpec { parameters: vec![0; 100_000].into(), ..bonds::job(1) };
+        host.handle_offered(Time(0), RUN, Some((crate::RuntimeJobId(9), large)));
+        assert_eq!(host.parcels().0, 1);
+        let number = host.runs[&RUN].loans.to(PEER).next().expect("it is lent");
+        let answer = match is_result {
+            true => PeerMessage::Result { run: RUN, number, finished: finished.clone() },
+            false => PeerMessage::Returned { run: RUN, number, begun: false },
+        };
+        host.handle_from_peer(Time(0), PEER, answer);
+        assert_eq!((host.held_and_lent(RUN).1, host.parcels().0), (0, 0), "{is_result}");
+    }
 }

@@ -147,12 +147,12 @@ impl Host {
             match part.loans.get(number) {
                 Some(loan) if loan.thief() != from => return Err(Misbehaviour::ResultOfNoJob),
                 Some(_) => {
-                    self.repeats.forget(Receiver::Peer(from), Repeated::Adopt(run, number));
                     if let Some(loan) = part.loans.end(number) {
                         if loan.state == LoanState::Agreed {
                             part.reporting.own_mut().jobs.adopted += 1;
                             part.reporting.count_saved(&finished);
                         }
+                        self.end_loan_parcels(run, number, &loan);
                         let number = loan.number();
                         let complete = RunCommand::Complete { number, finished, is_found_again: true };
                         self.unpolled.command(complete.of(run));
@@ -231,6 +231,7 @@ impl Host {
         if part.loans.get(number).is_some_and(|loan| loan.thief() == from)
             && let Some(loan) = part.loans.end(number)
         {
+            self.end_loan_parcels(run, number, &loan);
             self.take_back(now, run, loan.number(), loan.into_spec(), begun);
         }
     }
