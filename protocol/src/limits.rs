@@ -44,9 +44,11 @@ pub const PARCELS_PULLED_PER_PEER_MAX: usize = 2;
 pub const ASKED_BYTES_AT_ONCE_MAX: u64 = 4 << 20;
 /// Bytes of these that it is sent per second beyond that.
 pub const ASKED_BYTES_PER_SECOND: u64 = 16 << 20;
-/// Maximum announced bytes of all parcels that have begun to arrive; a single parcel may be longer.
+/// Maximum announced bytes of all parcels that have begun to arrive; a single parcel may be longer. Those of one sender
+/// take at most half of it.
 pub const PARCELS_INCOMING_BYTES_MAX: usize = 256 << 20;
-/// Maximum bytes of all parcels that are kept until their receivers have them; a single parcel may be longer.
+/// Maximum bytes of all parcels that are kept until their receivers have them; a single parcel may be longer. Those of
+/// one receiver take at most half of it.
 pub const PARCELS_OUTGOING_BYTES_MAX: usize = 512 << 20;
 /// Bytes of a parcel that its receiver asks for ahead, at first and on slow links.
 pub const PARCEL_WINDOW_BYTES_MIN: usize = 128 << 10;
@@ -103,6 +105,9 @@ pub const STEALS_IN_SITE_MAX: usize = 4;
 pub const EARLY_WANTS_MAX: usize = 1024;
 /// Maximum jobs that a host holds for others, for each run; further jobs are handed back.
 pub const HELD_JOBS_MAX: usize = 4096;
+/// Maximum results of a run that wait at one host until the same owner has confirmed them; further jobs of that owner are
+/// handed back, so that they do not take the room of others.
+pub const UNCONFIRMED_RESULTS_MAX: usize = HELD_JOBS_MAX / 4;
 /// Maximum loans, or requests, that one message lists: each held job once, and those that their owner asked to adopt
 /// twice.
 pub const LISTED_JOBS_MAX: usize = 2 * HELD_JOBS_MAX;

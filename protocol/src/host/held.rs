@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::limits::{LISTED_JOBS_MAX, UNCONFIRMED_RESULTS_MAX};
 use crate::{AssignmentId, Finished, HeldId, HostId, JobKey, JobSpec, JobTag, LoanId, RuntimeJobId, Time};
 
 use super::thief::Request;
@@ -162,6 +163,15 @@ impl HeldJobs {
             Owner::Host(other, loan) if *other == host => Some((*loan, *token)),
             _ => None,
         })
+    }
+
+    /// Whether another host may wait for one more job. The list of all for which it waits must fit into a message, and it
+    /// must confirm results.
+    pub fn has_room_for(&self, host: HostId) -> bool {
+        let is_finished = |token| self.held.get(&token).is_some_and(|held| held.finished.is_some());
+        let finished = self.of_host(host).filter(|(_, token)| is_finished(*token));
+        self.of_host(host).nth(LISTED_JOBS_MAX - 1).is_none()
+            && finished.take(UNCONFIRMED_RESULTS_MAX).count() < UNCONFIRMED_RESULTS_MAX
     }
 
     /// The root jobs that the coordinator waits for: its numbers, and the tokens.

@@ -68,7 +68,7 @@ impl Host {
                 if let Some(part) = self.runs.get(&run) {
                     entries.retain(|entry| !part.recovery.is_root(&entry.key));
                 }
-                self.on_entries(run, entries);
+                self.on_entries(run, Receiver::Peer(from), entries);
             }
             PeerMessage::Want { run, key } => self.on_want(from, run, key),
             PeerMessage::Have { run, key, finished } => self.on_have(now, from, run, key, finished),

@@ -147,12 +147,12 @@ impl Host {
             match part.loans.get(number) {
                 Some(loan) if loan.thief() != from => return Err(Misbehaviour::ResultOfNoJob),
                 Some(_) => {
-                    self.repeats.forget(Receiver::Peer(from), Repeated::Adopt(run, number));
                     if let Some(loan) = part.loans.end(number) {
                         if loan.state == LoanState::Agreed {
                             part.reporting.own_mut().jobs.adopted += 1;
                             part.reporting.count_saved(&finished);
                         }
+                        self.end_loan_parcels(run, number, &loan);
                         let number = loan.number();
                         let complete = RunCommand::Complete { number, finished, is_found_again: true };
                         self.unpolled.command(complete.of(run));
@@ -231,6 +231,7 @@ impl Host {
         if part.loans.get(number).is_some_and(|loan| loan.thief() == from)
             && let Some(loan) = part.loans.end(number)
         {
+            self.end_loan_parcels(run, number, &loan);
             self.take_back(now, run, loan.number(), loan.into_spec(), begun);
         }
     }
@@ -256,16 +257,31 @@ impl Host {
     /// A host that would redo a job asks for its result, as the job is running here.
     pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, key: JobKey) {
         // A host that is gone is promised nothing.
-        let is_there = self.peers.contains(from);
+        let (me, is_there) = (self.id(), self.peers.contains(from));
         let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
-        let holding = part.numbers.holding();
+        let (owner, holding) = (Owner::Host(from, number), part.numbers.holding());
+        if let Some(token) = part.held.of_owner(owner) {
+            // It has asked before. A number that it uses for another job as well says nothing.
+            let is_same = part.held.get(token).is_some_and(|held| held.spec().key == key);
+            return if is_same {
+                self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
+                self.deliver(run, token);
+            } else {
+                self.tell_peer(from, PeerMessage::NotHeld { run, number });
+            };
+        }
+        if !part.held.has_room_for(from) {
+            return self.tell_peer(from, PeerMessage::NotHeld { run, number });
+        }
         if let Some(token) = part.held.of_key(&key) {
-            if part.held.get(token).is_some_and(|held| held.owners().len() >= OWNERS_PER_JOB_MAX) {
+            let has_room = |held: &&Held| held.owners().len() < OWNERS_PER_JOB_MAX;
+            let held = part.held.get(token).filter(has_room);
+            if !held.is_some_and(|held| part.may_adopt(from, held, me)) {
                 return self.tell_peer(from, PeerMessage::NotHeld { run, number });
             }
-            part.held.add_owner(token, Owner::Host(from, number));
+            part.held.add_owner(token, owner);
             self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
             self.deliver(run, token);
             return;
@@ -290,7 +306,7 @@ impl Host {
             lookup_below: 0,
             objects: Vec::new(),
         };
-        self.hold_and_deliver(run, Held::done(now, spec, Owner::Host(from, number), finished));
+        self.hold_and_deliver(run, Held::done(now, spec, owner, finished));
     }
 
     pub(super) fn on_adopted(

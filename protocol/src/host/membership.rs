@@ -79,7 +79,7 @@ impl Host {
                 self.repeats.answered(now, Receiver::Coordinator, Repeated::RootFinished(run, number));
                 self.settle_owner(run, Owner::Coordinator(number));
             }
-            ToHost::Entries { run, entries } => self.on_entries(run, entries),
+            ToHost::Entries { run, entries } => self.on_entries(run, Receiver::Coordinator, entries),
             ToHost::Found { run, key } => self.on_found(now, run, key),
             // The driver unpacks relayed frames. If an unreachable peer is gone, the coordinator says so in another
             // message.

@@ -4,6 +4,8 @@
 //! That owner would redo the job, so it can recover from a crash without the coordinator, too. Entries wait a moment so
 //! that several are sent together (message combining).
 
+use std::collections::BTreeSet;
+
 use crate::limits::{
     FORGOTTEN_AT_ONCE_MAX, FORWARDED_ENTRIES_MAX, LINEAGE_LENGTH_MAX, SOUGHT_CHECKED_AT_ONCE_MAX,
 };
@@ -15,7 +17,7 @@ use super::lost::Announced;
 use super::outbox::OUTBOX_MAX;
 use super::run::HostRun;
 use super::stage::Stage;
-use super::{Command, Host, RunCommand};
+use super::{Command, Host, Receiver, RunCommand};
 
 /// Entries that one event announces again; the others follow at once.
 const ANNOUNCED_AT_ONCE_MAX: usize = 12;
@@ -67,10 +69,12 @@ impl Host {
         let shared = entry.to_share(me);
         let nearest = part.held.nearest(&entry.lineage.0);
         if let Some(held) = nearest.and_then(|token| part.held.get(token)) {
-            for owner in held.owners() {
-                if let Owner::Host(host, _) = owner {
-                    part.outbox.push_for(*host, shared.clone());
-                }
+            let hosts = held.owners().iter().filter_map(|owner| match owner {
+                Owner::Host(host, _) => Some(*host),
+                Owner::Coordinator(_) | Owner::Here(_) => None,
+            });
+            for host in hosts.collect::<BTreeSet<HostId>>() {
+                part.outbox.push_for(host, shared.clone());
             }
         }
         part.outbox.push_bounded(shared);
@@ -88,8 +92,11 @@ impl Host {
         // This host itself may be the one that redoes the job, or one above it.
         let is_sought = part.redoes(&entry);
         let key = entry.key;
-        part.table.insert(entry.clone());
-        part.outbox.push(entry);
+        if part.table.insert(entry.clone()) {
+            part.outbox.push(entry);
+        } else {
+            part.outbox.push_bounded(entry);
+        }
         part.outbox.wait(now);
         if is_sought {
             part.recovery.lookups.seek(&part.table, key);
@@ -177,8 +184,8 @@ impl Host {
         self.tell_lookups(run);
     }
 
-    /// Entries have come from others.
-    pub(super) fn on_entries(&mut self, run: RunId, entries: Vec<Entry>) {
+    /// Entries have come from others. Those of a peer end only jobs that it has lent to this host, or this host to it.
+    pub(super) fn on_entries(&mut self, run: RunId, from: Receiver, entries: Vec<Entry>) {
         let me = self.id();
         let Some(part) = self.runs.get_mut(&run) else { return };
         let (mut known, mut lent) = (Vec::new(), Vec::new());
@@ -189,8 +196,8 @@ impl Host {
             }
             let is_sought = part.redoes(&entry);
             let key = entry.key;
-            known.extend(part.held_and_known(&entry));
-            lent.extend(part.lent_and_known(&entry));
+            known.extend(part.held_and_known(&entry).filter(|(token, _)| part.is_held_for(from, *token)));
+            lent.extend(part.lent_and_known(&entry).filter(|(number, _)| part.is_lent_to(from, *number)));
             part.renew_asked(&entry);
             if part.table.insert(entry) && is_sought {
                 part.recovery.lookups.seek(&part.table, key);

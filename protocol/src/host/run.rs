@@ -1,8 +1,8 @@
 //! A host's state in one run.
 
-use crate::{Finished, HostId, RunSpec, Stealing, Table, Time, root_job};
+use crate::{EntryState, Finished, HostId, JobSpec, RunSpec, Stealing, Table, Time, root_job};
 
-use super::held::HeldJobs;
+use super::held::{Held, HeldJobs, Owner};
 use super::lent::Loans;
 use super::lost::Recovery;
 use super::numbers::Numbers;
@@ -81,6 +81,28 @@ impl HostRun {
     /// Gives up the requests that satisfy `is_dropped`.
     pub fn drop_requests(&mut self, is_dropped: impl Fn(&Request) -> bool) {
         self.thief.drop_requests(&mut self.reporting.own_mut().steals, is_dropped);
+    }
+
+    /// Whether a job has the name of the run's root job and is another. The coordinator may assign the root to this host
+    /// later, which then goes on with the job of that name.
+    pub fn is_other_root(&self, job: &JobSpec) -> bool {
+        let is_root = |root: &JobSpec| (job.kind, &job.parameters) == (root.kind, &root.parameters);
+        self.recovery.is_root(&job.key) && !(is_root(&root_job(&self.spec)) && job.objects.is_empty())
+    }
+
+    /// Whether a host may wait for the result of a held job that it asks for: it has lent the job, or the job was
+    /// announced as an orphan.
+    pub fn may_adopt(&self, host: HostId, held: &Held, me: Option<HostId>) -> bool {
+        let is_owner = |owner: &Owner| matches!(owner, Owner::Host(other, _) if *other == host);
+        let is_announced = || {
+            let state = self.table.get(&held.spec().key).map(|entry| &entry.state);
+            matches!(state, Some(EntryState::Running(runner)) if Some(*runner) == me)
+        };
+        held.is_orphan()
+            || held.finished.is_some()
+            || held.lender() == Some(host)
+            || held.owners().iter().any(is_owner)
+            || is_announced()
     }
 
     /// Whether a result fits into the table at all: a larger one would displace all others, and then be dropped itself.

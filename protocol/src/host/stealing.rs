@@ -166,11 +166,17 @@ impl Host {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(request) = self.end_request(from, run, steal)? else { return Ok(()) };
+        if self.runs.get(&run).is_some_and(|part| part.is_other_root(&spec)) {
+            return Err(Misbehaviour::OtherRoot);
+        }
         let is_far = self.peers.is_far(from);
         let departing = self.is_leaving();
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
         part.thief.end_rest(request.is_wide, now);
-        let is_taken = part.stage == Stage::Ready && !departing && part.held.len() < HELD_JOBS_MAX;
+        let owner = Owner::Host(from, number);
+        let may_be_held = part.held.of_owner(owner).is_none() && part.held.has_room_for(from);
+        let is_taken =
+            part.stage == Stage::Ready && !departing && part.held.len() < HELD_JOBS_MAX && may_be_held;
         let steals = part.reporting.own_mut().steals.of(request.scope);
         if !is_taken {
             steals.refused += 1;
@@ -182,9 +188,9 @@ impl Host {
         part.reporting.own_mut().jobs.stolen += 1;
         part.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
-        self.take_in(now, run, Owner::Host(from, number), spec);
+        self.take_in(now, run, owner, spec);
         let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        let token = part.held.of_owner(Owner::Host(from, number));
+        let token = part.held.of_owner(owner);
         if let Some(held) = token.and_then(|token| part.held.get_mut(token)) {
             held.asked = Some((request, now));
         }

@@ -8,7 +8,7 @@ use crate::{AssignmentId, Entry, EntryState, Finished, HeldId, LoanId, RunId};
 use super::held::Owner;
 use super::lent::LoanState;
 use super::run::HostRun;
-use super::{Event, Host, RunCommand};
+use super::{Event, Host, Receiver, RunCommand};
 
 impl Host {
     /// The host that had the root job before has it again.
@@ -105,6 +105,19 @@ impl HostRun {
                 loan.is_renewed = true;
             }
         }
+    }
+
+    /// Whether a sender of entries is an owner of a held job, or the coordinator, whose table has entries of all hosts.
+    pub fn is_held_for(&self, from: Receiver, token: HeldId) -> bool {
+        let Receiver::Peer(peer) = from else { return true };
+        let is_owner = |owner: &Owner| matches!(owner, Owner::Host(host, _) if *host == peer);
+        self.held.get(token).is_some_and(|held| held.owners().iter().any(is_owner))
+    }
+
+    /// Whether a sender of entries has a job that this host has lent, or is the coordinator.
+    pub fn is_lent_to(&self, from: Receiver, number: LoanId) -> bool {
+        let Receiver::Peer(peer) = from else { return true };
+        self.loans.get(number).is_some_and(|loan| loan.thief() == peer)
     }
 
     /// The held job of which this entry has the result, if it is run a second time or has no owner.

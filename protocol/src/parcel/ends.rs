@@ -3,6 +3,7 @@
 use super::*;
 use crate::limits::{
     CHUNK_BYTES_MAX, PARCEL_BYTES_MAX, PARCEL_PATIENCE_MIN, PARCEL_UNWANTED_MAX, PARCELS_INCOMING_BYTES_MAX,
+    PARCELS_OUTGOING_BYTES_MAX,
 };
 use crate::{LoanId, RunId, Time};
 
@@ -154,4 +155,32 @@ fn missing_bytes_are_asked_for_sooner_once_later_ones_have_come() {
         assert_eq!(incoming.on_chunk(NOW, 1, ParcelId(1), offset, &[7; 100]), Ok(Arrival::Part));
         assert_eq!(incoming.next_timeout(), Some(NOW + PARCEL_PATIENCE_MIN / patience), "{offset}");
     }
+}
+
+/// A receiver may ask for ever more and pull nothing.
+#[test]
+fn one_receiver_takes_at_most_half_of_the_room_for_parcels() {
+    let mut outgoing = Outgoing::<u8>::default();
+    let bytes = PARCEL_BYTES_MAX;
+    let most = PARCELS_OUTGOING_BYTES_MAX / 2 / bytes;
+    let mut add =
+        |to: u8, number: usize| outgoing.add(NOW, to, result(1, number as u64), vec![7; bytes]).is_some();
+    assert_eq!((0..2 * most).filter(|number| add(1, *number)).count(), most);
+    assert!(add(2, 0), "there is room for another");
+}
+
+/// A sender may send a byte now and then.
+#[test]
+fn parcels_of_one_sender_take_at_most_half_of_the_room_for_those_that_have_begun() {
+    let mut incoming = Incoming::<u8>::default();
+    for (from, parcel) in [(1, 1), (1, 2), (2, 1)] {
+        let contents = result(1, parcel);
+        incoming.announce(NOW, from, ParcelId(parcel), contents, PARCEL_BYTES_MAX as u64).expect("sound");
+    }
+    let pulled = std::iter::from_fn(|| incoming.poll_message()).map(|(from, _)| from);
+    assert_eq!(pulled.collect::<Vec<_>>(), [1, 2]);
+    incoming.forget_peer(NOW, 2);
+    assert!(incoming.poll_message().is_none(), "the second waits for the first");
+    assert_eq!(incoming.on_withdrawn(NOW, 1, ParcelId(1)), Some(result(1, 1)));
+    assert!(incoming.poll_message().is_some());
 }

@@ -255,6 +255,12 @@ impl<K: Copy + Ord> Incoming<K> {
         self.parcels.range((from, ParcelId(0))..).next().is_some_and(|((sender, _), _)| *sender == from)
     }
 
+    /// The announced bytes of a sender's parcels that have begun to arrive.
+    fn bytes_begun_by(&self, from: K) -> usize {
+        let begun = self.begun.range((from, ParcelId(0))..=(from, ParcelId(u64::MAX)));
+        begun.filter_map(|name| self.parcels.get(name)).map(|arriving| arriving.total).sum()
+    }
+
     /// Begins to pull waiting parcels, as far as the limits allow.
     fn pull(&mut self, now: Time) {
         let mut still = VecDeque::new();
@@ -267,8 +273,10 @@ impl<K: Copy + Ord> Incoming<K> {
             let (contents, total) = (arriving.contents, arriving.total);
             let of_peer = self.pulled.iter().filter(|(from, _)| *from == name.0).count();
             let is_new = !self.begun.contains(&name);
-            let is_too_much =
-                is_new && !self.begun.is_empty() && self.begun_bytes + total > PARCELS_INCOMING_BYTES_MAX;
+            let begun = self.bytes_begun_by(name.0);
+            let is_too_much = is_new
+                && ((!self.begun.is_empty() && self.begun_bytes + total > PARCELS_INCOMING_BYTES_MAX)
+                    || (begun > 0 && begun + total > PARCELS_INCOMING_BYTES_MAX / 2));
             if of_peer >= PARCELS_PULLED_PER_PEER_MAX
                 || is_too_much
                 || (self.pulled.iter())

@@ -97,7 +97,9 @@ impl<K: Copy + Ord> Outgoing<K> {
     /// latter case, a message that is repeated until it is acknowledged is accepted later.
     pub fn add(&mut self, now: Time, to: K, contents: Contents, bytes: Vec<u8>) -> Option<ParcelMessage> {
         self.end_contents(to, contents);
-        let is_full = self.bytes + bytes.len() > PARCELS_OUTGOING_BYTES_MAX && !self.parcels.is_empty();
+        let of_receiver = self.bytes_for(to);
+        let is_full = (self.bytes + bytes.len() > PARCELS_OUTGOING_BYTES_MAX && !self.parcels.is_empty())
+            || (of_receiver + bytes.len() > PARCELS_OUTGOING_BYTES_MAX / 2 && of_receiver > 0);
         let with_peer = self.by_contents.keys().filter(|(other, _)| *other == to).count();
         if is_full || bytes.is_empty() || bytes.len() > PARCEL_BYTES_MAX || with_peer >= PARCELS_WITH_PEER_MAX
         {
@@ -113,6 +115,11 @@ impl<K: Copy + Ord> Outgoing<K> {
         self.announce_again(to, contents)
     }
 
+    /// The bytes of all parcels for a receiver.
+    fn bytes_for(&self, to: K) -> usize {
+        self.parcels.values().filter(|kept| kept.to == to).map(|kept| kept.bytes.len()).sum()
+    }
+
     /// Whether contents are under way that their receiver has not begun to pull, so that newer bytes may still take
     /// their place.
     pub fn is_renewable(&self, to: K, contents: Contents) -> bool {
@@ -125,8 +132,11 @@ impl<K: Copy + Ord> Outgoing<K> {
     pub fn renew(&mut self, now: Time, to: K, contents: Contents, bytes: Vec<u8>) -> Option<ParcelMessage> {
         let before = self.parcels.get(self.by_contents.get(&(to, contents))?)?;
         let bytes_then = self.bytes - before.bytes.len() + bytes.len();
+        let others = self.bytes_for(to) - before.bytes.len();
+        let is_full = bytes_then > PARCELS_OUTGOING_BYTES_MAX
+            || (others + bytes.len() > PARCELS_OUTGOING_BYTES_MAX / 2 && others > 0);
         let first = before.first;
-        if before.bytes == bytes || bytes_then > PARCELS_OUTGOING_BYTES_MAX {
+        if before.bytes == bytes || is_full {
             return self.announce_again(to, contents);
         }
         let announcement = self.add(now, to, contents, bytes)?;

@@ -71,6 +71,9 @@ pub enum Misbehaviour {
     /// It confirmed an adoption that was never asked for.
     #[error("it confirmed an adoption that was never asked for")]
     AdoptionOfNoJob,
+    /// It lent a job as the run's root job that is another.
+    #[error("it lent another job under the name of the run's root job")]
+    OtherRoot,
     /// It sent a message with longer lists or texts than are allowed.
     #[error("it sent a message with longer lists or texts than are allowed")]
     TooMuch,
