@@ -2,9 +2,9 @@
 
 use crate::limits::shortened;
 use crate::message::{PeerMessage, ToCoordinator};
-use crate::{HostId, Time};
+use crate::{HeldId, HostId, RunId, Time};
 
-use super::{Command, Event, Host};
+use super::{Command, Event, Host, Misbehaviour};
 
 impl Host {
     /// A peer has rejected this host: loans to it and jobs held for it are handled as if the peer were gone.
@@ -25,5 +25,19 @@ impl Host {
         self.tell_coordinator(ToCoordinator::Misbehaved { host: peer, reason });
         self.unpolled.command(Command::CutOff { peer });
         self.lose_peer(now, peer);
+    }
+
+    /// A held job is not the one that its key names, and will not be run: its result would be recorded, and used, as that
+    /// of the other. Nobody else can be waiting for it in good faith.
+    pub(super) fn on_misnamed(&mut self, now: Time, run: RunId, token: HeldId) {
+        let threads = self.config.report.threads as usize;
+        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(lender) = part.held.get(token).map(|held| held.lender()) else { return };
+        part.thief.free_worker(threads);
+        self.hand_back_one(now, run, token);
+        if let Some(lender) = lender {
+            self.cut_off(now, lender, Misbehaviour::OtherKey.to_string());
+        }
+        self.seek(now, run);
     }
 }

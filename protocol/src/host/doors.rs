@@ -327,3 +327,19 @@ fn a_job_that_a_thief_no_longer_has_does_not_wait_for_it() {
         assert_eq!((host.held_and_lent(RUN).1, host.parcels().0), (0, 0), "{is_result}");
     }
 }
+
+/// The runtime knows which key a job's parameters have.
+#[test]
+fn a_host_that_lends_a_job_under_the_key_of_another_is_cut_off() {
+    let mut host = thief(1);
+    lend(&mut host, 0, 5, bonds::job(1));
+    let held = host.runs[&RUN].held.tokens().next().expect("it is held");
+    said(&mut host);
+    host.handle_notice(Time(0), RUN, Notice::Misnamed { held });
+    let said = said(&mut host);
+    let is_reported = |sent: &Transmit| matches!(sent, Transmit::ToCoordinator(ToCoordinator::Misbehaved { host: PEER, reason }) if reason.contains("key"));
+    assert!(said.iter().any(is_reported), "{said:?}");
+    assert_eq!(host.held_and_lent(RUN).0, 0);
+    assert_eq!(host.runs[&RUN].thief.idle(), 1, "the worker that was to take it still needs a job");
+    host.handle_notice(Time(0), RUN, Notice::Misnamed { held });
+}

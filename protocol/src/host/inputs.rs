@@ -183,6 +183,7 @@ impl Host {
             }
             Notice::Unable(reason) => self.become_unable(run, reason),
             Notice::HandedBack { held } => self.hand_back_one(now, run, held),
+            Notice::Misnamed { held } => self.on_misnamed(now, run, held),
             Notice::Drained => self.on_drained(now, run),
             Notice::Counts(counts) => part.reporting.take_counts(*counts),
             Notice::Activity { workers, jobs, jobs_dropped } => {

@@ -80,6 +80,7 @@ pub enum Input {
     Stopped(RunId, Option<Box<Counts>>),
     Based(RunId, ObjectId, NewBase),
     Closed(RunId, ObjectId),
+    Misnamed(RunId, HeldId),
 }
 
 /// The runtime's number for each place of an object; only one that is current matters.
@@ -115,6 +116,7 @@ impl Input {
                 Self::Activity(run, workers, jobs, jobs_dropped)
             }
             Notice::HandedBack { held } => Self::HandedBack(run, held),
+            Notice::Misnamed { held } => Self::Misnamed(run, held),
         }
     }
 
@@ -170,6 +172,7 @@ impl Input {
                 host.handle_notice(now, run, Notice::Activity { workers, jobs, jobs_dropped });
             }
             Self::HandedBack(run, held) => host.handle_notice(now, run, Notice::HandedBack { held }),
+            Self::Misnamed(run, held) => host.handle_notice(now, run, Notice::Misnamed { held }),
             Self::Stopped(run, counts) => {
                 let last = counts.map(|counts| FinalCounts { counts: *counts, ..FinalCounts::default() });
                 host.handle_stopped(now, run, last);

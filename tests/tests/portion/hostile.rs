@@ -1,7 +1,7 @@
 //! Hostile modules in a portion, where a returned job must be recorded.
 
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use sateen_host::{App, Engine, Limits, Notice, Portion, PortionOptions, RunCommand};
@@ -10,8 +10,8 @@ use sateen_tests::wat::{app, app_with, bytes, tight};
 
 use crate::lost;
 
-/// The outcome of a module; lookups are answered with a miss.
-fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
+/// A portion of a module's run, its notices, and the root job.
+fn start(text: &str, lookup_below: u32) -> (Portion, Receiver<Notice>, JobSpec) {
     let limits = Limits { guard_wait_max: Duration::from_millis(100), ..tight() };
     let engine = Engine::new(&limits, false).expect("this machine can run guests");
     let app = App::load(&engine, &bytes(text), None).expect("it loads");
@@ -26,7 +26,6 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
             ..PortionOptions::default()
         },
     );
-    let portion = portion.expect("it starts");
     let (key, parameters) = app.root_key("main", &[], b"").expect("words always encode");
     let lineage = Lineage::default();
     let spec = JobSpec {
@@ -40,6 +39,12 @@ fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
         lookup_below,
         objects: Vec::new(),
     };
+    (portion.expect("it starts"), notices, spec)
+}
+
+/// The outcome of a module; lookups are answered with a miss.
+fn outcome(text: &str, lookup_below: u32) -> Result<Outcome, String> {
+    let (portion, notices, spec) = start(text, lookup_below);
     portion.handle(RunCommand::Inject { held: HeldId(1), was_begun: spec.was_begun(), spec });
     loop {
         match notices.recv_timeout(Duration::from_secs(30)).expect("it does not hang") {
@@ -164,4 +169,17 @@ fn unrecorded_jobs_of_an_attempt_are_forgotten() {
         (br_if $more (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100))))";
     let outcome = outcome(&app_with(&attempt, body), 0);
     assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+}
+
+/// Its result would be recorded, and used, as that of the other job.
+#[test]
+fn a_job_under_the_key_of_another_is_not_run() {
+    let (portion, notices, root) = start(&app(""), 0);
+    let spec = JobSpec { kind: 0, depth: 1, parameters: vec![7].into(), ..root };
+    portion.handle(RunCommand::Inject { held: HeldId(5), was_begun: false, spec });
+    let told = std::iter::from_fn(|| notices.recv_timeout(Duration::from_secs(30)).ok());
+    let told = told.take_while(|notice| !matches!(notice, Notice::Misnamed { held: HeldId(5) }));
+    let others: Vec<Notice> =
+        told.filter(|notice| !matches!(notice, Notice::Idle(_) | Notice::Counts(_))).collect();
+    assert!(others.is_empty(), "{others:?}");
 }

@@ -50,6 +50,9 @@ impl Remote {
                 job.objects.push(object);
             }
         }
+        if kind != ROOT && job.objects.is_empty() && self.key(kind, &job.parameters(), &[]) != spec.key {
+            return self.notify(Notice::Misnamed { held });
+        }
         let job = Arc::new(job);
         self.held.lock().insert(held, job.clone());
         self.figures.held.fetch_add(1, Relaxed);

@@ -74,6 +74,9 @@ pub enum Misbehaviour {
     /// It lent a job as the run's root job that is another.
     #[error("it lent another job under the name of the run's root job")]
     OtherRoot,
+    /// It lent a job under the key of another.
+    #[error("it lent a job under the key of another job")]
+    OtherKey,
     /// It sent a message with longer lists or texts than are allowed.
     #[error("it sent a message with longer lists or texts than are allowed")]
     TooMuch,

@@ -115,6 +115,11 @@ pub enum Notice {
         /// The number of notes that were left out.
         jobs_dropped: u64,
     },
+    /// The key of a held job is not that of its parameters. The host that lent it is cut off.
+    Misnamed {
+        /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
+        held: HeldId,
+    },
     /// This host has no memory for a held job at present. The job is not the root, and is given back to its owners.
     HandedBack {
         /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
