@@ -13,13 +13,13 @@ export interface Mark {
   isBad: boolean;
 }
 
-/** What one of a kind is called, and several. */
+/** What one of a kind is called, and several. Of what may happen to one host several times, events are counted. */
 const KINDS = new Map([
   ['host_joined', ['host joined', 'hosts joined']],
   ['host_left', ['host left', 'hosts left']],
-  ['host_paused', ['host paused', 'hosts paused']],
-  ['host_returned', ['host came back', 'hosts came back']],
-  ['host_lost', ['host lost', 'hosts lost']],
+  ['host_paused', ['pause of a host', 'pauses of hosts']],
+  ['host_returned', ['return of a host', 'returns of hosts']],
+  ['host_lost', ['loss of a host', 'losses of hosts']],
   ['root_lost', ['loss of the root job', 'losses of the root job']],
   ['coordinator_restarted', ['restart of the coordinator', 'restarts of the coordinator']],
   ['suspended', ['suspension', 'suspensions']],
