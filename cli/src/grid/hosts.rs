@@ -2,18 +2,15 @@
 
 use std::fmt::Display;
 
-use sateen_api::{Host, Status};
+use sateen_api::Host;
 use sateen_command_line::localised;
 
 use super::client::{Client, SHORT};
-use super::columns::{Columns, seconds};
+use super::columns::Columns;
 use super::view::read;
 use crate::exit::{Failure, say};
 use crate::files::{print, print_json};
 use crate::flags::List;
-
-/// Hosts try to reach a coordinator that is away at least this often.
-const HOSTS_BACK_S_MAX: f64 = 30.0;
 
 pub fn hosts(flags: &List) -> Result<(), Failure> {
     let client = Client::new(&flags.grid.coordinator)?;
@@ -36,23 +33,14 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
         ]);
     }
     if hosts.is_empty() {
-        let status: Status = read(&client.get("/api/v1/status")?)?;
-        say(no_hosts(&status, client.url()));
+        say(no_hosts(client.url()));
     }
     print(columns.text().as_bytes())
 }
 
-/// After a restart of the coordinator, hosts are back in a moment.
-fn no_hosts(status: &Status, coordinator: impl Display) -> String {
-    let start = format!("start one with `sateen-host --coordinator {coordinator}`");
-    if status.uptime_s < HOSTS_BACK_S_MAX {
-        let up = seconds(status.uptime_s);
-        format!(
-            "no host is connected: the coordinator started {up} ago, and hosts that it had before are back soon; if it had none, {start}"
-        )
-    } else {
-        format!("the grid has no hosts; {start}")
-    }
+/// Nothing is said of hosts that come back after a restart of the coordinator: it may have had none before.
+fn no_hosts(coordinator: impl Display) -> String {
+    format!("no host is connected; start one with `sateen-host --coordinator {coordinator}`")
 }
 
 /// The numbers of the runs whose app a host has loaded.
@@ -78,19 +66,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_that_are_about_to_be_back_need_not_be_started() {
-        let said = |uptime_s: f64| {
-            no_hosts(&read(&json!({ "uptime_s": uptime_s })).expect("a status"), "http://grid:7700")
-        };
-        assert_eq!(
-            said(300.0),
-            "the grid has no hosts; start one with `sateen-host --coordinator http://grid:7700`"
-        );
-        assert!(
-            said(2.0).starts_with("no host is connected: the coordinator started 2.0 s ago"),
-            "{}",
-            said(2.0)
-        );
+    fn no_host_is_promised() {
+        let said = no_hosts("http://grid:7700");
+        assert_eq!(said, "no host is connected; start one with `sateen-host --coordinator http://grid:7700`");
     }
 
     /// The coordinator's own words, so that pages, the API and the commands have the same.
