@@ -1,20 +1,21 @@
 //! `sateen submit`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use sateen_api::{Submission, Submitted};
 use sateen_host::mentions;
 use sateen_protocol::BlobHash;
 use sateen_protocol::RunLimits;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::apps::{Found, find};
 use super::client::Client;
 use super::ended::deliver;
 use super::follow::{Follow, follow};
 use super::view::read;
-use crate::ended::Wanted;
+use crate::ended::{self, About, Times, Wanted};
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json, read_inputs};
 use crate::flags::{GridLimits, Submit as Flags, TimeLimits, in_ms};
@@ -42,7 +43,15 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
         hashes.insert(name, hash);
     }
 
-    let answer = client.post("/api/v1/runs", &json!(submission(flags, app.hash, hashes)))?;
+    let submission = submission(flags, app.hash, hashes);
+    let answer = match client.post("/api/v1/runs", &json!(submission)) {
+        Ok(answer) => answer,
+        Err(refusal) if flags.wait => {
+            let wanted = Wanted { inputs: &flags.input, json: flags.json, verbose: flags.verbose, output };
+            return ended::deliver(wanted, &about(flags, submission), Err(refusal.into()));
+        }
+        Err(refusal) => return Err(refusal.into()),
+    };
     let Submitted { run } = read(&answer)?;
     if !flags.wait {
         return if flags.json { print_json(&answer) } else { print(format!("{run}\n").as_bytes()) };
@@ -52,6 +61,27 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     say_dropped(log_lines_dropped);
     let wanted = Wanted { inputs: &flags.input, json: flags.json, verbose: flags.verbose, output };
     deliver(&client, &run, wanted)
+}
+
+/// A run that the coordinator refused.
+fn about(flags: &Flags, submission: Submission) -> About {
+    // A file's stem is the name under which it is published.
+    let name = Path::new(&flags.app).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    About {
+        run: Value::Null,
+        app: name.filter(|_| Path::new(&flags.app).exists()).or_else(|| Some(flags.app.clone())),
+        module: submission.app,
+        function: flags.function.clone(),
+        arguments: submission.arguments,
+        hosts: None,
+        threads: None,
+        jobs: Value::Null,
+        times: Times { elapsed_s: None, work_s: None, span_s: None },
+        shared: None,
+        profile: None,
+        losses: None,
+        job: None,
+    }
 }
 
 /// Warns about inputs that the app cannot ask for. Hosts do not report which inputs they read, but the names of an
@@ -100,6 +130,23 @@ mod tests {
     use sateen_api::SubmittedLimits;
 
     use super::*;
+
+    #[test]
+    fn a_refused_run_is_described_like_one_that_failed() {
+        #[derive(clap::Parser)]
+        struct Words {
+            #[command(flatten)]
+            submit: Flags,
+        }
+        let words = ["submit", "/nonexistent/nqueens", "x", "--wait", "--json"];
+        let flags = <Words as clap::Parser>::try_parse_from(words).expect("flags").submit;
+        let about = json!(about(&flags, submission(&flags, "ab".to_owned(), BTreeMap::new())));
+        let expected = json!({
+            "run": null, "app": "/nonexistent/nqueens", "module": "ab", "function": "main", "arguments": ["x"],
+            "threads": null, "jobs": null, "elapsed_s": null, "work_s": null, "span_s": null,
+        });
+        assert_eq!(about, expected);
+    }
 
     #[test]
     fn only_limits_that_are_named_are_sent() {
