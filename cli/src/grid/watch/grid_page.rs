@@ -35,11 +35,12 @@ impl GridPage {
         let states: Vec<String> = states.map(|(state, count)| format!("{count} {state}")).collect();
         let runs =
             if states.is_empty() { "no runs".to_owned() } else { format!("runs: {}", states.join(", ")) };
-        format!(
-            "{}, {busy}/{} busy; {runs}",
-            counted(self.hosts.len() as u64, "host", "hosts"),
-            counted(threads, "worker", "workers")
-        )
+        let there = connected().count();
+        let hosts = match self.hosts.len() - there {
+            0 => counted(there as u64, "host", "hosts"),
+            away => format!("{}, {away} away", counted(there as u64, "host connected", "hosts connected")),
+        };
+        format!("{hosts}, {busy}/{} busy; {runs}", counted(threads, "worker", "workers"))
     }
 
     /// Runs that are under way first, then the newest.
@@ -202,5 +203,19 @@ mod tests {
         assert_eq!(page.new_objects(), Vec::<String>::new());
         page.take(News::Away("nobody answers".to_owned()));
         assert_eq!(page.new_lines(), ["nobody answers; trying again"]);
+    }
+
+    #[test]
+    fn hosts_and_workers_are_counted_of_the_same_hosts() {
+        let host = |connected: bool| json!({"id": "h", "name": "a", "site": "s", "threads": 1, "busy": 0, "connected": connected});
+        for (hosts, expected) in [
+            (vec![host(true), host(true)], "2 hosts, 0/2 workers busy; no runs"),
+            (vec![host(true), host(false)], "1 host connected, 1 away, 0/1 worker busy; no runs"),
+            (vec![host(false)], "0 hosts connected, 1 away, 0/0 workers busy; no runs"),
+        ] {
+            let mut page = GridPage::default();
+            page.take(News::Grid { status: json!({}), runs: json!([]), hosts: hosts.into() });
+            assert_eq!(page.new_lines(), [expected]);
+        }
     }
 }
