@@ -1,6 +1,7 @@
 //! The events of a run: as the coordinator reports them, or derived from changes of the run.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
 
 use sateen_api::{EventKind, Run, RunEvent};
 
@@ -11,11 +12,19 @@ use crate::progress::counted;
 /// Maximum events kept.
 const KEPT_MAX: usize = 500;
 
+/// Time without growth after which an event is complete. The coordinator adds what happens within a second to the last
+/// event of its kind, and hosts report twice a second.
+const COMPLETE_AFTER: Duration = Duration::from_secs(2);
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub tone: Tone,
     pub text: String,
+    /// The coordinator's number of an event whose count may grow.
+    number: Option<u64>,
+    /// When its text last changed, until it is complete.
+    changed: Option<Instant>,
 }
 
 /// The newest events, and how many there were in all.
@@ -23,6 +32,10 @@ pub struct Event {
 pub struct Events {
     kept: VecDeque<Event>,
     pub count: usize,
+    /// The number of those that were written as lines.
+    written: usize,
+    /// Texts of events that have grown since they were written.
+    grown: Vec<String>,
     /// The last event that the coordinator reported.
     told: u64,
     is_told: bool,
@@ -36,24 +49,65 @@ impl Events {
         self.kept.iter().skip(self.kept.len().saturating_sub(count))
     }
 
-    /// The events from this one on, counted from the first.
-    pub fn since(&self, count: usize) -> impl Iterator<Item = &Event> {
-        self.last(self.count.saturating_sub(count).min(self.kept.len()))
+    /// The texts of events since the last call. An event is left for later while it may still grow, and with it those after it.
+    pub fn new_texts(&mut self) -> Vec<String> {
+        let mut texts = std::mem::take(&mut self.grown);
+        let grown = texts.len();
+        let dropped = self.count - self.kept.len();
+        self.written = self.written.max(dropped);
+        let new = self.kept.iter().skip(self.written - dropped).take_while(|event| event.changed.is_none());
+        texts.extend(new.map(|event| event.text.clone()));
+        self.written += texts.len() - grown;
+        texts
     }
 
     /// Adds the events that the coordinator reports.
     pub fn take(&mut self, events: &[RunEvent]) {
         self.is_told = true;
         for event in events {
+            let may_grow = matches!(event.kind, EventKind::Adopted | EventKind::Reused);
             if event.number > self.told {
                 self.told = event.number;
                 let is_again = self.has_ended && event.kind == EventKind::Ended;
                 self.has_ended |= event.kind == EventKind::Ended;
                 if !is_again {
                     self.add(tone(event.kind), event.text.clone());
+                    if let Some(last) = self.kept.back_mut().filter(|_| may_grow) {
+                        (last.number, last.changed) = (Some(event.number), Some(Instant::now()));
+                    }
                 }
+            } else if may_grow {
+                self.grow(event);
             }
         }
+        let newest = self.kept.iter().rev().find_map(|event| event.number);
+        for event in &mut self.kept {
+            let is_complete = event.number != newest
+                || event.changed.is_some_and(|changed| changed.elapsed() >= COMPLETE_AFTER);
+            event.changed = event.changed.filter(|_| !is_complete);
+        }
+    }
+
+    /// Takes in that an event has grown, if it has.
+    fn grow(&mut self, now: &RunEvent) {
+        let dropped = self.count - self.kept.len();
+        let place = self.kept.iter().rposition(|event| event.number == Some(now.number));
+        let Some(place) = place else { return };
+        let Some(event) = self.kept.get_mut(place) else { return };
+        if event.text == now.text {
+            return;
+        }
+        event.text.clone_from(&now.text);
+        if dropped + place < self.written {
+            self.grown.push(format!("{} (in all)", now.text));
+        } else {
+            event.changed = Some(Instant::now());
+        }
+    }
+
+    /// There will be no more news.
+    pub fn complete(&mut self) {
+        self.kept.iter_mut().for_each(|event| event.changed = None);
     }
 
     /// Derives events from two states of the run, unless the coordinator reports events.
@@ -113,7 +167,7 @@ impl Events {
     /// Adds an event.
     pub fn add(&mut self, tone: Tone, text: String) {
         self.count += 1;
-        self.kept.push_back(Event { tone, text });
+        self.kept.push_back(Event { tone, text, number: None, changed: None });
         if self.kept.len() > KEPT_MAX {
             self.kept.pop_front();
         }
@@ -177,7 +231,7 @@ mod tests {
             "3 results were reused",
         ];
         assert_eq!(texts(&events), expected);
-        assert_eq!((events.count, events.since(7).count(), events.since(8).count()), (8, 1, 0));
+        assert_eq!((events.count, events.new_texts().len(), events.new_texts().len()), (8, 8, 0));
     }
 
     #[test]
@@ -200,5 +254,44 @@ mod tests {
         events.take(&[event(2000, "ended", "d")]);
         events.take(&[event(2000, "host_joined", "e"), event(2001, "ended", "d")]);
         assert_eq!((events.count, texts(&events).last()), (2000, Some(&"d")));
+    }
+
+    #[test]
+    fn an_event_that_may_grow_is_written_when_it_is_complete() {
+        let event = |number: u64, kind: &str, text: &str| -> RunEvent {
+            read(&json!({"number": number, "kind": kind, "text": text})).expect("an event")
+        };
+        let mut events = Events::default();
+        events.take(&[
+            event(1, "started", "a"),
+            event(2, "reused", "2 results"),
+            event(3, "host_joined", "b"),
+        ]);
+        assert_eq!(events.new_texts(), ["a"]);
+        events.take(&[event(2, "reused", "27 results"), event(3, "host_joined", "b")]);
+        assert_eq!((events.new_texts().len(), texts(&events)), (0, vec!["a", "27 results", "b"]));
+        events.take(&[event(2, "reused", "27 results"), event(4, "adopted", "an orphan")]);
+        assert_eq!(events.new_texts(), ["27 results", "b"]);
+        events.take(&[event(2, "reused", "28 results"), event(4, "adopted", "2 orphans")]);
+        assert_eq!(events.new_texts(), ["28 results (in all)"]);
+        events.complete();
+        assert_eq!((events.new_texts(), events.new_texts().len()), (vec!["2 orphans".to_owned()], 0));
+        // The end has the number of an event that is reported after it.
+        events.take(&[event(5, "ended", "the end")]);
+        events.take(&[event(5, "reused", "5 results"), event(6, "ended", "the end")]);
+        assert_eq!(texts(&events).last(), Some(&"the end"));
+    }
+
+    #[test]
+    fn an_event_that_no_longer_grows_is_written_after_a_moment() {
+        let event: RunEvent = read(&json!({"number": 1, "kind": "reused", "text": "a"})).expect("an event");
+        let mut events = Events::default();
+        events.take(std::slice::from_ref(&event));
+        assert_eq!(events.new_texts().len(), 0);
+        for kept in &mut events.kept {
+            kept.changed = kept.changed.and_then(|changed| changed.checked_sub(COMPLETE_AFTER));
+        }
+        events.take(&[event]);
+        assert_eq!(events.new_texts(), ["a"]);
     }
 }

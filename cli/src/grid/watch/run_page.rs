@@ -39,8 +39,8 @@ pub struct RunPage {
     last_line: u64,
     log_dropped: u64,
     away: Option<(Instant, String)>,
-    /// The parts that were already written as lines: the numbers of events and of log lines, and the run's progress.
-    written: (usize, usize, String),
+    /// The parts that were already written as lines: the number of log lines, and the run's progress.
+    written: (usize, String),
     /// The run's progress at that time, and the time.
     written_of: Option<(String, Option<String>, Instant)>,
 }
@@ -59,7 +59,7 @@ impl RunPage {
             last_line: 0,
             log_dropped: 0,
             away: None,
-            written: (0, 0, String::new()),
+            written: (0, String::new()),
             written_of: None,
         }
     }
@@ -115,10 +115,7 @@ impl RunPage {
 
     /// On one line.
     fn summary(&self, run: &Run) -> String {
-        let Figures { by_host, jobs, progress, .. } = &run.figures;
-        let there = || by_host.iter().filter(|host| host.there);
-        let busy: u64 = there().map(|host| u64::from(host.busy)).sum();
-        let workers: u64 = there().map(|host| u64::from(host.workers)).sum();
+        let Figures { jobs, progress, .. } = &run.figures;
         let mut parts = vec![format!("run {} {}", run.run, run.state)];
         if let Some(progress) = *progress {
             parts.push(format!("{} done", view::short(progress)));
@@ -128,11 +125,7 @@ impl RunPage {
         let after = [("redone", jobs.redone), ("reused", jobs.reused), ("adopted", jobs.adopted)];
         let after = after.into_iter().filter(|(_, count)| *count > 0);
         parts.extend(after.map(|(what, count)| format!("{} {what}", short(count))));
-        parts.push(format!(
-            "{}, {busy}/{} busy",
-            counted(there().count() as u64, "host connected", "hosts connected"),
-            counted(workers, "worker", "workers")
-        ));
+        parts.extend(taking_part(run));
         parts.extend(run.waiting_for.as_ref().map(|why| format!("waits: {}", localised(why))));
         parts.join(", ")
     }
@@ -277,6 +270,9 @@ impl Page for RunPage {
                     self.take_log(log);
                 }
                 let is_over = now.is_over();
+                if is_over {
+                    self.events.complete();
+                }
                 self.is_raw_new = self.raw != run;
                 (self.run, self.more, self.raw) = (Some(now), more, run);
                 is_over
@@ -327,16 +323,14 @@ impl Page for RunPage {
 
     fn new_lines(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
-        lines.extend(
-            self.events.since(self.written.0).map(|event| format!("event: {}", visible(&event.text))),
-        );
-        let new = self.log_count - self.written.1;
+        lines.extend(self.events.new_texts().iter().map(|text| format!("event: {}", visible(text))));
+        let new = self.log_count - self.written.0;
         lines.extend(self.log.iter().skip(self.log.len().saturating_sub(new)).cloned());
-        (self.written.0, self.written.1) = (self.events.count, self.log_count);
+        self.written.0 = self.log_count;
         if let Some((_, why)) = &self.away {
             let line = format!("run {}: {}; trying again", self.number, visible(why));
-            if self.written.2 != line {
-                self.written.2.clone_from(&line);
+            if self.written.1 != line {
+                self.written.1.clone_from(&line);
                 lines.push(line);
             }
         } else if let Some(run) = &self.run {
@@ -344,9 +338,9 @@ impl Page for RunPage {
             let is_due = self.written_of.as_ref().is_none_or(|(state, waits, at)| {
                 *state != run.state || *waits != run.waiting_for || at.elapsed() >= LINES_EVERY
             });
-            if is_due && summary != self.written.2 {
+            if is_due && summary != self.written.1 {
                 self.written_of = Some((run.state.clone(), run.waiting_for.clone(), Instant::now()));
-                self.written.2.clone_from(&summary);
+                self.written.1.clone_from(&summary);
                 lines.push(format!("{summary} [{}]", view::how_long(run)));
             }
         }
@@ -356,6 +350,25 @@ impl Page for RunPage {
     fn new_objects(&mut self) -> Vec<String> {
         if std::mem::take(&mut self.is_raw_new) { vec![self.raw.to_string()] } else { Vec::new() }
     }
+}
+
+/// The hosts that take part now, which are those that have loaded the app; after the end, those that worked on it.
+fn taking_part(run: &Run) -> Option<String> {
+    if run.is_over() {
+        return run.figures.hosts.map(|hosts| format!("{} worked on it", counted(hosts, "host", "hosts")));
+    }
+    let there = || run.figures.by_host.iter().filter(|host| host.there);
+    let count = there().count() as u64;
+    if count == 0 {
+        return Some("no host takes part yet".to_owned()).filter(|_| run.figures.by_host.is_empty());
+    }
+    let busy: u64 = there().map(|host| u64::from(host.busy)).sum();
+    let workers: u64 = there().map(|host| u64::from(host.workers)).sum();
+    Some(format!(
+        "{}, {busy}/{} busy",
+        counted(count, "host takes part", "hosts take part"),
+        counted(workers, "worker", "workers")
+    ))
 }
 
 /// Lines of a section's heading, with an empty one before it.

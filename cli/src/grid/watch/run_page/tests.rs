@@ -11,7 +11,7 @@ fn news(state: &str, hosts: usize) -> News {
         .collect();
     let run = json!({
         "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "arguments": ["\u{1b}]0;x\u{7}"],
-        "state": state, "elapsed_s": 2.0, "progress": {"done": 1, "total": 4}, "by_host": hosts,
+        "state": state, "hosts": hosts.len(), "elapsed_s": 2.0, "progress": {"done": 1, "total": 4}, "by_host": hosts,
         "jobs": {"spawned": 12345, "stolen": 3, "lost": 3, "redone": 2},
     });
     let lines: Vec<Value> = (1..50)
@@ -93,8 +93,34 @@ fn time_left_is_shown_only_of_a_run_that_goes_on() {
         let mut page = RunPage::new(7);
         page.take(news(state, 2));
         assert_eq!(text(&page, 120, 30).contains("about 2.0 s left"), is_shown, "{state}");
-        assert!(page.new_lines().iter().any(|line| line.contains("2 hosts connected")), "{state}");
+        assert!(!page.new_lines().is_empty(), "{state}");
     }
+}
+
+/// Hosts appear in a run when they have loaded its app, so their number says nothing about the connected ones.
+#[test]
+fn the_hosts_of_a_line_are_those_that_take_part() {
+    for (state, hosts, expected) in [
+        ("queued", 0, "no host takes part yet"),
+        ("running", 1, "1 host takes part, 1/2 workers busy"),
+        ("running", 2, "2 hosts take part, 2/4 workers busy"),
+        ("done", 2, "2 hosts worked on it"),
+    ] {
+        let mut page = RunPage::new(7);
+        page.take(news(state, hosts));
+        let lines = page.new_lines();
+        let line = lines.last().expect("a line");
+        assert!(line.contains(expected) && !line.contains("connected"), "{state}: {line}");
+    }
+    let mut news = news("running", 1);
+    if let News::Run { run, .. } = &mut news {
+        run["by_host"][0]["there"] = json!(false);
+    }
+    let mut page = RunPage::new(7);
+    page.take(news);
+    assert!(
+        page.new_lines().iter().all(|line| !line.contains("take part") && !line.contains("takes part yet"))
+    );
 }
 
 #[test]
