@@ -92,7 +92,8 @@ fn page(run: &Run, width: Option<usize>) -> String {
             size(table.bytes as u64)
         )
     });
-    row("recorded", format!("{} results{table}", jobs.recorded));
+    let results = if jobs.recorded == 1 { "result" } else { "results" };
+    row("recorded", format!("{} {results}{table}", jobs.recorded));
     // Only exposed jobs count, so the chain shortens as hosts join: it is not a bound on the speed of
     // the run.
     let span = figures.span_s.map(|span| format!("; longest chain of exposed jobs {}", seconds(span)));
@@ -225,6 +226,16 @@ mod tests {
         let words: Vec<Vec<&str>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
         let row = ["a", "0/0", "busy", "-", "-", "-", "0", "0", "0", "0", "0", "0"];
         assert!(words.contains(&row.to_vec()), "{page}");
+    }
+
+    #[test]
+    fn one_result_is_not_several() {
+        let run = json!({
+            "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done",
+            "jobs": {"recorded": 1},
+        });
+        let page = page(&read(&run).expect("a run"), None);
+        assert!(page.contains("recorded     1 result\n"), "{page}");
     }
 
     #[test]
