@@ -5,7 +5,7 @@
 //! microseconds.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 use sateen_protocol::Time;
@@ -34,6 +34,12 @@ impl Clock {
     pub fn now(&self) -> Time {
         Time(now_ns() - self.start_ns)
     }
+}
+
+/// The time after this duration, in seconds since 1970.
+pub fn unix_s(later: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (now + later).as_secs()
 }
 
 /// Wakes the driver at a moment of its clock.

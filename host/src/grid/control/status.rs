@@ -97,7 +97,11 @@ pub struct RunStatus {
     pub arguments: Vec<String>,
     /// Whether its app is still being fetched or compiled.
     pub loading: bool,
-    /// Counts of its jobs here, by outcome.
+    /// Since when its jobs are counted, in seconds since 1970: a host that pauses, or that loses the run in another way,
+    /// begins anew.
+    #[serde(default)]
+    pub since_s: Option<u64>,
+    /// Counts of its jobs here since then, by outcome; without workers if nothing was counted yet.
     pub counts: Counts,
 }
 
@@ -171,13 +175,17 @@ impl Status {
         lines.push(format!("state     {state}"));
         for run in &self.runs {
             let counts = &run.counts;
+            let since =
+                run.since_s.map_or_else(String::new, |since_s| format!(" since {}", time_of_day(since_s)));
             let what = if run.loading {
                 "loading".to_owned()
             } else if run.app.is_empty() {
                 format!("not worked on here; `sateen status {}` says why", run.run.0)
+            } else if counts.workers == 0 {
+                "loaded a moment ago".to_owned()
             } else {
                 format!(
-                    "{} of {} busy; jobs: {} executed, {} stolen, {} lost, {} reused, {} adopted, {} recorded",
+                    "{} of {} busy; jobs{since}: {} executed, {} stolen, {} lost, {} reused, {} adopted, {} recorded",
                     counts.busy,
                     counted(counts.workers.into(), "worker"),
                     counts.jobs.executed,
@@ -269,6 +277,7 @@ mod tests {
             function: "main".to_owned(),
             arguments: Vec::new(),
             loading: false,
+            since_s: None,
             counts: Counts { busy: 2, workers: 4, shared_bytes: 1 << 20, ..Counts::default() },
         };
         let peer = PeerStatus {
@@ -302,6 +311,18 @@ mod tests {
         (status.runs[0].app, status.runs[0].counts) = (String::new(), Counts::default());
         let text = status.to_text(None);
         assert!(text.contains("run 1234  not worked on here; `sateen status 1234` says why\n"), "{text}");
+    }
+
+    /// After a pause, the counts of an earlier part would be missing without a word.
+    #[test]
+    fn jobs_are_counted_since_a_moment() {
+        let mut status = status();
+        assert!(status.to_text(None).contains("busy; jobs: 0 executed"));
+        status.runs[0].since_s = Some(3_600 * 24 * 365);
+        assert!(status.to_text(None).contains("busy; jobs since 19"), "{}", status.to_text(None));
+        // The first counts come half a second after the start.
+        status.runs[0].counts = Counts::default();
+        assert!(status.to_text(None).contains("run 1234  loaded a moment ago\n"), "{}", status.to_text(None));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Requests of this machine's user, and signals.
 
 use std::net::TcpListener;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use sateen_command_line::explained;
 use sateen_protocol::{Time, limits};
@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 use super::{Driver, Input, Stopped};
+use crate::grid::clock::unix_s;
 use crate::grid::control::{
     Answer, Answers, MayUse, PeerPath, PeerStatus, Request, RunStatus, Status, listen,
 };
@@ -266,6 +267,7 @@ impl Driver {
                 function,
                 arguments,
                 loading: here.is_some_and(super::runs::PortionState::is_loading),
+                since_s: here.and_then(|here| here.since_s),
                 counts: self.machine.counts(run).unwrap_or_default(),
             }
         });
@@ -304,12 +306,6 @@ impl Driver {
             page: self.users.page.as_ref().map(|page| page.url.clone()),
         }
     }
-}
-
-/// The time after this duration, in seconds since 1970.
-fn unix_s(later: Duration) -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    (now + later).as_secs()
 }
 
 /// Processor time of this process.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use sateen_command_line::explained;
 use sateen_protocol::host::{FinalCounts, Notice};
@@ -15,6 +16,7 @@ use super::places::{Place, Places};
 use super::steals::Latencies;
 use super::{Driver, Input};
 use crate::grid::cancel::Cancel;
+use crate::grid::clock::unix_s;
 use crate::grid::contribution::Contribution;
 use crate::grid::control::StealStatus;
 use crate::grid::runtime::{Notify, RunningPortion};
@@ -38,6 +40,8 @@ pub struct PortionState {
     place: Option<Place>,
     /// Its app, its entry point and the words of its command line.
     pub called: (String, String, Vec<String>),
+    /// When it was loaded, in seconds since 1970.
+    pub since_s: Option<u64>,
     /// The part of its counts that was added to this machine's contribution.
     pub contributed: (u64, u64),
     /// Its workers that computed when all runs were last sampled: workers move from one run to another, so a sample
@@ -151,6 +155,7 @@ impl Driver {
             portion: None,
             place: None,
             called,
+            since_s: None,
             contributed: (0, 0),
             busy: 0,
         };
@@ -208,6 +213,7 @@ impl Driver {
         match loaded {
             Ok(Loaded { portion, place, entries }) => {
                 (here.portion, here.place) = (Some(portion), Some(place));
+                here.since_s = Some(unix_s(Duration::ZERO));
                 if let Some(grid) = self.machine.grid() {
                     self.runs.contribution.count_run(grid, run);
                 }

@@ -74,7 +74,8 @@ function show(status) {
     const row = document.createElement('tr');
     const called = [run.function, ...run.arguments].join(' ');
     const isHere = run.app !== '';
-    const busy = run.loading ? 'loading' : isHere ? `${run.counts.busy} of ${run.counts.workers}` : 'not worked on here';
+    const now = run.counts.workers ? `${run.counts.busy} of ${run.counts.workers}` : 'loaded a moment ago';
+    const busy = run.loading ? 'loading' : isHere ? now : 'not worked on here';
     row.append(
       element('td', run.run), element('td', run.app.slice(0, 12)), element('td', called, 'called'),
       element('td', busy, 'number'), element('td', count(run.counts.jobs.executed), 'number'),
