@@ -172,8 +172,7 @@ impl Driver {
         self.users.pause_until = until;
         self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
         let told = reason.replace("its user", "you");
-        answers
-            .send(Answer::Progress(format!("no new work is taken, and current work is given back: {told}")));
+        answers.send(Answer::Progress("no new work is taken, and current work is given back".to_owned()));
         self.users.pausing.push(Pausing { until: now + PAUSING_MAX, reason: told, answers });
         self.look_at_pauses(now);
     }
