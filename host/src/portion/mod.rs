@@ -190,6 +190,7 @@ fn beat(registry: &Registry) {
     let mut metronome = Metronome::new(registry);
     let mut quiet = 0;
     while metronome.wait() {
+        remote.activity.tick();
         registry.look_for_objects();
         remote.look_for_rest(registry);
         remote.notices.send_recorded(false);

@@ -7,6 +7,8 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use sateen_protocol::message::{JobNote, WorkerTimes};
 
+use super::awake::Awake;
+
 /// Maximum notes that wait to be collected; further ones are only counted.
 const NOTES_MAX: usize = 512;
 /// Maximum times that a clock which changes while it is read is read again.
@@ -35,7 +37,7 @@ impl Doing {
 
 /// The clocks of all workers.
 pub struct Activity {
-    started: Instant,
+    time: Awake,
     clocks: Vec<Clock>,
     notes: Mutex<Vec<(Instant, JobNote)>>,
     notes_dropped: AtomicU64,
@@ -55,7 +57,7 @@ const DOING_BITS: u32 = 3;
 impl Activity {
     pub fn new(workers: usize) -> Self {
         Self {
-            started: Instant::now(),
+            time: Awake::start(),
             clocks: (0..workers).map(|_| Clock::default()).collect(),
             notes: Mutex::default(),
             notes_dropped: AtomicU64::new(0),
@@ -81,11 +83,17 @@ impl Activity {
 
     /// Microseconds since the start.
     fn now(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX >> DOING_BITS)
+        self.time.now().min(u64::MAX >> DOING_BITS)
+    }
+
+    /// Must be called several times a second while workers compute.
+    pub fn tick(&self) {
+        self.time.tick();
     }
 
     /// The times of all workers so far.
     pub fn times(&self) -> Vec<WorkerTimes> {
+        self.tick();
         let now = self.now();
         self.clocks.iter().map(|clock| clock.read(now)).collect()
     }

@@ -2,6 +2,7 @@
 //! algorithm.
 
 mod activity;
+mod awake;
 mod claims;
 mod demand;
 mod deques;
