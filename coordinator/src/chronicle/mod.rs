@@ -24,6 +24,7 @@ mod waits;
 use std::collections::BTreeSet;
 
 use sateen_protocol::HostId;
+use sateen_protocol::limits::COUNTS;
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 
 use crate::clock::{Since, unix_ms};
@@ -49,6 +50,8 @@ pub use waits::{SUSPENDED, Waits};
 
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
+/// Time after which a host whose reports are missing is not taken to compute: several reports.
+const SILENT_MS: u32 = 3 * COUNTS.as_millis() as u32;
 
 /// The chronicle of one run.
 #[derive(Debug, Default)]
@@ -170,6 +173,7 @@ impl Chronicle {
             self.host(is, self.now_ms())
         };
         if host != tree::NOWHERE {
+            self.timeline.host_back(place, self.now_ms());
             self.timeline.rename(place, host);
             self.tree.rename_host(place, host);
             self.saved.save_charts_next();
@@ -237,6 +241,10 @@ impl Chronicle {
         // No job of a suspended run is running.
         let is_given_back = how != Going::Crashed || self.was_suspended;
         let running = self.tree.lose_host(source.id, now_ms, is_given_back);
+        // After a pause, its reports are those of another series.
+        if let (Going::Crashed, Some((place, _))) = (how, self.tree.known_host(source.id)) {
+            self.timeline.host_gone(place);
+        }
         match how {
             Going::Left => self.away.remove(&source.id),
             Going::Paused | Going::Crashed => self.away.insert(source.id),
@@ -263,8 +271,18 @@ impl Chronicle {
         &self.away
     }
 
+    /// Hosts that have reported nothing for a while, although they may still count as computing.
+    pub fn silent_hosts(&self) -> Vec<HostId> {
+        let since_ms = self.now_ms().saturating_sub(SILENT_MS);
+        let hosts = self.tree.hosts();
+        self.timeline.silent_since(since_ms).filter_map(|place| Some(hosts.get(place as usize)?.id)).collect()
+    }
+
     /// A host that paused or was given up is back. Nothing is recorded if it had nothing to do with the run.
     pub fn host_back(&mut self, source: Source<'_>) {
+        if let Some((place, _)) = self.tree.known_host(source.id) {
+            self.timeline.host_back(place, self.now_ms());
+        }
         if self.away.remove(&source.id) && !self.is_over {
             self.add_return(source);
         }

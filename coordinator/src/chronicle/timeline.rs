@@ -39,6 +39,10 @@ pub struct Timeline {
     /// Workers with reports since the timeline was last taken to be saved.
     #[serde(skip)]
     recent: BTreeSet<(u32, u16)>,
+    /// Hosts that were given up, and since when they are back; by their places in the tree. Nothing is known of the time
+    /// before that.
+    #[serde(skip)]
+    absent: BTreeMap<u32, Option<u32>>,
     /// What was reported last of workers that have begun anew since then.
     #[serde(skip)]
     ended: Vec<LastReport>,
@@ -82,6 +86,7 @@ impl Default for Timeline {
             computed_ms: BTreeMap::new(),
             others_ms: 0,
             recent: BTreeSet::new(),
+            absent: BTreeMap::new(),
             ended: Vec::new(),
         }
     }
@@ -93,12 +98,15 @@ impl Timeline {
         self.make_room_until(now_ms);
         self.version += 1;
         let mut changed_from = now_ms;
+        self.host_back(host, now_ms);
+        let there_from_ms = self.absent.get(&host).copied().flatten().unwrap_or_default();
         for (worker, times) in (0_u16..).zip(workers) {
             let bucket_ms = self.bucket_ms;
             self.keep_ended((host, worker), Some(series));
             let Some(lane) = self.lane((host, worker)) else { continue };
             let others_ms = lane.others_since(now_ms, series, times.others_ms);
-            let (from_ms, computed_ms) = lane.add(bucket_ms, now_ms, Some(series), kinds(times));
+            let (from_ms, computed_ms) =
+                lane.add(bucket_ms, (there_from_ms, now_ms), Some(series), kinds(times));
             changed_from = changed_from.min(from_ms);
             self.others_ms = self.others_ms.saturating_add(others_ms);
             *self.computed_ms.entry(host).or_default() += computed_ms;
@@ -108,6 +116,31 @@ impl Timeline {
         if self.changes.len() > CHANGES_MAX {
             self.changes.pop_front();
         }
+    }
+
+    /// A host is no longer in the grid. Nothing is known of its workers from its last report until it is back.
+    pub fn host_gone(&mut self, host: u32) {
+        if self.has_reports_of(host) {
+            self.absent.insert(host, None);
+        }
+    }
+
+    /// It is back.
+    pub fn host_back(&mut self, host: u32, now_ms: u32) {
+        if let Some(back_ms) = self.absent.get_mut(&host) {
+            back_ms.get_or_insert(now_ms);
+        }
+    }
+
+    fn has_reports_of(&self, host: u32) -> bool {
+        self.lanes.range((host, 0)..=(host, u16::MAX)).next().is_some()
+    }
+
+    /// Hosts without a report since this moment that were not given up: they are away, or cannot answer.
+    pub fn silent_since(&self, t_ms: u32) -> impl Iterator<Item = u32> {
+        let first = self.lanes.iter().filter(|((_, worker), _)| *worker == 0);
+        let silent = first.filter(move |(_, lane)| lane.last_ms < t_ms).map(|((host, _), _)| *host);
+        silent.filter(|host| self.absent.get(host).is_none_or(Option::is_some))
     }
 
     /// Adds stretches up to this moment.
@@ -137,11 +170,11 @@ impl Timeline {
 
     /// A host's process has another id, and thus another place in the tree.
     pub fn rename(&mut self, was: u32, is: u32) {
-        let all_of = |host| (host, 0)..=(host, u16::MAX);
-        if was == is || self.lanes.range(all_of(is)).next().is_some() {
+        if was == is || self.has_reports_of(is) {
             return;
         }
-        let workers: Vec<u16> = self.lanes.range(all_of(was)).map(|((_, worker), _)| *worker).collect();
+        let workers: Vec<u16> =
+            self.lanes.range((was, 0)..=(was, u16::MAX)).map(|((_, worker), _)| *worker).collect();
         for worker in workers {
             let lane = self.lanes.remove(&(was, worker));
             self.recent.remove(&(was, worker));
@@ -151,6 +184,8 @@ impl Timeline {
         for report in self.ended.iter_mut().filter(|report| report.host == was) {
             report.host = is;
         }
+        let absent = self.absent.remove(&was);
+        self.absent.extend(absent.map(|absent| (is, absent)));
         let computed_ms = self.computed_ms.remove(&was).unwrap_or_default();
         *self.computed_ms.entry(is).or_default() += computed_ms;
         // All of these rows are new.
@@ -194,7 +229,7 @@ impl Timeline {
                 lane.series = *series;
                 continue;
             }
-            lane.add(bucket_ms, *t_ms, *series, *times);
+            lane.add(bucket_ms, (0, *t_ms), *series, *times);
             self.recent.insert((*host, *worker));
         }
         self.computed_ms.clear();

@@ -91,9 +91,14 @@ impl Driver {
             self.rounds.executed = self.rounds.executed.saturating_add(executed);
             let reason = self.reason(&view, &reasons);
             self.record(run, |chronicle| {
+                // A host whose process was stopped, say, computes nothing, but is not given up at once.
+                let busy_of = |host| view.by_host_from(host).next().filter(|(found, ..)| *found == host);
+                let silent = if counts.busy > 0 { chronicle.silent_hosts() } else { Vec::new() };
+                let silent: u32 =
+                    silent.into_iter().filter_map(busy_of).map(|(.., counts)| counts.busy).sum();
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
-                    busy: counts.busy,
+                    busy: counts.busy.saturating_sub(silent),
                     // The counts of departed hosts stay, their workers do not.
                     workers: view.workers(),
                     executed: counts.jobs.executed,

@@ -58,11 +58,12 @@ impl Lane {
     }
 
     /// Adds a report: totals since its series began. Returns the moment from which on something has changed, and for how many
-    /// milliseconds the worker has computed since the last report.
+    /// milliseconds the worker has computed since the last report. Nothing is entered into the time before the moment from
+    /// which on its host has been in the grid.
     pub fn add(
         &mut self,
         bucket_ms: u32,
-        now_ms: u32,
+        (there_from_ms, now_ms): (u32, u32),
         series: Option<u64>,
         times: [u64; KINDS],
     ) -> (u32, f64) {
@@ -87,15 +88,20 @@ impl Lane {
         // There is no more activity than time. The excess was reported late, or is a lie.
         let in_time = if all_ms > 0.0 { (f64::from(passed_ms) / all_ms).min(1.0) } else { 1.0 };
         let computed_ms = (told_ms[0] + told_ms[1]) * in_time;
-        if passed_ms > 0 {
-            let shares = told_ms.map(|ms| (ms * in_time / f64::from(passed_ms)) as f32);
-            self.spread(bucket_ms, from_ms, now_ms, shares);
+        let shown_from_ms = from_ms.max(there_from_ms);
+        let shown_ms = f64::from(now_ms.saturating_sub(shown_from_ms));
+        if shown_ms > 0.0 {
+            // What it did before it was given up, and did not report, has no place.
+            let told_in_time_ms = (all_ms * in_time).max(shown_ms);
+            let shares = told_ms.map(|ms| (ms * in_time / told_in_time_ms) as f32);
+            self.spread(bucket_ms, shown_from_ms, now_ms, shares);
         }
         let late_ms = all_ms * (1.0 - in_time);
         if late_ms < 1.0 {
             return (from_ms, computed_ms);
         }
-        let (first_ms, placed_ms) = self.catch_up(bucket_ms, now_ms, told_ms.map(|ms| ms / all_ms), late_ms);
+        let (first_ms, placed_ms) =
+            self.catch_up(bucket_ms, (there_from_ms, now_ms), told_ms.map(|ms| ms / all_ms), late_ms);
         let computed = (told_ms[0] + told_ms[1]) / all_ms;
         (first_ms.min(from_ms), computed_ms + placed_ms * computed)
     }
@@ -120,7 +126,13 @@ impl Lane {
     /// Adds activity that is reported late: the coordinator was held up, say, and received all reports at once. It belongs to
     /// the newest stretches with unexplained time, or without reports: the worker's first report may have been late, too, or
     /// all its reports for long. Returns the moment from which on something has changed, and for how much time there was room.
-    fn catch_up(&mut self, bucket_ms: u32, now_ms: u32, parts: [f64; KINDS], late_ms: f64) -> (u32, f64) {
+    fn catch_up(
+        &mut self,
+        bucket_ms: u32,
+        (there_from_ms, now_ms): (u32, u32),
+        parts: [f64; KINDS],
+        late_ms: f64,
+    ) -> (u32, f64) {
         let (length_ms, mut left_ms, mut first_ms) = (f64::from(bucket_ms), late_ms, now_ms);
         let stretches = now_ms.div_ceil(bucket_ms) as usize;
         if self.shares.len() < stretches {
@@ -128,6 +140,9 @@ impl Lane {
         }
         for (place, known) in self.shares.iter_mut().enumerate().rev() {
             let begins_ms = place as u32 * bucket_ms;
+            if begins_ms < there_from_ms {
+                break;
+            }
             let passed_ms = f64::from(now_ms.saturating_sub(begins_ms)).min(length_ms);
             let before = if known[0].is_nan() { [0.0; KINDS] } else { *known };
             let known_ms = before.iter().map(|share| f64::from(*share)).sum::<f64>() * length_ms;

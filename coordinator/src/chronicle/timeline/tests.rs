@@ -222,6 +222,34 @@ fn a_process_with_another_id_has_computed_once() {
     assert!(timeline.computed_s(5) < 1.2);
 }
 
+/// As after a SIGSTOP. Its whole absence was drawn as work.
+#[test]
+fn nothing_is_known_of_a_host_that_was_given_up_until_it_is_back() {
+    // It says that it computed all the time, or only while it was not stopped.
+    for (told_ms, computed_s) in [(10_500, 10.5), (5_500, 5.5)] {
+        let mut timeline = Timeline::default();
+        timeline.add(0, 5_000, 1, &[times(5_000, 0)]);
+        timeline.add(1, 5_000, 1, &[times(5_000, 0)]);
+        assert_eq!(timeline.silent_since(5_000).count(), 0);
+        timeline.add(1, 7_000, 1, &[times(7_000, 0)]);
+        assert_eq!(timeline.silent_since(5_500).collect::<Vec<_>>(), [0]);
+        timeline.host_gone(0);
+        assert_eq!(timeline.silent_since(5_500).count(), 0, "it no longer counts as one that computes");
+        timeline.host_back(0, 10_000);
+        timeline.host_back(0, 10_400);
+        timeline.add(0, 10_500, 1, &[times(told_ms, 0)]);
+        // More than there was time for.
+        timeline.add(0, 10_500, 1, &[times(told_ms, 100)]);
+        let (bucket_ms, _, rows) = timeline.rows(0, 10_500, 600);
+        let known: Vec<bool> = rows[0].shares.iter().map(|shares| !shares[0].is_nan()).collect();
+        let (gone, back) = ((5_000 / bucket_ms) as usize, (10_000 / bucket_ms) as usize);
+        assert!(known[..gone].iter().chain(&known[back..]).all(|known| *known), "{known:?}");
+        assert!(!known[gone..back].iter().any(|known| *known), "{known:?}");
+        assert!(rows[0].shares[back..].iter().all(|shares| shares[0] > 0.99), "{:?}", rows[0].shares);
+        assert!((timeline.computed_s(0) - computed_s).abs() < 0.01, "{}", timeline.computed_s(0));
+    }
+}
+
 #[test]
 fn doubling_keeps_sums() {
     let mut timeline = Timeline::default();
