@@ -56,18 +56,10 @@ pub async fn all(api: &Api) -> Result<Vec<Host>, Problem> {
     Ok(hosts.into_iter().map(|host| shown(api, host)).collect())
 }
 
-fn shown(api: &Api, HostSeen { view, since_ms, service, rtt, speed }: HostSeen) -> Host {
-    let (state, why_idle) = match &view.paused {
-        _ if !view.connected => {
-            ("away", Some("its link is broken; it is given up unless it reconnects soon".to_owned()))
-        }
-        Some(why) => ("paused", Some(why.clone())),
-        None if view.counts.busy > 0 => ("working", None),
-        None if view.ready.is_empty() => {
-            ("idle", Some("no run is under way that it could work on".to_owned()))
-        }
-        None => ("idle", Some("it asks for jobs, but there are none".to_owned())),
-    };
+fn shown(api: &Api, seen: HostSeen) -> Host {
+    let (state, why_idle) = state(&seen);
+    let why_idle = why_idle.map(str::to_owned);
+    let HostSeen { view, since_ms, service, rtt, speed, .. } = seen;
     Host {
         id: view.id.to_string(),
         name: view.report.name.clone(),
@@ -86,5 +78,69 @@ fn shown(api: &Api, HostSeen { view, since_ms, service, rtt, speed }: HostSeen) 
         steals_out: service.lent,
         rtt_ms: rtt.map(|rtt| (rtt.as_secs_f64() * 1e6).round() / 1e3),
         speed: speed.map(|speed| (speed * 100.0).round() / 100.0),
+    }
+}
+
+/// The state of a host, and why it does nothing.
+fn state(host: &HostSeen) -> (&'static str, Option<&str>) {
+    let view = &host.view;
+    match &view.paused {
+        _ if !view.connected => {
+            ("away", Some("its link is broken; it is given up unless it reconnects soon"))
+        }
+        Some(why) => ("paused", Some(why)),
+        None if view.counts.busy > 0 => ("working", None),
+        None if host.has_new_root => ("idle", Some("it was given a root job and has not reported since")),
+        None if view.ready.is_empty() && host.are_runs_active => {
+            ("idle", Some("it has not loaded the app of a run that is under way"))
+        }
+        None if view.ready.is_empty() => ("idle", Some("no run is under way that it could work on")),
+        None => ("idle", Some("it asks for jobs, but there are none")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use sateen_protocol::coordinator::HostView;
+    use sateen_protocol::message::HostReport;
+    use sateen_protocol::{Counts, RunId, Time};
+
+    use super::*;
+
+    fn seen(ready: &[RunId], busy: u32, has_new_root: bool, are_runs_active: bool) -> HostSeen {
+        let report = HostReport {
+            name: "one".to_owned(),
+            site: "here".to_owned(),
+            threads: 1,
+            version: "0".to_owned(),
+            direct: None,
+        };
+        let view = HostView {
+            id: HostId(1),
+            report: Arc::new(report),
+            since: Time(0),
+            connected: true,
+            paused: None,
+            ready: ready.iter().copied().collect(),
+            counts: Counts { busy, ..Counts::default() },
+        };
+        let (since_ms, service, rtt, speed) = (None, Default::default(), None, None);
+        HostSeen { view, since_ms, service, rtt, speed, has_new_root, are_runs_active }
+    }
+
+    #[test]
+    fn a_host_asks_for_jobs_only_if_it_could_run_them_and_has_none() {
+        let run = [RunId(1)];
+        for (host, expected) in [
+            (seen(&run, 1, true, true), None),
+            (seen(&run, 0, true, true), Some("it was given a root job and has not reported since")),
+            (seen(&run, 0, false, true), Some("it asks for jobs, but there are none")),
+            (seen(&[], 0, false, true), Some("it has not loaded the app of a run that is under way")),
+            (seen(&[], 0, false, false), Some("no run is under way that it could work on")),
+        ] {
+            assert_eq!(state(&host).1, expected);
+        }
     }
 }

@@ -132,6 +132,7 @@ impl Driver {
             }
             Event::RootAssigned(run, host) => {
                 self.look_for_return(host);
+                self.hosts.root_given(run, host, self.clock.now());
                 let named = self.hosts.named(host);
                 tracing::info!(run = run.0, host = %named, "root job given to host");
                 let text = format!("host {named} has the root job");
@@ -149,6 +150,9 @@ impl Driver {
             Event::RunChanged(run, state) => {
                 if state == RunState::Suspended {
                     self.rounds.places.rests(run);
+                }
+                if state != RunState::Running {
+                    self.hosts.root_is_gone(run);
                 }
                 self.record(run, |chronicle| chronicle.state(state));
                 tracing::debug!(run = run.0, state = state.word(), "run changed");
@@ -168,6 +172,7 @@ impl Driver {
                 });
             }
             Event::Activity { run, host, series, workers } => {
+                self.hosts.reported(run, host, self.clock.now());
                 let name = self.hosts.name_of(host);
                 let source = Source { id: host, name: &name.name, site: &name.site };
                 self.record(run, |chronicle| chronicle.activity(source, series, &workers));

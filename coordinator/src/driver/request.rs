@@ -109,6 +109,10 @@ pub struct HostSeen {
     pub rtt: Option<Duration>,
     /// Its speed relative to other hosts.
     pub speed: Option<f64>,
+    /// It was given a root job, and its counts are from before.
+    pub has_new_root: bool,
+    /// Runs are under way.
+    pub are_runs_active: bool,
 }
 
 /// The API's handle to the driver.

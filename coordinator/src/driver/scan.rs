@@ -232,7 +232,10 @@ impl Driver {
     fn scan_hosts(&self, mut scan: HostsScan) -> Option<HostsScan> {
         let mut left = HOSTS_AT_ONCE_MAX;
         if let Some(next) = scan.next {
+            let are_runs_active = self.machine.active_runs(self.clock.now()).next().is_some();
             let seen = self.machine.hosts_from(next).take(left).map(|view| HostSeen {
+                has_new_root: self.hosts.has_new_root(view.id),
+                are_runs_active,
                 since_ms: None,
                 service: Service::default(),
                 speed: None,
