@@ -119,9 +119,6 @@ pub struct Status {
     pub trouble: Option<String>,
     /// Jobs run in the last seconds.
     pub jobs_per_s: f64,
-    /// The share, from 0 to 1, of work done again (see `redone_work_s` of a run), in the work that hosts have reported since this
-    /// coordinator started.
-    pub redone_share: f64,
     /// Open websockets of pages.
     pub watchers: usize,
 }
