@@ -97,7 +97,7 @@ pub enum HoldUpKind {
     Starved,
     /// Its hosts compute for other runs, too.
     Sharing,
-    /// It repeats work that was lost in crashes.
+    /// Much of its work was lost, and it lost jobs with hosts.
     Recovery,
     /// One job, or a few, still run while all others are done.
     Straggler,
@@ -264,8 +264,6 @@ pub struct TimelineRow {
     pub worker: u16,
     /// It computed.
     pub work: Vec<Option<f64>>,
-    /// It repeated lost work.
-    pub recover: Vec<Option<f64>>,
     /// It looked for work.
     pub steal: Vec<Option<f64>>,
     /// Jobs of its host waited for results, and there was no other work.

@@ -29,8 +29,8 @@ const WAITED_FOR_OTHERS_MIN: f64 = 0.25;
 const PROCESSOR_ENOUGH: f64 = 0.75;
 /// Minimum share of the workers' time in which other runs had their turn.
 const SHARED_MIN: f64 = 0.25;
-/// Minimum share of the computing that had been done before.
-const RECOVERED_MIN: f64 = 0.25;
+/// Minimum share of the work that is not part of the result.
+const LOST_MIN: f64 = 0.25;
 /// A run is in its final phase while at most this many workers compute, or this share of them if that is more.
 const LAST_WORKERS: f64 = 1.5;
 const LAST_SHARE: f64 = 0.25;
@@ -66,7 +66,7 @@ pub enum HoldUpKind {
     Starved,
     /// Its hosts also compute for other runs.
     Sharing,
-    /// It repeats work that was lost in crashes.
+    /// Much of its work was lost, and it lost jobs with hosts.
     Recovery,
     /// One job, or a few, still run while all others are done.
     Straggler,
@@ -103,6 +103,8 @@ struct Evidence {
     others_s: f64,
     /// Processor time in guests, in seconds.
     work_s: f64,
+    /// The share of it that is not part of the result, if jobs were lost with hosts; known when it is done.
+    lost_with_hosts: Option<f64>,
     /// Of the hosts whose workers computed for long enough, the one that got the smallest share of its processors: its name,
     /// and the share. None if there are fewer than two such hosts.
     least: Option<(String, f64)>,
@@ -149,6 +151,7 @@ impl Chronicle {
             waiting: self.waiting(waits.filter(|_| !is_over), now_ms),
             others_s: self.timeline.others_s(),
             work_s: figures.times.work_s,
+            lost_with_hosts: lost_with_hosts(figures),
             least: least(&figures.by_host),
             begun: self.tree.begun(),
             last_job: last.map(|job| {
@@ -186,16 +189,16 @@ impl Evidence {
             return None;
         }
         let of = |part: f64| part / all.workers;
-        let computed = of(all.work + all.recover);
+        let computed = of(all.work);
         let stretches = self.totals.iter().filter(|totals| totals.workers > 0.0).count().max(1) as f64;
-        let (workers, busy) = (all.workers / stretches, (all.work + all.recover) / stretches);
+        let (workers, busy) = (all.workers / stretches, all.work / stretches);
         let of_workers =
             || format!("{} of {} computed on average", number(busy), counted(workers, "worker", "workers"));
 
-        let computed_s = (all.work + all.recover) * self.bucket_s;
+        let computed_s = all.work * self.bucket_s;
         let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
         // Computing by other programs merely took time in which its workers had nothing to do, or other runs their turn.
-        let starved = (1.0 - got) * (all.work + all.recover);
+        let starved = (1.0 - got) * all.work;
         let others_of_all = self.others_s / self.bucket_s;
         if computed_s >= TIME_S_MIN
             && got < PROCESSOR_ENOUGH
@@ -211,10 +214,10 @@ impl Evidence {
             );
             return said(HoldUpKind::Starved, text);
         }
-        if all.recover > RECOVERED_MIN * (all.work + all.recover) {
+        if let Some(lost) = self.lost_with_hosts.filter(|lost| *lost > LOST_MIN) {
             let text = format!(
-                "Crashes cost it time: {} of what the workers computed had been done before and was lost.",
-                percent(all.recover / (all.work + all.recover))
+                "Crashes cost it time: {} of its work is not part of the result, but was lost with hosts, done twice or aborted.",
+                percent(lost)
             );
             return said(HoldUpKind::Recovery, text);
         }
@@ -313,7 +316,7 @@ impl Evidence {
     fn straggler(&self) -> Option<HoldUp> {
         let is_end = |totals: &&Totals| {
             totals.workers >= 2.0
-                && totals.work + totals.recover <= LAST_WORKERS.max(LAST_SHARE * totals.workers)
+                && totals.work <= LAST_WORKERS.max(LAST_SHARE * totals.workers)
         };
         // The newest stretch may not be over, and hosts report at different moments.
         let known = self.totals.len().saturating_sub(1);
@@ -321,15 +324,15 @@ impl Evidence {
         let end_s = end as f64 * self.bucket_s;
         let before = sum(self.totals.get(..known - end)?);
         let last = sum(self.totals.get(known - end..known)?);
-        let was_busy = before.work + before.recover >= BEFORE_END_MIN * before.workers;
+        let was_busy = before.work >= BEFORE_END_MIN * before.workers;
         if end_s < 1.0 || end_s < END_MIN * self.passed_s || before.workers == 0.0 || !was_busy {
             return None;
         }
-        if last.work + last.recover < STRAGGLING_WORKERS_MIN * end as f64 {
+        if last.work < STRAGGLING_WORKERS_MIN * end as f64 {
             return None;
         }
         let mean = |of: f64| number(of / end as f64);
-        let computing = mean(last.work + last.recover);
+        let computing = mean(last.work);
         let have = if computing == "1" { "has computed" } else { "have computed" };
         let mut text = format!(
             "A straggler {} it up: for the last {} only {computing} of {} workers {}",
@@ -356,6 +359,14 @@ fn least(by_host: &[HostFigures]) -> Option<(String, f64)> {
     shares.into_iter().next().filter(|_| is_one_of_many)
 }
 
+/// The share of the work that is not part of the result, if jobs were lost with hosts and there is a result.
+fn lost_with_hosts(figures: &Figures) -> Option<f64> {
+    let times = &figures.times;
+    let has_lost = figures.jobs.of_hosts.lost > 0 || figures.root_losses > 0;
+    let lost_s = times.answer_work_s.and(times.lost_work_s).filter(|_| has_lost && times.work_s > 0.0)?;
+    Some(lost_s / times.work_s)
+}
+
 fn said(kind: HoldUpKind, text: String) -> Option<HoldUp> {
     Some(HoldUp { kind, text })
 }
@@ -364,7 +375,6 @@ fn sum(totals: &[Totals]) -> Totals {
     totals.iter().fold(Totals::default(), |sum, one| Totals {
         workers: sum.workers + one.workers,
         work: sum.work + one.work,
-        recover: sum.recover + one.recover,
         steal: sum.steal + one.steal,
         wait: sum.wait + one.wait,
     })

@@ -275,14 +275,13 @@ impl Page {
                 found.say(format!("{name} has a row in its timeline and its host none on its page"));
             }
             let of_kind = |kind: &str| list(&row[kind]).map(Value::as_f64).collect::<Vec<_>>();
-            let kinds = ["work", "recover", "steal", "wait"].map(of_kind);
+            let kinds = ["work", "steal", "wait"].map(of_kind);
             for at in 0..kinds[0].len() {
                 let all: f64 = kinds.iter().filter_map(|shares| shares.get(at).copied().flatten()).sum();
                 // Each share is rounded.
                 found.at_most(&name, ("what it did of a stretch", all), ("the stretch", 1.005));
             }
-            let sum = |kind: &[Option<f64>]| kinds_sum(kind) * bucket_s;
-            computed_s += sum(&kinds[0]) + sum(&kinds[1]);
+            computed_s += kinds_sum(&kinds[0]) * bucket_s;
         }
         // No worker gets more processor time than there is.
         let slack_s = untold_s * f64::max(rows, list(&self.run["by_host"]).count() as f64 + 1.0);

@@ -4,7 +4,7 @@ use super::*;
 
 /// `stretches` stretches of a quarter of a second, all alike.
 fn part(stretches: usize, workers: f64, work: f64, steal: f64, wait: f64) -> Vec<Totals> {
-    vec![Totals { workers, work, recover: 0.0, steal, wait }; stretches]
+    vec![Totals { workers, work, steal, wait }; stretches]
 }
 
 /// A run whose workers got processor time for all the time that they computed.
@@ -229,10 +229,16 @@ fn long_parameters_are_to_blame_where_most_jobs_have_them() {
 }
 
 #[test]
-fn repeated_work_is_reported() {
-    let mut totals = part(40, 4.0, 2.4, 0.1, 0.1);
-    totals.iter_mut().for_each(|totals| totals.recover = 1.4);
-    let mut crashed = run(totals);
-    crashed.work_s = 1e3;
-    is(&crashed, HoldUpKind::Recovery, &["37 %"]);
+fn work_lost_with_hosts_is_reported_when_it_is_known() {
+    let mut figures = Figures::default();
+    (figures.times.work_s, figures.times.lost_work_s) = (10.0, Some(3.7));
+    figures.jobs.of_hosts.lost = 1;
+    // Without a result, all of it is lost.
+    assert_eq!(lost_with_hosts(&figures), None);
+    figures.times.answer_work_s = Some(6.3);
+    let lost_with_hosts = lost_with_hosts(&figures);
+    let crashed = Evidence { is_over: true, lost_with_hosts, ..run(part(40, 4.0, 3.8, 0.1, 0.1)) };
+    is(&crashed, HoldUpKind::Recovery, &["37 % of its work"]);
+    figures.jobs.of_hosts.lost = 0;
+    assert_eq!(super::lost_with_hosts(&figures), None);
 }
