@@ -141,11 +141,6 @@ pub struct Figures {
     /// The part of `work_s` that was not used: work lost with a host, done twice, or of aborted jobs; for a run without
     /// a result, all of it. Null until the run is over.
     pub lost_work_s: Option<f64>,
-    /// Processor time of results that were reused or adopted, in seconds, counted each time: without these results, the
-    /// work would have been done again.
-    #[ts(as = "f64")]
-    #[schemars(with = "f64")]
-    pub saved_work_s: Option<f64>,
     /// The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and is not a
     /// bound. Null until the run is over, and if `answer_work_s` is null.
     pub span_s: Option<f64>,

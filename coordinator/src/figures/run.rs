@@ -58,7 +58,7 @@ pub struct Times {
     pub lost_work_s: Option<f64>,
     /// What hosts took for the part of `work_s` that had been done before. It is too uncertain to be shown.
     pub redone_work_s: f64,
-    /// The work behind results that were found and not computed again.
+    /// The work behind results that were found and not computed again, with each use: it may exceed `work_s`.
     pub saved_work_s: f64,
     /// The longest chain of jobs, if `answer_work_s` is known.
     pub span_s: Option<f64>,

@@ -154,16 +154,7 @@ impl All {
         ] {
             out.counter(name, help, None, count as f64)?;
         }
-        for (name, help, time_s) in [
-            ("work", "Processor time in guests", seconds(counts.work_ns)),
-            (
-                "saved_work",
-                "Processor time of results that were reused or adopted",
-                seconds(counts.saved_work_ns),
-            ),
-        ] {
-            out.counter(name, help, Some(Unit::Seconds), time_s)?;
-        }
+        out.counter("work", "Processor time in guests", Some(Unit::Seconds), seconds(counts.work_ns))?;
         let ended = self.totals.ended_work;
         let by_state = |of: fn(&EndedWork) -> f64| {
             [("done", ended.done), ("failed", ended.failed), ("cancelled", ended.cancelled)]

@@ -116,9 +116,7 @@ impl Page {
         for name in JOBS.into_iter().filter(|name| is_over(&self.run) || GROWING.contains(name)) {
             compare(name, &|run| number(&run["jobs"], name));
         }
-        for name in ["work_s", "saved_work_s"] {
-            compare(name, &|run| number(run, name));
-        }
+        compare("work_s", &|run| number(run, "work_s"));
     }
 
     fn check_jobs(&self, found: &mut Found) {

@@ -108,7 +108,6 @@ export function run(number: number, seconds: number, executed: number): Run {
     work_s: elapsed * 33.1,
     answer_work_s: isOver ? elapsed * 32 : null,
     lost_work_s: isOver ? 4.2 : null,
-    saved_work_s: 71.5,
     computed_s: elapsed * 40,
     span_s: isOver ? 3.9 : null,
     progress: number === 6 ? null : state === 'queued' ? { done: 0, total: 289 } : { done: Math.min(289, 97 + Math.floor(seconds)), total: 289 },

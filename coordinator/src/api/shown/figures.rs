@@ -23,8 +23,8 @@ impl From<Figures> for sateen_api::Figures {
             table: TableSize { entries, bytes },
             by_host,
         } = figures;
-        let Times { work_s, computed_s, answer_work_s, lost_work_s, redone_work_s: _, saved_work_s, span_s } =
-            times;
+        // The others are estimates, or count work that was used again each time.
+        let Times { work_s, computed_s, answer_work_s, lost_work_s, span_s, .. } = times;
         Self {
             counted: counted.into(),
             hosts: Some(hosts),
@@ -35,7 +35,6 @@ impl From<Figures> for sateen_api::Figures {
             computed_s: Some(computed_s),
             answer_work_s,
             lost_work_s,
-            saved_work_s: Some(saved_work_s),
             span_s,
             progress: progress.map(Into::into),
             error: error.map(Into::into),
@@ -166,7 +165,7 @@ mod tests {
             r#"{"counted":"partial","hosts":1,"threads":2,"jobs":"#,
             &jobs(9),
             r#","steals":{"requests":3},"work_s":1.0,"computed_s":2.0,"answer_work_s":null,"lost_work_s":3.0,"#,
-            r#""saved_work_s":5.0,"span_s":6.0,"progress":{"done":4,"total":5},"#,
+            r#""span_s":6.0,"progress":{"done":4,"total":5},"#,
             r#""error":{"kind":"input","message":"no","job":null,"backtrace":[]},"root_host":"hcd","#,
             r#""root_losses":6,"table":{"entries":7,"bytes":8},"#,
             r#""by_host":[{"host":"hab","name":"one","site":"here","there":true,"jobs":"#,
