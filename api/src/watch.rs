@@ -55,8 +55,8 @@ pub struct RunDetails {
     pub remaining: Option<Remaining>,
     /// Why the time left is not known.
     pub remaining_why: Option<String>,
-    /// The average number of workers that computed: their time divided by the run's. None if the workers' times are
-    /// no longer kept.
+    /// How many workers computed on average from the run's start on, the figure in `held_up_by`: never more than were in the
+    /// grid. None if the run has not started, or the workers' times are no longer kept.
     pub mean_busy: Option<f64>,
     /// The chain from the root down: of each job's children, the one that ended last.
     #[serde(default)]

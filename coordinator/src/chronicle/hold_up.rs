@@ -83,8 +83,18 @@ pub struct Course<'a> {
     pub is_over: bool,
     /// Why nothing happens, if nothing does.
     pub waits: Option<&'a Waits>,
+    /// From its start on, in seconds; none if it has not started.
+    pub elapsed_s: Option<f64>,
     /// Its figures.
     pub figures: &'a Figures,
+}
+
+/// Workers of a run on average, from its start on.
+struct Averages {
+    /// Workers that computed: no more than those that were connected.
+    busy: f64,
+    /// Workers that were connected.
+    workers: f64,
 }
 
 /// What is known of a run's time.
@@ -94,6 +104,8 @@ struct Evidence {
     is_over: bool,
     /// From its submission on, in seconds.
     passed_s: f64,
+    /// From its start on, in seconds.
+    elapsed_s: Option<f64>,
     /// Why and for how long nothing happened.
     waiting: Waiting,
     /// The length of a stretch, in seconds, and what workers did in each.
@@ -101,8 +113,9 @@ struct Evidence {
     totals: Vec<Totals>,
     /// For how long workers waited while other runs of their hosts had their turn, in seconds.
     others_s: f64,
-    /// Processor time in guests, in seconds.
+    /// Processor time in guests, and for how long workers computed, in seconds.
     work_s: f64,
+    computed_s: f64,
     /// The share of it that is not part of the result, if jobs were lost with hosts; known when it is done.
     lost_with_hosts: Option<f64>,
     /// Of the hosts whose workers computed for long enough, the one that got the smallest share of its processors: its name,
@@ -114,12 +127,22 @@ struct Evidence {
     last_job: Option<(String, String, f64)>,
 }
 
-/// What slows the run down; none where too little is known. The chronicle is locked only briefly at a time, as the
+/// What was found of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// What slows it down; none where too little is known.
+    pub hold_up: Option<HoldUp>,
+    /// How many workers computed on average from its start on; none if it has not started.
+    pub mean_busy: Option<f64>,
+}
+
+/// What slows the run down, and how many of its workers computed. The chronicle is locked only briefly at a time, as the
 /// driver writes to it.
-pub fn hold_up(chronicle: &Mutex<Chronicle>, course: Course<'_>, names: &Names) -> Option<HoldUp> {
+pub fn findings(chronicle: &Mutex<Chronicle>, course: Course<'_>, names: &Names) -> Findings {
     let (bucket_ms, totals) = totals(chronicle);
     let evidence = locked(chronicle).evidence(course, names);
-    Evidence { bucket_s: f64::from(bucket_ms) / 1e3, totals, ..evidence }.verdict()
+    let evidence = Evidence { bucket_s: f64::from(bucket_ms) / 1e3, totals, ..evidence };
+    Findings { hold_up: evidence.verdict(), mean_busy: evidence.averages().map(|averages| averages.busy) }
 }
 
 /// What all workers did, and the length of a stretch in milliseconds.
@@ -141,16 +164,18 @@ fn totals(chronicle: &Mutex<Chronicle>) -> (u32, Vec<Totals>) {
 impl Chronicle {
     /// All evidence except what workers did.
     fn evidence(&self, course: Course<'_>, names: &Names) -> Evidence {
-        let Course { is_over, waits, figures } = course;
+        let Course { is_over, waits, figures, .. } = course;
         let now_ms = if is_over { self.last_ms() } else { self.now_ms() };
         let seconds = |ms: u32| f64::from(ms) / 1e3;
         let last = self.critical_path(CRITICAL_PATH_MAX).into_iter().skip(1).next_back();
         Evidence {
             is_over,
             passed_s: seconds(now_ms),
+            elapsed_s: course.elapsed_s,
             waiting: self.waiting(waits.filter(|_| !is_over), now_ms),
             others_s: self.timeline.others_s(),
             work_s: figures.times.work_s,
+            computed_s: figures.times.computed_s,
             lost_with_hosts: lost_with_hosts(figures),
             least: least(&figures.by_host),
             begun: self.tree.begun(),
@@ -190,8 +215,7 @@ impl Evidence {
         }
         let of = |part: f64| part / all.workers;
         let computed = of(all.work);
-        let stretches = self.totals.iter().filter(|totals| totals.workers > 0.0).count().max(1) as f64;
-        let (workers, busy) = (all.workers / stretches, all.work / stretches);
+        let Averages { busy, workers } = self.averages()?;
         let of_workers =
             || format!("{} of {} computed on average", number(busy), counted(workers, "worker", "workers"));
 
@@ -305,6 +329,20 @@ impl Evidence {
             percent(of(all.wait))
         );
         said(HoldUpKind::Parallelism, text)
+    }
+
+    fn averages(&self) -> Option<Averages> {
+        let elapsed_s = self.elapsed_s.filter(|elapsed_s| *elapsed_s > 0.0)?;
+        let (from_s, until_s) = (self.passed_s - elapsed_s, self.passed_s);
+        let workers_s = self.totals.iter().enumerate().map(|(place, totals)| {
+            let begins_s = place as f64 * self.bucket_s;
+            // The run may have started or ended within a stretch.
+            let lasted_s = (begins_s + self.bucket_s).min(until_s) - begins_s.max(from_s);
+            totals.workers * lasted_s.max(0.0)
+        });
+        let workers = workers_s.sum::<f64>() / elapsed_s;
+        // Times are rounded, and reported a moment after the end.
+        Some(Averages { busy: (self.computed_s / elapsed_s).min(workers), workers })
     }
 
     /// The form of a verb that fits the run.

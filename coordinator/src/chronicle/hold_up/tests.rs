@@ -12,7 +12,9 @@ fn run(totals: Vec<Totals>) -> Evidence {
     let bucket_s = 0.25;
     Evidence {
         passed_s: totals.len() as f64 * bucket_s,
+        elapsed_s: Some(totals.len() as f64 * bucket_s),
         work_s: sum(&totals).work * bucket_s,
+        computed_s: sum(&totals).work * bucket_s,
         bucket_s,
         totals,
         begun: (100, 0),
@@ -46,6 +48,24 @@ fn a_run_whose_workers_compute_is_not_slowed_down() {
     is(&over, HoldUpKind::Nothing, &["Nothing slowed it", "more hosts would have made it"]);
     let alone = run(part(40, 1.0, 1.0, 0.0, 0.0));
     is(&alone, HoldUpKind::Nothing, &[": 1 of 1 worker computed on average;"]);
+}
+
+/// Two workers computed for all of two seconds, which began and ended within a stretch.
+#[test]
+fn no_more_workers_compute_than_are_connected() {
+    let mut evidence = run(part(10, 2.0, 1.7, 0.0, 0.0));
+    (evidence.passed_s, evidence.elapsed_s, evidence.computed_s) = (2.202, Some(2.002), 4.01);
+    let averages = evidence.averages().expect("it has started");
+    assert!((averages.busy - 2.0).abs() < 1e-9 && (averages.workers - 2.0).abs() < 1e-9);
+    is(&evidence, HoldUpKind::Nothing, &["2 of 2 workers"]);
+    // It was queued for longer than it ran, and a worker came late.
+    evidence.totals.splice(..4, part(4, 1.0, 0.0, 0.0, 0.0));
+    (evidence.elapsed_s, evidence.computed_s) = (Some(1.402), 2.0);
+    let averages = evidence.averages().expect("it has started");
+    assert!((averages.busy - 2.0 / 1.402).abs() < 1e-9, "{}", averages.busy);
+    assert!(averages.busy < averages.workers && averages.workers < 2.0, "{}", averages.workers);
+    evidence.elapsed_s = None;
+    assert!(evidence.averages().is_none());
 }
 
 const NO_HOST: &str = "no host is there; start one with `sateen-host`";
