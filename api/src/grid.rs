@@ -117,8 +117,9 @@ pub struct Status {
     pub misbehaviours: u64,
     /// Why nothing can be saved, if that is the case.
     pub trouble: Option<String>,
-    /// Jobs run in the last seconds.
-    pub jobs_per_s: f64,
+    /// Jobs run per second, over the last seconds; 0 while no run is under way. Null while it is not known yet, as after a
+    /// restart of the coordinator.
+    pub jobs_per_s: Option<f64>,
     /// Open websockets of pages.
     pub watchers: usize,
 }

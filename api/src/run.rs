@@ -146,7 +146,7 @@ pub struct Figures {
     pub span_s: Option<f64>,
     /// The progress that the root job reports; null if none. Of a run that is done, all of it.
     pub progress: Option<Progress>,
-    /// Why there is no result; null if there is one, or may be one later, or the run was cancelled.
+    /// Why there is no result; null if there is one, or may be one later.
     pub error: Option<RunFailure>,
     /// The id of the host that has the root job, or had it at the end.
     pub root_host: Option<String>,

@@ -80,7 +80,8 @@ fn page(run: &Run, width: Option<usize>) -> String {
     row("after losses", losses(run));
     let table = figures.table.map_or_else(String::new, |table| {
         format!(
-            "; the table holds {} in {}",
+            "; the table {} {} in {}",
+            if run.is_over() { "held" } else { "holds" },
             counted(table.entries as u64, "entry", "entries"),
             size(table.bytes as u64)
         )

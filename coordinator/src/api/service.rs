@@ -48,7 +48,7 @@ pub async fn status_of(api: &Api) -> Result<Status, Problem> {
         relayed_bytes: counters.relayed_bytes.load(Relaxed),
         misbehaviours: counters.misbehaviours.load(Relaxed),
         trouble: api.store.trouble(),
-        jobs_per_s: (totals.jobs_per_s * 100.0).round() / 100.0,
+        jobs_per_s: totals.jobs_per_s.map(|per_s| (per_s * 100.0).round() / 100.0),
         watchers: api.watching.count(),
     })
 }

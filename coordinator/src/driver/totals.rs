@@ -88,12 +88,17 @@ impl Driver {
             let counts = self.since_start.of(view.run, &view.counts());
             totals.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
         }
+        let mut is_under_way = false;
         for view in self.machine.runs() {
+            is_under_way |= matches!(view.state(), RunState::Running | RunState::Suspending);
             let (entries, bytes) = view.table();
             let counts = self.since_start.of(view.run, &view.counts());
             totals.counts.add(&counts);
             totals.table.0 += entries;
             totals.table.1 += bytes;
+        }
+        if !is_under_way {
+            totals.jobs_per_s = Some(0.0);
         }
         totals
     }
@@ -131,10 +136,11 @@ mod tests {
         since_start.add(new, RunState::Failed, &executed(3), &times(Some(-1.0)));
         since_start.add(new, RunState::Done, &executed(0), &times(None));
         assert_eq!(since_start.executed(), 11);
+        assert_eq!(since_start.complete(Totals::default()).jobs_per_s, None);
         since_start.sample(Time(0), 11);
         since_start.sample(Time(2_000_000_000), 31);
         let totals = since_start.complete(Totals { workers: 5, ..Totals::default() });
-        assert_eq!((totals.workers, totals.executed, totals.jobs_per_s), (5, 11, 10.0));
+        assert_eq!((totals.workers, totals.executed, totals.jobs_per_s), (5, 11, Some(10.0)));
         let of = |work: EndedWork| (work.work_s, work.lost_s);
         // Where it is not known what is lost, the work does not count either.
         assert_eq!((of(totals.ended_work.done), of(totals.ended_work.failed)), ((2.0, 0.5), (2.0, 0.0)));

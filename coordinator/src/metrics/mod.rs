@@ -86,8 +86,8 @@ pub struct Totals {
     pub entries_dropped: u64,
     /// Changes of runs that are not saved yet.
     pub unsaved: usize,
-    /// Jobs per second over the last seconds.
-    pub jobs_per_s: f64,
+    /// Jobs per second over the last seconds, if it is known.
+    pub jobs_per_s: Option<f64>,
 }
 
 /// Connected hosts, by activity.
