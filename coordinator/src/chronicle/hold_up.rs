@@ -2,6 +2,7 @@
 //!
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
+mod averages;
 mod figures;
 mod waiting;
 
@@ -11,9 +12,10 @@ use super::Chronicle;
 use super::names::Names;
 use super::timeline::Totals;
 use super::waits::Waits;
-use crate::figures::{Figures, HostFigures};
+use crate::figures::Figures;
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
+use averages::{Averages, least, lost_with_hosts};
 use figures::{counted, number, percent, time};
 use waiting::Waiting;
 
@@ -87,14 +89,6 @@ pub struct Course<'a> {
     pub elapsed_s: Option<f64>,
     /// Its figures.
     pub figures: &'a Figures,
-}
-
-/// Workers of a run on average, from its start on.
-struct Averages {
-    /// Workers that computed: no more than those that were connected.
-    busy: f64,
-    /// Workers that were connected.
-    workers: f64,
 }
 
 /// What is known of a run's time.
@@ -331,20 +325,6 @@ impl Evidence {
         said(HoldUpKind::Parallelism, text)
     }
 
-    fn averages(&self) -> Option<Averages> {
-        let elapsed_s = self.elapsed_s.filter(|elapsed_s| *elapsed_s > 0.0)?;
-        let (from_s, until_s) = (self.passed_s - elapsed_s, self.passed_s);
-        let workers_s = self.totals.iter().enumerate().map(|(place, totals)| {
-            let begins_s = place as f64 * self.bucket_s;
-            // The run may have started or ended within a stretch.
-            let lasted_s = (begins_s + self.bucket_s).min(until_s) - begins_s.max(from_s);
-            totals.workers * lasted_s.max(0.0)
-        });
-        let workers = workers_s.sum::<f64>() / elapsed_s;
-        // Times are rounded, and reported a moment after the end.
-        Some(Averages { busy: (self.computed_s / elapsed_s).min(workers), workers })
-    }
-
     /// The form of a verb that fits the run.
     fn tense<'a>(&self, present: &'a str, past: &'a str) -> &'a str {
         if self.is_over { past } else { present }
@@ -353,8 +333,7 @@ impl Evidence {
     /// The final phase, past or present: next to no workers compute, and before it most did.
     fn straggler(&self) -> Option<HoldUp> {
         let is_end = |totals: &&Totals| {
-            totals.workers >= 2.0
-                && totals.work <= LAST_WORKERS.max(LAST_SHARE * totals.workers)
+            totals.workers >= 2.0 && totals.work <= LAST_WORKERS.max(LAST_SHARE * totals.workers)
         };
         // The newest stretch may not be over, and hosts report at different moments.
         let known = self.totals.len().saturating_sub(1);
@@ -386,23 +365,6 @@ impl Evidence {
         text.push('.');
         said(HoldUpKind::Straggler, text)
     }
-}
-
-fn least(by_host: &[HostFigures]) -> Option<(String, f64)> {
-    let known = by_host.iter().filter(|host| host.computed_s >= TIME_S_MIN);
-    let mut shares: Vec<(String, f64)> =
-        known.map(|host| (host.name.clone(), (host.work_s / host.computed_s).min(1.0))).collect();
-    shares.sort_by(|one, other| one.1.total_cmp(&other.1));
-    let is_one_of_many = shares.len() > 1;
-    shares.into_iter().next().filter(|_| is_one_of_many)
-}
-
-/// The share of the work that is not part of the result, if jobs were lost with hosts and there is a result.
-fn lost_with_hosts(figures: &Figures) -> Option<f64> {
-    let times = &figures.times;
-    let has_lost = figures.jobs.of_hosts.lost > 0 || figures.root_losses > 0;
-    let lost_s = times.answer_work_s.and(times.lost_work_s).filter(|_| has_lost && times.work_s > 0.0)?;
-    Some(lost_s / times.work_s)
 }
 
 fn said(kind: HoldUpKind, text: String) -> Option<HoldUp> {

@@ -168,7 +168,8 @@ fn check_counters(before: &Told, after: &Told, found: &mut Found) {
     }
     for state in ["done", "failed", "cancelled"] {
         let of = |metric: &str| after.metric(metric, &format!("state=\"{state}\""));
-        let (lost, work) = (of("sateen_lost_work_seconds_total"), of("sateen_work_of_ended_runs_seconds_total"));
+        let (lost, work) =
+            (of("sateen_lost_work_seconds_total"), of("sateen_work_of_ended_runs_seconds_total"));
         let name = format!("the grid, runs that are {state}");
         found.at_most(&name, ("lost work", lost), ("their work", work));
     }
