@@ -268,5 +268,7 @@ mod tests {
             ]),
             "{page}"
         );
+        let over = super::page(&Run { state: "done".to_owned(), ..run }, None);
+        assert!(over.contains("5 results; the table held 7 entries in 2 KiB\n"), "{over}");
     }
 }
