@@ -117,11 +117,9 @@ pub struct Status {
     pub misbehaviours: u64,
     /// Why nothing can be saved, if that is the case.
     pub trouble: Option<String>,
-    /// Jobs run in the last seconds.
-    pub jobs_per_s: f64,
-    /// The share, from 0 to 1, of work done again (see `redone_work_s` of a run), in the work that hosts have reported since this
-    /// coordinator started.
-    pub redone_share: f64,
+    /// Jobs run per second, over the last seconds; 0 while no run is under way. Null while it is not known yet, as after a
+    /// restart of the coordinator.
+    pub jobs_per_s: Option<f64>,
     /// Open websockets of pages.
     pub watchers: usize,
 }

@@ -135,27 +135,18 @@ pub struct Figures {
     #[schemars(with = "f64")]
     pub computed_s: Option<f64>,
     /// The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
-    /// so often that the result stands for more work than was ever computed, or leaves no room for the work done again,
-    /// this and `lost_work_s` are null.
+    /// so often that the result stands for more work than was ever computed, or leaves no room for work that was done
+    /// again, this and `lost_work_s` are null.
     pub answer_work_s: Option<f64>,
     /// The part of `work_s` that was not used: work lost with a host, done twice, or of aborted jobs; for a run without
     /// a result, all of it. Null until the run is over.
     pub lost_work_s: Option<f64>,
-    /// The part of `work_s` that repeats earlier work, after a host crashed, left, paused, suspended the run or could
-    /// not continue it: work between results that are found again. After a crash, it also includes one interval of
-    /// recording after the last of these results, because it is not known how far the host was.
-    pub redone_work_s: f64,
-    /// Processor time of results that were reused or adopted, in seconds, counted each time: without these results, the
-    /// work would have been done again.
-    #[ts(as = "f64")]
-    #[schemars(with = "f64")]
-    pub saved_work_s: Option<f64>,
     /// The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and is not a
     /// bound. Null until the run is over, and if `answer_work_s` is null.
     pub span_s: Option<f64>,
     /// The progress that the root job reports; null if none. Of a run that is done, all of it.
     pub progress: Option<Progress>,
-    /// Why there is no result; null if there is one, or may be one later, or the run was cancelled.
+    /// Why there is no result; null if there is one, or may be one later.
     pub error: Option<RunFailure>,
     /// The id of the host that has the root job, or had it at the end.
     pub root_host: Option<String>,
@@ -254,8 +245,6 @@ pub struct HostOfRun {
     pub work_s: Option<f64>,
     /// Wall-clock time for which its workers computed, summed over them, in seconds; see `computed_s` of the run.
     pub computed_s: f64,
-    /// The part of `work_s` that repeats earlier work; see `redone_work_s` of the run.
-    pub redone_work_s: f64,
     /// Updates of shared objects that its jobs made.
     pub updates: u64,
     /// Size of its replicas of shared objects, in bytes.

@@ -148,7 +148,7 @@ fn the_pages_types_are_in_the_book() {
         assert!(fresh == book, "docs/api.md differs from the Rust types; `cargo xtask types` writes it anew");
     }
     for row in
-        ["`run`", "`app.hash`", "`jobs.lost`", "`saved_work_s`", "`held_up_by.kind`", "`by_host[].there`"]
+        ["`run`", "`app.hash`", "`jobs.lost`", "`lost_work_s`", "`held_up_by.kind`", "`by_host[].there`"]
     {
         assert!(fresh.contains(&format!("| {row} |")), "{row} is not in {fresh}");
     }

@@ -55,8 +55,8 @@ pub struct RunDetails {
     pub remaining: Option<Remaining>,
     /// Why the time left is not known.
     pub remaining_why: Option<String>,
-    /// The average number of workers that computed: their time divided by the run's. None if the workers' times are
-    /// no longer kept.
+    /// How many workers computed on average from the run's start on, the figure in `held_up_by`: never more than were in the
+    /// grid. None if the run has not started, or the workers' times are no longer kept.
     pub mean_busy: Option<f64>,
     /// The chain from the root down: of each job's children, the one that ended last.
     #[serde(default)]
@@ -97,7 +97,7 @@ pub enum HoldUpKind {
     Starved,
     /// Its hosts compute for other runs, too.
     Sharing,
-    /// It repeats work that was lost in crashes.
+    /// Much of its work was lost, and it lost jobs with hosts.
     Recovery,
     /// One job, or a few, still run while all others are done.
     Straggler,
@@ -264,8 +264,6 @@ pub struct TimelineRow {
     pub worker: u16,
     /// It computed.
     pub work: Vec<Option<f64>>,
-    /// It repeated lost work.
-    pub recover: Vec<Option<f64>>,
     /// It looked for work.
     pub steal: Vec<Option<f64>>,
     /// Jobs of its host waited for results, and there was no other work.

@@ -58,12 +58,11 @@ pub struct About {
     pub job: Option<OneJob>,
 }
 
-/// How much work was lost, and how much was saved; only on a grid.
+/// How much work was lost; only on a grid.
 #[derive(Serialize)]
 pub struct Losses {
     pub answer_work_s: Option<f64>,
     pub lost_work_s: Option<f64>,
-    pub saved_work_s: Option<f64>,
     /// Whether the numbers are complete.
     pub counted: Counted,
 }

@@ -262,7 +262,7 @@ describe('deltas', () => {
   });
 
   it('of a timeline replace its newest part', () => {
-    const row = (worker: number, work: (number | null)[]) => ({ host: 'h', host_name: 'h', site: 's', worker, work, recover: work, steal: work, wait: work });
+    const row = (worker: number, work: (number | null)[]) => ({ host: 'h', host_name: 'h', site: 's', worker, work, steal: work, wait: work });
     const old: TimelineValue = { bucket_ms: 250, from_ms: 0, rows: [row(0, [1, 1, 0.5]), row(1, [1])], idle_why: [] };
     const delta: TimelineValue = { bucket_ms: 250, from_ms: 500, rows: [row(0, [0.9, 1]), row(2, [1])], idle_why: [] };
     const now = mergeTimeline(old, delta, false);

@@ -5,7 +5,7 @@ import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } f
 import { parse } from '../src/lib/router.svelte.ts';
 import { elapsed, ofCore, shareOfCore, withoutProgress } from '../src/lib/run.ts';
 import { sortBy } from '../src/lib/sort.ts';
-import { Window, endMs, explained, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
+import { Window, endMs, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { TimelineValue } from '../src/lib/types.ts';
 import { split } from '../src/lib/words.ts';
 
@@ -84,20 +84,20 @@ describe('a timeline', () => {
   const value: TimelineValue = {
     bucket_ms: 250,
     from_ms: 0,
-    rows: [{ host: 'h', host_name: 'h', site: 's', worker: 0, work: [1, 0.5, null], recover: [0, 0, null], steal: [0, 0.25, null], wait: [0, 0, null] }],
+    rows: [{ host: 'h', host_name: 'h', site: 's', worker: 0, work: [1, 0.5, null], steal: [0, 0.25, null], wait: [0, 0, null] }],
     idle_why: [{ from_ms: 0, to_ms: 100, host: 'h', text: 'old' }, { from_ms: 50, to_ms: 100, host: 'h', text: 'new' }],
   };
   it('adds up what workers did, and says it', () => {
     const what = shares(value, value.rows, 0, 500);
-    expect(what).toEqual({ work: 0.75, recover: 0, steal: 0.125, wait: 0, idle: 0.125 });
+    expect(what).toEqual({ work: 0.75, steal: 0.125, wait: 0, idle: 0.125 });
     expect(what && said(what)).toBe('work 75 %, steal 13 %, idle or busy with other runs 13 %');
     expect(shares(value, value.rows, 500, 750)).toBeNull();
     expect(shares(value, [], 0, 500)).toBeNull();
-    const other = { ...value.rows[0], work: [0, 0, 0], recover: [0, 0, 0], steal: [0, 0, 0], wait: [1, 1, 1] };
-    expect(shares(value, [value.rows[0], other], 0, 500)).toEqual({ work: 0.375, recover: 0, steal: 0.0625, wait: 0.5, idle: 0.0625 });
+    const other = { ...value.rows[0], work: [0, 0, 0], steal: [0, 0, 0], wait: [1, 1, 1] };
+    expect(shares(value, [value.rows[0], other], 0, 500)).toEqual({ work: 0.375, steal: 0.0625, wait: 0.5, idle: 0.0625 });
   });
   it('says why a worker did not work: what is told of it, or else what it did instead', () => {
-    const idle = { work: 0.1, recover: 0, steal: 0, wait: 0, idle: 0.9 };
+    const idle = { work: 0.1, steal: 0, wait: 0, idle: 0.9 };
     const why = (host: string, ms: number, what = idle) => idleWhy(value.idle_why, host, ms, what);
     expect([why('h', 70), why('h', 20), why('h', 70, { ...idle, work: 1, idle: 0 })]).toEqual(['new', 'old', null]);
     expect(why('x', 70)).toMatch(/reason is not known/);
@@ -111,11 +111,6 @@ describe('a timeline', () => {
     const rows = [left, late, row(Array<number>(20).fill(1))];
     expect([endMs({ ...value, rows }, false), endMs({ ...value, rows }, true)]).toEqual([4500, 5000]);
     expect(endMs({ ...value, rows: [] }, false)).toBe(0);
-  });
-  it('explains what it is to recover where somebody did', () => {
-    const what = { work: 1, recover: 0, steal: 0, wait: 0, idle: 0 };
-    expect(explained(what)).toBe('');
-    expect(explained({ ...what, work: 0.5, recover: 0.5 })).toMatch(/begun before/);
   });
   it('has few marks', () => {
     expect(ticks(0, 60_000, 8)).toEqual([0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);

@@ -91,11 +91,6 @@ fn table(about: &Value, victim: &str) -> String {
         ("lost", seconds(lost_s), "of it was done twice"),
         ("dead host", seconds(dead_s), "of it was the dead host's until it was killed:"),
         ("kept", seconds((dead_s - lost_s).max(0.0)), "of that is in the answer,"),
-        (
-            "saved",
-            seconds(figure(&about["saved_work_s"])),
-            "went into the results that were reused or adopted",
-        ),
     ];
     let mut text = String::new();
     for (name, value, meaning) in rows {

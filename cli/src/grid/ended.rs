@@ -68,7 +68,6 @@ fn about(run: &Run) -> About {
         losses: Some(Losses {
             answer_work_s: figures.answer_work_s,
             lost_work_s: figures.lost_work_s,
-            saved_work_s: figures.saved_work_s,
             counted: figures.counted,
         }),
         job: None,
@@ -132,7 +131,7 @@ mod tests {
         let run =
             json!({"run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done"});
         let object = json!(about(&read(&run).expect("a run")));
-        for figure in ["hosts", "threads", "elapsed_s", "work_s", "span_s", "saved_work_s"] {
+        for figure in ["hosts", "threads", "elapsed_s", "work_s", "span_s", "lost_work_s"] {
             assert_eq!(object.get(figure), Some(&Value::Null), "{figure} in {object}");
         }
     }

@@ -77,17 +77,11 @@ fn page(run: &Run, width: Option<usize>) -> String {
             jobs.spawned, jobs.exposed, jobs.executed, jobs.stolen, jobs.stolen_wide, jobs.aborted
         ),
     );
-    let mut after = losses(run);
-    if figures.redone_work_s > 0.0 {
-        let _ = write!(after, "; {} of work done again", seconds(figures.redone_work_s));
-    }
-    if let Some(saved) = figures.saved_work_s.filter(|saved| *saved > 0.0) {
-        let _ = write!(after, "; {} saved", seconds(saved));
-    }
-    row("after losses", after);
+    row("after losses", losses(run));
     let table = figures.table.map_or_else(String::new, |table| {
         format!(
-            "; the table holds {} in {}",
+            "; the table {} {} in {}",
+            if run.is_over() { "held" } else { "holds" },
             counted(table.entries as u64, "entry", "entries"),
             size(table.bytes as u64)
         )
@@ -244,7 +238,7 @@ mod tests {
             "run": 17, "app": {"hash": "abcdef", "name": "nqueens"}, "function": "main", "arguments": ["15"],
             "state": "running", "waiting_for": "hosts\u{1b}", "elapsed_s": 2.5, "hosts": 2, "threads": 4,
             "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "lost": 4, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
-            "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "saved_work_s": 2.0, "redone_work_s": 0.25, "computed_s": 48.0, "progress": {"done": 5, "total": 20}, "error": null,
+            "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "computed_s": 48.0, "progress": {"done": 5, "total": 20}, "error": null,
             "root_host": "h1", "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
             "held_up_by": {"kind": "straggler", "text": "A straggler: for the last 2.0 s 1 of 6 workers have computed."},
             "by_host": [
@@ -269,7 +263,7 @@ mod tests {
             "waiting for  hosts\\u{1b}\n",
             "progress     5 of 20 (25 %)\n",
             "root job     at a, lost with its host once\n",
-            "after losses 4 stolen jobs lost and the root once; 2 redone (including the root and jobs below lost ones), 3 reused, 1 adopted; 250 ms of work done again; 2.0 s saved\n",
+            "after losses 4 stolen jobs lost and the root once; 2 redone (including the root and jobs below lost ones), 3 reused, 1 adopted\n",
             "recorded     5 results; the table holds 7 entries in 2 KiB\n",
             "work         12.0 s; longest chain of exposed jobs 250 ms\n",
             "processors   workers computed for 48.0 s, and got 25 % of a core each\n",
@@ -285,5 +279,7 @@ mod tests {
             ]),
             "{page}"
         );
+        let over = super::page(&Run { state: "done".to_owned(), ..run }, None);
+        assert!(over.contains("5 results; the table held 7 entries in 2 KiB\n"), "{over}");
     }
 }

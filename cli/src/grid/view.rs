@@ -131,9 +131,9 @@ mod tests {
         let of_run: Run = is_read(run.clone());
         assert!(of_run.is_over() && of_run.figures.jobs == JobCounts::default());
         assert_eq!((title(&of_run).as_str(), elapsed(&of_run).as_str()), ("fib", "-"));
-        let Figures { hosts, threads, work_s, computed_s, saved_work_s, table, .. } = of_run.figures;
+        let Figures { hosts, threads, work_s, computed_s, lost_work_s, table, .. } = of_run.figures;
         assert!(hosts.is_none() && threads.is_none() && table.is_none());
-        assert_eq!((work_s, computed_s, saved_work_s), (None, None, None));
+        assert_eq!((work_s, computed_s, lost_work_s), (None, None, None));
         let app: App = is_read(json!({"hash": "ab", "name": "fib"}));
         assert_eq!((app.bytes, app.published_by), (0, None));
         let host: Host = is_read(json!({"id": "h1", "name": "a", "site": "s"}));

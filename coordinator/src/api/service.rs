@@ -35,7 +35,6 @@ pub async fn status_of(api: &Api) -> Result<Status, Problem> {
     let runs = api.store.read(|connection| sql::runs_by_state(connection)).await?;
     let counters = &api.links.counters;
     let runs = runs.into_iter().map(|(state, runs)| (state.word().to_owned(), runs));
-    let (work, redone) = (totals.counts.work_ns, totals.counts.redone_work_ns);
     Ok(Status {
         grid: grid(api),
         version: VERSION.to_owned(),
@@ -49,8 +48,7 @@ pub async fn status_of(api: &Api) -> Result<Status, Problem> {
         relayed_bytes: counters.relayed_bytes.load(Relaxed),
         misbehaviours: counters.misbehaviours.load(Relaxed),
         trouble: api.store.trouble(),
-        jobs_per_s: (totals.jobs_per_s * 100.0).round() / 100.0,
-        redone_share: if work == 0 { 0.0 } else { (redone as f64 / work as f64).min(1.0) },
+        jobs_per_s: totals.jobs_per_s.map(|per_s| (per_s * 100.0).round() / 100.0),
         watchers: api.watching.count(),
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
+mod averages;
 mod figures;
 mod waiting;
 
@@ -11,9 +12,10 @@ use super::Chronicle;
 use super::names::Names;
 use super::timeline::Totals;
 use super::waits::Waits;
-use crate::figures::{Figures, HostFigures};
+use crate::figures::Figures;
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
+use averages::{Averages, least, lost_with_hosts};
 use figures::{counted, number, percent, time};
 use waiting::Waiting;
 
@@ -29,8 +31,8 @@ const WAITED_FOR_OTHERS_MIN: f64 = 0.25;
 const PROCESSOR_ENOUGH: f64 = 0.75;
 /// Minimum share of the workers' time in which other runs had their turn.
 const SHARED_MIN: f64 = 0.25;
-/// Minimum share of the computing that had been done before.
-const RECOVERED_MIN: f64 = 0.25;
+/// Minimum share of the work that is not part of the result.
+const LOST_MIN: f64 = 0.25;
 /// A run is in its final phase while at most this many workers compute, or this share of them if that is more.
 const LAST_WORKERS: f64 = 1.5;
 const LAST_SHARE: f64 = 0.25;
@@ -66,7 +68,7 @@ pub enum HoldUpKind {
     Starved,
     /// Its hosts also compute for other runs.
     Sharing,
-    /// It repeats work that was lost in crashes.
+    /// Much of its work was lost, and it lost jobs with hosts.
     Recovery,
     /// One job, or a few, still run while all others are done.
     Straggler,
@@ -83,6 +85,8 @@ pub struct Course<'a> {
     pub is_over: bool,
     /// Why nothing happens, if nothing does.
     pub waits: Option<&'a Waits>,
+    /// From its start on, in seconds; none if it has not started.
+    pub elapsed_s: Option<f64>,
     /// Its figures.
     pub figures: &'a Figures,
 }
@@ -94,6 +98,8 @@ struct Evidence {
     is_over: bool,
     /// From its submission on, in seconds.
     passed_s: f64,
+    /// From its start on, in seconds.
+    elapsed_s: Option<f64>,
     /// Why and for how long nothing happened.
     waiting: Waiting,
     /// The length of a stretch, in seconds, and what workers did in each.
@@ -101,8 +107,11 @@ struct Evidence {
     totals: Vec<Totals>,
     /// For how long workers waited while other runs of their hosts had their turn, in seconds.
     others_s: f64,
-    /// Processor time in guests, in seconds.
+    /// Processor time in guests, and for how long workers computed, in seconds.
     work_s: f64,
+    computed_s: f64,
+    /// The share of it that is not part of the result, if jobs were lost with hosts; known when it is done.
+    lost_with_hosts: Option<f64>,
     /// Of the hosts whose workers computed for long enough, the one that got the smallest share of its processors: its name,
     /// and the share. None if there are fewer than two such hosts.
     least: Option<(String, f64)>,
@@ -112,12 +121,22 @@ struct Evidence {
     last_job: Option<(String, String, f64)>,
 }
 
-/// What slows the run down; none where too little is known. The chronicle is locked only briefly at a time, as the
+/// What was found of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// What slows it down; none where too little is known.
+    pub hold_up: Option<HoldUp>,
+    /// How many workers computed on average from its start on; none if it has not started.
+    pub mean_busy: Option<f64>,
+}
+
+/// What slows the run down, and how many of its workers computed. The chronicle is locked only briefly at a time, as the
 /// driver writes to it.
-pub fn hold_up(chronicle: &Mutex<Chronicle>, course: Course<'_>, names: &Names) -> Option<HoldUp> {
+pub fn findings(chronicle: &Mutex<Chronicle>, course: Course<'_>, names: &Names) -> Findings {
     let (bucket_ms, totals) = totals(chronicle);
     let evidence = locked(chronicle).evidence(course, names);
-    Evidence { bucket_s: f64::from(bucket_ms) / 1e3, totals, ..evidence }.verdict()
+    let evidence = Evidence { bucket_s: f64::from(bucket_ms) / 1e3, totals, ..evidence };
+    Findings { hold_up: evidence.verdict(), mean_busy: evidence.averages().map(|averages| averages.busy) }
 }
 
 /// What all workers did, and the length of a stretch in milliseconds.
@@ -139,16 +158,19 @@ fn totals(chronicle: &Mutex<Chronicle>) -> (u32, Vec<Totals>) {
 impl Chronicle {
     /// All evidence except what workers did.
     fn evidence(&self, course: Course<'_>, names: &Names) -> Evidence {
-        let Course { is_over, waits, figures } = course;
+        let Course { is_over, waits, figures, .. } = course;
         let now_ms = if is_over { self.last_ms() } else { self.now_ms() };
         let seconds = |ms: u32| f64::from(ms) / 1e3;
         let last = self.critical_path(CRITICAL_PATH_MAX).into_iter().skip(1).next_back();
         Evidence {
             is_over,
             passed_s: seconds(now_ms),
+            elapsed_s: course.elapsed_s,
             waiting: self.waiting(waits.filter(|_| !is_over), now_ms),
             others_s: self.timeline.others_s(),
             work_s: figures.times.work_s,
+            computed_s: figures.times.computed_s,
+            lost_with_hosts: lost_with_hosts(figures),
             least: least(&figures.by_host),
             begun: self.tree.begun(),
             last_job: last.map(|job| {
@@ -186,16 +208,15 @@ impl Evidence {
             return None;
         }
         let of = |part: f64| part / all.workers;
-        let computed = of(all.work + all.recover);
-        let stretches = self.totals.iter().filter(|totals| totals.workers > 0.0).count().max(1) as f64;
-        let (workers, busy) = (all.workers / stretches, (all.work + all.recover) / stretches);
+        let computed = of(all.work);
+        let Averages { busy, workers } = self.averages()?;
         let of_workers =
             || format!("{} of {} computed on average", number(busy), counted(workers, "worker", "workers"));
 
-        let computed_s = (all.work + all.recover) * self.bucket_s;
+        let computed_s = all.work * self.bucket_s;
         let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
         // Computing by other programs merely took time in which its workers had nothing to do, or other runs their turn.
-        let starved = (1.0 - got) * (all.work + all.recover);
+        let starved = (1.0 - got) * all.work;
         let others_of_all = self.others_s / self.bucket_s;
         if computed_s >= TIME_S_MIN
             && got < PROCESSOR_ENOUGH
@@ -211,10 +232,10 @@ impl Evidence {
             );
             return said(HoldUpKind::Starved, text);
         }
-        if all.recover > RECOVERED_MIN * (all.work + all.recover) {
+        if let Some(lost) = self.lost_with_hosts.filter(|lost| *lost > LOST_MIN) {
             let text = format!(
-                "Crashes cost it time: {} of what the workers computed had been done before and was lost.",
-                percent(all.recover / (all.work + all.recover))
+                "Crashes cost it time: {} of its work is not part of the result, but was lost with hosts, done twice or aborted.",
+                percent(lost)
             );
             return said(HoldUpKind::Recovery, text);
         }
@@ -312,8 +333,7 @@ impl Evidence {
     /// The final phase, past or present: next to no workers compute, and before it most did.
     fn straggler(&self) -> Option<HoldUp> {
         let is_end = |totals: &&Totals| {
-            totals.workers >= 2.0
-                && totals.work + totals.recover <= LAST_WORKERS.max(LAST_SHARE * totals.workers)
+            totals.workers >= 2.0 && totals.work <= LAST_WORKERS.max(LAST_SHARE * totals.workers)
         };
         // The newest stretch may not be over, and hosts report at different moments.
         let known = self.totals.len().saturating_sub(1);
@@ -321,15 +341,15 @@ impl Evidence {
         let end_s = end as f64 * self.bucket_s;
         let before = sum(self.totals.get(..known - end)?);
         let last = sum(self.totals.get(known - end..known)?);
-        let was_busy = before.work + before.recover >= BEFORE_END_MIN * before.workers;
+        let was_busy = before.work >= BEFORE_END_MIN * before.workers;
         if end_s < 1.0 || end_s < END_MIN * self.passed_s || before.workers == 0.0 || !was_busy {
             return None;
         }
-        if last.work + last.recover < STRAGGLING_WORKERS_MIN * end as f64 {
+        if last.work < STRAGGLING_WORKERS_MIN * end as f64 {
             return None;
         }
         let mean = |of: f64| number(of / end as f64);
-        let computing = mean(last.work + last.recover);
+        let computing = mean(last.work);
         let have = if computing == "1" { "has computed" } else { "have computed" };
         let mut text = format!(
             "A straggler {} it up: for the last {} only {computing} of {} workers {}",
@@ -347,15 +367,6 @@ impl Evidence {
     }
 }
 
-fn least(by_host: &[HostFigures]) -> Option<(String, f64)> {
-    let known = by_host.iter().filter(|host| host.computed_s >= TIME_S_MIN);
-    let mut shares: Vec<(String, f64)> =
-        known.map(|host| (host.name.clone(), (host.work_s / host.computed_s).min(1.0))).collect();
-    shares.sort_by(|one, other| one.1.total_cmp(&other.1));
-    let is_one_of_many = shares.len() > 1;
-    shares.into_iter().next().filter(|_| is_one_of_many)
-}
-
 fn said(kind: HoldUpKind, text: String) -> Option<HoldUp> {
     Some(HoldUp { kind, text })
 }
@@ -364,7 +375,6 @@ fn sum(totals: &[Totals]) -> Totals {
     totals.iter().fold(Totals::default(), |sum, one| Totals {
         workers: sum.workers + one.workers,
         work: sum.work + one.work,
-        recover: sum.recover + one.recover,
         steal: sum.steal + one.steal,
         wait: sum.wait + one.wait,
     })

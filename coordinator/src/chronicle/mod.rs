@@ -37,7 +37,7 @@ use tree::Tree;
 
 pub use all::{Chronicles, FoundJob};
 pub use events::{Event, EventKind, Idle};
-pub use hold_up::{Course, HoldUp, HoldUpKind, hold_up};
+pub use hold_up::{Course, Findings, HoldUp, HoldUpKind, findings};
 pub use log::Line;
 pub use names::Names;
 pub use pace::Remaining;

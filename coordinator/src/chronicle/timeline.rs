@@ -13,6 +13,8 @@ use lane::{KINDS, Lane, NOT_THERE, kinds, mean};
 
 /// The length of a stretch at the start.
 const BUCKET_MS: u32 = 250;
+/// Kinds of activity that are shown.
+const SHOWN: usize = 3;
 /// Versions whose changes are remembered.
 const CHANGES_MAX: usize = 4096;
 /// Maximum reports of series that ended since the timeline was saved: hosts begin anew when a run is resumed.
@@ -72,8 +74,14 @@ pub struct Row {
     pub host: u32,
     /// The worker's number.
     pub worker: u16,
-    /// Shares by kind; NaN where the worker was not connected.
-    pub shares: Vec<[f32; KINDS]>,
+    /// Shares of work, steal and wait; NaN where the worker was not connected.
+    pub shares: Vec<[f32; SHOWN]>,
+}
+
+/// Hosts tell apart work that they think was done before, but cannot know it: it is shown as work.
+fn shown([work, recover, steal, wait]: [f32; KINDS]) -> [f32; SHOWN] {
+    let work = work + recover;
+    [if work > 1.0 { 1.0 } else { work }, steal, wait]
 }
 
 impl Default for Timeline {
@@ -290,7 +298,7 @@ impl Timeline {
             let of = |place: usize| lane.shares.get(place).copied().unwrap_or(NOT_THERE);
             let shares = (from..to).step_by(merged).map(|first| {
                 let part: Vec<[f32; KINDS]> = (first..(first + merged).min(to)).map(of).collect();
-                mean(&part, part.len())
+                shown(mean(&part, part.len()))
             });
             Row { host: *host, worker: *worker, shares: shares.collect() }
         });
@@ -306,8 +314,6 @@ pub struct Totals {
     pub workers: f64,
     /// Workers that computed.
     pub work: f64,
-    /// Workers that computed what had been lost.
-    pub recover: f64,
     /// Workers that looked for work.
     pub steal: f64,
     /// Workers that waited for results.
@@ -335,10 +341,9 @@ impl Timeline {
                 if shares[0].is_nan() {
                     continue;
                 }
-                let [work, recover, steal, wait] = shares.map(f64::from);
+                let [work, steal, wait] = shown(*shares).map(f64::from);
                 total.workers += 1.0;
                 total.work += work;
-                total.recover += recover;
                 total.steal += steal;
                 total.wait += wait;
             }

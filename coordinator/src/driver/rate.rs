@@ -24,13 +24,11 @@ impl Rate {
         }
     }
 
-    /// The rate over the last seconds.
-    pub fn per_s(&self) -> f64 {
-        let (Some((first, before)), Some((last, now))) = (self.samples.front(), self.samples.back()) else {
-            return 0.0;
-        };
+    /// The rate over the last seconds, if there are two samples of them.
+    pub fn per_s(&self) -> Option<f64> {
+        let ((first, before), (last, now)) = (self.samples.front()?, self.samples.back()?);
         let passed_s = last.since(*first).as_secs_f64();
-        if passed_s > 0.0 { now.saturating_sub(*before) as f64 / passed_s } else { 0.0 }
+        (passed_s > 0.0).then(|| now.saturating_sub(*before) as f64 / passed_s)
     }
 }
 

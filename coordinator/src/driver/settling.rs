@@ -97,7 +97,7 @@ impl Driver {
         let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
         let sums = Figures { counted, ..of_account(&account, &counts, Vec::new()) };
         let sums = end::close(sums, counts.workers, &end, failure);
-        self.since_start.add(run, &counts, sums.times.lost_work_s);
+        self.since_start.add(run, state, &counts, &sums.times);
         let (profiles, chronicles) = (self.hosts.profiles().clone(), Arc::clone(&self.chronicles));
         let of_all = sums.clone();
         let work_out = move || {

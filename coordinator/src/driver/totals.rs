@@ -7,7 +7,8 @@ use sateen_protocol::{Counts, RunId, RunState, Time, counted_since};
 
 use super::Driver;
 use super::rate::Rate;
-use crate::metrics::{EndedByState, Totals};
+use crate::figures::Times;
+use crate::metrics::{EndedByState, EndedWork, Totals};
 
 /// Counts since the start.
 #[derive(Debug, Default)]
@@ -22,8 +23,8 @@ pub struct SinceStart {
 #[derive(Debug, Default)]
 struct Ended {
     counts: Counts,
-    by_state: EndedByState,
-    lost_work_s: f64,
+    by_state: EndedByState<u64>,
+    work: EndedByState<EndedWork>,
 }
 
 impl SinceStart {
@@ -34,20 +35,19 @@ impl SinceStart {
 
     /// A run has ended.
     pub fn add_end(&mut self, state: RunState) {
-        let by_state = &mut self.ended.by_state;
-        match state {
-            RunState::Done => by_state.done += 1,
-            RunState::Cancelled => by_state.cancelled += 1,
-            _ => by_state.failed += 1,
-        }
+        *self.ended.by_state.of(state) += 1;
     }
 
-    /// Adds the counts since the start of a run that has ended, once they are final.
-    pub fn add(&mut self, run: RunId, counts: &Counts, lost_work_s: Option<f64>) {
+    /// Adds the counts since the start of a run that has ended like this, once they are final.
+    pub fn add(&mut self, run: RunId, state: RunState, counts: &Counts, times: &Times) {
         let counts = self.of(run, counts);
         self.restored.remove(&run);
         self.ended.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
-        self.ended.lost_work_s += lost_work_s.unwrap_or(0.0).max(0.0);
+        if let Some(lost_s) = times.lost_work_s {
+            let of_state = self.ended.work.of(state);
+            of_state.work_s += times.work_s.max(0.0);
+            of_state.lost_s += lost_s.clamp(0.0, times.work_s.max(0.0));
+        }
     }
 
     /// The part of a run's counts that was counted since the start.
@@ -70,8 +70,8 @@ impl SinceStart {
         Totals {
             counts: self.ended.counts,
             executed: self.ended.counts.jobs.executed,
-            lost_work_s: self.ended.lost_work_s,
             ended: self.ended.by_state,
+            ended_work: self.ended.work,
             jobs_per_s: self.rate.per_s(),
             ..totals
         }
@@ -88,12 +88,17 @@ impl Driver {
             let counts = self.since_start.of(view.run, &view.counts());
             totals.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
         }
+        let mut is_under_way = false;
         for view in self.machine.runs() {
+            is_under_way |= matches!(view.state(), RunState::Running | RunState::Suspending);
             let (entries, bytes) = view.table();
             let counts = self.since_start.of(view.run, &view.counts());
             totals.counts.add(&counts);
             totals.table.0 += entries;
             totals.table.1 += bytes;
+        }
+        if !is_under_way {
+            totals.jobs_per_s = Some(0.0);
         }
         totals
     }
@@ -125,17 +130,20 @@ mod tests {
         assert_eq!(since_start.of(old, &executed(17)).jobs.executed, 7);
         assert_eq!(since_start.of(new, &executed(17)).jobs.executed, 17);
         since_start.add_end(RunState::Done);
-        since_start.add(old, &executed(18), Some(0.5));
+        let times = |lost_work_s| Times { work_s: 2.0, lost_work_s, ..Times::default() };
+        since_start.add(old, RunState::Done, &executed(18), &times(Some(0.5)));
         since_start.add_end(RunState::Failed);
-        since_start.add(new, &executed(3), Some(-1.0));
+        since_start.add(new, RunState::Failed, &executed(3), &times(Some(-1.0)));
+        since_start.add(new, RunState::Done, &executed(0), &times(None));
         assert_eq!(since_start.executed(), 11);
+        assert_eq!(since_start.complete(Totals::default()).jobs_per_s, None);
         since_start.sample(Time(0), 11);
         since_start.sample(Time(2_000_000_000), 31);
         let totals = since_start.complete(Totals { workers: 5, ..Totals::default() });
-        assert_eq!(
-            (totals.workers, totals.executed, totals.lost_work_s, totals.jobs_per_s),
-            (5, 11, 0.5, 10.0)
-        );
+        assert_eq!((totals.workers, totals.executed, totals.jobs_per_s), (5, 11, Some(10.0)));
+        let of = |work: EndedWork| (work.work_s, work.lost_s);
+        // Where it is not known what is lost, the work does not count either.
+        assert_eq!((of(totals.ended_work.done), of(totals.ended_work.failed)), ((2.0, 0.5), (2.0, 0.0)));
         assert_eq!((totals.ended.done, totals.ended.failed, totals.ended.cancelled), (1, 1, 0));
     }
 }

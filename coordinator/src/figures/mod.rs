@@ -23,7 +23,6 @@ pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Count
         jobs: counts.jobs.into(),
         work_s: seconds(counts.work_ns),
         computed_s: 0.0,
-        redone_work_s: seconds(counts.redone_work_ns),
         updates: counts.updates,
         shared_bytes: counts.shared_bytes,
         busy: counts.busy,

@@ -56,9 +56,9 @@ pub struct Times {
     pub answer_work_s: Option<f64>,
     /// The part of `work_s` that did not contribute to the result; not known in the same cases.
     pub lost_work_s: Option<f64>,
-    /// The part of `work_s` that had been done before.
+    /// What hosts took for the part of `work_s` that had been done before. It is too uncertain to be shown.
     pub redone_work_s: f64,
-    /// The work behind results that were found and not computed again.
+    /// The work behind results that were found and not computed again, with each use: it may exceed `work_s`.
     pub saved_work_s: f64,
     /// The longest chain of jobs, if `answer_work_s` is known.
     pub span_s: Option<f64>,
@@ -180,8 +180,6 @@ pub struct HostFigures {
     pub work_s: f64,
     /// How long its workers together computed, in seconds of the clock.
     pub computed_s: f64,
-    /// The part of `work_s` that had been done before.
-    pub redone_work_s: f64,
     /// Updates of shared objects that its jobs made.
     pub updates: u64,
     /// The size of its replicas of shared objects, in bytes.
@@ -203,7 +201,6 @@ impl HostFigures {
             jobs: JobCounts::default(),
             work_s: 0.0,
             computed_s: 0.0,
-            redone_work_s: 0.0,
             updates: 0,
             shared_bytes: 0,
             busy: 0,
@@ -235,7 +232,8 @@ mod tests {
 
     #[test]
     fn figures_of_other_versions_are_read() {
-        let older = json!({"work_s": 2.5, "jobs": {"executed": 7}, "by_host": [{"host": "h1"}]});
+        let by_host = json!([{"host": "h1", "redone_work_s": 0.5}]);
+        let older = json!({"work_s": 2.5, "jobs": {"executed": 7}, "by_host": by_host});
         let figures: Figures = serde_json::from_value(older).expect("they are figures");
         assert_eq!((figures.times.work_s, figures.jobs.of_hosts.executed), (2.5, 7));
         assert_eq!(figures.by_host.iter().map(|row| row.host).collect::<Vec<_>>(), [HostId(1)]);

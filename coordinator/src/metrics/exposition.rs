@@ -11,7 +11,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use sateen_protocol::{STEAL_LATENCY_BOUNDS_US, Scope};
 
-use super::{Counters, Service, Timing, Totals};
+use super::{Counters, EndedWork, Service, Timing, Totals};
 use crate::clock::seconds;
 
 /// The content type.
@@ -154,27 +154,25 @@ impl All {
         ] {
             out.counter(name, help, None, count as f64)?;
         }
-        for (name, help, time_s) in [
-            ("work", "Processor time in guests", seconds(counts.work_ns)),
-            (
-                "redone_work",
-                "Processor time in guests for repeating work, after a crash, a departure, a pause or a suspension",
-                seconds(counts.redone_work_ns),
-            ),
-            (
-                "saved_work",
-                "Processor time of results that were reused or adopted",
-                seconds(counts.saved_work_ns),
-            ),
-            (
-                "lost_work",
-                "Processor time that contributed to no result, in runs that are over",
-                self.totals.lost_work_s,
-            ),
-        ] {
-            out.counter(name, help, Some(Unit::Seconds), time_s)?;
-        }
-        Ok(())
+        out.counter("work", "Processor time in guests", Some(Unit::Seconds), seconds(counts.work_ns))?;
+        let ended = self.totals.ended_work;
+        let by_state = |of: fn(&EndedWork) -> f64| {
+            [("done", ended.done), ("failed", ended.failed), ("cancelled", ended.cancelled)]
+                .map(|(state, work)| ([("state", state)], of(&work)))
+        };
+        out.counters(
+            "work_of_ended_runs",
+            "Processor time in guests, in runs that are over and of which lost_work is known; from their start on",
+            Some(Unit::Seconds),
+            &by_state(|work| work.work_s),
+        )?;
+        out.counters(
+            "lost_work",
+            "The part of work_of_ended_runs that is in no result: lost with a host, done twice or aborted; without a \
+             result, all of it",
+            Some(Unit::Seconds),
+            &by_state(|work| work.lost_s),
+        )
     }
 
     fn steals(&self, out: &mut Out<'_, '_>) -> fmt::Result {

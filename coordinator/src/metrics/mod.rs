@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
-use sateen_protocol::Counts;
+use sateen_protocol::{Counts, RunState};
 
 pub use exposition::exposition;
 pub use timing::Timing;
@@ -74,10 +74,10 @@ pub struct Totals {
     pub counts: Counts,
     /// Jobs executed since the start, in runs that ended since.
     pub executed: u64,
-    /// In runs that ended, processor time that did not contribute to a result, in seconds.
-    pub lost_work_s: f64,
     /// Runs that ended since the start, by state.
-    pub ended: EndedByState,
+    pub ended: EndedByState<u64>,
+    /// Their work.
+    pub ended_work: EndedByState<EndedWork>,
     /// Entries of result tables, and their bytes.
     pub table: (usize, usize),
     /// Messages of links that wait for the driver.
@@ -86,8 +86,8 @@ pub struct Totals {
     pub entries_dropped: u64,
     /// Changes of runs that are not saved yet.
     pub unsaved: usize,
-    /// Jobs per second over the last seconds.
-    pub jobs_per_s: f64,
+    /// Jobs per second over the last seconds, if it is known.
+    pub jobs_per_s: Option<f64>,
 }
 
 /// Connected hosts, by activity.
@@ -110,15 +110,35 @@ impl HostsByState {
     }
 }
 
-/// Runs that are over, by outcome.
+/// Something of runs that are over, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct EndedByState {
+pub struct EndedByState<T> {
     /// With a result.
-    pub done: u64,
+    pub done: T,
     /// Without.
-    pub failed: u64,
+    pub failed: T,
     /// Cancelled.
-    pub cancelled: u64,
+    pub cancelled: T,
+}
+
+impl<T> EndedByState<T> {
+    /// That of runs which ended like this.
+    pub fn of(&mut self, state: RunState) -> &mut T {
+        match state {
+            RunState::Done => &mut self.done,
+            RunState::Cancelled => &mut self.cancelled,
+            _ => &mut self.failed,
+        }
+    }
+}
+
+/// The work of runs that are over, as far as it is known what is in their results, in seconds of processor time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct EndedWork {
+    /// All of it.
+    pub work_s: f64,
+    /// The part that is in no result.
+    pub lost_s: f64,
 }
 
 /// Facts that the service adds.

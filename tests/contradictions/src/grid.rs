@@ -161,19 +161,17 @@ fn check_counters(before: &Told, after: &Told, found: &mut Found) {
         ("sateen_steals_total", stolen),
         ("sateen_steal_wait_seconds", timed),
     );
-    for (metric, name) in
-        [("sateen_work_seconds_total", "work_s"), ("sateen_redone_work_seconds_total", "redone_work_s")]
-    {
-        let becomes = after.sum(|run| number(run, name));
-        if !has_more {
-            found.at_most("the grid", (metric, before.metric(metric, "")), ("the list of runs", becomes));
-        }
+    let metric = "sateen_work_seconds_total";
+    if !has_more {
+        let becomes = after.sum(|run| number(run, "work_s"));
+        found.at_most("the grid", (metric, before.metric(metric, "")), ("the list of runs", becomes));
     }
-    let work = after.metric("sateen_work_seconds_total", "");
-    let redone = after.metric("sateen_redone_work_seconds_total", "");
-    if work > 0.0 && after.runs.iter().all(is_over) {
-        let share = number(&after.status, "redone_share");
-        found.same("the grid", "redone_share", ("the status", share), ("/metrics", (redone / work).min(1.0)));
+    for state in ["done", "failed", "cancelled"] {
+        let of = |metric: &str| after.metric(metric, &format!("state=\"{state}\""));
+        let (lost, work) =
+            (of("sateen_lost_work_seconds_total"), of("sateen_work_of_ended_runs_seconds_total"));
+        let name = format!("the grid, runs that are {state}");
+        found.at_most(&name, ("lost work", lost), ("their work", work));
     }
 }
 

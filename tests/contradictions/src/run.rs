@@ -70,7 +70,7 @@ impl Page {
                 let by = |run: &Value| number(&run["jobs"], name);
                 found.same(of, name, ("its page", by(&self.after)), ("the list", by(listed)));
             }
-            for name in ["work_s", "redone_work_s", "lost_work_s", "elapsed_s", "hosts", "root_losses"] {
+            for name in ["work_s", "lost_work_s", "elapsed_s", "hosts", "root_losses"] {
                 found.same(
                     of,
                     name,
@@ -95,7 +95,7 @@ impl Page {
         self.check_pages(found);
         self.check_jobs(found);
         self.check_hosts(untold_s, found);
-        self.check_work(untold_s, found);
+        self.check_work(found);
         self.check_tree(found);
         self.check_timeline(untold_s, found);
         self.check_series(found);
@@ -116,9 +116,7 @@ impl Page {
         for name in JOBS.into_iter().filter(|name| is_over(&self.run) || GROWING.contains(name)) {
             compare(name, &|run| number(&run["jobs"], name));
         }
-        for name in ["work_s", "redone_work_s", "saved_work_s"] {
-            compare(name, &|run| number(run, name));
-        }
+        compare("work_s", &|run| number(run, "work_s"));
     }
 
     fn check_jobs(&self, found: &mut Found) {
@@ -186,11 +184,9 @@ impl Page {
                 ("the sum of its hosts", all),
             );
         }
-        for name in ["work_s", "redone_work_s"] {
-            let all: Vec<f64> = hosts.iter().map(|host| number(host, name)).collect();
-            let told = ("its status", number(&self.run, name));
-            found.same_time(of, name, told, ("the sum of its hosts", &all));
-        }
+        let all: Vec<f64> = hosts.iter().map(|host| number(host, "work_s")).collect();
+        let told = ("its status", number(&self.run, "work_s"));
+        found.same_time(of, "work_s", told, ("the sum of its hosts", &all));
         let worked = |host: &Value| number(host, "work_s") > 0.0 || number(&host["jobs"], "executed") > 0.0;
         let worked: Vec<&Value> = hosts.iter().copied().filter(|host| worked(host)).collect();
         let count = ("rows of hosts that did something", worked.len() as f64);
@@ -209,10 +205,10 @@ impl Page {
         }
     }
 
-    fn check_work(&self, untold_s: f64, found: &mut Found) {
+    fn check_work(&self, found: &mut Found) {
         let (of, run) = (&self.name, &self.run);
-        let (work, redone) = (number(run, "work_s"), number(run, "redone_work_s"));
-        found.at_most(of, ("work done again", redone), ("all its work", work));
+        let work = number(run, "work_s");
+        found.at_most(of, ("work that was lost", number(run, "lost_work_s")), ("all its work", work));
         if run["answer_work_s"].is_f64() {
             let (answer, lost) = (number(run, "answer_work_s"), number(run, "lost_work_s"));
             found.same(
@@ -221,12 +217,6 @@ impl Page {
                 ("its status", work),
                 ("what is in the answer and what is lost", answer + lost),
             );
-            // Work done again was lost before, or its host had no time to report it.
-            let gone = list(&run["by_host"]).filter(|host| host["there"] == false);
-            let untold: f64 = gone.map(|host| untold_s * number(host, "workers").max(1.0)).sum();
-            let losses = number(&run["jobs"], "lost") + number(run, "root_losses");
-            let most = lost + untold + untold_s * losses;
-            found.at_most(of, ("work done again", redone), ("what was lost", most));
         }
     }
 
@@ -274,7 +264,7 @@ impl Page {
     fn check_timeline(&self, untold_s: f64, found: &mut Found) {
         let (of, Some(timeline)) = (&self.name, &self.timeline) else { return };
         let bucket_s = number(timeline, "bucket_ms") / 1e3;
-        let (mut computed_s, mut recovered_s, mut rows) = (0.0, 0.0, 0.0);
+        let (mut computed_s, mut rows) = (0.0, 0.0);
         let known: Vec<&Value> = list(&self.run["by_host"]).map(|host| &host["name"]).collect();
         for row in list(&timeline["rows"]) {
             let name = format!("{of}, worker {} of host {}", row["worker"], row["host_name"]);
@@ -283,24 +273,19 @@ impl Page {
                 found.say(format!("{name} has a row in its timeline and its host none on its page"));
             }
             let of_kind = |kind: &str| list(&row[kind]).map(Value::as_f64).collect::<Vec<_>>();
-            let kinds = ["work", "recover", "steal", "wait"].map(of_kind);
+            let kinds = ["work", "steal", "wait"].map(of_kind);
             for at in 0..kinds[0].len() {
                 let all: f64 = kinds.iter().filter_map(|shares| shares.get(at).copied().flatten()).sum();
                 // Each share is rounded.
                 found.at_most(&name, ("what it did of a stretch", all), ("the stretch", 1.005));
             }
-            let sum = |kind: &[Option<f64>]| kinds_sum(kind) * bucket_s;
-            computed_s += sum(&kinds[0]) + sum(&kinds[1]);
-            recovered_s += sum(&kinds[1]);
+            computed_s += kinds_sum(&kinds[0]) * bucket_s;
         }
         // No worker gets more processor time than there is.
         let slack_s = untold_s * f64::max(rows, list(&self.run["by_host"]).count() as f64 + 1.0);
         let work = number(&self.run, "work_s");
         let told = ("time in which its timeline's workers computed", computed_s + slack_s);
         found.at_most(of, ("its work", work), told);
-        let redone = number(&self.run, "redone_work_s");
-        let told = ("time in which its timeline's workers recovered", recovered_s + slack_s);
-        found.at_most(of, ("work done again", redone), told);
     }
 
     fn check_events(&self, found: &mut Found) {

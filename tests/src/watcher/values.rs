@@ -43,12 +43,12 @@ fn merge_rows(value: &mut Value, new: &Value) {
             None => {
                 rows.push(
                     json!({"host": change["host"], "host_name": change["host_name"], "site": change["site"],
-                    "worker": change["worker"], "work": [], "recover": [], "steal": [], "wait": []}),
+                    "worker": change["worker"], "work": [], "steal": [], "wait": []}),
                 );
                 rows.len() - 1
             }
         };
-        for kind in ["work", "recover", "steal", "wait"] {
+        for kind in ["work", "steal", "wait"] {
             if let (Some(known), Some(newest)) = (rows[place][kind].as_array_mut(), change[kind].as_array()) {
                 known.resize(skipped, Value::Null);
                 known.extend(newest.iter().cloned());

@@ -69,12 +69,11 @@ fn crash(problem: &Problem, share: f64) {
     let figure = |name: &str| about[name].as_f64().expect("a figure of a run that is over");
     eprintln!(
         "killed after {dead} of {} spawns, {dead_s:.2} s: {saved} saved, {lost} lost, {lost_s:.2} s; \
-         told: {:.2} s, of which {:.2} s in the answer, {:.2} s lost, {:.2} s saved; {}",
+         told: {:.2} s, of which {:.2} s in the answer, {:.2} s lost; {}",
         problem.spawned,
         figure("work_s"),
         figure("answer_work_s"),
         figure("lost_work_s"),
-        figure("saved_work_s"),
         about["jobs"]
     );
     assert!(lost_s <= LOSS_S_MAX, "{lost_s:.2} s of {dead_s:.2} s were lost: {about:#}");

@@ -80,10 +80,13 @@ fn metrics_agree_with_the_api_about_a_run_and_a_crash() {
     let time = |name: &str| about[name].as_f64().unwrap_or_else(|| panic!("no {name} in {about:#}"));
     let work = last.sum("sateen_work_seconds_total", &[]);
     assert!((work - time("work_s")).abs() < 1e-6, "{work}: {about:#}");
-    let redone = last.sum("sateen_redone_work_seconds_total", &[]);
-    assert!((redone - time("redone_work_s")).abs() < 1e-6, "{redone}: {about:#}");
-    let lost = last.sum("sateen_lost_work_seconds_total", &[]);
-    assert!((lost - time("lost_work_s")).abs() < 1e-6, "{lost}: {about:#}");
+    for (metric, name) in [
+        ("sateen_work_of_ended_runs_seconds_total", "work_s"),
+        ("sateen_lost_work_seconds_total", "lost_work_s"),
+    ] {
+        let [all, done] = [&[] as &[&str], &["state=\"done\""]].map(|labels| last.sum(metric, labels));
+        assert!((done - time(name)).abs() < 1e-6 && all == done, "{metric} {done} of {all}: {about:#}");
+    }
 
     let timed = last.sum("sateen_steal_wait_seconds_count", &[]);
     let given = last.sum("sateen_steals_total", &["outcome=\"job\""]);

@@ -108,8 +108,6 @@ export function run(number: number, seconds: number, executed: number): Run {
     work_s: elapsed * 33.1,
     answer_work_s: isOver ? elapsed * 32 : null,
     lost_work_s: isOver ? 4.2 : null,
-    saved_work_s: 71.5,
-    redone_work_s: 1.7,
     computed_s: elapsed * 40,
     span_s: isOver ? 3.9 : null,
     progress: number === 6 ? null : state === 'queued' ? { done: 0, total: 289 } : { done: Math.min(289, 97 + Math.floor(seconds)), total: 289 },
@@ -135,7 +133,6 @@ export function run(number: number, seconds: number, executed: number): Run {
             there: at !== 3,
             jobs: jobs(Math.floor(executed / (at + 2))),
             work_s: (elapsed * 20) / (at + 1),
-            redone_work_s: at === 1 ? 1.7 : 0,
             computed_s: (elapsed * 24) / (at + 1),
             busy: isOver ? 0 : host.busy,
             workers: host.threads,
@@ -210,23 +207,20 @@ export function timeline(buckets: number, workers: number): TimelineValue {
     const joins = at % 8 === 7 ? Math.floor(buckets * 0.3) : 0;
     const leaves = host.name === 'dee' ? Math.floor(buckets * 0.5) : buckets;
     const work: (number | null)[] = [];
-    const recover: (number | null)[] = [];
     const steal: (number | null)[] = [];
     const wait: (number | null)[] = [];
     for (let bucket = 0; bucket < buckets; bucket += 1) {
       if (bucket < joins || bucket >= leaves) {
-        for (const list of [work, recover, steal, wait]) list.push(null);
+        for (const list of [work, steal, wait]) list.push(null);
         continue;
       }
-      const recovering = Math.abs(bucket - buckets * 0.53) < 6 ? 0.4 * random() : 0;
       const starving = bucket > buckets * 0.9 ? 0.5 * random() : 0.06 * random();
       const waiting = 0.08 * random();
-      recover.push(recovering);
       steal.push(starving);
       wait.push(waiting);
-      work.push(Math.max(0, 1 - recovering - starving * 1.6 - waiting - 0.03));
+      work.push(Math.max(0, 1 - starving * 1.6 - waiting - 0.03));
     }
-    return { host: host.id, host_name: host.name, site: host.site, worker: at % 4, work, recover, steal, wait };
+    return { host: host.id, host_name: host.name, site: host.site, worker: at % 4, work, steal, wait };
   });
   return {
     bucket_ms: 250,

@@ -90,7 +90,6 @@ export async function serve(options: Options): Promise<Served> {
         misbehaviours: 0,
         trouble: null,
         jobs_per_s: 1043.2,
-        redone_share: 0.0123,
       },
       runs: Object.keys(JOBS).map((number) => ({ ...run(Number(number), seconds(), known(Number(number))), by_host: [] })),
       hosts: all,

@@ -2,7 +2,7 @@
 
 import { STATES } from './tree/columns.ts';
 
-export const ACTIVITIES = ['work', 'recover', 'steal', 'wait'] as const;
+export const ACTIVITIES = ['work', 'steal', 'wait'] as const;
 export type Activity = (typeof ACTIVITIES)[number];
 
 export interface Paint {
@@ -31,7 +31,7 @@ export interface Palette {
 type Motif = 'none' | 'rising' | 'falling' | 'crossed' | 'lying' | 'standing' | 'dotted' | 'sparse';
 
 const STATE_MOTIFS: Motif[] = ['rising', 'none', 'crossed', 'lying', 'dotted', 'standing', 'falling'];
-const ACTIVITY_MOTIFS: Motif[] = ['none', 'crossed', 'rising', 'dotted'];
+const ACTIVITY_MOTIFS: Motif[] = ['none', 'rising', 'dotted'];
 const TILE = 8;
 export const HOST_COLOURS = 8;
 

@@ -193,9 +193,6 @@ impl RunPage {
         if let Some(busy) = self.more.as_ref().and_then(|more| more.mean_busy) {
             text.push_str(&format!(", {busy:.1} workers busy on average"));
         }
-        if let Some(saved) = run.figures.saved_work_s.filter(|saved| *saved > 0.0) {
-            text.push_str(&format!(", {} saved from loss", seconds(saved)));
-        }
         text
     }
 

@@ -70,15 +70,22 @@ impl Known {
 
     /// Its progress.
     pub fn course(&self) -> Course<'_> {
-        Course { is_over: self.is_over(), waits: self.waits.as_ref(), figures: &self.figures }
+        let elapsed_s = self.elapsed_ms().map(|elapsed_ms| elapsed_ms as f64 / 1e3);
+        Course { is_over: self.is_over(), waits: self.waits.as_ref(), elapsed_s, figures: &self.figures }
+    }
+
+    /// For how long it has been under way, or was; none if it has not started.
+    fn elapsed_ms(&self) -> Option<u64> {
+        let until_ms = self.row.ended_at_ms.unwrap_or(self.at_ms);
+        self.row.started_at_ms.map(|started_ms| until_ms.saturating_sub(started_ms))
     }
 
     /// The run in the API's type, without what slows it down.
     pub fn shown(self) -> Run {
+        let elapsed_ms = self.elapsed_ms();
         let Self { row, state, waits, at_ms, figures } = self;
         let until_ms = row.ended_at_ms.unwrap_or(at_ms);
         let is_queued = row.started_at_ms.is_none() && row.ended_at_ms.is_none();
-        let elapsed_ms = row.started_at_ms.map(|started_ms| until_ms.saturating_sub(started_ms));
         let elapsed_ms = elapsed_ms.or(is_queued.then_some(0));
         let queued_ms = is_queued.then(|| until_ms.saturating_sub(row.submitted_at_ms));
         Run {

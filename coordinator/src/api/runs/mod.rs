@@ -25,7 +25,7 @@ use super::extract::{Path, Query};
 use super::gate::turn;
 use super::problem::Problem;
 use super::{ranges, shown};
-use crate::chronicle::{Chronicle, Names, hold_up};
+use crate::chronicle::{Chronicle, Findings, Names, findings};
 use crate::clock::unix_ms;
 use crate::driver::{ChangeError, Gone, Request, RunAction};
 use crate::figures::end::predicate;
@@ -193,22 +193,19 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         locked(chronicle).complete(&mut known.figures);
     }
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
-    let held_up_by = hold_up(&chronicle, known.course(), &names).map(Into::into);
-    let run = Run { held_up_by, ..known.shown() };
+    let Findings { hold_up, mean_busy } = findings(&chronicle, known.course(), &names);
+    let run = Run { held_up_by: hold_up.map(Into::into), ..known.shown() };
     let chronicle = locked(&chronicle);
     let (remaining, remaining_why) = match chronicle.remaining() {
         _ if is_over => (None, Some("the run is over".to_owned())),
         Ok(remaining) => (Some(remaining.into()), None),
         Err(why) => (None, Some(why)),
     };
-    let elapsed_s = run.elapsed_s.filter(|elapsed_s| is_kept && *elapsed_s > 0.0);
-    let mean_busy =
-        elapsed_s.zip(run.figures.computed_s).map(|(elapsed_s, computed_s)| computed_s / elapsed_s);
     Ok(RunDetails {
         depths: shown::depths(&chronicle),
         remaining,
         remaining_why,
-        mean_busy,
+        mean_busy: mean_busy.filter(|_| is_kept),
         critical_path: shown::critical_path(&chronicle, &names),
         series: shown::series(chronicle.points()),
         events: shown::events(&chronicle),
@@ -315,6 +312,6 @@ async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
     let Some(chronicle) = api.driver.chronicles.get(run) else { return Ok(known.shown()) };
     let names = names_of(api, known.row()).await?;
     locked(&chronicle).complete(&mut known.figures);
-    let held_up_by = hold_up(&chronicle, known.course(), &names).map(Into::into);
+    let held_up_by = findings(&chronicle, known.course(), &names).hold_up.map(Into::into);
     Ok(Run { held_up_by, ..known.shown() })
 }

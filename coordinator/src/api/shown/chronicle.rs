@@ -94,9 +94,8 @@ pub fn timeline(chronicle: &Chronicle, from_ms: u32, to_ms: u32, buckets_max: us
             site,
             worker: row.worker,
             work: of(0),
-            recover: of(1),
-            steal: of(2),
-            wait: of(3),
+            steal: of(1),
+            wait: of(2),
         }
     });
     sateen_api::Timeline {

@@ -23,8 +23,8 @@ impl From<Figures> for sateen_api::Figures {
             table: TableSize { entries, bytes },
             by_host,
         } = figures;
-        let Times { work_s, computed_s, answer_work_s, lost_work_s, redone_work_s, saved_work_s, span_s } =
-            times;
+        // The others are estimates, or count work that was used again each time.
+        let Times { work_s, computed_s, answer_work_s, lost_work_s, span_s, .. } = times;
         Self {
             counted: counted.into(),
             hosts: Some(hosts),
@@ -35,8 +35,6 @@ impl From<Figures> for sateen_api::Figures {
             computed_s: Some(computed_s),
             answer_work_s,
             lost_work_s,
-            redone_work_s,
-            saved_work_s: Some(saved_work_s),
             span_s,
             progress: progress.map(Into::into),
             error: error.map(Into::into),
@@ -76,7 +74,6 @@ impl From<HostFigures> for sateen_api::HostOfRun {
             jobs,
             work_s,
             computed_s,
-            redone_work_s,
             updates,
             shared_bytes,
             busy,
@@ -90,7 +87,6 @@ impl From<HostFigures> for sateen_api::HostOfRun {
             jobs: jobs.into(),
             work_s: Some(work_s),
             computed_s,
-            redone_work_s,
             updates,
             shared_bytes,
             busy,
@@ -129,7 +125,6 @@ mod tests {
             jobs: of_hosts.into(),
             work_s: 0.5,
             computed_s: 1.5,
-            redone_work_s: 2.5,
             updates: 1,
             shared_bytes: 2,
             busy: 3,
@@ -170,12 +165,12 @@ mod tests {
             r#"{"counted":"partial","hosts":1,"threads":2,"jobs":"#,
             &jobs(9),
             r#","steals":{"requests":3},"work_s":1.0,"computed_s":2.0,"answer_work_s":null,"lost_work_s":3.0,"#,
-            r#""redone_work_s":4.0,"saved_work_s":5.0,"span_s":6.0,"progress":{"done":4,"total":5},"#,
+            r#""span_s":6.0,"progress":{"done":4,"total":5},"#,
             r#""error":{"kind":"input","message":"no","job":null,"backtrace":[]},"root_host":"hcd","#,
             r#""root_losses":6,"table":{"entries":7,"bytes":8},"#,
             r#""by_host":[{"host":"hab","name":"one","site":"here","there":true,"jobs":"#,
             &jobs(0),
-            r#","work_s":0.5,"computed_s":1.5,"redone_work_s":2.5,"updates":1,"shared_bytes":2,"busy":3,"workers":4}]}"#,
+            r#","work_s":0.5,"computed_s":1.5,"updates":1,"shared_bytes":2,"busy":3,"workers":4}]}"#,
         ];
         let shown = serde_json::to_string(&sateen_api::Figures::from(figures)).expect("it encodes");
         assert_eq!(shown, expected.concat());

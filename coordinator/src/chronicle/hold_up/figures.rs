@@ -4,9 +4,10 @@ pub fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share.max(0.0))
 }
 
+/// A number with as many digits as are worth saying.
 pub fn number(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+    let text = if value < 0.95 { format!("{value:.2}") } else { format!("{value:.1}") };
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 pub fn time(seconds: f64) -> String {
@@ -36,6 +37,14 @@ pub fn counted(value: f64, one: &str, several: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_numbers_have_more_digits() {
+        assert_eq!(
+            [0.0, 0.17, 0.3, 0.96, 1.86, 2.0, 10.0, 100.04].map(number),
+            ["0", "0.17", "0.3", "1", "1.9", "2", "10", "100"]
+        );
+    }
 
     #[test]
     fn parts_of_a_time_are_as_exact_as_the_whole() {

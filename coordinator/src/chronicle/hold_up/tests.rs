@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::figures::HostFigures;
 
 /// `stretches` stretches of a quarter of a second, all alike.
 fn part(stretches: usize, workers: f64, work: f64, steal: f64, wait: f64) -> Vec<Totals> {
-    vec![Totals { workers, work, recover: 0.0, steal, wait }; stretches]
+    vec![Totals { workers, work, steal, wait }; stretches]
 }
 
 /// A run whose workers got processor time for all the time that they computed.
@@ -12,7 +13,9 @@ fn run(totals: Vec<Totals>) -> Evidence {
     let bucket_s = 0.25;
     Evidence {
         passed_s: totals.len() as f64 * bucket_s,
+        elapsed_s: Some(totals.len() as f64 * bucket_s),
         work_s: sum(&totals).work * bucket_s,
+        computed_s: sum(&totals).work * bucket_s,
         bucket_s,
         totals,
         begun: (100, 0),
@@ -46,6 +49,24 @@ fn a_run_whose_workers_compute_is_not_slowed_down() {
     is(&over, HoldUpKind::Nothing, &["Nothing slowed it", "more hosts would have made it"]);
     let alone = run(part(40, 1.0, 1.0, 0.0, 0.0));
     is(&alone, HoldUpKind::Nothing, &[": 1 of 1 worker computed on average;"]);
+}
+
+/// Two workers computed for all of two seconds, which began and ended within a stretch.
+#[test]
+fn no_more_workers_compute_than_are_connected() {
+    let mut evidence = run(part(10, 2.0, 1.8, 0.0, 0.0));
+    (evidence.passed_s, evidence.elapsed_s, evidence.computed_s) = (2.202, Some(2.002), 4.01);
+    let averages = evidence.averages().expect("it has started");
+    assert!((averages.busy - 2.0).abs() < 1e-9 && (averages.workers - 2.0).abs() < 1e-9);
+    is(&evidence, HoldUpKind::Nothing, &["2 of 2 workers"]);
+    // It was queued for longer than it ran, and a worker came late.
+    evidence.totals.splice(..4, part(4, 1.0, 0.0, 0.0, 0.0));
+    (evidence.elapsed_s, evidence.computed_s) = (Some(1.402), 2.0);
+    let averages = evidence.averages().expect("it has started");
+    assert!((averages.busy - 2.0 / 1.402).abs() < 1e-9, "{}", averages.busy);
+    assert!(averages.busy < averages.workers && averages.workers < 2.0, "{}", averages.workers);
+    evidence.elapsed_s = None;
+    assert!(evidence.averages().is_none());
 }
 
 const NO_HOST: &str = "no host is there; start one with `sateen-host`";
@@ -169,7 +190,7 @@ fn the_larger_of_two_causes_is_named() {
     let mut shares = run(part(40, 2.0, 0.25, 0.05, 0.0));
     shares.work_s *= 0.26;
     shares.others_s = 16.0;
-    is(&shares, HoldUpKind::Sharing, &["Other runs", "0.2 of 2 workers"]);
+    is(&shares, HoldUpKind::Sharing, &["Other runs", "0.25 of 2 workers"]);
     // Without other runs, the machine is to blame for the larger part of what is known.
     shares.totals = part(40, 2.0, 1.8, 0.1, 0.0);
     (shares.work_s, shares.others_s) = (4.0, 1.0);
@@ -229,10 +250,16 @@ fn long_parameters_are_to_blame_where_most_jobs_have_them() {
 }
 
 #[test]
-fn repeated_work_is_reported() {
-    let mut totals = part(40, 4.0, 2.4, 0.1, 0.1);
-    totals.iter_mut().for_each(|totals| totals.recover = 1.4);
-    let mut crashed = run(totals);
-    crashed.work_s = 1e3;
-    is(&crashed, HoldUpKind::Recovery, &["37 %"]);
+fn work_lost_with_hosts_is_reported_when_it_is_known() {
+    let mut figures = Figures::default();
+    (figures.times.work_s, figures.times.lost_work_s) = (10.0, Some(3.7));
+    figures.jobs.of_hosts.lost = 1;
+    // Without a result, all of it is lost.
+    assert_eq!(lost_with_hosts(&figures), None);
+    figures.times.answer_work_s = Some(6.3);
+    let lost_with_hosts = lost_with_hosts(&figures);
+    let crashed = Evidence { is_over: true, lost_with_hosts, ..run(part(40, 4.0, 3.8, 0.1, 0.1)) };
+    is(&crashed, HoldUpKind::Recovery, &["37 % of its work"]);
+    figures.jobs.of_hosts.lost = 0;
+    assert_eq!(super::lost_with_hosts(&figures), None);
 }

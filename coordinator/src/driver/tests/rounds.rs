@@ -54,30 +54,36 @@ impl Paced {
         self.say(counted);
     }
 
+    fn rate(&self) -> Option<f64> {
+        self.driver.add_runs(Totals::default()).jobs_per_s
+    }
+
     /// Half a second passes, and the driver does its periodic work. Returns the jobs per second.
-    fn round(&mut self) -> f64 {
+    fn round(&mut self) -> Option<f64> {
         self.now_ms += 500;
         self.time.stand_at(self.now_ms * 1_000_000);
         self.driver.save_standings();
-        self.driver.add_runs(Totals::default()).jobs_per_s
+        self.rate()
     }
 }
 
 #[tokio::test]
 async fn no_jobs_are_executed_when_the_last_run_is_over() {
     let mut paced = Paced::start();
-    let rates: Vec<f64> = (1..=20)
+    assert_eq!(paced.rate(), None, "not known yet");
+    let rates: Vec<_> = (1..=20)
         .map(|round| {
             paced.count(100 * round);
             paced.round()
         })
         .collect();
-    assert_eq!(rates.last(), Some(&200.0), "{rates:?}");
+    assert_eq!(rates.last(), Some(&Some(200.0)), "{rates:?}");
     paced.driver.machine.cancel(paced.driver.clock.now(), RUN).expect("it is not over");
     paced.driver.drain();
+    assert_eq!(paced.rate(), Some(0.0), "at once");
     paced.say(ToCoordinator::Stopped { run: RUN });
-    let rates: Vec<f64> = (0..6).map(|_| paced.round()).collect();
-    assert_eq!(rates.last(), Some(&0.0), "{rates:?}");
+    let rates: Vec<_> = (0..6).map(|_| paced.round()).collect();
+    assert_eq!(rates, [Some(0.0); 6]);
 }
 
 /// A host may count before its workers do.

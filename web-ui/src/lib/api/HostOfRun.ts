@@ -34,10 +34,6 @@ work_s: number,
  */
 computed_s: number, 
 /**
- * The part of `work_s` that repeats earlier work; see `redone_work_s` of the run.
- */
-redone_work_s: number, 
-/**
  * Updates of shared objects that its jobs made.
  */
 updates: number, 

@@ -101,8 +101,8 @@ work_s: number,
 computed_s: number, 
 /**
  * The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
- * so often that the result stands for more work than was ever computed, or leaves no room for the work done again,
- * this and `lost_work_s` are null.
+ * so often that the result stands for more work than was ever computed, or leaves no room for work that was done
+ * again, this and `lost_work_s` are null.
  */
 answer_work_s: number | null, 
 /**
@@ -110,17 +110,6 @@ answer_work_s: number | null,
  * a result, all of it. Null until the run is over.
  */
 lost_work_s: number | null, 
-/**
- * The part of `work_s` that repeats earlier work, after a host crashed, left, paused, suspended the run or could
- * not continue it: work between results that are found again. After a crash, it also includes one interval of
- * recording after the last of these results, because it is not known how far the host was.
- */
-redone_work_s: number, 
-/**
- * Processor time of results that were reused or adopted, in seconds, counted each time: without these results, the
- * work would have been done again.
- */
-saved_work_s: number, 
 /**
  * The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and is not a
  * bound. Null until the run is over, and if `answer_work_s` is null.
@@ -131,7 +120,7 @@ span_s: number | null,
  */
 progress: Progress | null, 
 /**
- * Why there is no result; null if there is one, or may be one later, or the run was cancelled.
+ * Why there is no result; null if there is one, or may be one later.
  */
 error: RunFailure | null, 
 /**

@@ -27,8 +27,8 @@ remaining: Remaining | null,
  */
 remaining_why: string | null, 
 /**
- * The average number of workers that computed: their time divided by the run's. None if the workers' times are
- * no longer kept.
+ * How many workers computed on average from the run's start on, the figure in `held_up_by`: never more than were in the
+ * grid. None if the run has not started, or the workers' times are no longer kept.
  */
 mean_busy: number | null, 
 /**

@@ -52,14 +52,10 @@ misbehaviours: number,
  */
 trouble: string | null, 
 /**
- * Jobs run in the last seconds.
+ * Jobs run per second, over the last seconds; 0 while no run is under way. Null while it is not known yet, as after a
+ * restart of the coordinator.
  */
-jobs_per_s: number, 
-/**
- * The share, from 0 to 1, of work done again (see `redone_work_s` of a run), in the work that hosts have reported since this
- * coordinator started.
- */
-redone_share: number, 
+jobs_per_s: number | null, 
 /**
  * Open websockets of pages.
  */

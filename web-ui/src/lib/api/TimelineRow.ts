@@ -26,10 +26,6 @@ worker: number,
  */
 work: Array<number | null>, 
 /**
- * It repeated lost work.
- */
-recover: Array<number | null>, 
-/**
  * It looked for work.
  */
 steal: Array<number | null>, 

@@ -58,7 +58,6 @@ export function mergeTimeline(old: TimelineValue | null, value: TimelineValue, w
     return {
       ...change,
       work: joined(row.work, change.work),
-      recover: joined(row.recover, change.recover),
       steal: joined(row.steal, change.steal),
       wait: joined(row.wait, change.wait),
     };
@@ -67,7 +66,6 @@ export function mergeTimeline(old: TimelineValue | null, value: TimelineValue, w
     rows.push({
       ...row,
       work: joined([], row.work),
-      recover: joined([], row.recover),
       steal: joined([], row.steal),
       wait: joined([], row.wait),
     });

@@ -106,7 +106,6 @@ export type Shares = Record<Activity, number> & { idle: number };
 /** What shares are called. */
 export const NAMES: Record<keyof Shares, string> = {
   work: 'work',
-  recover: 'recover',
   steal: 'steal',
   wait: 'wait',
   idle: 'idle or busy with other runs',
@@ -116,7 +115,7 @@ export const NAMES: Record<keyof Shares, string> = {
 export function shares(value: TimelineValue, rows: TimelineRow[], fromMs: number, toMs: number): Shares | null {
   const first = Math.max(0, Math.floor((fromMs - value.from_ms) / value.bucket_ms));
   const last = Math.ceil((toMs - value.from_ms) / value.bucket_ms);
-  const sums = { work: 0, recover: 0, steal: 0, wait: 0, idle: 0 };
+  const sums = { work: 0, steal: 0, wait: 0, idle: 0 };
   let buckets = 0;
   for (const row of rows) {
     for (let at = first; at < Math.min(row.work.length, last); at += 1) {
@@ -127,7 +126,7 @@ export function shares(value: TimelineValue, rows: TimelineRow[], fromMs: number
   }
   if (buckets === 0) return null;
   for (const activity of ACTIVITIES) sums[activity] /= buckets;
-  sums.idle = Math.max(0, 1 - sums.work - sums.recover - sums.steal - sums.wait);
+  sums.idle = Math.max(0, 1 - sums.work - sums.steal - sums.wait);
   return sums;
 }
 
@@ -138,12 +137,6 @@ const SAID_MIN = 0.005;
 export function said(what: Shares): string {
   const parts = [...ACTIVITIES, 'idle' as const].filter((one) => what[one] >= SAID_MIN);
   return parts.map((one) => `${NAMES[one]} ${percent(what[one])}`).join(', ');
-}
-
-/** What may be misunderstood of them. */
-export function explained(what: Shares): string {
-  if (what.recover < SAID_MIN) return '';
-  return ' Recovering repeats a job that was begun before: recorded results are reused, the rest is computed again.';
 }
 
 /** From this share on, it wants to be explained why a worker did not work. */

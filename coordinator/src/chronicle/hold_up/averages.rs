@@ -1,0 +1,47 @@
+//! Averages over a run, and shares of its hosts.
+
+use super::{Evidence, TIME_S_MIN};
+use crate::figures::{Figures, HostFigures};
+
+/// Workers of a run on average, from its start on.
+pub struct Averages {
+    /// Workers that computed: no more than those that were connected.
+    pub busy: f64,
+    /// Workers that were connected.
+    pub workers: f64,
+}
+
+impl Evidence {
+    /// None if the run has not started.
+    pub(super) fn averages(&self) -> Option<Averages> {
+        let elapsed_s = self.elapsed_s.filter(|elapsed_s| *elapsed_s > 0.0)?;
+        let (from_s, until_s) = (self.passed_s - elapsed_s, self.passed_s);
+        let workers_s = self.totals.iter().enumerate().map(|(place, totals)| {
+            let begins_s = place as f64 * self.bucket_s;
+            // The run may have started or ended within a stretch.
+            let lasted_s = (begins_s + self.bucket_s).min(until_s) - begins_s.max(from_s);
+            totals.workers * lasted_s.max(0.0)
+        });
+        let workers = workers_s.sum::<f64>() / elapsed_s;
+        // Times are rounded, and reported a moment after the end.
+        Some(Averages { busy: (self.computed_s / elapsed_s).min(workers), workers })
+    }
+}
+
+/// The share of the work that is not part of the result, if jobs were lost with hosts and there is a result.
+pub fn lost_with_hosts(figures: &Figures) -> Option<f64> {
+    let times = &figures.times;
+    let has_lost = figures.jobs.of_hosts.lost > 0 || figures.root_losses > 0;
+    let lost_s = times.answer_work_s.and(times.lost_work_s).filter(|_| has_lost && times.work_s > 0.0)?;
+    Some(lost_s / times.work_s)
+}
+
+/// Of hosts whose workers computed for long enough, the one that got the smallest share of its processors.
+pub fn least(by_host: &[HostFigures]) -> Option<(String, f64)> {
+    let known = by_host.iter().filter(|host| host.computed_s >= TIME_S_MIN);
+    let mut shares: Vec<(String, f64)> =
+        known.map(|host| (host.name.clone(), (host.work_s / host.computed_s).min(1.0))).collect();
+    shares.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let is_one_of_many = shares.len() > 1;
+    shares.into_iter().next().filter(|_| is_one_of_many)
+}
