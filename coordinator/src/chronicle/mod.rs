@@ -222,6 +222,14 @@ impl Chronicle {
         }
     }
 
+    /// A host has the root job: nothing is waited for.
+    pub fn root_given(&mut self, host: HostId, named: &str) {
+        let now_ms = self.now_ms();
+        self.idle_because(None, None, now_ms);
+        self.tree.root_given(host);
+        self.add_event(EventKind::Started, Some(host), format!("{named} has the root job"));
+    }
+
     /// Adds an event.
     pub fn add_event(&mut self, kind: EventKind, host: Option<HostId>, text: String) {
         let now_ms = self.now_ms();

@@ -47,6 +47,7 @@ impl Chronicle {
                     self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
                 }
             }
+            RunState::Running => self.idle_because(None, None, self.now_ms()),
             _ => {}
         }
     }

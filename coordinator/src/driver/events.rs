@@ -134,8 +134,8 @@ impl Driver {
                 self.look_for_return(host);
                 let named = self.hosts.named(host);
                 tracing::info!(run = run.0, host = %named, "root job given to host");
-                let text = format!("host {named} has the root job");
-                self.record(run, |chronicle| chronicle.add_event(EventKind::Started, Some(host), text));
+                let named = self.hosts.in_events(host);
+                self.record(run, |chronicle| chronicle.root_given(host, &named));
             }
             Event::RootLost(run, host) => {
                 counters.root_losses.fetch_add(1, Relaxed);

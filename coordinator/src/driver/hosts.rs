@@ -176,6 +176,14 @@ impl Hosts {
         shown_address(self.profiles.names.address_of(host))
     }
 
+    /// A host in the events of runs.
+    pub fn in_events(&self, host: HostId) -> String {
+        match self.profiles.names.of(host) {
+            Some(known) => format!("host {} ({})", known.name, known.site),
+            None => format!("host {host}"),
+        }
+    }
+
     /// A ping was sent.
     pub fn pinged(&mut self, link: LinkId, ping: u64) {
         self.pings.sent(link, ping);
@@ -226,6 +234,9 @@ mod tests {
         assert_eq!(
             (hosts.give_up_awaited(), hosts.give_up_awaited()),
             (Some(two), None),
+        assert_eq!(hosts.in_events(one), "host one (here)");
+        assert_eq!(hosts.in_events(three), format!("host {three}"));
+        assert_eq!([one, two].map(|host| hosts.awaits(host)), [false, true]);
             "the other came back"
         );
         assert_eq!(hosts.profiles.names.away_since_ms(one), None);
