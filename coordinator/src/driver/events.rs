@@ -127,7 +127,7 @@ impl Driver {
             Event::Unready(run, host, reason) => {
                 let named = self.hosts.named(host);
                 tracing::warn!(run = run.0, host = %named, reason = shortened(&reason), "host cannot take part in run");
-                let text = format!("host {named} cannot take part: {reason}");
+                let text = format!("{} cannot take part: {reason}", self.hosts.in_events(host));
                 self.record(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
             }
             Event::RootAssigned(run, host) => {
@@ -141,7 +141,7 @@ impl Driver {
                 counters.root_losses.fetch_add(1, Relaxed);
                 let named = self.hosts.named(host);
                 tracing::warn!(run = run.0, host = %named, "root job lost with its host");
-                let text = format!("the root job was lost with host {named}");
+                let text = format!("the root job was lost with {}", self.hosts.in_events(host));
                 self.record(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
                 self.save_at_once(run, host);
             }

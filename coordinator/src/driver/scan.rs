@@ -198,6 +198,9 @@ impl Driver {
         let put_together = move || {
             live.figures.by_host = scan.rows.into_iter().flatten().map(HostRow::shown).collect();
             // The caller may have hung up.
+        if !is_over && let Some(host) = live.figures.root_host {
+            self.add_root_row(&mut scan.rows, host);
+        }
             drop(scan.reply.send(Some(live)));
         };
         if scan.next == HostId(0) {
@@ -211,6 +214,17 @@ impl Driver {
     /// Scans a run that is over, whose figures are final and not saved yet.
     fn answer_settled(&self, scan: RunScan) {
         let RunScan { run, reply, rows, .. } = scan;
+    /// A host that has just got the root job has counted nothing yet.
+    fn add_root_row(&self, rows: &mut Vec<Vec<HostRow>>, host: HostId) {
+        let is_known = rows.iter().flatten().any(|row| row.host == host);
+        let Some(seen) = self.machine.hosts_from(host).next().filter(|seen| seen.id == host && !is_known)
+        else {
+            return;
+        };
+        let counts = Counts { workers: seen.report.threads, ..Counts::default() };
+        rows.push(vec![HostRow { host, name: self.hosts.name_of(host), is_there: true, counts }]);
+    }
+
         let (Some(live), Some(settled)) = (self.live(run, &Reasons::default()), self.over.settled(run))
         else {
             drop(reply.send(None));
