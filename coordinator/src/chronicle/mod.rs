@@ -21,7 +21,7 @@ mod timeline;
 mod tree;
 mod waits;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use sateen_protocol::HostId;
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
@@ -59,7 +59,7 @@ pub struct Chronicle {
     /// Notes that hosts report to have left out.
     left_out: u64,
     /// Hosts of the run that paused or were given up, and may come back.
-    away: BTreeSet<HostId>,
+    away: BTreeMap<HostId, Going>,
     lines: Lines,
     events: Events,
     timeline: Timeline,
@@ -163,8 +163,8 @@ impl Chronicle {
     /// The process of a host has another id. What its workers did and its counts move with it.
     pub fn host_reborn(&mut self, was: HostId, is: Source<'_>) {
         let Some((place, _)) = self.tree.known_host(was) else { return };
-        let host = if self.away.remove(&was) && !self.is_over {
-            self.add_return(is);
+        let host = if let Some(from) = self.away.remove(&was).filter(|_| !self.is_over) {
+            self.add_return(is, from);
             self.tree.host(is.id, is.name, is.site)
         } else {
             self.host(is, self.now_ms())
@@ -247,7 +247,7 @@ impl Chronicle {
         let running = self.tree.lose_host(source.id, now_ms, is_given_back);
         match how {
             Going::Left => self.away.remove(&source.id),
-            Going::Paused | Going::Crashed => self.away.insert(source.id),
+            Going::Paused | Going::Crashed => self.away.insert(source.id, how),
         };
         let (kind, how) = match how {
             Going::Left => (EventKind::HostLeft, "left"),
@@ -267,19 +267,24 @@ impl Chronicle {
     }
 
     /// Hosts of the run that paused or were given up, and may come back.
-    pub fn away(&self) -> &BTreeSet<HostId> {
+    pub fn away(&self) -> &BTreeMap<HostId, Going> {
         &self.away
     }
 
     /// A host that paused or was given up is back. Nothing is recorded if it had nothing to do with the run.
     pub fn host_back(&mut self, source: Source<'_>) {
-        if self.away.remove(&source.id) && !self.is_over {
-            self.add_return(source);
+        let from = self.away.remove(&source.id).filter(|_| !self.is_over);
+        if let Some(from) = from {
+            self.add_return(source, from);
         }
     }
 
-    fn add_return(&mut self, source: Source<'_>) {
-        let text = format!("host {} ({}) is back", source.name, source.site);
+    fn add_return(&mut self, source: Source<'_>, from: Going) {
+        let how = match from {
+            Going::Paused => "works again after its pause",
+            Going::Left | Going::Crashed => "came back after it was given up",
+        };
+        let text = format!("host {} ({}) {how}", source.name, source.site);
         self.add_event(EventKind::HostReturned, Some(source.id), text);
     }
 
