@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use super::Chronicle;
 use super::names::Names;
 use super::timeline::Totals;
-use super::waits::Waits;
+use super::waits::{RESTARTED, Waits};
 use crate::figures::{Figures, HostFigures};
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
@@ -146,7 +146,7 @@ impl Chronicle {
         Evidence {
             is_over,
             passed_s: seconds(now_ms),
-            waiting: self.waiting(waits.filter(|_| !is_over), now_ms),
+            waiting: self.waiting(waits.filter(|waits| !is_over && waits.reason != RESTARTED), now_ms),
             others_s: self.timeline.others_s(),
             work_s: figures.times.work_s,
             least: least(&figures.by_host),

@@ -45,7 +45,7 @@ pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
 pub use series::{Point, Sample};
 pub use shown::{Shown, ShownJob};
 pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
-pub use waits::{SUSPENDED, Waits};
+pub use waits::{RESTARTED, SUSPENDED, Waits};
 
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
@@ -200,7 +200,7 @@ impl Chronicle {
         // The last moments before a restart may be lost.
         self.was_suspended |= sample.is_suspended;
         self.gives_way &= !sample.is_suspended;
-        let why = if sample.is_suspended { Some(SUSPENDED) } else { waiting_for };
+        let why = if sample.is_suspended { Some(SUSPENDED) } else { waits::known(waiting_for) };
         self.idle_because(None, why, sample.t_ms);
     }
 
