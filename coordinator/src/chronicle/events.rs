@@ -165,10 +165,15 @@ impl Events {
                 (EventKind::HostPaused, Some(host)) => away.insert(host, Going::Paused),
                 (EventKind::HostLost, Some(host)) => away.insert(host, Going::Crashed),
                 (EventKind::HostReturned | EventKind::HostLeft, Some(host)) => away.remove(&host),
-                _ => false,
+                _ => None,
             };
         }
         away
+    }
+
+    /// Whether a host paused, as far as events say.
+    pub fn are_of_pauses(&self) -> bool {
+        self.others.iter().any(|event| event.kind == EventKind::HostPaused)
     }
 
     /// Whether the run is suspended, as far as events say.
@@ -183,7 +188,7 @@ impl Events {
         self.changes
     }
 
-    /// The events that are kept, in order.
+    /// The events that are kept, in the order in which they became known: hosts report some of them a moment later.
     pub fn all(&self) -> Vec<Event> {
         let mut all: Vec<Event> =
             self.of_jobs.iter().map(OfJobs::shown).chain(self.others.iter().cloned()).collect();
