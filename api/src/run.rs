@@ -64,7 +64,8 @@ pub struct Run {
     pub arguments: Vec<String>,
     /// `queued`, `running`, `suspending`, `suspended`, `done`, `failed` or `cancelled`.
     pub state: String,
-    /// Why nothing happens, if nothing does; null for runs that are over.
+    /// Why nothing happens, if nothing does, or why nothing is known of it, after a restart of the coordinator; null for runs
+    /// that are over.
     pub waiting_for: Option<String>,
     /// When it was submitted.
     #[serde(default)]

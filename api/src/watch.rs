@@ -64,7 +64,7 @@ pub struct RunDetails {
     /// Its progress over time.
     #[serde(default)]
     pub series: SeriesOfRun,
-    /// The newest events.
+    /// The newest events, in the order in which they became known; hosts report some a moment later.
     #[serde(default)]
     pub events: Vec<RunEvent>,
     /// Names of its jobs.

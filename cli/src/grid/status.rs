@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sateen_api::{Counted, Run};
+use sateen_api::{Counted, HostOfRun, Run};
 use sateen_command_line::{local_with_zone, localised, wrap};
 use sateen_host::size;
 
@@ -110,15 +110,21 @@ fn page(run: &Run, width: Option<usize>) -> String {
         row("of that", format!("{} lost, as there is no result", seconds(lost)));
     }
     let threads = known(figures.threads, |threads| counted(threads.into(), "thread", "threads"));
-    let idle = figures.by_host.iter().filter(|host| !host.has_computed()).count();
-    let idle = match idle {
+    let (begun, idle): (Vec<&HostOfRun>, Vec<&HostOfRun>) =
+        (figures.by_host.iter()).filter(|host| !host.has_computed()).partition(|host| has_begun(run, host));
+    let others = |hosts: Vec<&HostOfRun>, one: &str, several: &str| match hosts.len() {
         0 => String::new(),
-        count => format!("; {} took part and found nothing to do", counted(count as u64, "more", "more")),
+        1 => format!("; 1 more {one}"),
+        count => format!("; {count} more {several}"),
     };
+    let begun =
+        others(begun, "has begun and counted nothing so far", "have begun and counted nothing so far");
+    let idle = others(idle, "took part and found nothing to do", "took part and found nothing to do");
     let gone = gone_threads(run);
-    let gone = if gone == 0 { String::new() } else { format!(", {gone} of them of hosts that are gone") };
+    let gone =
+        if gone == 0 { String::new() } else { format!(" ({gone} of these threads at hosts that are gone)") };
     let hosts_count = known(figures.hosts, |hosts| hosts.to_string());
-    row("hosts", format!("{hosts_count} worked on it, {threads}{gone}{idle}"));
+    row("hosts", format!("{hosts_count} worked on it, {threads}{gone}{begun}{idle}"));
     if !figures.by_host.is_empty() {
         text.push('\n');
         text.push_str(&hosts(run, width));
@@ -149,6 +155,12 @@ fn gone_threads(run: &Run) -> u32 {
     let gone = run.figures.by_host.iter().filter(|host| !host.there && host.has_computed());
     gone.fold(0_u32, |sum, host| sum.saturating_add(host.workers))
         .min(run.figures.threads.unwrap_or(u32::MAX))
+}
+
+/// Whether a host has something to do, though its counts do not show it yet.
+fn has_begun(run: &Run, host: &HostOfRun) -> bool {
+    let has_root = run.figures.root_host.as_ref() == Some(&host.host);
+    !run.is_over() && (has_root || host.busy > 0 || host.jobs.stolen > 0)
 }
 
 /// The host's name, if the host is among those that worked on the run; otherwise its id.
@@ -222,6 +234,30 @@ mod tests {
         assert!(words.contains(&row.to_vec()), "{page}");
     }
 
+    /// A host with the root job, and one that had just stolen a job, were told to have found nothing to do.
+    #[test]
+    fn a_host_that_has_just_begun_has_found_something_to_do() {
+        let told = |state: &str| {
+            let run = json!({
+                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": state, "hosts": 0, "threads": 0,
+                "root_host": "h1",
+                "by_host": [
+                    {"host": "h1", "name": "a", "there": true}, {"host": "h2", "name": "b", "there": true, "busy": 1},
+                    {"host": "h3", "name": "c", "there": true, "jobs": {"stolen": 1}},
+                    {"host": "h4", "name": "d", "there": true},
+                ],
+            });
+            let page = page(&read(&run).expect("a run"), None);
+            page.lines().find(|line| line.starts_with("hosts  ")).unwrap_or_default().to_owned()
+        };
+        assert_eq!(
+            told("running"),
+            "hosts        0 worked on it, 0 threads; 3 more have begun and counted nothing so far; 1 more took part and \
+             found nothing to do"
+        );
+        assert!(told("done").ends_with("0 threads; 4 more took part and found nothing to do"));
+    }
+
     #[test]
     fn one_result_is_not_several() {
         let run = json!({
@@ -268,7 +304,7 @@ mod tests {
             "work         12.0 s; longest chain of exposed jobs 250 ms\n",
             "processors   workers computed for 48.0 s, and got 25 % of a core each\n",
             "of that      9.0 s in the result, 3.0 s lost, done twice or aborted\n",
-            "hosts        2 worked on it, 4 threads, 2 of them of hosts that are gone; 1 more took part and found nothing to do\n",
+            "hosts        2 worked on it, 4 threads (2 of these threads at hosts that are gone); 1 more took part and found nothing to do\n",
         ] {
             assert!(page.contains(row), "`{row}` is not in\n{page}");
         }

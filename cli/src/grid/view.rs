@@ -73,7 +73,7 @@ pub fn how_long(run: &Run) -> String {
         "queued" if run.queued_s.is_some() => format!("for {}", known(run.queued_s, seconds)),
         "running" => format!("for {elapsed}"),
         _ if run.queued_s.is_some() => "before its start".to_owned(),
-        _ => format!("started {elapsed} ago"),
+        _ => format!("now {elapsed} after the run started"),
     }
 }
 
@@ -108,11 +108,11 @@ mod tests {
     fn a_run_is_not_said_to_have_been_suspended_since_its_start() {
         for (state, queued_s, expected) in [
             ("queued", Some(2.0), "for 2.0 s"),
-            ("queued", None, "started 9.0 s ago"),
+            ("queued", None, "now 9.0 s after the run started"),
             ("running", None, "for 9.0 s"),
-            ("suspended", None, "started 9.0 s ago"),
+            ("suspended", None, "now 9.0 s after the run started"),
             ("suspended", Some(2.0), "before its start"),
-            ("suspending", None, "started 9.0 s ago"),
+            ("suspending", None, "now 9.0 s after the run started"),
             ("done", None, "after 9.0 s"),
         ] {
             let run: Run = is_read(json!({

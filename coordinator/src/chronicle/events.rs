@@ -1,10 +1,11 @@
 //! The newest events of a run, and why the run was idle, for people.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
+use super::Going;
 use crate::limits::RUN_EVENTS_MAX;
 use crate::saved_id;
 
@@ -105,8 +106,8 @@ const MOMENT_MS: u32 = 1000;
 impl OfJobs {
     fn shown(&self) -> Event {
         let text = match (self.event.kind, self.count) {
-            (EventKind::Adopted, 1) => "an orphan keeps running and has a new owner".to_owned(),
-            (EventKind::Adopted, count) => format!("{count} orphans keep running and have new owners"),
+            (EventKind::Adopted, 1) => "a job keeps running and has a new owner".to_owned(),
+            (EventKind::Adopted, count) => format!("{count} jobs keep running and have new owners"),
             (_, 1) => "the result of a job to be run again was known already".to_owned(),
             (_, count) => format!("the results of {count} jobs to be run again were known already"),
         };
@@ -157,16 +158,22 @@ impl Events {
     }
 
     /// The hosts that paused or were given up and are not back, as far as events say.
-    pub fn away(&self) -> BTreeSet<HostId> {
-        let mut away = BTreeSet::new();
+    pub fn away(&self) -> BTreeMap<HostId, Going> {
+        let mut away = BTreeMap::new();
         for event in &self.others {
             match (event.kind, event.host) {
-                (EventKind::HostPaused | EventKind::HostLost, Some(host)) => away.insert(host),
+                (EventKind::HostPaused, Some(host)) => away.insert(host, Going::Paused),
+                (EventKind::HostLost, Some(host)) => away.insert(host, Going::Crashed),
                 (EventKind::HostReturned | EventKind::HostLeft, Some(host)) => away.remove(&host),
-                _ => false,
+                _ => None,
             };
         }
         away
+    }
+
+    /// Whether a host paused, as far as events say.
+    pub fn are_of_pauses(&self) -> bool {
+        self.others.iter().any(|event| event.kind == EventKind::HostPaused)
     }
 
     /// Whether the run is suspended, as far as events say.
@@ -181,7 +188,7 @@ impl Events {
         self.changes
     }
 
-    /// The events that are kept, in order.
+    /// The events that are kept, in the order in which they became known: hosts report some of them a moment later.
     pub fn all(&self) -> Vec<Event> {
         let mut all: Vec<Event> =
             self.of_jobs.iter().map(OfJobs::shown).chain(self.others.iter().cloned()).collect();

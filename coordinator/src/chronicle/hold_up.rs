@@ -3,6 +3,7 @@
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
 mod averages;
+mod away;
 mod figures;
 mod waiting;
 
@@ -11,11 +12,12 @@ use std::sync::Mutex;
 use super::Chronicle;
 use super::names::Names;
 use super::timeline::Totals;
-use super::waits::Waits;
+use super::waits::{RESTARTED, Waits};
 use crate::figures::Figures;
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
 use averages::{Averages, least, lost_with_hosts};
+use away::away;
 use figures::{counted, number, percent, time};
 use waiting::Waiting;
 
@@ -107,6 +109,8 @@ struct Evidence {
     totals: Vec<Totals>,
     /// For how long workers waited while other runs of their hosts had their turn, in seconds.
     others_s: f64,
+    /// Hosts paused during the run.
+    has_pauses: bool,
     /// Processor time in guests, and for how long workers computed, in seconds.
     work_s: f64,
     computed_s: f64,
@@ -166,8 +170,9 @@ impl Chronicle {
             is_over,
             passed_s: seconds(now_ms),
             elapsed_s: course.elapsed_s,
-            waiting: self.waiting(waits.filter(|_| !is_over), now_ms),
+            waiting: self.waiting(waits.filter(|waits| !is_over && waits.reason != RESTARTED), now_ms),
             others_s: self.timeline.others_s(),
+            has_pauses: self.events.are_of_pauses(),
             work_s: figures.times.work_s,
             computed_s: figures.times.computed_s,
             lost_with_hosts: lost_with_hosts(figures),
@@ -196,7 +201,7 @@ impl Evidence {
         if self.passed_s < TIME_S_MIN {
             return None;
         }
-        { self.waiting.past(self.passed_s) }
+        { self.waiting.past(self.passed_s, self.is_over) }
             .map(|text| HoldUp { kind: HoldUpKind::Waiting, text })
             .or_else(|| self.of_workers())
     }
@@ -249,7 +254,9 @@ impl Evidence {
             return said(HoldUpKind::Nothing, text);
         }
         let others = self.others_s / worker_s;
-        if others >= SHARED_MIN.max(of(all.steal + all.wait)) {
+        let looked = of(all.steal + all.wait);
+        let unknown = (1.0 - computed - others - looked).max(0.0);
+        if others >= SHARED_MIN.max(unknown) && others + unknown >= looked {
             let text = format!(
                 "Other runs {} its hosts: they got {} of the time for which this run had work, and {}; more hosts {} it \
                  faster.",
@@ -275,8 +282,8 @@ impl Evidence {
             );
             return said(HoldUpKind::Parameters, text);
         }
-        let unknown = 1.0 - computed - others - of(all.steal + all.wait);
-        if unknown > UNKNOWN_MIN {
+        let away = away(if self.has_pauses { unknown } else { 0.0 }, others);
+        if unknown > UNKNOWN_MIN || (unknown > looked && away.is_none()) {
             let text = format!(
                 "Little is known of it: hosts {} not report what workers did for {} of the time, as they or their links {} \
                  slow.",
@@ -298,21 +305,20 @@ impl Evidence {
             );
             return said(HoldUpKind::Waiting, text);
         }
-        if unknown > of(all.steal + all.wait) {
+        if let Some((causes, away)) = away.filter(|_| unknown + others > looked) {
             let text = format!(
-                "Pauses and other runs {} it down: {}; for {} of their time its workers did nothing for this run and looked for \
-                 nothing, as they were paused or others had their turn.",
+                "{causes} {} it down: {}; for {} of their time its workers did nothing for this run and looked for nothing, as \
+                 {away}.",
                 self.tense("slow", "slowed"),
                 of_workers(),
                 percent(unknown + others)
             );
             return said(HoldUpKind::Sharing, text);
         }
-        let rest = unknown + others;
-        let rest = if rest >= REST_MIN {
-            format!("; for {} they were paused or others had their turn", percent(rest))
-        } else {
-            String::new()
+        let rest = match away {
+            _ if unknown + others < REST_MIN => String::new(),
+            Some((_, away)) => format!("; for {} {away}", percent(unknown + others)),
+            None => format!("; of {} nothing is known", percent(unknown)),
         };
         let text = format!(
             "It {} too little parallelism: {}; workers found no job for {} of the time, and waited for results of other \

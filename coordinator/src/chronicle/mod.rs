@@ -21,7 +21,7 @@ mod timeline;
 mod tree;
 mod waits;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use sateen_protocol::HostId;
 use sateen_protocol::limits::COUNTS;
@@ -46,7 +46,7 @@ pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
 pub use series::{Point, Sample};
 pub use shown::{Shown, ShownJob};
 pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
-pub use waits::{SUSPENDED, Waits};
+pub use waits::{RESTARTED, SUSPENDED, Waits};
 
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
@@ -62,7 +62,7 @@ pub struct Chronicle {
     /// Notes that hosts report to have left out.
     left_out: u64,
     /// Hosts of the run that paused or were given up, and may come back.
-    away: BTreeSet<HostId>,
+    away: BTreeMap<HostId, Going>,
     lines: Lines,
     events: Events,
     timeline: Timeline,
@@ -166,8 +166,8 @@ impl Chronicle {
     /// The process of a host has another id. What its workers did and its counts move with it.
     pub fn host_reborn(&mut self, was: HostId, is: Source<'_>) {
         let Some((place, _)) = self.tree.known_host(was) else { return };
-        let host = if self.away.remove(&was) && !self.is_over {
-            self.add_return(is);
+        let host = if let Some(from) = self.away.remove(&was).filter(|_| !self.is_over) {
+            self.add_return(is, from);
             self.tree.host(is.id, is.name, is.site)
         } else {
             self.host(is, self.now_ms())
@@ -204,7 +204,7 @@ impl Chronicle {
         // The last moments before a restart may be lost.
         self.was_suspended |= sample.is_suspended;
         self.gives_way &= !sample.is_suspended;
-        let why = if sample.is_suspended { Some(SUSPENDED) } else { waiting_for };
+        let why = if sample.is_suspended { Some(SUSPENDED) } else { waits::known(waiting_for) };
         self.idle_because(None, why, sample.t_ms);
     }
 
@@ -224,6 +224,14 @@ impl Chronicle {
                 self.add_event(EventKind::JobsInterrupted, None, text);
             }
         }
+    }
+
+    /// A host has the root job: nothing is waited for.
+    pub fn root_given(&mut self, host: HostId, named: &str) {
+        let now_ms = self.now_ms();
+        self.idle_because(None, None, now_ms);
+        self.tree.root_given(host);
+        self.add_event(EventKind::Started, Some(host), format!("{named} has the root job"));
     }
 
     /// Adds an event.
@@ -247,7 +255,7 @@ impl Chronicle {
         }
         match how {
             Going::Left => self.away.remove(&source.id),
-            Going::Paused | Going::Crashed => self.away.insert(source.id),
+            Going::Paused | Going::Crashed => self.away.insert(source.id, how),
         };
         let (kind, how) = match how {
             Going::Left => (EventKind::HostLeft, "left"),
@@ -267,7 +275,7 @@ impl Chronicle {
     }
 
     /// Hosts of the run that paused or were given up, and may come back.
-    pub fn away(&self) -> &BTreeSet<HostId> {
+    pub fn away(&self) -> &BTreeMap<HostId, Going> {
         &self.away
     }
 
@@ -283,13 +291,18 @@ impl Chronicle {
         if let Some((place, _)) = self.tree.known_host(source.id) {
             self.timeline.host_back(place, self.now_ms());
         }
-        if self.away.remove(&source.id) && !self.is_over {
-            self.add_return(source);
+        let from = self.away.remove(&source.id).filter(|_| !self.is_over);
+        if let Some(from) = from {
+            self.add_return(source, from);
         }
     }
 
-    fn add_return(&mut self, source: Source<'_>) {
-        let text = format!("host {} ({}) is back", source.name, source.site);
+    fn add_return(&mut self, source: Source<'_>, from: Going) {
+        let how = match from {
+            Going::Paused => "works again after its pause",
+            Going::Left | Going::Crashed => "came back after it was given up",
+        };
+        let text = format!("host {} ({}) {how}", source.name, source.site);
         self.add_event(EventKind::HostReturned, Some(source.id), text);
     }
 

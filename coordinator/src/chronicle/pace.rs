@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 const REPORTS_MAX: usize = 64;
 /// Minimum past moments for a prediction.
 const MOMENTS_MIN: usize = 10;
+/// From this share on, it is not too little.
+const SHARE_MIN: f64 = 0.1;
 /// The range is wider than all past errors by this factor at either end: paces drift.
 const MARGIN: f64 = 1.25;
 /// Maximum ratio of a range's ends; a wider range is useless.
@@ -68,20 +70,30 @@ impl Pace {
     /// both directions, for all moments from which the present was as far, relative to the work done, as the end is
     /// now.
     ///
+    /// `reported` is the newest report, which may not have been added yet: `done` of `total`.
+    ///
     /// # Errors
     /// Why no prediction can be made, in a sentence.
-    pub fn remaining(&self, now_ms: u32) -> Result<Remaining, String> {
+    pub fn remaining(&self, now_ms: u32, reported: Option<(u64, u64)>) -> Result<Remaining, String> {
         let not_known = |why: &str| Err(format!("not known yet: {why}"));
         let (Some((first_ms, first)), Some((last_ms, last))) = (self.reports.first(), self.reports.last())
         else {
-            return not_known("the app has reported no progress so far (`sateen::progress`)");
+            return match reported {
+                None => not_known("the app has reported no progress so far (`sateen::progress`)"),
+                Some((_, 0)) => not_known("the app does not report how much there is to do"),
+                Some(_) => not_known("the app reported its first progress a moment ago"),
+            };
         };
         if *last >= 1.0 {
             return not_known("all that the app reports is done, but its result has not arrived");
         }
         let errors = self.errors();
         if errors.len() < MOMENTS_MIN {
-            return not_known("too little is done");
+            return not_known(if last - first < SHARE_MIN {
+                "too little is done"
+            } else {
+                "its progress was seen at too few moments to tell its pace"
+            });
         }
         let least = errors.iter().fold(1.0, |least: f64, error| least.min(*error).min(1.0 / error));
         let (low, likely, high) = (least / MARGIN, 1.0, MARGIN / least);
@@ -123,11 +135,19 @@ mod tests {
     #[test]
     fn nothing_is_predicted_before_enough_is_known() {
         let mut pace = Pace::default();
-        let why = pace.remaining(1000).expect_err("nothing was reported");
+        let why = pace.remaining(1000, None).expect_err("nothing was reported");
         assert!(why.starts_with("not known yet: ") && why.contains("no progress so far"), "{why}");
+        // What is reported is added now and then.
+        assert!(
+            pace.remaining(10, Some((11, 20))).is_err_and(|why| why.contains("first progress a moment ago"))
+        );
+        assert!(pace.remaining(10, Some((11, 0))).is_err_and(|why| why.contains("how much there is to do")));
         pace.add(100, 0, 0);
         pace.add(100, 1, 1000);
-        assert!(pace.remaining(1000).is_err_and(|why| why.contains("too little")));
+        assert!(pace.remaining(1000, None).is_err_and(|why| why.contains("too little is done")));
+        // A few long steps.
+        (2..=9).for_each(|step| pace.add(step * 1000, u64::from(step) * 100, 1000));
+        assert!(pace.remaining(9000, None).is_err_and(|why| why.contains("at too few moments")));
     }
 
     #[test]
@@ -136,7 +156,7 @@ mod tests {
         for step in 0..=500 {
             pace.add(step * 100, u64::from(step), 1000);
         }
-        let left = pace.remaining(50_000).expect("known");
+        let left = pace.remaining(50_000, None).expect("known");
         assert!(left.low_s >= 39.0 && left.high_s <= 63.0, "{left:?}");
         assert!(left.low_s <= left.likely_s && left.likely_s <= left.high_s);
     }
@@ -153,7 +173,7 @@ mod tests {
             (pace, t_ms)
         };
         let (pace, now_ms) = reports(2);
-        let left = pace.remaining(now_ms).expect("known");
+        let left = pace.remaining(now_ms, None).expect("known");
         // The second half takes as long as the first.
         let true_s = f64::from(now_ms) / 1000.0;
         assert!(left.low_s < true_s && true_s < left.high_s, "{left:?}");
@@ -162,7 +182,7 @@ mod tests {
         for step in 0..=50_u32 {
             slowed.add(step * 100 + step.saturating_sub(25) * 900, u64::from(step), 100);
         }
-        let why = slowed.remaining(30_000).expect_err("its pace is not known");
+        let why = slowed.remaining(30_000, None).expect_err("its pace is not known");
         assert!(why.contains("not known yet") && why.contains("varies"), "{why}");
     }
 
@@ -185,7 +205,7 @@ mod tests {
                 let mut pace = Pace::default();
                 (0..=part).zip(&times).for_each(|(step, t_ms)| pace.add(*t_ms, step, STEPS));
                 let now_ms = times[part as usize];
-                let Ok(left) = pace.remaining(now_ms) else { continue };
+                let Ok(left) = pace.remaining(now_ms, None) else { continue };
                 let true_s = f64::from(times[STEPS as usize] - now_ms) / 1000.0;
                 told += 1;
                 held += usize::from((left.low_s - 0.1..=left.high_s + 0.1).contains(&true_s));
@@ -200,9 +220,9 @@ mod tests {
         for step in 0..=50 {
             pace.add(step * 100, u64::from(step), 100);
         }
-        let left = pace.remaining(7_000).expect("known");
+        let left = pace.remaining(7_000, None).expect("known");
         assert!(left.low_s <= 3.0 && left.likely_s == 3.0 && left.high_s <= 4.3, "{left:?}");
-        assert!(pace.remaining(60_000).is_err_and(|why| why.contains("no progress for longer")));
+        assert!(pace.remaining(60_000, None).is_err_and(|why| why.contains("no progress for longer")));
     }
 
     #[test]
@@ -211,7 +231,7 @@ mod tests {
         for step in 0..=50 {
             pace.add(step * 100, u64::from(step), 50);
         }
-        let why = pace.remaining(60_000).expect_err("it has not ended");
+        let why = pace.remaining(60_000, None).expect_err("it has not ended");
         assert!(why.starts_with("not known yet: ") && why.contains("result"), "{why}");
     }
 
@@ -222,6 +242,6 @@ mod tests {
             pace.add(step * 100, u64::from(step), 10);
         }
         pace.add(2000, 1, 10);
-        assert!(pace.remaining(2100).is_err());
+        assert!(pace.remaining(2100, None).is_err());
     }
 }

@@ -168,6 +168,8 @@ impl Chronicle {
             Some((chronicle.events.version(), chronicle.timeline.version(), chronicle.series.age().0));
         chronicle.saved.summary = summary;
         if !is_over {
+            let newest_ms = newest_ms.max(chronicle.series.age().1.into());
+            chronicle.interrupt_waits(u32::try_from(newest_ms).unwrap_or(u32::MAX));
             chronicle.settles_ms = Some(chronicle.now_ms().saturating_add(SETTLED_MS));
             chronicle.add_event(
                 EventKind::CoordinatorRestarted,

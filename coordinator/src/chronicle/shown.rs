@@ -177,12 +177,12 @@ impl Chronicle {
         self.events.all()
     }
 
-    /// The remaining time, or why it cannot be predicted.
+    /// The remaining time, or why it cannot be predicted; `reported` is the newest progress.
     ///
     /// # Errors
     /// See [`Pace::remaining`](super::pace::Pace::remaining).
-    pub fn remaining(&self) -> Result<Remaining, String> {
-        self.pace.remaining(self.now_ms())
+    pub fn remaining(&self, reported: Option<(u64, u64)>) -> Result<Remaining, String> {
+        self.pace.remaining(self.now_ms(), reported)
     }
 
     /// Changes whenever the timeline does.

@@ -31,7 +31,7 @@ impl Chronicle {
                 self.was_suspended = true;
                 self.tree.rest(self.now_ms());
                 self.idle_because(None, Some(SUSPENDED), self.now_ms());
-                self.add_event(EventKind::Suspended, None, "the run rests".to_owned());
+                self.add_event(EventKind::Suspended, None, "the run was suspended".to_owned());
             }
             // Hosts take it up later.
             RunState::Queued if self.was_suspended => {
@@ -47,6 +47,7 @@ impl Chronicle {
                     self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
                 }
             }
+            RunState::Running => self.idle_because(None, None, self.now_ms()),
             _ => {}
         }
     }

@@ -1,5 +1,6 @@
 mod comings;
 mod suspensions;
+mod waiting;
 
 use sateen_protocol::{JobTag, RunId, RunState};
 

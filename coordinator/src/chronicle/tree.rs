@@ -21,6 +21,7 @@ use nodes::Nodes;
 use parameters::Parameters;
 use rolled::RolledUp;
 use room::Room;
+use root::RootBefore;
 use running::Running;
 use unlinked::Unlinked;
 
@@ -44,6 +45,8 @@ pub struct Tree {
     unlinked: Unlinked,
     depths: BTreeMap<u16, DepthCounts>,
     root: Option<u32>,
+    /// Where the root job ran before it was begun again.
+    root_before: Option<RootBefore>,
     rolled: RolledUp,
     /// Exists since the tree was full for the first time.
     room: Option<Room>,
@@ -149,9 +152,12 @@ impl Tree {
         } else if matches!(note.what, NoteKind::Begun { .. }) {
             self.redone_moves(place, host);
         }
+        self.keep_root_before(place, host, note.what);
+        self.follow_root(place, host, note.what);
         let Some(node) = self.get_mut(place) else { return };
         node.flags |= if note.shares { SHARES } else { 0 };
         let before = node.state.group();
+        let (is_root, was_at) = (node.kind == ROOT, node.host);
         match note.what {
             NoteKind::Begun { worker, .. } => {
                 node.work_ns = UNKNOWN_WORK;
@@ -169,6 +175,8 @@ impl Tree {
             NoteKind::Failed => self.end(place, JobState::Failed, t_ms),
             // A job that is done twice may be done before the second execution is stopped.
             NoteKind::Aborted if before == Group::Done => {}
+            // It was handed on, and runs there.
+            NoteKind::Aborted if is_root && was_at != host => {}
             NoteKind::Aborted => self.end(place, JobState::Aborted, t_ms),
             NoteKind::Lost => {
                 node.flags &= !GIVEN_BACK;
@@ -343,6 +351,7 @@ mod parameters;
 mod restore;
 mod rolled;
 mod room;
+mod root;
 mod running;
 mod unlinked;
 

@@ -7,6 +7,9 @@ use crate::limits::IDLE_REASONS_MAX;
 
 /// Why a suspended run is idle.
 pub const SUSPENDED: &str = "the run is suspended until it is resumed";
+/// The machine's reason until the hosts from before a restart are back: they may compute meanwhile, so it is no reason for
+/// which nothing was done.
+pub const RESTARTED: &str = "the coordinator was started again and waits for its hosts";
 
 /// Why nothing happens with a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +32,27 @@ pub fn without_advice(why: &str) -> &str {
     ADVICE.iter().find_map(|advice| why.strip_suffix(advice)).unwrap_or(why)
 }
 
+/// A reason for which nothing is known to be done.
+pub fn known(why: Option<&str>) -> Option<&str> {
+    why.filter(|why| *why != RESTARTED)
+}
+
 impl Chronicle {
+    /// The run waits for this reason from now on, unless it did before.
+    pub fn waits_because(&mut self, reason: &str) {
+        if !self.is_over {
+            self.idle_because(None, known(Some(reason)), self.now_ms());
+        }
+    }
+
+    /// The coordinator was started again: what waits were under way at this time, when the run was last heard of, are not
+    /// known to have lasted. A suspended run stays suspended.
+    pub(super) fn interrupt_waits(&mut self, last_ms: u32) {
+        for idle in self.idle.iter_mut().filter(|idle| idle.to_ms.is_none() && idle.text != SUSPENDED) {
+            idle.to_ms = Some(last_ms.max(idle.from_ms));
+        }
+    }
+
     pub(super) fn idle_because(&mut self, host: Option<HostId>, why: Option<&str>, t_ms: u32) {
         let why = why.map(without_advice);
         let open = self.idle.iter_mut().rfind(|idle| idle.to_ms.is_none() && idle.host == host);

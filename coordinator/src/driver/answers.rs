@@ -100,6 +100,10 @@ impl Driver {
         if let Some(view) = self.machine.run(run) {
             let figures = of_view(&view, Vec::new());
             let (state, waits) = (view.state(), self.waits(&view, reasons));
+            if let Some(waits) = &waits {
+                // What is answered with this reason says since when.
+                self.record(run, |chronicle| chronicle.waits_because(&waits.reason));
+            }
             return Some(Live { run, state, waits, figures, is_over: false });
         }
         if let Some(settled) = self.over.settled(run) {

@@ -127,7 +127,7 @@ impl Driver {
             Event::Unready(run, host, reason) => {
                 let named = self.hosts.named(host);
                 tracing::warn!(run = run.0, host = %named, reason = shortened(&reason), "host cannot take part in run");
-                let text = format!("host {named} cannot take part: {reason}");
+                let text = format!("{} cannot take part: {reason}", self.hosts.in_events(host));
                 self.record(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
             }
             Event::RootAssigned(run, host) => {
@@ -135,14 +135,14 @@ impl Driver {
                 self.hosts.root_given(run, host, self.clock.now());
                 let named = self.hosts.named(host);
                 tracing::info!(run = run.0, host = %named, "root job given to host");
-                let text = format!("host {named} has the root job");
-                self.record(run, |chronicle| chronicle.add_event(EventKind::Started, Some(host), text));
+                let named = self.hosts.in_events(host);
+                self.record(run, |chronicle| chronicle.root_given(host, &named));
             }
             Event::RootLost(run, host) => {
                 counters.root_losses.fetch_add(1, Relaxed);
                 let named = self.hosts.named(host);
                 tracing::warn!(run = run.0, host = %named, "root job lost with its host");
-                let text = format!("the root job was lost with host {named}");
+                let text = format!("the root job was lost with {}", self.hosts.in_events(host));
                 self.record(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
                 self.save_at_once(run, host);
             }

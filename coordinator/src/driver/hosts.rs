@@ -156,6 +156,11 @@ impl Hosts {
         !self.awaited.is_empty()
     }
 
+    /// Whether a host from before a restart may still come back.
+    pub fn awaits(&self, host: HostId) -> bool {
+        self.awaited.contains(&host)
+    }
+
     /// A host that has not come back; it is no longer waited for.
     pub fn give_up_awaited(&mut self) -> Option<HostId> {
         self.awaited.pop_first()
@@ -196,6 +201,14 @@ impl Hosts {
         match self.profiles.names.of(host) {
             Some(known) => format!("{host} ({} at {})", known.name, known.site),
             None => host.to_string(),
+        }
+    }
+
+    /// A host in the events of runs.
+    pub fn in_events(&self, host: HostId) -> String {
+        match self.profiles.names.of(host) {
+            Some(known) => format!("host {} ({})", known.name, known.site),
+            None => format!("host {host}"),
         }
     }
 
@@ -267,6 +280,9 @@ mod tests {
         assert!(hosts.identified(LinkId(7), one, Some([192, 0, 2, 7].into()), 9));
         assert!(!hosts.identified(LinkId(7), one, None, 9), "once");
         let shown = |hosts: &Hosts, host| (hosts.named(host), hosts.address_of(host));
+        assert_eq!(hosts.in_events(one), "host one (here)");
+        assert_eq!(hosts.in_events(three), format!("host {three}"));
+        assert_eq!([one, two].map(|host| hosts.awaits(host)), [false, true]);
         assert_eq!(shown(&hosts, one), (format!("{one} (one at here)"), "192.0.2.7".to_owned()));
         assert_eq!(shown(&hosts, three), (three.to_string(), "unknown".to_owned()));
         assert_eq!(

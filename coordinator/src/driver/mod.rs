@@ -137,7 +137,7 @@ impl Driver {
             machine.runs().filter(|view| !matches!(view.state(), RunState::Suspending | RunState::Suspended));
         let rounds = Rounds::after_restart(at_work.map(|view| view.run));
         let resting = machine.run_ids().filter_map(|run| chronicles.get(run));
-        let resting = resting.flat_map(|chronicle| locked(&chronicle).away().clone()).collect();
+        let resting = resting.flat_map(|chronicle| locked(&chronicle).away().clone().into_keys()).collect();
         let restored = machine.runs().map(|view| (view.run, view.counts())).collect();
         let hosts = Hosts::restore(known.names, known.hosts, resting);
         let handle = DriverHandle {

@@ -23,12 +23,20 @@ struct Known {
     gone: VecDeque<HostId>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    There,
+    /// From before a restart, and may still come back.
+    Awaited,
+    Gone,
+}
+
 #[derive(Debug)]
 struct Entry {
     name: Arc<HostName>,
     /// The address of its last link, if that was since the coordinator's start.
     address: Option<IpAddr>,
-    is_there: bool,
+    presence: Presence,
     /// When it joined, in milliseconds since 1970; 0 if that is not known.
     since_ms: u64,
     /// When its last link was closed, since it has none.
@@ -41,11 +49,13 @@ impl Names {
         names: impl IntoIterator<Item = (HostId, String, String)>,
         hosts: impl IntoIterator<Item = (HostId, SavedHost)>,
     ) -> Self {
-        let names = names.into_iter().map(|(host, name, site)| (host, Arc::new(HostName { name, site }), 0));
-        let hosts = hosts.into_iter().map(|(host, saved)| (host, saved.name, saved.since_ms));
+        let name = |(host, name, site)| (host, Arc::new(HostName { name, site }), 0, Presence::Gone);
+        let names = names.into_iter().map(name);
+        let hosts = hosts.into_iter();
+        let hosts = hosts.map(|(host, saved)| (host, saved.name, saved.since_ms, Presence::Awaited));
         let mut known = Known::default();
-        for (host, name, since_ms) in names.chain(hosts) {
-            let entry = Entry { name, address: None, is_there: false, since_ms, away_since_ms: None };
+        for (host, name, since_ms, presence) in names.chain(hosts) {
+            let entry = Entry { name, address: None, presence, since_ms, away_since_ms: None };
             if known.of.insert(host, entry).is_none() {
                 known.gone.push_back(host);
             }
@@ -67,7 +77,9 @@ impl Names {
         let before = known.of.get(&host).map(|entry| entry.since_ms).filter(|since_ms| *since_ms > 0);
         let since_ms = before.unwrap_or(now_ms);
         let name = Arc::new(name);
-        known.of.insert(host, Entry { name, address, is_there: true, since_ms, away_since_ms: None });
+        known
+            .of
+            .insert(host, Entry { name, address, presence: Presence::There, since_ms, away_since_ms: None });
     }
 
     /// The link of a host was closed, which may have another.
@@ -85,7 +97,7 @@ impl Names {
     /// A host that had gone is back.
     pub fn returned(&self, host: HostId) {
         if let Some(entry) = self.write().of.get_mut(&host) {
-            entry.is_there = true;
+            entry.presence = Presence::There;
         }
     }
 
@@ -93,12 +105,12 @@ impl Names {
     pub fn went(&self, host: HostId) {
         let mut known = self.write();
         let Some(entry) = known.of.get_mut(&host) else { return };
-        entry.is_there = false;
+        entry.presence = Presence::Gone;
         known.gone.push_back(host);
         while known.gone.len() > HOST_NAMES_MAX
             && let Some(first) = known.gone.pop_front()
         {
-            if known.of.get(&first).is_some_and(|entry| !entry.is_there) {
+            if known.of.get(&first).is_some_and(|entry| entry.presence == Presence::Gone) {
                 known.of.remove(&first);
             }
         }
@@ -112,7 +124,7 @@ impl Names {
     /// A connected host, in the form that is saved.
     pub fn saved(&self, host: HostId) -> Option<SavedHost> {
         let known = self.read();
-        let entry = known.of.get(&host).filter(|entry| entry.is_there)?;
+        let entry = known.of.get(&host).filter(|entry| entry.presence == Presence::There)?;
         Some(SavedHost { name: Arc::clone(&entry.name), since_ms: entry.since_ms })
     }
 
@@ -121,9 +133,9 @@ impl Names {
         self.read().of.get(&host).and_then(|entry| entry.address)
     }
 
-    /// Whether a host is connected.
+    /// Whether a host is in the grid: it has not left, and was not given up.
     pub fn is_there(&self, host: HostId) -> bool {
-        self.read().of.get(&host).is_some_and(|entry| entry.is_there)
+        self.read().of.get(&host).is_some_and(|entry| entry.presence != Presence::Gone)
     }
 }
 
@@ -160,6 +172,9 @@ mod tests {
         let known = [(HostId(2), "two".to_owned(), "here".to_owned())];
         let again = Names::restore(known, [(HostId(2), saved.clone())]);
         assert_eq!((again.saved(HostId(2)), again.read().gone.len()), (None, 1), "it has not come back");
+        assert!(again.is_there(HostId(2)), "nor was it given up");
+        again.went(HostId(2));
+        assert!(!again.is_there(HostId(2)));
         again.came(HostId(2), name(), None, 99);
         again.came(HostId(3), name(), None, 99);
         assert_eq!(again.saved(HostId(2)), Some(saved));

@@ -7,8 +7,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use sateen_protocol::coordinator::RunView;
-use sateen_protocol::{Counts, HostId, RunId};
+use sateen_protocol::coordinator::{HostView, RunView};
+use sateen_protocol::{Counts, HostId, RunId, RunState};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
@@ -60,6 +60,8 @@ pub struct HostsScan {
     /// Runs whose paces are still to be read, after the hosts; the first from this host on.
     runs: Option<(VecDeque<RunId>, HostId)>,
     paces: Vec<(RunId, Vec<Vec<Pace>>)>,
+    /// Hosts that still compute for a run that is being suspended.
+    suspending: Vec<(HostId, RunId)>,
     reply: oneshot::Sender<Vec<HostSeen>>,
 }
 
@@ -98,8 +100,8 @@ pub struct TotalsScan {
 
 impl Scan {
     pub fn hosts(reply: oneshot::Sender<Vec<HostSeen>>) -> Self {
-        let (seen, paces) = (Vec::new(), Vec::new());
-        Self::Hosts(HostsScan { next: Some(HostId(0)), seen, runs: None, paces, reply })
+        let (seen, paces, suspending) = (Vec::new(), Vec::new(), Vec::new());
+        Self::Hosts(HostsScan { next: Some(HostId(0)), seen, runs: None, paces, suspending, reply })
     }
 
     pub fn run(run: RunId, reply: oneshot::Sender<Option<Live>>) -> Self {
@@ -186,6 +188,7 @@ impl Driver {
             .map(|(host, is_there, counts)| {
                 last = Some(host);
                 let counts = Counts { busy: if is_over { 0 } else { counts.busy }, ..counts };
+                let is_there = is_there || self.hosts.awaits(host);
                 HostRow { host, name: self.hosts.name_of(host), is_there, counts }
             })
             .collect();
@@ -195,6 +198,9 @@ impl Driver {
             return Some(RunScan { next, ..scan });
         }
         let mut live = self.live(scan.run, &Reasons::default())?;
+        if !is_over && let Some(host) = live.figures.root_host {
+            self.add_root_row(&mut scan.rows, host);
+        }
         let put_together = move || {
             live.figures.by_host = scan.rows.into_iter().flatten().map(HostRow::shown).collect();
             // The caller may have hung up.
@@ -206,6 +212,17 @@ impl Driver {
             spawn_blocking(put_together);
         }
         None
+    }
+
+    /// A host that has just got the root job has counted nothing yet.
+    fn add_root_row(&self, rows: &mut Vec<Vec<HostRow>>, host: HostId) {
+        let is_known = rows.iter().flatten().any(|row| row.host == host);
+        let Some(seen) = self.machine.hosts_from(host).next().filter(|seen| seen.id == host && !is_known)
+        else {
+            return;
+        };
+        let counts = Counts { workers: seen.report.threads, ..Counts::default() };
+        rows.push(vec![HostRow { host, name: self.hosts.name_of(host), is_there: true, counts }]);
     }
 
     /// Scans a run that is over, whose figures are final and not saved yet.
@@ -258,11 +275,15 @@ impl Driver {
             // Even a run without rows takes a moment.
             left -= 1;
             let view = self.view(run);
+            let is_suspending = view.as_ref().is_some_and(|view| view.state() == RunState::Suspending);
             let rows = view.into_iter().flat_map(|view| view.by_host_from(*from)).take(left);
             let (mut last, mut count) = (None, 0);
             let paces: Vec<Pace> = rows
                 .filter_map(|(host, is_there, counts)| {
                     (last, count) = (Some(host), count + 1);
+                    if is_suspending && counts.busy > 0 {
+                        scan.suspending.push((host, run));
+                    }
                     Pace::of(host, is_there, &counts)
                 })
                 .collect();
@@ -284,18 +305,30 @@ impl Driver {
     fn put_together(&self, scan: HostsScan) {
         let (chronicles, profiles) = (Arc::clone(&self.chronicles), self.hosts.profiles().clone());
         spawn_blocking(move || {
-            let HostsScan { seen, paces, reply, .. } = scan;
+            let HostsScan { seen, paces, mut suspending, reply, .. } = scan;
+            suspending.sort_unstable();
             let mut told = HashMap::new();
             paces.iter().for_each(|(run, _)| add_told(&chronicles, *run, &mut told));
             profiles.learn(paces.into_iter().map(|(_, parts)| parts.into_iter().flatten().collect()));
             let mut hosts = Vec::with_capacity(seen.iter().map(Vec::len).sum());
             for mut part in seen {
                 profiles.complete(&mut part, &told);
+                part.iter_mut().for_each(|host| add_suspending(&mut host.view, &suspending));
                 hosts.append(&mut part);
             }
             // The caller may have hung up.
             drop(reply.send(hosts));
         });
+    }
+}
+
+/// The machine no longer counts a run that is being suspended among those of a host.
+fn add_suspending(host: &mut HostView, suspending: &[(HostId, RunId)]) {
+    let first = suspending.partition_point(|(busy, _)| *busy < host.id);
+    for (_, run) in suspending[first..].iter().take_while(|(busy, _)| *busy == host.id) {
+        if !host.ready.contains(run) {
+            host.ready.push(*run);
+        }
     }
 }
 
@@ -308,5 +341,32 @@ pub fn add_told(chronicles: &Chronicles, run: RunId, told: &mut HashMap<HostId, 
         let sum = told.entry(host).or_default();
         sum.lent = sum.lent.saturating_add(lent);
         sum.redone = sum.redone.saturating_add(redone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::hello;
+    use super::*;
+    use sateen_protocol::Time;
+    use sateen_protocol::message::ToCoordinator;
+
+    #[test]
+    fn a_host_that_still_computes_for_a_run_that_is_being_suspended_has_that_run() {
+        let ToCoordinator::Hello { report, .. } = hello("one".to_owned(), String::new(), 1) else {
+            panic!("a hello is made");
+        };
+        let mut host = HostView {
+            id: HostId(2),
+            report: Arc::new(report),
+            since: Time(0),
+            connected: true,
+            paused: None,
+            ready: std::iter::once(RunId(3)).collect(),
+            counts: Counts::default(),
+        };
+        let suspending = [(1, 5), (2, 3), (2, 4), (3, 6)].map(|(host, run)| (HostId(host), RunId(run)));
+        add_suspending(&mut host, &suspending);
+        assert_eq!(host.ready.to_vec(), [RunId(3), RunId(4)]);
     }
 }

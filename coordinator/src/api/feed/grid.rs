@@ -9,7 +9,7 @@ use sateen_protocol::{HostId, RunId, RunState};
 use super::run::json;
 use super::value::Value;
 use crate::api::{Api, Problem, hosts, runs, status};
-use crate::chronicle::{Chronicle, Chronicles, EventKind};
+use crate::chronicle::{Chronicle, Chronicles, EventKind, RESTARTED};
 use crate::clock::{unix_ms, written};
 use crate::limits::HOST_ALERTS_MAX;
 use crate::locked;
@@ -84,6 +84,13 @@ impl<'a> Moments<'a> {
 
     /// Since when a run has waited for what it waits for.
     fn waits(&self, run: &Run) -> u64 {
+        if run.waiting_for.as_deref() == Some(RESTARTED) {
+            return self.of_run(run, |chronicle| {
+                let events = chronicle.events();
+                let started = events.iter().rfind(|event| event.kind == EventKind::CoordinatorRestarted);
+                started.map(|event| event.t_ms)
+            });
+        }
         self.of_run(run, |chronicle| {
             let open = chronicle.idle().iter().rfind(|idle| idle.to_ms.is_none() && idle.host.is_none());
             open.map(|idle| idle.from_ms)

@@ -196,7 +196,8 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let Findings { hold_up, mean_busy } = findings(&chronicle, known.course(), &names);
     let run = Run { held_up_by: hold_up.map(Into::into), ..known.shown() };
     let chronicle = locked(&chronicle);
-    let (remaining, remaining_why) = match chronicle.remaining() {
+    let reported = run.figures.progress.map(|progress| (progress.done, progress.total));
+    let (remaining, remaining_why) = match chronicle.remaining(reported) {
         _ if is_over => (None, Some("the run is over".to_owned())),
         Ok(remaining) => (Some(remaining.into()), None),
         Err(why) => (None, Some(why)),

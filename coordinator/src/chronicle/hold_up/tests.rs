@@ -89,7 +89,7 @@ fn waits(passed_s: f64, reasons: &[(&str, f64)], why: &str, reason: &str) -> Str
 fn a_run_that_waits_reports_the_reason_and_the_time() {
     assert_eq!(
         waits(10.0, &[("no host is there", 3.0)], NO_HOST, NO_HOST),
-        "It has waited for 3.0 s of 10.0 s so far: no host is there; start one with `sateen-host`."
+        "It has waited for 3.0 s of the 10.0 s since its submission: no host is there; start one with `sateen-host`."
     );
     assert_eq!(
         waits(10.0, &[("no host is there", 0.4)], NO_HOST, NO_HOST),
@@ -100,7 +100,7 @@ fn a_run_that_waits_reports_the_reason_and_the_time() {
     let why = "its result is being sent: 3 MiB have come";
     assert_eq!(
         waits(10.0, &[("its result is being sent", 3.0)], why, "its result is being sent"),
-        "It has waited for 3.0 s of 10.0 s so far: its result is being sent: 3 MiB have come."
+        "It has waited for 3.0 s of the 10.0 s since its submission: its result is being sent: 3 MiB have come."
     );
 }
 
@@ -111,27 +111,29 @@ fn a_run_that_waits_for_another_reason_reports_its_time_and_that_of_all() {
     let text = |this_s| waits(54.0, &[("no host is there", this_s), suspended], NO_HOST, NO_HOST);
     assert_eq!(
         text(4.6),
-        "It has waited for 33.6 s of 54.0 s so far, for 4.6 s of that for this reason: no host is there; start one \
-         with `sateen-host`."
+        "It has waited for 33.6 s of the 54.0 s since its submission, for 4.6 s of that for this reason: no host is \
+         there; start one with `sateen-host`."
     );
-    assert!(
-        text(0.0)
-            .starts_with("It has waited for 29.0 s of 54.0 s so far, for 0.0 s of that for this reason: ")
-    );
+    assert!(text(0.0).starts_with(
+        "It has waited for 29.0 s of the 54.0 s since its submission, for 0.0 s of that for this "
+    ));
 }
 
 #[test]
 fn a_run_that_waited_reports_the_reason_and_the_time_without_advice() {
     let suspended = "the run is suspended until it is resumed";
     let both = waited(10.0, &[("no host is there", 3.0), (suspended, 1.5)]);
-    let text = "For 4.5 s of 10.0 s nothing was done; for 3.0 s of that, the reason was: no host is there.";
+    let text = "For 4.5 s of the 10.0 s since its submission, nothing was done; for 3.0 s of that, the reason was: \"no host is \
+                there\".";
     is(&both, HoldUpKind::Waiting, &[text]);
-    let text = "For 3.0 s of 10.0 s nothing was done; the reason was: the run was suspended.";
+    let text = "For 3.0 s of the 10.0 s since its submission, nothing was done; the reason was: the run was suspended.";
     is(&waited(10.0, &[(suspended, 3.0)]), HoldUpKind::Waiting, &[text]);
     is(&waited(10.0, &[("no host is there", 1.0)]), HoldUpKind::Nothing, &[]);
     // All times in a sentence are equally exact.
-    let text = "For 35 s of 2 min 12 s nothing was done; the reason was: no host is there.";
-    is(&waited(132.6, &[("no host is there", 35.0)]), HoldUpKind::Waiting, &[text]);
+    let text = "For 35 s of the 2 min 12 s from its submission to its end, nothing was done; the reason was: \"no host is \
+                there\".";
+    let over = Evidence { is_over: true, ..waited(132.6, &[("no host is there", 35.0)]) };
+    is(&over, HoldUpKind::Waiting, &[text]);
 }
 
 #[test]
@@ -177,7 +179,16 @@ fn a_run_that_shares_its_hosts_reports_that() {
     shares.others_s = 9.0;
     is(&shares, HoldUpKind::Sharing, &["Other runs", "50 % of the time", "0.9 of 2 workers"]);
     shares.others_s = 1.0;
-    is(&shares, HoldUpKind::Sharing, &["Pauses and other runs", "for 50 % of their time"]);
+    is(&shares, HoldUpKind::Sharing, &["Other runs", "for 50 % of their time", "as others had their turn."]);
+    shares.has_pauses = true;
+    let words =
+        ["Pauses and other runs", "for 50 % of their time", "as they were paused or others had their turn."];
+    is(&shares, HoldUpKind::Sharing, &words);
+    let mut pauses = run(part(40, 2.0, 1.1, 0.1, 0.0));
+    pauses.has_pauses = true;
+    is(&pauses, HoldUpKind::Sharing, &["Pauses slow it", "for 40 % of their time", "as they were paused."]);
+    pauses.has_pauses = false;
+    is(&pauses, HoldUpKind::Starved, &["what workers did for 40 % of the time"]);
     let mut seeks = run(part(40, 2.0, 0.9, 1.0, 0.0));
     seeks.others_s = 1.0;
     is(&seeks, HoldUpKind::Parallelism, &["no job for 50 %"]);
@@ -198,12 +209,21 @@ fn the_larger_of_two_causes_is_named() {
     // Other runs took less than the time in which there was no job.
     let mut few = run(part(40, 3.0, 0.4, 1.8, 0.03));
     few.others_s = 7.7;
-    let words = [
-        "0.4 of 3 workers",
-        "no job for 60 %",
-        "hosts for 1 %; for 26 % they were paused or others had their turn.",
-    ];
+    let words = ["0.4 of 3 workers", "no job for 60 %", "hosts for 1 %; for 26 % others had their turn."];
     is(&few, HoldUpKind::Parallelism, &words);
+}
+
+/// Nobody was paused, and most of the time was that of other runs.
+#[test]
+fn other_runs_are_named_where_theirs_is_the_largest_share() {
+    let mut shares = run(part(40, 2.0, 0.16, 0.86, 0.02));
+    shares.others_s = 8.6;
+    is(&shares, HoldUpKind::Sharing, &["Other runs share its hosts", "0.16 of 2 workers"]);
+    let mut seeks = run(part(40, 2.0, 0.16, 1.2, 0.02));
+    seeks.others_s = 4.0;
+    is(&seeks, HoldUpKind::Parallelism, &["no job for 60 %", "for 31 % others had their turn"]);
+    seeks.others_s = 0.0;
+    is(&seeks, HoldUpKind::Parallelism, &["of 31 % nothing is known"]);
 }
 
 /// Workers computed for a while on a busy machine; results have been arriving slowly ever since.

@@ -51,11 +51,11 @@ impl Waiting {
             format!(", for {} of that for this reason", time_of(this_s, passed_s))
         };
         let (waited, passed) = (time_of(waited_s, passed_s), time_of(passed_s, passed_s));
-        Some(format!("It has waited for {waited} of {passed} so far{part}: {why}."))
+        Some(format!("It has waited for {waited} of the {passed} since its submission{part}: {why}."))
     }
 
     /// Why the run waited, if it did for long.
-    pub fn past(&self, passed_s: f64) -> Option<String> {
+    pub fn past(&self, passed_s: f64, is_over: bool) -> Option<String> {
         let waited_s: f64 = self.waited.values().sum();
         let (why, longest_s) = self.waited.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
         if waited_s / passed_s < WAITED_MIN {
@@ -66,8 +66,10 @@ impl Waiting {
         } else {
             String::new()
         };
-        let why = if why == SUSPENDED { "the run was suspended" } else { why };
+        // The reasons are of the time when they were given.
+        let why = if why == SUSPENDED { "the run was suspended".to_owned() } else { format!("\"{why}\"") };
+        let until = if is_over { "from its submission to its end" } else { "since its submission" };
         let (waited, passed) = (time_of(waited_s, passed_s), time_of(passed_s, passed_s));
-        Some(format!("For {waited} of {passed} nothing was done; {part}the reason was: {why}."))
+        Some(format!("For {waited} of the {passed} {until}, nothing was done; {part}the reason was: {why}."))
     }
 }

@@ -23,8 +23,8 @@ fn hosts_that_pause_or_are_given_up_are_back_once() {
         (EventKind::HostLost, "host two (here) was given up"),
         (EventKind::JobsInterrupted, "a job was running at host two (here)"),
         (EventKind::HostLeft, "host three (here) left"),
-        (EventKind::HostReturned, "host one (here) is back"),
-        (EventKind::HostReturned, "host two (here) is back"),
+        (EventKind::HostReturned, "host one (here) works again after its pause"),
+        (EventKind::HostReturned, "host two (here) came back after it was given up"),
     ];
     assert_eq!(told, expected);
     assert!(chronicle.away().is_empty() && chronicle.events.away().is_empty());

@@ -353,3 +353,31 @@ fn late_notes_do_not_run_jobs_after_the_end() {
     tree.note(0, 7, &note(3, Some(1), 1, NoteKind::Done { work_ns: 1 }));
     assert_eq!(total(&tree), DepthCounts { running: 0, done: 1, other: 2 });
 }
+
+/// A host that was given up came back and had the root job again: the tree named the host that had it meanwhile.
+#[test]
+fn the_root_is_of_the_host_that_ended_it() {
+    for is_told in [true, false] {
+        let mut tree = tree();
+        let two = tree.host(HostId(2), "two", "here");
+        tree.note(0, 100, &begun(1, None, 0));
+        tree.lose_host(HostId(1), 7000, false);
+        tree.end_some(9);
+        let again = NoteKind::Begun { victim: None, redone: true, worker: 3 };
+        tree.note(two, 7900, &JobNote { what: again, ..begun(1, None, 0) });
+        let root = |tree: &Tree| tree.get(0).map(|node| (node.host, node.begun_ms, node.worker, node.state));
+        assert_eq!(root(&tree), Some((two, 7900, 3, JobState::Running)));
+        if is_told {
+            tree.root_given(HostId(1));
+            assert_eq!(root(&tree), Some((0, 100, 1, JobState::Running)));
+            tree.note(two, 10_000, &JobNote { kind: ROOT_KIND, ..note(1, None, 0, NoteKind::Aborted) });
+            assert_eq!(root(&tree), Some((0, 100, 1, JobState::Running)));
+        }
+        let done = NoteKind::Done { work_ns: 7 };
+        tree.note(0, 36_000, &JobNote { kind: ROOT_KIND, ..note(1, None, 0, done) });
+        assert_eq!(root(&tree), Some((0, 100, 1, JobState::Done)));
+        let redone: Vec<u64> = tree.hosts().iter().map(|host| host.redone).collect();
+        assert_eq!((redone, tree.redone()), (vec![1, 0], 1));
+        assert_eq!(tree.running.count_at(0) + tree.running.count_at(two), 0);
+    }
+}

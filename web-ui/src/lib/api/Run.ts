@@ -34,7 +34,8 @@ arguments: Array<string>,
  */
 state: string, 
 /**
- * Why nothing happens, if nothing does; null for runs that are over.
+ * Why nothing happens, if nothing does, or why nothing is known of it, after a restart of the coordinator; null for runs
+ * that are over.
  */
 waiting_for: string | null, 
 /**

@@ -40,7 +40,7 @@ critical_path: Array<CriticalJob>,
  */
 series: SeriesOfRun, 
 /**
- * The newest events.
+ * The newest events, in the order in which they became known; hosts report some a moment later.
  */
 events: Array<RunEvent>, 
 /**

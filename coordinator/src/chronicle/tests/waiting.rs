@@ -1,0 +1,51 @@
+//! Why runs wait, and since when.
+
+use super::*;
+
+/// Between two samples, a run was shown to wait with another reason, since the time when the first began.
+#[test]
+fn a_reason_begins_when_it_is_first_known_and_ends_when_a_host_has_the_root_job() {
+    let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+    let sample = Sample { t_ms: 10_000, ..Sample::default() };
+    chronicle.sample(sample, None, Some("all hosts are paused"));
+    for _ in 0..2 {
+        chronicle.waits_because("hosts load the app");
+    }
+    let idle = chronicle.idle();
+    assert_eq!((idle.len(), idle[1].text.as_str(), idle[1].to_ms), (2, "hosts load the app", None));
+    assert!(idle[1].from_ms >= 60_000 && idle[0].to_ms == Some(idle[1].from_ms), "{idle:?}");
+    chronicle.root_given(HostId(1), "host one (here)");
+    assert!(chronicle.idle()[1].to_ms.is_some());
+    assert_eq!(chronicle.events()[0].text, "host one (here) has the root job");
+    chronicle.waits_because("no host");
+    chronicle.state(RunState::Running);
+    assert!(chronicle.idle()[2].to_ms.is_some());
+    chronicle.end("the run is done");
+    chronicle.waits_because("no host");
+    assert_eq!(chronicle.idle().len(), 3);
+}
+
+/// Hosts compute while the coordinator is away, and until they have found it again.
+#[test]
+fn a_restart_is_no_time_in_which_nothing_is_done() {
+    let at = |t_ms| Sample { t_ms, ..Sample::default() };
+    for (why, from_ms) in [(Some("no host"), Some(1000)), (None, None)] {
+        let mut before = Chronicle::new(unix_ms() - 60_000);
+        for t_ms in [1000, 2000] {
+            before.sample(at(t_ms), None, why);
+        }
+        let changes = before.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+        let (known, charts) = ((changes.summary, changes.latest), changes.charts.unwrap_or_default());
+        let mut after =
+            Chronicle::restore(unix_ms() - 60_000, false, known, std::iter::empty(), Vec::new(), charts);
+        after.sample(at(60_000), None, Some(RESTARTED));
+        after.waits_because(RESTARTED);
+        let idle: Vec<_> = after.idle().iter().map(|idle| (idle.from_ms, idle.to_ms)).collect();
+        assert_eq!(idle, Vec::from_iter(from_ms.map(|from_ms| (from_ms, Some(2000)))));
+        let (waits, figures) =
+            (Waits { why: RESTARTED.to_owned(), reason: RESTARTED.to_owned() }, Figures::default());
+        let course = Course { is_over: false, waits: Some(&waits), elapsed_s: Some(59.0), figures: &figures };
+        let found = findings(&std::sync::Mutex::new(after), course, &Names::default());
+        assert_eq!(found.hold_up, None);
+    }
+}
