@@ -32,7 +32,7 @@ impl Host {
     pub(super) fn on_misnamed(&mut self, now: Time, run: RunId, token: HeldId) {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(lender) = part.held.get(token).map(|held| held.lender()) else { return };
+        let Some(lender) = part.held.get(token).map(super::held::Held::lender) else { return };
         part.thief.free_worker(threads);
         self.hand_back_one(now, run, token);
         if let Some(lender) = lender {

@@ -264,7 +264,9 @@ impl Page {
     fn check_timeline(&self, untold_s: f64, found: &mut Found) {
         let (of, Some(timeline)) = (&self.name, &self.timeline) else { return };
         let bucket_s = number(timeline, "bucket_ms") / 1e3;
-        let (mut computed_s, mut rows) = (0.0, 0.0);
+        let (mut computed_s, mut away_s, mut rows) = (0.0, 0.0, 0.0);
+        let events = list(&self.details["events"]).filter(|event| event["kind"] == "host_lost");
+        let given_up: Vec<&Value> = events.map(|event| &event["host"]).collect();
         let known: Vec<&Value> = list(&self.run["by_host"]).map(|host| &host["name"]).collect();
         for row in list(&timeline["rows"]) {
             let name = format!("{of}, worker {} of host {}", row["worker"], row["host_name"]);
@@ -280,11 +282,15 @@ impl Page {
                 found.at_most(&name, ("what it did of a stretch", all), ("the stretch", 1.005));
             }
             computed_s += kinds_sum(&kinds[0]) * bucket_s;
+            if given_up.contains(&&row["host"]) {
+                // It has no shares while it counts as gone, and may have computed all the time, behind a broken link.
+                away_s += kinds[0].iter().filter(|share| share.is_none()).count() as f64 * bucket_s;
+            }
         }
         // No worker gets more processor time than there is.
         let slack_s = untold_s * f64::max(rows, list(&self.run["by_host"]).count() as f64 + 1.0);
         let work = number(&self.run, "work_s");
-        let told = ("time in which its timeline's workers computed", computed_s + slack_s);
+        let told = ("time in which its timeline's workers computed", computed_s + away_s + slack_s);
         found.at_most(of, ("its work", work), told);
     }
 

@@ -49,11 +49,14 @@ impl GridFeed {
     }
 }
 
+/// Since when a host is away.
+type AwayMs<'a> = Box<dyn Fn(&Host) -> Option<u64> + Send + 'a>;
+
 /// When what alerts are about began, in milliseconds since 1970.
 pub struct Moments<'a> {
     chronicles: &'a Chronicles,
     trouble_ms: Option<u64>,
-    away_ms: Box<dyn Fn(&Host) -> Option<u64> + Send + 'a>,
+    away_ms: AwayMs<'a>,
     /// What just began is not known yet.
     now_ms: u64,
 }
