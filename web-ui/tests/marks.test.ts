@@ -32,7 +32,7 @@ describe('marks', () => {
   });
 
   it('are counted by what they mean', () => {
-    expect(counted(marks).map(({ text }) => text)).toEqual(['2 hosts joined', '1 loss of a host', '1 restart of the coordinator', '1 loss of the root job']);
+    expect(counted(marks).map(({ text }) => text)).toEqual(['hosts joined: 2', 'hosts lost: 1', 'coordinator restarted: 1', 'root job lost: 1']);
   });
 });
 

@@ -100,8 +100,8 @@ describe('a timeline', () => {
     const idle = { work: 0.1, steal: 0, wait: 0, idle: 0.9 };
     const why = (host: string, ms: number, what = idle) => idleWhy(value.idle_why, host, ms, what);
     expect([why('h', 70), why('h', 20), why('h', 70, { ...idle, work: 1, idle: 0 })]).toEqual(['new', 'old', null]);
-    expect(why('x', 70)).toMatch(/reason is not known/);
-    expect(why('x', 70, { ...idle, steal: 0.6, idle: 0.3 })).toMatch(/no host had any to give/);
+    expect(why('x', 70)).toMatch(/not known/);
+    expect(why('x', 70, { ...idle, steal: 0.6, idle: 0.3 })).toMatch(/no host had work to give/);
     expect(why('x', 70, { ...idle, wait: 0.6, idle: 0.3 })).toMatch(/waited for results/);
   });
   it('ends where all workers have reported, while the run goes on', () => {

@@ -138,11 +138,11 @@ mod tests {
             #[command(flatten)]
             submit: Flags,
         }
-        let words = ["submit", "/nonexistent/nqueens", "x", "--wait", "--json"];
+        let words = ["submit", "apps/nqueens", "x", "--wait", "--json"];
         let flags = <Words as clap::Parser>::try_parse_from(words).expect("flags").submit;
         let about = json!(about(&flags, submission(&flags, "ab".to_owned(), BTreeMap::new())));
         let expected = json!({
-            "run": null, "app": "/nonexistent/nqueens", "module": "ab", "function": "main", "arguments": ["x"],
+            "run": null, "app": "apps/nqueens", "module": "ab", "function": "main", "arguments": ["x"],
             "threads": null, "jobs": null, "elapsed_s": null, "work_s": null, "span_s": null,
         });
         assert_eq!(about, expected);

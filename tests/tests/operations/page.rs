@@ -88,7 +88,7 @@ fn the_page_shows_and_controls_the_host() {
 
     let token = token(&page.body);
     let done = post(&at, "/pause", &format!("token={token}&minutes=30"), "Accept: application/json\r\n");
-    assert!(done.status == 200 && done.body.contains("paused by you until 20"), "{}", done.body);
+    assert!(done.status == 200 && done.body.contains("current work is given back"), "{}", done.body);
     until("it has given back what it had", SOON, || {
         let status = status(&cluster, "ada");
         status["paused"].as_str().is_some_and(|why| why.contains("until 20")).then_some(())

@@ -1,6 +1,5 @@
 /** Events that are marked on every axis of time: who came and went, and what was started anew. */
 
-import { plural } from './format.ts';
 import { isBad, signOf } from './signs.ts';
 import type { RunEvent } from './types.ts';
 
@@ -13,22 +12,22 @@ export interface Mark {
   isBad: boolean;
 }
 
-/** What one of a kind is called, and several. Of what may happen to one host several times, events are counted. */
-const KINDS = new Map([
-  ['host_joined', ['host joined', 'hosts joined']],
-  ['host_left', ['host left', 'hosts left']],
-  ['host_paused', ['pause of a host', 'pauses of hosts']],
-  ['host_returned', ['return of a host', 'returns of hosts']],
-  ['host_lost', ['loss of a host', 'losses of hosts']],
-  ['root_lost', ['loss of the root job', 'losses of the root job']],
-  ['coordinator_restarted', ['restart of the coordinator', 'restarts of the coordinator']],
-  ['suspended', ['suspension', 'suspensions']],
-  ['resumed', ['resumption', 'resumptions']],
-]);
+/** What they are called. Of what may happen to one host several times, events are counted. */
+const KINDS: Record<string, string> = {
+  host_joined: 'hosts joined',
+  host_left: 'hosts left',
+  host_paused: 'pauses',
+  host_returned: 'returns',
+  host_lost: 'hosts lost',
+  root_lost: 'root job lost',
+  coordinator_restarted: 'coordinator restarted',
+  suspended: 'suspended',
+  resumed: 'resumed',
+};
 
 export function marksOf(events: RunEvent[]): Mark[] {
   return events
-    .filter(({ kind }) => KINDS.has(kind))
+    .filter(({ kind }) => Object.hasOwn(KINDS, kind))
     .map(({ kind, t_ms, text }) => ({ ms: t_ms, sign: signOf(kind), kind, text, isBad: isBad(kind) }))
     .sort((a, b) => a.ms - b.ms);
 }
@@ -61,12 +60,9 @@ export function placed(marks: Mark[], x: (ms: number) => number, widthPx: number
   return all;
 }
 
-/** What kinds of marks there are, and how many of each, in words: `2 hosts joined`. */
+/** What kinds of marks there are, and how many of each: `hosts joined: 2`. */
 export function counted(marks: Mark[]): { sign: string; isBad: boolean; text: string }[] {
   const kinds = new Map<string, Mark[]>();
   for (const mark of marks) kinds.set(mark.kind, [...(kinds.get(mark.kind) ?? []), mark]);
-  return [...kinds].map(([kind, of]) => {
-    const [one, many] = KINDS.get(kind) ?? [kind, kind];
-    return { sign: of[0].sign, isBad: of[0].isBad, text: plural(of.length, one, many) };
-  });
+  return [...kinds].map(([kind, of]) => ({ sign: of[0].sign, isBad: of[0].isBad, text: `${KINDS[kind]}: ${of.length}` }));
 }

@@ -49,7 +49,7 @@ export function parseFrame(bytes: ArrayBuffer): TreeFrame {
   const begin = HEADER_BYTES + 4;
   const first = (begin + tableBytes + 7) & ~7;
   if (count > RECORDS_MAX || tableBytes > bytes.byteLength || first + count * RECORD_BYTES !== bytes.byteLength) {
-    throw new BadFrame(`${bytes.byteLength} bytes are not ${count} records after ${tableBytes} bytes of tables`);
+    throw new BadFrame(`a frame of ${bytes.byteLength} bytes is broken`);
   }
   const tables = parseTables(new Uint8Array(bytes, begin, tableBytes));
   return { run, kind, seq, tables, records: new DataView(bytes, first), count };

@@ -51,7 +51,7 @@ export function draw(
       const width = snap(window.x(value.from_ms + (bucket + perColumn) * value.bucket_ms)) - x;
       const until = Math.min(bucket + perColumn, row.work.length);
       let known = 0;
-      const sums = [0, 0, 0, 0];
+      const sums = ACTIVITIES.map(() => 0);
       for (let one = bucket; one < until; one += 1) {
         if (row.work[one] === null) continue;
         known += 1;

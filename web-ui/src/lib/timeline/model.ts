@@ -142,9 +142,9 @@ export function said(what: Shares): string {
 /** From this share on, it wants to be explained why a worker did not work. */
 const EXPLAINED_MIN = 0.2;
 const REASONS = {
-  steal: 'it looked for work, and no host had any to give',
-  wait: 'jobs of its host waited for results, and there was no other work',
-  idle: 'the reason is not known: its host may have computed for other runs, or its machine was busy',
+  steal: 'no host had work to give',
+  wait: 'its host had no work, and waited for results',
+  idle: 'not known; its host may have had work of other runs',
 };
 
 /** Why this host's worker did not work at this time: what is told of it, or else what it did instead. */
