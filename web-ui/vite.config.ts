@@ -14,6 +14,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // The console's messages are the framework's, for its developers.
+    rolldownOptions: { output: { minify: { compress: { dropConsole: true }, mangle: true, codegen: true } } },
   },
   server: { proxy: { '/api': proxied, '/ws': { ...proxied, ws: true }, '/version': proxied } },
   resolve: process.env.VITEST ? { conditions: ['browser'] } : {},

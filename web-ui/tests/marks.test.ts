@@ -32,7 +32,7 @@ describe('marks', () => {
   });
 
   it('are counted by what they mean', () => {
-    expect(counted(marks).map(({ text }) => text)).toEqual(['hosts joined: 2', 'hosts lost: 1', 'coordinator restarted: 1', 'root job lost: 1']);
+    expect(counted(marks).map(({ text }) => text)).toEqual(['host joined: 2', 'host lost: 1', 'coordinator restarted: 1', 'root lost: 1']);
   });
 });
 

@@ -56,7 +56,7 @@ describe('a run', () => {
   const work = (computed_s: number) => ({ work_s: 1, computed_s });
   it('that has not started has no time and no progress', () => {
     expect([elapsed({ elapsed_s: 0, queued_s: 3 }), elapsed({ elapsed_s: 2.5 }), elapsed({ elapsed_s: null })]).toEqual(['–', '2.5 s', '–']);
-    expect([withoutProgress({ queued_s: 3 }), withoutProgress({})]).toEqual(['The run has not started.', 'The app has reported no progress so far.']);
+    expect([withoutProgress({ queued_s: 3 }), withoutProgress({})]).toEqual(['The run has not started.', 'No progress has been reported.']);
   });
   it('that was short has no share of its processors', () => {
     expect([ofCore(work(4)), ofCore(work(1)), shareOfCore(work(1))]).toEqual(['25 % of a core each', 'of processor time', null]);

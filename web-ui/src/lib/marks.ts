@@ -12,22 +12,12 @@ export interface Mark {
   isBad: boolean;
 }
 
-/** What they are called. Of what may happen to one host several times, events are counted. */
-const KINDS: Record<string, string> = {
-  host_joined: 'hosts joined',
-  host_left: 'hosts left',
-  host_paused: 'pauses',
-  host_returned: 'returns',
-  host_lost: 'hosts lost',
-  root_lost: 'root job lost',
-  coordinator_restarted: 'coordinator restarted',
-  suspended: 'suspended',
-  resumed: 'resumed',
-};
+/** Kinds that are marked. */
+const MARKED = /^(host_.*|root_lost|coordinator_restarted|suspended|resumed)$/;
 
 export function marksOf(events: RunEvent[]): Mark[] {
   return events
-    .filter(({ kind }) => Object.hasOwn(KINDS, kind))
+    .filter(({ kind }) => MARKED.test(kind))
     .map(({ kind, t_ms, text }) => ({ ms: t_ms, sign: signOf(kind), kind, text, isBad: isBad(kind) }))
     .sort((a, b) => a.ms - b.ms);
 }
@@ -60,9 +50,9 @@ export function placed(marks: Mark[], x: (ms: number) => number, widthPx: number
   return all;
 }
 
-/** What kinds of marks there are, and how many of each: `hosts joined: 2`. */
+/** What kinds of marks there are, and how many of each: `host joined: 2`. */
 export function counted(marks: Mark[]): { sign: string; isBad: boolean; text: string }[] {
   const kinds = new Map<string, Mark[]>();
   for (const mark of marks) kinds.set(mark.kind, [...(kinds.get(mark.kind) ?? []), mark]);
-  return [...kinds].map(([kind, of]) => ({ sign: of[0].sign, isBad: of[0].isBad, text: `${KINDS[kind]}: ${of.length}` }));
+  return [...kinds].map(([kind, of]) => ({ sign: of[0].sign, isBad: of[0].isBad, text: `${kind.replace('_', ' ')}: ${of.length}` }));
 }

@@ -24,5 +24,5 @@ export function ofCore(of: { work_s: number; computed_s: number } | undefined): 
 
 /** Of a run that reports no progress. */
 export function withoutProgress(run: Pick<Run, 'queued_s'>): string {
-  return run.queued_s === undefined ? 'The app has reported no progress so far.' : 'The run has not started.';
+  return run.queued_s === undefined ? 'No progress has been reported.' : 'The run has not started.';
 }

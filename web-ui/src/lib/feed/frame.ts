@@ -38,7 +38,7 @@ export function parseFrame(bytes: ArrayBuffer): TreeFrame {
   if (view.getUint32(0, true) !== MAGIC) throw new BadFrame('not a tree’s frame');
   const version = view.getUint8(4);
   if (version !== VERSION) {
-    throw new BadFrame(`frames of version ${version} are not known here; load the page again`);
+    throw new BadFrame(`frames of version ${version}; load the page again`);
   }
   const kind = KINDS[view.getUint8(5)];
   if (kind === undefined) throw new BadFrame(`a frame of kind ${view.getUint8(5)}`);

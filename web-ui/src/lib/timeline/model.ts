@@ -143,8 +143,8 @@ export function said(what: Shares): string {
 const EXPLAINED_MIN = 0.2;
 const REASONS = {
   steal: 'no host had work to give',
-  wait: 'its host had no work, and waited for results',
-  idle: 'not known; its host may have had work of other runs',
+  wait: 'its host waited for results',
+  idle: 'not known; other runs may have used its host',
 };
 
 /** Why this host's worker did not work at this time: what is told of it, or else what it did instead. */
