@@ -144,7 +144,7 @@ const EXPLAINED_MIN = 0.2;
 const REASONS = {
   steal: 'no host had work to give',
   wait: 'its host waited for results',
-  idle: 'not known; other runs may have used its host',
+  idle: 'not known',
 };
 
 /** Why this host's worker did not work at this time: what is told of it, or else what it did instead. */
