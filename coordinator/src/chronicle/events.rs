@@ -171,9 +171,14 @@ impl Events {
         away
     }
 
+    /// When the last event of this kind was, if it is not one of jobs.
+    pub fn last_ms(&self, kind: EventKind) -> Option<u32> {
+        self.others.iter().rfind(|event| event.kind == kind).map(|event| event.t_ms)
+    }
+
     /// Whether a host paused, as far as events say.
     pub fn are_of_pauses(&self) -> bool {
-        self.others.iter().any(|event| event.kind == EventKind::HostPaused)
+        self.last_ms(EventKind::HostPaused).is_some()
     }
 
     /// Whether the run is suspended, as far as events say.

@@ -3,7 +3,7 @@
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
 mod averages;
-mod away;
+mod elsewhere;
 mod figures;
 mod waiting;
 
@@ -17,7 +17,7 @@ use crate::figures::Figures;
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
 use averages::{Averages, least, lost_with_hosts};
-use away::away;
+use elsewhere::elsewhere;
 use figures::{counted, number, percent, time};
 use waiting::Waiting;
 
@@ -282,8 +282,8 @@ impl Evidence {
             );
             return said(HoldUpKind::Parameters, text);
         }
-        let away = away(if self.has_pauses { unknown } else { 0.0 }, others);
-        if unknown > UNKNOWN_MIN || (unknown > looked && away.is_none()) {
+        let elsewhere = elsewhere(if self.has_pauses { unknown } else { 0.0 }, others);
+        if unknown > UNKNOWN_MIN || (unknown > looked && elsewhere.is_none()) {
             let text = format!(
                 "Little is known of it: hosts {} not report what workers did for {} of the time, as they or their links {} \
                  slow.",
@@ -305,19 +305,19 @@ impl Evidence {
             );
             return said(HoldUpKind::Waiting, text);
         }
-        if let Some((causes, away)) = away.filter(|_| unknown + others > looked) {
+        if let Some((causes, clause)) = elsewhere.filter(|_| unknown + others > looked) {
             let text = format!(
                 "{causes} {} it down: {}; for {} of their time its workers did nothing for this run and looked for nothing, as \
-                 {away}.",
+                 {clause}.",
                 self.tense("slow", "slowed"),
                 of_workers(),
                 percent(unknown + others)
             );
             return said(HoldUpKind::Sharing, text);
         }
-        let rest = match away {
+        let rest = match elsewhere {
             _ if unknown + others < REST_MIN => String::new(),
-            Some((_, away)) => format!("; for {} {away}", percent(unknown + others)),
+            Some((_, clause)) => format!("; for {} {clause}", percent(unknown + others)),
             None => format!("; of {} nothing is known", percent(unknown)),
         };
         let text = format!(

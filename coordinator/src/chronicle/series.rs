@@ -24,9 +24,8 @@ pub struct Sample {
     pub is_settling: bool,
 }
 
-/// A run's progress since the point before. All but the time is NaN if the coordinator was away then, or
-/// hosts had not returned to it. Saved as a sequence
-/// of its fields.
+/// A run's progress since the point before. All but the time is NaN if the coordinator was away then, or hosts had not
+/// returned to it. Saved as a sequence of its fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Milliseconds since the run was submitted.

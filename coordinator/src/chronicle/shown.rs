@@ -6,7 +6,7 @@ use sateen_protocol::coordinator::LONG_GONE;
 use sateen_protocol::{HostId, JobTag};
 
 use super::Chronicle;
-use super::events::{Event, Idle};
+use super::events::{Event, EventKind, Idle};
 use super::log::LinesAfter;
 use super::pace::Remaining;
 use super::series::Point;
@@ -175,6 +175,11 @@ impl Chronicle {
     /// The events.
     pub fn events(&self) -> Vec<Event> {
         self.events.all()
+    }
+
+    /// When the last event of a kind was, if it is kept. Not for events of jobs.
+    pub fn last_event_ms(&self, kind: EventKind) -> Option<u32> {
+        self.events.last_ms(kind)
     }
 
     /// The remaining time, or why it cannot be predicted; `reported` is the newest progress.

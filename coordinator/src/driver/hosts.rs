@@ -70,12 +70,8 @@ impl Profiles {
 #[derive(Debug, Default)]
 pub struct Hosts {
     profiles: Profiles,
-    /// The names in links' hellos, until the machine identifies the host.
-    hellos: HashMap<LinkId, HostName>,
-    /// The workers of the host of each link, as its hello said.
-    workers: HashMap<LinkId, u32>,
-    /// The hosts of links.
-    of_links: HashMap<LinkId, HostId>,
+    /// Links on which a hello came.
+    links: HashMap<LinkId, Greeted>,
     /// Hosts from before a restart that have not come back.
     awaited: BTreeSet<HostId>,
     pings: Pings,
@@ -83,6 +79,16 @@ pub struct Hosts {
     pub(super) resting: Resting,
     /// The hosts of root jobs that were given to them a moment ago: they have not reported since.
     new_roots: BTreeMap<RunId, (HostId, Time)>,
+}
+
+/// A link on which a hello came.
+#[derive(Debug)]
+struct Greeted {
+    /// The name in the hello, until the machine identifies the host.
+    name: Option<HostName>,
+    workers: u32,
+    /// The host, once it is identified.
+    host: Option<HostId>,
 }
 
 impl Hosts {
@@ -104,20 +110,18 @@ impl Hosts {
 
     /// A hello came on a link.
     pub fn greeted(&mut self, link: LinkId, name: HostName, workers: u32) {
-        self.hellos.insert(link, name);
-        self.workers.insert(link, workers);
+        let host = self.links.get(&link).and_then(|greeted| greeted.host);
+        self.links.insert(link, Greeted { name: Some(name), workers, host });
     }
 
     /// The workers of a link's host.
     pub fn workers_of(&self, link: LinkId) -> u32 {
-        self.workers.get(&link).copied().unwrap_or_default()
+        self.links.get(&link).map_or(0, |greeted| greeted.workers)
     }
 
     /// The link is closed.
     pub fn closed(&mut self, link: LinkId, now_ms: u64) {
-        self.hellos.remove(&link);
-        self.workers.remove(&link);
-        if let Some(host) = self.of_links.remove(&link) {
+        if let Some(host) = self.links.remove(&link).and_then(|greeted| greeted.host) {
             self.profiles.names.lost_link(host, now_ms);
         }
         self.pings.closed(link);
@@ -125,10 +129,11 @@ impl Hosts {
 
     /// The machine identified the host of a link, which comes from this address. Returns whether its hello was heard: then the
     pub fn identified(&mut self, link: LinkId, host: HostId, address: Option<IpAddr>, now_ms: u64) -> bool {
-        let Some(name) = self.hellos.remove(&link) else { return false };
+        let Some(greeted) = self.links.get_mut(&link) else { return false };
+        let Some(name) = greeted.name.take() else { return false };
+        greeted.host = Some(host);
         self.profiles.names.came(host, name, address, now_ms);
         self.awaited.remove(&host);
-        self.of_links.insert(link, host);
         true
     }
 

@@ -123,7 +123,7 @@ pub struct DriverHandle {
     pub ends: watch::Receiver<u64>,
     /// Trees and logs.
     pub chronicles: Arc<Chronicles>,
-    /// The names of hosts, and which of them are connected.
+    /// The names of hosts, and which of them are in the grid.
     pub(super) names: Names,
 }
 

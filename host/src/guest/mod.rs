@@ -23,7 +23,7 @@ mod offered;
 mod own_job;
 mod pace;
 mod prepare;
-mod processor;
+pub mod processor;
 mod profile;
 mod profiler;
 mod recordings;

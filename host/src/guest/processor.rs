@@ -1,4 +1,4 @@
-//! The processor time of a thread.
+//! The processor time of a thread, and of the process.
 //!
 //! Reading it takes a system call, which costs as much as a short job takes. So a reading is good for a moment, to which
 //! the wall clock adds: a thread that was preempted has been away for longer than that.
@@ -25,7 +25,7 @@ pub fn read() -> (Instant, Duration) {
     {
         return (now, processor + (now - at));
     }
-    let processor = ask();
+    let processor = of_thread();
     LAST.set(Some((now, processor)));
     (now, processor)
 }
@@ -35,16 +35,32 @@ pub fn forget() {
     LAST.set(None);
 }
 
+/// The processor time of this process.
+pub fn of_process() -> Duration {
+    #[cfg(unix)]
+    return ask(rustix::time::ClockId::ProcessCPUTime);
+    #[cfg(not(unix))]
+    return passed();
+}
+
+/// That of this thread.
+fn of_thread() -> Duration {
+    #[cfg(unix)]
+    return ask(rustix::time::ClockId::ThreadCPUTime);
+    #[cfg(not(unix))]
+    return passed();
+}
+
 #[cfg(unix)]
-fn ask() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+fn ask(clock: rustix::time::ClockId) -> Duration {
+    let time = rustix::time::clock_gettime(clock);
     let part = |value| u64::try_from(value).unwrap_or(0);
     Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
 }
 
 /// On other systems, wall-clock time.
 #[cfg(not(unix))]
-fn ask() -> Duration {
+fn passed() -> Duration {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     START.get_or_init(Instant::now).elapsed()
 }
@@ -92,18 +108,18 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn readings_are_exact_but_for_moments() {
-        let before = ask();
+        let before = of_thread();
         let mut last = Duration::ZERO;
         let started = Instant::now();
         while started.elapsed() < Duration::from_millis(20) {
             (_, last) = read();
         }
-        assert!(last >= before && last <= ask() + FRESH, "{last:?}");
+        assert!(last >= before && last <= of_thread() + FRESH, "{last:?}");
         std::thread::sleep(2 * FRESH);
-        assert!(read().1 <= ask(), "a sleep of more than a moment does not count");
+        assert!(read().1 <= of_thread(), "a sleep of more than a moment does not count");
         std::thread::sleep(FRESH / 10);
         forget();
-        assert!(read().1 <= ask(), "nor does a shorter one that is known");
+        assert!(read().1 <= of_thread(), "nor does a shorter one that is known");
     }
 
     #[test]
@@ -112,8 +128,8 @@ mod tests {
         let (says, hears) = std::sync::mpsc::channel();
         let computing = std::thread::spawn(move || {
             let thread = Thread::this();
-            while ask() < Duration::from_millis(60) {}
-            says.send((thread, ask())).expect("somebody hears it");
+            while of_thread() < Duration::from_millis(60) {}
+            says.send((thread, of_thread())).expect("somebody hears it");
             std::thread::park();
         });
         let (thread, itself) = hears.recv().expect("it says so");

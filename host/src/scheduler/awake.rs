@@ -6,11 +6,15 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// A process without a tick for this long, in microseconds, may have been stopped.
+use crate::guest::processor;
+
+/// A process that has not ticked for this long, in microseconds, may have been stopped.
 const GAP_US_MIN: u64 = 1_000_000;
-/// It was, if it used at most one part in so many of that time: otherwise only the thread that ticks had to wait.
+/// A process that was stopped used less than one eighth of a processor in that time. If it used more, it ran, and only the
+/// thread that ticks had to wait.
 const USED_PARTS: u64 = 8;
-/// Ticks nearer to one another than this, in microseconds, are left out: each reads the processor time.
+/// A tick that follows another sooner than this, in microseconds, does nothing: reading the processor time takes a system
+/// call.
 const TICK_US: u64 = 50_000;
 
 /// Microseconds since its start.
@@ -29,18 +33,18 @@ impl Awake {
             started: Instant::now(),
             ticked_us: AtomicU64::new(0),
             stopped_us: AtomicU64::new(0),
-            processor: Mutex::new(processor()),
+            processor: Mutex::new(processor::of_process()),
         }
     }
 
     /// Microseconds since the start for which the process was not stopped.
     pub fn now(&self) -> u64 {
-        self.at(self.elapsed_us(), GAP_US_MIN, processor)
+        self.at(self.elapsed_us(), GAP_US_MIN, processor::of_process)
     }
 
     /// Must be called several times a second while workers compute.
     pub fn tick(&self) {
-        self.at(self.elapsed_us(), TICK_US, processor);
+        self.at(self.elapsed_us(), TICK_US, processor::of_process);
     }
 
     fn elapsed_us(&self) -> u64 {
@@ -48,14 +52,14 @@ impl Awake {
     }
 
     /// Ticks if the last tick was at least `after_us` ago.
-    fn at(&self, elapsed_us: u64, after_us: u64, processor: impl FnOnce() -> Duration) -> u64 {
+    fn at(&self, elapsed_us: u64, after_us: u64, used: impl FnOnce() -> Duration) -> u64 {
         let since_tick = || elapsed_us.saturating_sub(self.ticked_us.load(SeqCst));
         if since_tick() >= after_us {
             let mut before = self.processor.lock();
             // Another thread may have been faster.
             let gap_us = since_tick();
             if gap_us >= after_us {
-                let now = processor();
+                let now = used();
                 let used_us = u64::try_from(now.saturating_sub(*before).as_micros()).unwrap_or(u64::MAX);
                 if gap_us >= GAP_US_MIN && used_us <= gap_us / USED_PARTS {
                     self.stopped_us.fetch_add(gap_us - used_us, SeqCst);
@@ -66,21 +70,6 @@ impl Awake {
         }
         elapsed_us.saturating_sub(self.stopped_us.load(SeqCst))
     }
-}
-
-/// The processor time of this process.
-#[cfg(unix)]
-fn processor() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let part = |value| u64::try_from(value).unwrap_or(0);
-    Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
-}
-
-/// On other systems, wall-clock time: nothing is left out.
-#[cfg(not(unix))]
-fn processor() -> Duration {
-    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    START.get_or_init(Instant::now).elapsed()
 }
 
 #[cfg(test)]

@@ -73,6 +73,11 @@ impl Held {
         &self.owners
     }
 
+    /// Whether another host waits for it.
+    pub fn is_for(&self, host: HostId) -> bool {
+        self.owners.iter().any(|owner| matches!(owner, Owner::Host(other, _) if *other == host))
+    }
+
     /// The owners and the specification of a job that is no longer held.
     pub fn into_owners(self) -> (Vec<Owner>, JobSpec) {
         (self.owners, self.spec)

@@ -2,7 +2,7 @@
 
 use crate::{EntryState, Finished, HostId, JobSpec, RunSpec, Stealing, Table, Time, root_job};
 
-use super::held::{Held, HeldJobs, Owner};
+use super::held::{Held, HeldJobs};
 use super::lent::Loans;
 use super::lost::Recovery;
 use super::numbers::Numbers;
@@ -93,7 +93,6 @@ impl HostRun {
     /// Whether a host may wait for the result of a held job that it asks for: it has lent the job, or the job was
     /// announced as an orphan.
     pub fn may_adopt(&self, host: HostId, held: &Held, me: Option<HostId>) -> bool {
-        let is_owner = |owner: &Owner| matches!(owner, Owner::Host(other, _) if *other == host);
         let is_announced = || {
             let state = self.table.get(&held.spec().key).map(|entry| &entry.state);
             matches!(state, Some(EntryState::Running(runner)) if Some(*runner) == me)
@@ -101,7 +100,7 @@ impl HostRun {
         held.is_orphan()
             || held.finished.is_some()
             || held.lender() == Some(host)
-            || held.owners().iter().any(is_owner)
+            || held.is_for(host)
             || is_announced()
     }
 

@@ -110,8 +110,7 @@ impl HostRun {
     /// Whether a sender of entries is an owner of a held job, or the coordinator, whose table has entries of all hosts.
     pub fn is_held_for(&self, from: Receiver, token: HeldId) -> bool {
         let Receiver::Peer(peer) = from else { return true };
-        let is_owner = |owner: &Owner| matches!(owner, Owner::Host(host, _) if *host == peer);
-        self.held.get(token).is_some_and(|held| held.owners().iter().any(is_owner))
+        self.held.get(token).is_some_and(|held| held.is_for(peer))
     }
 
     /// Whether a sender of entries has a job that this host has lent, or is the coordinator.

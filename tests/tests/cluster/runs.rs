@@ -255,7 +255,7 @@ fn nothing_goes_on_when_the_last_run_is_over() {
         assert!(since.elapsed() < PATIENCE, "{:#}", cluster.api().get("/api/v1/status"));
         thread::sleep(Duration::from_millis(200));
     }
-    // An alert keeps the time at which it was found, whoever asks for it.
+    // An alert has the time at which its reason began, whenever somebody asks.
     cluster.kill_host("ada");
     let waits = cluster.submit("nqueens", &["14"]);
     cluster.api().run_until(waits, "waiting for hosts", PATIENCE, |about| about["waiting_for"].is_string());

@@ -371,8 +371,9 @@ fn taking_part(run: &Run) -> Option<String> {
 /// Lines of a section's heading, with an empty one before it.
 const HEADING_LINES: usize = 2;
 
-/// Shares `room` lines among sections that want so many lines below their headings: in equal parts, except that none gets
-/// more than it wants. Those that would get fewer than their least get none, the last ones first.
+/// How many of `room` lines each section gets below its heading. All get equally many, but none gets more than it wants. If
+/// a section would get fewer than its least, the last section gets no line and no heading, then the one before it, and so
+/// on.
 fn shared<const N: usize>(room: usize, wanted: [usize; N], least: [usize; N]) -> [usize; N] {
     for kept in (0..=N).rev() {
         let mut given = [0; N];

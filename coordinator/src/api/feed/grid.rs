@@ -88,11 +88,7 @@ impl<'a> Moments<'a> {
     /// Since when a run has waited for what it waits for.
     fn waits(&self, run: &Run) -> u64 {
         if run.waiting_for.as_deref() == Some(RESTARTED) {
-            return self.of_run(run, |chronicle| {
-                let events = chronicle.events();
-                let started = events.iter().rfind(|event| event.kind == EventKind::CoordinatorRestarted);
-                started.map(|event| event.t_ms)
-            });
+            return self.of_run(run, |chronicle| chronicle.last_event_ms(EventKind::CoordinatorRestarted));
         }
         self.of_run(run, |chronicle| {
             let open = chronicle.idle().iter().rfind(|idle| idle.to_ms.is_none() && idle.host.is_none());
@@ -103,10 +99,8 @@ impl<'a> Moments<'a> {
     /// When a run last lost its root job. The event may have been lost when the coordinator was restarted.
     fn lost_root(&self, run: &Run) -> u64 {
         self.of_run(run, |chronicle| {
-            let events = chronicle.events();
-            let last = |kind| events.iter().rfind(|event| event.kind == kind);
-            let event = last(EventKind::RootLost).or_else(|| last(EventKind::CoordinatorRestarted));
-            event.map(|event| event.t_ms)
+            let last = |kind| chronicle.last_event_ms(kind);
+            last(EventKind::RootLost).or_else(|| last(EventKind::CoordinatorRestarted))
         })
     }
 

@@ -1,4 +1,4 @@
-//! Averages over a run, and shares of its hosts.
+//! How many workers a run had on average, and shares of its work.
 
 use super::{Evidence, TIME_S_MIN};
 use crate::figures::{Figures, HostFigures};
@@ -23,7 +23,7 @@ impl Evidence {
             totals.workers * lasted_s.max(0.0)
         });
         let workers = workers_s.sum::<f64>() / elapsed_s;
-        // Times are rounded, and reported a moment after the end.
+        // Hosts report the last time computed after the end, so that the mean could exceed the number of workers.
         Some(Averages { busy: (self.computed_s / elapsed_s).min(workers), workers })
     }
 }

@@ -1,11 +1,11 @@
-//! What workers did while they neither computed nor looked for jobs.
+//! Why workers neither computed for a run nor looked for its jobs.
 
 /// A smaller share is next to none.
 const WORTH_A_WORD: f64 = 0.01;
 
-/// The causes, and the same in a sentence, for the shares of the time in which workers were paused and in which other runs
-/// had their turn; none if both are next to none.
-pub fn away(paused: f64, others: f64) -> Option<(&'static str, &'static str)> {
+/// The causes, as a subject and as a clause. `paused` and `others` are the shares of the time for which workers were paused
+/// and for which other runs had their turn. None if both are next to none.
+pub fn elsewhere(paused: f64, others: f64) -> Option<(&'static str, &'static str)> {
     match (paused >= WORTH_A_WORD, others >= WORTH_A_WORD) {
         (true, true) => Some(("Pauses and other runs", "they were paused or others had their turn")),
         (true, false) => Some(("Pauses", "they were paused")),
