@@ -5,12 +5,13 @@
 //! are given up, which its hosts report (`UpdatesLost`), and they are no longer expected.
 //!
 //! A sleeping host may have made updates that never left it. No other host can have these until it wakes, which counts
-//! as a disturbance: from then on they are expected everywhere. Large updates are sent as parcels, which wait their
-//! turn behind others: missing updates may come later while such a parcel is in transit, and in the time of a
-//! comparison after it. But some must arrive all the time: a replica whose host makes updates faster than its link
-//! carries them is always behind, but never stands still.
+//! as a disturbance: from then on they are expected everywhere. A replica to which updates are sent faster than its
+//! link carries them is always behind, but never stands still: as long as it lacks updates, some of them must arrive.
+//! Large updates are sent as parcels, which wait their turn behind others: a replica may stand still for longer while
+//! such a parcel is in transit, and for the time of a comparison after it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use sateen_protocol::shared::{ObjectId, Replica, Versions, Writer};
 use sateen_protocol::{RunId, Time, limits};
@@ -18,7 +19,8 @@ use sateen_protocol::{RunId, Time, limits};
 use crate::event::ProcessIndex;
 use crate::world::World;
 
-/// Time after the last disturbance from which updates must get through, and maximum time that they take.
+/// Time after the last disturbance from which updates must get through, and the longest that a replica which lacks some
+/// stands still.
 const CALM_NS: u64 = 4_000_000_000;
 const REACH_NS: u64 = 2_000_000_000;
 
@@ -100,8 +102,14 @@ pub fn check(world: &mut World) -> Option<String> {
                         is.awaited = world.now;
                     }
                     late.insert(replica, is);
+                    let stood_still = world.now.since(is.since);
                     let is_awaited = is.awaited.0 > 0 && world.now.0 < is.awaited.0 + reach_ns;
-                    if is_awaited && world.now.since(is.since) < limits::PARCEL_UNWANTED_MAX {
+                    let longest = if is_awaited {
+                        limits::PARCEL_UNWANTED_MAX
+                    } else {
+                        Duration::from_nanos(reach_ns)
+                    };
+                    if stood_still < longest {
                         continue;
                     }
                     found = Some(format!("host {index} lacks updates of {of} to {object} of run {run}"));
