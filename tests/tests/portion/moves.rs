@@ -94,6 +94,21 @@ fn no_job_counts_as_executed_before_it_is_begun() {
     });
 }
 
+/// A job that waits may be dropped, as when its host leaves, and what it has recorded is not run again.
+#[test]
+fn a_job_that_waits_for_another_host_has_counted_its_spawns() {
+    let count = 3_000_000;
+    let task = Task::new(probe(), "fine_beside_coarse", &["3000000", "300000000"]);
+    let mut shuttle = Shuttle::new(task, &[1, 1], seed(9));
+    shuttle.begin(0);
+    let has_counted_all = |shuttle: &Shuttle| -> bool {
+        let spawned: u64 = shuttle.counts().iter().map(|host| host.jobs.spawned).sum();
+        spawned == count + 2 && shuttle.is_lending()
+    };
+    shuttle.run_until(|shuttle| has_counted_all(shuttle) || shuttle.result.is_some());
+    assert!(shuttle.result.is_none(), "the root has ended: {:#?}", shuttle.counts());
+}
+
 #[test]
 fn a_lent_jobs_failure_is_caught_or_passes() {
     for round in 0..6 {

@@ -135,6 +135,11 @@ impl Shuttle {
         self.lent.values().any(|loan| loan.thief == host && self.sought.contains(&loan.job))
     }
 
+    /// Whether a stolen job has not ended.
+    pub fn is_lending(&self) -> bool {
+        !self.lent.is_empty()
+    }
+
     pub fn counts(&self) -> Vec<Snapshot> {
         self.hosts.iter().filter_map(|host| Some(host.portion.as_ref()?.counts())).collect()
     }

@@ -95,3 +95,11 @@ pub fn coarse(number: u64, steps: u64) -> u64 {
 pub fn coarse_flat(count: u64, steps: u64) -> u64 {
     coarse::spawn_all((0..count).map(|number| (number, steps))).sync().into_iter().fold(0, u64::wrapping_add)
 }
+
+/// The sum below `count`, one job a number, while another job of `steps` may run elsewhere.
+#[main]
+pub fn fine_beside_coarse(count: u64, steps: u64) -> u64 {
+    let other = coarse::spawn(0, steps);
+    let sum: u64 = (0..count).map(|number| leaf::spawn(number).sync()).sum();
+    sum.wrapping_add(other.sync())
+}
