@@ -104,11 +104,8 @@ pub fn check(world: &mut World) -> Option<String> {
                     late.insert(replica, is);
                     let stood_still = world.now.since(is.since);
                     let is_awaited = is.awaited.0 > 0 && world.now.0 < is.awaited.0 + reach_ns;
-                    let longest = if is_awaited {
-                        limits::PARCEL_UNWANTED_MAX
-                    } else {
-                        Duration::from_nanos(reach_ns)
-                    };
+                    let longest =
+                        if is_awaited { limits::PARCEL_UNWANTED_MAX } else { Duration::from_nanos(reach_ns) };
                     if stood_still < longest {
                         continue;
                     }

@@ -12,7 +12,10 @@ use serde_json::Value;
 use crate::bug::Bug;
 use crate::switch::{self, Edit};
 
-/// A workspace with only the protocol, the simulator and the stories.
+/// The packages of the copy: the protocol, what tests it, and what these need.
+const PACKAGES: [&str; 4] = ["abi", "protocol", "tests/protocol-harness", "tests/simulator"];
+
+/// A workspace with only [`PACKAGES`].
 pub struct Workspace {
     root: PathBuf,
     folder: PathBuf,
@@ -33,17 +36,15 @@ impl Workspace {
     /// # Errors
     /// When something cannot be read or written.
     pub fn copy(root: &Path, folder: &Path) -> io::Result<Self> {
-        for part in ["protocol", "tests/simulator", "tests/protocol-harness"] {
-            copy_folder(&root.join(part), &folder.join(part))?;
+        for package in PACKAGES {
+            copy_folder(&root.join(package), &folder.join(package))?;
         }
         let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
         let lines: Vec<String> = (manifest.lines())
             .take_while(|line| !line.starts_with("[profile.release.package"))
             .filter(|line| !line.starts_with("default-members"))
             .map(|line| match line.starts_with("members") {
-                true => {
-                    "members = [\"protocol\", \"tests/protocol-harness\", \"tests/simulator\"]".to_owned()
-                }
+                true => format!("members = {PACKAGES:?}"),
                 false => line.to_owned(),
             })
             .collect();
@@ -115,10 +116,12 @@ impl Workspace {
                 found.extend(switch::arm_at(&source, byte as usize));
             }
         }
-        match found.is_empty() {
-            true => Err(io::Error::other(format!("the protocol does not compile:\n{texts}"))),
-            false => Ok(found),
+        if found.is_empty() {
+            let error =
+                if texts.is_empty() { String::from_utf8_lossy(&output.stderr).into_owned() } else { texts };
+            return Err(io::Error::other(format!("the protocol does not compile:\n{error}")));
         }
+        Ok(found)
     }
 
     /// Builds a program, and returns its path.
@@ -207,4 +210,19 @@ fn write_if_changed(path: &Path, content: &[u8]) -> io::Result<()> {
         return Ok(());
     }
     fs::write(path, content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_copy_has_all_packages_that_it_needs() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let folder = tempfile::tempdir().expect("there is room");
+        let copy = Workspace::copy(&root, folder.path()).expect("it can be copied");
+        let output =
+            copy.cargo(&["metadata", "--no-deps", "--format-version=1"]).output().expect("cargo runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
