@@ -225,4 +225,15 @@ mod tests {
             copy.cargo(&["metadata", "--no-deps", "--format-version=1"]).output().expect("cargo runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
+    #[test]
+    fn every_bug_compiles() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let bugs = Bug::all(&root.join("tests/simulator/planted"), &root).expect("they can be read");
+        let folder = tempfile::tempdir().expect("there is room");
+        let copy = Workspace::copy(&root, folder.path()).expect("it can be copied");
+        let by_number: BTreeMap<u32, Bug> = (1..).zip(bugs).collect();
+        let planted = copy.plant(&by_number).expect("the protocol compiles");
+        let unfit: Vec<&str> = planted.unfit.iter().map(|number| by_number[number].name.as_str()).collect();
+        assert!(unfit.is_empty(), "{unfit:?} do not compile");
+    }
 }
