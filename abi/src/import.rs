@@ -30,8 +30,9 @@ const fn import(name: &'static str, takes: &'static [Type], gives: &'static [Typ
 use Type::{I32, I64};
 
 /// Every import.
-pub const ALL: [Import; 24] = [
+pub const ALL: [Import; 25] = [
     import("attach", &[I32], &[]),
+    import("latent", &[I32, I32], &[]),
     import("register", &[I32, I32, I32], &[I32]),
     import("expose", &[I32, I32, I32, I32], &[I32]),
     import("sync", &[I32], &[I64]),

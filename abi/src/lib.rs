@@ -10,6 +10,7 @@ pub mod kind;
 mod moment;
 pub mod outcome;
 pub mod shared;
+pub mod stack;
 pub mod word;
 
 pub use fault::Fault;

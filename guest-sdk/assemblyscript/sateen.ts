@@ -19,6 +19,7 @@
 // ---- the ABI, version 1 ----
 
 @external("sateen", "attach") declare function abiAttach(control: usize): void;
+@external("sateen", "latent") declare function abiLatent(words: usize, lengthAt: usize): void;
 @external("sateen", "register") declare function abiRegister(name: usize, length: u32, kind: usize): u32;
 @external("sateen", "expose") declare function abiExpose(kind: u32, parameters: usize, length: u32, depth: u32): u32;
 @external("sateen", "sync") declare function abiSync(job: u32): u64;
@@ -58,6 +59,9 @@ const KIND_NUMBER: usize = 4;
 const KIND_SPAWNED: usize = 8;
 const KIND_DROPPED: usize = 16;
 const KIND_BYTES: usize = 24;
+// Places of the words that show the stack of latent jobs.
+const STACK_TOP: usize = 4;
+const STACK_KEPT: usize = 8;
 // An entry point's outcome.
 const OUTCOME_TEXT: u32 = 0;
 const OUTCOME_BYTES: u32 = 1;
@@ -76,9 +80,9 @@ const MARKS: u32 = 3;
 const RUNNING: u32 = 3;
 const STACK_BYTES: i32 = 524288;
 
-// The host knows the first four words, and writes them at heartbeats and within calls.
-const TOP: usize = WORD_BYTES_MIN, REAL_FLOOR: usize = WORD_BYTES_MIN + 4;
-const control: usize = memory.data(24, 8);
+// The host knows all words, and writes the first four at heartbeats and within calls.
+const REAL_FLOOR: usize = WORD_BYTES_MIN, TOP: usize = WORD_BYTES_MIN + STACK_TOP, KEPT: usize = WORD_BYTES_MIN + STACK_KEPT;
+const control: usize = memory.data(32, 8);
 const stack: usize = memory.data(STACK_BYTES, 8);
 const end: usize = stack + <usize>STACK_BYTES;
 
@@ -94,6 +98,8 @@ const end: usize = stack + <usize>STACK_BYTES;
 @inline function realFloor(): u32 { return load<u32>(control, REAL_FLOOR); }
 // @ts-ignore: decorator
 @inline function setTop(to: u32): void { store<u32>(control, to, TOP); }
+
+function countKept(more: i32): void { store<u32>(control, load<u32>(control, KEPT) + more, KEPT); }
 
 function looksUp(): bool { return depth() < load<u32>(control, WORD_LOOKUP_BELOW); }
 
@@ -127,6 +133,7 @@ function attach(): void {
   store<u32>(control, <u32>end);
   moveFloor(<u32>stack);
   abiAttach(control);
+  abiLatent(control + REAL_FLOOR, RECORD_BYTES);
   enter(0);
 }
 
@@ -257,6 +264,7 @@ export class Kind<P, R> {
     if (!makeRoom(bytes)) {
       // The stack is full: the parameters are kept apart, and the handle is odd. Older jobs can still be exposed.
       const kept = <u32>heap.alloc(bytes);
+      countKept(1);
       store<u32>(kept, depth(), 4);
       memory.copy(<usize>kept + HEADER, changetype<usize>(parameters), offsetof<P>());
       expose(alarm);
@@ -281,6 +289,7 @@ export class Kind<P, R> {
     const outside = depth();
     if ((handle & 1) != 0) {
       const kept = handle & ~1;
+      countKept(-1);
       expose(answerAlarm());
       const result = this.inPlace(kept, load<u32>(kept, 4) + 1, outside);
       heap.free(kept);
@@ -350,8 +359,10 @@ export class Kind<P, R> {
   drop(handle: u32): void {
     if ((handle & 1) == 0 && isMarked(handle, EXPOSED)) abiAbandon(load<u32>(handle, 4));
     else store<u64>(this.kind, load<u64>(this.kind, KIND_DROPPED) + 1, KIND_DROPPED);
-    if ((handle & 1) != 0) heap.free(handle & ~1);
-    else remove(handle, load<u32>(this.kind, RECORD_BYTES));
+    if ((handle & 1) != 0) {
+      countKept(-1);
+      heap.free(handle & ~1);
+    } else remove(handle, load<u32>(this.kind, RECORD_BYTES));
   }
 
   // The body of the job's export.

@@ -41,6 +41,7 @@
 
 #define SATEEN_IMPORT(name) __attribute__((import_module("sateen"), import_name(#name))) extern
 SATEEN_IMPORT(attach) void sateen_abi_attach(volatile uint32_t *control);
+SATEEN_IMPORT(latent) void sateen_abi_latent(const uint32_t *words, uint32_t length_at);
 SATEEN_IMPORT(register) uint32_t sateen_abi_register(const char *name, uint32_t length, void *kind);
 SATEEN_IMPORT(expose) uint32_t sateen_abi_expose(uint32_t kind, const void *parameters, uint32_t length, uint32_t depth);
 SATEEN_IMPORT(sync) uint64_t sateen_abi_sync(uint32_t job);
@@ -82,6 +83,9 @@ SATEEN_IMPORT(input) uint64_t sateen_abi_input(const char *name, uint32_t length
 #define SATEEN_KIND_SPAWNED 8u
 #define SATEEN_KIND_DROPPED 16u
 #define SATEEN_KIND_BYTES 24u
+/* Places of the words that show the stack of latent jobs. */
+#define SATEEN_STACK_TOP 4u
+#define SATEEN_STACK_KEPT 8u
 /* An entry point's outcome. */
 #define SATEEN_OUTCOME_TEXT 0u
 #define SATEEN_OUTCOME_BYTES 1u
@@ -141,16 +145,19 @@ typedef struct {
 
 enum { SATEEN_HOLE = 1, SATEEN_EXPOSED = 2, SATEEN_MARKS = 3, SATEEN_STACK_BYTES = 512 * 1024 };
 
-/* The host knows the first four words, and writes them at heartbeats and within calls. */
+/* The host knows all words, and writes the first four at heartbeats and within calls. */
 static struct sateen_words {
     volatile uint32_t limit, floor;
     uint32_t depth;
     volatile uint32_t lookup_below;
-    uint32_t top, real_floor;
+    uint32_t real_floor, top;
+    uint32_t kept; /* jobs that found the stack full */
 } sateen_control;
 _Static_assert(offsetof(struct sateen_words, floor) == SATEEN_WORD_FLOOR && offsetof(struct sateen_words, depth) == SATEEN_WORD_DEPTH &&
                    offsetof(struct sateen_words, lookup_below) == SATEEN_WORD_LOOKUP_BELOW &&
-                   offsetof(struct sateen_words, top) == SATEEN_WORD_BYTES_MIN,
+                   offsetof(struct sateen_words, real_floor) == SATEEN_WORD_BYTES_MIN &&
+                   offsetof(struct sateen_words, top) == SATEEN_WORD_BYTES_MIN + SATEEN_STACK_TOP &&
+                   offsetof(struct sateen_words, kept) == SATEEN_WORD_BYTES_MIN + SATEEN_STACK_KEPT,
                "the host knows these places");
 static _Alignas(8) unsigned char sateen_stack[SATEEN_STACK_BYTES];
 
@@ -190,6 +197,7 @@ SATEEN_INLINE void sateen_attach(void) {
     sateen_control.limit = SATEEN_END;
     sateen_move_floor(sateen_control.top);
     sateen_abi_attach(&sateen_control.limit);
+    sateen_abi_latent(&sateen_control.real_floor, offsetof(sateen_kind, record_bytes));
     sateen_enter(0);
 }
 
@@ -331,6 +339,7 @@ SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
         if (!job->record) {                                                                                  \
             job->depth = sateen_control.depth;                                                               \
             job->kept = parameters;                                                                          \
+            sateen_control.kept++;                                                                           \
             sateen_expose(alarm);                                                                            \
             return;                                                                                          \
         }                                                                                                    \
@@ -357,6 +366,7 @@ SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
             sateen_remove(job->record, SATEEN_RECORD_BYTES(PARAMETERS));                                     \
         } else {                                                                                             \
             parameters = job->kept;                                                                          \
+            sateen_control.kept--;                                                                           \
         }                                                                                                    \
         RESULT result;                                                                                       \
         if (claimed.is_done) {                                                                               \
@@ -390,6 +400,7 @@ SATEEN_COLD _Noreturn void sateen_fail(const char *why) {
         else                                                                                                 \
             NAME##_kind.dropped++;                                                                           \
         if (job->record) sateen_remove(job->record, SATEEN_RECORD_BYTES(PARAMETERS));                        \
+        else sateen_control.kept--;                                                                          \
     }                                                                                                        \
     SATEEN_EXPORT("sateen_job_" #NAME) uint64_t NAME##_entry(uint32_t length) {                              \
         PARAMETERS parameters;                                                                               \

@@ -10,6 +10,7 @@ use crate::grid::finish;
 /// All imports of the ABI, each under its own name.
 pub const IMPORTS: &str = r#"
     (import "sateen" "attach" (func $attach (param i32)))
+    (import "sateen" "latent" (func $latent (param i32 i32)))
     (import "sateen" "register" (func $register (param i32 i32 i32) (result i32)))
     (import "sateen" "expose" (func $expose (param i32 i32 i32 i32) (result i32)))
     (import "sateen" "sync" (func $sync (param i32) (result i64)))

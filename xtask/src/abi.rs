@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context, Result};
-use sateen_abi::{Fault, answer, kind, outcome, word};
+use sateen_abi::{Fault, answer, kind, outcome, stack, word};
 
 use crate::shell::root;
 
@@ -28,7 +28,7 @@ const fn place(name: &'static str, value: usize) -> Constant {
 }
 
 /// The constants that these SDKs use, in groups.
-const CONSTANTS: [(&str, &[Constant]); 6] = [
+const CONSTANTS: [(&str, &[Constant]); 7] = [
     (
         "Faults, for `fail`.",
         &[number("FAULT_CHILD", Fault::Child as u32), number("FAULT_ENCODING", Fault::Encoding as u32)],
@@ -70,6 +70,10 @@ const CONSTANTS: [(&str, &[Constant]); 6] = [
             place("KIND_DROPPED", kind::DROPPED),
             place("KIND_BYTES", kind::BYTES),
         ],
+    ),
+    (
+        "Places of the words that show the stack of latent jobs.",
+        &[place("STACK_TOP", stack::TOP), place("STACK_KEPT", stack::KEPT)],
     ),
     (
         "An entry point's outcome.",

@@ -22,6 +22,9 @@ mod raw {
         /// Tells the host where the control words are: `limit`, `floor`, `lookup_below`, `shield_below`,
         /// `news` and `measure_below`, which it writes at heartbeats and within calls; and, after `floor`, `depth`, which it leaves.
         pub fn attach(control: *mut u32);
+        /// Shows the stack of latent jobs: the address of `sateen_abi::stack`'s words, and the place in a kind's record of
+        /// the length of its jobs' records.
+        pub fn latent(words: *mut u32, length_at: usize);
         /// Names a job kind and its record; returns its number for `expose`.
         pub fn register(name: *const u8, name_length: usize, kind: *mut u8) -> u32;
         /// Offers a job, spawned at a depth, to the scheduler; returns its number, or 0 if no worker wants it
@@ -87,6 +90,11 @@ pub fn attach(control: *mut u32) {
     // SAFETY: the host writes `limit` and `floor` only while the guest runs, and both are read
     // volatile, as is `lookup_below`.
     unsafe { raw::attach(control) }
+}
+
+pub fn latent(words: *mut u32, length_at: usize) {
+    // SAFETY: the host reads only, and only while this thread is inside a check or call.
+    unsafe { raw::latent(words, length_at) }
 }
 
 pub fn register(name: &str, kind: *mut u8) -> u32 {

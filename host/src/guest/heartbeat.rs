@@ -12,7 +12,7 @@ use wasmtime::{AsContextMut, Caller, StoreContextMut};
 
 use super::Guest;
 use super::control_words::{sound_alarm, update_lookup_below, update_shield_below};
-use super::kinds::count_jobs;
+use super::kinds::{count_jobs, count_last};
 use super::news::tell_news;
 use super::profile::measure_all;
 use crate::scheduler::{Alarm, is_turn_over};
@@ -71,6 +71,12 @@ impl Guest {
     fn turn_of_others(&mut self) -> Option<Turn> {
         self.registry.tasks.is_urgent().then(|| self.clock.yield_now())
     }
+}
+
+/// The same at an instance's end.
+pub fn sample_last(store: &mut StoreContextMut<'_, Guest>) {
+    store.data_mut().report_work();
+    count_last(store);
 }
 
 /// Counts the guest's spawns since the last sample. After some `beats`, kinds change their class.

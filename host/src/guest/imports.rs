@@ -24,6 +24,7 @@ pub fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     linker
         .func_wrap(MODULE, "attach", attach)?
+        .func_wrap(MODULE, "latent", kinds::show_latent)?
         .func_wrap(MODULE, "register", register)?
         .func_wrap(
             MODULE,

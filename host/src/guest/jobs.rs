@@ -14,7 +14,7 @@ use super::Guest;
 use super::control_words::{sound_alarm, update_lookup_below};
 use super::failing::offer_failure;
 use super::grain::exposure_cost;
-use super::kinds::count_jobs;
+use super::kinds::{count_before_exposure, count_jobs};
 use super::memory::{broken, part, read};
 use super::news::tell_news;
 use super::offered::Offered;
@@ -79,8 +79,7 @@ pub fn expose(
         let (within, redone) = (recordings.above(depth), recordings.is_redone_above(depth));
         Place::below(ancestry, depth, within, redone, recordings.lookup_bound())
     });
-    // At any time, a job counts as spawned before it counts as exposed.
-    count_jobs(&mut caller.as_context_mut(), 0);
+    count_before_exposure(&mut caller.as_context_mut());
     let guest = caller.data_mut();
     let number = match lookup {
         Some(remote) => guest.children.add(remote.look_up(&registry, job)),
@@ -91,6 +90,7 @@ pub fn expose(
             number
         }
     };
+    guest.count_exposure();
     sound_alarm_if_wanted(caller);
     Ok(number)
 }

@@ -7,11 +7,23 @@ use wasmtime::{Caller, StoreContextMut};
 
 use super::Guest;
 use super::grain::Grain;
+use super::latent::Latent;
 use super::memory::{read, write};
 
-/// The kinds that an instance has registered.
+/// The kinds that an instance has registered, and the jobs that only it knows.
 #[derive(Default)]
-pub struct Kinds(Vec<LiveKind>);
+pub struct Kinds {
+    live: Vec<LiveKind>,
+    pub latent: Latent,
+    /// Jobs spawned and dropped since the latent ones were counted last.
+    since: Since,
+}
+
+#[derive(Default)]
+struct Since {
+    spawned: u64,
+    dropped: u64,
+}
 
 /// A job kind as this instance spawns it.
 struct LiveKind {
@@ -31,12 +43,12 @@ struct LiveKind {
 impl Kinds {
     /// The number of kinds.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.live.len()
     }
 
     /// Counts a job of this kind that was exposed; `bytes` is the length of its parameters.
     pub fn count_exposed(&mut self, kind: usize, bytes: usize) {
-        if let Some(live) = self.0.iter_mut().find(|live| live.kind == kind) {
+        if let Some(live) = self.live.iter_mut().find(|live| live.kind == kind) {
             live.grain.count_exposed(bytes);
         }
     }
@@ -51,7 +63,7 @@ pub fn register(caller: &mut Caller<'_, Guest>, kind: usize, address: u32) -> wa
     // The whole record must be in the memory, because the heartbeat reads it.
     read(caller, address, BYTES as u32, BYTES, "a job kind is")?;
     write(caller, address, &u32::from(coarse).to_le_bytes())?;
-    caller.data_mut().kinds.0.push(LiveKind {
+    caller.data_mut().kinds.live.push(LiveKind {
         kind,
         address,
         spawned: 0,
@@ -62,19 +74,28 @@ pub fn register(caller: &mut Caller<'_, Guest>, kind: usize, address: u32) -> wa
     Ok(())
 }
 
-/// Counts the jobs that the guest spawned and dropped since the last call.
+/// The guest shows its stack of latent jobs.
+pub fn show_latent(mut caller: Caller<'_, Guest>, words: u32, length_at: u32) -> wasmtime::Result<()> {
+    let guest = caller.data_mut();
+    guest.refuse_while_preparing("latent")?;
+    guest.kinds.latent.show(words, length_at);
+    Ok(())
+}
+
+/// Counts the jobs that the guest spawned and dropped since the last call. Those that are latent have not begun.
 pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     let Some(memory) = store.data().exports.memory() else { return };
     let (data, guest) = memory.data_and_store_mut(store);
     let registry = guest.registry.clone();
-    for live in &mut guest.kinds.0 {
+    let Kinds { live, latent, since } = &mut guest.kinds;
+    for live in live {
         let address = live.address as usize;
         let Some(record) = data.get_mut(address..address + BYTES) else { continue };
         let spawned = word(record, SPAWNED);
         let dropped = word(record, DROPPED);
         let delta = difference(live.spawned, spawned);
-        registry.counters.spawned.fetch_add(delta, Relaxed);
-        registry.counters.aborted.fetch_add(difference(live.dropped, dropped), Relaxed);
+        since.spawned = since.spawned.saturating_add(delta);
+        since.dropped = since.dropped.saturating_add(difference(live.dropped, dropped));
         live.spawned = spawned;
         live.dropped = dropped;
         live.unjudged = live.unjudged.saturating_add(delta);
@@ -85,6 +106,37 @@ pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
             record[COARSE..COARSE + 4].copy_from_slice(&u32::from(live.grain.is_coarse()).to_le_bytes());
         }
     }
+    if let Some(before) = latent.count_if_due(data) {
+        let Since { spawned, dropped } = std::mem::take(since);
+        registry.counters.count(spawned, dropped, before, latent.count());
+    }
+}
+
+/// A job is about to be exposed: at any time, it counts as spawned before it counts as exposed.
+pub fn count_before_exposure(store: &mut StoreContextMut<'_, Guest>) {
+    let latent = &mut store.data_mut().kinds.latent;
+    if latent.count() == 0 {
+        latent.be_due();
+        count_jobs(store, 0);
+    }
+}
+
+impl Guest {
+    /// A job is open.
+    pub fn count_exposure(&mut self) {
+        if self.kinds.latent.expose() {
+            self.registry.counters.latent.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+/// The instance has ended: what is latent will not be run.
+pub fn count_last(store: &mut StoreContextMut<'_, Guest>) {
+    store.data_mut().kinds.latent.be_due();
+    count_jobs(store, 0);
+    let guest = store.data_mut();
+    let left = guest.kinds.latent.end();
+    guest.registry.counters.count(0, left, left, 0);
 }
 
 /// How far a counter moved. The guest may write any number, but must not make a run's figures overflow; no

@@ -15,6 +15,7 @@ mod heartbeat;
 mod imports;
 mod jobs;
 mod kinds;
+mod latent;
 mod limiter;
 mod memory;
 mod news;

@@ -11,7 +11,7 @@ use sateen_protocol::Bytes;
 use wasmtime::{AsContextMut, Instance, ModuleExport, Store};
 
 use super::Guest;
-use super::heartbeat::sample;
+use super::heartbeat::sample_last;
 use super::memory::{Exports, broken};
 use super::own_job::Assignment;
 use super::prepare::{Begun, prepare};
@@ -166,7 +166,7 @@ async fn run(used: &mut Sandbox, export: ModuleExport, length: u32) -> Result<By
 
     let result = call(used, export, length).await;
     let store = &mut used.store;
-    sample(&mut store.as_context_mut(), 0);
+    sample_last(&mut store.as_context_mut());
     let (address, length) = result.map_err(|error| stop_of(&mut *store, &error))?;
     let guest = store.data_mut();
     let name = guest.job_name().to_owned();

@@ -25,7 +25,8 @@ pub struct JobCounts {
     pub reused: u64,
     /// Jobs begun again after a crash, as far as it is known that they had been begun.
     pub redone: u64,
-    /// Jobs dropped without a sync, or stopped because they were not wanted any more.
+    /// Jobs dropped without a sync, or stopped because they were not wanted any more, or because no job begins here any
+    /// more.
     pub aborted: u64,
 }
 
@@ -55,6 +56,8 @@ pub struct Snapshot {
 /// Counters that workers add to.
 pub struct Counters {
     pub spawned: AtomicU64,
+    /// Spawned jobs that only their instances know.
+    pub latent: AtomicU64,
     pub exposed: AtomicU64,
     pub taken: AtomicU64,
     pub stolen: AtomicU64,
@@ -92,6 +95,7 @@ impl Counters {
     pub fn new() -> Self {
         Self {
             spawned: AtomicU64::new(0),
+            latent: AtomicU64::new(0),
             exposed: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             stolen: AtomicU64::new(0),
@@ -103,6 +107,16 @@ impl Counters {
             progress_done: AtomicU64::new(0),
             progress_total: AtomicU64::new(0),
         }
+    }
+
+    /// An instance has spawned and dropped this many more jobs, and `latent` of its jobs are latent now, which were
+    /// `before`.
+    pub fn count(&self, spawned: u64, dropped: u64, before: u64, latent: u64) {
+        // At any time, no job that is latent counts as begun.
+        self.latent.fetch_add(latent.saturating_sub(before), Relaxed);
+        self.spawned.fetch_add(spawned, Relaxed);
+        self.aborted.fetch_add(dropped, Relaxed);
+        self.latent.fetch_sub(before.saturating_sub(latent), Relaxed);
     }
 
     /// Adds `work` of guests, of which `repeated` was done for the second time.
@@ -139,7 +153,8 @@ impl Counters {
     }
 
     /// Jobs by outcome, including those that involve other hosts.
-    pub fn jobs(&self, grid: impl FnOnce() -> GridCounts) -> JobCounts {
+    /// `left` is the number of open jobs if no job will begin here any more: these and the latent ones count as aborted.
+    pub fn jobs(&self, left: Option<u64>, grid: impl FnOnce() -> GridCounts) -> JobCounts {
         let aborted = self.aborted.load(Relaxed);
         // No job spawned the root. Jobs from other hosts are executed here and spawned there, so that sums over
         // hosts are the figures of the whole run.
@@ -147,14 +162,15 @@ impl Counters {
         // An exposed job was spawned before.
         let exposed = self.exposed.load(Acquire);
         let spawned = self.spawned.load(Relaxed);
+        let latent = self.latent.load(Relaxed);
         JobCounts {
             spawned: spawned + roots,
             exposed,
-            executed: (spawned + held).saturating_sub(aborted + away + reused + unbegun),
+            executed: (spawned + held).saturating_sub(aborted + away + reused + unbegun + latent),
             stolen: self.stolen.load(Relaxed),
             reused,
             redone,
-            aborted,
+            aborted: aborted + left.map_or(0, |open| open + latent),
         }
     }
 }

@@ -15,7 +15,7 @@ use wasmtime::ModuleExport;
 use super::activity::{Activity, Doing};
 use super::deques::{Deques, is_worker_of};
 use super::ending::{End, Ending};
-use super::figures::{Counters, GridCounts, Snapshot};
+use super::figures::{Counters, GridCounts, JobCounts, Snapshot};
 use super::grain::Grains;
 use super::idle::Idle;
 use super::inputs::Inputs;
@@ -44,6 +44,8 @@ pub trait Grid: Sized + Send + Sync + 'static {
     fn thieves(&self) -> usize;
     /// Whether this host leaves: it begins no new jobs, and guests expose all latent jobs.
     fn is_draining(&self) -> bool;
+    /// Whether this host leaves, and its guests have come to rest.
+    fn is_at_rest(&self) -> bool;
     /// Whether guests must stand still and workers must take no new jobs.
     fn is_paused(&self) -> bool;
     /// Whether there may be a job of another host that has not begun.
@@ -120,7 +122,7 @@ pub trait Grid: Sized + Send + Sync + 'static {
     /// The root's job has reported this progress: done and total.
     fn report_progress(&self, done: u64, total: u64);
     /// Counts of jobs that involve other hosts; `open` is the number of open jobs.
-    fn counts(&self, open: impl FnOnce() -> usize) -> GridCounts;
+    fn counts(&self, open: usize) -> GridCounts;
     /// Handles the effect of a stopped instance on the run, unless others must decide about it.
     fn hand_over(&self, stop: Stop) -> Option<Stop>;
     /// This host cannot continue the run.
@@ -333,10 +335,16 @@ impl<G: Grid> Registry<G> {
         self.grid.report_progress(done, total);
     }
 
+    fn jobs(&self) -> JobCounts {
+        let open = self.deques.open_count();
+        let is_over = self.is_stopping() || self.grid.is_at_rest();
+        self.counters.jobs(is_over.then_some(open as u64), || self.grid.counts(open))
+    }
+
     pub fn snapshot(&self) -> Snapshot {
         let counters = &self.counters;
         Snapshot {
-            jobs: counters.jobs(|| self.grid.counts(|| self.deques.open_count())),
+            jobs: self.jobs(),
             busy: self.busy(),
             threads: self.threads(),
             progress: counters.progress(),

@@ -32,6 +32,20 @@ fn attach_may_point_anywhere() {
     ends("attach often", &app(often), Fine);
 }
 
+/// The guest shows as its stack of latent jobs what is none.
+#[test]
+fn latent_may_point_anywhere() {
+    for words in ["0", "16", "65524", "65525", "0xffffffff"] {
+        for length_at in ["0", "24", "65535", "0xffffffff"] {
+            let body = format!(
+                "(i32.store (i32.const 20) (i32.const -1)) (i32.store (i32.const 24) (i32.const -1))
+                 (call $latent (i32.const {words}) (i32.const {length_at}))"
+            );
+            ends(&body, &app(&body), Fine);
+        }
+    }
+}
+
 #[test]
 fn register_checks_the_name_and_the_record() {
     const MEMORY: &str = "outside its memory";

@@ -139,6 +139,9 @@ fn a_drained_portion_stops_and_others_finish() {
     shuttle.run_until(|shuttle| shuttle.is_drained(0));
     let rested = shuttle.counts()[0].clone();
     assert!(rested.instances > 0 && shuttle.result.is_none(), "the root waits: {rested:?}");
+    let jobs = rested.jobs;
+    assert!(jobs.aborted > 0, "the root has exposed what was latent");
+    assert_eq!(jobs.spawned, jobs.executed + jobs.aborted, "{jobs:?}");
     shuttle.portion(1).pause(false);
     assert_eq!(shuttle.finish(), ANSWER);
     assert!(shuttle.counts()[1].work > rested.work, "the other host did the rest");

@@ -94,6 +94,28 @@ fn no_job_counts_as_executed_before_it_is_begun() {
     });
 }
 
+/// Of jobs spawned flat, most wait in their parent's instance.
+#[test]
+fn no_job_counts_as_executed_while_only_its_instance_knows_it() {
+    let task = Task::new(probe(), "coarse_flat", &["300", "1000000"]);
+    for threads in [[1, 1], [2, 1]] {
+        let mut shuttle = Shuttle::new(task.clone(), &threads, seed(10));
+        shuttle.begin(0);
+        let counts = |shuttle: &Shuttle| -> (u64, u64) {
+            let counts = shuttle.counts();
+            let sum = |figure: fn(&sateen_host::JobCounts) -> u64| -> u64 {
+                counts.iter().map(|host| figure(&host.jobs)).sum()
+            };
+            (sum(|jobs| jobs.spawned), sum(|jobs| jobs.executed))
+        };
+        shuttle.run_until(|shuttle| counts(shuttle).0 == 301);
+        let (_, begun) = counts(&shuttle);
+        assert!(begun < 150, "{begun} of 301, when the last was spawned");
+        shuttle.run_until(|shuttle| shuttle.result.is_some());
+        assert_eq!(counts(&shuttle), (301, 301));
+    }
+}
+
 /// A job that waits may be dropped, as when its host leaves, and what it has recorded is not run again.
 #[test]
 fn a_job_that_waits_for_another_host_has_counted_its_spawns() {

@@ -52,11 +52,14 @@ pub struct Kind {
     registered: UnsafeCell<bool>,
     parameters_to_check: Allowance,
     results_to_check: Allowance,
-    name: &'static str,
     pub(super) record_bytes: usize,
+    name: &'static str,
     pub(super) encode: fn(*const u8) -> Vec<u8>,
     pub(super) discard: fn(*mut u8),
 }
+
+/// The place of the length of a kind's records, which the host reads.
+pub const RECORD_BYTES_AT: usize = offset_of!(Kind, record_bytes);
 
 const _: () = {
     assert!(offset_of!(Kind, coarse) == kind::COARSE && offset_of!(Kind, number) == kind::NUMBER);
@@ -75,8 +78,8 @@ impl Kind {
             registered: UnsafeCell::new(false),
             parameters_to_check: Allowance::new(),
             results_to_check: Allowance::new(),
-            name: J::NAME,
             record_bytes: Record::<J>::BYTES,
+            name: J::NAME,
             encode: Record::<J>::encode,
             discard: Record::<J>::discard,
         }

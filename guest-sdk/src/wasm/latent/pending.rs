@@ -7,8 +7,8 @@ use super::attempt::{attempt, taken_error};
 use super::measure;
 use super::record::{EXPOSED, Record, depth_of, is_marked, job_of};
 use super::stack::{
-    Alarm, answer_alarm, depth, enter, expose_oldest, floor, is_looking_up, limit, make_room,
-    make_room_for_kept, remove, set_depth, set_top, top,
+    Alarm, answer_alarm, depth, enter, expose_oldest, floor, is_looking_up, kept, limit, make_room,
+    make_room_for_kept, remove, set_depth, set_kept, set_top, top,
 };
 use crate::prepared::refuse_while_preparing;
 use crate::wasm::abi::{self, Fault, Synced};
@@ -95,8 +95,9 @@ impl<J: Job> Pending<J> {
         }
         if !make_room(Record::<J>::BYTES) {
             alarm.expose();
-            let kept = Box::new(Kept { parameters, depth: depth() });
-            return Self { record: Box::into_raw(kept) as usize | KEPT, job: PhantomData };
+            set_kept(kept().wrapping_add(1));
+            let record = Box::new(Kept { parameters, depth: depth() });
+            return Self { record: Box::into_raw(record) as usize | KEPT, job: PhantomData };
         }
         let record = top();
         Record::<J>::write(record, depth(), parameters);
@@ -194,6 +195,7 @@ struct Kept<T> {
 }
 
 fn take_kept<J: Job>(record: usize) -> Kept<J::Parameters> {
+    set_kept(kept().wrapping_sub(1));
     // SAFETY: made by `spawn_slowly` from a box; its only handle is consumed.
     *unsafe { Box::from_raw((record & !KEPT) as *mut Kept<J::Parameters>) }
 }

@@ -1,7 +1,9 @@
 //! A spawned job's record: a header, then the parameters by value.
 
 use std::marker::PhantomData;
-use std::mem::{align_of, size_of};
+use std::mem::{align_of, offset_of, size_of};
+
+use sateen_abi::stack;
 
 use super::kind::Kind;
 use super::measure;
@@ -17,10 +19,12 @@ const HEADER: usize = size_of::<Header>();
 // Marks in a header's kind pointer, whose low bits are free.
 
 /// Synced or dropped out of order: dead, and to be swept later.
-pub const HOLE: usize = 1;
+pub const HOLE: usize = stack::HOLE as usize;
 /// Offered to the host, under the number in the header.
 pub const EXPOSED: usize = 2;
 const MARKS: usize = HOLE | EXPOSED;
+
+const _: () = assert!(MARKS == stack::MARKS as usize && offset_of!(Header, kind) == 0);
 
 /// The header in front of each record's parameters.
 #[repr(C)]

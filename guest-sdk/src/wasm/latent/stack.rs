@@ -4,8 +4,9 @@ use std::cell::UnsafeCell;
 use std::mem::offset_of;
 use std::ptr::{read, read_volatile, write, write_volatile};
 
-use sateen_abi::word;
+use sateen_abi::{stack, word};
 
+use super::kind::RECORD_BYTES_AT;
 use super::record::{EXPOSED, HOLE, depth_of, is_marked, job_of, kind_of, mark, mark_exposed};
 use crate::wasm::abi;
 
@@ -34,8 +35,11 @@ struct Control {
     /// While the depth is less, the guest reports spawns, calls and returns to a profiling host. The host
     /// writes this word at `attach` and at heartbeats, and the guest writes it as well.
     measure_below: UnsafeCell<usize>,
-    top: UnsafeCell<usize>,
+    // The host knows these three, too; see `sateen_abi::stack`.
     real_floor: UnsafeCell<usize>,
+    top: UnsafeCell<usize>,
+    /// The number of latent jobs that found the stack full.
+    kept: UnsafeCell<usize>,
     /// The address at which the innermost attempt's records begin: its leftovers are removed from there on.
     attempt_base: UnsafeCell<usize>,
     /// Attempts to let pass before a full stack is swept again.
@@ -51,6 +55,9 @@ const _: () = {
     assert!(offset_of!(Control, shield_below) == word::SHIELD_BELOW);
     assert!(offset_of!(Control, news) == word::NEWS);
     assert!(offset_of!(Control, measure_below) == word::MEASURE_BELOW);
+    let shown = offset_of!(Control, real_floor);
+    assert!(stack::FLOOR == 0 && offset_of!(Control, top) == shown + stack::TOP);
+    assert!(offset_of!(Control, kept) == shown + stack::KEPT);
 };
 
 // SAFETY: a guest has one thread.
@@ -67,8 +74,9 @@ static CONTROL: Control = Control {
     shield_below: UnsafeCell::new(0),
     news: UnsafeCell::new(0),
     measure_below: UnsafeCell::new(0),
-    top: UnsafeCell::new(0),
     real_floor: UnsafeCell::new(0),
+    top: UnsafeCell::new(0),
+    kept: UnsafeCell::new(0),
     attempt_base: UnsafeCell::new(0),
     sweep_after: UnsafeCell::new(0),
     sweep_for_kept_after: UnsafeCell::new(0),
@@ -103,6 +111,7 @@ word!(depth, set_depth, read, write);
 word!(measure_below, set_measure_below, read_volatile, write_volatile);
 word!(top, set_top, read, write);
 word!(real_floor, set_real_floor, read, write);
+word!(kept, set_kept, read, write);
 word!(attempt_base, set_attempt_base, read, write);
 
 /// A limit below which no record fits, and which is not an alarm.
@@ -204,6 +213,7 @@ pub fn attach() {
     set_limit(end());
     move_floor(base());
     abi::attach(CONTROL.limit.get().cast());
+    abi::latent(CONTROL.real_floor.get().cast(), RECORD_BYTES_AT);
     enter(0);
 }
 

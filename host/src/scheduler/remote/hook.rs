@@ -31,6 +31,10 @@ impl Grid for Option<Remote> {
         self.as_ref().is_some_and(Remote::is_draining)
     }
 
+    fn is_at_rest(&self) -> bool {
+        self.as_ref().is_some_and(|remote| remote.is_draining() && !remote.is_to_rest())
+    }
+
     fn is_paused(&self) -> bool {
         self.as_ref().is_some_and(|remote| remote.pause.is_on())
     }
@@ -193,8 +197,8 @@ impl Grid for Option<Remote> {
         }
     }
 
-    fn counts(&self, open: impl FnOnce() -> usize) -> GridCounts {
-        let Some(remote) = self else { return GridCounts::LOCAL };
+    fn counts(&self, open: usize) -> GridCounts {
+        let Some(remote) = self else { return GridCounts { unbegun: open as u64, ..GridCounts::LOCAL } };
         let figures = &remote.figures;
         GridCounts {
             roots: figures.roots.load(Relaxed),
@@ -202,7 +206,7 @@ impl Grid for Option<Remote> {
             away: figures.away.load(Relaxed),
             reused: figures.reused.load(Relaxed),
             redone: figures.redone.load(Relaxed),
-            unbegun: (open() + remote.away_count()) as u64,
+            unbegun: (open + remote.away_count()) as u64,
         }
     }
 

@@ -1,0 +1,16 @@
+//! The stack of latent records, as far as a guest that imports `latent` shows it to its host: the places of three words of
+//! four bytes, and the marks in a record's first word, which is the address of its kind.
+
+/// The oldest record that is not exposed.
+pub const FLOOR: usize = 0;
+/// The end of the newest record.
+pub const TOP: usize = 4;
+/// The number of latent jobs that found the stack full, and are kept elsewhere.
+pub const KEPT: usize = 8;
+/// The length of these words.
+pub const BYTES: usize = 12;
+
+/// The mark of a record that is no longer latent.
+pub const HOLE: u32 = 1;
+/// The bits of the first word that are marks.
+pub const MARKS: u32 = 3;
