@@ -24,6 +24,7 @@ impl Driver {
 
     /// Records what the machine does not pass on.
     pub(super) fn look_at(&mut self, link: LinkId, message: &mut ToCoordinator) {
+        self.rounds.may_wait_anew |= !is_frequent(message);
         match message {
             ToCoordinator::Hello { report, .. } => {
                 let (name, site) = (report.name.clone(), report.site.clone());
@@ -93,6 +94,8 @@ impl Driver {
     pub(super) fn event(&mut self, event: Event) {
         let links = Arc::clone(&self.links);
         let counters = &links.counters;
+        self.rounds.may_wait_anew |=
+            !matches!(event, Event::Log(..) | Event::Notes(..) | Event::Activity { .. });
         match event {
             Event::HostJoined(host) => {
                 counters.hosts_joined.fetch_add(1, Relaxed);
@@ -185,4 +188,18 @@ impl Driver {
             }
         }
     }
+}
+
+/// Messages that hosts send all the time, and that are no reason for which a run begins to wait.
+fn is_frequent(message: &ToCoordinator) -> bool {
+    matches!(
+        message,
+        ToCoordinator::Counts { .. }
+            | ToCoordinator::Entries { .. }
+            | ToCoordinator::Recovered { .. }
+            | ToCoordinator::Find { .. }
+            | ToCoordinator::Log { .. }
+            | ToCoordinator::Relay { .. }
+            | ToCoordinator::Pong { .. }
+    )
 }
