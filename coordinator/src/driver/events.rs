@@ -22,7 +22,7 @@ impl Driver {
         host.map_or("unknown".to_owned(), |host| self.hosts.named(host))
     }
 
-    /// Records what the machine does not pass on.
+    /// Records what the machine does not pass on, and adds what it needs and hosts leave out.
     pub(super) fn look_at(&mut self, link: LinkId, message: &mut ToCoordinator) {
         self.rounds.may_wait_anew |= !is_frequent(message);
         match message {
@@ -32,7 +32,7 @@ impl Driver {
             }
             ToCoordinator::Counts { run, counts, notes_dropped, .. } => {
                 if counts.workers == 0 {
-                    // The host was asked before its workers: it has them from the start.
+                    // The machine knows a run's workers from counts alone, and a host also counts before its runtime has any.
                     counts.workers = self.hosts.workers_of(link);
                 }
                 if *notes_dropped > 0 {
