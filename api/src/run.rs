@@ -238,6 +238,9 @@ pub struct HostOfRun {
     pub site: String,
     /// Whether it is still in the grid. If not, it has left or was given up: pages and commands call it gone.
     pub there: bool,
+    /// Whether it is awaited: its link is broken, or it has not come back since the coordinator was restarted. It is given up
+    /// unless it reconnects soon; until then, `busy` and `workers` are what it last reported. False once the run is over.
+    pub away: bool,
     /// What became of jobs there.
     pub jobs: JobCounts,
     /// Processor time in guests, in seconds.

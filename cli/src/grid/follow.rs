@@ -4,13 +4,13 @@ use std::process::exit;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sateen_api::{Counted, Figures, Log, Run};
+use sateen_api::{Counted, Log, Run};
 use sateen_command_line::localised;
 use serde_json::json;
 
 use super::client::{Client, GONE_MAX, SHORT};
 use super::refusal::Refusal;
-use super::view::read;
+use super::view::{self, read};
 use crate::exit::{CANCELLED, Failure, say, visible};
 use crate::files::print_json;
 use crate::progress::{Progress, counted, short};
@@ -130,14 +130,14 @@ fn line(run: &Run) -> String {
     if let Some(why) = run.waiting_for.as_deref().filter(|why| !why.is_empty()) {
         return visible(&format!("{}: {}", run.state, localised(why)));
     }
-    let Figures { by_host, jobs, .. } = &run.figures;
-    let there: Vec<_> = by_host.iter().filter(|host| host.there).collect();
-    let busy: u64 = there.iter().map(|host| u64::from(host.busy)).sum();
-    let workers: u64 = there.iter().map(|host| u64::from(host.workers)).sum();
+    let (jobs, present) = (&run.figures.jobs, view::present(run));
     format!(
-        "{}, {} stolen, {}, {busy}/{workers} cores busy",
+        "{}, {} stolen, {}{}, {}/{} cores busy",
         counted(jobs.spawned, "job", "jobs"),
         short(jobs.stolen),
-        counted(there.len() as u64, "host", "hosts"),
+        counted(present.hosts, "host", "hosts"),
+        present.away(),
+        present.busy,
+        present.workers,
     )
 }

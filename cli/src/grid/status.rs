@@ -9,7 +9,7 @@ use sateen_host::size;
 use super::client::Client;
 use super::columns::{Columns, known, percent, seconds};
 use super::ended::failure;
-use super::view::{how_long, long, read, title};
+use super::view::{how_long, long, now, read, title};
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
@@ -188,11 +188,10 @@ fn hosts(run: &Run, width: Option<usize>) -> String {
         "RECORDED",
     ]);
     for host in &run.figures.by_host {
-        let now = if host.there { format!("{}/{} busy", host.busy, host.workers) } else { "gone".to_owned() };
         columns.row([
             host.name.clone(),
             host.site.clone(),
-            now,
+            now(host),
             known(host.work_s, seconds),
             known(host.work_s, |work_s| percent(work_s, all)),
             known(host.work_s.filter(|_| host.computed_s >= COMPUTED_S_MIN), |work_s| {
@@ -280,7 +279,7 @@ mod tests {
             "by_host": [
                 {"host": "h1", "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "computed_s": 45.0, "busy": 2, "workers": 2},
                 {"host": "h2", "name": "b", "site": "there", "there": false, "jobs": {"executed": 1}, "work_s": 3.0, "busy": 0, "workers": 2},
-                {"host": "h3", "name": "c", "site": "there", "there": true, "jobs": {}, "work_s": 0.0, "busy": 0, "workers": 2},
+                {"host": "h3", "name": "c", "site": "there", "there": true, "away": true, "jobs": {}, "work_s": 0.0, "busy": 0, "workers": 2},
             ],
         }))
         .expect("a run");
@@ -315,6 +314,8 @@ mod tests {
             ]),
             "{page}"
         );
+        let away = |words: &Vec<&str>| words.starts_with(&["c", "there", "away", "0", "µs"]);
+        assert!(words.iter().any(away), "{page}");
         let over = super::page(&Run { state: "done".to_owned(), ..run }, None);
         assert!(over.contains("5 results; the table held 7 entries in 2 KiB\n"), "{over}");
     }

@@ -1,6 +1,6 @@
 //! The coordinator's data about runs, in words.
 
-use sateen_api::{Progress, Run};
+use sateen_api::{HostOfRun, Progress, Run};
 use sateen_command_line::localised;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -93,6 +93,50 @@ pub fn long(progress: Progress) -> String {
     }
 }
 
+/// What a host of a run does now.
+pub fn now(host: &HostOfRun) -> String {
+    match (host.there, host.away) {
+        (false, _) => "gone".to_owned(),
+        (true, true) => "away".to_owned(),
+        (true, false) => format!("{}/{} busy", host.busy, host.workers),
+    }
+}
+
+/// The hosts of a run that are in the grid. Nothing is known of the workers of those that are away.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Present {
+    pub hosts: u64,
+    pub hosts_away: u64,
+    pub busy: u64,
+    pub workers: u64,
+}
+
+pub fn present(run: &Run) -> Present {
+    let mut present = Present::default();
+    for host in run.figures.by_host.iter().filter(|host| host.there) {
+        present.hosts += 1;
+        if host.away {
+            present.hosts_away += 1;
+        } else {
+            present.busy += u64::from(host.busy);
+            present.workers += u64::from(host.workers);
+        }
+    }
+    present
+}
+
+impl Present {
+    /// Follows the number of hosts.
+    pub fn away(&self) -> String {
+        match self.hosts_away {
+            0 => String::new(),
+            1 if self.hosts == 1 => ", which is away".to_owned(),
+            away if away == self.hosts => ", which are away".to_owned(),
+            away => format!(", {away} of them away"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use sateen_api::{App, Figures, Host, Job, JobCounts, Log, RunDetails, Status, Tree};
@@ -120,6 +164,30 @@ mod tests {
                 "elapsed_s": 9.0, "queued_s": queued_s,
             }));
             assert_eq!(how_long(&run), expected, "{state}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_awaited_is_away_and_nothing_is_known_of_its_workers() {
+        let run = |hosts: Value| -> Run {
+            is_read(json!({
+                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "running", "by_host": hosts,
+            }))
+        };
+        let host = |there, away| json!({"there": there, "away": away, "busy": 1, "workers": 2});
+        let (here, awaited, gone) = (host(true, false), host(true, true), host(false, false));
+        let all = run(json!([here, awaited, gone]));
+        let shown: Vec<String> = all.figures.by_host.iter().map(now).collect();
+        assert_eq!(shown, ["1/2 busy", "away", "gone"]);
+        let found = present(&all);
+        assert_eq!((found.hosts, found.busy, found.workers), (2, 1, 2));
+        for (hosts, expected) in [
+            (json!([here, awaited, gone]), ", 1 of them away"),
+            (json!([awaited]), ", which is away"),
+            (json!([awaited, awaited]), ", which are away"),
+            (json!([here, gone]), ""),
+        ] {
+            assert_eq!(present(&run(hosts)).away(), expected);
         }
     }
 

@@ -6,6 +6,7 @@ use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
 use super::Going;
+use super::absences::Away;
 use crate::limits::RUN_EVENTS_MAX;
 use crate::saved_id;
 
@@ -158,12 +159,13 @@ impl Events {
     }
 
     /// The hosts that paused or were given up and are not back, as far as events say.
-    pub fn away(&self) -> BTreeMap<HostId, Going> {
+    pub fn away(&self) -> BTreeMap<HostId, Away> {
         let mut away = BTreeMap::new();
         for event in &self.others {
+            let going = |how| Away { how, since_ms: event.t_ms };
             match (event.kind, event.host) {
-                (EventKind::HostPaused, Some(host)) => away.insert(host, Going::Paused),
-                (EventKind::HostLost, Some(host)) => away.insert(host, Going::Crashed),
+                (EventKind::HostPaused, Some(host)) => away.insert(host, going(Going::Paused)),
+                (EventKind::HostLost, Some(host)) => away.insert(host, going(Going::Crashed)),
                 (EventKind::HostReturned | EventKind::HostLeft, Some(host)) => away.remove(&host),
                 _ => None,
             };

@@ -2,9 +2,10 @@
 //! that a restart loses no more than the last moment.
 //!
 //! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `pace` the progress of
-//! the run, `hold_up` what slows it down, `waits` why it waits, `suspensions` when it was suspended; `events` and `log` its messages. `saved` is what the store
-//! keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
+//! the run, `hold_up` what slows it down, `waits` why it waits, `suspensions` when it was suspended, `absences` which hosts
+//! are away; `events` and `log` its messages. `saved` is what the store keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
 
+mod absences;
 mod all;
 mod events;
 mod hold_up;
@@ -26,8 +27,10 @@ use std::collections::BTreeMap;
 use sateen_protocol::HostId;
 use sateen_protocol::limits::COUNTS;
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
+use serde::{Deserialize, Serialize};
 
 use crate::clock::{Since, unix_ms};
+use absences::Away;
 use events::Events;
 use log::Lines;
 use pace::Pace;
@@ -35,6 +38,7 @@ use series::Series;
 use timeline::Timeline;
 use tree::Tree;
 
+pub use absences::Absences;
 pub use all::{Chronicles, FoundJob};
 pub use events::{Event, EventKind, Idle};
 pub use hold_up::{Course, Findings, HoldUp, HoldUpKind, findings};
@@ -62,7 +66,7 @@ pub struct Chronicle {
     /// Notes that hosts report to have left out.
     left_out: u64,
     /// Hosts of the run that paused or were given up, and may come back.
-    away: BTreeMap<HostId, Going>,
+    away: BTreeMap<HostId, Away>,
     lines: Lines,
     events: Events,
     timeline: Timeline,
@@ -91,8 +95,8 @@ pub struct Source<'a> {
     pub site: &'a str,
 }
 
-/// How a host went, as recorded in the chronicles of its runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a host went, as recorded in the chronicles of its runs. Saved as its number in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Going {
     /// It left in order.
     Left,
@@ -167,7 +171,7 @@ impl Chronicle {
     pub fn host_reborn(&mut self, was: HostId, is: Source<'_>) {
         let Some((place, _)) = self.tree.known_host(was) else { return };
         let host = if let Some(from) = self.away.remove(&was).filter(|_| !self.is_over) {
-            self.add_return(is, from);
+            self.add_return(is, from.how);
             self.tree.host(is.id, is.name, is.site)
         } else {
             self.host(is, self.now_ms())
@@ -255,16 +259,12 @@ impl Chronicle {
         }
         match how {
             Going::Left => self.away.remove(&source.id),
-            Going::Paused | Going::Crashed => self.away.insert(source.id, how),
+            Going::Paused | Going::Crashed => self.away.insert(source.id, Away { how, since_ms: now_ms }),
         };
-        let (kind, how) = match how {
-            Going::Left => (EventKind::HostLeft, "left"),
-            Going::Paused => (EventKind::HostPaused, "paused"),
-            Going::Crashed => (EventKind::HostLost, "was given up"),
-        };
-        let named = format!("host {} ({})", source.name, source.site);
-        self.add_event(kind, Some(source.id), format!("{named} {how}"));
+        let (kind, text) = absences::event_of(source, how);
+        self.events.add(now_ms, kind, Some(source.id), text);
         // Jobs lost by hosts that had lent them are counted separately: see `EventKind::JobsInterrupted`.
+        let named = format!("host {} ({})", source.name, source.site);
         let text = match running {
             0 => return,
             _ if is_given_back => return,
@@ -275,7 +275,7 @@ impl Chronicle {
     }
 
     /// Hosts of the run that paused or were given up, and may come back.
-    pub fn away(&self) -> &BTreeMap<HostId, Going> {
+    pub fn away(&self) -> &BTreeMap<HostId, Away> {
         &self.away
     }
 
@@ -293,7 +293,7 @@ impl Chronicle {
         }
         let from = self.away.remove(&source.id).filter(|_| !self.is_over);
         if let Some(from) = from {
-            self.add_return(source, from);
+            self.add_return(source, from.how);
         }
     }
 

@@ -1,12 +1,13 @@
 //! A chronicle as the store keeps it, and how it is restored.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sateen_protocol::RunId;
 use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
 use serde::{Deserialize, Serialize};
 
 use super::Chronicle;
+use super::absences::Absences;
 use super::events::{EventKind, Events, Idle};
 use super::log::{Line, Lines};
 use super::pace::Pace;
@@ -48,6 +49,9 @@ pub struct Latest {
     went_on_ms: u32,
     /// Reports of workers since charts were saved, and the last one of each.
     workers: Vec<LastReport>,
+    /// Hosts that are away, in a column of their own; `None` in a folder of a version that did not save them.
+    #[serde(skip)]
+    pub absences: Option<Absences>,
 }
 
 /// The data behind charts.
@@ -124,7 +128,8 @@ impl Chronicle {
         let is_settled = self.is_over && charts.is_some();
         let workers =
             if is_settled { self.timeline.last_reports() } else { self.timeline.all_last_reports() };
-        let latest = Latest { went_on_ms: self.tree.went_on_ms(), workers };
+        let absences = Some(Absences::new(self.away.clone(), self.timeline.absent().clone()));
+        let latest = Latest { went_on_ms: self.tree.went_on_ms(), workers, absences };
         Some(ChronicleChanges { run, jobs, lines, first_line: self.lines.first(), summary, latest, charts })
     }
 
@@ -147,14 +152,19 @@ impl Chronicle {
         let tree = Tree::restore(&summary.tree, latest.went_on_ms, jobs);
         let lines = Lines::restore(lines, summary.last_line);
         // The calendar may have been set back.
-        let newest_ms = charts.events.all().last().map_or(0, |event| event.t_ms.into());
+        let newest_event_ms = charts.events.all().last().map_or(0, |event| event.t_ms);
+        let newest_ms = u64::from(newest_event_ms);
+        let (away, given_up) = match latest.absences {
+            Some(absences) => absences.into_parts(),
+            None => (charts.events.away(), BTreeMap::new()),
+        };
         let mut chronicle = Self {
             submitted: Since::unix_ms(submitted_at_ms).at_least(newest_ms),
             tree,
             left_out: summary.left_out,
-            away: charts.events.away(),
+            away,
             events: charts.events,
-            timeline: charts.timeline.restored(&latest.workers),
+            timeline: charts.timeline.without(given_up).restored(&latest.workers),
             series: charts.series,
             pace: charts.pace,
             idle: charts.idle,
@@ -168,6 +178,7 @@ impl Chronicle {
             Some((chronicle.events.version(), chronicle.timeline.version(), chronicle.series.age().0));
         chronicle.saved.summary = summary;
         if !is_over {
+            chronicle.add_lost_events(newest_event_ms);
             let newest_ms = newest_ms.max(chronicle.series.age().1.into());
             chronicle.interrupt_waits(u32::try_from(newest_ms).unwrap_or(u32::MAX));
             chronicle.settles_ms = Some(chronicle.now_ms().saturating_add(SETTLED_MS));

@@ -42,7 +42,7 @@ pub struct Timeline {
     #[serde(skip)]
     recent: BTreeSet<(u32, u16)>,
     /// Hosts that were given up, and since when they are back; by their places in the tree. Nothing is known of the time
-    /// before that.
+    /// before that. Saved each time, like the last reports.
     #[serde(skip)]
     absent: BTreeMap<u32, Option<u32>>,
     /// What was reported last of workers that have begun anew since then.
@@ -140,6 +140,11 @@ impl Timeline {
         }
     }
 
+    /// Hosts that were given up, and since when they are back.
+    pub fn absent(&self) -> &BTreeMap<u32, Option<u32>> {
+        &self.absent
+    }
+
     fn has_reports_of(&self, host: u32) -> bool {
         self.lanes.range((host, 0)..=(host, u16::MAX)).next().is_some()
     }
@@ -225,11 +230,17 @@ impl Timeline {
         self.recent = self.lanes.keys().copied().collect();
     }
 
+    /// A saved timeline with the hosts that were given up.
+    pub fn without(self, absent: BTreeMap<u32, Option<u32>>) -> Self {
+        Self { absent, ..self }
+    }
+
     /// Restores a saved timeline with the reports that came after it.
     pub fn restored(mut self, reports: &[LastReport]) -> Self {
         for LastReport { host, worker, series, t_ms, times } in reports {
             self.make_room_until(*t_ms);
             let bucket_ms = self.bucket_ms;
+            let back_ms = self.absent.get(host).copied().flatten().filter(|back_ms| back_ms <= t_ms);
             self.keep_ended((*host, *worker), *series);
             let Some(lane) = self.lane((*host, *worker)) else { continue };
             let is_saved = (lane.last, lane.last_ms) == (*times, *t_ms);
@@ -237,7 +248,7 @@ impl Timeline {
                 lane.series = *series;
                 continue;
             }
-            lane.add(bucket_ms, (0, *t_ms), *series, *times);
+            lane.add(bucket_ms, (back_ms.unwrap_or_default(), *t_ms), *series, *times);
             self.recent.insert((*host, *worker));
         }
         self.computed_ms.clear();

@@ -90,6 +90,7 @@ impl Driver {
             self.submitters.add(run, submitter, encoded_bytes(&spec));
             self.machine.submit(self.clock.now(), run, submitter.number(), spec);
             self.drain();
+            self.note_wait(run, &Reasons::default());
         }
         // The caller may have hung up.
         let _ = reply.send(result);
@@ -100,10 +101,6 @@ impl Driver {
         if let Some(view) = self.machine.run(run) {
             let figures = of_view(&view, Vec::new());
             let (state, waits) = (view.state(), self.waits(&view, reasons));
-            if let Some(waits) = &waits {
-                // What is answered with this reason says since when.
-                self.record(run, |chronicle| chronicle.waits_because(&waits.reason));
-            }
             return Some(Live { run, state, waits, figures, is_over: false });
         }
         if let Some(settled) = self.over.settled(run) {

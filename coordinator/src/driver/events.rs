@@ -22,8 +22,9 @@ impl Driver {
         host.map_or("unknown".to_owned(), |host| self.hosts.named(host))
     }
 
-    /// Records what the machine does not pass on.
+    /// Records what the machine does not pass on, and adds what it needs and hosts leave out.
     pub(super) fn look_at(&mut self, link: LinkId, message: &mut ToCoordinator) {
+        self.rounds.may_wait_anew |= !is_frequent(message);
         match message {
             ToCoordinator::Hello { report, .. } => {
                 let (name, site) = (report.name.clone(), report.site.clone());
@@ -31,7 +32,7 @@ impl Driver {
             }
             ToCoordinator::Counts { run, counts, notes_dropped, .. } => {
                 if counts.workers == 0 {
-                    // The host was asked before its workers: it has them from the start.
+                    // The machine knows a run's workers from counts alone, and a host also counts before its runtime has any.
                     counts.workers = self.hosts.workers_of(link);
                 }
                 if *notes_dropped > 0 {
@@ -93,6 +94,8 @@ impl Driver {
     pub(super) fn event(&mut self, event: Event) {
         let links = Arc::clone(&self.links);
         let counters = &links.counters;
+        self.rounds.may_wait_anew |=
+            !matches!(event, Event::Log(..) | Event::Notes(..) | Event::Activity { .. });
         match event {
             Event::HostJoined(host) => {
                 counters.hosts_joined.fetch_add(1, Relaxed);
@@ -185,4 +188,18 @@ impl Driver {
             }
         }
     }
+}
+
+/// Messages that hosts send all the time, and that are no reason for which a run begins to wait.
+fn is_frequent(message: &ToCoordinator) -> bool {
+    matches!(
+        message,
+        ToCoordinator::Counts { .. }
+            | ToCoordinator::Entries { .. }
+            | ToCoordinator::Recovered { .. }
+            | ToCoordinator::Find { .. }
+            | ToCoordinator::Log { .. }
+            | ToCoordinator::Relay { .. }
+            | ToCoordinator::Pong { .. }
+    )
 }

@@ -257,6 +257,7 @@ impl Driver {
             let Ok(news) = self.inbox.from_links.try_recv() else { break };
             self.take_in(news);
         }
+        self.rounds.may_wait_anew = true;
         let began = self.clock.now();
         while is_due(self) && self.clock.now().since(began) < SLICES_FOR {
             let now = self.clock.now();
@@ -285,6 +286,7 @@ impl Driver {
                 self.drain();
             }
             FromLink::Closed { link, reason } => {
+                self.rounds.may_wait_anew = true;
                 self.hosts.closed(link, unix_ms());
                 tracing::debug!(link = link.0, reason, "link closed");
                 self.machine.handle_closed(self.clock.now(), link);

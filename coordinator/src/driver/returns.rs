@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use sateen_protocol::HostId;
+use sateen_protocol::coordinator::HostView;
 
 use super::Driver;
 use crate::chronicle::Source;
@@ -53,10 +54,15 @@ impl Driver {
     }
 
     pub(super) fn look_for_return(&mut self, host: HostId) {
-        let seen = self.machine.hosts_from(host).next().filter(|seen| seen.id == host);
-        if seen.is_some_and(|seen| seen.connected && seen.paused.is_none()) && self.hosts.resting.ends(host) {
+        let is_back = self.seen(host).is_some_and(|seen| seen.connected && seen.paused.is_none());
+        if is_back && self.hosts.resting.ends(host) {
             self.is_back(host);
         }
+    }
+
+    /// The machine's view of a host, if it is in the grid.
+    pub(super) fn seen(&self, host: HostId) -> Option<HostView> {
+        self.machine.hosts_from(host).next().filter(|seen| seen.id == host)
     }
 
     /// Informs all runs that the host had to do with.

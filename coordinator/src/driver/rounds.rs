@@ -28,6 +28,10 @@ pub struct Rounds {
     executed: u64,
     /// The row that was saved last.
     saved: Option<(RunId, HostId)>,
+    /// Something happened that may be why runs wait, since the reasons of all were noted.
+    pub may_wait_anew: bool,
+    /// Runs whose reasons to wait are still to be noted.
+    to_explain: VecDeque<RunId>,
     /// When all hosts from before a restart were back, or given up.
     all_back: Option<Time>,
     /// Since when runs have had their places.
@@ -62,9 +66,22 @@ impl Driver {
     pub(super) fn next_part(&mut self) {
         self.give_up_awaited();
         self.look_for_returns();
+        self.note_waits();
         self.sample_some();
         self.collect_rows(ROWS_AT_ONCE_MAX);
         self.chronicles.proceed(JOBS_AT_ONCE_MAX);
+    }
+
+    /// Records why runs wait, if something has happened that may be why: what is answered with a reason says since when.
+    fn note_waits(&mut self) {
+        if self.rounds.to_explain.is_empty() && std::mem::take(&mut self.rounds.may_wait_anew) {
+            self.rounds.to_explain = self.machine.run_ids().collect();
+        }
+        let reasons = Reasons::default();
+        for _ in 0..RUNS_AT_ONCE_MAX {
+            let Some(run) = self.rounds.to_explain.pop_front() else { return };
+            self.note_wait(run, &reasons);
+        }
     }
 
     /// Whether hosts from before a restart are still to return and to send their counts: those from the time without a

@@ -81,12 +81,14 @@ struct HostRow {
     host: HostId,
     name: Arc<HostName>,
     is_there: bool,
+    is_away: bool,
     counts: Counts,
 }
 
 impl HostRow {
     fn shown(self) -> HostFigures {
-        host_of_run(self.host, &self.name, self.is_there, &self.counts)
+        let is_away = self.is_away;
+        HostFigures { is_away, ..host_of_run(self.host, &self.name, self.is_there, &self.counts) }
     }
 }
 
@@ -188,8 +190,11 @@ impl Driver {
             .map(|(host, is_there, counts)| {
                 last = Some(host);
                 let counts = Counts { busy: if is_over { 0 } else { counts.busy }, ..counts };
-                let is_there = is_there || self.hosts.awaits(host);
-                HostRow { host, name: self.hosts.name_of(host), is_there, counts }
+                let is_awaited = !is_there && self.hosts.awaits(host);
+                let is_cut_off = || self.seen(host).is_some_and(|seen| !seen.connected);
+                let is_away = !is_over && (is_awaited || (is_there && is_cut_off()));
+                let is_there = is_there || is_awaited;
+                HostRow { host, name: self.hosts.name_of(host), is_there, is_away, counts }
             })
             .collect();
         let is_full = part.len() == HOSTS_AT_ONCE_MAX;
@@ -217,12 +222,10 @@ impl Driver {
     /// A host that has just got the root job has counted nothing yet.
     fn add_root_row(&self, rows: &mut Vec<Vec<HostRow>>, host: HostId) {
         let is_known = rows.iter().flatten().any(|row| row.host == host);
-        let Some(seen) = self.machine.hosts_from(host).next().filter(|seen| seen.id == host && !is_known)
-        else {
-            return;
-        };
+        let Some(seen) = self.seen(host).filter(|_| !is_known) else { return };
         let counts = Counts { workers: seen.report.threads, ..Counts::default() };
-        rows.push(vec![HostRow { host, name: self.hosts.name_of(host), is_there: true, counts }]);
+        let (name, is_away) = (self.hosts.name_of(host), !seen.connected);
+        rows.push(vec![HostRow { host, name, is_there: true, is_away, counts }]);
     }
 
     /// Scans a run that is over, whose figures are final and not saved yet.

@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 
 use sateen_module::size;
-use sateen_protocol::RunState;
 use sateen_protocol::coordinator::{RunView, Waiting};
+use sateen_protocol::{RunId, RunState};
 
 use super::Driver;
 use crate::chronicle::{SUSPENDED, Waits};
@@ -35,6 +35,14 @@ impl Driver {
             }
         };
         Some(Waits { why, reason })
+    }
+
+    /// Records why a run waits, if it does.
+    pub(super) fn note_wait(&self, run: RunId, known: &Reasons) {
+        let Some(view) = self.machine.run(run) else { return };
+        if let Some(reason) = self.reason(&view, known) {
+            self.record(run, |chronicle| chronicle.waits_because(&reason));
+        }
     }
 
     /// The reason as chronicles have it.

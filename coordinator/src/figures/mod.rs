@@ -20,6 +20,7 @@ pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Count
         name: name.name.clone(),
         site: name.site.clone(),
         is_there,
+        is_away: false,
         jobs: counts.jobs.into(),
         work_s: seconds(counts.work_ns),
         computed_s: 0.0,

@@ -174,6 +174,9 @@ pub struct HostFigures {
     /// Whether it is still connected.
     #[serde(rename = "there")]
     pub is_there: bool,
+    /// Whether it is awaited: its link is broken, or it has not come back since a restart. Not for runs that are over.
+    #[serde(skip)]
+    pub is_away: bool,
     /// What became of jobs there.
     pub jobs: JobCounts,
     /// Processor time in guests, in seconds.
@@ -198,6 +201,7 @@ impl HostFigures {
             name: String::new(),
             site: String::new(),
             is_there: false,
+            is_away: false,
             jobs: JobCounts::default(),
             work_s: 0.0,
             computed_s: 0.0,

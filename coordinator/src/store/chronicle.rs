@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
 use super::sql::{blob, decode, encode, readable, relaxed};
-use crate::chronicle::{ChartData, Chronicle, ChronicleChanges, Latest, Line, SavedJob, Summary};
+use crate::chronicle::{Absences, ChartData, Chronicle, ChronicleChanges, Latest, Line, SavedJob, Summary};
 use crate::figures::end::{close, judge};
 use crate::figures::{Figures, host_of_run, of_account};
 use crate::host_name::HostName;
@@ -117,15 +117,18 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
                     None => uncounted.execute(params![run, host])?,
                 };
             }
-            let mut summary = transaction
-                .prepare("INSERT OR REPLACE INTO chronicles (run, summary, latest) VALUES (?1, ?2, ?3)")?;
+            let mut summary = transaction.prepare(
+                "INSERT OR REPLACE INTO chronicles (run, summary, latest, absences) VALUES (?1, ?2, ?3, ?4)",
+            )?;
             let mut job = transaction.prepare("INSERT OR REPLACE INTO tree_jobs VALUES (?1, ?2, ?3)")?;
             let mut line = transaction.prepare("INSERT OR REPLACE INTO log_lines VALUES (?1, ?2, ?3)")?;
             let mut looks = transaction.prepare("INSERT OR REPLACE INTO looks VALUES (?1, ?2)")?;
             let mut old = transaction.prepare("DELETE FROM log_lines WHERE run = ?1 AND number < ?2")?;
             for changes in &batch.chronicles {
                 let run = changes.run.0 as i64;
-                summary.execute(params![run, encode(&changes.summary)?, encode(&changes.latest)?])?;
+                let absences = changes.latest.absences.as_ref().map(encode).transpose()?;
+                let latest = encode(&changes.latest)?;
+                summary.execute(params![run, encode(&changes.summary)?, latest, absences])?;
                 for (place, known) in &changes.jobs {
                     job.execute(params![run, i64::from(*place), encode(known)?])?;
                 }
@@ -239,9 +242,13 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     let run = of.run.0 as i64;
     let mut summary = connection.prepare("SELECT summary FROM chronicles WHERE run = ?1")?;
     let summary = parts::<Summary>(&mut summary, of.run, "the summary")?.pop();
-    let mut latest =
+    let mut newer =
         connection.prepare("SELECT latest FROM chronicles WHERE run = ?1 AND latest IS NOT NULL")?;
-    let latest = parts::<Latest>(&mut latest, of.run, "what is newer than the charts")?.pop();
+    let latest = parts::<Latest>(&mut newer, of.run, "what is newer than the charts")?.pop();
+    let mut latest = latest.unwrap_or_default();
+    let mut absences =
+        connection.prepare("SELECT absences FROM chronicles WHERE run = ?1 AND absences IS NOT NULL")?;
+    latest.absences = parts::<Absences>(&mut absences, of.run, "which hosts are away")?.pop();
     let mut looks = connection.prepare("SELECT looks FROM looks WHERE run = ?1")?;
     let charts = parts::<ChartData>(&mut looks, of.run, "the charts")?.pop();
     let mut lines = connection.prepare("SELECT line FROM log_lines WHERE run = ?1 ORDER BY number")?;
@@ -253,7 +260,7 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     Ok(Chronicle::restore(
         of.submitted_at_ms,
         of.is_over,
-        (summary.unwrap_or_default(), latest.unwrap_or_default()),
+        (summary.unwrap_or_default(), latest),
         jobs,
         lines,
         charts.unwrap_or_default(),
@@ -277,7 +284,7 @@ mod tests {
     use sateen_protocol::message::WorkerTimes;
 
     use super::*;
-    use crate::chronicle::{Chronicles, Source};
+    use crate::chronicle::{Chronicles, Going, Source};
     use crate::clock::unix_ms;
     use crate::store::schema::migrate;
     use crate::store::sql;
@@ -332,9 +339,40 @@ mod tests {
             (chronicle.lent_and_redone().count(), figures.times.computed_s.round())
         };
         assert_eq!(known(&connection), (1, 2.0));
-        let before = "ALTER TABLE chronicles DROP COLUMN latest; UPDATE schema SET version = 9";
+        let before = "ALTER TABLE chronicles DROP COLUMN latest; ALTER TABLE chronicles DROP COLUMN absences;
+            UPDATE schema SET version = 9";
         connection.execute_batch(before).expect("as it was before");
         migrate(&mut connection, folder).expect("it becomes of this version");
         assert_eq!(known(&connection), (1, 0.0), "its hosts are known");
+    }
+
+    #[test]
+    fn absences_are_saved_and_a_folder_of_the_version_before_opens() {
+        let mut connection = with_run();
+        let submitted_at_ms = unix_ms() - 60_000;
+        let mut begun = Chronicle::new(submitted_at_ms);
+        let source = |id, name| Source { id: HostId(id), name, site: "here" };
+        for (source, how) in [(source(1, "one"), Going::Paused), (source(2, "two"), Going::Crashed)] {
+            begun.activity(source, 1, &[WorkerTimes::default()]);
+            begun.host_gone(source, how);
+        }
+        let away = begun.away().clone();
+        let chronicles = Chronicles::default();
+        chronicles.restore(RUN, false, begun);
+        let save_all = |connection: &mut Connection, is_last| {
+            let batch = Batch { chronicles: chronicles.changes(usize::MAX, is_last).0, ..Batch::default() };
+            save(connection, &batch).expect("it is saved");
+        };
+        let known = |connection: &Connection| {
+            let of = Chronicled { run: RUN, is_over: false, submitted_at_ms };
+            chronicle(connection, of).expect("it can be read").away().clone()
+        };
+        save_all(&mut connection, false);
+        assert_eq!((known(&connection), away.len()), (away.clone(), 2), "their events are saved later");
+        save_all(&mut connection, true);
+        let before = "ALTER TABLE chronicles DROP COLUMN absences; UPDATE schema SET version = 10";
+        connection.execute_batch(before).expect("as it was before");
+        assert_eq!(migrate(&mut connection, Path::new("folder")).map_err(|error| error.to_string()), Ok(()));
+        assert_eq!(known(&connection), away, "as far as events say");
     }
 }

@@ -17,7 +17,7 @@ use sateen_protocol::{
 use super::chronicle::{Batch, Chronicled, chronicle, save};
 use super::schema::migrate;
 use super::sql::{encode, run, set_figures};
-use crate::chronicle::{Chronicle, Chronicles, EventKind, Sample, Source};
+use crate::chronicle::{Chronicle, Chronicles, EventKind, Going, Sample, Source};
 use crate::clock::Simulation;
 use crate::figures::end::{close, judge};
 use crate::figures::{Counted, Figures, host_of_run, of_account};
@@ -26,9 +26,10 @@ use crate::host_name::HostName;
 const RUN: RunId = RunId(1);
 const SUBMITTED_AT_MS: u64 = 1_700_000_000_000;
 /// The saved chronicle of a run.
-const COLUMNS: [(&str, &str); 5] = [
+const COLUMNS: [(&str, &str); 6] = [
     ("chronicles", "summary"),
     ("chronicles", "latest"),
+    ("chronicles", "absences"),
     ("tree_jobs", "job"),
     ("log_lines", "line"),
     ("looks", "looks"),
@@ -251,6 +252,18 @@ fn the_saved_form_is_pinned_and_survives_a_round_trip() {
     chronicles.restore(RUN, false, begun_chronicle());
     let latest = chronicles.changes(usize::MAX, false).0.into_iter().map(|changes| changes.latest);
     lines.extend(latest.map(|latest| ("latest".to_owned(), hex(&encode(&latest).expect("encodes")))));
+
+    // Hosts that are away.
+    let mut absences = begun_chronicle();
+    let other = Source { id: HostId(0xcd), name: "two", site: "here" };
+    absences.activity(other, 7, &[WorkerTimes::default()]);
+    absences.host_gone(Source { id: HostId(0xab), name: "one", site: "here" }, Going::Paused);
+    absences.host_gone(other, Going::Crashed);
+    chronicles.restore(RUN, false, absences);
+    let absences = chronicles.changes(usize::MAX, false).0.into_iter().map(|changes| changes.latest.absences);
+    lines.extend(absences.map(|absences| {
+        ("absences".to_owned(), hex(&encode(&absences.expect("they are saved")).expect("encodes")))
+    }));
 
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/pinned.txt");
     let fresh: String = lines.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();

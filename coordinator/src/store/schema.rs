@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -131,6 +131,9 @@ const MIGRATIONS: [&str; 10] = [
 ",
     "
     ALTER TABLE chronicles ADD COLUMN latest BLOB; -- postcard; what is newer than the looks
+",
+    "
+    ALTER TABLE chronicles ADD COLUMN absences BLOB; -- postcard; which hosts of the run are away, since when and why
 ",
 ];
 

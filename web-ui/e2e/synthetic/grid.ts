@@ -131,6 +131,7 @@ export function run(number: number, seconds: number, executed: number): Run {
             name: host.name,
             site: host.site,
             there: at !== 3,
+            away: false,
             jobs: jobs(Math.floor(executed / (at + 2))),
             work_s: (elapsed * 20) / (at + 1),
             computed_s: (elapsed * 24) / (at + 1),

@@ -206,15 +206,10 @@ impl RunPage {
         let all: f64 = hosts.iter().filter_map(|host| host.work_s).sum();
         let cells: Vec<Vec<String>> = (hosts.iter().take(shown))
             .map(|host| {
-                let now = if host.there {
-                    format!("{}/{} busy", host.busy, host.workers)
-                } else {
-                    "gone".to_owned()
-                };
                 vec![
                     host.name.clone(),
                     host.site.clone(),
-                    now,
+                    view::now(host),
                     known(host.work_s, seconds),
                     known(host.work_s, |work_s| percent(work_s, all)),
                     short(host.jobs.executed),
@@ -354,17 +349,16 @@ fn taking_part(run: &Run) -> Option<String> {
     if run.is_over() {
         return run.figures.hosts.map(|hosts| format!("{} worked on it", counted(hosts, "host", "hosts")));
     }
-    let there = || run.figures.by_host.iter().filter(|host| host.there);
-    let count = there().count() as u64;
-    if count == 0 {
+    let present = view::present(run);
+    if present.hosts == 0 {
         return Some("no host takes part yet".to_owned()).filter(|_| run.figures.by_host.is_empty());
     }
-    let busy: u64 = there().map(|host| u64::from(host.busy)).sum();
-    let workers: u64 = there().map(|host| u64::from(host.workers)).sum();
     Some(format!(
-        "{}, {busy}/{} busy",
-        counted(count, "host takes part", "hosts take part"),
-        counted(workers, "worker", "workers")
+        "{}{}, {}/{} busy",
+        counted(present.hosts, "host takes part", "hosts take part"),
+        present.away(),
+        present.busy,
+        counted(present.workers, "worker", "workers")
     ))
 }
 

@@ -1,6 +1,7 @@
 //! Hosts that come, go and come back, among the other events.
 
 use super::*;
+use crate::clock::Simulation;
 
 #[test]
 fn hosts_that_pause_or_are_given_up_are_back_once() {
@@ -54,4 +55,51 @@ fn the_end_is_the_last_event_and_a_host_takes_part_before_its_first_job() {
     ];
     assert_eq!(told, expected);
     assert!(events.is_sorted_by_key(|event| event.t_ms), "{events:?}");
+}
+
+/// Events are saved only now and then: a pause a moment before a restart of the coordinator was forgotten, as was that a host
+/// had been given up, and the time until it was back was drawn as work.
+#[test]
+fn absences_survive_a_restart_although_their_events_are_not_saved() {
+    const SUBMITTED_MS: u64 = 2_000_000_000_000;
+    let time = Simulation::default();
+    time.follow();
+    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    let worked = |work_ms| [WorkerTimes { work_ms, ..WorkerTimes::default() }];
+    at(5_000);
+    let mut before = Chronicle::new(SUBMITTED_MS);
+    for number in 1..=3 {
+        before.activity(host(number), 1, &worked(5_000));
+    }
+    let charts = before.changes(RunId(1), usize::MAX, true).and_then(|changes| changes.charts);
+    at(6_000);
+    before.host_gone(host(1), Going::Paused);
+    before.host_gone(host(2), Going::Crashed);
+    let changes = before.changes(RunId(1), usize::MAX, false).expect("hosts have gone");
+    assert!(changes.charts.is_none(), "they are saved later");
+
+    at(8_000);
+    let (known, charts) = ((changes.summary, changes.latest), charts.expect("they are saved at the end"));
+    let mut after = Chronicle::restore(SUBMITTED_MS, false, known, std::iter::empty(), Vec::new(), charts);
+    assert_eq!((after.away(), after.away().len()), (before.away(), 2));
+    assert!(after.events.are_of_pauses());
+    let told = |chronicle: &Chronicle, from: usize| -> Vec<(u32, String)> {
+        let told = chronicle.events().split_off(from);
+        told.into_iter().map(|event| (event.t_ms, event.text)).collect()
+    };
+    assert_eq!(told(&after, 3)[..2], told(&before, 3), "as if they had been saved");
+    assert!(!after.silent_hosts().contains(&HostId(2)), "it is not one of which nothing was said");
+    at(10_000);
+    after.host_back(host(1));
+    after.host_back(host(2));
+    let expected =
+        ["host one (here) works again after its pause", "host two (here) came back after it was given up"];
+    assert_eq!(told(&after, 6), expected.map(|text| (10_000, text.to_owned())));
+    at(11_000);
+    after.activity(host(2), 1, &worked(11_000));
+    let rows = after.timeline(0, 11_000, 600).rows;
+    let known: Vec<bool> = rows[1].shares.iter().map(|shares| !shares[0].is_nan()).collect();
+    let (gone, back) = (5_000 / 250, 10_000 / 250);
+    assert!(known[..gone].iter().chain(&known[back..]).all(|known| *known), "{known:?}");
+    assert!(!known[gone..back].iter().any(|known| *known), "{known:?}");
 }

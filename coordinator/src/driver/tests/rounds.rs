@@ -105,3 +105,71 @@ async fn a_host_has_its_workers_from_the_start() {
     paced.say(counted);
     assert_eq!(seen(&paced), (vec![2], 2, 2));
 }
+
+/// Between two samples, a run was said to wait since it was first looked at: looking wrote that down.
+#[tokio::test]
+async fn why_a_run_waits_is_noted_when_it_begins_to_and_not_when_it_is_looked_at() {
+    let mut paced = Paced::start();
+    let idle = |paced: &Paced| {
+        let chronicle = paced.driver.chronicles.get(RUN).expect("it has one");
+        let idle = locked(&chronicle).idle().to_vec();
+        idle
+    };
+    let looked_at = |paced: &Paced| {
+        let live = paced.driver.live(RUN, &waits::Reasons::default());
+        live.and_then(|live| live.waits).map(|waits| waits.reason).unwrap_or_default()
+    };
+    paced.round();
+    let before = idle(&paced);
+    assert_eq!(looked_at(&paced), "");
+    assert!(before.iter().all(|idle| idle.to_ms.is_some()), "it does not wait");
+    paced.say(ToCoordinator::Leaving);
+    while paced.driver.machine.sizes().slices > 0 {
+        paced.driver.time_out();
+    }
+    assert!(looked_at(&paced).starts_with("no host is there"));
+    assert_eq!(idle(&paced), before, "a look changes nothing");
+    // No sample is due.
+    paced.driver.next_part();
+    let now_ms = paced.driver.chronicles.get(RUN).map(|chronicle| locked(&chronicle).now_ms());
+    paced.round();
+    let last = idle(&paced).pop().expect("it waits");
+    assert_eq!((last.text.as_str(), Some(last.from_ms), last.to_ms), ("no host is there", now_ms, None));
+}
+
+/// A row said how many workers of a host compute that could not say so.
+#[tokio::test]
+async fn a_host_that_is_awaited_is_away_in_its_run() {
+    let mut paced = Paced::start();
+    paced.count(100);
+    let rows = |paced: &mut Paced| {
+        let (reply, mut answer) = oneshot::channel();
+        paced.driver.request(Request::Run(RUN, reply));
+        let live = answer.try_recv().expect("the grid is small").expect("the run is not over");
+        live.figures.by_host
+    };
+    let seen = |paced: &mut Paced| {
+        let rows = rows(paced);
+        rows.iter().map(|row| (row.is_there, row.is_away)).collect::<Vec<_>>()
+    };
+    let host = rows(&mut paced)[0].host;
+    assert_eq!(seen(&mut paced), [(true, false)]);
+    let reason = "its link broke".to_owned();
+    paced.driver.take_in(FromLink::Closed { link: paced.link.id, reason });
+    assert_eq!(seen(&mut paced), [(true, true)]);
+    paced.driver.machine.cancel(paced.driver.clock.now(), RUN).expect("it is not over");
+    paced.driver.drain();
+    assert_eq!(seen(&mut paced), [(true, false)], "the run is over");
+
+    let mut paced = Paced::start();
+    paced.count(100);
+    paced.say(ToCoordinator::Leaving);
+    while paced.driver.machine.sizes().slices > 0 {
+        paced.driver.time_out();
+    }
+    assert_eq!(seen(&mut paced), [(false, false)]);
+    // As after a restart of the coordinator.
+    let saved = SavedHost { name: Arc::default(), since_ms: 1 };
+    paced.driver.hosts = Hosts::restore(Vec::new(), vec![(host, saved)], BTreeSet::new());
+    assert_eq!(seen(&mut paced), [(true, true)]);
+}

@@ -22,6 +22,11 @@ site: string,
  */
 there: boolean, 
 /**
+ * Whether it is awaited: its link is broken, or it has not come back since the coordinator was restarted. It is given up
+ * unless it reconnects soon; until then, `busy` and `workers` are what it last reported. False once the run is over.
+ */
+away: boolean, 
+/**
  * What became of jobs there.
  */
 jobs: JobCounts, 

@@ -1,0 +1,63 @@
+//! Which hosts of the run are away, since when and why, also after a restart of the coordinator.
+
+use std::collections::BTreeMap;
+
+use sateen_protocol::HostId;
+use serde::{Deserialize, Serialize};
+
+use super::{Chronicle, EventKind, Going, Source};
+
+/// A host of the run that paused or was given up, and may come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Away {
+    /// Why.
+    pub how: Going,
+    /// Since when, in milliseconds since the run was submitted.
+    pub since_ms: u32,
+}
+
+/// Absences as they are saved: with each batch, as events are saved only now and then, and only the newest are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Absences {
+    /// Hosts that are away.
+    away: BTreeMap<HostId, Away>,
+    /// Hosts that were given up, and since when they are back; by their places in the tree.
+    given_up: BTreeMap<u32, Option<u32>>,
+}
+
+impl Absences {
+    pub fn new(away: BTreeMap<HostId, Away>, given_up: BTreeMap<u32, Option<u32>>) -> Self {
+        Self { away, given_up }
+    }
+
+    pub fn into_parts(self) -> (BTreeMap<HostId, Away>, BTreeMap<u32, Option<u32>>) {
+        (self.away, self.given_up)
+    }
+}
+
+/// How a host went, as an event.
+pub fn event_of(source: Source<'_>, how: Going) -> (EventKind, String) {
+    let (kind, how) = match how {
+        Going::Left => (EventKind::HostLeft, "left"),
+        Going::Paused => (EventKind::HostPaused, "paused"),
+        Going::Crashed => (EventKind::HostLost, "was given up"),
+    };
+    (kind, format!("host {} ({}) {how}", source.name, source.site))
+}
+
+impl Chronicle {
+    /// Adds the events of hosts that went after the events were saved. `newest_ms` is the time of the last of these.
+    pub(super) fn add_lost_events(&mut self, newest_ms: u32) {
+        let told = self.events.away();
+        for (host, Away { how, since_ms }) in &self.away {
+            let is_told = told.get(host).is_some_and(|told| told.how == *how);
+            // An older event is one of those that are no longer kept.
+            if is_told || *since_ms < newest_ms {
+                continue;
+            }
+            let Some((_, known)) = self.tree.known_host(*host) else { continue };
+            let (kind, text) = event_of(Source { id: *host, name: &known.name, site: &known.site }, *how);
+            self.events.add(*since_ms, kind, Some(*host), text);
+        }
+    }
+}
