@@ -314,7 +314,11 @@ fn a_job_that_a_thief_no_longer_has_does_not_wait_for_it() {
     let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
     for is_result in [false, true] {
         let mut host = thief(0);
-        host.handle_from_peer(Time(0), PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+        host.handle_from_peer(
+            Time(0),
+            PEER,
+            PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+        );
         let large = JobSpec { parameters: vec![0; 100_000].into(), ..bonds::job(1) };
         host.handle_offered(Time(0), RUN, Some((crate::RuntimeJobId(9), large)));
         assert_eq!(host.parcels().0, 1);

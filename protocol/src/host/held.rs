@@ -29,8 +29,7 @@ pub struct Held {
     lender: Option<HostId>,
     /// The request that it answered, and when it arrived; `None` once it has begun.
     pub asked: Option<(Request, Time)>,
-    /// Whether a worker has begun to run it.
-    pub begun: bool,
+    begun: bool,
     was_begun: bool,
 }
 
@@ -61,6 +60,11 @@ impl Held {
     /// The job's specification.
     pub fn spec(&self) -> &JobSpec {
         &self.spec
+    }
+
+    /// Whether a worker has begun to run it.
+    pub fn is_begun(&self) -> bool {
+        self.begun
     }
 
     /// Whether the job itself is known to have been begun before it came here.
@@ -107,6 +111,8 @@ pub struct HeldJobs {
     by_key: BTreeMap<JobKey, HeldId>,
     by_tag: BTreeMap<JobTag, HeldId>,
     by_owner: BTreeMap<Owner, HeldId>,
+    /// The number of jobs that no worker has begun.
+    waiting: usize,
     /// The proofs that the coordinator assigned the root jobs, by its numbers.
     root_proofs: BTreeMap<AssignmentId, u64>,
 }
@@ -162,6 +168,19 @@ impl HeldJobs {
         self.by_owner.get(&owner).copied()
     }
 
+    /// The number of jobs that wait for a worker.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// A worker has begun to run a job.
+    pub fn begin(&mut self, token: HeldId) -> Option<&mut Held> {
+        let held = self.held.get_mut(&token)?;
+        self.waiting -= usize::from(!held.begun);
+        held.begun = true;
+        Some(held)
+    }
+
     /// The jobs that another host waits for: its numbers, and the tokens.
     pub fn of_host(&self, host: HostId) -> impl Iterator<Item = (LoanId, HeldId)> {
         self.by_owner.range(Owner::Host(host, LoanId(0))..).map_while(move |(owner, token)| match owner {
@@ -192,14 +211,17 @@ impl HeldJobs {
         for owner in &held.owners {
             self.by_owner.insert(*owner, token);
         }
+        self.waiting += usize::from(!held.begun);
         self.by_key.insert(held.spec.key, token);
         self.by_tag.insert(held.spec.key.tag(), token);
-        self.held.insert(token, held);
+        let before = self.held.insert(token, held);
+        self.waiting -= usize::from(before.is_some_and(|before| !before.begun));
     }
 
     /// Removes and returns a job.
     pub fn forget(&mut self, token: HeldId) -> Option<Held> {
         let held = self.held.remove(&token)?;
+        self.waiting -= usize::from(!held.begun);
         for owner in &held.owners {
             self.by_owner.remove(owner);
         }

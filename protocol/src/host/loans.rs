@@ -1,5 +1,7 @@
 //! Follows lent and held jobs until their results have arrived.
 
+use std::time::Duration;
+
 use crate::limits::{HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{
@@ -38,6 +40,9 @@ impl Host {
         };
         let is_worth_it = is_orphan || finished.work_ns >= part.spec.recorded_work_ns_min();
         let recorded = (is_worth_it && may_record).then(|| finished.clone());
+        if held.lender().is_some() {
+            part.thief.ahead.note_work(Duration::from_nanos(finished.work_ns));
+        }
         held.finished = Some(finished);
         self.note_ended(run, (&spec, was_begun), what);
         // A result that is sent over the network is also put into the table, so that it survives if its owner does not
@@ -218,7 +223,7 @@ impl Host {
         if let Some(held) = part.held.forget(token)
             && held.finished.is_none()
         {
-            if !held.begun {
+            if !held.is_begun() {
                 part.thief.free_worker(threads);
             }
             self.note_ended(run, (held.spec(), held.was_begun()), NoteKind::Aborted);

@@ -248,7 +248,7 @@ impl Host {
         }
         let Some(token) = part.held.of_key(&spec.key) else { return false };
         let Some(held) = part.held.get(token) else { return false };
-        if !held.begun {
+        if !held.is_begun() {
             // Waiting for a job that has not begun would save nothing. If it has no other owner, it is dropped, so that
             // it does not run beside the one that is redone, which finds the entries below it.
             if held.is_orphan() {

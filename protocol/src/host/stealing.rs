@@ -39,17 +39,19 @@ impl Host {
         }
         loop {
             let Some(part) = self.runs.get(&run) else { return };
-            if part.stage != Stage::Ready || part.thief.idle() == 0 || part.held.len() >= HELD_JOBS_MAX {
+            if part.stage != Stage::Ready || part.held.len() >= HELD_JOBS_MAX {
                 return;
             }
-            let Some((victim, is_wide)) = self.choose_victim(now, run) else { return };
+            let is_ahead = part.thief.idle() == 0;
+            let chosen = if is_ahead { self.choose_ahead(run) } else { self.choose_victim(now, run) };
+            let Some((victim, is_wide)) = chosen else { return };
             let scope = self.scope_of(victim);
             let Some(part) = self.runs.get_mut(&run) else { return };
             let steal = part.numbers.new_steal();
             part.reporting.own_mut().steal_requests += 1;
-            part.thief.ask(steal, Request { victim, since: now, is_wide, scope, arriving: None });
+            part.thief.ask(steal, Request { victim, since: now, is_wide, is_ahead, scope, arriving: None });
             let holding = part.numbers.holding();
-            self.tell_peer(victim, PeerMessage::Steal { run, steal, holding });
+            self.tell_peer(victim, PeerMessage::Steal { run, steal, holding, ahead: is_ahead });
         }
     }
 
@@ -140,7 +142,11 @@ impl Host {
             if let Some(part) = self.runs.get_mut(&run) {
                 part.reporting.own_mut().steals.of(request.scope).refused += 1;
             }
-            self.note_refusal(now, run, request.is_wide);
+            if request.is_ahead {
+                self.end_asking_ahead(run);
+            } else {
+                self.note_refusal(now, run, request.is_wide);
+            }
             self.seek(now, run);
         }
         Ok(())
@@ -185,6 +191,7 @@ impl Host {
         }
         steals.jobs += 1;
         steals.latencies.count(now.since(request.since));
+        part.thief.ahead.note_job(from, now.since(request.since));
         part.reporting.own_mut().jobs.stolen += 1;
         part.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
@@ -200,17 +207,18 @@ impl Host {
 
     pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: HeldId, worker: u32) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get_mut(token) else { return };
-        held.begun = true;
+        let Some(held) = part.held.begin(token) else { return };
         let spec = held.spec().clone();
         let asked = held.asked.take();
         let from = asked.as_ref().map(|(request, _)| request.victim);
-        if let Some((Request { victim, since, .. }, arrived)) = asked {
+        // One that was asked for ahead has waited for a worker, not a worker for it.
+        if let Some((Request { victim, since, is_ahead: false, .. }, arrived)) = asked {
             let ns = |until: Time| u64::try_from(until.since(since).as_nanos()).unwrap_or(u64::MAX);
             self.unpolled.event(Event::Stolen { run, victim, arrived_ns: ns(arrived), begun_ns: ns(now) });
         }
         let redone = spec.redone && !spec.given_back;
         self.note(run, &spec, NoteKind::Begun { victim: from, redone, worker });
+        self.seek(now, run);
     }
 
     /// Takes in a job of another host or of the coordinator, to run it.
@@ -254,7 +262,15 @@ impl Host {
 
     // ---- the victim ----
 
-    pub(super) fn on_steal(&mut self, now: Time, thief: HostId, run: RunId, steal: StealId, holding: u64) {
+    pub(super) fn on_steal(
+        &mut self,
+        now: Time,
+        thief: HostId,
+        run: RunId,
+        steal: StealId,
+        holding: u64,
+        ahead: bool,
+    ) {
         let is_far = self.peers.is_far(thief);
         let knows_thief = !is_far || self.peers.contains(thief);
         let threads = self.config.report.threads as usize;
@@ -262,7 +278,9 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else {
             return self.tell_peer(thief, nothing);
         };
-        if !matches!(part.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief {
+        // Jobs of others that wait here are for thieves with idle workers.
+        let is_for_others = ahead && part.held.waiting() > 0;
+        if !matches!(part.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief || is_for_others {
             return self.tell_peer(thief, nothing);
         }
         if part.victim.has(thief, steal) || part.loans.is_lent(thief, steal) {
@@ -388,7 +406,11 @@ impl Host {
             if let Some(request) = part.thief.end(steal) {
                 part.reporting.own_mut().steals.of(request.scope).unanswered += 1;
                 self.peers.note_silent(request.victim);
-                self.note_refusal(now, run, request.is_wide);
+                if request.is_ahead {
+                    self.end_asking_ahead(run);
+                } else {
+                    self.note_refusal(now, run, request.is_wide);
+                }
             }
         }
         self.refuse_parked(run, false, now);

@@ -56,7 +56,7 @@ impl Host {
         let Some(held) = part.held.get_mut(token).filter(|held| held.finished.is_none()) else { return };
         held.finished = Some(finished.clone());
         let (spec, was_begun, is_orphan) = (held.spec().clone(), held.was_begun(), held.is_orphan());
-        if !held.begun {
+        if !held.is_begun() {
             part.thief.free_worker(threads);
         }
         part.reporting.count_reused(&finished);

@@ -265,7 +265,7 @@ impl Host {
     pub(super) fn give_back(&mut self, run: RunId, token: HeldId) {
         let held = self.runs.get(&run).and_then(|part| part.held.get(token));
         let (owners, begun) =
-            held.map_or_else(|| (Vec::new(), false), |held| (held.owners().to_vec(), held.begun));
+            held.map_or_else(|| (Vec::new(), false), |held| (held.owners().to_vec(), held.is_begun()));
         self.abort_held(run, token);
         for owner in owners {
             match owner {
