@@ -1,14 +1,23 @@
 //! Asking for the next job while workers still run short ones, so that they do not wait for a round trip after each.
 //!
-//! A thief asks ahead while the jobs that it steals take less time than [`AHEAD_TRIPS`] round trips, and only the host from
-//! which the last one came, which probably has more like it. There is no timer: a refusal ends it, and the next job that
-//! an idle worker gets begins it again. A victim refuses while jobs of others wait for its own workers, so that no job is
-//! handed round among busy hosts.
+//! A thief asks ahead while the jobs that it steals take less time than [`AHEAD_TRIPS`] round trips, and only the victim of
+//! the last one that a worker began, which probably has more like it. There is no timer. A refusal ends it, as does a job
+//! that is handed back before it begins, and the next stolen job that begins starts it again. A victim refuses while jobs
+//! of others wait for its own workers, so that no job is handed round among busy hosts.
+//!
+//! Jobs and requests cannot go back and forth without any work: only a running job exposes jobs, so a job that waits is
+//! never lent on; a request and the job that it brings count until a worker begins the job or it is gone; and a refusal
+//! ends asking until a job begins. Nor can they do so at one moment: each request takes a message each way, and no timer
+//! repeats one.
+//!
+//! A request ahead is of the same kind as an idle worker's would be: only under cluster-aware stealing is one to another
+//! site *wide*. The timers of idle workers look for requests of that kind; if they overlooked the only peer's, they would
+//! be due again and again at one moment, as that peer is not asked twice.
 
 use std::time::Duration;
 
 use crate::limits::{AHEAD_PER_WORKER_MAX, AHEAD_TRIPS, STEALS_IN_SITE_MAX};
-use crate::{HostId, RunId};
+use crate::{HostId, RunId, Stealing};
 
 use super::Host;
 
@@ -27,10 +36,14 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// A job has come from a victim, this long after the request.
-    pub fn note_job(&mut self, victim: HostId, trip: Duration) {
-        self.victim = Some(victim);
+    /// A job has come, this long after the request.
+    pub fn note_trip(&mut self, trip: Duration) {
         self.trip = Some(mean(self.trip, trip));
+    }
+
+    /// A worker has begun a job of this victim.
+    pub fn note_begun(&mut self, victim: HostId) {
+        self.victim = Some(victim);
     }
 
     /// A job of another host was finished here.
@@ -38,7 +51,7 @@ impl Ahead {
         self.work = Some(mean(self.work, work));
     }
 
-    /// The victim had no job, or is gone.
+    /// The victim had no job, or is gone, or this host could not run its job.
     pub fn end(&mut self) {
         self.victim = None;
     }
@@ -64,16 +77,18 @@ impl Host {
         let (victim, per_worker) = part.thief.ahead.wanted()?;
         let jobs = per_worker.saturating_mul(self.config.report.threads as usize);
         let coming = part.thief.requests().count() + part.held.waiting();
-        let is_wide = self.peers.is_far(victim);
+        let stealing = part.spec.stealing;
+        let is_wide = stealing == Stealing::ClusterAware && self.peers.is_far(victim);
+        let is_former_master = stealing == Stealing::MasterWorker && part.thief.master() != Some(victim);
         let may_ask = match is_wide {
             true => part.thief.wide().next().is_none(),
             false => part.thief.near().count() < STEALS_IN_SITE_MAX,
         };
         let is_there = self.peers.contains(victim) && !self.peers.is_silent(victim);
-        (is_there && may_ask && coming < jobs).then_some((victim, is_wide))
+        (is_there && !is_former_master && may_ask && coming < jobs).then_some((victim, is_wide))
     }
 
-    /// A victim that was asked ahead has no job, or does not answer.
+    /// A victim that was asked ahead has no job or does not answer, or this host cannot run its job.
     pub(super) fn end_asking_ahead(&mut self, run: RunId) {
         if let Some(part) = self.runs.get_mut(&run) {
             part.thief.ahead.end();
@@ -83,11 +98,14 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::bonds::job;
-    use super::super::tests::{PEER, RUN, host, said};
+    use super::super::tests::{ME, PEER, RUN, host, info, said};
     use super::*;
     use crate::host::{Notice, Transmit};
-    use crate::message::PeerMessage;
+    use crate::limits::STEAL_TIMEOUT;
+    use crate::message::{PeerMessage, ToHost};
     use crate::{Finished, HeldId, LoanId, Outcome, StealId, Time};
 
     const MS: Duration = Duration::from_millis(1);
@@ -106,7 +124,11 @@ mod tests {
 
     /// A thief with one worker, which has run `jobs` jobs of the peer that took `work` each; the time and its requests.
     fn after(jobs: u64, work: Duration) -> (Host, Time, Vec<(StealId, bool)>) {
-        let (mut host, mut now) = (host(), Time(0));
+        run(host(), jobs, work)
+    }
+
+    fn run(mut host: Host, jobs: u64, work: Duration) -> (Host, Time, Vec<(StealId, bool)>) {
+        let mut now = Time(0);
         host.handle_notice(now, RUN, Notice::Idle(1));
         let mut open = asked(&mut host);
         for number in 0..jobs {
@@ -170,5 +192,74 @@ mod tests {
         let held = newest(&host);
         host.handle_notice(Time(0), RUN, Notice::Begun { held, worker: 0 });
         assert!(!ask(&mut host, 2, true));
+    }
+
+    #[test]
+    fn while_the_only_peer_is_asked_ahead_no_timer_is_due_again_and_again() {
+        for stealing in [Stealing::ClusterAware, Stealing::Random, Stealing::MasterWorker] {
+            for is_far in [false, true] {
+                let mut host = host();
+                if is_far {
+                    let mut moved = info(PEER);
+                    Arc::make_mut(&mut moved.report).site = "elsewhere".to_owned();
+                    let hosts = ToHost::Hosts { epoch: 0, joined: vec![moved], gone: Vec::new() };
+                    host.handle_from_coordinator(Time(0), hosts);
+                }
+                assert_eq!(host.peers.is_far(PEER), is_far);
+                let part = host.runs.get_mut(&RUN).expect("it takes part");
+                part.spec.stealing = stealing;
+                part.thief.note_master(PEER);
+                let (mut host, mut now, open) = run(host, 6, MS * 4);
+                assert!(matches!(*open, [(_, true)]), "{stealing:?}, {is_far}: {open:?}");
+                host.handle_notice(now, RUN, Notice::Idle(1));
+                let end = now + STEAL_TIMEOUT * 2;
+                while let Some((at, why)) = host.poll_timeout().filter(|(at, _)| *at < end) {
+                    now = at.max(now);
+                    host.handle_timeout(now);
+                    let is_due_again = host.poll_timeout().is_some_and(|(next, _)| next <= now);
+                    assert!(!is_due_again, "{stealing:?}, {is_far}: {why}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_former_master_is_not_asked_ahead() {
+        let mut host = host();
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        part.spec.stealing = Stealing::MasterWorker;
+        part.thief.note_master(PEER);
+        let (mut host, _, open) = run(host, 6, MS * 4);
+        assert_eq!(open.len(), 1);
+        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        part.thief.end(open[0].0);
+        assert_eq!(host.choose_ahead(RUN), Some((PEER, false)));
+        host.runs.get_mut(&RUN).expect("it takes part").thief.note_master(ME);
+        assert_eq!(host.choose_ahead(RUN), None);
+    }
+
+    #[test]
+    fn a_job_that_is_handed_back_ends_it_until_a_stolen_job_begins() {
+        let (mut host, now, open) = after(6, MS * 4);
+        let lent = |number: u64, steal| PeerMessage::Job {
+            run: RUN,
+            steal,
+            number: LoanId(number),
+            spec: job(number as u8),
+        };
+        host.handle_from_peer(now + MS, PEER, lent(6, open[0].0));
+        let waits = newest(&host);
+        assert_eq!(asked(&mut host), [], "as many wait as are wanted");
+        host.handle_notice(now + MS, RUN, Notice::HandedBack { held: waits });
+        host.handle_timeout(now + MS);
+        assert_eq!(asked(&mut host), []);
+        host.handle_notice(now + MS, RUN, Notice::Idle(1));
+        let again = asked(&mut host);
+        assert!(matches!(*again, [(_, false)]), "{again:?}");
+        host.handle_from_peer(now + MS * 2, PEER, lent(7, again[0].0));
+        assert_eq!(asked(&mut host), [], "it has not begun");
+        let held = newest(&host);
+        host.handle_notice(now + MS * 2, RUN, Notice::Begun { held, worker: 0 });
+        assert!(matches!(*asked(&mut host), [(_, true)]));
     }
 }

@@ -306,6 +306,9 @@ impl Host {
     pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: HeldId) {
         let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.forget(token)) else { return };
         let begun = held.is_begun();
+        if !begun {
+            self.end_asking_ahead(run);
+        }
         let (owners, spec) = held.into_owners();
         let here = owners.iter().filter_map(|owner| match owner {
             Owner::Here(number) => Some(*number),

@@ -11,9 +11,10 @@
 //! A victim whose workers compute but which has no exposed job *parks* the request for a moment: the demand makes a
 //! guest expose a job within microseconds, which is better than a refusal and another request.
 
+mod timers;
+
 use crate::limits::{
-    HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, STEAL_SLOW, STEAL_TIMEOUT,
-    STEALS_IN_SITE_MAX, STEALS_UNANSWERED_MAX,
+    HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, STEALS_IN_SITE_MAX,
 };
 use crate::message::{NoteKind, PeerMessage};
 use crate::{
@@ -23,7 +24,6 @@ use crate::{
 
 use super::held::{Held, Owner};
 use super::lent::{Loan, LoanState};
-use super::run::HostRun;
 use super::stage::Stage;
 use super::thief::Request;
 use super::victim::Parked;
@@ -142,21 +142,20 @@ impl Host {
             if let Some(part) = self.runs.get_mut(&run) {
                 part.reporting.own_mut().steals.of(request.scope).refused += 1;
             }
-            if request.is_ahead {
-                self.end_asking_ahead(run);
-            } else {
-                self.note_refusal(now, run, request.is_wide);
-            }
+            self.note_refusal(now, run, &request);
             self.seek(now, run);
         }
         Ok(())
     }
 
-    pub(super) fn note_refusal(&mut self, now: Time, run: RunId, is_wide: bool) {
+    pub(super) fn note_refusal(&mut self, now: Time, run: RunId, request: &Request) {
+        if request.is_ahead {
+            return self.end_asking_ahead(run);
+        }
         let round = self.peers.near().len().clamp(1, 8);
         let jitter = self.random.next_u64();
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.thief.note_refusal(now, is_wide, round, jitter);
+        part.thief.note_refusal(now, request.is_wide, round, jitter);
     }
 
     pub(super) fn on_job(
@@ -191,7 +190,7 @@ impl Host {
         }
         steals.jobs += 1;
         steals.latencies.count(now.since(request.since));
-        part.thief.ahead.note_job(from, now.since(request.since));
+        part.thief.ahead.note_trip(now.since(request.since));
         part.reporting.own_mut().jobs.stolen += 1;
         part.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
@@ -211,6 +210,9 @@ impl Host {
         let spec = held.spec().clone();
         let asked = held.asked.take();
         let from = asked.as_ref().map(|(request, _)| request.victim);
+        if let Some(victim) = from {
+            part.thief.ahead.note_begun(victim);
+        }
         // One that was asked for ahead has waited for a worker, not a worker for it.
         if let Some((Request { victim, since, is_ahead: false, .. }, arrived)) = asked {
             let ns = |until: Time| u64::try_from(until.since(since).as_nanos()).unwrap_or(u64::MAX);
@@ -340,79 +342,5 @@ impl Host {
         if let Some(thieves) = part.victim.take_news() {
             self.unpolled.command(RunCommand::Want { thieves }.of(run));
         }
-    }
-
-    // ---- time ----
-
-    pub(super) fn next_steal_timeout(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
-        let thief = &part.thief;
-        let unanswered =
-            thief.requests().filter(|(steal, request)| !self.is_job_arriving(run, *steal, request));
-        let request = unanswered.map(|(_, request)| request.since).min();
-        let request = request.map(|since| (since + STEAL_TIMEOUT, "a steal request was not answered"));
-        let parked = part.victim.next_refusal().map(|until| (until, "a thief has waited long enough"));
-        let may_seek = thief.idle() > 0
-            && part.stage == Stage::Ready
-            && part.held.len() < HELD_JOBS_MAX
-            && self.may_work();
-        let near = thief.near().count();
-        let can_near = may_seek
-            && near < thief.idle().min(STEALS_IN_SITE_MAX)
-            && match part.spec.stealing {
-                Stealing::ClusterAware => !self.peers.near().is_empty(),
-                Stealing::Random => self.peers.listed_len() > 0,
-                Stealing::MasterWorker => thief.master().is_some_and(|master| self.peers.contains(master)),
-            };
-        // While a victim of this site is still asked by a request to another site, because it has moved since, no
-        // further one is due: the same timeout would return again and again.
-        let is_one_asked = || thief.wide().any(|request| self.peers.near().contains(&request.victim));
-        let near = (can_near && near == 0 && !is_one_asked())
-            .then_some((thief.rests_until(false), "a thief has rested"));
-        let can_wide = may_seek
-            && part.spec.stealing == Stealing::ClusterAware
-            && thief.wide().next().is_none()
-            && !self.peers.far().is_empty();
-        let wide = can_wide.then_some((thief.rests_until(true), "a thief has rested between sites"));
-        [request, parked, near, wide, self.next_slow_request(may_seek, part)]
-            .into_iter()
-            .flatten()
-            .min_by_key(|(time, _)| *time)
-    }
-
-    /// When the thief asks another victim because those that were asked have not answered soon.
-    fn next_slow_request(&self, may_seek: bool, part: &HostRun) -> Option<(Time, &'static str)> {
-        let is_asked = |peer: &HostId| part.thief.asks(*peer);
-        let may_ask = may_seek
-            && part.spec.stealing == Stealing::ClusterAware
-            && part.thief.near().count() < STEALS_UNANSWERED_MAX
-            && self.peers.near().iter().any(|peer| !self.peers.is_silent(*peer) && !is_asked(peer));
-        // The last request counts: once another victim is asked, that request is the last.
-        let last = part.thief.near().map(|request| request.since).max().filter(|_| may_ask)?;
-        Some((
-            (last + STEAL_SLOW).max(part.thief.rests_until(false)),
-            "a steal request was not answered soon",
-        ))
-    }
-
-    pub(super) fn time_out_steals(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        let late: Vec<StealId> = (part.thief.requests())
-            .filter(|(_, request)| now >= request.since + STEAL_TIMEOUT)
-            .filter(|(steal, request)| !self.is_job_arriving(run, *steal, request))
-            .map(|(steal, _)| steal)
-            .collect();
-        for steal in late {
-            let Some(part) = self.runs.get_mut(&run) else { return };
-            if let Some(request) = part.thief.end(steal) {
-                part.reporting.own_mut().steals.of(request.scope).unanswered += 1;
-                self.peers.note_silent(request.victim);
-                if request.is_ahead {
-                    self.end_asking_ahead(run);
-                } else {
-                    self.note_refusal(now, run, request.is_wide);
-                }
-            }
-        }
-        self.refuse_parked(run, false, now);
     }
 }
