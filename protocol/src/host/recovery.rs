@@ -112,7 +112,7 @@ impl Host {
         if !held.is_orphan() {
             return;
         }
-        let (spec, finished) = (held.spec().clone(), held.finished.clone());
+        let (spec, finished) = (held.spec().clone(), held.finished().cloned());
         if let Some(finished) = finished {
             // Its result may not have reached the owner (state 7 of the papers' appendix).
             self.record(now, run, spec.key, spec.depth, spec.lineage, finished);

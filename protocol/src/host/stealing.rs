@@ -185,6 +185,7 @@ impl Host {
         let steals = part.reporting.own_mut().steals.of(request.scope);
         if !is_taken {
             steals.refused += 1;
+            part.thief.ahead.end();
             self.tell_peer(from, PeerMessage::Returned { run, number, begun: false });
             return Ok(());
         }
@@ -249,8 +250,8 @@ impl Host {
         // A root that is run again was lost, even if nothing below it is known.
         let held = if is_named || held.spec().kind == ROOT_KIND { held } else { held.unnamed() };
         part.reporting.own_mut().held[usize::from(held.was_begun())].begun += 1;
-        part.thief.take_worker();
-        part.held.hold(token, held);
+        let has_worker = part.thief.take_worker();
+        part.held.hold(token, held.with_worker(has_worker));
         self.inject(run, token);
     }
 

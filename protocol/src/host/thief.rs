@@ -62,8 +62,10 @@ impl Thief {
 
     /// A worker will take the job that has come: until the runtime reports that, no further job is requested for that
     /// worker.
-    pub fn take_worker(&mut self) {
+    pub fn take_worker(&mut self) -> bool {
+        let is_idle = self.idle > 0;
         self.idle = self.idle.saturating_sub(1);
+        is_idle
     }
 
     /// The job that a worker was to take is gone. `threads` is the number of all workers.
@@ -240,12 +242,12 @@ mod tests {
     #[test]
     fn the_number_of_idle_workers_stays_between_zero_and_all() {
         let mut thief = Thief::default();
-        thief.take_worker();
+        assert!(!thief.take_worker());
         assert_eq!(thief.idle(), 0);
         (0..3).for_each(|_| thief.free_worker(2));
         assert_eq!(thief.idle(), 2);
         thief.note_idle(1);
-        thief.take_worker();
+        assert!(thief.take_worker());
         assert_eq!(thief.idle(), 0);
     }
 

@@ -252,7 +252,7 @@ impl Host {
     pub(super) fn give_up_object(&mut self, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get(&run) else { return };
         let lost: Vec<HeldId> = (part.held.iter())
-            .filter(|(_, held)| held.finished.is_none())
+            .filter(|(_, held)| held.finished().is_none())
             .filter(|(_, held)| held.spec().objects.iter().any(|mention| mention.creation == object))
             .map(|(token, _)| token)
             .collect();
