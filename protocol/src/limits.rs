@@ -103,6 +103,10 @@ pub const STEALS_IN_SITE_MAX: usize = 4;
 /// Maximum results for which others ask while a host loads a run, and which it looks for afterwards; further requests are
 /// answered at once.
 pub const EARLY_WANTS_MAX: usize = 1024;
+/// A thief asks for its next job ahead while its jobs take less time than this many round trips.
+pub const AHEAD_TRIPS: u32 = 32;
+/// Maximum jobs that it asks for ahead, for each worker.
+pub const AHEAD_PER_WORKER_MAX: usize = 4;
 /// Maximum jobs that a host holds for others, for each run; further jobs are handed back.
 pub const HELD_JOBS_MAX: usize = 4096;
 /// Maximum results of a run that wait at one host until the same owner has confirmed them; further jobs of that owner are

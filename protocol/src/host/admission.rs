@@ -89,7 +89,7 @@ fn a_host_that_holds_the_maximum_of_jobs_hands_back_further_ones_and_asks_for_no
         for number in 0..held as u64 {
             let token = HeldId(1 << 40 | number);
             hold_orphan(part, token, job(2));
-            part.held.get_mut(token).expect("it holds it").begun = true;
+            part.held.begin(token).expect("it holds it");
         }
         assert_eq!(part.held.len(), held);
         host.handle_from_peer(NOW, PEER, job_with(0));

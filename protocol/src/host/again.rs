@@ -93,7 +93,11 @@ mod tests {
     fn entries_below_a_lent_job_are_also_found_below_an_equal_job() {
         for (places, is_found) in [(1, true), (2, false), (3, false)] {
             let mut host = redoer(places);
-            host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+            host.handle_from_peer(
+                NOW,
+                PEER,
+                PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+            );
             host.handle_offered(NOW, RUN, Some((RuntimeJobId(9), job(2, 2))));
             let is_entry =
                 |sent: &Transmit| matches!(sent, Transmit::ToPeer(PEER, PeerMessage::Entries { .. }));

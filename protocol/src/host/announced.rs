@@ -40,6 +40,7 @@ pub fn busy() -> Host {
         victim,
         since: NOW,
         is_wide: false,
+        is_ahead: false,
         scope: crate::Scope::Relayed,
         arriving: None,
     };
@@ -51,7 +52,11 @@ pub fn busy() -> Host {
     let (spec, number) = (root_job(&spec()), LoanId(5));
     let message = PeerMessage::Job { run: RUN, steal: StealId(0), number, spec };
     host.handle_from_peer(NOW, PEER, message);
-    host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+    host.handle_from_peer(
+        NOW,
+        PEER,
+        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+    );
     let (number, lent) = (RuntimeJobId(7), JobSpec { key: JobKey([8; 32]), ..root_job(&self::spec()) });
     host.handle_offered(NOW, RUN, Some((number, lent)));
     let part = host.runs.get_mut(&RUN).expect("it takes part");

@@ -36,7 +36,7 @@ fn part() -> HostRun {
 }
 
 fn request(victim: HostId) -> Request {
-    Request { victim, since: NOW, is_wide: false, scope: Scope::Relayed, arriving: None }
+    Request { victim, since: NOW, is_wide: false, is_ahead: false, scope: Scope::Relayed, arriving: None }
 }
 
 pub fn job(number: u8) -> JobSpec {
@@ -187,7 +187,7 @@ fn a_thief_rests_longer_after_each_round_of_refusals() {
             for refusal in 1..=round {
                 let rest = |host: &Host| host.runs[&RUN].thief.rests_until(is_wide);
                 let before = rest(&host);
-                host.note_refusal(NOW, RUN, is_wide);
+                host.note_refusal(NOW, RUN, &Request { is_wide, ..request(PEER) });
                 if refusal < round {
                     assert_eq!(rest(&host), before, "refusal {refusal} of {round}");
                     continue;
@@ -304,7 +304,8 @@ fn objects_that_only_a_leaving_host_has_go_to_the_hosts_with_its_jobs() {
     host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![0].into() });
     let mention = Mention { object: OBJECT, creation: OBJECT };
     for (thief, objects) in [(HostId(110), vec![mention]), (HostId(115), Vec::new())] {
-        host.handle_from_peer(NOW, thief, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+        let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false };
+        host.handle_from_peer(NOW, thief, steal);
         host.handle_offered(
             NOW,
             RUN,

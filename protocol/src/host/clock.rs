@@ -46,7 +46,11 @@ fn join(host: &mut Host, id: HostId, site: &str) {
 }
 
 fn steal(host: &mut Host, thief: HostId) {
-    host.handle_from_peer(START, thief, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+    host.handle_from_peer(
+        START,
+        thief,
+        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+    );
 }
 
 fn create(host: &mut Host, bytes: usize) {

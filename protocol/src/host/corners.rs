@@ -136,7 +136,7 @@ fn a_loan_that_its_thief_no_longer_has_is_looked_up_before_it_is_run_again() {
     for was_held in [false, true] {
         let mut host = host();
         let steal = StealId(4);
-        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
+        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false });
         host.handle_offered(NOW, RUN, Some((RuntimeJobId(7), root_job(&spec()))));
         let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
         let mut holding = |holding, held| {
@@ -192,7 +192,11 @@ fn a_note_is_sent_with_the_milliseconds_for_which_it_has_waited() {
 /// A host that lent a job, and the loan's number.
 fn lender() -> (Host, LoanId) {
     let mut host = host();
-    host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(4), holding: 2 });
+    host.handle_from_peer(
+        NOW,
+        PEER,
+        PeerMessage::Steal { run: RUN, steal: StealId(4), holding: 2, ahead: false },
+    );
     host.handle_offered(NOW, RUN, Some((RuntimeJobId(7), root_job(&spec()))));
     let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
     commands(&mut host);
@@ -291,7 +295,7 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
     for number in 1..3 {
         let spec = JobSpec { key: JobKey([number as u8; 32]), ..root_job(&spec()) };
         let steal = StealId(number);
-        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0 });
+        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false });
         host.handle_offered(NOW, RUN, Some((RuntimeJobId(number), spec)));
     }
     let gone = vec![(PEER, Departure::Crashed)];

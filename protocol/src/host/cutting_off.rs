@@ -32,8 +32,11 @@ impl Host {
     pub(super) fn on_misnamed(&mut self, now: Time, run: RunId, token: HeldId) {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(lender) = part.held.get(token).map(super::held::Held::lender) else { return };
-        part.thief.free_worker(threads);
+        let Some(held) = part.held.get(token) else { return };
+        let lender = held.lender();
+        if held.keeps_worker() {
+            part.thief.free_worker(threads);
+        }
         self.hand_back_one(now, run, token);
         if let Some(lender) = lender {
             self.cut_off(now, lender, Misbehaviour::OtherKey.to_string());

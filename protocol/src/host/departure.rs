@@ -295,7 +295,7 @@ impl Host {
         for token in tokens {
             let held = self.runs.get_mut(&run).and_then(|part| part.held.forget(token));
             if let Some(held) = held {
-                let begun = held.begun;
+                let begun = held.is_begun();
                 self.tell_returned(run, held.into_owners().0, begun);
             }
         }
@@ -305,7 +305,10 @@ impl Host {
     /// itself: for a job that it lost with another host and then found among those that it holds.
     pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: HeldId) {
         let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.forget(token)) else { return };
-        let begun = held.begun;
+        let begun = held.is_begun();
+        if !begun {
+            self.end_asking_ahead(run);
+        }
         let (owners, spec) = held.into_owners();
         let here = owners.iter().filter_map(|owner| match owner {
             Owner::Here(number) => Some(*number),

@@ -89,7 +89,7 @@ fn only_the_coordinator_says_what_has_become_of_a_root() {
                 };
                 assert!(!said(&mut host).iter().any(is_claimed), "{told:?}");
                 let held = &host.runs[&RUN].held;
-                assert!(held.len() == 1 && held.values().all(|held| held.finished.is_none()), "{told:?}");
+                assert!(held.len() == 1 && held.values().all(|held| held.finished().is_none()), "{told:?}");
             }
         }
     }
@@ -237,7 +237,7 @@ fn a_peers_entries_end_only_jobs_that_concern_it() {
         host.take_in(Time(0), RUN, held::Owner::Host(concerned, LoanId(5)), redone(1));
         host.handle_from_peer(Time(0), PEER, told(redone(1).key));
         let held = &host.runs[&RUN].held;
-        assert_eq!(held.values().any(|held| held.finished.is_some()), is_ended, "held for {concerned}");
+        assert_eq!(held.values().any(|held| held.finished().is_some()), is_ended, "held for {concerned}");
         // Lent.
         let mut host = thief(1);
         let part = host.runs.get_mut(&RUN).expect("it takes part");
@@ -293,7 +293,7 @@ fn results_that_a_host_never_confirms_leave_room_for_jobs_of_others() {
         lend(&mut host, number, 1 + number, spec);
         let held = &host.runs[&RUN].held;
         let begun: Vec<_> =
-            held.iter().filter(|(_, held)| held.finished.is_none()).map(|(token, _)| token).collect();
+            held.iter().filter(|(_, held)| held.finished().is_none()).map(|(token, _)| token).collect();
         taken += begun.len();
         for held in begun {
             let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
@@ -314,7 +314,11 @@ fn a_job_that_a_thief_no_longer_has_does_not_wait_for_it() {
     let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
     for is_result in [false, true] {
         let mut host = thief(0);
-        host.handle_from_peer(Time(0), PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+        host.handle_from_peer(
+            Time(0),
+            PEER,
+            PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+        );
         let large = JobSpec { parameters: vec![0; 100_000].into(), ..bonds::job(1) };
         host.handle_offered(Time(0), RUN, Some((crate::RuntimeJobId(9), large)));
         assert_eq!(host.parcels().0, 1);

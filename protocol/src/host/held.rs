@@ -24,14 +24,15 @@ pub struct Held {
     spec: JobSpec,
     owners: Vec<Owner>,
     /// Its outcome, which is kept until all owners have it.
-    pub finished: Option<Finished>,
+    finished: Option<Finished>,
     since: Time,
     lender: Option<HostId>,
     /// The request that it answered, and when it arrived; `None` once it has begun.
     pub asked: Option<(Request, Time)>,
-    /// Whether a worker has begun to run it.
-    pub begun: bool,
+    begun: bool,
     was_begun: bool,
+    /// Whether a worker was idle when it came, and is to begin it.
+    has_worker: bool,
 }
 
 impl Held {
@@ -43,7 +44,8 @@ impl Held {
         };
         let owners = vec![owner];
         let was_begun = spec.was_begun();
-        Self { spec, owners, finished: None, since: now, lender, asked: None, begun: false, was_begun }
+        let (begun, has_worker) = (false, false);
+        Self { spec, owners, finished: None, since: now, lender, asked: None, begun, was_begun, has_worker }
     }
 
     /// The same job, for which entries are looked up that may be below it and do not name it: it may never have been
@@ -52,15 +54,40 @@ impl Held {
         Self { was_begun: false, ..self }
     }
 
+    /// The same job, which an idle worker is to begin, or not.
+    pub fn with_worker(self, has_worker: bool) -> Self {
+        Self { has_worker, ..self }
+    }
+
+    /// Whether a worker is to begin it, and has not.
+    pub fn keeps_worker(&self) -> bool {
+        self.has_worker && !self.begun
+    }
+
+    /// Whether it waits for a worker.
+    fn is_waiting(&self) -> bool {
+        !self.begun && self.finished.is_none()
+    }
+
     /// A job that has its result before it is begun.
     pub fn done(now: Time, spec: JobSpec, owner: Owner, finished: Finished) -> Self {
         let new = Self::new(now, spec, owner);
         Self { finished: Some(finished), lender: None, begun: true, ..new }
     }
 
+    /// Its outcome, if it is known.
+    pub fn finished(&self) -> Option<&Finished> {
+        self.finished.as_ref()
+    }
+
     /// The job's specification.
     pub fn spec(&self) -> &JobSpec {
         &self.spec
+    }
+
+    /// Whether a worker has begun to run it.
+    pub fn is_begun(&self) -> bool {
+        self.begun
     }
 
     /// Whether the job itself is known to have been begun before it came here.
@@ -107,6 +134,8 @@ pub struct HeldJobs {
     by_key: BTreeMap<JobKey, HeldId>,
     by_tag: BTreeMap<JobTag, HeldId>,
     by_owner: BTreeMap<Owner, HeldId>,
+    /// The number of jobs that no worker has begun.
+    waiting: usize,
     /// The proofs that the coordinator assigned the root jobs, by its numbers.
     root_proofs: BTreeMap<AssignmentId, u64>,
 }
@@ -162,6 +191,19 @@ impl HeldJobs {
         self.by_owner.get(&owner).copied()
     }
 
+    /// The number of jobs that wait for a worker.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// A worker has begun to run a job.
+    pub fn begin(&mut self, token: HeldId) -> Option<&mut Held> {
+        let held = self.held.get_mut(&token)?;
+        self.waiting -= usize::from(held.is_waiting());
+        held.begun = true;
+        Some(held)
+    }
+
     /// The jobs that another host waits for: its numbers, and the tokens.
     pub fn of_host(&self, host: HostId) -> impl Iterator<Item = (LoanId, HeldId)> {
         self.by_owner.range(Owner::Host(host, LoanId(0))..).map_while(move |(owner, token)| match owner {
@@ -192,14 +234,25 @@ impl HeldJobs {
         for owner in &held.owners {
             self.by_owner.insert(*owner, token);
         }
+        self.waiting += usize::from(held.is_waiting());
         self.by_key.insert(held.spec.key, token);
         self.by_tag.insert(held.spec.key.tag(), token);
-        self.held.insert(token, held);
+        let before = self.held.insert(token, held);
+        self.waiting -= usize::from(before.is_some_and(|before| before.is_waiting()));
+    }
+
+    /// A job's result is known.
+    pub fn finish(&mut self, token: HeldId, finished: Finished) {
+        if let Some(held) = self.held.get_mut(&token) {
+            self.waiting -= usize::from(held.is_waiting());
+            held.finished = Some(finished);
+        }
     }
 
     /// Removes and returns a job.
     pub fn forget(&mut self, token: HeldId) -> Option<Held> {
         let held = self.held.remove(&token)?;
+        self.waiting -= usize::from(held.is_waiting());
         for owner in &held.owners {
             self.by_owner.remove(owner);
         }
@@ -257,121 +310,4 @@ impl HeldJobs {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::bonds::job;
-    use super::*;
-    use crate::Outcome;
-
-    const NOW: Time = Time(3);
-    const VICTIM: HostId = HostId(20);
-    const OTHER: HostId = HostId(21);
-
-    fn lender(host: HostId, number: u64) -> Owner {
-        Owner::Host(host, LoanId(number))
-    }
-
-    /// The job of this number, lent under the same.
-    fn held(number: u8, host: HostId) -> Held {
-        Held::new(NOW, job(number), lender(host, number.into()))
-    }
-
-    /// The root of this number, assigned under the same.
-    fn root(number: u8) -> Held {
-        Held::new(NOW, job(number), Owner::Coordinator(AssignmentId(number.into())))
-    }
-
-    /// Checks that the indexes name all held jobs and nothing else.
-    fn check(jobs: &HeldJobs) {
-        for (token, held) in jobs.iter() {
-            let same = jobs.of_key(&held.spec().key).expect("it has a key");
-            assert_eq!(jobs.get(same).expect("it is held").spec().key, held.spec().key);
-            assert_eq!(jobs.nearest(&[held.spec().key.tag()]), Some(same));
-            assert!(held.owners().iter().all(|owner| jobs.of_owner(*owner) == Some(token)));
-        }
-        for (owner, token) in &jobs.by_owner {
-            assert!(jobs.get(*token).expect("it is held").owners().contains(owner));
-        }
-        let keys: Vec<HeldId> = jobs.by_key.values().chain(jobs.by_tag.values()).copied().collect();
-        assert!(keys.iter().all(|token| jobs.get(*token).is_some()), "{keys:?}");
-        assert!(jobs.indexed_len() <= jobs.len());
-    }
-
-    #[test]
-    fn held_jobs_are_found_by_key_tag_and_number_until_they_are_forgotten() {
-        let mut jobs = HeldJobs::default();
-        for number in 1..=3 {
-            jobs.hold(HeldId(100 + u64::from(number)), held(number, VICTIM));
-            check(&jobs);
-        }
-        assert_eq!((jobs.len(), jobs.indexed_len()), (3, 3));
-        assert_eq!(jobs.nearest(&[1, 2, 9].map(|number| job(number).key.tag())), Some(HeldId(102)));
-        assert_eq!(jobs.forget(HeldId(102)).expect("it is held").into_owners().1, job(2));
-        check(&jobs);
-        assert_eq!(jobs.of_key(&job(2).key), None);
-        assert_eq!(jobs.of_owner(lender(VICTIM, 2)), None);
-        assert!(jobs.forget(HeldId(102)).is_none());
-        assert_eq!(jobs.tokens().collect::<Vec<_>>(), [101, 103].map(HeldId));
-        for token in [101, 103] {
-            jobs.forget(HeldId(token));
-        }
-        assert_eq!((jobs.is_empty(), jobs.indexed_len()), (true, 0));
-    }
-
-    #[test]
-    fn the_last_of_equal_jobs_is_found_by_its_key() {
-        let mut jobs = HeldJobs::default();
-        jobs.hold(HeldId(1), held(1, VICTIM));
-        jobs.hold(HeldId(2), held(1, OTHER));
-        check(&jobs);
-        assert_eq!(jobs.of_key(&job(1).key), Some(HeldId(2)));
-        jobs.forget(HeldId(1));
-        check(&jobs);
-        assert_eq!(jobs.of_key(&job(1).key), Some(HeldId(2)), "the other is held still");
-    }
-
-    #[test]
-    fn owners_are_added_and_removed() {
-        let mut jobs = HeldJobs::default();
-        let token = HeldId(7);
-        jobs.hold(token, held(1, VICTIM));
-        for _ in 0..2 {
-            jobs.add_owner(token, lender(OTHER, 5));
-        }
-        jobs.add_owner(HeldId(8), lender(OTHER, 6));
-        check(&jobs);
-        assert_eq!(jobs.get(token).expect("it is held").owners().len(), 2);
-        assert_eq!(jobs.of_host(OTHER).collect::<Vec<_>>(), [(LoanId(5), token)]);
-        assert!(!jobs.by_owner.keys().any(|owner| matches!(owner, Owner::Here(_))));
-        assert_eq!(jobs.remove_owner(lender(OTHER, 6)), None, "it does not wait for it");
-        assert_eq!(jobs.remove_owner(lender(VICTIM, 1)), Some(token));
-        assert!(!jobs.get(token).expect("it is held").is_orphan());
-        assert_eq!(jobs.remove_owner(lender(OTHER, 5)), Some(token));
-        check(&jobs);
-        assert!(jobs.get(token).expect("it is held").is_orphan());
-    }
-
-    #[test]
-    fn roots_are_proven_while_they_are_held() {
-        let mut jobs = HeldJobs::default();
-        let proven = |jobs: &HeldJobs| jobs.proven_roots().collect::<Vec<_>>();
-        jobs.note_root(AssignmentId(1), 11);
-        assert_eq!(proven(&jobs), [], "it has not come yet");
-        jobs.hold(HeldId(101), root(1));
-        jobs.hold(HeldId(102), root(2));
-        assert_eq!(proven(&jobs), [(AssignmentId(1), 11)], "the other has no proof");
-        jobs.forget(HeldId(101));
-        assert_eq!(proven(&jobs), []);
-        jobs.note_root(AssignmentId(2), 12);
-        assert_eq!((proven(&jobs), jobs.root_proofs.len()), (vec![(AssignmentId(2), 12)], 1));
-    }
-
-    #[test]
-    fn a_job_that_is_done_before_it_begins_has_no_lender() {
-        let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
-        let done = Held::done(NOW, job(1), lender(VICTIM, 1), finished.clone());
-        assert_eq!((done.lender(), done.begun, done.finished), (None, true, Some(finished)));
-        let new = held(1, VICTIM);
-        assert_eq!((new.lender(), new.begun, new.since()), (Some(HostId(20)), false, NOW));
-        assert_eq!(Held::new(NOW, job(1), Owner::Here(RuntimeJobId(1))).lender(), None);
-    }
-}
+mod tests;

@@ -32,7 +32,9 @@ impl Host {
             return Err(Misbehaviour::TooMuch);
         }
         match message {
-            PeerMessage::Steal { run, steal, holding } => self.on_steal(now, from, run, steal, holding),
+            PeerMessage::Steal { run, steal, holding, ahead } => {
+                self.on_steal(now, from, run, steal, holding, ahead);
+            }
             PeerMessage::Job { run, steal, number, spec } => {
                 self.on_job(now, from, run, steal, number, spec)?;
             }

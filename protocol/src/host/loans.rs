@@ -1,5 +1,7 @@
 //! Follows lent and held jobs until their results have arrived.
 
+use std::time::Duration;
+
 use crate::limits::{HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
 use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
 use crate::{
@@ -17,7 +19,7 @@ impl Host {
         let Some(part) = self.runs.get(&run) else { return };
         if part.stage == Stage::Ready
             && let Some(held) = part.held.get(token)
-            && held.finished.is_none()
+            && held.finished().is_none()
         {
             let (spec, was_begun) = (held.spec().clone(), held.was_begun());
             self.unpolled.command(RunCommand::Inject { held: token, spec, was_begun }.of(run));
@@ -38,7 +40,10 @@ impl Host {
         };
         let is_worth_it = is_orphan || finished.work_ns >= part.spec.recorded_work_ns_min();
         let recorded = (is_worth_it && may_record).then(|| finished.clone());
-        held.finished = Some(finished);
+        if held.lender().is_some() {
+            part.thief.ahead.note_work(Duration::from_nanos(finished.work_ns));
+        }
+        part.held.finish(token, finished);
         self.note_ended(run, (&spec, was_begun), what);
         // A result that is sent over the network is also put into the table, so that it survives if its owner does not
         // receive it (2005 result table, section 3.1).
@@ -81,14 +86,14 @@ impl Host {
     /// Sends a held job's result to all its owners, except those to which it was sent and whose answer is not overdue.
     pub(super) fn deliver(&mut self, run: RunId, token: HeldId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(token).filter(|held| held.finished.is_some()) else { return };
+        let Some(held) = part.held.get(token).filter(|held| held.finished().is_some()) else { return };
         for owner in held.owners().to_vec() {
             let is_due = self.is_result_due(run, owner);
             if !is_due || self.is_result_under_way(run, owner) {
                 continue;
             }
             let held = self.runs.get(&run).and_then(|part| part.held.get(token));
-            let Some(finished) = held.and_then(|held| held.finished.clone()) else { return };
+            let Some(finished) = held.and_then(|held| held.finished().cloned()) else { return };
             let bytes = finished.outcome.bytes().len();
             match owner {
                 Owner::Host(host, number) => {
@@ -117,7 +122,7 @@ impl Host {
         self.end_result(run, owner);
         let Some(part) = self.runs.get_mut(&run) else { return };
         let Some(token) = part.held.remove_owner(owner) else { return };
-        if part.held.get(token).is_some_and(|held| held.is_orphan() && held.finished.is_some()) {
+        if part.held.get(token).is_some_and(|held| held.is_orphan() && held.finished().is_some()) {
             part.held.forget(token);
         }
     }
@@ -127,7 +132,7 @@ impl Host {
         let Some(part) = self.runs.get(&run) else { return };
         let token = part.held.of_owner(owner);
         let Some(held) = token.and_then(|token| part.held.get(token)) else { return };
-        if held.finished.is_some() {
+        if held.finished().is_some() {
             self.repeats.answered(self.latest, Receiver::Peer(from), Repeated::Result(run, number));
             self.settle_owner(run, owner);
         }
@@ -216,9 +221,9 @@ impl Host {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
         if let Some(held) = part.held.forget(token)
-            && held.finished.is_none()
+            && held.finished().is_none()
         {
-            if !held.begun {
+            if held.keeps_worker() {
                 part.thief.free_worker(threads);
             }
             self.note_ended(run, (held.spec(), held.was_begun()), NoteKind::Aborted);

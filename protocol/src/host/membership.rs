@@ -182,7 +182,7 @@ impl Host {
         let orphans: Vec<HeldId> =
             part.held.iter().filter(|(_, held)| held.is_orphan()).map(|(token, _)| token).collect();
         let ended: Vec<HeldId> =
-            part.held.iter().filter(|(_, held)| held.finished.is_some()).map(|(token, _)| token).collect();
+            part.held.iter().filter(|(_, held)| held.finished().is_some()).map(|(token, _)| token).collect();
         for token in orphans {
             self.announce_orphan(now, run, token);
         }
@@ -307,7 +307,7 @@ impl Host {
         // Results are no longer needed.
         part.outbox.clear();
         part.outbox.clear_for_owners();
-        let unfinished = part.held.values().filter(|held| held.finished.is_none());
+        let unfinished = part.held.values().filter(|held| held.finished().is_none());
         let unfinished: Vec<(JobSpec, bool)> =
             unfinished.map(|held| (held.spec().clone(), held.was_begun())).collect();
         for (spec, was_begun) in unfinished {

@@ -23,6 +23,7 @@
 #[cfg(test)]
 mod admission;
 mod again;
+mod ahead;
 #[cfg(test)]
 mod announced;
 #[cfg(test)]

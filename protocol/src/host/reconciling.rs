@@ -35,7 +35,7 @@ impl Host {
         owners.sort_unstable();
         owners.dedup();
         let again: Vec<HeldId> = (part.held.iter())
-            .filter(|(_, held)| held.finished.is_some() && now >= held.since() + RECONCILE)
+            .filter(|(_, held)| held.finished().is_some() && now >= held.since() + RECONCILE)
             .map(|(token, _)| token)
             .collect();
         let mut silent: Vec<HostId> = Vec::new();

@@ -112,7 +112,7 @@ impl Host {
         if !held.is_orphan() {
             return;
         }
-        let (spec, finished) = (held.spec().clone(), held.finished.clone());
+        let (spec, finished) = (held.spec().clone(), held.finished().cloned());
         if let Some(finished) = finished {
             // Its result may not have reached the owner (state 7 of the papers' appendix).
             self.record(now, run, spec.key, spec.depth, spec.lineage, finished);
@@ -248,7 +248,7 @@ impl Host {
         }
         let Some(token) = part.held.of_key(&spec.key) else { return false };
         let Some(held) = part.held.get(token) else { return false };
-        if !held.begun {
+        if !held.is_begun() {
             // Waiting for a job that has not begun would save nothing. If it has no other owner, it is dropped, so that
             // it does not run beside the one that is redone, which finds the entries below it.
             if held.is_orphan() {

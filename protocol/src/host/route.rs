@@ -53,7 +53,7 @@ impl Host {
         let Some(part) = self.runs.get(&run) else { return between };
         for (_, token) in part.held.of_host(peer) {
             between.holds = true;
-            if part.held.get(token).is_some_and(|held| held.finished.is_some()) {
+            if part.held.get(token).is_some_and(|held| held.finished().is_some()) {
                 between.finished.push(token);
             }
         }

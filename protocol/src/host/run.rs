@@ -98,7 +98,7 @@ impl HostRun {
             matches!(state, Some(EntryState::Running(runner)) if Some(*runner) == me)
         };
         held.is_orphan()
-            || held.finished.is_some()
+            || held.finished().is_some()
             || held.lender() == Some(host)
             || held.is_for(host)
             || is_announced()

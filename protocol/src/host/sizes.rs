@@ -61,7 +61,7 @@ impl Host {
     /// Bytes of results that their owners do not have, and of parcels that are on their way from or to this host.
     pub fn undelivered_bytes(&self) -> usize {
         let results: usize = (self.runs.values().flat_map(|part| part.held.values()))
-            .filter_map(|held| held.finished.as_ref())
+            .filter_map(|held| held.finished())
             .map(|finished| finished.outcome.bytes().len())
             .sum();
         results + self.transfers.bytes()
@@ -197,9 +197,8 @@ mod tests {
         assert_eq!(host.undelivered_bytes(), 70_000);
         let part = host.runs.get_mut(&RUN).expect("it takes part");
         let token = part.held.tokens().next().expect("it holds a job");
-        let held = part.held.get_mut(token).expect("it holds it");
-        held.finished =
-            Some(Finished { outcome: Outcome::Done(vec![0; 300].into()), work_ns: 1, span_ns: 1 });
+        let finished = Finished { outcome: Outcome::Done(vec![0; 300].into()), work_ns: 1, span_ns: 1 };
+        part.held.finish(token, finished);
         assert_eq!(host.undelivered_bytes(), 70_300);
     }
 }

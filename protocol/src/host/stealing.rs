@@ -11,9 +11,10 @@
 //! A victim whose workers compute but which has no exposed job *parks* the request for a moment: the demand makes a
 //! guest expose a job within microseconds, which is better than a refusal and another request.
 
+mod timers;
+
 use crate::limits::{
-    HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, STEAL_SLOW, STEAL_TIMEOUT,
-    STEALS_IN_SITE_MAX, STEALS_UNANSWERED_MAX,
+    HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, STEALS_IN_SITE_MAX,
 };
 use crate::message::{NoteKind, PeerMessage};
 use crate::{
@@ -23,7 +24,6 @@ use crate::{
 
 use super::held::{Held, Owner};
 use super::lent::{Loan, LoanState};
-use super::run::HostRun;
 use super::stage::Stage;
 use super::thief::Request;
 use super::victim::Parked;
@@ -39,17 +39,19 @@ impl Host {
         }
         loop {
             let Some(part) = self.runs.get(&run) else { return };
-            if part.stage != Stage::Ready || part.thief.idle() == 0 || part.held.len() >= HELD_JOBS_MAX {
+            if part.stage != Stage::Ready || part.held.len() >= HELD_JOBS_MAX {
                 return;
             }
-            let Some((victim, is_wide)) = self.choose_victim(now, run) else { return };
+            let is_ahead = part.thief.idle() == 0;
+            let chosen = if is_ahead { self.choose_ahead(run) } else { self.choose_victim(now, run) };
+            let Some((victim, is_wide)) = chosen else { return };
             let scope = self.scope_of(victim);
             let Some(part) = self.runs.get_mut(&run) else { return };
             let steal = part.numbers.new_steal();
             part.reporting.own_mut().steal_requests += 1;
-            part.thief.ask(steal, Request { victim, since: now, is_wide, scope, arriving: None });
+            part.thief.ask(steal, Request { victim, since: now, is_wide, is_ahead, scope, arriving: None });
             let holding = part.numbers.holding();
-            self.tell_peer(victim, PeerMessage::Steal { run, steal, holding });
+            self.tell_peer(victim, PeerMessage::Steal { run, steal, holding, ahead: is_ahead });
         }
     }
 
@@ -140,17 +142,20 @@ impl Host {
             if let Some(part) = self.runs.get_mut(&run) {
                 part.reporting.own_mut().steals.of(request.scope).refused += 1;
             }
-            self.note_refusal(now, run, request.is_wide);
+            self.note_refusal(now, run, &request);
             self.seek(now, run);
         }
         Ok(())
     }
 
-    pub(super) fn note_refusal(&mut self, now: Time, run: RunId, is_wide: bool) {
+    pub(super) fn note_refusal(&mut self, now: Time, run: RunId, request: &Request) {
+        if request.is_ahead {
+            return self.end_asking_ahead(run);
+        }
         let round = self.peers.near().len().clamp(1, 8);
         let jitter = self.random.next_u64();
         let Some(part) = self.runs.get_mut(&run) else { return };
-        part.thief.note_refusal(now, is_wide, round, jitter);
+        part.thief.note_refusal(now, request.is_wide, round, jitter);
     }
 
     pub(super) fn on_job(
@@ -180,11 +185,13 @@ impl Host {
         let steals = part.reporting.own_mut().steals.of(request.scope);
         if !is_taken {
             steals.refused += 1;
+            part.thief.ahead.end();
             self.tell_peer(from, PeerMessage::Returned { run, number, begun: false });
             return Ok(());
         }
         steals.jobs += 1;
         steals.latencies.count(now.since(request.since));
+        part.thief.ahead.note_trip(now.since(request.since));
         part.reporting.own_mut().jobs.stolen += 1;
         part.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
@@ -200,17 +207,21 @@ impl Host {
 
     pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: HeldId, worker: u32) {
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get_mut(token) else { return };
-        held.begun = true;
+        let Some(held) = part.held.begin(token) else { return };
         let spec = held.spec().clone();
         let asked = held.asked.take();
         let from = asked.as_ref().map(|(request, _)| request.victim);
-        if let Some((Request { victim, since, .. }, arrived)) = asked {
+        if let Some(victim) = from {
+            part.thief.ahead.note_begun(victim);
+        }
+        // One that was asked for ahead has waited for a worker, not a worker for it.
+        if let Some((Request { victim, since, is_ahead: false, .. }, arrived)) = asked {
             let ns = |until: Time| u64::try_from(until.since(since).as_nanos()).unwrap_or(u64::MAX);
             self.unpolled.event(Event::Stolen { run, victim, arrived_ns: ns(arrived), begun_ns: ns(now) });
         }
         let redone = spec.redone && !spec.given_back;
         self.note(run, &spec, NoteKind::Begun { victim: from, redone, worker });
+        self.seek(now, run);
     }
 
     /// Takes in a job of another host or of the coordinator, to run it.
@@ -239,8 +250,8 @@ impl Host {
         // A root that is run again was lost, even if nothing below it is known.
         let held = if is_named || held.spec().kind == ROOT_KIND { held } else { held.unnamed() };
         part.reporting.own_mut().held[usize::from(held.was_begun())].begun += 1;
-        part.thief.take_worker();
-        part.held.hold(token, held);
+        let has_worker = part.thief.take_worker();
+        part.held.hold(token, held.with_worker(has_worker));
         self.inject(run, token);
     }
 
@@ -254,7 +265,15 @@ impl Host {
 
     // ---- the victim ----
 
-    pub(super) fn on_steal(&mut self, now: Time, thief: HostId, run: RunId, steal: StealId, holding: u64) {
+    pub(super) fn on_steal(
+        &mut self,
+        now: Time,
+        thief: HostId,
+        run: RunId,
+        steal: StealId,
+        holding: u64,
+        ahead: bool,
+    ) {
         let is_far = self.peers.is_far(thief);
         let knows_thief = !is_far || self.peers.contains(thief);
         let threads = self.config.report.threads as usize;
@@ -262,7 +281,9 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else {
             return self.tell_peer(thief, nothing);
         };
-        if !matches!(part.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief {
+        // Jobs of others that wait here are for thieves with idle workers.
+        let is_for_others = ahead && part.held.waiting() > 0;
+        if !matches!(part.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief || is_for_others {
             return self.tell_peer(thief, nothing);
         }
         if part.victim.has(thief, steal) || part.loans.is_lent(thief, steal) {
@@ -322,75 +343,5 @@ impl Host {
         if let Some(thieves) = part.victim.take_news() {
             self.unpolled.command(RunCommand::Want { thieves }.of(run));
         }
-    }
-
-    // ---- time ----
-
-    pub(super) fn next_steal_timeout(&self, run: RunId, part: &HostRun) -> Option<(Time, &'static str)> {
-        let thief = &part.thief;
-        let unanswered =
-            thief.requests().filter(|(steal, request)| !self.is_job_arriving(run, *steal, request));
-        let request = unanswered.map(|(_, request)| request.since).min();
-        let request = request.map(|since| (since + STEAL_TIMEOUT, "a steal request was not answered"));
-        let parked = part.victim.next_refusal().map(|until| (until, "a thief has waited long enough"));
-        let may_seek = thief.idle() > 0
-            && part.stage == Stage::Ready
-            && part.held.len() < HELD_JOBS_MAX
-            && self.may_work();
-        let near = thief.near().count();
-        let can_near = may_seek
-            && near < thief.idle().min(STEALS_IN_SITE_MAX)
-            && match part.spec.stealing {
-                Stealing::ClusterAware => !self.peers.near().is_empty(),
-                Stealing::Random => self.peers.listed_len() > 0,
-                Stealing::MasterWorker => thief.master().is_some_and(|master| self.peers.contains(master)),
-            };
-        // While a victim of this site is still asked by a request to another site, because it has moved since, no
-        // further one is due: the same timeout would return again and again.
-        let is_one_asked = || thief.wide().any(|request| self.peers.near().contains(&request.victim));
-        let near = (can_near && near == 0 && !is_one_asked())
-            .then_some((thief.rests_until(false), "a thief has rested"));
-        let can_wide = may_seek
-            && part.spec.stealing == Stealing::ClusterAware
-            && thief.wide().next().is_none()
-            && !self.peers.far().is_empty();
-        let wide = can_wide.then_some((thief.rests_until(true), "a thief has rested between sites"));
-        [request, parked, near, wide, self.next_slow_request(may_seek, part)]
-            .into_iter()
-            .flatten()
-            .min_by_key(|(time, _)| *time)
-    }
-
-    /// When the thief asks another victim because those that were asked have not answered soon.
-    fn next_slow_request(&self, may_seek: bool, part: &HostRun) -> Option<(Time, &'static str)> {
-        let is_asked = |peer: &HostId| part.thief.asks(*peer);
-        let may_ask = may_seek
-            && part.spec.stealing == Stealing::ClusterAware
-            && part.thief.near().count() < STEALS_UNANSWERED_MAX
-            && self.peers.near().iter().any(|peer| !self.peers.is_silent(*peer) && !is_asked(peer));
-        // The last request counts: once another victim is asked, that request is the last.
-        let last = part.thief.near().map(|request| request.since).max().filter(|_| may_ask)?;
-        Some((
-            (last + STEAL_SLOW).max(part.thief.rests_until(false)),
-            "a steal request was not answered soon",
-        ))
-    }
-
-    pub(super) fn time_out_steals(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        let late: Vec<StealId> = (part.thief.requests())
-            .filter(|(_, request)| now >= request.since + STEAL_TIMEOUT)
-            .filter(|(steal, request)| !self.is_job_arriving(run, *steal, request))
-            .map(|(steal, _)| steal)
-            .collect();
-        for steal in late {
-            let Some(part) = self.runs.get_mut(&run) else { return };
-            if let Some(request) = part.thief.end(steal) {
-                part.reporting.own_mut().steals.of(request.scope).unanswered += 1;
-                self.peers.note_silent(request.victim);
-                self.note_refusal(now, run, request.is_wide);
-            }
-        }
-        self.refuse_parked(run, false, now);
     }
 }

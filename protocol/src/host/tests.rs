@@ -301,7 +301,7 @@ fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
     for (holding, next_steal, is_taken_back) in [(2, 4, false), (3, 5, false), (3, 4, false), (4, 5, true)] {
         let mut host = host();
         let steal = crate::StealId(4);
-        let message = PeerMessage::Steal { run: RUN, steal, holding: next_holding };
+        let message = PeerMessage::Steal { run: RUN, steal, holding: next_holding, ahead: false };
         host.handle_from_peer(now, PEER, message);
         host.handle_offered(now, RUN, Some((crate::RuntimeJobId(7), root_job(&spec()))));
         let is_lent =
@@ -372,7 +372,11 @@ fn a_lost_job_is_redone_although_the_coordinator_never_answers() {
     let now = Time::default();
     let mut lost = root_job(&spec());
     (lost.depth, lost.redone) = (1, true);
-    host.handle_from_peer(now, PEER, PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0 });
+    host.handle_from_peer(
+        now,
+        PEER,
+        PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0, ahead: false },
+    );
     host.handle_offered(now, RUN, Some((crate::RuntimeJobId(7), lost)));
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(now, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
@@ -399,7 +403,7 @@ fn jobs_that_are_given_back_are_distinguished_from_lost_ones() {
         let mut job = root_job(&spec());
         (job.depth, job.redone, job.given_back) = (1, true, !is_given_back);
         let key = job.key;
-        let asks = PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0 };
+        let asks = PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0, ahead: false };
         host.handle_from_peer(now, PEER, asks);
         host.handle_offered(now, RUN, Some((crate::RuntimeJobId(7), job)));
         let lent = said(&mut host).into_iter().find_map(|transmit| match transmit {

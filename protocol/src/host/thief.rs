@@ -6,6 +6,8 @@ use std::time::Duration;
 use crate::limits::{STEAL_REST_MAX, STEAL_REST_MIN, STEAL_REST_WIDE_MAX, STEAL_SLOW, STEALS_UNANSWERED_MAX};
 use crate::{HostId, LoanId, Scope, StealId, Steals, Time};
 
+use super::ahead::Ahead;
+
 /// A steal request under way.
 #[derive(Debug)]
 pub struct Request {
@@ -13,6 +15,8 @@ pub struct Request {
     pub since: Time,
     /// Whether it is the one asynchronous request to another site.
     pub is_wide: bool,
+    /// Whether no worker was idle.
+    pub is_ahead: bool,
     pub scope: Scope,
     /// The loan's number, if the job is coming as a parcel.
     pub arriving: Option<LoanId>,
@@ -41,6 +45,8 @@ pub struct Thief {
     rest_wide: Rest,
     master: Option<HostId>,
     idle: usize,
+    /// What it asks for before a worker is idle.
+    pub ahead: Ahead,
 }
 
 impl Thief {
@@ -56,8 +62,10 @@ impl Thief {
 
     /// A worker will take the job that has come: until the runtime reports that, no further job is requested for that
     /// worker.
-    pub fn take_worker(&mut self) {
+    pub fn take_worker(&mut self) -> bool {
+        let is_idle = self.idle > 0;
         self.idle = self.idle.saturating_sub(1);
+        is_idle
     }
 
     /// The job that a worker was to take is gone. `threads` is the number of all workers.
@@ -184,7 +192,7 @@ mod tests {
     const OTHER: HostId = HostId(21);
 
     fn request(victim: HostId, since: Time, is_wide: bool) -> Request {
-        Request { victim, since, is_wide, scope: Scope::Site, arriving: None }
+        Request { victim, since, is_wide, is_ahead: false, scope: Scope::Site, arriving: None }
     }
 
     #[test]
@@ -234,12 +242,12 @@ mod tests {
     #[test]
     fn the_number_of_idle_workers_stays_between_zero_and_all() {
         let mut thief = Thief::default();
-        thief.take_worker();
+        assert!(!thief.take_worker());
         assert_eq!(thief.idle(), 0);
         (0..3).for_each(|_| thief.free_worker(2));
         assert_eq!(thief.idle(), 2);
         thief.note_idle(1);
-        thief.take_worker();
+        assert!(thief.take_worker());
         assert_eq!(thief.idle(), 0);
     }
 

@@ -16,7 +16,7 @@ impl Host {
         let Some(part) = self.runs.get_mut(&run) else { return };
         let root = Owner::Coordinator(number);
         let Some(token) = part.held.of_owner(root) else { return };
-        let Some(held) = part.held.get(token).filter(|held| held.finished.is_none()) else { return };
+        let Some(held) = part.held.get(token).filter(|held| held.finished().is_none()) else { return };
         if held.owners().len() == 1 {
             self.leave_adopted(run, token);
         }
@@ -53,12 +53,12 @@ impl Host {
     pub(super) fn finish_known(&mut self, run: RunId, token: HeldId, finished: Finished) {
         let threads = self.config.report.threads as usize;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get_mut(token).filter(|held| held.finished.is_none()) else { return };
-        held.finished = Some(finished.clone());
+        let Some(held) = part.held.get_mut(token).filter(|held| held.finished().is_none()) else { return };
         let (spec, was_begun, is_orphan) = (held.spec().clone(), held.was_begun(), held.is_orphan());
-        if !held.begun {
+        if held.keeps_worker() {
             part.thief.free_worker(threads);
         }
+        part.held.finish(token, finished.clone());
         part.reporting.count_reused(&finished);
         self.unpolled.event(Event::Reused(run, spec.key));
         self.note_ended(run, (&spec, was_begun), NoteKind::Aborted);
@@ -125,7 +125,7 @@ impl HostRun {
         let token = self.held.of_key(&entry.key)?;
         let held = self.held.get(token)?;
         let is_twice = held.spec().redone || held.is_orphan();
-        (is_twice && held.finished.is_none()).then(|| (token, finished.clone()))
+        (is_twice && held.finished().is_none()).then(|| (token, finished.clone()))
     }
 }
 

@@ -17,6 +17,9 @@ pub enum PeerMessage {
         steal: StealId,
         /// The number of the thief's last [`Self::Holding`] to this victim.
         holding: u64,
+        /// Whether the thief's workers are busy, and it asks so that the next job is there when one of them has ended its
+        /// own.
+        ahead: bool,
     },
     /// A victim lends a job, under a number of its own.
     Job {

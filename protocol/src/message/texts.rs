@@ -132,7 +132,7 @@ impl PeerMessage {
     pub fn has_long_text(&self) -> bool {
         match self {
             Self::Refused { reason } => is_long(reason),
-            Self::Steal { run: _, steal: _, holding: _ }
+            Self::Steal { run: _, steal: _, holding: _, ahead: _ }
             | Self::Job { run: _, steal: _, number: _, spec: _ }
             | Self::Nothing { run: _, steal: _ }
             | Self::Result { run: _, number: _, finished: _ }

@@ -136,7 +136,7 @@ fn to_host() -> Vec<Line> {
 
 fn between_hosts() -> Vec<Line> {
     samples! { PeerMessage:
-        Steal { run: RUN, steal: StealId(300), holding: 1 }
+        Steal { run: RUN, steal: StealId(300), holding: 1, ahead: false }
         Job { run: RUN, steal: StealId(300), number: LOAN, spec: spec() }
         Nothing { run: RUN, steal: StealId(300) }
         Result { run: RUN, number: LOAN, finished: finished() }

@@ -48,7 +48,7 @@ impl World {
                 PeerMessage::Result { run, number, finished: finished(9, 0) }
             }
             ["adopted"] => PeerMessage::Adopted { run, number, holding: 0 },
-            ["flood"] => PeerMessage::Steal { run, steal: StealId(NEVER + count), holding: 0 },
+            ["flood"] => PeerMessage::Steal { run, steal: StealId(NEVER + count), holding: 0, ahead: false },
             ["entries", name] => {
                 let spec = self.forged_job(name);
                 let entry = Entry {

@@ -133,7 +133,7 @@ fn a_job_that_comes_back_without_having_begun_is_not_one_that_was_begun_before()
             let now = Time::default();
             while host.poll_command().is_some() {}
             if is_lent {
-                let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 };
+                let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false };
                 host.handle_from_peer(now, PEER, steal);
             }
             host.handle_offered(now, RUN, Some((RuntimeJobId(7), JobSpec { redone, ..job(5) })));

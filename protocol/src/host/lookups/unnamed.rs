@@ -91,7 +91,11 @@ mod tests {
         let part = victim.runs.get_mut(&RUN).expect("it takes part");
         part.table.insert(entry.clone());
         part.recovery.lookups.expect_below(&part.table, &job(1));
-        victim.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+        victim.handle_from_peer(
+            NOW,
+            PEER,
+            PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+        );
         victim.handle_offered(NOW, RUN, Some((RuntimeJobId(9), child)));
         assert_eq!(victim.runs[&RUN].recovery.lookups.sought_len(), 1, "it may be below another job");
         let (mut entries, mut spec) = (Vec::new(), None);

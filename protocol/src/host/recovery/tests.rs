@@ -28,7 +28,11 @@ fn searcher(tolerance: FaultTolerance, how: Departure) -> Host {
     let mut host = host();
     host.runs.get_mut(&RUN).expect("it takes part").spec.fault_tolerance = tolerance;
     host.handle_from_coordinator(NOW, hosts(0, &[OTHER], &[]));
-    host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0 });
+    host.handle_from_peer(
+        NOW,
+        PEER,
+        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+    );
     host.handle_offered(NOW, RUN, Some((RuntimeJobId(9), job())));
     host.handle_from_coordinator(NOW, hosts(1, &[], &[(PEER, how)]));
     said(&mut host);

@@ -252,7 +252,7 @@ impl Host {
     pub(super) fn give_up_object(&mut self, run: RunId, object: ObjectId) {
         let Some(part) = self.runs.get(&run) else { return };
         let lost: Vec<HeldId> = (part.held.iter())
-            .filter(|(_, held)| held.finished.is_none())
+            .filter(|(_, held)| held.finished().is_none())
             .filter(|(_, held)| held.spec().objects.iter().any(|mention| mention.creation == object))
             .map(|(token, _)| token)
             .collect();
@@ -265,7 +265,7 @@ impl Host {
     pub(super) fn give_back(&mut self, run: RunId, token: HeldId) {
         let held = self.runs.get(&run).and_then(|part| part.held.get(token));
         let (owners, begun) =
-            held.map_or_else(|| (Vec::new(), false), |held| (held.owners().to_vec(), held.begun));
+            held.map_or_else(|| (Vec::new(), false), |held| (held.owners().to_vec(), held.is_begun()));
         self.abort_held(run, token);
         for owner in owners {
             match owner {
