@@ -8,7 +8,8 @@
 //! as a disturbance: from then on they are expected everywhere. A replica to which updates are sent faster than its
 //! link carries them is always behind, but never stands still: as long as it lacks updates, some of them must arrive.
 //! Large updates are sent as parcels, which wait their turn behind others: a replica may stand still for longer while
-//! such a parcel is in transit, and for the time of a comparison after it.
+//! such a parcel is in transit, and for the time of a comparison after it; and while other updates arrive, those of one
+//! writer may wait for twice as long.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -23,6 +24,9 @@ use crate::world::World;
 /// stands still.
 const CALM_NS: u64 = 4_000_000_000;
 const REACH_NS: u64 = 2_000_000_000;
+
+/// The longest that a replica stands still which waits for a parcel.
+const STILL_MAX: Duration = limits::PARCEL_UNWANTED_MAX;
 
 /// The updates of an object at a moment: the most that any host had of each writer, and the hosts with a replica.
 #[derive(Debug, Default)]
@@ -104,9 +108,14 @@ pub fn check(world: &mut World) -> Option<String> {
                     late.insert(replica, is);
                     let stood_still = world.now.since(is.since);
                     let is_awaited = is.awaited.0 > 0 && world.now.0 < is.awaited.0 + reach_ns;
-                    let longest =
-                        if is_awaited { limits::PARCEL_UNWANTED_MAX } else { Duration::from_nanos(reach_ns) };
-                    if stood_still < longest {
+                    let any = counts.and_then(|counts| counts.values().map(|(_, since)| *since).max());
+                    let all_stood_still = world.now.since(any.unwrap_or(*at).max(is.since));
+                    let is_slow = if is_awaited {
+                        all_stood_still < STILL_MAX && stood_still < STILL_MAX * 2
+                    } else {
+                        stood_still < Duration::from_nanos(reach_ns)
+                    };
+                    if is_slow {
                         continue;
                     }
                     found = Some(format!("host {index} lacks updates of {of} to {object} of run {run}"));
