@@ -112,8 +112,7 @@ async fn why_a_run_waits_is_noted_when_it_begins_to_and_not_when_it_is_looked_at
     let mut paced = Paced::start();
     let idle = |paced: &Paced| {
         let chronicle = paced.driver.chronicles.get(RUN).expect("it has one");
-        let idle = locked(&chronicle).idle().to_vec();
-        idle
+        locked(&chronicle).idle().to_vec()
     };
     let looked_at = |paced: &Paced| {
         let live = paced.driver.live(RUN, &waits::Reasons::default());
