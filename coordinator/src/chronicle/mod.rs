@@ -121,8 +121,12 @@ impl Chronicle {
     /// The chronicle of a run that is submitted now, with that event.
     pub fn begin() -> Self {
         let mut chronicle = Self::new(unix_ms());
-        chronicle.add_event(EventKind::Submitted, None, "the run was submitted".to_owned());
+        chronicle.add_submitted(chronicle.now_ms());
         chronicle
+    }
+
+    fn add_submitted(&mut self, t_ms: u32) {
+        self.events.add(t_ms, EventKind::Submitted, None, "the run was submitted".to_owned());
     }
 
     /// Milliseconds since the run was submitted.

@@ -32,6 +32,9 @@ pub struct Saved {
 const SETTLED_MS: u32 = (RESTART_GRACE.as_millis() + 2 * COUNTS.as_millis()) as u32;
 /// Charts are saved with one batch in this many, or with the next one on request.
 const CHARTS_EVERY: u32 = 4;
+/// Until a run is as old as this, they are saved with each batch, unless it has many hosts: they are small.
+const YOUNG_MS: u32 = 5_000;
+const YOUNG_HOSTS_MAX: usize = 256;
 
 /// A chronicle except its jobs, lines and charts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,19 +109,18 @@ impl Chronicle {
             return None;
         }
         self.saved.batches += 1;
-        let charts = (are_charts_new && (is_last || self.is_over || self.saved.batches >= CHARTS_EVERY))
-            .then(|| {
-                self.saved.batches = 0;
-                self.saved.charts = Some(version);
-                self.timeline.taken();
-                ChartData {
-                    events: self.events.clone(),
-                    timeline: self.timeline.clone(),
-                    series: self.series.clone(),
-                    pace: self.pace.clone(),
-                    idle: self.idle.clone(),
-                }
-            });
+        let charts = (are_charts_new && (is_last || self.is_over || self.are_charts_due())).then(|| {
+            self.saved.batches = 0;
+            self.saved.charts = Some(version);
+            self.timeline.taken();
+            ChartData {
+                events: self.events.clone(),
+                timeline: self.timeline.clone(),
+                series: self.series.clone(),
+                pace: self.pace.clone(),
+                idle: self.idle.clone(),
+            }
+        });
         let places: BTreeSet<u32> = self.tree.take_unsaved(jobs_max).into_iter().collect();
         let jobs = places.into_iter().filter_map(|place| Some((place, self.tree.saved(place)?))).collect();
         let lines = self.lines.after(self.saved.line).lines;
@@ -133,11 +135,22 @@ impl Chronicle {
         Some(ChronicleChanges { run, jobs, lines, first_line: self.lines.first(), summary, latest, charts })
     }
 
+    fn are_charts_due(&self) -> bool {
+        let is_young = self.now_ms() < YOUNG_MS && self.tree.hosts().len() <= YOUNG_HOSTS_MAX;
+        is_young || self.saved.batches >= CHARTS_EVERY
+    }
+
     /// Changes that were taken could not be saved: all of them are saved with the next batch.
     pub(super) fn save_again(&mut self, taken: &ChronicleChanges) {
         self.tree.save_again(taken.jobs.iter().map(|(place, _)| *place));
         self.timeline.save_again();
         self.saved = Saved::default();
+    }
+
+    /// The chronicle of a run of which nothing else was saved.
+    pub fn restore_unsaved(submitted_at_ms: u64) -> Self {
+        let nothing = (Summary::default(), Latest::default());
+        Self::restore(submitted_at_ms, false, nothing, std::iter::empty(), Vec::new(), ChartData::default())
     }
 
     /// Restores a saved chronicle. Missing parts stay empty.
@@ -178,6 +191,9 @@ impl Chronicle {
             Some((chronicle.events.version(), chronicle.timeline.version(), chronicle.series.age().0));
         chronicle.saved.summary = summary;
         if !is_over {
+            if chronicle.events.all().is_empty() {
+                chronicle.add_submitted(0);
+            }
             chronicle.add_lost_events(newest_event_ms);
             let newest_ms = newest_ms.max(chronicle.series.age().1.into());
             chronicle.interrupt_waits(u32::try_from(newest_ms).unwrap_or(u32::MAX));

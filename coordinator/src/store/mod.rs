@@ -185,7 +185,7 @@ impl Store {
         // Nothing may have been saved of the newest runs.
         for (run, submitted_at_ms) in submitted {
             if !chronicles.iter().any(|(known, ..)| *known == run) {
-                chronicles.push((run, false, Chronicle::new(submitted_at_ms)));
+                chronicles.push((run, false, Chronicle::restore_unsaved(submitted_at_ms)));
             }
         }
         for run in sql::unsettled(&connection)? {

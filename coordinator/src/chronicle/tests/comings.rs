@@ -103,3 +103,23 @@ fn absences_survive_a_restart_although_their_events_are_not_saved() {
     assert!(known[..gone].iter().chain(&known[back..]).all(|known| *known), "{known:?}");
     assert!(!known[gone..back].iter().any(|known| *known), "{known:?}");
 }
+
+/// The coordinator was killed a moment after the submission: neither that nor what happened first was known afterwards.
+#[test]
+fn the_first_events_are_saved_with_the_first_batch() {
+    let mut before = Chronicle::begin();
+    before.note(host(1), &[begun(1, None)]);
+    let changes = before.changes(RunId(1), usize::MAX, false).expect("all is new");
+    let charts = changes.charts.expect("those of a new run");
+    before.root_given(HostId(1), "host one (here)");
+    let again = before.changes(RunId(1), usize::MAX, false).and_then(|changes| changes.charts);
+    assert!(again.is_some(), "and of a young one");
+    let known = (changes.summary, changes.latest);
+    let after = Chronicle::restore(unix_ms(), false, known, std::iter::empty(), Vec::new(), charts);
+    let kinds =
+        |chronicle: &Chronicle| chronicle.events().into_iter().map(|event| event.kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&after), [EventKind::Submitted, EventKind::HostJoined, EventKind::CoordinatorRestarted]);
+    let unsaved = Chronicle::restore_unsaved(unix_ms() - 1_000);
+    assert_eq!(kinds(&unsaved), [EventKind::Submitted, EventKind::CoordinatorRestarted]);
+    assert_eq!(unsaved.events()[0].t_ms, 0);
+}
