@@ -107,9 +107,12 @@ pub struct AppOfRun {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(default)]
 pub struct Figures {
-    /// Whether these numbers are complete. `so_far`: hosts still count, until a moment after the end. `final`: all
-    /// hosts that were in the grid at the end have reported their last counts. `partial`: not all have, and the work of
-    /// about the last second may be missing.
+    /// Whether these numbers are complete. `so_far`: hosts still count, until a moment after the end. `final`: all hosts
+    /// that took part have reported their last counts. `partial`: not all have. Of a host that was given up and was not
+    /// back by the end, what it counted in about the last half second is missing. Of one that did not come back after a
+    /// restart of the coordinator, what it counted since its counts were saved is missing: that of about a second before
+    /// the coordinator stopped, and all until the host stopped. Then what is shown after the restart may be less than
+    /// before.
     #[serde(default = "Counted::before")]
     pub counted: Counted,
     /// Hosts that have computed part of it, each host process once: a host that found no work does not count, and one
@@ -137,7 +140,8 @@ pub struct Figures {
     pub computed_s: Option<f64>,
     /// The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
     /// so often that the result stands for more work than was ever computed, or leaves no room for work that was done
-    /// again, this and `lost_work_s` are null.
+    /// again, this and `lost_work_s` are null. So are they if a host did not come back after a restart of the coordinator:
+    /// what it did in its last moments may be missing in `work_s`.
     pub answer_work_s: Option<f64>,
     /// The part of `work_s` that was not used: work lost with a host, done twice, or of aborted jobs; for a run without
     /// a result, all of it. Null until the run is over.
@@ -170,11 +174,11 @@ pub enum Counted {
     /// Hosts still count: the run is not over, or ended a moment ago.
     #[default]
     SoFar,
-    /// The run is over, and all hosts that were in the grid at its end have reported their last counts.
+    /// The run is over, and all hosts that took part have reported their last counts.
     Final,
-    /// The run is over, and some of these hosts have not reported them, or the coordinator was restarted before they
-    /// could: the work of about the last second may be missing. Kinds that only newer coordinators know are read as
-    /// this.
+    /// The run is over, and some of them have not: they were given up and not back by its end, did not come back after a
+    /// restart of the coordinator, or it was restarted before they could. Kinds that only newer coordinators know are read
+    /// as this.
     #[serde(other)]
     Partial,
 }

@@ -1,11 +1,12 @@
 //! Which hosts of the run are away, since when and why, also after a restart of the coordinator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sateen_protocol::HostId;
 use serde::{Deserialize, Serialize};
 
 use super::{Chronicle, EventKind, Going, Source};
+use crate::figures::Untold;
 
 /// A host of the run that paused or was given up, and may come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,17 +41,50 @@ pub fn event_of(source: Source<'_>, how: Going) -> (EventKind, String) {
     let (kind, how) = match how {
         Going::Left => (EventKind::HostLeft, "left"),
         Going::Paused => (EventKind::HostPaused, "paused"),
-        Going::Crashed => (EventKind::HostLost, "was given up"),
+        Going::Crashed | Going::NotBack | Going::Resting => (EventKind::HostLost, "was given up"),
     };
     (kind, format!("host {} ({}) {how}", source.name, source.site))
 }
 
 impl Chronicle {
+    /// A host went.
+    pub(super) fn note_absence(&mut self, host: HostId, how: Going, since_ms: u32) {
+        let how = match how {
+            Going::Left => {
+                self.away.remove(&host);
+                return;
+            }
+            Going::Crashed | Going::NotBack if self.is_resting(host) => Going::Resting,
+            how => how,
+        };
+        self.away.insert(host, Away { how, since_ms });
+    }
+
+    /// Whether a host has nothing to do with the run for now.
+    fn is_resting(&self, host: HostId) -> bool {
+        let is_at_rest = |away: &Away| matches!(away.how, Going::Paused | Going::Resting);
+        self.was_suspended || self.away.get(&host).is_some_and(is_at_rest)
+    }
+
+    /// What hosts of the run that are away have counted and not reported. `awaited` are hosts that may come back after a
+    /// restart, and have not.
+    pub fn untold(&self, awaited: &BTreeSet<HostId>) -> Untold {
+        let of_away = self.away.values().map(|away| match away.how {
+            Going::Left | Going::Paused | Going::Resting => Untold::Nothing,
+            Going::Crashed => Untold::LastMoment,
+            Going::NotBack => Untold::SinceSaved,
+        });
+        let is_of_run = |host: &HostId| self.tree.has_host(*host) && !self.is_resting(*host);
+        let are_awaited = awaited.iter().any(is_of_run);
+        let of_awaited = if are_awaited { Untold::SinceSaved } else { Untold::Nothing };
+        of_away.max().unwrap_or_default().max(of_awaited)
+    }
+
     /// Adds the events of hosts that went after the events were saved. `newest_ms` is the time of the last of these.
     pub(super) fn add_lost_events(&mut self, newest_ms: u32) {
         let told = self.events.away();
         for (host, Away { how, since_ms }) in &self.away {
-            let is_told = told.get(host).is_some_and(|told| told.how == *how);
+            let is_told = told.get(host).is_some_and(|told| told.how.is_loss() == how.is_loss());
             // An older event is one of those that are no longer kept.
             if is_told || *since_ms < newest_ms {
                 continue;

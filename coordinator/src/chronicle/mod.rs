@@ -104,6 +104,17 @@ pub enum Going {
     Paused,
     /// It was given up.
     Crashed,
+    /// It did not come back after a restart of the coordinator.
+    NotBack,
+    /// It was given up while it had no jobs of the run: the run was suspended, or the host paused.
+    Resting,
+}
+
+impl Going {
+    /// Whether its jobs are lost, unless the run was suspended.
+    fn is_loss(self) -> bool {
+        matches!(self, Self::Crashed | Self::NotBack | Self::Resting)
+    }
 }
 
 impl Chronicle {
@@ -255,16 +266,13 @@ impl Chronicle {
         }
         let now_ms = self.now_ms();
         // No job of a suspended run is running.
-        let is_given_back = how != Going::Crashed || self.was_suspended;
+        let is_given_back = !how.is_loss() || self.was_suspended;
         let running = self.tree.lose_host(source.id, now_ms, is_given_back);
         // After a pause, its reports are those of another series.
-        if let (Going::Crashed, Some((place, _))) = (how, self.tree.known_host(source.id)) {
+        if let Some((place, _)) = self.tree.known_host(source.id).filter(|_| how.is_loss()) {
             self.timeline.host_gone(place);
         }
-        match how {
-            Going::Left => self.away.remove(&source.id),
-            Going::Paused | Going::Crashed => self.away.insert(source.id, Away { how, since_ms: now_ms }),
-        };
+        self.note_absence(source.id, how, now_ms);
         let (kind, text) = absences::event_of(source, how);
         self.events.add(now_ms, kind, Some(source.id), text);
         // Jobs lost by hosts that had lent them are counted separately: see `EventKind::JobsInterrupted`.
@@ -304,7 +312,9 @@ impl Chronicle {
     fn add_return(&mut self, source: Source<'_>, from: Going) {
         let how = match from {
             Going::Paused => "works again after its pause",
-            Going::Left | Going::Crashed => "came back after it was given up",
+            Going::Left | Going::Crashed | Going::NotBack | Going::Resting => {
+                "came back after it was given up"
+            }
         };
         let text = format!("host {} ({}) {how}", source.name, source.site);
         self.add_event(EventKind::HostReturned, Some(source.id), text);

@@ -106,11 +106,11 @@ impl Driver {
         if let Some(settled) = self.over.settled(run) {
             return Some(self.over(run, settled.state, settled.sums.clone()));
         }
-        let (Settling { state, end, failure }, view) =
-            (self.over.settling(run)?, self.machine.run_over(run)?);
+        let (settling, view) = (self.over.settling(run)?, self.machine.run_over(run)?);
+        let Settling { end, failure, untold, .. } = settling;
         let workers = view.counts().workers;
-        let figures = end::close(of_view(&view, Vec::new()), workers, end, failure.clone());
-        Some(self.over(run, *state, figures))
+        let figures = end::close(of_view(&view, Vec::new()), (workers, *untold), end, failure.clone());
+        Some(self.over(run, settling.state, figures))
     }
 
     /// A run that is over. The API learns that only when it is saved.

@@ -62,7 +62,7 @@ impl Driver {
             self.links.counters.hosts_joined.fetch_add(1, Relaxed);
             self.links.counters.hosts_crashed.fetch_add(1, Relaxed);
             tracing::warn!(host = %self.hosts.named(host), "host did not come back after the coordinator's restart");
-            self.host_gone(host, Going::Crashed);
+            self.host_gone(host, Going::NotBack);
         }
     }
 

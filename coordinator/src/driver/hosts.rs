@@ -166,6 +166,11 @@ impl Hosts {
         self.awaited.contains(&host)
     }
 
+    /// Hosts from before a restart that may still come back.
+    pub fn awaited(&self) -> &BTreeSet<HostId> {
+        &self.awaited
+    }
+
     /// A host that has not come back; it is no longer waited for.
     pub fn give_up_awaited(&mut self) -> Option<HostId> {
         self.awaited.pop_first()

@@ -11,7 +11,7 @@ use super::Driver;
 use super::saver::Change;
 use super::scan::add_told;
 use super::speed::Pace;
-use crate::figures::{Counted, Figures, RunFailure, end, host_of_run, of_account};
+use crate::figures::{Counted, Figures, RunFailure, Untold, end, host_of_run, of_account};
 use crate::locked;
 
 /// A run that is over, and whose counts are not final.
@@ -21,6 +21,8 @@ pub struct Settling {
     pub state: RunState,
     pub end: Arc<RunEnd>,
     pub failure: Option<RunFailure>,
+    /// What hosts that were away at the end have counted and not reported.
+    pub untold: Untold,
 }
 
 /// A run that is over, and whose counts are final.
@@ -82,21 +84,28 @@ impl Driver {
             Some(failure) => format!("the run has failed: {}", failure.message),
             None => format!("the run {}", end::predicate(state)),
         };
+        let untold = self.untold(run);
         self.chronicles.end(run, &how);
         self.since_start.add_end(state);
         tracing::info!(run = run.0, state = state.word(), "run over");
         let end = Arc::new(end);
-        self.over.settling.insert(run, Settling { state, end: Arc::clone(&end), failure });
+        self.over.settling.insert(run, Settling { state, end: Arc::clone(&end), failure, untold });
         self.saver.forget_standing(run);
         self.saver.save(Change::End { run, state, end });
     }
 
+    fn untold(&self, run: RunId) -> Untold {
+        let chronicle = self.chronicles.get(run);
+        chronicle.map_or(Untold::Nothing, |chronicle| locked(&chronicle).untold(self.hosts.awaited()))
+    }
+
     /// A run's counts are final. The store's thread computes each host's figures, as it needs them first.
     pub(super) fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
-        let Some(Settling { state, end, failure }) = self.over.settling.remove(&run) else { return };
-        let counted = if account.is_complete { Counted::Final } else { Counted::Partial };
+        let Some(Settling { state, end, failure, untold }) = self.over.settling.remove(&run) else { return };
+        let is_complete = account.is_complete && untold == Untold::Nothing;
+        let counted = if is_complete { Counted::Final } else { Counted::Partial };
         let sums = Figures { counted, ..of_account(&account, &counts, Vec::new()) };
-        let sums = end::close(sums, counts.workers, &end, failure);
+        let sums = end::close(sums, (counts.workers, untold), &end, failure);
         self.since_start.add(run, state, &counts, &sums.times);
         let (profiles, chronicles) = (self.hosts.profiles().clone(), Arc::clone(&self.chronicles));
         let of_all = sums.clone();

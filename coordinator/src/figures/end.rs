@@ -2,7 +2,7 @@
 
 use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
 
-use super::{Counted, FailureKind, Figures, RunFailure, Times};
+use super::{Counted, FailureKind, Figures, RunFailure, Times, Untold};
 use crate::clock::seconds;
 
 /// The state in a sentence about the run.
@@ -87,13 +87,22 @@ fn accounts(times: &Times, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<
     }
 }
 
-/// Computes the figures of a run that is over. `workers` are those of all hosts that took part.
-pub fn close(mut figures: Figures, workers: u32, end: &RunEnd, failure: Option<RunFailure>) -> Figures {
+/// Computes the figures of a run that is over: with the workers of all hosts that took part, and what hosts that were away
+/// at its end have counted and not reported. If that may be more than a moment's work, it is not known what is lost.
+pub fn close(
+    mut figures: Figures,
+    (workers, untold): (u32, Untold),
+    end: &RunEnd,
+    failure: Option<RunFailure>,
+) -> Figures {
     let has_lost = figures.jobs.of_hosts.lost > 0 || figures.root_losses > 0;
     let is_all_told = figures.counted == Counted::Final && !has_lost;
     let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(workers.max(1)) };
     let times = &mut figures.times;
-    (times.answer_work_s, times.lost_work_s) = accounts(times, untold_s, end);
+    (times.answer_work_s, times.lost_work_s) = match (judge(end).0, untold) {
+        (RunState::Done, Untold::SinceSaved) => (None, None),
+        _ => accounts(times, untold_s, end),
+    };
     if let (RunEnd::Finished(finished), Some(answer_s)) = (end, times.answer_work_s) {
         // The chain includes the work behind reused results, too, and its end is read a moment after the work.
         times.span_s = Some(seconds(finished.span_ns).min(answer_s));
@@ -120,7 +129,8 @@ mod tests {
         let finished = |work_ms: u64, result: &MainOutcome| {
             let outcome = Outcome::Done(encoded(result).into());
             let (work_ns, span_ns) = (work_ms * 1_000_000, 400_000_000);
-            close(worked(), 1, &RunEnd::Finished(Finished { outcome, work_ns, span_ns }), None)
+            let end = RunEnd::Finished(Finished { outcome, work_ns, span_ns });
+            close(worked(), (1, Untold::LastMoment), &end, None)
         };
         let right = MainOutcome::Text("1".to_owned());
         let figures = finished(1500, &right);
@@ -138,13 +148,19 @@ mod tests {
             let times = Times { redone_work_s, saved_work_s, ..worked().times };
             let outcome = Outcome::Done(encoded(&right).into());
             let finished = Finished { outcome, work_ns: 1_500_000_000, span_ns: 1 };
-            let figures = close(Figures { times, ..worked() }, 1, &RunEnd::Finished(finished), None);
+            let figures =
+                close(Figures { times, ..worked() }, (1, Untold::Nothing), &RunEnd::Finished(finished), None);
             assert_eq!(figures.times.lost_work_s, lost_s, "{redone_work_s} {saved_work_s}");
         }
         // Without a result, no work is behind it.
         assert_eq!(of(&finished(1500, &MainOutcome::Failed("no".to_owned()))), (2.0, None, Some(2.0), None));
-        let cancelled = close(worked(), 1, &RunEnd::Cancelled, None);
+        let cancelled = close(worked(), (1, Untold::SinceSaved), &RunEnd::Cancelled, None);
         assert_eq!(of(&cancelled), (2.0, None, Some(2.0), None));
+        // What hosts counted before they were lost with the coordinator may be much.
+        let outcome = Outcome::Done(encoded(&right).into());
+        let end = RunEnd::Finished(Finished { outcome, work_ns: 1_500_000_000, span_ns: 1 });
+        let unknown = close(worked(), (1, Untold::SinceSaved), &end, None);
+        assert_eq!(of(&unknown), (2.0, None, None, None));
     }
 
     fn ended(outcome: Outcome) -> (RunState, Option<String>) {

@@ -11,7 +11,9 @@ use crate::clock::seconds;
 use crate::host_name::HostName;
 
 pub use jobs::JobCounts;
-pub use run::{Counted, FailureKind, Figures, HostFigures, Progress, RunFailure, Steals, TableSize, Times};
+pub use run::{
+    Counted, FailureKind, Figures, HostFigures, Progress, RunFailure, Steals, TableSize, Times, Untold,
+};
 
 /// A host's counts of a run.
 pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Counts) -> HostFigures {

@@ -71,7 +71,7 @@ pub enum Counted {
     /// Hosts are still counting.
     #[default]
     SoFar,
-    /// All hosts that were connected at its end have sent their last counts.
+    /// All hosts that took part have sent their last counts.
     Final,
     /// Some of them have not. Values that only newer versions know are read as this.
     #[serde(other)]
@@ -83,6 +83,19 @@ impl Counted {
     fn before() -> Self {
         Self::Partial
     }
+}
+
+/// What hosts that are away have counted and not reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Untold {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What they counted in the last moment before they were lost.
+    LastMoment,
+    /// What they counted since the coordinator last saved their counts before it stopped: a moment, and the time for which
+    /// they ran without it.
+    SinceSaved,
 }
 
 /// Steals between hosts.

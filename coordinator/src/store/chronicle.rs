@@ -14,7 +14,7 @@ use super::error::StoreError;
 use super::sql::{blob, decode, encode, readable, relaxed};
 use crate::chronicle::{Absences, ChartData, Chronicle, ChronicleChanges, Latest, Line, SavedJob, Summary};
 use crate::figures::end::{close, judge};
-use crate::figures::{Figures, host_of_run, of_account};
+use crate::figures::{Counted, Figures, Untold, host_of_run, of_account};
 use crate::host_name::HostName;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -39,7 +39,7 @@ pub struct NamedStanding {
 }
 
 impl NamedStanding {
-    /// The figures of a run that ended like this.
+    /// The figures of a run that ended like this, and whose hosts have not reported their last counts.
     pub fn figures(&self, end: &RunEnd) -> Figures {
         let Standing { root_host, root_losses, by_host, progress, long_gone, .. } = &self.standing;
         let at_work = AtWork::of(by_host.iter().copied());
@@ -59,7 +59,8 @@ impl NamedStanding {
             let name = names.get(host).cloned().unwrap_or_default();
             host_of_run(*host, &name, false, counts)
         });
-        close(of_account(&account, &sum, rows.collect()), sum.workers, end, judge(end).1)
+        let figures = Figures { counted: Counted::Partial, ..of_account(&account, &sum, rows.collect()) };
+        close(figures, (sum.workers, Untold::SinceSaved), end, judge(end).1)
     }
 }
 

@@ -35,7 +35,6 @@ use sateen_protocol::{BlobHash, GridId, HostId, RunId};
 
 use crate::chronicle::Chronicle;
 use crate::clock::unix_ms;
-use crate::figures::{Counted, Figures};
 use crate::limits::APPS_LISTED_BYTES_MAX;
 use crate::metrics::Timing;
 use crate::peer::Peer;
@@ -68,8 +67,7 @@ fn missing(apps: &[sql::AppRow], runs: &[StoredRun], blobs: &Blobs) -> Vec<Strin
 /// from the last time when hosts' counts were saved.
 fn settle(connection: &mut Connection, run: RunId, chronicle: Option<&Chronicle>) -> Result<(), StoreError> {
     let Some(end) = sql::end(connection, run)? else { return Ok(()) };
-    let figures = chronicle::standing(connection, run)?.figures(&end);
-    let mut figures = Figures { counted: Counted::Partial, ..figures };
+    let mut figures = chronicle::standing(connection, run)?.figures(&end);
     if let Some(chronicle) = chronicle {
         chronicle.complete(&mut figures);
     }

@@ -20,7 +20,7 @@ use super::sql::{encode, run, set_figures};
 use crate::chronicle::{Chronicle, Chronicles, EventKind, Going, Sample, Source};
 use crate::clock::Simulation;
 use crate::figures::end::{close, judge};
-use crate::figures::{Counted, Figures, host_of_run, of_account};
+use crate::figures::{Counted, Figures, Untold, host_of_run, of_account};
 use crate::host_name::HostName;
 
 const RUN: RunId = RunId(1);
@@ -114,7 +114,7 @@ fn figures() -> Vec<(&'static str, Figures)> {
         ];
         Figures { counted, ..of_account(account, &sum, by_host) }
     };
-    let closed = |figures, end: &RunEnd| close(figures, 8, end, judge(end).1);
+    let closed = |figures, end: &RunEnd| close(figures, (8, Untold::LastMoment), end, judge(end).1);
     let main = |outcome: &MainOutcome| {
         let outcome = Outcome::Done(postcard::to_allocvec(outcome).expect("encodes").into());
         RunEnd::Finished(Finished { outcome, work_ns: 1_000_000_007, span_ns: 300_000_001 })

@@ -1,7 +1,10 @@
 //! Hosts that come, go and come back, among the other events.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::clock::Simulation;
+use crate::figures::Untold;
 
 #[test]
 fn hosts_that_pause_or_are_given_up_are_back_once() {
@@ -102,6 +105,37 @@ fn absences_survive_a_restart_although_their_events_are_not_saved() {
     let (gone, back) = (5_000 / 250, 10_000 / 250);
     assert!(known[..gone].iter().chain(&known[back..]).all(|known| *known), "{known:?}");
     assert!(!known[gone..back].iter().any(|known| *known), "{known:?}");
+}
+
+/// Counts were called final although a host that had been given up had never reported its last ones.
+#[test]
+fn hosts_that_were_given_up_and_are_not_back_have_untold_counts() {
+    let untold = |chronicle: &Chronicle| chronicle.untold(&BTreeSet::new());
+    for (how, expected) in [
+        (Going::Left, Untold::Nothing),
+        (Going::Paused, Untold::Nothing),
+        (Going::Crashed, Untold::LastMoment),
+        (Going::NotBack, Untold::SinceSaved),
+    ] {
+        let mut chronicle = Chronicle::default();
+        chronicle.note(host(1), &[begun(1, None)]);
+        chronicle.host_gone(host(1), how);
+        chronicle.host_gone(host(2), Going::NotBack);
+        assert_eq!(untold(&chronicle), expected, "{how:?}");
+        // It reports all counts when it is back, and has reported them when it pauses.
+        chronicle.host_back(host(1));
+        assert_eq!(untold(&chronicle), Untold::Nothing);
+        chronicle.host_gone(host(1), Going::Paused);
+        chronicle.host_gone(host(1), how);
+        assert_eq!(untold(&chronicle), Untold::Nothing, "{how:?} during a pause");
+    }
+    let mut chronicle = Chronicle::default();
+    chronicle.note(host(1), &[begun(1, None)]);
+    assert_eq!(chronicle.untold(&BTreeSet::from([HostId(2)])), Untold::Nothing, "it is no host of the run");
+    assert_eq!(chronicle.untold(&BTreeSet::from([HostId(1)])), Untold::SinceSaved, "it is not back yet");
+    chronicle.rests();
+    chronicle.host_gone(host(1), Going::Crashed);
+    assert_eq!(untold(&chronicle), Untold::Nothing, "no host has jobs of a suspended run");
 }
 
 /// The coordinator was killed a moment after the submission: neither that nor what happened first was known afterwards.

@@ -68,9 +68,12 @@ inputs?: { [key in string]: string },
  */
 held_up_by?: HoldUp, 
 /**
- * Whether these numbers are complete. `so_far`: hosts still count, until a moment after the end. `final`: all
- * hosts that were in the grid at the end have reported their last counts. `partial`: not all have, and the work of
- * about the last second may be missing.
+ * Whether these numbers are complete. `so_far`: hosts still count, until a moment after the end. `final`: all hosts
+ * that took part have reported their last counts. `partial`: not all have. Of a host that was given up and was not
+ * back by the end, what it counted in about the last half second is missing. Of one that did not come back after a
+ * restart of the coordinator, what it counted since its counts were saved is missing: that of about a second before
+ * the coordinator stopped, and all until the host stopped. Then what is shown after the restart may be less than
+ * before.
  */
 counted: Counted, 
 /**
@@ -103,7 +106,8 @@ computed_s: number,
 /**
  * The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
  * so often that the result stands for more work than was ever computed, or leaves no room for work that was done
- * again, this and `lost_work_s` are null.
+ * again, this and `lost_work_s` are null. So are they if a host did not come back after a restart of the coordinator:
+ * what it did in its last moments may be missing in `work_s`.
  */
 answer_work_s: number | null, 
 /**
