@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sateen_command_line::explained;
@@ -16,15 +17,23 @@ use super::control::Contributed;
 
 /// Number of last runs that are remembered, so that none of them counts again.
 const RUNS_KNOWN_MAX: usize = 1024;
-/// Interval of saving: a crash loses at most this much.
-const SAVE_EVERY: Duration = Duration::from_secs(10);
+/// Interval of saving: a crash loses at most this much, and what was counted since the last tick.
+const SAVE_EVERY: Duration = Duration::from_secs(1);
 
 /// The sums, and the file in which they are kept.
 pub struct Contribution {
-    path: Option<PathBuf>,
+    file: Option<Arc<SavedFile>>,
     kept: Kept,
-    is_saved: bool,
+    /// Number of changes.
+    version: u64,
     next_save: Time,
+}
+
+/// The file. Two threads may write it: an older version never replaces a newer one.
+struct SavedFile {
+    path: PathBuf,
+    /// The version that was written last; locked while another one is being written.
+    saved: Mutex<Option<u64>>,
 }
 
 /// The contents of the file.
@@ -52,7 +61,8 @@ impl Contribution {
             }),
             _ => fresh(),
         };
-        Self { path, kept, is_saved: false, next_save: Time(0) }
+        let file = path.map(|path| Arc::new(SavedFile { path, saved: Mutex::default() }));
+        Self { file, kept, version: 0, next_save: Time(0) }
     }
 
     /// The sums.
@@ -65,7 +75,7 @@ impl Contribution {
         let so_far = &mut self.kept.so_far;
         so_far.work_ns = so_far.work_ns.saturating_add(work_ns);
         so_far.jobs = so_far.jobs.saturating_add(jobs);
-        self.is_saved &= work_ns == 0 && jobs == 0;
+        self.version += u64::from(work_ns > 0 || jobs > 0);
     }
 
     /// A run begins on this host, perhaps not for the first time.
@@ -78,34 +88,54 @@ impl Contribution {
             self.kept.runs_known.pop_front();
         }
         self.kept.so_far.runs = self.kept.so_far.runs.saturating_add(1);
-        self.is_saved = false;
+        self.version += 1;
     }
 
-    /// Saves if it is time to do so.
-    pub fn save_now_and_then(&mut self, now: Time) {
-        if now >= self.next_save {
-            self.next_save = now + SAVE_EVERY;
-            self.save();
+    /// What is to be saved, if it is time to do so and there is anything new. Saving it takes time.
+    pub fn due(&mut self, now: Time) -> Option<impl FnOnce() + Send + use<>> {
+        if now < self.next_save {
+            return None;
         }
+        let file = self.file.as_ref()?;
+        // It is being written, which may take long; what is new then is saved the next time.
+        let saved = *file.saved.try_lock().ok()?;
+        if saved == Some(self.version) {
+            return None;
+        }
+        self.next_save = now + SAVE_EVERY;
+        let (file, kept, version) = (Arc::clone(file), self.kept.clone(), self.version);
+        Some(move || file.save(&kept, version))
     }
 
     /// Saves if there is anything new.
-    pub fn save(&mut self) {
-        let Some(path) = self.path.clone().filter(|_| !self.is_saved) else { return };
-        match self.write(&path) {
-            Ok(()) => self.is_saved = true,
+    pub fn save(&self) {
+        if let Some(file) = &self.file {
+            file.save(&self.kept, self.version);
+        }
+    }
+}
+
+impl SavedFile {
+    /// Saves this version, unless it or a newer one is saved.
+    fn save(&self, kept: &Kept, version: u64) {
+        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        if saved.is_some_and(|saved| saved >= version) {
+            return;
+        }
+        match write(&self.path, kept) {
+            Ok(()) => *saved = Some(version),
             Err(error) => debug!(error = explained(&error), "this host's work so far is not saved"),
         }
     }
+}
 
-    /// Written completely or not at all. Sums lost in a power cut do not matter.
-    fn write(&self, path: &std::path::Path) -> io::Result<()> {
-        let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(&serde_json::to_vec(&self.kept)?)?;
-        file.persist(path)?;
-        Ok(())
-    }
+/// Written completely or not at all. Sums lost in a power cut do not matter.
+fn write(path: &Path, kept: &Kept) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(&serde_json::to_vec(kept)?)?;
+    file.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -129,6 +159,22 @@ mod tests {
         assert_eq!((second.so_far().work_ns, second.so_far().jobs), (u64::MAX, 3));
         second.save();
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+
+        // A save that is late does not replace a newer one, and only what is new is saved, once a second.
+        let mut fourth = Contribution::read(Some(path.clone()));
+        fourth.count(0, 1);
+        let late = fourth.due(Time(5)).expect("it is new");
+        assert!(fourth.due(Time(6)).is_none(), "not again at once");
+        fourth.count(0, 1);
+        fourth.save();
+        late();
+        assert_eq!(Contribution::read(Some(path.clone())).so_far(), fourth.so_far());
+        let next = Time(5) + SAVE_EVERY;
+        assert!(fourth.due(next).is_none(), "nothing is new");
+        fourth.count(0, 0);
+        assert!(fourth.due(next).is_none());
+        fourth.count(7, 0);
+        assert!(fourth.due(next).is_some());
 
         fs::write(&path, b"{torn").expect("written");
         let third = Contribution::read(Some(path)).so_far();

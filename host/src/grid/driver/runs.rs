@@ -122,9 +122,11 @@ impl Runs {
         &self.contribution
     }
 
-    /// Saves this machine's contribution, if it was last saved long ago.
+    /// Saves this machine's contribution on another thread, if it is time to do so.
     pub fn save_now_and_then(&mut self, now: Time) {
-        self.contribution.save_now_and_then(now);
+        if let Some(save) = self.contribution.due(now) {
+            tokio::task::spawn_blocking(save);
+        }
     }
 }
 
