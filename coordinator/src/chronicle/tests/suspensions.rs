@@ -79,6 +79,31 @@ fn a_root_that_was_lost_before_a_suspension_is_redone_and_one_that_was_given_bac
     }
 }
 
+/// The host that had it before the suspension was taken to continue it, so that beginning it again was no loss.
+#[test]
+fn a_root_that_is_lost_after_a_suspension_is_redone_also_at_its_first_host() {
+    let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+    let begun = |redone, ago_ms| JobNote {
+        kind: ROOT_KIND,
+        ago_ms,
+        ..note(1, NoteKind::Begun { victim: None, redone, worker: 0 })
+    };
+    chronicle.root_given(HostId(1), "host one");
+    chronicle.note(host(1), &[begun(false, 900)]);
+    chronicle.state(RunState::Suspended);
+    chronicle.state(RunState::Queued);
+    chronicle.state(RunState::Running);
+    chronicle.root_given(HostId(2), "host two");
+    chronicle.note(host(2), &[begun(true, 0)]);
+    assert_eq!(chronicle.redone(), 0, "it was given back");
+    chronicle.host_gone(host(2), Going::Crashed);
+    chronicle.root_given(HostId(1), "host one");
+    chronicle.note(host(1), &[begun(true, 0)]);
+    let redone: Vec<u64> = chronicle.lent_and_redone().map(|(_, _, redone)| redone).collect();
+    assert_eq!((chronicle.redone(), redone), (1, vec![1, 0]));
+    assert!(chronicle.shown(0, 1)[0].redone);
+}
+
 /// Before, a suspended run showed jobs that no host had as running.
 #[test]
 fn nothing_runs_of_a_suspended_run() {

@@ -4,7 +4,7 @@ use sateen_protocol::HostId;
 use sateen_protocol::message::NoteKind;
 
 use super::Tree;
-use super::node::{NEVER, NO_WORKER, NOWHERE, Node, ROOT};
+use super::node::{GIVEN_BACK, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
 use crate::chronicle::state::{Group, JobState};
 
 /// Where the root job ran before another host began it, and since when.
@@ -29,12 +29,13 @@ impl Tree {
         }
     }
 
-    /// Remembers where the root job ran, if this host begins it now.
+    /// Remembers where the root job ran, if this host begins it now. A host that gave it back does not continue it.
     pub(super) fn keep_root_before(&mut self, place: u32, host: u32, what: NoteKind) {
         let Some(node) = self.get(place).filter(|node| node.kind == ROOT) else { return };
         if matches!(what, NoteKind::Begun { .. }) && node.host != host && node.worker != NO_WORKER {
             let (host, worker, begun_ms) = (node.host, node.worker, node.begun_ms);
-            self.root_before = Some(RootBefore { host, worker, begun_ms });
+            let may_continue = node.flags & GIVEN_BACK == 0;
+            self.root_before = may_continue.then_some(RootBefore { host, worker, begun_ms });
         }
     }
 
