@@ -64,7 +64,7 @@ pub struct RunDetails {
     /// Its progress over time.
     #[serde(default)]
     pub series: SeriesOfRun,
-    /// The newest events, in the order in which they became known; hosts report some a moment later.
+    /// The newest events, in order of time. Hosts report some a moment later, which are then among earlier ones.
     #[serde(default)]
     pub events: Vec<RunEvent>,
     /// Names of its jobs.
@@ -174,7 +174,7 @@ pub struct SeriesOfRun {
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunEvent {
-    /// Counts from 1.
+    /// Counts from 1, in the order in which events became known.
     pub number: u64,
     /// Milliseconds since the run was submitted.
     #[serde(default)]

@@ -13,7 +13,7 @@ use crate::saved_id;
 /// An event. Saved as a sequence of its fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Counts from 1.
+    /// Counts from 1, in the order in which events became known.
     pub number: u64,
     /// Milliseconds since the run was submitted.
     pub t_ms: u32,
@@ -195,11 +195,11 @@ impl Events {
         self.changes
     }
 
-    /// The events that are kept, in the order in which they became known: hosts report some of them a moment later.
+    /// The events that are kept, in order of time: hosts report some of them a moment later.
     pub fn all(&self) -> Vec<Event> {
         let mut all: Vec<Event> =
             self.of_jobs.iter().map(OfJobs::shown).chain(self.others.iter().cloned()).collect();
-        all.sort_by_key(|event| event.number);
+        all.sort_by_key(|event| (event.kind == EventKind::Ended, event.t_ms, event.number));
         all
     }
 }

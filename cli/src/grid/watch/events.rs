@@ -21,6 +21,8 @@ const COMPLETE_AFTER: Duration = Duration::from_secs(2);
 pub struct Event {
     pub tone: Tone,
     pub text: String,
+    /// Milliseconds since the run was submitted.
+    t_ms: u32,
     /// The coordinator's number of an event whose count may grow.
     number: Option<u64>,
     /// When its text last changed, until it is complete.
@@ -64,23 +66,23 @@ impl Events {
     /// Adds the events that the coordinator reports.
     pub fn take(&mut self, events: &[RunEvent]) {
         self.is_told = true;
+        let known = self.told;
         for event in events {
             let may_grow = matches!(event.kind, EventKind::Adopted | EventKind::Reused);
-            if event.number > self.told {
-                self.told = event.number;
+            if event.number > known {
+                self.told = self.told.max(event.number);
                 let is_again = self.has_ended && event.kind == EventKind::Ended;
                 self.has_ended |= event.kind == EventKind::Ended;
                 if !is_again {
-                    self.add(tone(event.kind), event.text.clone());
-                    if let Some(last) = self.kept.back_mut().filter(|_| may_grow) {
-                        (last.number, last.changed) = (Some(event.number), Some(Instant::now()));
-                    }
+                    let (number, changed) = (may_grow.then_some(event.number), may_grow.then(Instant::now));
+                    let (tone, text, t_ms) = (tone(event.kind), event.text.clone(), event.t_ms);
+                    self.insert(Event { tone, text, t_ms, number, changed });
                 }
             } else if may_grow {
                 self.grow(event);
             }
         }
-        let newest = self.kept.iter().rev().find_map(|event| event.number);
+        let newest = self.kept.iter().filter_map(|event| event.number).max();
         for event in &mut self.kept {
             let is_complete = event.number != newest
                 || event.changed.is_some_and(|changed| changed.elapsed() >= COMPLETE_AFTER);
@@ -164,10 +166,18 @@ impl Events {
         }
     }
 
-    /// Adds an event.
+    /// Adds an event to the end.
     pub fn add(&mut self, tone: Tone, text: String) {
+        let t_ms = self.kept.back().map_or(0, |last| last.t_ms);
+        self.insert(Event { tone, text, t_ms, number: None, changed: None });
+    }
+
+    /// Adds an event before those that happened later, if these were not written as lines.
+    fn insert(&mut self, event: Event) {
+        let unwritten = self.written.saturating_sub(self.count - self.kept.len());
+        let earlier = self.kept.iter().rposition(|other| other.t_ms <= event.t_ms);
+        self.kept.insert(earlier.map_or(0, |place| place + 1).max(unwritten), event);
         self.count += 1;
-        self.kept.push_back(Event { tone, text, number: None, changed: None });
         if self.kept.len() > KEPT_MAX {
             self.kept.pop_front();
         }
@@ -254,6 +264,23 @@ mod tests {
         events.take(&[event(2000, "ended", "d")]);
         events.take(&[event(2000, "host_joined", "e"), event(2001, "ended", "d")]);
         assert_eq!((events.count, texts(&events).last()), (2000, Some(&"d")));
+    }
+
+    /// Hosts report a moment later what they did: the coordinator lists it among earlier events.
+    #[test]
+    fn late_events_are_shown_in_order_of_time_and_none_is_left_out() {
+        let mut events = Events::default();
+        let event = |number: u64, t_ms: u32, text: &str| -> RunEvent {
+            read(&json!({"number": number, "t_ms": t_ms, "kind": "host_joined", "text": text}))
+                .expect("an event")
+        };
+        events.take(&[event(1, 100, "a"), event(2, 900, "d")]);
+        events.take(&[event(1, 100, "a"), event(4, 400, "b"), event(3, 500, "c"), event(2, 900, "d")]);
+        assert_eq!(texts(&events), ["a", "b", "c", "d"]);
+        // Lines that are written stay.
+        assert_eq!(events.new_texts(), ["a", "b", "c", "d"]);
+        events.take(&[event(5, 200, "e")]);
+        assert_eq!((events.new_texts(), events.count), (vec!["e".to_owned()], 5));
     }
 
     #[test]

@@ -63,6 +63,27 @@ fn the_end_is_the_last_event_and_a_host_takes_part_before_its_first_job() {
 /// Events are saved only now and then: a pause a moment before a restart of the coordinator was forgotten, as was that a host
 /// had been given up, and the time until it was back was drawn as work.
 #[test]
+/// They were listed as they became known: a host took part after another, which it had stolen from, was given up.
+#[test]
+fn events_are_listed_in_order_of_time() {
+    let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+    let at = |ago_ms, note| JobNote { ago_ms, ..note };
+    chronicle.note(host(1), &[at(900, begun(1, None))]);
+    chronicle.host_gone(host(1), Going::Crashed);
+    chronicle.note(host(2), &[at(400, begun(2, None)), note(2, NoteKind::Reused)]);
+    let events = chronicle.events();
+    let told: Vec<(u64, EventKind)> = events.iter().map(|event| (event.number, event.kind)).collect();
+    let expected = [
+        (1, EventKind::HostJoined),
+        (4, EventKind::HostJoined),
+        (2, EventKind::HostLost),
+        (3, EventKind::JobsInterrupted),
+        (5, EventKind::Reused),
+    ];
+    assert_eq!(told, expected);
+    assert!(events.is_sorted_by_key(|event| event.t_ms), "{events:?}");
+}
+
 fn absences_survive_a_restart_although_their_events_are_not_saved() {
     const SUBMITTED_MS: u64 = 2_000_000_000_000;
     let time = Simulation::default();

@@ -40,7 +40,7 @@ critical_path: Array<CriticalJob>,
  */
 series: SeriesOfRun, 
 /**
- * The newest events, in the order in which they became known; hosts report some a moment later.
+ * The newest events, in order of time. Hosts report some a moment later, which are then among earlier ones.
  */
 events: Array<RunEvent>, 
 /**

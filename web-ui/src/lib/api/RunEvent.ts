@@ -6,7 +6,7 @@ import type { EventKind } from "./EventKind";
  */
 export type RunEvent = { 
 /**
- * Counts from 1.
+ * Counts from 1, in the order in which events became known.
  */
 number: number, 
 /**
