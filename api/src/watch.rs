@@ -160,7 +160,7 @@ pub struct CriticalJob {
 pub struct SeriesOfRun {
     /// Milliseconds since the run was submitted.
     pub t_ms: Vec<u32>,
-    /// Workers that computed; null, like all following values, while the coordinator was away, and after that until its
+    /// Workers that computed, on average from the point before to this one, as far as their hosts have reported by then; null, like all following values, while the coordinator was away, and after that until its
     /// hosts have had the time to return and report.
     pub busy: Vec<Option<f64>>,
     /// Workers.

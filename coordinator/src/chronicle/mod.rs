@@ -268,9 +268,12 @@ impl Chronicle {
         // No job of a suspended run is running.
         let is_given_back = !how.is_loss() || self.was_suspended;
         let running = self.tree.lose_host(source.id, now_ms, is_given_back);
-        // After a pause, its reports are those of another series.
-        if let Some((place, _)) = self.tree.known_host(source.id).filter(|_| how.is_loss()) {
-            self.timeline.host_gone(place);
+        if let Some((place, _)) = self.tree.known_host(source.id) {
+            self.timeline.host_rests(place);
+            // After a pause, its reports are those of another series.
+            if how.is_loss() {
+                self.timeline.host_gone(place);
+            }
         }
         self.note_absence(source.id, how, now_ms);
         let (kind, text) = absences::event_of(source, how);
@@ -303,6 +306,11 @@ impl Chronicle {
         if let Some((place, _)) = self.tree.known_host(source.id) {
             self.timeline.host_back(place, self.now_ms());
         }
+    /// Workers that computed on average since the reports before the last ones; not known if there are too many workers.
+    pub fn busy(&self) -> Option<f32> {
+        self.timeline.busy_since(self.now_ms().saturating_sub(SILENT_MS))
+    }
+
         let from = self.away.remove(&source.id).filter(|_| !self.is_over);
         if let Some(from) = from {
             self.add_return(source, from.how);

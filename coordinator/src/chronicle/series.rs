@@ -12,8 +12,8 @@ const POINT_MS: u32 = 500;
 pub struct Sample {
     /// Milliseconds since the run was submitted.
     pub t_ms: u32,
-    /// Workers that are computing.
-    pub busy: u32,
+    /// Workers that computed since the sample before, on average.
+    pub busy: f32,
     /// All workers.
     pub workers: u32,
     /// Jobs run so far.
@@ -82,7 +82,7 @@ impl Series {
             return;
         };
         self.samples += 1;
-        self.busy += sample.busy as f32;
+        self.busy += sample.busy;
         self.workers += sample.workers as f32;
         let passed_ms = sample.t_ms.saturating_sub(from_ms);
         // Ticks come a little early or late.
@@ -163,7 +163,7 @@ mod tests {
         let steps = 20 * SERIES_POINTS_MAX as u32;
         for step in 0..=steps {
             let executed = u64::from(step) * 50;
-            let sample = Sample { t_ms: step * 500, busy: 3, workers: 4, executed, ..Sample::default() };
+            let sample = Sample { t_ms: step * 500, busy: 3.0, workers: 4, executed, ..Sample::default() };
             series.add(sample, executed / 10);
         }
         let points = series.points();
@@ -178,7 +178,8 @@ mod tests {
     fn thinning_a_gap_and_a_point_adds_no_jobs() {
         for first in [1, 2] {
             let mut series = Series::default();
-            let sample = |t_ms, executed| Sample { t_ms, busy: 2, workers: 2, executed, ..Sample::default() };
+            let sample =
+                |t_ms, executed| Sample { t_ms, busy: 2.0, workers: 2, executed, ..Sample::default() };
             (0..=first).for_each(|step| series.add(sample(500 * step, 0), 0));
             series.gap(20_000);
             series.add(sample(400_000, 0), 0);
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn a_restart_is_a_gap_and_not_a_jump() {
         let mut series = Series::default();
-        let sample = |t_ms, executed| Sample { t_ms, busy: 2, workers: 2, executed, ..Sample::default() };
+        let sample = |t_ms, executed| Sample { t_ms, busy: 2.0, workers: 2, executed, ..Sample::default() };
         for step in 0..=10 {
             series.add(sample(500 * step, 100 * u64::from(step)), 0);
         }

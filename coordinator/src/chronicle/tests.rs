@@ -222,7 +222,7 @@ fn charts_continue_when_all_hosts_have_returned_after_a_restart() {
     let mut before = Chronicle::new(unix_ms());
     let sample = |t_ms, is_settling| Sample {
         t_ms,
-        busy: 1,
+        busy: 1.0,
         workers: 1,
         executed: u64::from(t_ms),
         is_settling,

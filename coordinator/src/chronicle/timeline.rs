@@ -5,11 +5,12 @@ mod lane;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
+use sateen_protocol::limits::WORKERS_REPORTED_MAX;
 use sateen_protocol::message::WorkerTimes;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{TIMELINE_BUCKETS_MAX, TIMELINE_WORKERS_MAX};
-use lane::{KINDS, Lane, NOT_THERE, kinds, mean};
+use lane::{Added, KINDS, Lane, NOT_THERE, kinds, mean};
 
 /// The length of a stretch at the start.
 const BUCKET_MS: u32 = 250;
@@ -34,6 +35,9 @@ pub struct Timeline {
     /// Time for which each host's workers computed, in milliseconds, by the host's place in the tree.
     #[serde(skip)]
     computed_ms: BTreeMap<u32, f64>,
+    /// Workers of each host that computed on average between its last two reports, and when the last one came.
+    #[serde(skip)]
+    busy: BTreeMap<u32, (u32, f32)>,
     /// Time for which workers waited until other runs of their hosts had had their turn, in milliseconds; since the
     /// coordinator was started.
     #[serde(skip)]
@@ -92,6 +96,7 @@ impl Default for Timeline {
             version: 0,
             changes: VecDeque::new(),
             computed_ms: BTreeMap::new(),
+            busy: BTreeMap::new(),
             others_ms: 0,
             recent: BTreeSet::new(),
             absent: BTreeMap::new(),
@@ -108,22 +113,40 @@ impl Timeline {
         let mut changed_from = now_ms;
         self.host_back(host, now_ms);
         let there_from_ms = self.absent.get(&host).copied().flatten().unwrap_or_default();
+        let mut all_busy = 0.0;
         for (worker, times) in (0_u16..).zip(workers) {
             let bucket_ms = self.bucket_ms;
             self.keep_ended((host, worker), Some(series));
             let Some(lane) = self.lane((host, worker)) else { continue };
             let others_ms = lane.others_since(now_ms, series, times.others_ms);
-            let (from_ms, computed_ms) =
+            let Added { from_ms, computed_ms, busy } =
                 lane.add(bucket_ms, (there_from_ms, now_ms), Some(series), kinds(times));
             changed_from = changed_from.min(from_ms);
             self.others_ms = self.others_ms.saturating_add(others_ms);
             *self.computed_ms.entry(host).or_default() += computed_ms;
             self.recent.insert((host, worker));
+            all_busy += busy;
         }
+        // Of more workers than are reported, nobody knows how many computed.
+        let is_known = workers.len() < WORKERS_REPORTED_MAX;
+        self.busy.insert(host, (now_ms, if is_known { all_busy } else { f32::NAN }));
         self.changes.push_back((self.version, changed_from));
         if self.changes.len() > CHANGES_MAX {
             self.changes.pop_front();
         }
+    }
+
+    /// A host does not work on the run any more.
+    pub fn host_rests(&mut self, host: u32) {
+        self.busy.remove(&host);
+    }
+
+    /// Workers that computed on average between the last two reports of their hosts, of the hosts that have reported since this
+    /// moment; not known if there are too many workers.
+    pub fn busy_since(&self, t_ms: u32) -> Option<f32> {
+        let is_known = !self.lanes.is_empty() && self.lanes.len() < TIMELINE_WORKERS_MAX;
+        let busy = self.busy.values().filter(|(last_ms, _)| *last_ms >= t_ms).map(|(_, busy)| busy);
+        is_known.then(|| busy.fold(0.0, |sum, busy| sum + busy)).filter(|sum| !sum.is_nan())
     }
 
     /// A host is no longer in the grid. Nothing is known of its workers from its last report until it is back.
@@ -197,6 +220,8 @@ impl Timeline {
         for report in self.ended.iter_mut().filter(|report| report.host == was) {
             report.host = is;
         }
+        let busy = self.busy.remove(&was);
+        self.busy.extend(busy.map(|busy| (is, busy)));
         let absent = self.absent.remove(&was);
         self.absent.extend(absent.map(|absent| (is, absent)));
         let computed_ms = self.computed_ms.remove(&was).unwrap_or_default();

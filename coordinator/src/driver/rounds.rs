@@ -108,18 +108,24 @@ impl Driver {
             self.rounds.executed = self.rounds.executed.saturating_add(executed);
             let reason = self.reason(&view, &reasons);
             self.record(run, |chronicle| {
-                // A host whose process was stopped, say, computes nothing, but is not given up at once.
-                let busy_of = |host| view.by_host_from(host).next().filter(|(found, ..)| *found == host);
-                let silent = if counts.busy > 0 { chronicle.silent_hosts() } else { Vec::new() };
-                let silent: u32 =
-                    silent.into_iter().filter_map(busy_of).map(|(.., counts)| counts.busy).sum();
+                let is_suspended = view.state() == RunState::Suspended;
+                // Of more workers than are followed, those that computed when they last reported.
+                let busy = chronicle.busy().unwrap_or_else(|| {
+                    // A host whose process was stopped, say, computes nothing, but is not given up at once.
+                    let busy_of = |host| view.by_host_from(host).next().filter(|(found, ..)| *found == host);
+                    let silent = if counts.busy > 0 { chronicle.silent_hosts() } else { Vec::new() };
+                    let silent: u32 =
+                        silent.into_iter().filter_map(busy_of).map(|(.., counts)| counts.busy).sum();
+                    counts.busy.saturating_sub(silent) as f32
+                });
+                // The counts of departed hosts stay, their workers do not.
+                let workers = view.workers();
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
-                    busy: counts.busy.saturating_sub(silent),
-                    // The counts of departed hosts stay, their workers do not.
-                    workers: view.workers(),
+                    busy: if is_suspended { 0.0 } else { busy.min(workers as f32) },
+                    workers,
                     executed: counts.jobs.executed,
-                    is_suspended: view.state() == RunState::Suspended,
+                    is_suspended,
                     is_settling,
                 };
                 chronicle.sample(sample, view.progress(), reason.as_deref());

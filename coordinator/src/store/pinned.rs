@@ -190,7 +190,7 @@ fn begun_chronicle() -> Chronicle {
     let line = |job, text: &str| LogLine { job, function: "f".to_owned(), text: text.to_owned() };
     chronicle.log(HostId(0xab), vec![line(Some(JobTag(2)), "hello"), line(None, "wörld")]);
     for step in 0..4 {
-        let sample = Sample { t_ms: 500 * step, busy: 3, workers: 4, executed: 50, ..Sample::default() };
+        let sample = Sample { t_ms: 500 * step, busy: 3.0, workers: 4, executed: 50, ..Sample::default() };
         chronicle.sample(sample, Some((u64::from(step), 9)), (step == 1).then_some("no host"));
     }
     let worked = |work_ms| WorkerTimes { work_ms, recover_ms: 300, ..WorkerTimes::default() };

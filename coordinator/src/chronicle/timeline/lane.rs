@@ -24,6 +24,17 @@ pub struct Lane {
     pub shares: Vec<[f32; KINDS]>,
 }
 
+/// What a report has changed.
+#[derive(Debug, Clone, Copy)]
+pub struct Added {
+    /// The moment from which on something has changed.
+    pub from_ms: u32,
+    /// For how long the worker has computed since the last report.
+    pub computed_ms: f64,
+    /// The share of the time since then for which it has.
+    pub busy: f32,
+}
+
 /// The times of each kind.
 pub fn kinds(times: &WorkerTimes) -> [u64; KINDS] {
     [times.work_ms, times.recover_ms, times.steal_ms, times.wait_ms]
@@ -57,8 +68,7 @@ impl Lane {
         more.min(now_ms.saturating_sub(self.last_ms).into())
     }
 
-    /// Adds a report: totals since its series began. Returns the moment from which on something has changed, and for how many
-    /// milliseconds the worker has computed since the last report. Nothing is entered into the time before the moment from
+    /// Adds a report: totals since its series began. Nothing is entered into the time before the moment from
     /// which on its host has been in the grid.
     pub fn add(
         &mut self,
@@ -66,7 +76,7 @@ impl Lane {
         (there_from_ms, now_ms): (u32, u32),
         series: Option<u64>,
         times: [u64; KINDS],
-    ) -> (u32, f64) {
+    ) -> Added {
         let is_anew = match (self.series, series) {
             (Some(known), Some(series)) => known != series,
             _ => (0..KINDS).any(|kind| times[kind] < self.last[kind]),
@@ -88,6 +98,7 @@ impl Lane {
         // There is no more activity than time. The excess was reported late, or is a lie.
         let in_time = if all_ms > 0.0 { (f64::from(passed_ms) / all_ms).min(1.0) } else { 1.0 };
         let computed_ms = (told_ms[0] + told_ms[1]) * in_time;
+        let busy = ((told_ms[0] + told_ms[1]) / all_ms.max(passed_ms.into()).max(1.0)) as f32;
         let shown_from_ms = from_ms.max(there_from_ms);
         let shown_ms = f64::from(now_ms.saturating_sub(shown_from_ms));
         if shown_ms > 0.0 {
@@ -98,12 +109,12 @@ impl Lane {
         }
         let late_ms = all_ms * (1.0 - in_time);
         if late_ms < 1.0 {
-            return (from_ms, computed_ms);
+            return Added { from_ms, computed_ms, busy };
         }
         let (first_ms, placed_ms) =
             self.catch_up(bucket_ms, (there_from_ms, now_ms), told_ms.map(|ms| ms / all_ms), late_ms);
         let computed = (told_ms[0] + told_ms[1]) / all_ms;
-        (first_ms.min(from_ms), computed_ms + placed_ms * computed)
+        Added { from_ms: first_ms.min(from_ms), computed_ms: computed_ms + placed_ms * computed, busy }
     }
 
     /// Adds the activity between two moments.

@@ -267,6 +267,30 @@ fn nothing_is_known_of_a_host_that_was_given_up_until_it_is_back() {
     }
 }
 
+/// The chart had what the worker did at the moment of each report: nothing, if the run had its turn in between.
+#[test]
+fn workers_are_as_busy_as_they_were_since_the_report_before() {
+    let mut timeline = Timeline::default();
+    assert_eq!(timeline.busy_since(0), None);
+    timeline.add(0, 1_000, 1, &[times(100, 0), times(300, 700)]);
+    timeline.add(0, 1_500, 1, &[times(200, 0), times(800, 700)]);
+    timeline.add(1, 1_500, 1, &[times(1_000, 0)]);
+    let busy =
+        |timeline: &Timeline, since_ms| timeline.busy_since(since_ms).map(|busy| (busy * 100.0).round());
+    assert_eq!(busy(&timeline, 0), Some(220.0));
+    // The second host is silent.
+    timeline.add(0, 2_000, 1, &[times(200, 0), times(900, 700)]);
+    assert_eq!(busy(&timeline, 1_600), Some(20.0));
+    // Reports that come all at once do not make it more than it is.
+    timeline.add(1, 2_500, 1, &[times(1_500, 0)]);
+    timeline.add(1, 2_510, 1, &[times(2_000, 0)]);
+    assert_eq!(busy(&timeline, 2_200), Some(100.0));
+    timeline.rename(1, 7);
+    assert_eq!(busy(&timeline, 2_200), Some(100.0));
+    timeline.host_rests(7);
+    assert_eq!(busy(&timeline, 2_200), Some(0.0));
+}
+
 #[test]
 fn doubling_keeps_sums() {
     let mut timeline = Timeline::default();
