@@ -65,10 +65,11 @@ pub struct Host {
     /// coordinator ran.
     #[serde(default)]
     pub jobs: JobCounts,
-    /// Workers that compute now.
+    /// Workers that compute now; 0 if that is not known, as when it is `silent` or `away`.
     #[serde(default)]
     pub busy: u32,
-    /// `working`: workers compute. `idle`: no worker computes. `paused`: it takes no work. `away`: its link is broken,
+    /// `working`: workers compute. `idle`: no worker computes. `paused`: it takes no work. `silent`: workers computed when
+    /// it last reported, and nothing has come from it for one and a half seconds or longer. `away`: its link is broken,
     /// and it is given up unless it is back in a moment. A host that was given up or has left is gone: it is in no
     /// list, and `there` is false in runs.
     #[serde(default)]
@@ -101,7 +102,7 @@ pub struct Status {
     pub uptime_s: f64,
     /// Hosts in the grid.
     pub hosts: usize,
-    /// Their workers.
+    /// Workers of those that are connected.
     pub threads: u32,
     /// How many runs are in each state.
     pub runs: BTreeMap<String, u64>,

@@ -257,7 +257,7 @@ pub struct HostOfRun {
     pub updates: u64,
     /// Size of its replicas of shared objects, in bytes.
     pub shared_bytes: u64,
-    /// Workers that compute now.
+    /// Workers that compute now; 0 if the host is `silent` or `away`.
     pub busy: u32,
     /// Workers.
     pub workers: u32,

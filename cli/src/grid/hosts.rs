@@ -55,6 +55,7 @@ pub fn state(host: &Host) -> String {
         Some(why) if why.starts_with("paused") => localised(why),
         Some(why) => format!("paused: {}", localised(why)),
         _ if host.busy > 0 => "working".to_owned(),
+        _ if host.state == "silent" => host.state.clone(),
         _ => "idle".to_owned(),
     }
 }
@@ -87,5 +88,7 @@ mod tests {
             });
             assert_eq!(state(&read(&host).expect("a host")), expected, "{host}");
         }
+        let host = json!({"id": "h1", "name": "a", "site": "s", "connected": true, "state": "silent"});
+        assert_eq!(state(&read(&host).expect("a host")), "silent");
     }
 }

@@ -1,5 +1,7 @@
 //! The hosts.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::header;
@@ -58,8 +60,8 @@ pub async fn all(api: &Api) -> Result<Vec<Host>, Problem> {
 
 fn shown(api: &Api, seen: HostSeen) -> Host {
     let (state, why_idle) = state(&seen);
-    let why_idle = why_idle.map(str::to_owned);
-    let HostSeen { view, since_ms, service, rtt, speed, .. } = seen;
+    let why_idle = why_idle.map(Cow::into_owned);
+    let HostSeen { view, since_ms, service, rtt, speed, busy, .. } = seen;
     Host {
         id: view.id.to_string(),
         name: view.report.name.clone(),
@@ -71,7 +73,7 @@ fn shown(api: &Api, seen: HostSeen) -> Host {
         since: written(since_ms.unwrap_or_else(|| api.clock.unix_ms(view.since))),
         runs: view.ready.iter().map(|run| run.0).collect(),
         jobs: service.jobs.into(),
-        busy: view.counts.busy,
+        busy,
         state: state.to_owned(),
         why_idle,
         steals_in: service.jobs.of_hosts.stolen,
@@ -82,26 +84,32 @@ fn shown(api: &Api, seen: HostSeen) -> Host {
 }
 
 /// The state of a host, and why it does nothing.
-fn state(host: &HostSeen) -> (&'static str, Option<&str>) {
-    let view = &host.view;
-    match &view.paused {
+fn state(host: &HostSeen) -> (&'static str, Option<Cow<'_, str>>) {
+    let (view, silence) = (&host.view, host.silence.filter(|_| host.view.connected));
+    if let (None, Some(silence)) = (&view.paused, silence) {
+        let why = format!("nothing has come from it for {:.0} s", silence.as_secs_f64());
+        return ("silent", Some(why.into()));
+    }
+    let (state, why) = match &view.paused {
         _ if !view.connected => {
             ("away", Some("its link is broken; it is given up unless it reconnects soon"))
         }
-        Some(why) => ("paused", Some(why)),
-        None if view.counts.busy > 0 => ("working", None),
+        Some(why) => ("paused", Some(why.as_str())),
+        None if host.busy > 0 => ("working", None),
         None if host.has_new_root => ("idle", Some("it was given a root job and has not reported since")),
         None if view.ready.is_empty() && host.are_runs_active => {
             ("idle", Some("it has not loaded the app of a run that is under way"))
         }
         None if view.ready.is_empty() => ("idle", Some("no run is under way that it could work on")),
         None => ("idle", Some("it asks for jobs, but there are none")),
-    }
+    };
+    (state, why.map(Cow::Borrowed))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use sateen_protocol::coordinator::HostView;
     use sateen_protocol::message::HostReport;
@@ -126,8 +134,8 @@ mod tests {
             ready: ready.iter().copied().collect(),
             counts: Counts { busy, ..Counts::default() },
         };
-        let (since_ms, service, rtt, speed) = (None, Default::default(), None, None);
-        HostSeen { view, since_ms, service, rtt, speed, has_new_root, are_runs_active }
+        let (since_ms, service, rtt, speed, silence) = (None, Default::default(), None, None, None);
+        HostSeen { view, since_ms, service, rtt, speed, busy, silence, has_new_root, are_runs_active }
     }
 
     #[test]
@@ -140,7 +148,18 @@ mod tests {
             (seen(&[], 0, false, true), Some("it has not loaded the app of a run that is under way")),
             (seen(&[], 0, false, false), Some("no run is under way that it could work on")),
         ] {
-            assert_eq!(state(&host).1, expected);
+            assert_eq!(state(&host).1.as_deref(), expected);
         }
+    }
+
+    #[test]
+    fn a_host_whose_reports_do_not_come_is_neither_working_nor_idle() {
+        let silence = Some(Duration::from_millis(2_600));
+        let mut host = HostSeen { busy: 0, silence, ..seen(&[RunId(1)], 1, false, true) };
+        assert_eq!(state(&host), ("silent", Some("nothing has come from it for 3 s".into())));
+        host.view.paused = Some("paused by its user".to_owned());
+        assert_eq!(state(&host).0, "paused");
+        host.view.connected = false;
+        assert_eq!(state(&host).0, "away");
     }
 }

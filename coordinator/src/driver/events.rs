@@ -31,6 +31,7 @@ impl Driver {
                 self.hosts.greeted(link, HostName { name, site }, report.threads);
             }
             ToCoordinator::Counts { run, counts, notes_dropped, .. } => {
+                self.hosts.counted(link, self.clock.now());
                 if counts.workers == 0 {
                     // The machine knows a run's workers from counts alone, and a host also counts before its runtime has any.
                     counts.workers = self.hosts.workers_of(link);

@@ -14,6 +14,7 @@ use super::rate::Pings;
 use super::request::HostSeen;
 use super::returns::Resting;
 use super::served::{Served, Told};
+use super::silence::Reports;
 use super::speed::{Pace, Speeds, compare};
 use crate::figures::{HostFigures, JobCounts};
 use crate::host_name::HostName;
@@ -77,6 +78,8 @@ pub struct Hosts {
     pings: Pings,
     /// Hosts that paused, or that were given up before a restart.
     pub(super) resting: Resting,
+    /// When hosts last reported what they counted.
+    pub(super) reports: Reports,
     /// The hosts of root jobs that were given to them a moment ago: they have not reported since.
     new_roots: BTreeMap<RunId, (HostId, Time)>,
 }
@@ -114,6 +117,13 @@ impl Hosts {
         self.links.insert(link, Greeted { name: Some(name), workers, host });
     }
 
+    /// Counts came on a link.
+    pub fn counted(&mut self, link: LinkId, now: Time) {
+        if let Some(host) = self.links.get(&link).and_then(|greeted| greeted.host) {
+            self.reports.reported(host, now);
+        }
+    }
+
     /// The workers of a link's host.
     pub fn workers_of(&self, link: LinkId) -> u32 {
         self.links.get(&link).map_or(0, |greeted| greeted.workers)
@@ -144,7 +154,8 @@ impl Hosts {
     }
 
     /// A host has gone.
-    pub fn went(&self, host: HostId) {
+    pub fn went(&mut self, host: HostId) {
+        self.reports.went(host);
         // Nothing more is added about a host that is gone.
         self.profiles.names.went(host);
         locked(&self.profiles.speeds).forget(host);

@@ -17,6 +17,7 @@ mod saver;
 mod scan;
 mod served;
 mod settling;
+mod silence;
 pub mod simulated;
 mod speed;
 mod standings;
@@ -233,6 +234,7 @@ impl Driver {
                 "the coordinator was held up; hosts get time to send something before they are given up"
             );
             self.machine.handle_stall(now);
+            self.hosts.reports.stalled(now);
         }
     }
 

@@ -164,7 +164,8 @@ impl Driver {
         let mut last = None;
         let mut count = 0;
         for host in self.machine.hosts_from(scan.next).take(HOSTS_AT_ONCE_MAX) {
-            add_host(&mut scan.sums, &host);
+            let busy_now = self.busy_now(host.id, || host.connected, host.counts.busy);
+            add_host(&mut scan.sums, &host, busy_now);
             last = Some(host.id);
             count += 1;
         }
@@ -189,10 +190,11 @@ impl Driver {
         let part: Vec<HostRow> = rows
             .map(|(host, is_there, counts)| {
                 last = Some(host);
-                let counts = Counts { busy: if is_over { 0 } else { counts.busy }, ..counts };
+                let busy = if is_over { 0 } else { counts.busy };
+                let busy = self.busy_now(host, || self.is_connected(host), busy);
+                let counts = Counts { busy, ..counts };
                 let is_awaited = !is_there && self.hosts.awaits(host);
-                let is_cut_off = || self.seen(host).is_some_and(|seen| !seen.connected);
-                let is_away = !is_over && (is_awaited || (is_there && is_cut_off()));
+                let is_away = !is_over && (is_awaited || (is_there && !self.is_connected(host)));
                 let is_there = is_there || is_awaited;
                 HostRow { host, name: self.hosts.name_of(host), is_there, is_away, counts }
             })
@@ -254,6 +256,8 @@ impl Driver {
         if let Some(next) = scan.next {
             let are_runs_active = self.machine.active_runs(self.clock.now()).next().is_some();
             let seen = self.machine.hosts_from(next).take(left).map(|view| HostSeen {
+                silence: self.silence(view.id).filter(|_| view.counts.busy > 0),
+                busy: self.busy_now(view.id, || view.connected, view.counts.busy),
                 has_new_root: self.hosts.has_new_root(view.id),
                 are_runs_active,
                 since_ms: None,

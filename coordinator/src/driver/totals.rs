@@ -104,14 +104,17 @@ impl Driver {
     }
 }
 
-/// Adds a host.
-pub fn add_host(totals: &mut Totals, host: &HostView) {
-    totals.workers = totals.workers.saturating_add(host.report.threads.into());
-    totals.busy = totals.busy.saturating_add(u64::from(host.counts.busy));
-    match (host.connected, host.paused.is_some(), host.counts.busy) {
+/// Adds a host, of whose workers `busy_now` are known to compute.
+pub fn add_host(totals: &mut Totals, host: &HostView, busy_now: u32) {
+    if host.connected {
+        totals.workers = totals.workers.saturating_add(host.report.threads.into());
+    }
+    totals.busy = totals.busy.saturating_add(busy_now.into());
+    match (host.connected, host.paused.is_some(), host.counts.busy, busy_now) {
         (false, ..) => totals.hosts.away += 1,
-        (_, true, _) => totals.hosts.paused += 1,
-        (_, _, 0) => totals.hosts.idle += 1,
+        (_, true, ..) => totals.hosts.paused += 1,
+        (_, _, 0, _) => totals.hosts.idle += 1,
+        (.., 0) => totals.hosts.silent += 1,
         _ => totals.hosts.working += 1,
     }
 }

@@ -69,10 +69,11 @@ impl All {
             ("working", hosts.working),
             ("idle", hosts.idle),
             ("paused", hosts.paused),
+            ("silent", hosts.silent),
             ("away", hosts.away),
         ];
         let states = states.map(|(state, count)| ([("state", state)], count as f64));
-        out.gauges("hosts", "Connected hosts, by state", None, &states)?;
+        out.gauges("hosts", "Hosts, by state", None, &states)?;
         let joined = self.counters.hosts_joined.load(Relaxed);
         out.counter("hosts_joined", "Hosts that joined", None, joined as f64)?;
         let gone = [("left", &self.counters.hosts_left), ("crashed", &self.counters.hosts_crashed)];

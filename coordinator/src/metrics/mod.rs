@@ -64,9 +64,9 @@ pub struct Counters {
 /// Sums over hosts and runs, computed by the driver.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
-    /// Hosts that compute, that are idle, that take no work, and whose link is down.
+    /// Hosts by state.
     pub hosts: HostsByState,
-    /// Their workers, and the workers that compute.
+    /// Workers of connected hosts, and those of them that compute.
     pub workers: u64,
     /// See `workers`.
     pub busy: u64,
@@ -99,6 +99,8 @@ pub struct HostsByState {
     pub idle: u64,
     /// They accept no work.
     pub paused: u64,
+    /// They computed, and have reported nothing for a while.
+    pub silent: u64,
     /// Their link is down; they may come back.
     pub away: u64,
 }
@@ -106,7 +108,7 @@ pub struct HostsByState {
 impl HostsByState {
     /// All hosts.
     pub fn all(&self) -> u64 {
-        self.working + self.idle + self.paused + self.away
+        self.working + self.idle + self.paused + self.silent + self.away
     }
 }
 

@@ -47,7 +47,9 @@ fn check_hosts(told: &Told, found: &mut Found) {
     let (of, count) = ("the grid", told.hosts.len() as f64);
     found.same(of, "the number of hosts", ("the list", count), ("the status", number(&told.status, "hosts")));
     found.same(of, "the number of hosts", ("the list", count), ("/metrics", told.metric("sateen_hosts", "")));
-    let threads = told.hosts.iter().map(|host| number(host, "threads")).sum::<f64>();
+    // Those of hosts that are away are not counted.
+    let connected = told.hosts.iter().filter(|host| host["connected"] == true);
+    let threads = connected.map(|host| number(host, "threads")).sum::<f64>();
     found.same(
         of,
         "the number of workers",
@@ -72,6 +74,7 @@ fn check_hosts(told: &Told, found: &mut Found) {
             (false, ..) => "away",
             (_, Value::String(_), _) => "paused",
             (.., true) => "working",
+            _ if host["state"] == "silent" => "silent",
             _ => "idle",
         };
         if host["state"] != state {

@@ -2,13 +2,7 @@
 
 import type { Host } from './types.ts';
 
-export type HostState = 'working' | 'idle' | 'paused' | 'away';
-
-export function stateOf(host: Host): HostState {
-  if (!host.connected) return 'away';
-  if (host.paused !== null) return 'paused';
-  return host.busy > 0 ? 'working' : 'idle';
-}
+export const stateOf = (host: Host): string => host.state;
 
 /** Why a host does nothing; empty for one that works. */
 export function why(host: Host): string {

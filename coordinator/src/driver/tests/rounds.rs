@@ -4,7 +4,7 @@ use sateen_protocol::Jobs;
 
 use super::*;
 use crate::clock::Simulation;
-use crate::metrics::Totals;
+use crate::metrics::{HostsByState, Totals};
 
 /// A driver in the time of a simulation.
 struct Paced {
@@ -65,6 +65,40 @@ impl Paced {
         self.driver.save_standings();
         self.rate()
     }
+}
+
+/// Until it was given up, a host whose process was stopped was working by all lists, beside a chart in which nobody was. One
+/// whose link was broken had busy workers.
+#[tokio::test]
+async fn workers_of_a_host_that_is_silent_or_away_are_not_busy() {
+    let mut paced = Paced::start();
+    let seen = async |driver: &mut Driver| {
+        let (reply, hosts) = oneshot::channel();
+        driver.request(Request::Hosts(reply));
+        let (reply, run) = oneshot::channel();
+        driver.request(Request::Run(RUN, reply));
+        let (reply, totals) = oneshot::channel();
+        driver.request(Request::Totals(reply));
+        let hosts = hosts.await.expect("an answer");
+        let run = run.await.expect("an answer").expect("it runs");
+        let totals = totals.await.expect("an answer");
+        let busy = (hosts[0].busy, run.figures.by_host[0].busy, totals.busy);
+        (busy, hosts[0].silence.map(|silence| silence.as_millis()), totals.workers, totals.hosts)
+    };
+    let of = |working, silent, away| HostsByState { working, silent, away, ..HostsByState::default() };
+    paced.count(1);
+    paced.round();
+    paced.count(2);
+    assert_eq!(seen(&mut paced.driver).await, ((2, 2, 2), None, 2, of(1, 0, 0)));
+    paced.round();
+    paced.round();
+    assert_eq!(seen(&mut paced.driver).await, ((2, 2, 2), None, 2, of(1, 0, 0)));
+    paced.round();
+    assert_eq!(seen(&mut paced.driver).await, ((0, 0, 0), Some(1_500), 2, of(0, 1, 0)));
+    paced.count(3);
+    assert_eq!(seen(&mut paced.driver).await, ((2, 2, 2), None, 2, of(1, 0, 0)));
+    paced.driver.take_in(FromLink::Closed { link: paced.link.id, reason: String::new() });
+    assert_eq!(seen(&mut paced.driver).await, ((0, 0, 0), None, 0, of(0, 0, 1)));
 }
 
 #[tokio::test]

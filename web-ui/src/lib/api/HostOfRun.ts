@@ -47,7 +47,7 @@ updates: number,
  */
 shared_bytes: number, 
 /**
- * Workers that compute now.
+ * Workers that compute now; 0 if the host is `silent` or `away`.
  */
 busy: number, 
 /**

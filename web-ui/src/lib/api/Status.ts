@@ -20,7 +20,7 @@ uptime_s: number,
  */
 hosts: number, 
 /**
- * Their workers.
+ * Workers of those that are connected.
  */
 threads: number, 
 /**

@@ -1,0 +1,89 @@
+//! Hosts whose reports do not come: their process was stopped, say. They are given up only later, and until then nobody knows
+//! whether they compute, so their workers do not count as computing anywhere.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sateen_protocol::limits::COUNTS;
+use sateen_protocol::{HostId, Time};
+
+use super::Driver;
+
+/// Time after which a host whose reports are missing is not taken to compute: several reports.
+pub const SILENT: Duration = COUNTS.saturating_mul(3);
+
+/// When each host last reported what it counted.
+#[derive(Debug, Default)]
+pub struct Reports {
+    last: BTreeMap<HostId, Time>,
+    /// Nothing could be heard before.
+    deaf_until: Time,
+}
+
+impl Reports {
+    /// A host reported.
+    pub fn reported(&mut self, host: HostId, now: Time) {
+        self.last.insert(host, now);
+    }
+
+    /// A host has gone.
+    pub fn went(&mut self, host: HostId) {
+        self.last.remove(&host);
+    }
+
+    /// The driver was held up until now.
+    pub fn stalled(&mut self, now: Time) {
+        self.deaf_until = now;
+    }
+
+    /// For how long nothing has come from a host that reported before, if that is long; `heard` is when something last
+    /// arrived on its link.
+    fn silence(&self, host: HostId, heard: Option<Time>, now: Time) -> Option<Duration> {
+        let last = self.last.get(&host)?.max(&self.deaf_until);
+        let silence = now.since(heard.map_or(*last, |heard| heard.max(*last)));
+        (silence >= SILENT).then_some(silence)
+    }
+}
+
+impl Driver {
+    /// For how long nothing has come from a host, if that is so long that it is not taken to compute.
+    pub(super) fn silence(&self, host: HostId) -> Option<Duration> {
+        let heard = self.links.of_host(host).map(|link| link.last_heard());
+        self.hosts.reports.silence(host, heard, self.clock.now())
+    }
+
+    /// The workers of a host that compute now, of those that computed when it last reported.
+    pub(super) fn busy_now(&self, host: HostId, is_connected: impl FnOnce() -> bool, busy: u32) -> u32 {
+        if busy > 0 && self.silence(host).is_none() && is_connected() { busy } else { 0 }
+    }
+
+    /// Whether a host has a link.
+    pub(super) fn is_connected(&self, host: HostId) -> bool {
+        // Looking at a host adds up all that it counted.
+        self.hosts.profiles().names().away_since_ms(host).is_none()
+            || self.machine.hosts_from(host).next().is_some_and(|seen| seen.id == host && seen.connected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_silent_if_neither_reports_nor_anything_else_comes() {
+        let mut reports = Reports::default();
+        let (one, two) = (HostId(1), HostId(2));
+        let after = |time: Time, ms| time + Duration::from_millis(ms);
+        let start = Time(7_000_000_000);
+        reports.reported(one, start);
+        assert_eq!(reports.silence(one, None, after(start, 1_499)), None);
+        assert_eq!(reports.silence(one, None, after(start, 3_000)), Some(Duration::from_secs(3)));
+        assert_eq!(reports.silence(one, Some(after(start, 2_000)), after(start, 3_000)), None);
+        assert_eq!(reports.silence(two, None, after(start, 3_000)), None, "it never reported");
+        reports.stalled(after(start, 2_500));
+        assert_eq!(reports.silence(one, None, after(start, 3_000)), None, "it could not be heard");
+        assert_eq!(reports.silence(one, None, after(start, 4_000)), Some(SILENT));
+        reports.went(one);
+        assert_eq!(reports.silence(one, None, after(start, 9_000)), None);
+    }
+}
