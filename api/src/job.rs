@@ -40,7 +40,7 @@ pub struct Node {
     /// That host's name.
     #[serde(default)]
     pub host_name: String,
-    /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host: it was lost with its
+    /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host any more: it was lost with its
     /// host, its host gave it back, or its run was suspended.
     pub state: String,
     /// Whether it was lost with a host, and begun again.
@@ -114,7 +114,7 @@ pub struct JobDetails {
     pub host_name: String,
     /// The number of the host's worker that took it.
     pub worker: Option<u16>,
-    /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host: it was lost with its
+    /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host any more: it was lost with its
     /// host, its host gave it back, or its run was suspended.
     pub state: String,
     /// Whether it was lost with a host, and begun again.

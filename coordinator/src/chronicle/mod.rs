@@ -236,10 +236,13 @@ impl Chronicle {
             1 => self.add_event(
                 EventKind::JobsInterrupted,
                 None,
-                "a job was running at a host that did not come back".to_owned(),
+                "a job was running at a host that did not come back; it is run again if its result is needed"
+                    .to_owned(),
             ),
             jobs => {
-                let text = format!("{jobs} jobs were running at hosts that did not come back");
+                let text = format!(
+                    "{jobs} jobs were running at hosts that did not come back; they are run again if their results are needed"
+                );
                 self.add_event(EventKind::JobsInterrupted, None, text);
             }
         }
@@ -283,8 +286,10 @@ impl Chronicle {
         let text = match running {
             0 => return,
             _ if is_given_back => return,
-            1 => format!("a job was running at {named}"),
-            jobs => format!("{jobs} jobs were running at {named}"),
+            1 => format!("a job was running at {named}; it is run again if its result is needed"),
+            jobs => {
+                format!("{jobs} jobs were running at {named}; they are run again if their results are needed")
+            }
         };
         self.add_event(EventKind::JobsInterrupted, Some(source.id), text);
     }
@@ -301,16 +306,16 @@ impl Chronicle {
         self.timeline.silent_since(since_ms).filter_map(|place| Some(hosts.get(place as usize)?.id)).collect()
     }
 
-    /// A host that paused or was given up is back. Nothing is recorded if it had nothing to do with the run.
-    pub fn host_back(&mut self, source: Source<'_>) {
-        if let Some((place, _)) = self.tree.known_host(source.id) {
-            self.timeline.host_back(place, self.now_ms());
-        }
     /// Workers that computed on average since the reports before the last ones; not known if there are too many workers.
     pub fn busy(&self) -> Option<f32> {
         self.timeline.busy_since(self.now_ms().saturating_sub(SILENT_MS))
     }
 
+    /// A host that paused or was given up is back. Nothing is recorded if it had nothing to do with the run.
+    pub fn host_back(&mut self, source: Source<'_>) {
+        if let Some((place, _)) = self.tree.known_host(source.id) {
+            self.timeline.host_back(place, self.now_ms());
+        }
         let from = self.away.remove(&source.id).filter(|_| !self.is_over);
         if let Some(from) = from {
             self.add_return(source, from.how);

@@ -289,7 +289,10 @@ fn jobs_of_hosts_that_do_not_come_back_are_lost() {
     assert_eq!(states(&mut chronicle, settles_ms - 1), ["running", "running"]);
     assert_eq!(states(&mut chronicle, settles_ms), ["lost", "running"]);
     let text = chronicle.events().pop().map(|event| event.text);
-    assert_eq!(text.as_deref(), Some("a job was running at a host that did not come back"));
+    assert_eq!(
+        text.as_deref(),
+        Some("a job was running at a host that did not come back; it is run again if its result is needed")
+    );
 }
 
 fn row(host: u64) -> HostFigures {
@@ -346,7 +349,7 @@ fn many_reuses_do_not_displace_a_crash() {
     let events = chronicle.events();
     let lost =
         events.iter().find(|event| event.kind == EventKind::JobsInterrupted).map(|event| event.text.as_str());
-    assert_eq!(lost, Some("a job was running at host two (here)"));
+    assert_eq!(lost, Some("a job was running at host two (here); it is run again if its result is needed"));
     assert!(events.len() <= crate::limits::RUN_EVENTS_MAX);
     assert!(events.windows(2).all(|pair| pair[0].number < pair[1].number));
     // All in one moment: one event.

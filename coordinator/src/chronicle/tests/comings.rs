@@ -25,7 +25,10 @@ fn hosts_that_pause_or_are_given_up_are_back_once() {
     let expected = [
         (EventKind::HostPaused, "host one (here) paused"),
         (EventKind::HostLost, "host two (here) was given up"),
-        (EventKind::JobsInterrupted, "a job was running at host two (here)"),
+        (
+            EventKind::JobsInterrupted,
+            "a job was running at host two (here); it is run again if its result is needed",
+        ),
         (EventKind::HostLeft, "host three (here) left"),
         (EventKind::HostReturned, "host one (here) works again after its pause"),
         (EventKind::HostReturned, "host two (here) came back after it was given up"),
@@ -60,9 +63,6 @@ fn the_end_is_the_last_event_and_a_host_takes_part_before_its_first_job() {
     assert!(events.is_sorted_by_key(|event| event.t_ms), "{events:?}");
 }
 
-/// Events are saved only now and then: a pause a moment before a restart of the coordinator was forgotten, as was that a host
-/// had been given up, and the time until it was back was drawn as work.
-#[test]
 /// They were listed as they became known: a host took part after another, which it had stolen from, was given up.
 #[test]
 fn events_are_listed_in_order_of_time() {
@@ -84,6 +84,9 @@ fn events_are_listed_in_order_of_time() {
     assert!(events.is_sorted_by_key(|event| event.t_ms), "{events:?}");
 }
 
+/// Events are saved only now and then: a pause a moment before a restart of the coordinator was forgotten, as was that a host
+/// had been given up, and the time until it was back was drawn as work.
+#[test]
 fn absences_survive_a_restart_although_their_events_are_not_saved() {
     const SUBMITTED_MS: u64 = 2_000_000_000_000;
     let time = Simulation::default();

@@ -47,7 +47,7 @@ host_name: string,
  */
 worker: number | null, 
 /**
- * `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host: it was lost with its
+ * `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host any more: it was lost with its
  * host, its host gave it back, or its run was suspended.
  */
 state: string, 

@@ -33,7 +33,7 @@ host: string,
  */
 host_name: string, 
 /**
- * `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host: it was lost with its
+ * `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host any more: it was lost with its
  * host, its host gave it back, or its run was suspended.
  */
 state: string, 
