@@ -24,7 +24,10 @@ pub fn deliver(client: &Client, run: &Run, wanted: Wanted<'_>) -> Result<(), Fai
 /// Why `run` has no result, if it is over and has none.
 pub fn failure(run: &Run) -> Option<Failure> {
     let (code, message, backtrace) = match (run.state.as_str(), &run.figures.error) {
-        ("cancelled", _) => (CANCELLED, "cancelled".to_owned(), Vec::new()),
+        ("cancelled", error) => {
+            let message = error.as_ref().map_or("the run was cancelled", |error| &error.message);
+            (CANCELLED, message.to_owned(), Vec::new())
+        }
         ("failed", Some(error)) => {
             let code = match error.kind.as_str() {
                 "input" => USAGE,

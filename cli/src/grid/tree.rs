@@ -104,7 +104,9 @@ fn line(node: &Node) -> String {
     let what = node.call.as_ref().unwrap_or(&node.function);
     let mut line = format!("{what} {}", node.job);
     if !host.is_empty() {
-        line = format!("{line} @ {host}");
+        // A lost job is at no host any more.
+        let at = if node.state == "lost" { ", last @" } else { " @" };
+        line = format!("{line}{at} {host}");
     }
     line = format!("{line}: {}", node.state);
     if node.redone {

@@ -71,8 +71,8 @@ pub fn how_long(run: &Run) -> String {
         "cancelled" if run.elapsed_s.is_none() => "before its start".to_owned(),
         _ if run.is_over() => format!("after {elapsed}"),
         "queued" if run.queued_s.is_some() => format!("for {}", known(run.queued_s, seconds)),
-        "running" => format!("for {elapsed}"),
-        _ if run.queued_s.is_some() => "before its start".to_owned(),
+        "running" if run.elapsed_s.is_some() && run.queued_s.is_none() => format!("for {elapsed}"),
+        _ if run.elapsed_s.is_none() || run.queued_s.is_some() => "before its start".to_owned(),
         _ => format!("now {elapsed} after the run started"),
     }
 }
@@ -242,6 +242,9 @@ mod tests {
         assert_eq!(shown("cancelled", Value::Null, Value::Null), both("-", "before its start"));
         assert_eq!(shown("cancelled", json!(2.5), Value::Null), both("2.5 s", "after 2.5 s"));
         assert_eq!(shown("queued", json!(0.0), json!(3.0)), both("-", "for 3.0 s"));
+        assert_eq!(shown("running", json!(2.5), Value::Null), both("2.5 s", "for 2.5 s"));
+        assert_eq!(shown("running", json!(0.0), json!(3.0)), both("-", "before its start"));
+        assert_eq!(shown("running", Value::Null, Value::Null), both("-", "before its start"));
     }
 
     #[test]
