@@ -89,16 +89,16 @@ impl Pace {
         }
         let errors = self.errors();
         if errors.len() < MOMENTS_MIN {
-            return not_known(if last - first < SHARE_MIN {
-                "too little is done"
-            } else {
-                "its progress was seen at too few moments to tell its pace"
-            });
+            return not_known(&self.too_few(errors.len()));
         }
         let least = errors.iter().fold(1.0, |least: f64, error| least.min(*error).min(1.0 / error));
         let (low, likely, high) = (least / MARGIN, 1.0, MARGIN / least);
         if high > WIDEST * low {
-            return not_known("its pace varies too much");
+            let wrong = 1.0 / least;
+            let why = format!(
+                "predictions made earlier in the run would have been wrong by up to a factor of {wrong:.1}"
+            );
+            return not_known(&why);
         }
         let seconds = |from_ms: u32, to_ms: u32| f64::from(to_ms.saturating_sub(from_ms)) / 1000.0;
         let expected_s = (1.0 - last) * seconds(*first_ms, *last_ms) / (last - first);
@@ -108,6 +108,35 @@ impl Pace {
         }
         let left = |error: f64| ((error * expected_s - since_s).max(0.0) * 10.0).round() / 10.0;
         Ok(Remaining { low_s: left(low), likely_s: left(likely), high_s: left(high) })
+    }
+
+    /// Why so few past moments do not allow a prediction.
+    fn too_few(&self, moments: usize) -> String {
+        let (Some((_, first)), Some((_, last))) = (self.reports.first(), self.reports.last()) else {
+            return String::new();
+        };
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        if last - first < SHARE_MIN {
+            return match percent(*first).as_str() {
+                "0 %" => "too little is done".to_owned(),
+                seen => format!("too little has been done since its progress was first seen, at {seen}"),
+            };
+        }
+        if self.reports.len() <= MOMENTS_MIN {
+            return match self.reports.len() - 1 {
+                1 => "its progress was seen to advance only once".to_owned(),
+                steps => format!("its progress was seen to advance only {steps} times"),
+            };
+        }
+        let known = match moments {
+            0 => "none is".to_owned(),
+            1 => "only 1 is".to_owned(),
+            more => format!("only {more} are"),
+        };
+        format!(
+            "a prediction is made once {MOMENTS_MIN} moments are early enough to test it, and {known} so far, with {} done",
+            percent(*last)
+        )
     }
 
     /// For each past moment that could predict the present one: the time it took over the predicted time.
@@ -147,7 +176,18 @@ mod tests {
         assert!(pace.remaining(1000, None).is_err_and(|why| why.contains("too little is done")));
         // A few long steps.
         (2..=9).for_each(|step| pace.add(step * 1000, u64::from(step) * 100, 1000));
-        assert!(pace.remaining(9000, None).is_err_and(|why| why.contains("at too few moments")));
+        assert!(
+            pace.remaining(9000, None).is_err_and(|why| why.ends_with("was seen to advance only 8 times"))
+        );
+        // Many short ones.
+        let mut pace = Pace::default();
+        (0..=30).for_each(|step| pace.add(step * 1000, u64::from(step) * 10, 1000));
+        let why = pace.remaining(30_000, None).expect_err("too few are early enough");
+        assert!(why.ends_with("only 9 are so far, with 30 % done"), "{why}");
+        // The root job was begun again, and found results.
+        pace.add(31_000, 290, 1000);
+        let why = pace.remaining(31_000, None).expect_err("it is the first report");
+        assert!(why.ends_with("since its progress was first seen, at 29 %"), "{why}");
     }
 
     #[test]
@@ -183,7 +223,7 @@ mod tests {
             slowed.add(step * 100 + step.saturating_sub(25) * 900, u64::from(step), 100);
         }
         let why = slowed.remaining(30_000, None).expect_err("its pace is not known");
-        assert!(why.contains("not known yet") && why.contains("varies"), "{why}");
+        assert!(why.contains("not known yet") && why.contains("wrong by up to a factor of 10.0"), "{why}");
     }
 
     /// Runs whose pace changes every twentieth, and varies within these.
