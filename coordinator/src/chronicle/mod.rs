@@ -3,7 +3,7 @@
 //!
 //! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `pace` the progress of
 //! the run, `hold_up` what slows it down, `waits` why it waits, `suspensions` when it was suspended, `absences` which hosts
-//! are away; `events` and `log` its messages. `saved` is what the store keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
+//! are away, `silences` which do not answer; `events` and `log` its messages. `saved` is what the store keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
 
 mod absences;
 mod all;
@@ -16,6 +16,7 @@ mod record;
 mod saved;
 mod series;
 mod shown;
+mod silences;
 mod state;
 mod suspensions;
 mod timeline;
@@ -37,6 +38,7 @@ use pace::Pace;
 use series::Series;
 use timeline::Timeline;
 use tree::Tree;
+use waits::Settles;
 
 pub use absences::Absences;
 pub use all::{Chronicles, FoundJob};
@@ -49,6 +51,7 @@ pub use record::RECORD_BYTES;
 pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
 pub use series::{Point, Sample};
 pub use shown::{Shown, ShownJob};
+pub use silences::Silent;
 pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
 pub use waits::{RESTARTED, SUSPENDED, Waits};
 
@@ -79,8 +82,8 @@ pub struct Chronicle {
     /// It is suspended only to wait for another turn.
     gives_way: bool,
     is_over: bool,
-    /// After a restart of the coordinator: the time by which all returning hosts are back.
-    settles_ms: Option<u32>,
+    /// After a restart of the coordinator, until all returning hosts are back.
+    settles: Option<Settles>,
     saved: saved::Saved,
 }
 
@@ -159,6 +162,7 @@ impl Chronicle {
     /// Records what happened to jobs at a host.
     pub fn note(&mut self, source: Source<'_>, notes: &[JobNote]) {
         let now_ms = self.now_ms();
+        self.is_heard();
         let first_ago_ms = notes.iter().map(|note| note.ago_ms).max().unwrap_or_default();
         let host = self.host(source, now_ms.saturating_sub(first_ago_ms));
         for note in notes {
@@ -175,6 +179,7 @@ impl Chronicle {
 
     /// Records what a host's workers did since the series began.
     pub fn activity(&mut self, source: Source<'_>, series: u64, workers: &[WorkerTimes]) {
+        self.is_heard();
         let now_ms = self.now_ms();
         let host = self.host(source, now_ms);
         if host != tree::NOWHERE {
@@ -211,8 +216,8 @@ impl Chronicle {
 
     /// Adds a sample of the run's progress; called twice a second while the run is not over.
     pub fn sample(&mut self, sample: Sample, progress: Option<(u64, u64)>, waiting_for: Option<&str>) {
-        match self.settles_ms {
-            Some(settles_ms) if sample.t_ms >= settles_ms => self.settle(sample.t_ms),
+        match &self.settles {
+            Some(settles) if sample.t_ms >= settles.by_ms => self.settle(sample.t_ms),
             Some(_) if sample.is_settling => self.series.gap(sample.t_ms),
             _ => self.series.add(sample, self.tree.redone()),
         }
@@ -229,7 +234,7 @@ impl Chronicle {
 
     /// Hosts that have not come back by now are gone.
     fn settle(&mut self, t_ms: u32) {
-        self.settles_ms = None;
+        self.settles = None;
         match self.tree.lose_unheard(t_ms, self.was_suspended) {
             0 => {}
             _ if self.was_suspended => {}
@@ -279,6 +284,7 @@ impl Chronicle {
             }
         }
         self.note_absence(source.id, how, now_ms);
+        self.end_silence(source.id);
         let (kind, text) = absences::event_of(source, how);
         self.events.add(now_ms, kind, Some(source.id), text);
         // Jobs lost by hosts that had lent them are counted separately: see `EventKind::JobsInterrupted`.
@@ -297,13 +303,6 @@ impl Chronicle {
     /// Hosts of the run that paused or were given up, and may come back.
     pub fn away(&self) -> &BTreeMap<HostId, Away> {
         &self.away
-    }
-
-    /// Hosts that have reported nothing for a while, although they may still count as computing.
-    pub fn silent_hosts(&self) -> Vec<HostId> {
-        let since_ms = self.now_ms().saturating_sub(SILENT_MS);
-        let hosts = self.tree.hosts();
-        self.timeline.silent_since(since_ms).filter_map(|place| Some(hosts.get(place as usize)?.id)).collect()
     }
 
     /// Workers that computed on average since the reports before the last ones; not known if there are too many workers.
@@ -338,6 +337,7 @@ impl Chronicle {
         let now_ms = self.now_ms();
         self.tree.abort_all(now_ms);
         self.idle_because(None, None, now_ms);
+        self.note_silent(&[]);
         self.is_over = true;
         self.add_event(EventKind::Ended, None, how.to_owned());
     }

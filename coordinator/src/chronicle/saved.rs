@@ -14,6 +14,7 @@ use super::pace::Pace;
 use super::series::Series;
 use super::timeline::{LastReport, Timeline};
 use super::tree::{SavedJob, Tree, TreeSummary};
+use super::waits::Settles;
 use crate::clock::Since;
 
 /// Which parts of a chronicle are saved.
@@ -196,8 +197,10 @@ impl Chronicle {
             }
             chronicle.add_lost_events(newest_event_ms);
             let newest_ms = newest_ms.max(chronicle.series.age().1.into());
-            chronicle.interrupt_waits(u32::try_from(newest_ms).unwrap_or(u32::MAX));
-            chronicle.settles_ms = Some(chronicle.now_ms().saturating_add(SETTLED_MS));
+            let newest_ms = u32::try_from(newest_ms).unwrap_or(u32::MAX);
+            chronicle.interrupt_waits(newest_ms);
+            let by_ms = chronicle.now_ms().saturating_add(SETTLED_MS);
+            chronicle.settles = Some(Settles { by_ms, quiet_since_ms: Some(newest_ms) });
             chronicle.add_event(
                 EventKind::CoordinatorRestarted,
                 None,

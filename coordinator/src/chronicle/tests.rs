@@ -233,7 +233,7 @@ fn charts_continue_when_all_hosts_have_returned_after_a_restart() {
     let (known, charts) = ((changes.summary, changes.latest), changes.charts.expect("charts"));
     let mut chronicle = Chronicle::restore(unix_ms(), false, known, [].into_iter(), Vec::new(), charts);
     (4..8).for_each(|step| chronicle.sample(sample(500 * step, step < 6), None, None));
-    assert!(chronicle.settles_ms.is_some_and(|settles_ms| settles_ms > 3_500));
+    assert!(chronicle.settles.as_ref().is_some_and(|settles| settles.by_ms > 3_500));
     let points: Vec<(u32, f32)> =
         chronicle.points().iter().map(|point| (point.t_ms, point.jobs_per_s)).collect();
     assert_eq!(points.len(), 5, "{points:?}");
@@ -280,7 +280,7 @@ fn jobs_of_hosts_that_do_not_come_back_are_lost() {
         ChartData::default(),
     );
     chronicle.activity(host(2), 1, &[]);
-    let settles_ms = chronicle.settles_ms.expect("hosts may come back");
+    let settles_ms = chronicle.settles.as_ref().expect("hosts may come back").by_ms;
     let states = |chronicle: &mut Chronicle, t_ms| {
         chronicle.sample(Sample { t_ms, ..Sample::default() }, None, None);
         while chronicle.end_some(1) {}

@@ -172,11 +172,23 @@ impl Timeline {
         self.lanes.range((host, 0)..=(host, u16::MAX)).next().is_some()
     }
 
-    /// Hosts without a report since this moment that were not given up: they are away, or cannot answer.
-    pub fn silent_since(&self, t_ms: u32) -> impl Iterator<Item = u32> {
+    /// Hosts without a report since this moment that were not given up, and when the last one came: they are away, or cannot
+    /// answer.
+    pub fn silent_since(&self, t_ms: u32) -> impl Iterator<Item = (u32, u32)> {
         let first = self.lanes.iter().filter(|((_, worker), _)| *worker == 0);
-        let silent = first.filter(move |(_, lane)| lane.last_ms < t_ms).map(|((host, _), _)| *host);
-        silent.filter(|host| self.absent.get(host).is_none_or(Option::is_some))
+        let silent = first.filter(move |(_, lane)| lane.last_ms < t_ms);
+        let silent = silent.map(|((host, _), lane)| (*host, lane.last_ms));
+        silent.filter(|(host, _)| self.absent.get(host).is_none_or(Option::is_some))
+    }
+
+    /// The end of the last stretch in which one of these hosts computed.
+    pub fn worked_until(&self, is_one: impl Fn(u32) -> bool) -> u32 {
+        let lanes = self.lanes.iter().filter(|((host, _), _)| is_one(*host));
+        let ends = lanes.filter_map(|(_, lane)| {
+            let place = lane.shares.iter().rposition(|shares| shares[0] + shares[1] > 0.0)?;
+            Some(((place as u32 + 1).saturating_mul(self.bucket_ms)).min(lane.last_ms))
+        });
+        ends.max().unwrap_or_default()
     }
 
     /// Adds stretches up to this moment.

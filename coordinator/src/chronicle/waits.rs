@@ -37,7 +37,39 @@ pub fn known(why: Option<&str>) -> Option<&str> {
     why.filter(|why| *why != RESTARTED)
 }
 
+/// Why nothing was done around a restart of the coordinator that no host survived.
+const NONE_CAME_BACK: &str = "the coordinator was started again, and none of the run's hosts came back";
+
+/// The time after a restart of the coordinator in which hosts come back.
+#[derive(Debug)]
+pub struct Settles {
+    /// All returning hosts are back by then.
+    pub by_ms: u32,
+    /// Nothing was heard of the run since then.
+    pub quiet_since_ms: Option<u32>,
+}
+
 impl Chronicle {
+    /// A host has reported what it does.
+    pub(super) fn is_heard(&mut self) {
+        if let Some(settles) = &mut self.settles {
+            settles.quiet_since_ms = None;
+        }
+    }
+
+    /// After a restart of the coordinator, hosts of the run were given up. If none is back, none has done anything of it since
+    /// the run was last heard of.
+    pub fn nobody_is_back(&mut self) {
+        let quiet_since_ms = self.settles.as_mut().and_then(|settles| settles.quiet_since_ms.take());
+        let Some(from_ms) = quiet_since_ms.filter(|_| !self.is_over && !self.was_suspended) else { return };
+        if self.tree.hosts().is_empty() {
+            return;
+        }
+        let now_ms = self.now_ms();
+        self.idle_because(None, Some(NONE_CAME_BACK), from_ms);
+        self.idle_because(None, None, now_ms);
+    }
+
     /// The run waits for this reason from now on, unless it did before.
     pub fn waits_because(&mut self, reason: &str) {
         if !self.is_over {
@@ -63,10 +95,14 @@ impl Chronicle {
             (None, Some(_)) => {}
         }
         if let Some(why) = why {
-            if self.idle.len() >= IDLE_REASONS_MAX {
-                self.idle.remove(0);
-            }
-            self.idle.push(Idle { from_ms: t_ms, to_ms: None, host, text: why.to_owned() });
+            self.add_idle(Idle { from_ms: t_ms, to_ms: None, host, text: why.to_owned() });
         }
+    }
+
+    pub(super) fn add_idle(&mut self, idle: Idle) {
+        if self.idle.len() >= IDLE_REASONS_MAX {
+            self.idle.remove(0);
+        }
+        self.idle.push(idle);
     }
 }

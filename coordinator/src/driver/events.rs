@@ -57,6 +57,7 @@ impl Driver {
         if self.machine.waits_for_hosts() {
             return;
         }
+        let were_awaited = self.hosts.awaits_any();
         for _ in 0..AWAITED_AT_ONCE_MAX {
             let Some(host) = self.hosts.give_up_awaited() else { break };
             // It had joined before; the metric counts that it was connected here.
@@ -65,10 +66,16 @@ impl Driver {
             tracing::warn!(host = %self.hosts.named(host), "host did not come back after the coordinator's restart");
             self.host_gone(host, Going::NotBack);
         }
+        if were_awaited && !self.hosts.awaits_any() {
+            for run in self.machine.run_ids() {
+                self.record(run, Chronicle::nobody_is_back);
+            }
+        }
     }
 
     /// Tells all runs that the host had to do with.
     fn host_gone(&mut self, host: HostId, how: Going) {
+        self.rounds.silences.gone(host);
         let name = self.hosts.name_of(host);
         for run in self.machine.run_ids() {
             let source = Source { id: host, name: &name.name, site: &name.site };
@@ -156,6 +163,7 @@ impl Driver {
                     self.rounds.places.rests(run);
                 }
                 if state != RunState::Running {
+                    self.rounds.silences.forget(run);
                     self.hosts.root_is_gone(run);
                 }
                 self.record(run, |chronicle| chronicle.state(state));
@@ -177,6 +185,9 @@ impl Driver {
             }
             Event::Activity { run, host, series, workers } => {
                 self.hosts.reported(run, host, self.clock.now());
+                if self.rounds.silences.reported(run, host) {
+                    self.record(run, |chronicle| chronicle.answers(host));
+                }
                 let name = self.hosts.name_of(host);
                 let source = Source { id: host, name: &name.name, site: &name.site };
                 self.record(run, |chronicle| chronicle.activity(source, series, &workers));

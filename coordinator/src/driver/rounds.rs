@@ -9,8 +9,10 @@ use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use super::Driver;
 use super::places::Places;
+use super::silences::Silences;
 use super::waits::Reasons;
 use crate::chronicle::Sample;
+use crate::locked;
 use crate::store::chronicle::SavedRow;
 
 /// Maximum rows of hosts, and runs, that one event handles.
@@ -36,6 +38,10 @@ pub struct Rounds {
     all_back: Option<Time>,
     /// Since when runs have had their places.
     pub places: Places,
+    /// When the driver was last held up, and could hear no host.
+    pub held_up: Option<Time>,
+    /// Runs that stand still because hosts do not answer.
+    pub silences: Silences,
 }
 
 impl Rounds {
@@ -100,24 +106,26 @@ impl Driver {
             return;
         }
         let (is_settling, reasons) = (self.is_settling(), Reasons::default());
+        let now = self.clock.now();
+        let is_deaf = is_settling || self.rounds.held_up.is_some_and(|held_up| now < held_up + 3 * COUNTS);
         for _ in 0..RUNS_AT_ONCE_MAX {
             let Some(run) = self.rounds.to_sample.pop_front() else { break };
             let Some(view) = self.machine.run(run).filter(|view| !view.state().is_over()) else { continue };
             let counts = view.counts();
             let executed = self.since_start.of(run, &counts).jobs.executed;
             self.rounds.executed = self.rounds.executed.saturating_add(executed);
+            // A host whose process was stopped, say, computes nothing, but is not given up at once.
+            let chronicle = self.chronicles.get(run);
+            let silent = chronicle.map(|chronicle| self.silent_hosts(&view, &locked(&chronicle), is_deaf));
+            let silent = silent.unwrap_or_default();
+            self.note_silent(run, &silent);
+            let Some(view) = self.machine.run(run) else { continue };
             let reason = self.reason(&view, &reasons);
             self.record(run, |chronicle| {
                 let is_suspended = view.state() == RunState::Suspended;
                 // Of more workers than are followed, those that computed when they last reported.
-                let busy = chronicle.busy().unwrap_or_else(|| {
-                    // A host whose process was stopped, say, computes nothing, but is not given up at once.
-                    let busy_of = |host| view.by_host_from(host).next().filter(|(found, ..)| *found == host);
-                    let silent = if counts.busy > 0 { chronicle.silent_hosts() } else { Vec::new() };
-                    let silent: u32 =
-                        silent.into_iter().filter_map(busy_of).map(|(.., counts)| counts.busy).sum();
-                    counts.busy.saturating_sub(silent) as f32
-                });
+                let busy =
+                    chronicle.busy().unwrap_or_else(|| counts.busy.saturating_sub(silent.busy) as f32);
                 // The counts of departed hosts stay, their workers do not.
                 let workers = view.workers();
                 let sample = Sample {

@@ -7,7 +7,7 @@ use sateen_protocol::coordinator::{RunView, Waiting};
 use sateen_protocol::{RunId, RunState};
 
 use super::Driver;
-use crate::chronicle::{SUSPENDED, Waits};
+use crate::chronicle::{RESTARTED, SUSPENDED, Waits};
 
 /// Maximum hosts that are looked at for the end of their pauses.
 const PAUSES_MAX: usize = 1024;
@@ -26,7 +26,7 @@ impl Driver {
     pub(super) fn waits(&self, view: &RunView<'_>, known: &Reasons) -> Option<Waits> {
         let reason = self.reason(view, known)?;
         let why = match view.waiting {
-            None => reason.clone(),
+            None => self.still(view).map_or_else(|| reason.clone(), |(why, _)| why),
             Some(Waiting::Turn) => known.placed.get_or_init(|| self.whose_places()).clone(),
             Some(Waiting::Result { from, bytes, total }) => {
                 let (host, bytes, total) =
@@ -45,10 +45,19 @@ impl Driver {
         }
     }
 
+    /// Why a run stands still although nothing else is said of it.
+    fn still(&self, view: &RunView<'_>) -> Option<(String, String)> {
+        let is_running = view.waiting_for.is_none() && view.state() == RunState::Running;
+        is_running.then(|| self.why_still(view.run)).flatten()
+    }
+
     /// The reason as chronicles have it.
     pub(super) fn reason(&self, view: &RunView<'_>, known: &Reasons) -> Option<String> {
         match &view.waiting_for {
-            None => (view.state() == RunState::Suspended).then(|| SUSPENDED.to_owned()),
+            None if view.state() == RunState::Suspended => Some(SUSPENDED.to_owned()),
+            None => self.still(view).map(|(_, reason)| reason),
+            // Those that are back compute, and the run does not wait for the others.
+            Some(why) if why == RESTARTED && view.counts().busy > 0 => None,
             Some(why) if why.starts_with(ALL_PAUSED) => {
                 let soonest = || {
                     let hosts = self.machine.hosts().take(PAUSES_MAX);

@@ -49,3 +49,61 @@ fn a_restart_is_no_time_in_which_nothing_is_done() {
         assert_eq!(found.hold_up, None);
     }
 }
+
+/// A host's process is stopped: nothing was said of it until it was given up.
+#[test]
+fn a_run_stands_still_since_the_last_report_of_the_host_that_does_not_answer() {
+    let mut chronicle = Chronicle::new(unix_ms() - 60_000);
+    let worked = |work_ms| WorkerTimes { work_ms, ..WorkerTimes::default() };
+    for number in 1..=2 {
+        chronicle.activity(host(number), 1, &[worked(1000)]);
+    }
+    let last_ms = chronicle.now_ms();
+    assert!(chronicle.silent_hosts().is_empty());
+    let silent = [Silent { host: HostId(1), since_ms: last_ms }];
+    for _ in 0..2 {
+        chronicle.note_silent(&silent);
+        chronicle.stands_still(&silent, "host one, which has the root job, does not answer");
+    }
+    let of = |chronicle: &Chronicle| -> Vec<_> {
+        chronicle.idle().iter().map(|idle| (idle.host, idle.text.clone(), idle.to_ms.is_none())).collect()
+    };
+    let expected = [
+        (Some(HostId(1)), "host one does not answer".to_owned(), true),
+        (None, "host one, which has the root job, does not answer".to_owned(), true),
+    ];
+    assert_eq!(of(&chronicle), expected);
+    assert!(chronicle.idle().iter().all(|idle| idle.from_ms >= last_ms && idle.from_ms <= last_ms + 250));
+    chronicle.host_gone(host(1), Going::Crashed);
+    assert_eq!([0, 1].map(|at| of(&chronicle)[at].2), [false, true], "the driver says why it waits");
+    chronicle.end("the run is done");
+    assert!(chronicle.idle().iter().all(|idle| idle.to_ms.is_some()));
+}
+
+/// All crashed, and the time before the hosts were given up was not counted.
+#[test]
+fn nothing_is_done_from_a_crash_of_all_on_and_something_if_a_host_is_back() {
+    for is_back in [false, true] {
+        let mut before = Chronicle::new(unix_ms() - 60_000);
+        before.note(host(1), &[JobNote { ago_ms: 59_000, ..begun(1, None) }]);
+        for t_ms in [1000, 1500, 2000] {
+            before.sample(Sample { t_ms, ..Sample::default() }, None, None);
+        }
+        let changes = before.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+        let known = (changes.summary, changes.latest);
+        let charts = changes.charts.unwrap_or_default();
+        let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+        let mut after = Chronicle::restore(unix_ms() - 60_000, false, known, jobs, Vec::new(), charts);
+        after.sample(Sample { t_ms: 60_000, is_settling: true, ..Sample::default() }, None, Some(RESTARTED));
+        if is_back {
+            after.activity(host(1), 1, &[WorkerTimes::default()]);
+        }
+        after.nobody_is_back();
+        after.nobody_is_back();
+        let idle: Vec<_> =
+            after.idle().iter().map(|idle| (idle.to_ms.is_none(), idle.text.as_str())).collect();
+        let text = "the coordinator was started again, and none of the run's hosts came back";
+        assert_eq!(idle, Vec::from_iter((!is_back).then_some((false, text))));
+        assert!(after.idle().iter().all(|idle| idle.from_ms == 2000 && idle.to_ms >= Some(60_000)));
+    }
+}

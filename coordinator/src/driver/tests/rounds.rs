@@ -1,6 +1,7 @@
 //! Figures of rounds, on a clock that the test moves.
 
 use sateen_protocol::Jobs;
+use sateen_protocol::message::WorkerTimes;
 
 use super::*;
 use crate::clock::Simulation;
@@ -205,4 +206,55 @@ async fn a_host_that_is_awaited_is_away_in_its_run() {
     let saved = SavedHost { name: Arc::default(), since_ms: 1 };
     paced.driver.hosts = Hosts::restore(Vec::new(), vec![(host, saved)], BTreeSet::new());
     assert_eq!(seen(&mut paced), [(true, true)]);
+}
+
+/// The host with the root job is stopped: the run seemed to run until the host was given up.
+#[tokio::test]
+async fn a_run_whose_root_host_does_not_answer_says_so_and_since_when() {
+    let mut paced = Paced::start();
+    while paced.driver.machine.run(RUN).and_then(|view| view.root_host()).is_none() {
+        paced.round();
+        paced.driver.time_out();
+    }
+    let report = |paced: &mut Paced| {
+        let counts = Box::new(Counts { workers: 2, busy: 1, work_ns: 1, ..Counts::default() });
+        let workers = vec![WorkerTimes { work_ms: 400, ..WorkerTimes::default() }];
+        let (progress, notes, notes_dropped) = (None, Vec::new(), 0);
+        paced.say(ToCoordinator::Counts {
+            run: RUN,
+            series: 1,
+            counts,
+            progress,
+            notes,
+            notes_dropped,
+            workers,
+        });
+    };
+    let waits = |paced: &Paced| {
+        let live = paced.driver.live(RUN, &waits::Reasons::default()).expect("it is not over");
+        live.waits.map(|waits| waits.why).unwrap_or_default()
+    };
+    for _ in 0..4 {
+        report(&mut paced);
+        paced.round();
+        assert_eq!(waits(&paced), "");
+    }
+    let told: Vec<String> = (0..6)
+        .map(|_| {
+            paced.round();
+            waits(&paced)
+        })
+        .collect();
+    let expected = |for_s| format!("host one, which has the root job, has not answered for {for_s} s");
+    assert_eq!(told[..2], ["", ""]);
+    assert_eq!((&told[3], &told[5]), (&expected(2), &expected(3)), "{told:?}");
+    report(&mut paced);
+    assert_eq!(waits(&paced), "", "at once");
+    paced.round();
+    let chronicle = paced.driver.chronicles.get(RUN).expect("it has one");
+    let idle =
+        locked(&chronicle).idle().iter().rfind(|idle| idle.host.is_none()).cloned().expect("it waited");
+    assert_eq!(idle.text, "host one, which has the root job, does not answer");
+    let lasted_ms = idle.to_ms.expect("it is over") - idle.from_ms;
+    assert!((3_000..=3_750).contains(&lasted_ms), "{lasted_ms}");
 }
