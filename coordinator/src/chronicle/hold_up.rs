@@ -3,8 +3,10 @@
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
 mod averages;
+mod disturbances;
 mod elsewhere;
 mod figures;
+mod straggler;
 mod waiting;
 
 use std::sync::Mutex;
@@ -17,8 +19,9 @@ use crate::figures::Figures;
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
 use averages::{Averages, least, lost_with_hosts};
+use disturbances::{Sampled, Weighed};
 use elsewhere::elsewhere;
-use figures::{counted, number, percent, time};
+use figures::{counted, number, percent};
 use waiting::Waiting;
 
 /// Minimum age of a run: before, there are too few figures.
@@ -35,18 +38,12 @@ const PROCESSOR_ENOUGH: f64 = 0.75;
 const SHARED_MIN: f64 = 0.25;
 /// Minimum share of the work that is not part of the result.
 const LOST_MIN: f64 = 0.25;
-/// A run is in its final phase while at most this many workers compute, or this share of them if that is more.
-const LAST_WORKERS: f64 = 1.5;
-const LAST_SHARE: f64 = 0.25;
-/// If fewer compute in the final phase, the run waits for something other than a job.
-const STRAGGLING_WORKERS_MIN: f64 = 0.5;
-/// Minimum share of a run's time taken by a final phase that is blamed on a straggler; before it, workers computed this share.
-const END_MIN: f64 = 0.15;
-const BEFORE_END_MIN: f64 = 0.5;
 /// Minimum share of jobs whose parameters are too long for the coordinator.
 const LONG_PARAMETERS_MIN: f64 = 0.5;
 /// Minimum share of the workers' time that is worth a mention beside a larger cause.
 const REST_MIN: f64 = 0.1;
+/// Minimum share of the workers' time that failures cost, from which on a run whose workers compute is slowed down by them.
+const LOST_TO_FAILURES_MIN: f64 = 0.1;
 /// Minimum share of the time of which nothing is known.
 const UNKNOWN_MIN: f64 = 0.5;
 
@@ -70,7 +67,8 @@ pub enum HoldUpKind {
     Starved,
     /// Its hosts also compute for other runs.
     Sharing,
-    /// Much of its work was lost, and it lost jobs with hosts.
+    /// Much of its work was lost with hosts, or its workers did nothing while hosts did not answer, were lost, or the
+    /// coordinator was away.
     Recovery,
     /// One job, or a few, still run while all others are done.
     Straggler,
@@ -123,6 +121,8 @@ struct Evidence {
     begun: (u64, u64),
     /// The job that the end waits for: what it is, where it runs, and for how long it has run, in seconds.
     last_job: Option<(String, String, f64)>,
+    /// How many workers the run had, and when hosts were lost, say.
+    sampled: Sampled,
 }
 
 /// What was found of a run.
@@ -178,6 +178,7 @@ impl Chronicle {
             lost_with_hosts: lost_with_hosts(figures),
             least: least(&figures.by_host),
             begun: self.tree.begun(),
+            sampled: self.sampled(now_ms),
             last_job: last.map(|job| {
                 let ran_ms = job.ended_ms.unwrap_or(now_ms).saturating_sub(job.begun_ms);
                 let host = self.host_at(job.host).map(|host| host.name.clone()).unwrap_or_default();
@@ -207,7 +208,8 @@ impl Evidence {
     }
 
     fn of_workers(&self) -> Option<HoldUp> {
-        let all = sum(&self.totals);
+        let weighed = self.weighed();
+        let Weighed { all, lost, .. } = weighed;
         let worker_s = all.workers * self.bucket_s;
         if worker_s < TIME_S_MIN {
             return None;
@@ -225,7 +227,7 @@ impl Evidence {
         let others_of_all = self.others_s / self.bucket_s;
         if computed_s >= TIME_S_MIN
             && got < PROCESSOR_ENOUGH
-            && starved >= (all.steal + all.wait).max(others_of_all)
+            && starved >= (all.steal + all.wait).max(others_of_all).max(lost)
         {
             let least =
                 self.least.as_ref().map(|(host, share)| format!(", and {} on {host}", percent(*share)));
@@ -244,6 +246,15 @@ impl Evidence {
             );
             return said(HoldUpKind::Recovery, text);
         }
+        let others = self.others_s / worker_s;
+        let (looked, lost) = (of(all.steal + all.wait), of(lost));
+        let unknown = (1.0 - computed - others - looked - lost).max(0.0);
+        let is_enough = lost >= LOST_TO_FAILURES_MIN || (lost > 0.0 && computed < COMPUTED_ENOUGH);
+        if let Some(worst) =
+            weighed.worst.as_ref().filter(|_| is_enough && lost >= others.max(looked).max(unknown))
+        {
+            return said(HoldUpKind::Recovery, self.failures(lost, worst, weighed.is_only, &of_workers()));
+        }
         if computed >= COMPUTED_ENOUGH {
             let text = format!(
                 "Nothing {} it down: {}; more hosts {} it faster.",
@@ -253,9 +264,6 @@ impl Evidence {
             );
             return said(HoldUpKind::Nothing, text);
         }
-        let others = self.others_s / worker_s;
-        let looked = of(all.steal + all.wait);
-        let unknown = (1.0 - computed - others - looked).max(0.0);
         if others >= SHARED_MIN.max(unknown) && others + unknown >= looked {
             let text = format!(
                 "Other runs {} its hosts: they got {} of the time for which this run had work, and {}; more hosts {} it \
@@ -267,7 +275,7 @@ impl Evidence {
             );
             return said(HoldUpKind::Sharing, text);
         }
-        if let Some(straggler) = self.straggler() {
+        if let Some(straggler) = self.straggler(&weighed.is_disturbed) {
             return Some(straggler);
         }
         let (begun, long) = self.begun;
@@ -320,9 +328,11 @@ impl Evidence {
             Some((_, clause)) => format!("; for {} {clause}", percent(unknown + others)),
             None => format!("; of {} nothing is known", percent(unknown)),
         };
+        let failures =
+            if lost < REST_MIN { String::new() } else { format!("; failures cost {}", percent(lost)) };
         let text = format!(
             "It {} too little parallelism: {}; workers found no job for {} of the time, and waited for results of other \
-             hosts for {}{rest}.",
+             hosts for {}{rest}{failures}.",
             self.tense("has", "had"),
             of_workers(),
             percent(of(all.steal)),
@@ -334,42 +344,6 @@ impl Evidence {
     /// The form of a verb that fits the run.
     fn tense<'a>(&self, present: &'a str, past: &'a str) -> &'a str {
         if self.is_over { past } else { present }
-    }
-
-    /// The final phase, past or present: next to no workers compute, and before it most did.
-    fn straggler(&self) -> Option<HoldUp> {
-        let is_end = |totals: &&Totals| {
-            totals.workers >= 2.0 && totals.work <= LAST_WORKERS.max(LAST_SHARE * totals.workers)
-        };
-        // The newest stretch may not be over, and hosts report at different moments.
-        let known = self.totals.len().saturating_sub(1);
-        let end = self.totals.get(..known)?.iter().rev().take_while(is_end).count();
-        let end_s = end as f64 * self.bucket_s;
-        let before = sum(self.totals.get(..known - end)?);
-        let last = sum(self.totals.get(known - end..known)?);
-        let was_busy = before.work >= BEFORE_END_MIN * before.workers;
-        if end_s < 1.0 || end_s < END_MIN * self.passed_s || before.workers == 0.0 || !was_busy {
-            return None;
-        }
-        if last.work < STRAGGLING_WORKERS_MIN * end as f64 {
-            return None;
-        }
-        let mean = |of: f64| number(of / end as f64);
-        let computing = mean(last.work);
-        let have = if computing == "1" { "has computed" } else { "have computed" };
-        let mut text = format!(
-            "A straggler {} it up: for the last {} only {computing} of {} workers {}",
-            self.tense("holds", "held"),
-            time(end_s),
-            mean(last.workers),
-            self.tense(have, "computed"),
-        );
-        if let Some((job, host, ran_s)) = &self.last_job {
-            let verb = self.tense("has run", "ran");
-            text.push_str(&format!("; the job {job} {verb} for {} on {host}", time(*ran_s)));
-        }
-        text.push('.');
-        said(HoldUpKind::Straggler, text)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Evidence, TIME_S_MIN};
 use crate::figures::{Figures, HostFigures};
+use crate::limits::TIMELINE_BUCKETS_MAX;
 
 /// Workers of a run on average, from its start on.
 pub struct Averages {
@@ -12,19 +13,27 @@ pub struct Averages {
 }
 
 impl Evidence {
-    /// None if the run has not started.
+    /// Over the time of which anything is known. None if the run has not started, or nothing is known of it.
     pub(super) fn averages(&self) -> Option<Averages> {
         let elapsed_s = self.elapsed_s.filter(|elapsed_s| *elapsed_s > 0.0)?;
         let (from_s, until_s) = (self.passed_s - elapsed_s, self.passed_s);
-        let workers_s = self.totals.iter().enumerate().map(|(place, totals)| {
-            let begins_s = place as f64 * self.bucket_s;
+        let (mut known_s, mut worker_s) = (0.0, 0.0);
+        let stretches = (until_s / self.bucket_s.max(f64::MIN_POSITIVE)) as usize + 1;
+        for place in 0..stretches.min(TIMELINE_BUCKETS_MAX) {
             // The run may have started or ended within a stretch.
-            let lasted_s = (begins_s + self.bucket_s).min(until_s) - begins_s.max(from_s);
-            totals.workers * lasted_s.max(0.0)
-        });
-        let workers = workers_s.sum::<f64>() / elapsed_s;
+            let begins_s = (place as f64 * self.bucket_s).max(from_s);
+            let ends_s = ((place + 1) as f64 * self.bucket_s).min(until_s);
+            let lasted_s = (ends_s - begins_s).max(0.0);
+            let workers = self.totals.get(place).map_or(0.0, |totals| totals.workers);
+            known_s += if workers > 0.0 { lasted_s } else { self.sampled.known_s(begins_s, ends_s) };
+            worker_s += workers * lasted_s;
+        }
+        if known_s <= 0.0 {
+            return None;
+        }
+        let workers = self.sampled.workers(from_s, until_s).unwrap_or(worker_s / known_s);
         // Hosts report the last time computed after the end, so that the mean could exceed the number of workers.
-        Some(Averages { busy: (self.computed_s / elapsed_s).min(workers), workers })
+        Some(Averages { busy: (self.computed_s / known_s).min(workers), workers })
     }
 }
 

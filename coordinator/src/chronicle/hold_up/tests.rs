@@ -1,3 +1,5 @@
+mod failures;
+
 use std::collections::BTreeMap;
 
 use super::*;
