@@ -75,7 +75,7 @@ impl Driver {
 
     /// Tells all runs that the host had to do with.
     fn host_gone(&mut self, host: HostId, how: Going) {
-        self.rounds.silences.gone(host);
+        self.rounds.standstills.gone(host);
         let name = self.hosts.name_of(host);
         for run in self.machine.run_ids() {
             let source = Source { id: host, name: &name.name, site: &name.site };
@@ -163,7 +163,7 @@ impl Driver {
                     self.rounds.places.rests(run);
                 }
                 if state != RunState::Running {
-                    self.rounds.silences.forget(run);
+                    self.rounds.standstills.forget(run);
                     self.hosts.root_is_gone(run);
                 }
                 self.record(run, |chronicle| chronicle.state(state));
@@ -185,7 +185,7 @@ impl Driver {
             }
             Event::Activity { run, host, series, workers } => {
                 self.hosts.reported(run, host, self.clock.now());
-                if self.rounds.silences.reported(run, host) {
+                if self.rounds.standstills.reported(run, host) {
                     self.record(run, |chronicle| chronicle.answers(host));
                 }
                 let name = self.hosts.name_of(host);

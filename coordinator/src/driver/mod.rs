@@ -18,10 +18,10 @@ mod scan;
 mod served;
 mod settling;
 mod silence;
-mod silences;
 pub mod simulated;
 mod speed;
 mod standings;
+mod standstills;
 #[cfg(test)]
 mod tests;
 mod totals;

@@ -9,7 +9,7 @@ use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use super::Driver;
 use super::places::Places;
-use super::silences::Silences;
+use super::standstills::Standstills;
 use super::waits::Reasons;
 use crate::chronicle::Sample;
 use crate::locked;
@@ -41,7 +41,7 @@ pub struct Rounds {
     /// When the driver was last held up, and could hear no host.
     pub held_up: Option<Time>,
     /// Runs that stand still because hosts do not answer.
-    pub silences: Silences,
+    pub standstills: Standstills,
 }
 
 impl Rounds {
@@ -124,8 +124,7 @@ impl Driver {
             self.record(run, |chronicle| {
                 let is_suspended = view.state() == RunState::Suspended;
                 // Of more workers than are followed, those that computed when they last reported.
-                let busy =
-                    chronicle.busy().unwrap_or_else(|| counts.busy.saturating_sub(silent.busy) as f32);
+                let busy = chronicle.busy().unwrap_or_else(|| counts.busy.saturating_sub(silent.busy) as f32);
                 // The counts of departed hosts stay, their workers do not.
                 let workers = view.workers();
                 let sample = Sample {

@@ -67,7 +67,7 @@ fn disturbances_are_known_from_charts_and_events() {
     let mut chronicle = Chronicle::new(crate::clock::unix_ms() - 60_000);
     let source = Source { id: HostId(1), name: "one", site: "here" };
     chronicle.activity(source, 1, &[WorkerTimes { work_ms: 100, ..WorkerTimes::default() }]);
-    let sample = |t_ms| Sample { t_ms, busy: 2, workers: 2, ..Sample::default() };
+    let sample = |t_ms| Sample { t_ms, busy: 2.0, workers: 2, ..Sample::default() };
     for t_ms in [500, 1000, 1500] {
         chronicle.sample(sample(t_ms), None, None);
     }

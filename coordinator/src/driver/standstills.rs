@@ -10,13 +10,13 @@ use crate::chronicle::{Chronicle, Silent};
 
 /// The runs that stand still.
 #[derive(Debug, Default)]
-pub struct Silences {
-    of: BTreeMap<RunId, Silence>,
+pub struct Standstills {
+    of: BTreeMap<RunId, Standstill>,
 }
 
 /// Why a run stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Silence {
+struct Standstill {
     /// A host that does not answer: the one with the root job, if it is one of them.
     host: HostId,
     has_root: bool,
@@ -35,7 +35,7 @@ pub struct SilentHosts {
     pub busy: u32,
 }
 
-impl Silences {
+impl Standstills {
     /// A host reports what it does for a run; returns whether the run no longer stands still.
     pub fn reported(&mut self, run: RunId, host: HostId) -> bool {
         let was_missing = self.of.get(&run).is_some_and(|silence| silence.host == host);
@@ -53,7 +53,7 @@ impl Silences {
     }
 }
 
-impl Silence {
+impl Standstill {
     fn of(host: &Silent, root: Option<HostId>, others: usize, (now, now_ms): (Time, u32)) -> Self {
         let ago_ns = u64::from(now_ms.saturating_sub(host.since_ms)) * 1_000_000;
         let since = Time(now.0.saturating_sub(ago_ns));
@@ -102,13 +102,13 @@ impl Driver {
             let root = view.root_host();
             let first = silent.all.iter().max_by_key(|host| root == Some(host.host)).filter(|_| is_still)?;
             let now_ms = crate::locked(&*self.chronicles.get(run)?).now_ms();
-            Some(Silence::of(first, root, silent.all.len() - 1, (self.clock.now(), now_ms)))
+            Some(Standstill::of(first, root, silent.all.len() - 1, (self.clock.now(), now_ms)))
         });
         match found {
-            Some(silence) => {
-                self.rounds.silences.of.insert(run, silence);
+            Some(standstill) => {
+                self.rounds.standstills.of.insert(run, standstill);
             }
-            None => self.rounds.silences.forget(run),
+            None => self.rounds.standstills.forget(run),
         }
         let still = self.why_still(run).map(|(_, reason)| reason);
         self.record(run, |chronicle| {
@@ -121,7 +121,7 @@ impl Driver {
 
     /// Why a run stands still, if hosts do not answer: with and without the time.
     pub(super) fn why_still(&self, run: RunId) -> Option<(String, String)> {
-        let silence = self.rounds.silences.of.get(&run)?;
+        let silence = self.rounds.standstills.of.get(&run)?;
         let name = &self.hosts.name_of(silence.host).name;
         let for_s = self.clock.now().since(silence.since).as_secs();
         let why = silence.sentence(name, &format!("has not answered for {for_s} s"), "do not answer");
@@ -136,20 +136,20 @@ mod tests {
     #[test]
     fn the_host_with_the_root_job_is_named_until_it_reports_or_is_gone() {
         let silent = Silent { host: HostId(1), since_ms: 1_000 };
-        let of = |root, others| Silence::of(&silent, root, others, (Time(9_000_000_000), 4_000));
+        let of = |root, others| Standstill::of(&silent, root, others, (Time(9_000_000_000), 4_000));
         let root = of(Some(HostId(1)), 0);
         assert_eq!(root.since, Time(6_000_000_000));
         assert_eq!(root.sentence("b", "is silent", ""), "host b, which has the root job, is silent");
         let other = of(Some(HostId(2)), 2);
         let expected = "host b, which has jobs that are under way, and 2 more hosts are silent";
         assert_eq!(other.sentence("b", "", "are silent"), expected);
-        let mut silences = Silences::default();
-        silences.of.insert(RunId(1), root);
-        assert!(!silences.reported(RunId(1), HostId(2)) && !silences.reported(RunId(2), HostId(1)));
-        silences.gone(HostId(2));
-        assert!(silences.reported(RunId(1), HostId(1)) && silences.of.is_empty());
-        silences.of.insert(RunId(1), root);
-        silences.gone(HostId(1));
-        assert!(silences.of.is_empty());
+        let mut standstills = Standstills::default();
+        standstills.of.insert(RunId(1), root);
+        assert!(!standstills.reported(RunId(1), HostId(2)) && !standstills.reported(RunId(2), HostId(1)));
+        standstills.gone(HostId(2));
+        assert!(standstills.reported(RunId(1), HostId(1)) && standstills.of.is_empty());
+        standstills.of.insert(RunId(1), root);
+        standstills.gone(HostId(1));
+        assert!(standstills.of.is_empty());
     }
 }
