@@ -189,7 +189,7 @@ mod tests {
         }
         // In pieces, as this file is one of the sources.
         let gone = [concat!("gone", "_for_ever"), concat!("--gone", "-for-ever")];
-        for name in ["ose.rs", "src/xtask/prose.rs", "latent.rs", gone[0], gone[1]] {
+        for name in ["ose.rs", "src/xtask/prose.rs", "dispatch.rs", gone[0], gone[1]] {
             assert!(!repository.has(name), "{name}");
         }
     }

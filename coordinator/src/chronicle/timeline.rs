@@ -1,9 +1,9 @@
 //! What each worker did over time: shares of equal stretches of time, which double in length when there are too many.
 
 mod lane;
+mod totals;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound;
 
 use sateen_protocol::limits::WORKERS_REPORTED_MAX;
 use sateen_protocol::message::WorkerTimes;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{TIMELINE_BUCKETS_MAX, TIMELINE_WORKERS_MAX};
 use lane::{Added, KINDS, Lane, NOT_THERE, kinds, mean};
+pub use totals::Totals;
 
 /// The length of a stretch at the start.
 const BUCKET_MS: u32 = 250;
@@ -352,51 +353,6 @@ impl Timeline {
         });
         let rows = rows.filter(|row| row.shares.iter().any(|shares| !shares[0].is_nan()));
         (self.bucket_ms.saturating_mul(merged as u32), from as u32 * self.bucket_ms, rows.collect())
-    }
-}
-
-/// Workers by activity in one stretch: 2.5 of `work` is the work of two and a half workers.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Totals {
-    /// Workers that were connected.
-    pub workers: f64,
-    /// Workers that computed.
-    pub work: f64,
-    /// Workers that looked for work.
-    pub steal: f64,
-    /// Workers that waited for results.
-    pub wait: f64,
-}
-
-impl Timeline {
-    /// Adds up to `most` workers to the totals, stretch by stretch from the run's submission on: those after the worker
-    /// `after`. Returns the last of them, if there may be more.
-    pub fn add_totals(
-        &self,
-        after: Option<(u32, u16)>,
-        most: usize,
-        totals: &mut Vec<Totals>,
-    ) -> Option<(u32, u16)> {
-        let first = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut last = None;
-        let mut left = most;
-        for (worker, lane) in self.lanes.range((first, Bound::Unbounded)).take(most) {
-            (last, left) = (Some(*worker), left - 1);
-            if totals.len() < lane.shares.len() {
-                totals.resize(lane.shares.len(), Totals::default());
-            }
-            for (total, shares) in totals.iter_mut().zip(&lane.shares) {
-                if shares[0].is_nan() {
-                    continue;
-                }
-                let [work, steal, wait] = shown(*shares).map(f64::from);
-                total.workers += 1.0;
-                total.work += work;
-                total.steal += steal;
-                total.wait += wait;
-            }
-        }
-        last.filter(|_| left == 0)
     }
 }
 

@@ -214,10 +214,10 @@ impl Host {
         if let Some(victim) = from {
             part.thief.ahead.note_begun(victim);
         }
-        // One that was asked for ahead has waited for a worker, not a worker for it.
-        if let Some((Request { victim, since, is_ahead: false, .. }, arrived)) = asked {
+        if let Some((Request { victim, since, is_ahead, .. }, arrived)) = asked {
             let ns = |until: Time| u64::try_from(until.since(since).as_nanos()).unwrap_or(u64::MAX);
-            self.unpolled.event(Event::Stolen { run, victim, arrived_ns: ns(arrived), begun_ns: ns(now) });
+            let (arrived_ns, begun_ns) = (ns(arrived), (!is_ahead).then(|| ns(now)));
+            self.unpolled.event(Event::Stolen { run, victim, arrived_ns, begun_ns });
         }
         let redone = spec.redone && !spec.given_back;
         self.note(run, &spec, NoteKind::Begun { victim: from, redone, worker });

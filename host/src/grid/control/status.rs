@@ -138,7 +138,8 @@ pub struct StealStatus {
     pub wait_median_s: Option<f64>,
     /// 99 % took at most this, in seconds.
     pub wait_p99_s: Option<f64>,
-    /// The median time from request to first instruction, in seconds: it includes the wait for a worker of this host.
+    /// The median time from request to first instruction, in seconds, of jobs that idle workers asked for: it includes the
+    /// wait for a worker of this host.
     pub begun_median_s: Option<f64>,
     /// 99 % had begun within this time of the request, in seconds.
     pub begun_p99_s: Option<f64>,

@@ -108,7 +108,7 @@ impl Runs {
     }
 
     /// A stolen job has begun: the times since its request.
-    pub fn note_steal(&mut self, arrived_ns: u64, begun_ns: u64) {
+    pub fn note_steal(&mut self, arrived_ns: u64, begun_ns: Option<u64>) {
         self.steals.add(arrived_ns, begun_ns);
     }
 

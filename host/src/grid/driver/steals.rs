@@ -16,11 +16,12 @@ pub struct Latencies {
 /// The times of one steal since its request.
 struct Latency {
     arrived_ns: u64,
-    begun_ns: u64,
+    /// None if the job was asked for before a worker was idle.
+    begun_ns: Option<u64>,
 }
 
 impl Latencies {
-    pub fn add(&mut self, arrived_ns: u64, begun_ns: u64) {
+    pub fn add(&mut self, arrived_ns: u64, begun_ns: Option<u64>) {
         self.count += 1;
         if self.last.len() == KEPT_MAX {
             self.last.pop_front();
@@ -29,7 +30,7 @@ impl Latencies {
     }
 
     pub fn status(&self) -> StealStatus {
-        let arrived = self.sorted(|latency| latency.arrived_ns);
+        let arrived = self.sorted(|latency| Some(latency.arrived_ns));
         let begun = self.sorted(|latency| latency.begun_ns);
         StealStatus {
             count: self.count,
@@ -40,8 +41,8 @@ impl Latencies {
         }
     }
 
-    fn sorted(&self, of: impl Fn(&Latency) -> u64) -> Vec<u64> {
-        let mut sorted: Vec<u64> = self.last.iter().map(of).collect();
+    fn sorted(&self, of: impl Fn(&Latency) -> Option<u64>) -> Vec<u64> {
+        let mut sorted: Vec<u64> = self.last.iter().filter_map(of).collect();
         sorted.sort_unstable();
         sorted
     }
@@ -61,17 +62,17 @@ mod tests {
     fn the_last_ones_count() {
         let mut latencies = Latencies::default();
         assert_eq!(latencies.status().wait_median_s, None);
-        (1..=100).for_each(|us| latencies.add(us * 1000, us * 1000 + 500_000));
+        (1..=100).for_each(|us| latencies.add(us * 1000, None));
         let status = latencies.status();
         assert_eq!((status.count, status.wait_median_s, status.wait_p99_s), (100, Some(51e-6), Some(100e-6)));
-        (0..KEPT_MAX).for_each(|_| latencies.add(7000, 8000));
-        assert_eq!(latencies.status().wait_p99_s, Some(7e-6));
+        (0..KEPT_MAX).for_each(|_| latencies.add(7000, None));
+        assert_eq!((latencies.status().wait_p99_s, latencies.status().begun_p99_s), (Some(7e-6), None));
     }
 
     #[test]
     fn the_wait_for_a_worker_is_apart() {
         let mut latencies = Latencies::default();
-        latencies.add(2_000, 3_000_000_000);
+        latencies.add(2_000, Some(3_000_000_000));
         let status = latencies.status();
         assert_eq!((status.wait_median_s, status.wait_p99_s), (Some(2e-6), Some(2e-6)));
         assert_eq!((status.begun_median_s, status.begun_p99_s), (Some(3.0), Some(3.0)));

@@ -36,8 +36,9 @@ pub enum Event {
         victim: HostId,
         /// Time from the request to the job's arrival, in nanoseconds, including the time for which the victim had none.
         arrived_ns: u64,
-        /// Time from the request to the job's first instruction, in nanoseconds.
-        begun_ns: u64,
+        /// Time from the request to the job's first instruction, in nanoseconds. None if no worker was idle when this host
+        /// asked: then the job has waited for a worker.
+        begun_ns: Option<u64>,
     },
     /// A job was lost with its thief.
     Lost(RunId, JobKey),
