@@ -163,13 +163,14 @@ fn steal_all(direct: DirectListen) -> (usize, Vec<Status>) {
 #[test]
 fn jobs_are_stolen_over_a_direct_link() {
     let (relayed, seen) = steal_all(DirectListen::Auto);
-    assert!(relayed < JOBS as usize, "{relayed} frames went by the relay");
+    assert!(relayed < JOBS as usize / 8, "{relayed} frames went by the relay");
     assert!(seen.iter().all(|status| status.peers.len() == 1 && status.peers[0].path == PeerPath::Direct));
 }
 
 #[test]
 fn jobs_are_stolen_by_the_relay() {
     let (relayed, seen) = steal_all(DirectListen::Off);
-    assert!(relayed >= 2 * JOBS as usize, "only {relayed} frames went by the relay");
+    // A thief of short jobs asks ahead, so several requests may share a frame, and so may their jobs.
+    assert!(relayed >= JOBS as usize / 4, "only {relayed} frames went by the relay");
     assert!(seen.iter().all(|status| status.peers.len() == 1 && status.peers[0].path == PeerPath::Relayed));
 }
