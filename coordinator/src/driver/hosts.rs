@@ -72,7 +72,7 @@ impl Profiles {
 pub struct Hosts {
     profiles: Profiles,
     /// Links on which a hello came.
-    links: HashMap<LinkId, Greeted>,
+    links: BTreeMap<LinkId, Greeted>,
     /// Hosts from before a restart that have not come back.
     awaited: BTreeSet<HostId>,
     pings: Pings,
