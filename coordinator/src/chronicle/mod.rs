@@ -26,9 +26,10 @@ mod waits;
 use std::collections::BTreeMap;
 
 use sateen_protocol::HostId;
-use sateen_protocol::limits::COUNTS;
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use serde::{Deserialize, Serialize};
+
+use crate::limits::SILENT;
 
 use crate::clock::{Since, unix_ms};
 use absences::Away;
@@ -57,8 +58,8 @@ pub use waits::{RESTARTED, SUSPENDED, Waits};
 
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
-/// Time after which a host whose reports are missing is not taken to compute: several reports.
-const SILENT_MS: u32 = 3 * COUNTS.as_millis() as u32;
+/// [`SILENT`] in milliseconds.
+const SILENT_MS: u32 = SILENT.as_millis() as u32;
 
 /// The chronicle of one run.
 #[derive(Debug, Default)]

@@ -234,7 +234,6 @@ impl Driver {
                 held_up_s = stall.as_secs_f64(),
                 "the coordinator was held up; hosts get time to send something before they are given up"
             );
-            self.rounds.held_up = Some(now);
             self.machine.handle_stall(now);
             self.hosts.reports.stalled(now);
         }

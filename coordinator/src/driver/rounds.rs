@@ -38,8 +38,6 @@ pub struct Rounds {
     all_back: Option<Time>,
     /// Since when runs have had their places.
     pub places: Places,
-    /// When the driver was last held up, and could hear no host.
-    pub held_up: Option<Time>,
     /// Runs that stand still because hosts do not answer.
     pub standstills: Standstills,
 }
@@ -106,8 +104,7 @@ impl Driver {
             return;
         }
         let (is_settling, reasons) = (self.is_settling(), Reasons::default());
-        let now = self.clock.now();
-        let is_deaf = is_settling || self.rounds.held_up.is_some_and(|held_up| now < held_up + 3 * COUNTS);
+        let is_deaf = is_settling || self.hosts.reports.are_late(self.clock.now());
         for _ in 0..RUNS_AT_ONCE_MAX {
             let Some(run) = self.rounds.to_sample.pop_front() else { break };
             let Some(view) = self.machine.run(run).filter(|view| !view.state().is_over()) else { continue };

@@ -4,20 +4,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sateen_protocol::limits::COUNTS;
 use sateen_protocol::{HostId, Time};
 
 use super::Driver;
-
-/// Time after which a host whose reports are missing is not taken to compute: several reports.
-pub const SILENT: Duration = COUNTS.saturating_mul(3);
+use crate::limits::SILENT;
 
 /// When each host last reported what it counted.
 #[derive(Debug, Default)]
 pub struct Reports {
     last: BTreeMap<HostId, Time>,
-    /// Nothing could be heard before.
-    deaf_until: Time,
+    /// When the driver was last held up, and could hear no host.
+    held_up: Option<Time>,
 }
 
 impl Reports {
@@ -33,14 +30,19 @@ impl Reports {
 
     /// The driver was held up until now.
     pub fn stalled(&mut self, now: Time) {
-        self.deaf_until = now;
+        self.held_up = Some(now);
+    }
+
+    /// Whether the driver was held up a moment ago, so that what hosts do is not known.
+    pub fn are_late(&self, now: Time) -> bool {
+        self.held_up.is_some_and(|held_up| now < held_up + SILENT)
     }
 
     /// For how long nothing has come from a host that reported before, if that is long; `heard` is when something last
     /// arrived on its link.
     fn silence(&self, host: HostId, heard: Option<Time>, now: Time) -> Option<Duration> {
-        let last = self.last.get(&host)?.max(&self.deaf_until);
-        let silence = now.since(heard.map_or(*last, |heard| heard.max(*last)));
+        let last = [self.held_up, heard].into_iter().flatten().fold(*self.last.get(&host)?, Time::max);
+        let silence = now.since(last);
         (silence >= SILENT).then_some(silence)
     }
 }
@@ -82,6 +84,7 @@ mod tests {
         assert_eq!(reports.silence(two, None, after(start, 3_000)), None, "it never reported");
         reports.stalled(after(start, 2_500));
         assert_eq!(reports.silence(one, None, after(start, 3_000)), None, "it could not be heard");
+        assert!(reports.are_late(after(start, 3_999)) && !reports.are_late(after(start, 4_000)));
         assert_eq!(reports.silence(one, None, after(start, 4_000)), Some(SILENT));
         reports.went(one);
         assert_eq!(reports.silence(one, None, after(start, 9_000)), None);

@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use sateen_abi::answer::{NOTHING_YET, PLACE_BIT};
-use wasmtime::Caller;
+use wasmtime::{AsContextMut, Caller};
 
 use super::Guest;
 use super::jobs::{answer_with, come_back};
+use super::kinds::count_now;
 use super::memory::{broken, read};
 use super::own_job::Assignment;
 use super::waiting::{Waited, wait_until};
@@ -49,6 +50,9 @@ pub async fn sync_any(
         Look::Apart | Look::Nothing => {
             guest.clock.stop();
             guest.job.set_urgent(true);
+            // As in `sync`.
+            count_now(&mut caller.as_context_mut());
+            let guest = caller.data_mut();
             // Until one is chosen, all stay among the guest's jobs, and are given up with them.
             let found = wait_until(
                 guest,
@@ -65,6 +69,7 @@ pub async fn sync_any(
         }
     };
     let number = numbers[place];
+    let guest = caller.data_mut();
     let Some(job) = guest.children.take(number) else {
         return Err(broken(guest, format!("the job number {number} has vanished")));
     };

@@ -14,7 +14,7 @@ use super::Guest;
 use super::control_words::{sound_alarm, update_lookup_below};
 use super::failing::offer_failure;
 use super::grain::exposure_cost;
-use super::kinds::{count_before_exposure, count_jobs};
+use super::kinds::{count_before_exposure, count_now};
 use super::memory::{broken, part, read};
 use super::news::tell_news;
 use super::offered::Offered;
@@ -107,7 +107,7 @@ pub async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
     }
     guest.clock.stop();
     // The instance may be dropped while it waits, and its results may have been recorded.
-    count_jobs(&mut caller.as_context_mut(), 0);
+    count_now(&mut caller.as_context_mut());
     let guest = caller.data_mut();
     let waited = wait_for(guest, &job).await;
     let outcome = match waited {
@@ -218,7 +218,7 @@ pub fn record(mut caller: Caller<'_, Guest>, number: u32, result: u32, length: u
     let result = caller.data().registry.is_worth_recording(work, cost).then(|| Bytes::from(bytes));
     if result.is_some() {
         // A job whose result is known is not run again: the jobs below it are counted here or nowhere.
-        count_jobs(&mut caller.as_context_mut(), 0);
+        count_now(&mut caller.as_context_mut());
     }
     let guest = caller.data_mut();
     let objects = guest.objects.take_mentioned();

@@ -112,12 +112,16 @@ pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     }
 }
 
+/// The same, however long it takes to count the latent jobs.
+pub fn count_now(store: &mut StoreContextMut<'_, Guest>) {
+    store.data_mut().kinds.latent.be_due();
+    count_jobs(store, 0);
+}
+
 /// A job is about to be exposed: at any time, it counts as spawned before it counts as exposed.
 pub fn count_before_exposure(store: &mut StoreContextMut<'_, Guest>) {
-    let latent = &mut store.data_mut().kinds.latent;
-    if latent.count() == 0 {
-        latent.be_due();
-        count_jobs(store, 0);
+    if store.data().kinds.latent.count() == 0 {
+        count_now(store);
     }
 }
 
@@ -132,8 +136,7 @@ impl Guest {
 
 /// The instance has ended: what is latent will not be run.
 pub fn count_last(store: &mut StoreContextMut<'_, Guest>) {
-    store.data_mut().kinds.latent.be_due();
-    count_jobs(store, 0);
+    count_now(store);
     let guest = store.data_mut();
     let left = guest.kinds.latent.end();
     guest.registry.counters.count(0, left, left, 0);

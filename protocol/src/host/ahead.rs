@@ -21,7 +21,7 @@ use crate::{HostId, RunId, Stealing};
 
 use super::Host;
 
-/// A new value counts as one part of so many in a mean.
+/// A mean moves towards each new value by one part in this many.
 const MEMORY: u32 = 8;
 
 /// What a thief knows of the jobs that it steals in one run.

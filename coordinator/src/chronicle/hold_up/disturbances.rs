@@ -105,10 +105,8 @@ impl Sampled {
 
     /// The mean number of workers in a span, if it is known for any of it.
     pub fn workers(&self, from_s: f64, to_s: f64) -> Option<f64> {
-        let (lasted_s, worker_s) = { self.spans(from_s, to_s) }
-            .fold((0.0, 0.0), |(all_s, sum), (lasted_s, workers)| {
-                (all_s + lasted_s, sum + lasted_s * workers)
-            });
+        let add = |(all_s, sum), (lasted_s, workers)| (all_s + lasted_s, sum + lasted_s * workers);
+        let (lasted_s, worker_s) = self.spans(from_s, to_s).fold((0.0, 0.0), add);
         (lasted_s > 0.0).then(|| worker_s / lasted_s)
     }
 

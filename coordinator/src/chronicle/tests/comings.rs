@@ -158,7 +158,11 @@ fn hosts_that_were_given_up_and_are_not_back_have_untold_counts() {
     }
     let mut chronicle = Chronicle::default();
     chronicle.note(host(1), &[begun(1, None)]);
-    assert_eq!(chronicle.untold(&BTreeSet::from([HostId(2)])), Untold::Nothing, "it is no host of the run");
+    assert_eq!(
+        chronicle.untold(&BTreeSet::from([HostId(2)])),
+        Untold::Nothing,
+        "that host has no part in the run"
+    );
     assert_eq!(chronicle.untold(&BTreeSet::from([HostId(1)])), Untold::SinceSaved, "it is not back yet");
     chronicle.rests();
     chronicle.host_gone(host(1), Going::Crashed);

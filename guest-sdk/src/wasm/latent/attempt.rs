@@ -1,6 +1,8 @@
 //! Calling a job so that its failure is a value: the call goes through the host, which catches the trap.
 
-use super::stack::{abort_from, attempt_base, depth, enter, set_attempt_base, set_depth, top};
+use super::stack::{
+    abort_from, attempt_base, depth, enter, kept, set_attempt_base, set_depth, set_kept, top,
+};
 use super::{measure, older};
 use crate::prepared::forget_makings;
 use crate::shared::forget_readers;
@@ -34,6 +36,7 @@ pub fn attempt<J: Job>(
         result: None,
     };
     let (outer, own, outside, serial) = (attempt_base(), top(), depth(), older::serial());
+    let kept_before = kept();
     set_attempt_base(own);
     let call = measure::call(J::kind(), record, inside);
     enter(inside);
@@ -53,6 +56,8 @@ pub fn attempt<J: Job>(
             let error = taken_error(length);
             older::abandon_since(serial);
             abort_from(own);
+            // The handles to those that were kept since are lost with the call's frames.
+            set_kept(kept_before);
             forget_readers();
             forget_makings();
             Err(error)
