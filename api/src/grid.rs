@@ -65,10 +65,10 @@ pub struct Host {
     /// coordinator ran.
     #[serde(default)]
     pub jobs: JobCounts,
-    /// Workers that compute now; 0 if that is not known, as when it is `silent` or `away`.
-    #[serde(default)]
-    pub busy: u32,
-    /// `working`: workers compute. `idle`: no worker computes. `paused`: it takes no work. `silent`: workers computed when
+    /// Workers that compute now; null if that is not known, as when it is `unknown`, `silent` or `away`.
+    pub busy: Option<u32>,
+    /// `working`: workers compute. `idle`: no worker computes. `paused`: it takes no work. `unknown`: it was given a run, or
+    /// came back after a restart of the coordinator, and has not reported since. `silent`: workers computed when
     /// it last reported, and nothing has come from it for one and a half seconds or longer. `away`: its link is broken,
     /// and it is given up unless it is back in a moment. A host that was given up or has left is gone: it is in no
     /// list, and `there` is false in runs.
@@ -102,6 +102,9 @@ pub struct Status {
     pub uptime_s: f64,
     /// Hosts in the grid.
     pub hosts: usize,
+    /// Hosts that were in the grid before the coordinator was restarted, and may still come back.
+    #[serde(default)]
+    pub hosts_awaited: usize,
     /// Workers of those that are connected.
     pub threads: u32,
     /// How many runs are in each state.

@@ -257,8 +257,9 @@ pub struct HostOfRun {
     pub updates: u64,
     /// Size of its replicas of shared objects, in bytes.
     pub shared_bytes: u64,
-    /// Workers that compute now; 0 if the host is `silent` or `away`.
-    pub busy: u32,
+    /// Workers that compute now; null if that is not known: the host has not reported since it was given the run or came
+    /// back after a restart of the coordinator, or it is `silent` or `away`.
+    pub busy: Option<u32>,
     /// Workers.
     pub workers: u32,
 }
@@ -340,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_host_that_only_asked_has_not_computed() {
-        let mut host = HostOfRun { busy: 1, ..HostOfRun::default() };
+        let mut host = HostOfRun { busy: Some(1), ..HostOfRun::default() };
         assert!(!host.has_computed());
         host.jobs.executed = 1;
         assert!(

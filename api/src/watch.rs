@@ -56,7 +56,8 @@ pub struct RunDetails {
     /// Why the time left is not known.
     pub remaining_why: Option<String>,
     /// How many workers computed on average from the run's start on, the figure in `held_up_by`: never more than were in the
-    /// grid. None if the run has not started, or the workers' times are no longer kept.
+    /// grid. It is of the time of which anything is known, without that in which the coordinator was away, say. None if the
+    /// run has not started, nothing is known of it, or the workers' times are no longer kept.
     pub mean_busy: Option<f64>,
     /// The chain from the root down: of each job's children, the one that ended last.
     #[serde(default)]
@@ -97,7 +98,8 @@ pub enum HoldUpKind {
     Starved,
     /// Its hosts compute for other runs, too.
     Sharing,
-    /// Much of its work was lost, and it lost jobs with hosts.
+    /// Much of its work was lost with hosts, or its workers did nothing while hosts did not answer, were lost, or the
+    /// coordinator was away.
     Recovery,
     /// One job, or a few, still run while all others are done.
     Straggler,

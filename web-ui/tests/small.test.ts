@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 
 import { sentence, stopped } from '../src/lib/api.ts';
 import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
+import { busyText } from '../src/lib/hosts.ts';
 import { parse } from '../src/lib/router.svelte.ts';
 import { elapsed, ofCore, shareOfCore, withoutProgress } from '../src/lib/run.ts';
 import { sortBy } from '../src/lib/sort.ts';
 import { Window, endMs, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
-import type { TimelineValue } from '../src/lib/types.ts';
+import type { Host, TimelineValue } from '../src/lib/types.ts';
 import { split } from '../src/lib/words.ts';
 
 describe('addresses', () => {
@@ -60,6 +61,13 @@ describe('a run', () => {
   });
   it('that was short has no share of its processors', () => {
     expect([ofCore(work(4)), ofCore(work(1)), shareOfCore(work(1))]).toEqual(['25 % of a core each', 'of processor time', null]);
+  });
+});
+
+describe('hosts', () => {
+  it('of which nobody knows what they do add nothing to a sum, which says so', () => {
+    const host = (busy: number | null) => ({ busy }) as Host;
+    expect([[], [host(2), host(0)], [host(2), host(null)]].map(busyText)).toEqual(['0', '2', '≥ 2']);
   });
 });
 

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use sateen_command_line::wrap;
 
 use crate::exit::visible;
+use crate::progress::counted;
 
 /// Rows under their headings, each column as wide as its widest cell.
 pub struct Columns {
@@ -125,6 +126,34 @@ pub fn seconds(seconds: f64) -> String {
 /// A figure, or a dash if the coordinator, of another version, leaves it out.
 pub fn known<T>(figure: Option<T>, text: impl FnOnce(T) -> String) -> String {
     figure.map_or_else(|| "-".to_owned(), text)
+}
+
+/// How many workers compute, of those of hosts of which that is known, in words; `hosts` have their busy workers and all.
+pub fn busy_workers(hosts: impl Iterator<Item = (Option<u32>, u32)>, one: &str, several: &str) -> String {
+    let (mut busy, mut workers, mut known, mut unknown) = (0, 0, 0, 0);
+    for (of_host, all) in hosts {
+        match of_host {
+            Some(of_host) => {
+                known += 1;
+                busy += u64::from(of_host);
+                workers += u64::from(all);
+            }
+            None => unknown += 1,
+        }
+    }
+    if known == 0 && unknown > 0 {
+        return format!("busy {several} unknown");
+    }
+    let rest = match unknown {
+        0 => String::new(),
+        unknown => format!(", those of {} unknown", counted(unknown, "host", "hosts")),
+    };
+    format!("{busy}/{} busy{rest}", counted(workers, one, several))
+}
+
+/// Workers that compute, of all.
+pub fn busy_of(busy: Option<u32>, workers: u32) -> String {
+    format!("{}/{workers}", known(busy, |busy| busy.to_string()))
 }
 
 /// A part of a whole.

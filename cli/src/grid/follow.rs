@@ -131,13 +131,12 @@ fn line(run: &Run) -> String {
         return visible(&format!("{}: {}", run.state, localised(why)));
     }
     let (jobs, present) = (&run.figures.jobs, view::present(run));
+    let busy = present.busy("core", "cores").map_or_else(String::new, |busy| format!(", {busy}"));
     format!(
-        "{}, {} stolen, {}{}, {}/{} cores busy",
+        "{}, {} stolen, {}{}{busy}",
         counted(jobs.spawned, "job", "jobs"),
         short(jobs.stolen),
         counted(present.hosts, "host", "hosts"),
         present.away(),
-        present.busy,
-        present.workers,
     )
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 
-use sateen_api::Host;
+use sateen_api::{Host, Status};
 use sateen_command_line::localised;
 
 use super::client::{Client, SHORT};
-use super::columns::Columns;
+use super::columns::{Columns, known};
 use super::view::read;
 use crate::exit::{Failure, say};
 use crate::files::{print, print_json};
@@ -26,21 +26,29 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
             host.name.clone(),
             host.site.clone(),
             host.threads.to_string(),
-            host.busy.to_string(),
+            known(host.busy, |busy| busy.to_string()),
             runs(host),
             state(host),
             host.version.clone(),
         ]);
     }
     if hosts.is_empty() {
-        say(no_hosts(client.url()));
+        let status: Status = read(&client.patiently(|| client.get_once("/api/v1/status", SHORT))?)?;
+        say(no_hosts(client.url(), status.hosts_awaited));
     }
     print(columns.text().as_bytes())
 }
 
-/// Nothing is said of hosts that come back after a restart of the coordinator: it may have had none before.
-fn no_hosts(coordinator: impl Display) -> String {
-    format!("no host is connected; start one with `sateen-host --coordinator {coordinator}`")
+/// After a restart of the coordinator, hosts may still come back.
+fn no_hosts(coordinator: impl Display, awaited: usize) -> String {
+    match awaited {
+        0 => format!("no host is connected; start one with `sateen-host --coordinator {coordinator}`"),
+        1 => "no host is connected yet: the coordinator was started again and waits for one that it had"
+            .to_owned(),
+        more => format!(
+            "no host is connected yet: the coordinator was started again and waits for {more} that it had"
+        ),
+    }
 }
 
 /// The numbers of the runs whose app a host has loaded.
@@ -54,9 +62,13 @@ pub fn state(host: &Host) -> String {
         _ if !host.connected => "away".to_owned(),
         Some(why) if why.starts_with("paused") => localised(why),
         Some(why) => format!("paused: {}", localised(why)),
-        _ if host.busy > 0 => "working".to_owned(),
         _ if host.state == "silent" => host.state.clone(),
-        _ => "idle".to_owned(),
+        _ => match host.busy {
+            None => "unknown",
+            Some(0) => "idle",
+            Some(_) => "working",
+        }
+        .to_owned(),
     }
 }
 
@@ -68,20 +80,26 @@ mod tests {
 
     #[test]
     fn no_host_is_promised() {
-        let said = no_hosts("http://grid:7700");
+        let said = no_hosts("http://grid:7700", 0);
         assert_eq!(said, "no host is connected; start one with `sateen-host --coordinator http://grid:7700`");
+        let said = no_hosts("http://grid:7700", 2);
+        assert_eq!(
+            said,
+            "no host is connected yet: the coordinator was started again and waits for 2 that it had"
+        );
     }
 
     /// The coordinator's own words, so that pages, the API and the commands have the same.
     #[test]
     fn states_are_called_as_the_coordinator_calls_them() {
         for (connected, paused, busy, expected) in [
-            (true, Value::Null, 2, "working"),
-            (true, Value::Null, 0, "idle"),
-            (true, json!("paused by its user"), 2, "paused by its user"),
-            (true, json!("somebody works here"), 0, "paused: somebody works here"),
-            (false, Value::Null, 2, "away"),
-            (false, json!("paused by its user"), 0, "away"),
+            (true, Value::Null, Some(2), "working"),
+            (true, Value::Null, Some(0), "idle"),
+            (true, Value::Null, None, "unknown"),
+            (true, json!("paused by its user"), Some(2), "paused by its user"),
+            (true, json!("somebody works here"), Some(0), "paused: somebody works here"),
+            (false, Value::Null, Some(2), "away"),
+            (false, json!("paused by its user"), Some(0), "away"),
         ] {
             let host = json!({
                 "id": "h1", "name": "a", "site": "s", "connected": connected, "paused": paused, "busy": busy,

@@ -109,22 +109,7 @@ fn page(run: &Run, width: Option<usize>) -> String {
     if let (None, Some(lost)) = (figures.answer_work_s, figures.lost_work_s) {
         row("of that", format!("{} lost, as there is no result", seconds(lost)));
     }
-    let threads = known(figures.threads, |threads| counted(threads.into(), "thread", "threads"));
-    let (begun, idle): (Vec<&HostOfRun>, Vec<&HostOfRun>) =
-        (figures.by_host.iter()).filter(|host| !host.has_computed()).partition(|host| has_begun(run, host));
-    let others = |hosts: Vec<&HostOfRun>, one: &str, several: &str| match hosts.len() {
-        0 => String::new(),
-        1 => format!("; 1 more {one}"),
-        count => format!("; {count} more {several}"),
-    };
-    let begun =
-        others(begun, "has begun and counted nothing so far", "have begun and counted nothing so far");
-    let idle = others(idle, "took part and found nothing to do", "took part and found nothing to do");
-    let gone = gone_threads(run);
-    let gone =
-        if gone == 0 { String::new() } else { format!(" ({gone} of these threads at hosts that are gone)") };
-    let hosts_count = known(figures.hosts, |hosts| hosts.to_string());
-    row("hosts", format!("{hosts_count} worked on it, {threads}{gone}{begun}{idle}"));
+    row("hosts", took_part(run));
     if !figures.by_host.is_empty() {
         text.push('\n');
         text.push_str(&hosts(run, width));
@@ -157,10 +142,46 @@ fn gone_threads(run: &Run) -> u32 {
         .min(run.figures.threads.unwrap_or(u32::MAX))
 }
 
+/// How many hosts worked on the run, and what the others did.
+fn took_part(run: &Run) -> String {
+    let figures = &run.figures;
+    let (mut begun, mut idle, mut unheard) = (0, 0, 0);
+    for host in figures.by_host.iter().filter(|host| !host.has_computed()) {
+        if has_begun(run, host) {
+            begun += 1;
+        } else if run.is_over() || host.busy.is_some() {
+            idle += 1;
+        } else {
+            unheard += 1;
+        }
+    }
+    let others = [
+        (begun, ["has begun and counted nothing so far", "have begun and counted nothing so far"]),
+        (idle, ["took part and found nothing to do"; 2]),
+        (unheard, ["has not reported yet", "have not reported yet"]),
+    ];
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    let mut parts = Vec::new();
+    if run.is_over() || figures.hosts != Some(0) || others.clone().next().is_none() {
+        let hosts = known(figures.hosts, |hosts| hosts.to_string());
+        let threads = known(figures.threads, |threads| counted(threads.into(), "thread", "threads"));
+        let gone = match gone_threads(run) {
+            0 => String::new(),
+            gone => format!(" ({gone} of these threads at hosts that are gone)"),
+        };
+        parts.push(format!("{hosts} worked on it, {threads}{gone}"));
+    }
+    for (count, [one, several]) in others {
+        let more = if parts.is_empty() { "" } else { " more" };
+        parts.push(format!("{count}{more} {}", if count == 1 { one } else { several }));
+    }
+    parts.join("; ")
+}
+
 /// Whether a host has something to do, though its counts do not show it yet.
 fn has_begun(run: &Run, host: &HostOfRun) -> bool {
     let has_root = run.figures.root_host.as_ref() == Some(&host.host);
-    !run.is_over() && (has_root || host.busy > 0 || host.jobs.stolen > 0)
+    !run.is_over() && (has_root || host.busy > Some(0) || host.jobs.stolen > 0)
 }
 
 /// The host's name, if the host is among those that worked on the run; otherwise its id.
@@ -229,7 +250,7 @@ mod tests {
             assert!(page.contains(row), "`{row}` is not in\n{page}");
         }
         let words: Vec<Vec<&str>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
-        let row = ["a", "0/0", "busy", "-", "-", "-", "0", "0", "0", "0", "0", "0"];
+        let row = ["a", "-/0", "busy", "-", "-", "-", "0", "0", "0", "0", "0", "0"];
         assert!(words.contains(&row.to_vec()), "{page}");
     }
 
@@ -243,7 +264,8 @@ mod tests {
                 "by_host": [
                     {"host": "h1", "name": "a", "there": true}, {"host": "h2", "name": "b", "there": true, "busy": 1},
                     {"host": "h3", "name": "c", "there": true, "jobs": {"stolen": 1}},
-                    {"host": "h4", "name": "d", "there": true},
+                    {"host": "h4", "name": "d", "there": true, "busy": 0},
+                    {"host": "h5", "name": "e", "there": true, "busy": null},
                 ],
             });
             let page = page(&read(&run).expect("a run"), None);
@@ -251,10 +273,10 @@ mod tests {
         };
         assert_eq!(
             told("running"),
-            "hosts        0 worked on it, 0 threads; 3 more have begun and counted nothing so far; 1 more took part and \
-             found nothing to do"
+            "hosts        3 have begun and counted nothing so far; 1 more took part and found nothing to do; 1 more has not \
+             reported yet"
         );
-        assert!(told("done").ends_with("0 threads; 4 more took part and found nothing to do"));
+        assert!(told("done").ends_with("0 threads; 5 more took part and found nothing to do"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use sateen_command_line::localised;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::columns::{known, percent, seconds};
+use super::columns::{busy_of, busy_workers, known, percent, seconds};
 use crate::exit::{Failure, GRID};
 
 /// Converts `value` to the expected type.
@@ -98,17 +98,17 @@ pub fn now(host: &HostOfRun) -> String {
     match (host.there, host.away) {
         (false, _) => "gone".to_owned(),
         (true, true) => "away".to_owned(),
-        (true, false) => format!("{}/{} busy", host.busy, host.workers),
+        (true, false) => format!("{} busy", busy_of(host.busy, host.workers)),
     }
 }
 
-/// The hosts of a run that are in the grid. Nothing is known of the workers of those that are away.
-#[derive(Debug, Clone, Copy, Default)]
+/// The hosts of a run that are in the grid.
+#[derive(Debug, Clone, Default)]
 pub struct Present {
     pub hosts: u64,
     pub hosts_away: u64,
-    pub busy: u64,
-    pub workers: u64,
+    /// The workers of those that are not away: those that compute, if that is known, and all.
+    workers: Vec<(Option<u32>, u32)>,
 }
 
 pub fn present(run: &Run) -> Present {
@@ -118,8 +118,7 @@ pub fn present(run: &Run) -> Present {
         if host.away {
             present.hosts_away += 1;
         } else {
-            present.busy += u64::from(host.busy);
-            present.workers += u64::from(host.workers);
+            present.workers.push((host.busy, host.workers));
         }
     }
     present
@@ -134,6 +133,12 @@ impl Present {
             away if away == self.hosts => ", which are away".to_owned(),
             away => format!(", {away} of them away"),
         }
+    }
+
+    /// How many workers compute; none if all hosts are away.
+    pub fn busy(&self, one: &str, several: &str) -> Option<String> {
+        let hosts = self.workers.iter().copied();
+        (!self.workers.is_empty()).then(|| busy_workers(hosts, one, several))
     }
 }
 
@@ -174,13 +179,19 @@ mod tests {
                 "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "running", "by_host": hosts,
             }))
         };
-        let host = |there, away| json!({"there": there, "away": away, "busy": 1, "workers": 2});
-        let (here, awaited, gone) = (host(true, false), host(true, true), host(false, false));
-        let all = run(json!([here, awaited, gone]));
+        let host = |there, away, busy: Option<u32>| json!({"there": there, "away": away, "busy": busy, "workers": 2});
+        let (here, unheard) = (host(true, false, Some(1)), host(true, false, None));
+        let (awaited, gone) = (host(true, true, None), host(false, false, Some(0)));
+        let all = run(json!([here, unheard, awaited, gone]));
         let shown: Vec<String> = all.figures.by_host.iter().map(now).collect();
-        assert_eq!(shown, ["1/2 busy", "away", "gone"]);
-        let found = present(&all);
-        assert_eq!((found.hosts, found.busy, found.workers), (2, 1, 2));
+        assert_eq!(shown, ["1/2 busy", "-/2 busy", "away", "gone"]);
+        let busy = |hosts| present(&run(hosts)).busy("core", "cores");
+        assert_eq!(present(&all).hosts, 3);
+        assert_eq!(busy(json!([here, here, awaited, gone])).as_deref(), Some("2/4 cores busy"));
+        let some = busy(json!([here, unheard, awaited]));
+        assert_eq!(some.as_deref(), Some("1/2 cores busy, those of 1 host unknown"));
+        assert_eq!(busy(json!([unheard])).as_deref(), Some("busy cores unknown"));
+        assert_eq!(busy(json!([awaited])), None);
         for (hosts, expected) in [
             (json!([here, awaited, gone]), ", 1 of them away"),
             (json!([awaited]), ", which is away"),

@@ -95,13 +95,13 @@ fn state(host: &HostSeen) -> (&'static str, Option<Cow<'_, str>>) {
             ("away", Some("its link is broken; it is given up unless it reconnects soon"))
         }
         Some(why) => ("paused", Some(why.as_str())),
-        None if host.busy > 0 => ("working", None),
-        None if host.has_new_root => ("idle", Some("it was given a root job and has not reported since")),
+        None if host.busy.is_none() => ("unknown", Some("it has not reported yet what it does")),
+        None if host.busy > Some(0) => ("working", None),
         None if view.ready.is_empty() && host.are_runs_active => {
             ("idle", Some("it has not loaded the app of a run that is under way"))
         }
         None if view.ready.is_empty() => ("idle", Some("no run is under way that it could work on")),
-        None => ("idle", Some("it asks for jobs, but there are none")),
+        None => ("idle", Some("it asks for jobs, or waits for results of others")),
     };
     (state, why.map(Cow::Borrowed))
 }
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn seen(ready: &[RunId], busy: u32, has_new_root: bool, are_runs_active: bool) -> HostSeen {
+    fn seen(ready: &[RunId], busy: u32, are_runs_active: bool) -> HostSeen {
         let report = HostReport {
             name: "one".to_owned(),
             site: "here".to_owned(),
@@ -135,18 +135,19 @@ mod tests {
             counts: Counts { busy, ..Counts::default() },
         };
         let (since_ms, service, rtt, speed, silence) = (None, Default::default(), None, None, None);
-        HostSeen { view, since_ms, service, rtt, speed, busy, silence, has_new_root, are_runs_active }
+        HostSeen { view, since_ms, service, rtt, speed, busy: Some(busy), silence, are_runs_active }
     }
 
     #[test]
     fn a_host_asks_for_jobs_only_if_it_could_run_them_and_has_none() {
         let run = [RunId(1)];
+        let unheard = HostSeen { busy: None, ..seen(&run, 0, true) };
         for (host, expected) in [
-            (seen(&run, 1, true, true), None),
-            (seen(&run, 0, true, true), Some("it was given a root job and has not reported since")),
-            (seen(&run, 0, false, true), Some("it asks for jobs, but there are none")),
-            (seen(&[], 0, false, true), Some("it has not loaded the app of a run that is under way")),
-            (seen(&[], 0, false, false), Some("no run is under way that it could work on")),
+            (seen(&run, 1, true), None),
+            (seen(&run, 0, true), Some("it asks for jobs, or waits for results of others")),
+            (unheard, Some("it has not reported yet what it does")),
+            (seen(&[], 0, true), Some("it has not loaded the app of a run that is under way")),
+            (seen(&[], 0, false), Some("no run is under way that it could work on")),
         ] {
             assert_eq!(state(&host).1.as_deref(), expected);
         }
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn a_host_whose_reports_do_not_come_is_neither_working_nor_idle() {
         let silence = Some(Duration::from_millis(2_600));
-        let mut host = HostSeen { busy: 0, silence, ..seen(&[RunId(1)], 1, false, true) };
+        let mut host = HostSeen { busy: None, silence, ..seen(&[RunId(1)], 1, true) };
         assert_eq!(state(&host), ("silent", Some("nothing has come from it for 3 s".into())));
         host.view.paused = Some("paused by its user".to_owned());
         assert_eq!(state(&host).0, "paused");

@@ -40,6 +40,7 @@ pub async fn status_of(api: &Api) -> Result<Status, Problem> {
         version: VERSION.to_owned(),
         uptime_s: api.clock.now().since(Time(0)).as_secs_f64(),
         hosts: usize::try_from(totals.hosts.all()).unwrap_or(usize::MAX),
+        hosts_awaited: totals.hosts_awaited,
         threads: u32::try_from(totals.workers).unwrap_or(u32::MAX),
         runs: runs.collect::<BTreeMap<_, _>>(),
         links: api.links.count(),

@@ -36,8 +36,18 @@ impl Driver {
                     // The machine knows a run's workers from counts alone, and a host also counts before its runtime has any.
                     counts.workers = self.hosts.workers_of(link);
                 }
+                let host = self.links.get(link).and_then(|link| link.host());
+                if let Some(host) = host {
+                    self.hosts.unheard.reported(host, *run, counts.busy, self.clock.now());
+                }
                 if *notes_dropped > 0 {
                     self.record(*run, |chronicle| chronicle.left_out(*notes_dropped));
+                }
+            }
+            ToCoordinator::Ready { run } => {
+                let host = self.links.get(link).and_then(|link| link.host());
+                if let Some(host) = host {
+                    self.hosts.unheard.begins(host, *run, self.clock.now());
                 }
             }
             ToCoordinator::Pong { ping } => self.hosts.answered(link, *ping),
@@ -76,6 +86,7 @@ impl Driver {
     /// Tells all runs that the host had to do with.
     fn host_gone(&mut self, host: HostId, how: Going) {
         self.rounds.standstills.gone(host);
+        self.hosts.unheard.gone(host);
         let name = self.hosts.name_of(host);
         for run in self.machine.run_ids() {
             let source = Source { id: host, name: &name.name, site: &name.site };
@@ -143,7 +154,7 @@ impl Driver {
             }
             Event::RootAssigned(run, host) => {
                 self.look_for_return(host);
-                self.hosts.root_given(run, host, self.clock.now());
+                self.hosts.unheard.begins(host, run, self.clock.now());
                 let named = self.hosts.named(host);
                 tracing::info!(run = run.0, host = %named, "root job given to host");
                 let named = self.hosts.in_events(host);
@@ -164,7 +175,6 @@ impl Driver {
                 }
                 if state != RunState::Running {
                     self.rounds.standstills.forget(run);
-                    self.hosts.root_is_gone(run);
                 }
                 self.record(run, |chronicle| chronicle.state(state));
                 tracing::debug!(run = run.0, state = state.word(), "run changed");
@@ -184,7 +194,6 @@ impl Driver {
                 });
             }
             Event::Activity { run, host, series, workers } => {
-                self.hosts.reported(run, host, self.clock.now());
                 if self.rounds.standstills.reported(run, host) {
                     self.record(run, |chronicle| chronicle.answers(host));
                 }

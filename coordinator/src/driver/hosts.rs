@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sateen_protocol::coordinator::LinkId;
-use sateen_protocol::limits::{COUNTS, RUNS_ACTIVE_MAX};
-use sateen_protocol::{HostId, RunId, Time};
+use sateen_protocol::{HostId, Time};
 
 use super::names::Names;
 use super::rate::Pings;
@@ -16,6 +15,7 @@ use super::returns::Resting;
 use super::served::{Served, Told};
 use super::silence::Reports;
 use super::speed::{Pace, Speeds, compare};
+use super::unheard::Unheard;
 use crate::figures::{HostFigures, JobCounts};
 use crate::host_name::HostName;
 use crate::locked;
@@ -80,8 +80,8 @@ pub struct Hosts {
     pub(super) resting: Resting,
     /// When hosts last reported what they counted.
     pub(super) reports: Reports,
-    /// The hosts of root jobs that were given to them a moment ago: they have not reported since.
-    new_roots: BTreeMap<RunId, (HostId, Time)>,
+    /// Hosts that have not said yet what they do.
+    pub(super) unheard: Unheard,
 }
 
 /// A link on which a hello came.
@@ -162,11 +162,6 @@ impl Hosts {
         locked(&self.profiles.served).went(host);
     }
 
-    /// No host has a run's root job now.
-    pub fn root_is_gone(&mut self, run: RunId) {
-        self.new_roots.remove(&run);
-    }
-
     /// Whether hosts from before a restart may still come back.
     pub fn awaits_any(&self) -> bool {
         !self.awaited.is_empty()
@@ -190,26 +185,6 @@ impl Hosts {
     /// A host, in the form that is saved.
     pub fn saved(&self, host: HostId) -> Option<SavedHost> {
         self.profiles.names.saved(host)
-    }
-
-    /// A host was given a run's root job.
-    pub fn root_given(&mut self, run: RunId, host: HostId, now: Time) {
-        self.new_roots.insert(run, (host, now));
-        while self.new_roots.len() > RUNS_ACTIVE_MAX {
-            self.new_roots.pop_first();
-        }
-    }
-
-    /// A host reports what it does for a run. What comes at once may be from before it had the root.
-    pub fn reported(&mut self, run: RunId, host: HostId, now: Time) {
-        if self.new_roots.get(&run).is_some_and(|(of, given)| *of == host && now >= *given + COUNTS) {
-            self.new_roots.remove(&run);
-        }
-    }
-
-    /// Whether a host has a root job of which it has not reported.
-    pub fn has_new_root(&self, host: HostId) -> bool {
-        self.new_roots.values().any(|(of, _)| *of == host)
     }
 
     /// A host's name for itself; empty if it is not known.
@@ -265,24 +240,6 @@ mod tests {
 
     fn name(name: &str) -> HostName {
         HostName { name: name.to_owned(), site: "here".to_owned() }
-    }
-
-    #[test]
-    fn a_root_is_new_until_its_host_has_reported() {
-        let mut hosts = Hosts::default();
-        let (run, one, two) = (RunId(1), HostId(1), HostId(2));
-        hosts.root_given(run, one, Time(0));
-        hosts.reported(run, one, Time(1));
-        hosts.reported(run, two, Time(0) + COUNTS);
-        hosts.reported(RunId(2), one, Time(0) + COUNTS);
-        assert_eq!([one, two].map(|host| hosts.has_new_root(host)), [true, false]);
-        hosts.reported(run, one, Time(0) + COUNTS);
-        assert!(!hosts.has_new_root(one));
-        hosts.root_given(run, one, Time(0));
-        hosts.root_given(run, two, Time(0));
-        assert_eq!([one, two].map(|host| hosts.has_new_root(host)), [false, true]);
-        hosts.root_is_gone(run);
-        assert!(!hosts.has_new_root(two));
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod standstills;
 #[cfg(test)]
 mod tests;
 mod totals;
+mod unheard;
 mod waits;
 
 use std::sync::Arc;

@@ -58,7 +58,11 @@ impl Driver {
     fn identified(&mut self, link: LinkId, host: HostId) {
         self.links.identify(link, host);
         let address = self.links.get(link).map(|link| link.address);
+        let was_awaited = self.hosts.awaits(host);
         if self.hosts.identified(link, host, address, unix_ms()) {
+            if was_awaited {
+                self.hosts.unheard.returned(host, self.clock.now());
+            }
             self.save_presence(host);
         }
     }

@@ -109,12 +109,10 @@ pub struct HostSeen {
     pub rtt: Option<Duration>,
     /// Its speed relative to other hosts.
     pub speed: Option<f64>,
-    /// Its workers that compute now.
-    pub busy: u32,
+    /// Its workers that compute now, if that is known.
+    pub busy: Option<u32>,
     /// For how long nothing has come from it, although it computed before, if that is long.
     pub silence: Option<Duration>,
-    /// It was given a root job, and its counts are from before.
-    pub has_new_root: bool,
     /// Runs are under way.
     pub are_runs_active: bool,
 }

@@ -82,13 +82,15 @@ struct HostRow {
     name: Arc<HostName>,
     is_there: bool,
     is_away: bool,
+    /// Its workers that compute now, if that is known.
+    busy: Option<u32>,
     counts: Counts,
 }
 
 impl HostRow {
     fn shown(self) -> HostFigures {
-        let is_away = self.is_away;
-        HostFigures { is_away, ..host_of_run(self.host, &self.name, self.is_there, &self.counts) }
+        let Self { is_away, busy, .. } = self;
+        HostFigures { is_away, busy, ..host_of_run(self.host, &self.name, self.is_there, &self.counts) }
     }
 }
 
@@ -164,8 +166,8 @@ impl Driver {
         let mut last = None;
         let mut count = 0;
         for host in self.machine.hosts_from(scan.next).take(HOSTS_AT_ONCE_MAX) {
-            let busy_now = self.busy_now(host.id, || host.connected, host.counts.busy);
-            add_host(&mut scan.sums, &host, busy_now);
+            let busy = self.busy_now(host.id, None, || host.connected, host.counts.busy);
+            add_host(&mut scan.sums, &host, busy, self.silence(host.id).is_some());
             last = Some(host.id);
             count += 1;
         }
@@ -190,13 +192,15 @@ impl Driver {
         let part: Vec<HostRow> = rows
             .map(|(host, is_there, counts)| {
                 last = Some(host);
-                let busy = if is_over { 0 } else { counts.busy };
-                let busy = self.busy_now(host, || self.is_connected(host), busy);
-                let counts = Counts { busy, ..counts };
                 let is_awaited = !is_there && self.hosts.awaits(host);
-                let is_away = !is_over && (is_awaited || (is_there && !self.is_connected(host)));
+                let is_connected = is_there && self.is_connected(host);
+                let busy = match is_over || !(is_there || is_awaited) {
+                    true => Some(0),
+                    false => self.busy_now(host, Some(scan.run), || is_connected, counts.busy),
+                };
+                let is_away = !is_over && (is_awaited || (is_there && !is_connected));
                 let is_there = is_there || is_awaited;
-                HostRow { host, name: self.hosts.name_of(host), is_there, is_away, counts }
+                HostRow { host, name: self.hosts.name_of(host), is_there, is_away, busy, counts }
             })
             .collect();
         let is_full = part.len() == HOSTS_AT_ONCE_MAX;
@@ -227,7 +231,7 @@ impl Driver {
         let Some(seen) = self.seen(host).filter(|_| !is_known) else { return };
         let counts = Counts { workers: seen.report.threads, ..Counts::default() };
         let (name, is_away) = (self.hosts.name_of(host), !seen.connected);
-        rows.push(vec![HostRow { host, name, is_there: true, is_away, counts }]);
+        rows.push(vec![HostRow { host, name, is_there: true, is_away, busy: None, counts }]);
     }
 
     /// Scans a run that is over, whose figures are final and not saved yet.
@@ -257,8 +261,7 @@ impl Driver {
             let are_runs_active = self.machine.active_runs(self.clock.now()).next().is_some();
             let seen = self.machine.hosts_from(next).take(left).map(|view| HostSeen {
                 silence: self.silence(view.id).filter(|_| view.counts.busy > 0),
-                busy: self.busy_now(view.id, || view.connected, view.counts.busy),
-                has_new_root: self.hosts.has_new_root(view.id),
+                busy: self.busy_now(view.id, None, || view.connected, view.counts.busy),
                 are_runs_active,
                 since_ms: None,
                 service: Service::default(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sateen_protocol::{HostId, Time};
+use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use super::Driver;
 use crate::limits::SILENT;
@@ -54,9 +54,24 @@ impl Driver {
         self.hosts.reports.silence(host, heard, self.clock.now())
     }
 
-    /// The workers of a host that compute now, of those that computed when it last reported.
-    pub(super) fn busy_now(&self, host: HostId, is_connected: impl FnOnce() -> bool, busy: u32) -> u32 {
-        if busy > 0 && self.silence(host).is_none() && is_connected() { busy } else { 0 }
+    /// The workers of a host that compute now, for a run or at all, if that is known; `busy` computed when it last reported.
+    pub(super) fn busy_now(
+        &self,
+        host: HostId,
+        run: Option<RunId>,
+        is_connected: impl FnOnce() -> bool,
+        busy: u32,
+    ) -> Option<u32> {
+        let is_silent = || busy > 0 && self.silence(host).is_some();
+        (is_connected() && !is_silent() && !self.is_unheard(host, run, busy)).then_some(busy)
+    }
+
+    /// Whether a host has not said yet what it does, for a run or for one of those that are under way.
+    fn is_unheard(&self, host: HostId, run: Option<RunId>, busy: u32) -> bool {
+        let is_running = |run| self.machine.run(run).is_some_and(|run| run.state() == RunState::Running);
+        let mut runs = self.hosts.unheard.runs(host, run, self.clock.now());
+        let is_back = || self.hosts.unheard.is_back(host, self.clock.now());
+        (busy == 0 && runs.any(is_running)) || (is_back() && self.machine.run_ids().next().is_some())
     }
 
     /// Whether a host has a link.

@@ -197,7 +197,7 @@ async fn answers_about_many_hosts_are_complete() {
         let ids: BTreeSet<HostId> = hosts.iter().map(|host| host.view.id).collect();
         assert_eq!((hosts.len(), ids.len()), (HOSTS, HOSTS));
         // They have reported once, which is some time ago on a slow machine.
-        assert!(hosts.iter().all(|host| host.busy == u32::from(host.silence.is_none())));
+        assert!(hosts.iter().all(|host| host.busy == host.silence.is_none().then_some(1)));
     }
     let totals = bed.handle.ask(Request::Totals).await.expect("it runs");
     let hosts = HOSTS as u64;

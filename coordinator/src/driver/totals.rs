@@ -83,7 +83,13 @@ impl Driver {
     pub(super) fn add_runs(&self, totals: Totals) -> Totals {
         let (unsaved, entries_dropped) = self.saver.backlog();
         let waiting = self.inbox.from_links.len();
-        let mut totals = Totals { waiting, entries_dropped, unsaved, ..self.since_start.complete(totals) };
+        let mut totals = Totals {
+            waiting,
+            entries_dropped,
+            unsaved,
+            hosts_awaited: self.hosts.awaited().len(),
+            ..self.since_start.complete(totals)
+        };
         for view in self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run)) {
             let counts = self.since_start.of(view.run, &view.counts());
             totals.counts.add(&Counts { busy: 0, workers: 0, shared_bytes: 0, ..counts });
@@ -104,17 +110,18 @@ impl Driver {
     }
 }
 
-/// Adds a host, of whose workers `busy_now` are known to compute.
-pub fn add_host(totals: &mut Totals, host: &HostView, busy_now: u32) {
+/// Adds a host, whose workers that compute are known or not.
+pub fn add_host(totals: &mut Totals, host: &HostView, busy: Option<u32>, is_silent: bool) {
     if host.connected {
         totals.workers = totals.workers.saturating_add(host.report.threads.into());
     }
-    totals.busy = totals.busy.saturating_add(busy_now.into());
-    match (host.connected, host.paused.is_some(), host.counts.busy, busy_now) {
+    totals.busy = totals.busy.saturating_add(busy.unwrap_or_default().into());
+    match (host.connected, host.paused.is_some(), busy) {
         (false, ..) => totals.hosts.away += 1,
-        (_, true, ..) => totals.hosts.paused += 1,
-        (_, _, 0, _) => totals.hosts.idle += 1,
-        (.., 0) => totals.hosts.silent += 1,
+        (_, true, _) => totals.hosts.paused += 1,
+        (.., None) if is_silent => totals.hosts.silent += 1,
+        (.., None) => totals.hosts.unknown += 1,
+        (.., Some(0)) => totals.hosts.idle += 1,
         _ => totals.hosts.working += 1,
     }
 }

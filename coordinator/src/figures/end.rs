@@ -108,7 +108,7 @@ pub fn close(
         times.span_s = Some(seconds(finished.span_ns).min(answer_s));
     }
     for host in &mut figures.by_host {
-        host.busy = 0;
+        host.busy = Some(0);
     }
     figures.error = failure;
     figures

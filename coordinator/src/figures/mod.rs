@@ -28,7 +28,7 @@ pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Count
         computed_s: 0.0,
         updates: counts.updates,
         shared_bytes: counts.shared_bytes,
-        busy: counts.busy,
+        busy: Some(counts.busy),
         workers: counts.workers,
     }
 }

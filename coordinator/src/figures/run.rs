@@ -200,8 +200,8 @@ pub struct HostFigures {
     pub updates: u64,
     /// The size of its replicas of shared objects, in bytes.
     pub shared_bytes: u64,
-    /// Workers that are computing.
-    pub busy: u32,
+    /// Workers that are computing; none while the host has not reported that.
+    pub busy: Option<u32>,
     /// Workers.
     pub workers: u32,
 }
@@ -220,7 +220,7 @@ impl HostFigures {
             computed_s: 0.0,
             updates: 0,
             shared_bytes: 0,
-            busy: 0,
+            busy: Some(0),
             workers: 0,
         }
     }

@@ -71,6 +71,7 @@ impl All {
             ("paused", hosts.paused),
             ("silent", hosts.silent),
             ("away", hosts.away),
+            ("unknown", hosts.unknown),
         ];
         let states = states.map(|(state, count)| ([("state", state)], count as f64));
         out.gauges("hosts", "Hosts, by state", None, &states)?;

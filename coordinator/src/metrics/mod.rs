@@ -66,6 +66,8 @@ pub struct Counters {
 pub struct Totals {
     /// Hosts by state.
     pub hosts: HostsByState,
+    /// Hosts from before a restart that may still come back.
+    pub hosts_awaited: usize,
     /// Workers of connected hosts, and those of them that compute.
     pub workers: u64,
     /// See `workers`.
@@ -103,12 +105,14 @@ pub struct HostsByState {
     pub silent: u64,
     /// Their link is down; they may come back.
     pub away: u64,
+    /// They have not reported what they do.
+    pub unknown: u64,
 }
 
 impl HostsByState {
     /// All hosts.
     pub fn all(&self) -> u64 {
-        self.working + self.idle + self.paused + self.silent + self.away
+        self.working + self.idle + self.paused + self.unknown + self.silent + self.away
     }
 }
 

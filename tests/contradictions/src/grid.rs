@@ -70,12 +70,13 @@ fn check_hosts(told: &Told, found: &mut Found) {
     for host in &told.hosts {
         let name = format!("host {}", host["name"]);
         found.at_most(&name, ("busy", number(host, "busy")), ("its threads", number(host, "threads")));
-        let state = match (host["connected"] == true, &host["paused"], number(host, "busy") > 0.0) {
+        let state = match (host["connected"] == true, &host["paused"], host["busy"].as_u64()) {
             (false, ..) => "away",
             (_, Value::String(_), _) => "paused",
-            (.., true) => "working",
-            _ if host["state"] == "silent" => "silent",
-            _ => "idle",
+            (.., None) if host["state"] == "silent" => "silent",
+            (.., None) => "unknown",
+            (.., Some(0)) => "idle",
+            _ => "working",
         };
         if host["state"] != state {
             found.say(format!("{name}: its state is {}, and by its other fields {state}", host["state"]));

@@ -6,7 +6,7 @@ use sateen_api::{Host, Run, Status};
 use sateen_logging::visible;
 use serde_json::Value;
 
-use super::super::columns::seconds;
+use super::super::columns::{busy_of, busy_workers, seconds};
 use super::super::hosts;
 use super::super::view::{RUN_HEADINGS, read, run_cells};
 use super::Page;
@@ -29,8 +29,7 @@ pub struct GridPage {
 impl GridPage {
     fn summary(&self) -> String {
         let connected = || self.hosts.iter().filter(|host| host.connected);
-        let busy: u64 = connected().map(|host| u64::from(host.busy)).sum();
-        let threads: u64 = connected().map(|host| u64::from(host.threads)).sum();
+        let busy = busy_workers(connected().map(|host| (host.busy, host.threads)), "worker", "workers");
         let states = self.status.runs.iter().filter(|(_, count)| **count > 0);
         let states: Vec<String> = states.map(|(state, count)| format!("{count} {state}")).collect();
         let runs =
@@ -40,7 +39,7 @@ impl GridPage {
             0 => counted(there as u64, "host", "hosts"),
             away => format!("{}, {away} away", counted(there as u64, "host connected", "hosts connected")),
         };
-        format!("{hosts}, {busy}/{} busy; {runs}", counted(threads, "worker", "workers"))
+        format!("{hosts}, {busy}; {runs}")
     }
 
     /// Runs that are under way first, then the newest.
@@ -57,7 +56,7 @@ impl GridPage {
                 host.id.clone(),
                 host.name.clone(),
                 host.site.clone(),
-                format!("{}/{}", host.busy, host.threads),
+                busy_of(host.busy, host.threads),
                 hosts::runs(host),
                 hosts::state(host),
             ]

@@ -353,13 +353,8 @@ fn taking_part(run: &Run) -> Option<String> {
     if present.hosts == 0 {
         return Some("no host takes part yet".to_owned()).filter(|_| run.figures.by_host.is_empty());
     }
-    Some(format!(
-        "{}{}, {}/{} busy",
-        counted(present.hosts, "host takes part", "hosts take part"),
-        present.away(),
-        present.busy,
-        counted(present.workers, "worker", "workers")
-    ))
+    let busy = present.busy("worker", "workers").map_or_else(String::new, |busy| format!(", {busy}"));
+    Some(format!("{}{}{busy}", counted(present.hosts, "host takes part", "hosts take part"), present.away()))
 }
 
 /// Lines of a section's heading, with an empty one before it.

@@ -130,7 +130,7 @@ mod tests {
             computed_s: 1.5,
             updates: 1,
             shared_bytes: 2,
-            busy: 3,
+            busy: Some(3),
             workers: 4,
             ..HostFigures::of(HostId(0xab))
         };

@@ -86,20 +86,21 @@ async fn workers_of_a_host_that_is_silent_or_away_are_not_busy() {
         let busy = (hosts[0].busy, run.figures.by_host[0].busy, totals.busy);
         (busy, hosts[0].silence.map(|silence| silence.as_millis()), totals.workers, totals.hosts)
     };
+    let known = |busy: u32| (Some(busy), Some(busy), u64::from(busy));
     let of = |working, silent, away| HostsByState { working, silent, away, ..HostsByState::default() };
     paced.count(1);
     paced.round();
     paced.count(2);
-    assert_eq!(seen(&mut paced.driver).await, ((2, 2, 2), None, 2, of(1, 0, 0)));
+    assert_eq!(seen(&mut paced.driver).await, (known(2), None, 2, of(1, 0, 0)));
     paced.round();
     paced.round();
-    assert_eq!(seen(&mut paced.driver).await, ((2, 2, 2), None, 2, of(1, 0, 0)));
+    assert_eq!(seen(&mut paced.driver).await, (known(2), None, 2, of(1, 0, 0)));
     paced.round();
-    assert_eq!(seen(&mut paced.driver).await, ((0, 0, 0), Some(1_500), 2, of(0, 1, 0)));
+    assert_eq!(seen(&mut paced.driver).await, ((None, None, 0), Some(1_500), 2, of(0, 1, 0)));
     paced.count(3);
-    assert_eq!(seen(&mut paced.driver).await, ((2, 2, 2), None, 2, of(1, 0, 0)));
+    assert_eq!(seen(&mut paced.driver).await, (known(2), None, 2, of(1, 0, 0)));
     paced.driver.take_in(FromLink::Closed { link: paced.link.id, reason: String::new() });
-    assert_eq!(seen(&mut paced.driver).await, ((0, 0, 0), None, 0, of(0, 0, 1)));
+    assert_eq!(seen(&mut paced.driver).await, ((None, None, 0), None, 0, of(0, 0, 1)));
 }
 
 #[tokio::test]
@@ -257,4 +258,48 @@ async fn a_run_whose_root_host_does_not_answer_says_so_and_since_when() {
     assert_eq!(idle.text, "host one, which has the root job, does not answer");
     let lasted_ms = idle.to_ms.expect("it is over") - idle.from_ms;
     assert!((3_000..=3_750).contains(&lasted_ms), "{lasted_ms}");
+}
+
+/// A host that had computed for a moment was said to have found nothing to do, as its first report is from before.
+#[tokio::test]
+async fn what_a_host_does_is_not_known_until_it_has_reported_it() {
+    let mut paced = Paced::start();
+    let seen = async |paced: &mut Paced| {
+        let (reply, run) = oneshot::channel();
+        paced.driver.request(Request::Run(RUN, reply));
+        let (reply, hosts) = oneshot::channel();
+        paced.driver.request(Request::Hosts(reply));
+        let run = run.await.expect("it runs").expect("it is not over");
+        let hosts = hosts.await.expect("it runs");
+        let rows: Vec<_> = run.figures.by_host.iter().map(|row| row.busy).collect();
+        (rows, hosts.iter().map(|host| host.busy).collect::<Vec<_>>())
+    };
+    let report = |paced: &mut Paced| {
+        let (counts, progress, notes, workers) = (Box::default(), None, Vec::new(), Vec::new());
+        paced.say(ToCoordinator::Counts {
+            run: RUN,
+            series: 1,
+            counts,
+            progress,
+            notes,
+            notes_dropped: 0,
+            workers,
+        });
+    };
+    let both = |busy: Option<u32>| (vec![busy], vec![busy]);
+    report(&mut paced);
+    assert_eq!(seen(&mut paced).await, both(None));
+    paced.round();
+    report(&mut paced);
+    assert_eq!(seen(&mut paced).await, both(Some(0)));
+    paced.say(ToCoordinator::Ready { run: RUN });
+    assert_eq!(seen(&mut paced).await, both(None));
+    paced.count(100);
+    assert_eq!(seen(&mut paced).await, both(Some(2)));
+    // Before a restart it was there.
+    let host = paced.driver.machine.host_ids().next().expect("it is there");
+    paced.driver.hosts.unheard.returned(host, paced.driver.clock.now());
+    assert_eq!(seen(&mut paced).await, both(None));
+    paced.count(200);
+    assert_eq!(seen(&mut paced).await, both(Some(2)));
 }

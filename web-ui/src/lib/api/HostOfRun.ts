@@ -47,9 +47,10 @@ updates: number,
  */
 shared_bytes: number, 
 /**
- * Workers that compute now; 0 if the host is `silent` or `away`.
+ * Workers that compute now; null if that is not known: the host has not reported since it was given the run or came
+ * back after a restart of the coordinator, or it is `silent` or `away`.
  */
-busy: number, 
+busy: number | null, 
 /**
  * Workers.
  */

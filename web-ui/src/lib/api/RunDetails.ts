@@ -28,7 +28,8 @@ remaining: Remaining | null,
 remaining_why: string | null, 
 /**
  * How many workers computed on average from the run's start on, the figure in `held_up_by`: never more than were in the
- * grid. None if the run has not started, or the workers' times are no longer kept.
+ * grid. It is of the time of which anything is known, without that in which the coordinator was away, say. None if the
+ * run has not started, nothing is known of it, or the workers' times are no longer kept.
  */
 mean_busy: number | null, 
 /**

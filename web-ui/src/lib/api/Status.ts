@@ -20,6 +20,10 @@ uptime_s: number,
  */
 hosts: number, 
 /**
+ * Hosts that were in the grid before the coordinator was restarted, and may still come back.
+ */
+hosts_awaited: number, 
+/**
  * Workers of those that are connected.
  */
 threads: number, 
