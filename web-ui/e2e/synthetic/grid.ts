@@ -51,7 +51,7 @@ export function hosts(count: number): Host[] {
       rtt_ms: 0.4 + random() * 40,
       why_idle: isIdle ? 'no victim has anything to give: the tree is at its end' : null,
     };
-  }).map((host) => (host.connected ? host : { ...host, state: 'away', busy: 0 }));
+  }).map((host) => (host.connected ? host : { ...host, state: 'away', busy: null }));
 }
 
 export const APPS: App[] = ['nqueens', 'knapsack', 'raytracer', 'sat', 'othello'].map((name, at) => ({
