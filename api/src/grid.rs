@@ -79,7 +79,7 @@ pub struct Host {
     /// Jobs that it got from other hosts, in the same runs.
     #[serde(default)]
     pub steals_in: u64,
-    /// Jobs that other hosts got from it and began, in the same runs, since this coordinator started.
+    /// Jobs that other hosts got from it and began, in the same runs, as they report.
     #[serde(default)]
     pub steals_out: u64,
     /// The round-trip time to the coordinator.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sateen_protocol::RunId;
 use sateen_protocol::limits::{COUNTS, RESTART_GRACE};
+use sateen_protocol::{HostId, RunId};
 use serde::{Deserialize, Serialize};
 
 use super::Chronicle;
@@ -85,6 +85,19 @@ pub struct ChronicleChanges {
     pub latest: Latest,
     /// Charts, if they are to be saved this time.
     pub charts: Option<ChartData>,
+}
+
+impl Summary {
+    /// How many jobs of the run others got from each host.
+    pub fn lent(&self) -> &[(HostId, u64)] {
+        &self.tree.lent
+    }
+
+    /// With that, which is saved apart.
+    pub fn with_lent(mut self, lent: Vec<(HostId, u64)>) -> Self {
+        self.tree.lent = lent;
+        self
+    }
 }
 
 impl Saved {

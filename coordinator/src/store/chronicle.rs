@@ -119,7 +119,8 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
                 };
             }
             let mut summary = transaction.prepare(
-                "INSERT OR REPLACE INTO chronicles (run, summary, latest, absences) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT OR REPLACE INTO chronicles (run, summary, latest, absences, lent)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
             )?;
             let mut job = transaction.prepare("INSERT OR REPLACE INTO tree_jobs VALUES (?1, ?2, ?3)")?;
             let mut line = transaction.prepare("INSERT OR REPLACE INTO log_lines VALUES (?1, ?2, ?3)")?;
@@ -128,8 +129,8 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
             for changes in &batch.chronicles {
                 let run = changes.run.0 as i64;
                 let absences = changes.latest.absences.as_ref().map(encode).transpose()?;
-                let latest = encode(&changes.latest)?;
-                summary.execute(params![run, encode(&changes.summary)?, latest, absences])?;
+                let (latest, lent) = (encode(&changes.latest)?, encode(&changes.summary.lent())?);
+                summary.execute(params![run, encode(&changes.summary)?, latest, absences, lent])?;
                 for (place, known) in &changes.jobs {
                     job.execute(params![run, i64::from(*place), encode(known)?])?;
                 }
@@ -250,6 +251,8 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     let mut absences =
         connection.prepare("SELECT absences FROM chronicles WHERE run = ?1 AND absences IS NOT NULL")?;
     latest.absences = parts::<Absences>(&mut absences, of.run, "which hosts are away")?.pop();
+    let mut lent = connection.prepare("SELECT lent FROM chronicles WHERE run = ?1 AND lent IS NOT NULL")?;
+    let lent = parts::<Vec<(HostId, u64)>>(&mut lent, of.run, "from which hosts jobs were stolen")?.pop();
     let mut looks = connection.prepare("SELECT looks FROM looks WHERE run = ?1")?;
     let charts = parts::<ChartData>(&mut looks, of.run, "the charts")?.pop();
     let mut lines = connection.prepare("SELECT line FROM log_lines WHERE run = ?1 ORDER BY number")?;
@@ -261,7 +264,7 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     Ok(Chronicle::restore(
         of.submitted_at_ms,
         of.is_over,
-        (summary.unwrap_or_default(), latest),
+        (summary.unwrap_or_default().with_lent(lent.unwrap_or_default()), latest),
         jobs,
         lines,
         charts.unwrap_or_default(),
@@ -341,7 +344,7 @@ mod tests {
         };
         assert_eq!(known(&connection), (1, 2.0));
         let before = "ALTER TABLE chronicles DROP COLUMN latest; ALTER TABLE chronicles DROP COLUMN absences;
-            UPDATE schema SET version = 9";
+            ALTER TABLE chronicles DROP COLUMN lent; UPDATE schema SET version = 9";
         connection.execute_batch(before).expect("as it was before");
         migrate(&mut connection, folder).expect("it becomes of this version");
         assert_eq!(known(&connection), (1, 0.0), "its hosts are known");
@@ -371,7 +374,8 @@ mod tests {
         save_all(&mut connection, false);
         assert_eq!((known(&connection), away.len()), (away.clone(), 2), "their events are saved later");
         save_all(&mut connection, true);
-        let before = "ALTER TABLE chronicles DROP COLUMN absences; UPDATE schema SET version = 10";
+        let before = "ALTER TABLE chronicles DROP COLUMN absences; ALTER TABLE chronicles DROP COLUMN lent;
+            UPDATE schema SET version = 10";
         connection.execute_batch(before).expect("as it was before");
         assert_eq!(migrate(&mut connection, Path::new("folder")).map_err(|error| error.to_string()), Ok(()));
         assert_eq!(known(&connection), away, "as far as events say");

@@ -26,10 +26,11 @@ use crate::host_name::HostName;
 const RUN: RunId = RunId(1);
 const SUBMITTED_AT_MS: u64 = 1_700_000_000_000;
 /// The saved chronicle of a run.
-const COLUMNS: [(&str, &str); 6] = [
+const COLUMNS: [(&str, &str); 7] = [
     ("chronicles", "summary"),
     ("chronicles", "latest"),
     ("chronicles", "absences"),
+    ("chronicles", "lent"),
     ("tree_jobs", "job"),
     ("log_lines", "line"),
     ("looks", "looks"),
@@ -172,7 +173,7 @@ fn begun_chronicle() -> Chronicle {
         parameters: (job == 2).then(|| vec![1, 2, 3]),
         shares: false,
     };
-    let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 3 };
+    let begun = |redone: bool| NoteKind::Begun { victim: redone.then_some(HostId(0xab)), redone, worker: 3 };
     chronicle.note(
         host,
         &[

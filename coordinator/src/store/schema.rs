@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -134,6 +134,9 @@ const MIGRATIONS: [&str; 11] = [
 ",
     "
     ALTER TABLE chronicles ADD COLUMN absences BLOB; -- postcard; which hosts of the run are away, since when and why
+",
+    "
+    ALTER TABLE chronicles ADD COLUMN lent BLOB; -- postcard; how many jobs of the run others got from each host
 ",
 ];
 

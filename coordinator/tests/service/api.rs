@@ -140,6 +140,7 @@ fn names_of_older_versions_keep_their_owners() {
     let database = rusqlite::Connection::open(folder.path().join("state.sqlite")).expect("opens");
     let older = "DROP TABLE name_owners; DROP TABLE standing_rows; DROP TABLE blobs; DROP TABLE hosts;
         ALTER TABLE chronicles DROP COLUMN latest; ALTER TABLE chronicles DROP COLUMN absences;
+        ALTER TABLE chronicles DROP COLUMN lent;
         ALTER TABLE standings DROP COLUMN long_gone; DROP INDEX runs_by_app;
         ALTER TABLE runs DROP COLUMN submitted_from; UPDATE schema SET version = 4;
         INSERT INTO app_names (name, hash, published_at_ms) SELECT 'older', hash, 1 FROM app_names";

@@ -188,3 +188,26 @@ fn the_first_events_are_saved_with_the_first_batch() {
     assert_eq!(kinds(&unsaved), [EventKind::Submitted, EventKind::CoordinatorRestarted]);
     assert_eq!(unsaved.events()[0].t_ms, 0);
 }
+
+/// The steals from a host counted since the coordinator was started, and stood beside those that it had made, which are as old
+/// as the run.
+#[test]
+fn steals_from_hosts_survive_a_restart() {
+    let mut before = Chronicle::default();
+    let from = |victim| NoteKind::Begun { victim: Some(HostId(victim)), redone: false, worker: 0 };
+    before.note(host(1), &[begun(1, None), note(2, from(2)), note(3, from(2)), note(4, from(3))]);
+    before.note(host(2), &[note(5, from(1))]);
+    let lent = |chronicle: &Chronicle| -> Vec<(HostId, u64)> {
+        chronicle.lent_and_redone().map(|(host, lent, _)| (host, lent)).collect()
+    };
+    let expected = [(HostId(1), 1), (HostId(2), 2)];
+    assert_eq!(lent(&before), expected);
+    let changes = before.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+    let jobs = changes.jobs.into_iter().map(|(_, job)| job);
+    let known = (changes.summary, changes.latest);
+    let mut after = Chronicle::restore(0, false, known, jobs, Vec::new(), ChartData::default());
+    assert_eq!(lent(&after), expected);
+    after.note(host(2), &[note(6, from(1))]);
+    after.note(host(3), &[begun(7, None)]);
+    assert_eq!(lent(&after), [(HostId(1), 2), (HostId(2), 2), (HostId(3), 1)], "it was not heard before");
+}

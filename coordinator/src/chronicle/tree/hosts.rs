@@ -16,7 +16,7 @@ pub struct TreeHost {
     pub name: String,
     /// Its site.
     pub site: String,
-    /// Jobs that other hosts got from it and began, since the coordinator was started.
+    /// Jobs that other hosts got from it and began.
     pub lent: u64,
     /// Jobs that it began again after they had been lost, and was the last to begin.
     pub redone: u64,
@@ -78,6 +78,19 @@ impl Hosts {
             let lent = self.lent_before.entry(id).or_default();
             *lent = lent.saturating_add(1);
         }
+    }
+
+    /// How many jobs others got from each host, if any.
+    pub fn lent(&self) -> Vec<(HostId, u64)> {
+        let mut before: Vec<(HostId, u64)> = self.lent_before.iter().map(|(id, lent)| (*id, *lent)).collect();
+        before.sort_unstable_by_key(|(id, _)| *id);
+        let known = self.all.iter().map(|host| (host.id, host.lent));
+        known.filter(|(_, lent)| *lent > 0).chain(before).collect()
+    }
+
+    /// Hosts of which others got jobs before a restart. None of them has a place yet.
+    pub fn restore_lent(&mut self, lent: &[(HostId, u64)]) {
+        self.lent_before = lent.iter().copied().take(TREE_HOSTS_MAX).collect();
     }
 
     /// The host begins a lost job again, for the first time.

@@ -37,6 +37,9 @@ pub struct TreeSummary {
     hosts: Vec<(HostId, String, String)>,
     /// Jobs that are not kept, by depth: how many are running, done, or neither.
     depths: Vec<(u16, u64, u64, u64)>,
+    /// How many jobs others got from each host; in a column of their own, which folders of older versions lack.
+    #[serde(skip)]
+    pub lent: Vec<(HostId, u64)>,
 }
 
 impl Tree {
@@ -71,6 +74,7 @@ impl Tree {
             depths: (self.rolled.depths())
                 .map(|(depth, counts)| (depth, counts.running, counts.done, counts.other))
                 .collect(),
+            lent: self.hosts.lent(),
         }
     }
 
@@ -83,6 +87,7 @@ impl Tree {
         });
         let rolled = RolledUp::restore(summary.without_room, depths);
         let mut tree = Self { rolled, losses: Losses::since(went_on_ms), ..Self::default() };
+        tree.hosts.restore_lent(&summary.lent);
         for (id, name, site) in &summary.hosts {
             tree.host(*id, name, site);
         }

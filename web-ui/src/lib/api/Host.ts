@@ -67,7 +67,7 @@ why_idle: string | null,
  */
 steals_in: number, 
 /**
- * Jobs that other hosts got from it and began, in the same runs, since this coordinator started.
+ * Jobs that other hosts got from it and began, in the same runs, as they report.
  */
 steals_out: number, 
 /**
