@@ -206,8 +206,10 @@ pub enum EventKind {
     HostLeft,
     /// A host paused, and gave back its jobs.
     HostPaused,
-    /// A host that had paused, or had been given up, is back.
+    /// A host that had been given up is back.
     HostReturned,
+    /// A host works again after a pause.
+    HostResumed,
     /// A host was given up.
     HostLost,
     /// Jobs of the tree were running on a host when it was given up. `jobs.lost` may grow by another number: it counts

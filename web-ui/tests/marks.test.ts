@@ -33,6 +33,8 @@ describe('marks', () => {
 
   it('are counted by what they mean', () => {
     expect(counted(marks).map(({ text }) => text)).toEqual(['host joined: 2', 'host lost: 1', 'coordinator restarted: 1', 'root lost: 1']);
+    const back = marksOf([event(1, 1, 'host_resumed'), event(2, 2, 'host_returned')]);
+    expect(counted(back).map(({ sign, text }) => `${sign} ${text}`)).toEqual(['▶ host resumed: 1', '↩ host returned: 1']);
   });
 });
 

@@ -63,8 +63,10 @@ pub enum EventKind {
     Ended,
     /// A host paused.
     HostPaused,
-    /// A host that paused or was given up is back.
+    /// A host that was given up is back; in folders of older versions, also one that had paused.
     HostReturned,
+    /// A host works again after a pause.
+    HostResumed,
     /// A kind that only newer versions know.
     #[serde(other)]
     Other,
@@ -166,7 +168,9 @@ impl Events {
             match (event.kind, event.host) {
                 (EventKind::HostPaused, Some(host)) => away.insert(host, going(Going::Paused)),
                 (EventKind::HostLost, Some(host)) => away.insert(host, going(Going::Crashed)),
-                (EventKind::HostReturned | EventKind::HostLeft, Some(host)) => away.remove(&host),
+                (EventKind::HostReturned | EventKind::HostResumed | EventKind::HostLeft, Some(host)) => {
+                    away.remove(&host)
+                }
                 _ => None,
             };
         }

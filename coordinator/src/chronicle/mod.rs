@@ -323,14 +323,14 @@ impl Chronicle {
     }
 
     fn add_return(&mut self, source: Source<'_>, from: Going) {
-        let how = match from {
-            Going::Paused => "works again after its pause",
+        let (kind, how) = match from {
+            Going::Paused => (EventKind::HostResumed, "works again after its pause"),
             Going::Left | Going::Crashed | Going::NotBack | Going::Resting => {
-                "came back after it was given up"
+                (EventKind::HostReturned, "came back after it was given up")
             }
         };
         let text = format!("host {} ({}) {how}", source.name, source.site);
-        self.add_event(EventKind::HostReturned, Some(source.id), text);
+        self.add_event(kind, Some(source.id), text);
     }
 
     /// The run is over.

@@ -327,7 +327,7 @@ async fn runs_are_told_of_a_pause_and_of_its_end() {
     assert_eq!(kinds(), [EventKind::Submitted, EventKind::HostJoined, EventKind::HostPaused]);
     bed.say(&again, ToCoordinator::Paused { reason: None });
     let is_back = timeout(PATIENCE, async {
-        while kinds().last() != Some(&EventKind::HostReturned) {
+        while kinds().last() != Some(&EventKind::HostResumed) {
             tokio::task::yield_now().await;
         }
     });

@@ -157,6 +157,7 @@ fn begun_chronicle() -> Chronicle {
         EventKind::CoordinatorRestarted,
         EventKind::HostPaused,
         EventKind::HostReturned,
+        EventKind::HostResumed,
         EventKind::Other,
     ] {
         let host = (kind != EventKind::Suspended).then_some(HostId(0xab));

@@ -7,6 +7,7 @@ const SIGNS: { [kind: string]: string } = {
   host_left: '−',
   host_paused: '‖',
   host_returned: '↩',
+  host_resumed: '▶',
   host_lost: '✕',
   jobs_interrupted: '✕',
   adopted: '⤺',

@@ -196,6 +196,7 @@ fn tone(kind: EventKind) -> Tone {
         | EventKind::Started
         | EventKind::HostJoined
         | EventKind::HostReturned
+        | EventKind::HostResumed
         | EventKind::Unable
         | EventKind::Resumed
         | EventKind::Ended

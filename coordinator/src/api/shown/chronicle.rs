@@ -8,7 +8,7 @@ use crate::limits::DEPTHS_SHOWN_MAX;
 
 alike!(EventKind => sateen_api::EventKind:
     Submitted, Started, HostJoined, HostLeft, HostLost, JobsInterrupted, Adopted, Reused, RootLost, Unable, Suspended,
-    Resumed, CoordinatorRestarted, Ended, HostPaused, HostReturned, Other,
+    Resumed, CoordinatorRestarted, Ended, HostPaused, HostReturned, HostResumed, Other,
 );
 alike!(HoldUpKind => sateen_api::HoldUpKind:
     Nothing, Waiting, Starved, Sharing, Recovery, Straggler, Parameters, Parallelism,

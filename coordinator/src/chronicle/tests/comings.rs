@@ -30,7 +30,7 @@ fn hosts_that_pause_or_are_given_up_are_back_once() {
             "a job was running at host two (here); it is run again if its result is needed",
         ),
         (EventKind::HostLeft, "host three (here) left"),
-        (EventKind::HostReturned, "host one (here) works again after its pause"),
+        (EventKind::HostResumed, "host one (here) works again after its pause"),
         (EventKind::HostReturned, "host two (here) came back after it was given up"),
     ];
     assert_eq!(told, expected);
