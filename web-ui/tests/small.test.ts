@@ -98,7 +98,8 @@ describe('a timeline', () => {
   it('adds up what workers did, and says it', () => {
     const what = shares(value, value.rows, 0, 500);
     expect(what).toEqual({ work: 0.75, steal: 0.125, wait: 0, idle: 0.125 });
-    expect(what && said(what)).toBe('work 75 %, steal 13 %, idle or busy with other runs 13 %');
+    expect(what && said(what)).toBe('work 75 %, steal 13 %, idle or busy with other runs 12 %');
+    expect(said({ work: 0.795, steal: 0.19, wait: 0.0001, idle: 0.0149 })).toBe('work 80 %, steal 19 %, idle or busy with other runs 1 %');
     expect(shares(value, value.rows, 500, 750)).toBeNull();
     expect(shares(value, [], 0, 500)).toBeNull();
     const other = { ...value.rows[0], work: [0, 0, 0], steal: [0, 0, 0], wait: [1, 1, 1] };

@@ -78,19 +78,21 @@ fn table(about: &Value, victim: &str) -> String {
     let figure = |value: &Value| value.as_f64().unwrap_or_default();
     let hosts = about["by_host"].as_array().map(Vec::as_slice).unwrap_or_default();
     let dead_s = hosts.iter().find(|host| host["name"] == victim).map_or(0.0, |host| figure(&host["work_s"]));
-    let lost_s = figure(&about["lost_work_s"]);
-    let seconds = |seconds: f64| format!("{seconds:.1} s");
+    // In tenths of a second, so that what is shown adds up.
+    let tenths = |seconds: f64| (seconds * 10.0).round();
+    let [all, lost, dead] = [figure(&about["work_s"]), figure(&about["lost_work_s"]), dead_s].map(tenths);
+    let seconds = |tenths: f64| format!("{:.1} s", tenths.max(0.0) / 10.0);
     let rows = [
         ("stolen", count("stolen"), "jobs that moved from host to host"),
         ("recorded", count("recorded"), "results that were recorded in case of a crash"),
         ("redone", count("redone"), "jobs that the dead host had not finished, begun again by others;"),
         ("reused", count("reused"), "recorded results below them did not have to be computed again,"),
         ("adopted", count("adopted"), "jobs below them that continued where they ran"),
-        ("all work", seconds(figure(&about["work_s"])), "of processor time, all hosts together:"),
-        ("answer", seconds(figure(&about["answer_work_s"])), "of it is in the answer,"),
-        ("lost", seconds(lost_s), "of it was done twice"),
-        ("dead host", seconds(dead_s), "of it was the dead host's until it was killed:"),
-        ("kept", seconds((dead_s - lost_s).max(0.0)), "of that is in the answer,"),
+        ("all work", seconds(all), "of processor time, all hosts together:"),
+        ("answer", seconds(all - lost), "of it is in the answer,"),
+        ("lost", seconds(lost), "of it was done twice"),
+        ("dead host", seconds(dead), "of it was the dead host's until it was killed:"),
+        ("kept", seconds(dead - lost), "of that is in the answer,"),
     ];
     let mut text = String::new();
     for (name, value, meaning) in rows {
@@ -214,4 +216,25 @@ fn start(mut command: Command, name: &str, folder: &Path) -> Result<Child> {
     command.arg("--data-dir").arg(folder.join(name));
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     command.spawn().with_context(|| format!("{name} cannot be started"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Each figure was rounded by itself: 6.5 s of work were 3.3 s in the answer and 3.3 s lost.
+    #[test]
+    fn the_figures_of_the_table_add_up() {
+        let by_host = [json!({"name": "cyd", "work_s": 4.04})];
+        let about = json!({"work_s": 6.52, "answer_work_s": 3.26, "lost_work_s": 3.26, "by_host": by_host});
+        let text = table(&about, "cyd");
+        for (name, value) in
+            [("all work", "6.5"), ("answer", "3.2"), ("lost", "3.3"), ("dead host", "4.0"), ("kept", "0.7")]
+        {
+            let line = text.lines().find(|line| line.trim_start().starts_with(name)).expect("a line");
+            assert!(line.contains(&format!(" {value} s ")), "{line}");
+        }
+    }
 }

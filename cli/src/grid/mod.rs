@@ -6,6 +6,7 @@ mod columns;
 mod ended;
 mod follow;
 mod hosts;
+mod parts;
 mod patience;
 mod refusal;
 mod replay;

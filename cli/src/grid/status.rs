@@ -9,6 +9,7 @@ use sateen_host::size;
 use super::client::Client;
 use super::columns::{Columns, known, percent, seconds};
 use super::ended::failure;
+use super::parts::{percents, times};
 use super::view::{how_long, long, now, read, title};
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
@@ -102,9 +103,8 @@ fn page(run: &Run, width: Option<usize>) -> String {
         );
     }
     if let (Some(answer), Some(lost)) = (figures.answer_work_s, figures.lost_work_s) {
-        let text =
-            format!("{} in the result, {} lost, done twice or aborted", seconds(answer), seconds(lost));
-        row("of that", text);
+        let parts = times(figures.work_s.unwrap_or(answer + lost), &[answer, lost]);
+        row("of that", format!("{} in the result, {} lost, done twice or aborted", parts[0], parts[1]));
     }
     if let (None, Some(lost)) = (figures.answer_work_s, figures.lost_work_s) {
         row("of that", format!("{} lost, as there is no result", seconds(lost)));
@@ -193,7 +193,8 @@ fn root_host(run: &Run) -> Option<String> {
 
 /// The work of each host.
 fn hosts(run: &Run, width: Option<usize>) -> String {
-    let all: f64 = run.figures.by_host.iter().filter_map(|host| host.work_s).sum();
+    let mut shares =
+        percents(&run.figures.by_host.iter().filter_map(|host| host.work_s).collect::<Vec<_>>()).into_iter();
     let mut columns = Columns::new(&[
         "HOST",
         "SITE",
@@ -214,7 +215,7 @@ fn hosts(run: &Run, width: Option<usize>) -> String {
             host.site.clone(),
             now(host),
             known(host.work_s, seconds),
-            known(host.work_s, |work_s| percent(work_s, all)),
+            known(host.work_s, |_| shares.next().unwrap_or_default()),
             known(host.work_s.filter(|_| host.computed_s >= COMPUTED_S_MIN), |work_s| {
                 percent(work_s.min(host.computed_s), host.computed_s)
             }),

@@ -8,7 +8,8 @@ use sateen_command_line::localised;
 use sateen_logging::visible;
 use serde_json::Value;
 
-use super::super::columns::{known, percent, seconds};
+use super::super::columns::{known, seconds};
+use super::super::parts::percents;
 use super::super::status::losses;
 use super::super::view::{self, read, title};
 use super::events::Events;
@@ -203,7 +204,8 @@ impl RunPage {
             let key = |host: &HostOfRun| (host.there, host.work_s);
             key(other).partial_cmp(&key(one)).unwrap_or(std::cmp::Ordering::Equal)
         });
-        let all: f64 = hosts.iter().filter_map(|host| host.work_s).sum();
+        let mut shares =
+            percents(&hosts.iter().filter_map(|host| host.work_s).collect::<Vec<_>>()).into_iter();
         let cells: Vec<Vec<String>> = (hosts.iter().take(shown))
             .map(|host| {
                 vec![
@@ -211,7 +213,7 @@ impl RunPage {
                     host.site.clone(),
                     view::now(host),
                     known(host.work_s, seconds),
-                    known(host.work_s, |work_s| percent(work_s, all)),
+                    known(host.work_s, |_| shares.next().unwrap_or_default()),
                     short(host.jobs.executed),
                     short(host.jobs.stolen),
                     host.jobs.redone.to_string(),

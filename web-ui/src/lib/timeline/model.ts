@@ -1,6 +1,6 @@
 /** Rows of a timeline: workers, by site and host, and which of them and what time are seen. */
 
-import { percent } from '../format.ts';
+import { CLOCK_STEPS_S } from '../format.ts';
 import { ACTIVITIES, type Activity } from '../palette.ts';
 import type { IdleSpan, TimelineRow, TimelineValue } from '../types.ts';
 
@@ -12,13 +12,7 @@ const SPAN_MS_MIN = 500;
 /** By site, host and worker. */
 export function sorted(rows: TimelineRow[]): TimelineRow[] {
   const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
-  return rows.toSorted(
-    (a, b) =>
-      compare(a.site, b.site) ||
-      compare(a.host_name, b.host_name) ||
-      compare(a.host, b.host) ||
-      a.worker - b.worker,
-  );
+  return rows.toSorted((a, b) => compare(a.site, b.site) || compare(a.host_name, b.host_name) || a.worker - b.worker);
 }
 
 /** Hosts report at different moments: what a worker did is known at most this much later than what another did. */
@@ -130,13 +124,21 @@ export function shares(value: TimelineValue, rows: TimelineRow[], fromMs: number
   return sums;
 }
 
-/** Smaller shares are not worth a word. */
-const SAID_MIN = 0.005;
+export const COLUMNS = Object.keys(NAMES) as (keyof Shares)[];
+
+/** Shares in percent that add up to 100, in the order of `COLUMNS`: those with the largest remainders are rounded up. */
+export function percents(what: Shares): number[] {
+  const parts = COLUMNS.map((one) => what[one] * 100);
+  const floors = parts.map(Math.floor);
+  const most = COLUMNS.map((_, at) => at).sort((a, b) => (parts[b] % 1) - (parts[a] % 1));
+  const missing = floors.reduce((left, part) => left - part, 100);
+  return floors.map((part, at) => part + Number(most.indexOf(at) < missing));
+}
 
 /** Shares in words, those that are not nothing. */
 export function said(what: Shares): string {
-  const parts = [...ACTIVITIES, 'idle' as const].filter((one) => what[one] >= SAID_MIN);
-  return parts.map((one) => `${NAMES[one]} ${percent(what[one])}`).join(', ');
+  const parts = percents(what);
+  return COLUMNS.flatMap((one, at) => (parts[at] ? `${NAMES[one]} ${parts[at]} %` : [])).join(', ');
 }
 
 /** From this share on, it wants to be explained why a worker did not work. */
@@ -149,15 +151,15 @@ const REASONS = {
 
 /** Why this host's worker did not work at this time: what is told of it, or else what it did instead. */
 export function idleWhy(spans: IdleSpan[], host: string, ms: number, what: Shares): string | null {
-  if (what.steal + what.wait + what.idle < EXPLAINED_MIN) return null;
+  if (1 - what.work < EXPLAINED_MIN) return null;
   const told = spans.findLast((span) => (span.host ?? host) === host && span.from_ms <= ms && ms <= (span.to_ms ?? Infinity));
-  const most = (['steal', 'wait', 'idle'] as const).reduce((most, one) => (what[one] > what[most] ? one : most));
+  const most = (Object.keys(REASONS) as (keyof typeof REASONS)[]).reduce((most, one) => (what[one] > what[most] ? one : most));
   return told?.text ?? REASONS[most];
 }
 
 /** Times at which an axis has its marks. */
 export function ticks(fromMs: number, toMs: number, most: number): number[] {
-  const steps = [100, 250, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 6e4, 12e4, 3e5, 6e5, 18e5, 36e5, 72e5, 216e5, 864e5];
+  const steps = [0.1, 0.25, 0.5, ...CLOCK_STEPS_S].map((seconds) => seconds * 1000);
   const step = steps.find((step) => (toMs - fromMs) / step <= most) ?? (toMs - fromMs) / most;
   const marks: number[] = [];
   for (let at = Math.ceil(fromMs / step) * step; at <= toMs; at += step) marks.push(at);
