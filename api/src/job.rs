@@ -37,7 +37,7 @@ pub struct Node {
     /// The host that has it, or had it last.
     #[serde(default)]
     pub host: String,
-    /// That host's name.
+    /// That host's name; with its id if an earlier process of the run had the same name.
     #[serde(default)]
     pub host_name: String,
     /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host any more: it was lost with its
@@ -110,7 +110,7 @@ pub struct JobDetails {
     pub parameters_why: Option<String>,
     /// The host that has it, or had it last.
     pub host: String,
-    /// That host's name.
+    /// That host's name; with its id if an earlier process of the run had the same name.
     pub host_name: String,
     /// The number of the host's worker that took it.
     pub worker: Option<u16>,

@@ -148,7 +148,7 @@ pub struct CriticalJob {
     pub function: String,
     /// Processor time, including its descendants, once it is done.
     pub work_s: Option<f64>,
-    /// The name of its host.
+    /// The name of its host; with its id if an earlier process of the run had the same name.
     pub host: String,
     /// When it began, in milliseconds since the run was submitted.
     pub begun_ms: u32,
@@ -260,7 +260,7 @@ pub struct Timeline {
 pub struct TimelineRow {
     /// Its host's id.
     pub host: String,
-    /// Its host's name.
+    /// Its host's name; with its id if an earlier process of the run had the same name.
     pub host_name: String,
     /// Its host's site.
     pub site: String,
@@ -313,7 +313,7 @@ pub struct TreeTable {
 pub struct TreeHost {
     /// Its id.
     pub id: String,
-    /// Its name.
+    /// Its name; with its id if an earlier process of the run had the same name.
     pub name: String,
     /// Its site.
     pub site: String,

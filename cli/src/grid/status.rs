@@ -10,7 +10,7 @@ use super::client::Client;
 use super::columns::{Columns, known, percent, seconds};
 use super::ended::failure;
 use super::parts::{percents, times};
-use super::view::{how_long, long, now, read, title};
+use super::view::{host_names, how_long, long, now, read, title};
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
@@ -188,13 +188,14 @@ fn has_begun(run: &Run, host: &HostOfRun) -> bool {
 fn root_host(run: &Run) -> Option<String> {
     let root = run.figures.root_host.as_ref()?;
     let known = run.figures.by_host.iter().find(|host| host.host == *root);
-    Some(known.map_or(root, |host| &host.name).clone())
+    Some(known.map_or_else(|| root.clone(), host_names(run)))
 }
 
 /// The work of each host.
 fn hosts(run: &Run, width: Option<usize>) -> String {
     let mut shares =
         percents(&run.figures.by_host.iter().filter_map(|host| host.work_s).collect::<Vec<_>>()).into_iter();
+    let name = host_names(run);
     let mut columns = Columns::new(&[
         "HOST",
         "SITE",
@@ -211,7 +212,7 @@ fn hosts(run: &Run, width: Option<usize>) -> String {
     ]);
     for host in &run.figures.by_host {
         columns.row([
-            host.name.clone(),
+            name(host),
             host.site.clone(),
             now(host),
             known(host.work_s, seconds),

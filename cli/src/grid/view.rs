@@ -1,5 +1,7 @@
 //! The coordinator's data about runs, in words.
 
+use std::collections::HashSet;
+
 use sateen_api::{HostOfRun, Progress, Run};
 use sateen_command_line::localised;
 use serde::de::DeserializeOwned;
@@ -93,6 +95,20 @@ pub fn long(progress: Progress) -> String {
     }
 }
 
+/// What the hosts of a run are called: with their ids where processes have the same name.
+pub fn host_names(run: &Run) -> impl Fn(&HostOfRun) -> String {
+    let (mut known, mut shared) = (HashSet::new(), HashSet::new());
+    for HostOfRun { name, .. } in &run.figures.by_host {
+        if !known.insert(name) {
+            shared.insert(name.clone());
+        }
+    }
+    move |host| match shared.contains(&host.name) {
+        true => format!("{} {}", host.name, host.host),
+        false => host.name.clone(),
+    }
+}
+
 /// What a host of a run does now.
 pub fn now(host: &HostOfRun) -> String {
     match (host.there, host.away) {
@@ -170,6 +186,18 @@ mod tests {
             }));
             assert_eq!(how_long(&run), expected, "{state}");
         }
+    }
+
+    /// A host that was killed and restarted had two rows that nothing told apart.
+    #[test]
+    fn processes_of_one_name_are_told_apart_by_their_ids() {
+        let host = |host, name| json!({"host": host, "name": name, "there": true});
+        let run: Run = is_read(json!({
+            "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "running",
+            "by_host": [host("h1", "a"), host("h2", "b"), host("h3", "a")],
+        }));
+        let names: Vec<String> = run.figures.by_host.iter().map(host_names(&run)).collect();
+        assert_eq!(names, ["a h1", "b", "a h3"]);
     }
 
     #[test]

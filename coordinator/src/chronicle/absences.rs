@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sateen_protocol::HostId;
 use serde::{Deserialize, Serialize};
 
-use super::{Chronicle, EventKind, Going, Source};
+use super::{Chronicle, EventKind, Going};
 use crate::figures::Untold;
 
 /// A host of the run that paused or was given up, and may come back.
@@ -37,13 +37,13 @@ impl Absences {
 }
 
 /// How a host went, as an event.
-pub fn event_of(source: Source<'_>, how: Going) -> (EventKind, String) {
+pub fn event_of(named: &str, how: Going) -> (EventKind, String) {
     let (kind, how) = match how {
         Going::Left => (EventKind::HostLeft, "left"),
         Going::Paused => (EventKind::HostPaused, "paused"),
         Going::Crashed | Going::NotBack | Going::Resting => (EventKind::HostLost, "was given up"),
     };
-    (kind, format!("host {} ({}) {how}", source.name, source.site))
+    (kind, format!("{named} {how}"))
 }
 
 impl Chronicle {
@@ -90,7 +90,7 @@ impl Chronicle {
                 continue;
             }
             let Some((_, known)) = self.tree.known_host(*host) else { continue };
-            let (kind, text) = event_of(Source { id: *host, name: &known.name, site: &known.site }, *how);
+            let (kind, text) = event_of(&self.tree.named(*host, &known.name, &known.site), *how);
             self.events.add(*since_ms, kind, Some(*host), text);
         }
     }

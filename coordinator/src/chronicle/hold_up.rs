@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use super::Chronicle;
 use super::names::Names;
 use super::timeline::Totals;
+use super::tree::TreeHost;
 use super::waits::{RESTARTED, Waits};
 use crate::figures::Figures;
 use crate::limits::CRITICAL_PATH_MAX;
@@ -181,7 +182,7 @@ impl Chronicle {
             sampled: self.sampled(now_ms),
             last_job: last.map(|job| {
                 let ran_ms = job.ended_ms.unwrap_or(now_ms).saturating_sub(job.begun_ms);
-                let host = self.host_at(job.host).map(|host| host.name.clone()).unwrap_or_default();
+                let host = self.host_at(job.host).map(TreeHost::label).unwrap_or_default();
                 (format!("{} {}", names.of(job.kind), job.job), host, seconds(ran_ms))
             }),
             ..Evidence::default()

@@ -154,7 +154,7 @@ impl Chronicle {
         let known = self.tree.hosts().len();
         let place = self.tree.host(source.id, source.name, source.site);
         if self.tree.hosts().len() > known {
-            let text = format!("host {} ({}) takes part", source.name, source.site);
+            let text = format!("{} takes part", self.named(source));
             self.events.add(t_ms, EventKind::HostJoined, Some(source.id), text);
         }
         place
@@ -255,11 +255,17 @@ impl Chronicle {
     }
 
     /// A host has the root job: nothing is waited for.
-    pub fn root_given(&mut self, host: HostId, named: &str) {
+    pub fn root_given(&mut self, source: Source<'_>) {
         let now_ms = self.now_ms();
         self.idle_because(None, None, now_ms);
-        self.tree.root_given(host);
-        self.add_event(EventKind::Started, Some(host), format!("{named} has the root job"));
+        self.tree.root_given(source.id);
+        let text = format!("{} has the root job", self.named(source));
+        self.add_event(EventKind::Started, Some(source.id), text);
+    }
+
+    /// A host in the sentences of events, told apart from others of the same name.
+    pub fn named(&self, source: Source<'_>) -> String {
+        self.tree.named(source.id, source.name, source.site)
     }
 
     /// Adds an event.
@@ -286,10 +292,10 @@ impl Chronicle {
         }
         self.note_absence(source.id, how, now_ms);
         self.end_silence(source.id);
-        let (kind, text) = absences::event_of(source, how);
+        let (kind, text) = absences::event_of(&self.named(source), how);
         self.events.add(now_ms, kind, Some(source.id), text);
         // Jobs lost by hosts that had lent them are counted separately: see `EventKind::JobsInterrupted`.
-        let named = format!("host {} ({})", source.name, source.site);
+        let named = self.named(source);
         let text = match running {
             0 => return,
             _ if is_given_back => return,
@@ -329,7 +335,7 @@ impl Chronicle {
                 (EventKind::HostReturned, "came back after it was given up")
             }
         };
-        let text = format!("host {} ({}) {how}", source.name, source.site);
+        let text = format!("{} {how}", self.named(source));
         self.add_event(kind, Some(source.id), text);
     }
 

@@ -53,7 +53,7 @@ impl Chronicle {
             if self.idle.iter().filter(|idle| idle.host.is_some()).count() >= KEPT_MAX {
                 break;
             }
-            let text = format!("host {}{DOES_NOT_ANSWER}", known.name);
+            let text = format!("host {}{DOES_NOT_ANSWER}", known.label());
             self.add_idle(Idle { from_ms: *since_ms, to_ms: None, host: Some(*host), text });
         }
     }

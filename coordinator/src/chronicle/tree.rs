@@ -136,6 +136,11 @@ impl Tree {
         self.hosts.add(id, name, site)
     }
 
+    /// A host in sentences, told apart from others of the same name.
+    pub fn named(&self, id: HostId, name: &str, site: &str) -> String {
+        self.hosts.named(id, name, site)
+    }
+
     /// Records what happened to a job at a host, at a time.
     pub fn note(&mut self, host: u32, t_ms: u32, note: &JobNote) {
         if let NoteKind::Begun { victim: Some(victim), .. } = note.what {

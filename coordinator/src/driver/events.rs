@@ -149,23 +149,32 @@ impl Driver {
             Event::Unready(run, host, reason) => {
                 let named = self.hosts.named(host);
                 tracing::warn!(run = run.0, host = %named, reason = shortened(&reason), "host cannot take part in run");
-                let text = format!("{} cannot take part: {reason}", self.hosts.in_events(host));
-                self.record(run, |chronicle| chronicle.add_event(EventKind::Unable, Some(host), text));
+                let name = self.hosts.name_of(host);
+                let source = Source { id: host, name: &name.name, site: &name.site };
+                self.record(run, |chronicle| {
+                    let text = format!("{} cannot take part: {reason}", chronicle.named(source));
+                    chronicle.add_event(EventKind::Unable, Some(host), text);
+                });
             }
             Event::RootAssigned(run, host) => {
                 self.look_for_return(host);
                 self.hosts.unheard.begins(host, run, self.clock.now());
                 let named = self.hosts.named(host);
                 tracing::info!(run = run.0, host = %named, "root job given to host");
-                let named = self.hosts.in_events(host);
-                self.record(run, |chronicle| chronicle.root_given(host, &named));
+                let name = self.hosts.name_of(host);
+                let source = Source { id: host, name: &name.name, site: &name.site };
+                self.record(run, |chronicle| chronicle.root_given(source));
             }
             Event::RootLost(run, host) => {
                 counters.root_losses.fetch_add(1, Relaxed);
                 let named = self.hosts.named(host);
                 tracing::warn!(run = run.0, host = %named, "root job lost with its host");
-                let text = format!("the root job was lost with {}", self.hosts.in_events(host));
-                self.record(run, |chronicle| chronicle.add_event(EventKind::RootLost, Some(host), text));
+                let name = self.hosts.name_of(host);
+                let source = Source { id: host, name: &name.name, site: &name.site };
+                self.record(run, |chronicle| {
+                    let text = format!("the root job was lost with {}", chronicle.named(source));
+                    chronicle.add_event(EventKind::RootLost, Some(host), text);
+                });
                 self.save_at_once(run, host);
             }
             Event::RootGivenBack(run, host) => self.save_at_once(run, host),

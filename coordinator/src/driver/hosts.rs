@@ -200,14 +200,6 @@ impl Hosts {
         }
     }
 
-    /// A host in the events of runs.
-    pub fn in_events(&self, host: HostId) -> String {
-        match self.profiles.names.of(host) {
-            Some(known) => format!("host {} ({})", known.name, known.site),
-            None => format!("host {host}"),
-        }
-    }
-
     /// The present or last address of a host.
     pub fn address_of(&self, host: HostId) -> String {
         shown_address(self.profiles.names.address_of(host))
@@ -258,8 +250,6 @@ mod tests {
         assert!(hosts.identified(LinkId(7), one, Some([192, 0, 2, 7].into()), 9));
         assert!(!hosts.identified(LinkId(7), one, None, 9), "once");
         let shown = |hosts: &Hosts, host| (hosts.named(host), hosts.address_of(host));
-        assert_eq!(hosts.in_events(one), "host one (here)");
-        assert_eq!(hosts.in_events(three), format!("host {three}"));
         assert_eq!([one, two].map(|host| hosts.awaits(host)), [false, true]);
         assert_eq!(shown(&hosts, one), (format!("{one} (one at here)"), "192.0.2.7".to_owned()));
         assert_eq!(shown(&hosts, three), (three.to_string(), "unknown".to_owned()));

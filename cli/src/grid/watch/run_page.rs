@@ -206,10 +206,11 @@ impl RunPage {
         });
         let mut shares =
             percents(&hosts.iter().filter_map(|host| host.work_s).collect::<Vec<_>>()).into_iter();
+        let name = view::host_names(run);
         let cells: Vec<Vec<String>> = (hosts.iter().take(shown))
             .map(|host| {
                 vec![
-                    host.name.clone(),
+                    name(host),
                     host.site.clone(),
                     view::now(host),
                     known(host.work_s, seconds),

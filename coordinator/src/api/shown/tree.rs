@@ -8,10 +8,10 @@ use crate::limits::{CRITICAL_PATH_MAX, TREE_NODES_IN_JSON_MAX};
 /// Length of a job's call where many are listed, about.
 const CALL_BYTES_IN_TREE: usize = 120;
 
-/// Id, name and site of a host of the tree's table.
+/// Id, name and site of a host of the tree's table. Names tell apart processes of one name.
 pub fn host_at(chronicle: &Chronicle, place: u32) -> (String, String, String) {
     let host = chronicle.host_at(place);
-    host.map_or_else(Default::default, |host| (host.id.to_string(), host.name.clone(), host.site.clone()))
+    host.map_or_else(Default::default, |host| (host.id.to_string(), host.label(), host.site.clone()))
 }
 
 /// How much of the tree is shown.
@@ -29,7 +29,7 @@ pub fn table(chronicle: &Chronicle, names: &Names) -> TreeTable {
 
 /// A host of the tree's table.
 pub fn host_of_tree(host: &chronicle::TreeHost) -> TreeHost {
-    TreeHost { id: host.id.to_string(), name: host.name.clone(), site: host.site.clone() }
+    TreeHost { id: host.id.to_string(), name: host.label(), site: host.site.clone() }
 }
 
 /// The tree's first jobs.

@@ -48,9 +48,16 @@ pub fn lost_with_hosts(figures: &Figures) -> Option<f64> {
 /// Of hosts whose workers computed for long enough, the one that got the smallest share of its processors.
 pub fn least(by_host: &[HostFigures]) -> Option<(String, f64)> {
     let known = by_host.iter().filter(|host| host.computed_s >= TIME_S_MIN);
-    let mut shares: Vec<(String, f64)> =
-        known.map(|host| (host.name.clone(), (host.work_s / host.computed_s).min(1.0))).collect();
+    let named = |host: &HostFigures| {
+        let has_namesake = |other: &HostFigures| other.name == host.name && other.host != host.host;
+        match by_host.iter().any(has_namesake) {
+            true => format!("{} {}", host.name, host.host),
+            false => host.name.clone(),
+        }
+    };
+    let mut shares: Vec<(&HostFigures, f64)> =
+        known.map(|host| (host, (host.work_s / host.computed_s).min(1.0))).collect();
     shares.sort_by(|one, other| one.1.total_cmp(&other.1));
     let is_one_of_many = shares.len() > 1;
-    shares.into_iter().next().filter(|_| is_one_of_many)
+    shares.into_iter().next().filter(|_| is_one_of_many).map(|(host, share)| (named(host), share))
 }

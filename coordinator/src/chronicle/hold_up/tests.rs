@@ -2,6 +2,8 @@ mod failures;
 
 use std::collections::BTreeMap;
 
+use sateen_protocol::HostId;
+
 use super::*;
 use crate::figures::HostFigures;
 
@@ -166,6 +168,9 @@ fn workers_without_processors_are_starved() {
     // Nothing is reported of a moment.
     let hosts = [host("ada", 9.0, 10.0), host("bob", 1.0, 10.0), host("cyd", 0.0, 1.0)];
     assert_eq!((least(&hosts[..1]), least(&hosts)), (None, Some(("bob".to_owned(), 0.1))));
+    let (one, other) = (HostFigures { host: HostId(7), ..host("bob", 1.0, 10.0) }, host("bob", 9.0, 10.0));
+    let named = least(&[one, other]).map(|(host, _)| host);
+    assert_eq!(named, Some(format!("bob {}", HostId(7))), "there are two");
     starved.least = least(&hosts);
     is(&starved, HoldUpKind::Starved, &["19 % of a core on average, and 10 % on bob."]);
     starved.is_over = true;

@@ -176,7 +176,7 @@ fn the_first_events_are_saved_with_the_first_batch() {
     before.note(host(1), &[begun(1, None)]);
     let changes = before.changes(RunId(1), usize::MAX, false).expect("all is new");
     let charts = changes.charts.expect("those of a new run");
-    before.root_given(HostId(1), "host one (here)");
+    before.root_given(host(1));
     let again = before.changes(RunId(1), usize::MAX, false).and_then(|changes| changes.charts);
     assert!(again.is_some(), "and of a young one");
     let known = (changes.summary, changes.latest);
@@ -210,4 +210,31 @@ fn steals_from_hosts_survive_a_restart() {
     after.note(host(2), &[note(6, from(1))]);
     after.note(host(3), &[begun(7, None)]);
     assert_eq!(lent(&after), [(HostId(1), 2), (HostId(2), 2), (HostId(3), 1)], "it was not heard before");
+}
+
+/// A new process took part before an earlier one of its name was given up, and nothing told them apart.
+#[test]
+fn processes_of_one_name_are_told_apart() {
+    let a = |id| Source { id: HostId(id), name: "a", site: "here" };
+    let mut chronicle = Chronicle::default();
+    chronicle.note(a(1), &[begun(1, None)]);
+    chronicle.note(a(2), &[begun(2, None)]);
+    chronicle.host_gone(a(1), Going::Crashed);
+    chronicle.root_given(a(2));
+    chronicle.root_given(a(3));
+    chronicle.root_given(Source { id: HostId(4), name: "", site: "" });
+    let told: Vec<String> = chronicle.events().into_iter().map(|event| event.text).collect();
+    let expected = [
+        "host a (here) takes part".to_owned(),
+        format!("host a (here, {}) takes part", HostId(2)),
+        "host a (here, an earlier process of that name) was given up".to_owned(),
+        "a job was running at host a (here, an earlier process of that name); it is run again if its result is needed"
+            .to_owned(),
+        format!("host a (here, {}) has the root job", HostId(2)),
+        format!("host a (here, {}) has the root job", HostId(3)),
+        format!("host {} has the root job", HostId(4)),
+    ];
+    assert_eq!(told, expected);
+    let labels: Vec<String> = chronicle.hosts().iter().map(TreeHost::label).collect();
+    assert_eq!(labels, ["a".to_owned(), format!("a {}", HostId(2))]);
 }

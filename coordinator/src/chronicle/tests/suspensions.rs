@@ -88,16 +88,16 @@ fn a_root_that_is_lost_after_a_suspension_is_redone_also_at_its_first_host() {
         ago_ms,
         ..note(1, NoteKind::Begun { victim: None, redone, worker: 0 })
     };
-    chronicle.root_given(HostId(1), "host one");
+    chronicle.root_given(host(1));
     chronicle.note(host(1), &[begun(false, 900)]);
     chronicle.state(RunState::Suspended);
     chronicle.state(RunState::Queued);
     chronicle.state(RunState::Running);
-    chronicle.root_given(HostId(2), "host two");
+    chronicle.root_given(host(2));
     chronicle.note(host(2), &[begun(true, 0)]);
     assert_eq!(chronicle.redone(), 0, "it was given back");
     chronicle.host_gone(host(2), Going::Crashed);
-    chronicle.root_given(HostId(1), "host one");
+    chronicle.root_given(host(1));
     chronicle.note(host(1), &[begun(true, 0)]);
     let redone: Vec<u64> = chronicle.lent_and_redone().map(|(_, _, redone)| redone).collect();
     assert_eq!((chronicle.redone(), redone), (1, vec![1, 0]));

@@ -14,7 +14,7 @@ fn a_reason_begins_when_it_is_first_known_and_ends_when_a_host_has_the_root_job(
     let idle = chronicle.idle();
     assert_eq!((idle.len(), idle[1].text.as_str(), idle[1].to_ms), (2, "hosts load the app", None));
     assert!(idle[1].from_ms >= 60_000 && idle[0].to_ms == Some(idle[1].from_ms), "{idle:?}");
-    chronicle.root_given(HostId(1), "host one (here)");
+    chronicle.root_given(host(1));
     assert!(chronicle.idle()[1].to_ms.is_some());
     assert_eq!(chronicle.events()[0].text, "host one (here) has the root job");
     chronicle.waits_because("no host");

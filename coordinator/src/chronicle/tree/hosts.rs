@@ -22,6 +22,19 @@ pub struct TreeHost {
     pub redone: u64,
     /// It crashed, or was not heard of since a restart: jobs that ran there are lost.
     has_lost: bool,
+    /// An earlier host of the tree has the same name.
+    is_namesake: bool,
+}
+
+impl TreeHost {
+    /// A name that no other host of the tree has: with its id, unless it is the first of its name.
+    pub fn label(&self) -> String {
+        match self.name.as_str() {
+            "" => self.id.to_string(),
+            name if self.is_namesake => format!("{name} {}", self.id),
+            name => name.to_owned(),
+        }
+    }
 }
 
 /// All hosts of a tree.
@@ -29,6 +42,8 @@ pub struct TreeHost {
 pub struct Hosts {
     all: Vec<TreeHost>,
     places: HashMap<HostId, u32>,
+    /// The last host of each name.
+    newest: HashMap<String, u32>,
     /// Jobs that others got from hosts which have no place yet: a thief may be heard before its victim.
     lent_before: HashMap<HostId, u64>,
 }
@@ -65,9 +80,29 @@ impl Hosts {
         let place = self.all.len() as u32;
         let (name, site) = (name.to_owned(), site.to_owned());
         let lent = self.lent_before.remove(&id).unwrap_or_default();
-        self.all.push(TreeHost { id, name, site, lent, redone: 0, has_lost: false });
+        let is_namesake = self.newest.insert(name.clone(), place).is_some();
+        self.all.push(TreeHost { id, name, site, lent, redone: 0, has_lost: false, is_namesake });
         self.places.insert(id, place);
         place
+    }
+
+    /// A host in sentences: with its id if it is not the first of its name, and said to be an earlier process if it is not
+    /// the last.
+    pub fn named(&self, id: HostId, name: &str, site: &str) -> String {
+        let newest = self.newest.get(name).copied();
+        let (is_namesake, is_earlier) = match self.place(id) {
+            Some(place) => (
+                self.get(place).is_some_and(|host| host.is_namesake),
+                newest.is_some_and(|newest| newest > place),
+            ),
+            None => (newest.is_some(), false),
+        };
+        if name.is_empty() {
+            return format!("host {id}");
+        }
+        let id = if is_namesake { format!(", {id}") } else { String::new() };
+        let earlier = if is_earlier { ", an earlier process of that name" } else { "" };
+        format!("host {name} ({site}{id}{earlier})")
     }
 
     /// Another host got a job from this one.

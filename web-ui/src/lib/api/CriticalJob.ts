@@ -16,7 +16,7 @@ function: string,
  */
 work_s: number | null, 
 /**
- * The name of its host.
+ * The name of its host; with its id if an earlier process of the run had the same name.
  */
 host: string, 
 /**

@@ -39,7 +39,7 @@ parameters_why: string | null,
  */
 host: string, 
 /**
- * That host's name.
+ * That host's name; with its id if an earlier process of the run had the same name.
  */
 host_name: string, 
 /**

@@ -29,7 +29,7 @@ depth: number,
  */
 host: string, 
 /**
- * That host's name.
+ * That host's name; with its id if an earlier process of the run had the same name.
  */
 host_name: string, 
 /**

@@ -10,7 +10,7 @@ export type TimelineRow = {
  */
 host: string, 
 /**
- * Its host's name.
+ * Its host's name; with its id if an earlier process of the run had the same name.
  */
 host_name: string, 
 /**

@@ -8,7 +8,7 @@ export type TreeHost = {
  */
 id: string, 
 /**
- * Its name.
+ * Its name; with its id if an earlier process of the run had the same name.
  */
 name: string, 
 /**

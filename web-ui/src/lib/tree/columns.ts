@@ -145,8 +145,7 @@ export class Tree {
   }
 
   hostName(place: number): string {
-    const host = this.tables.hosts[this.host[place]];
-    return host ? host.name || host.id : '–';
+    return this.tables.hosts[this.host[place]]?.name ?? '–';
   }
 
   stateOf(place: number): JobState {
