@@ -17,7 +17,7 @@ use super::offered::Offered;
 use super::processor;
 use super::stopped::stop_of;
 use crate::failure::Stop;
-use crate::module::{Blank, Image, global_values};
+use crate::module::{Blank, Image, Mapped, global_values};
 use crate::scheduler::{Beginning, Doing, end_turn};
 
 /// What a host copies in this time, at the least, and the time that a copy takes besides. An image must save more.
@@ -36,7 +36,15 @@ pub enum Begun {
 }
 
 /// Prepares a new instance for its job.
-pub async fn prepare(store: &mut Store<Guest>, instance: Instance) -> wasmtime::Result<Begun> {
+///
+/// # Safety
+/// What is `mapped` into the instance's memory is dropped before the store, which is not used in between.
+#[allow(unsafe_code)]
+pub async unsafe fn prepare(
+    store: &mut Store<Guest>,
+    instance: Instance,
+    mapped: &mut Option<Mapped>,
+) -> wasmtime::Result<Begun> {
     let guest = store.data_mut();
     if guest.registry.app.0.preparation.functions.is_empty() || guest.registry.is_pristine() {
         return Ok(Begun::Ready);
@@ -46,7 +54,9 @@ pub async fn prepare(store: &mut Store<Guest>, instance: Instance) -> wasmtime::
         Beginning::Copy(image) => {
             if let Some(memory) = guest.exports.memory() {
                 let check = |guest: &Guest| guest.check().map_err(wasmtime::Error::new);
-                image.restore(&mut *store, instance, memory, check).await?;
+                // SAFETY: that is what the caller promises.
+                let restored = unsafe { image.restore(&mut *store, instance, memory, check) };
+                *mapped = restored.await?;
             }
             return Ok(Begun::Ready);
         }
@@ -60,7 +70,7 @@ pub async fn prepare(store: &mut Store<Guest>, instance: Instance) -> wasmtime::
         let took = store.data_mut().clock.total_work().saturating_sub(before);
         let app = store.data().registry.app.clone();
         let globals = global_values(&mut *store, instance, &app.0.preparation.globals);
-        let image = Image::new(&blank, memory.data(&*store), globals);
+        let image = Image::new(&blank, memory.data(&*store), globals, app.0.engine.is_pooled);
         store.data().kept(image, took)
     } else {
         None

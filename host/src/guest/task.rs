@@ -19,7 +19,7 @@ use super::stopped::stop_of;
 use crate::failure::{JobFailure, Stop};
 use crate::limits::LimitExceeded;
 use crate::memory::Claim;
-use crate::module::Page;
+use crate::module::{Mapped, Page};
 use crate::scheduler::{Object, Registry, Signal, Task, own_index};
 
 /// How a task ended.
@@ -40,6 +40,8 @@ pub struct TaskEnd {
 
 /// An instance with its store and page, made for its first job.
 pub struct Sandbox {
+    // Dropped before the store, whose memory it undoes.
+    mapped: Option<Mapped>,
     store: Store<Guest>,
     instance: Option<Instance>,
     /// The size of its memory after its first job.
@@ -57,7 +59,7 @@ impl Sandbox {
         let page =
             page.map_err(|error| Stop::Host(format!("this machine has no room for an instance: {error}")))?;
         let store = Store::new(&engine, Guest::new(registry, task, assignment, page.words().clone()));
-        Ok(Self { store, instance: None, bytes_at_first: None, is_spoilt: false, page })
+        Ok(Self { mapped: None, store, instance: None, bytes_at_first: None, is_spoilt: false, page })
     }
 
     fn begin_again(mut self, task: Task, assignment: Assignment) -> Self {
@@ -69,12 +71,13 @@ impl Sandbox {
 
     /// A new instance for the same job.
     fn anew(self) -> Self {
-        let Self { store, page, .. } = self;
+        let Self { mapped, store, page, .. } = self;
+        drop(mapped);
         let engine = store.engine().clone();
         let mut guest = store.into_data();
         guest.exports = Exports::default();
         let store = Store::new(&engine, guest);
-        Self { store, instance: None, bytes_at_first: None, is_spoilt: false, page }
+        Self { mapped: None, store, instance: None, bytes_at_first: None, is_spoilt: false, page }
     }
 }
 
@@ -200,7 +203,10 @@ async fn call(used: &mut Sandbox, export: ModuleExport, length: u32) -> wasmtime
         Some(instance) => instance,
         None => {
             let instance = instantiate(&mut used.store, &mut used.page).await?;
-            if prepare(&mut used.store, instance).await? == Begun::Spoilt {
+            // SAFETY: a sandbox drops what is mapped first, also if it is made anew.
+            #[allow(unsafe_code)]
+            let begun = unsafe { prepare(&mut used.store, instance, &mut used.mapped) };
+            if begun.await? == Begun::Spoilt {
                 used.is_spoilt = true;
                 return Ok((0, 0));
             }

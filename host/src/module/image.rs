@@ -2,10 +2,17 @@
 
 use wasmtime::{AsContextMut, Global, Instance, Memory, ModuleExport, Val};
 
+use super::mapped::{Mapped, SharedParts};
 use crate::memory::Kept;
 
 /// The unit in which memories are compared.
-const PART_BYTES: usize = 4 << 10;
+pub const PART_BYTES: usize = 4 << 10;
+/// Changed parts that are as near to each other are mapped as one, with what lies between them.
+const JOINED_BYTES: usize = 64 << 10;
+/// A smaller part is copied: mapping it, and fetching its pages as the instance touches them, takes as long.
+const MAPPED_MIN: usize = 256 << 10;
+/// Maximum number of parts that are mapped; each is a mapping of its own, of which a process has a limited number.
+const MAPPINGS_MAX: usize = 8;
 const WASM_PAGE_BYTES: usize = 64 << 10;
 
 /// The memory of an instance that has just begun.
@@ -18,7 +25,9 @@ pub struct Blank {
 pub struct Image {
     /// The size of its memory.
     memory_bytes: usize,
-    /// Changed parts of the memory, by their address.
+    /// Large parts, which instances share until they write to them.
+    shared: Option<SharedParts>,
+    /// The other changed parts of the memory, by their address.
     parts: Vec<(usize, Vec<u8>)>,
     /// The values of exported globals.
     globals: Vec<(ModuleExport, Val)>,
@@ -47,25 +56,30 @@ fn is_zero(part: &[u8]) -> bool {
 }
 
 impl Image {
-    /// The image of an instance that began with a `blank` memory and now has this `memory`.
-    pub fn new(blank: &Blank, memory: &[u8], globals: Vec<(ModuleExport, Val)>) -> Self {
-        let mut parts: Vec<(usize, Vec<u8>)> = Vec::new();
+    /// The image of an instance that began with a `blank` memory and now has this `memory`. Large parts are shared if
+    /// memories of instances stay where they are and are `pooled`.
+    pub fn new(blank: &Blank, memory: &[u8], globals: Vec<(ModuleExport, Val)>, pooled: bool) -> Self {
+        let mut changed: Vec<(usize, usize)> = Vec::new();
         for (number, part) in memory.chunks(PART_BYTES).enumerate() {
-            if blank.is_equal(number, part) {
-                continue;
-            }
-            let address = number * PART_BYTES;
-            match parts.last_mut() {
-                Some((before, bytes)) if *before + bytes.len() == address => bytes.extend_from_slice(part),
-                _ => parts.push((address, part.to_vec())),
+            if !blank.is_equal(number, part) {
+                join(&mut changed, number * PART_BYTES, part.len(), 0);
             }
         }
-        Self { memory_bytes: memory.len(), parts, globals, _room: None }
+        let large = if pooled { large(&changed) } else { Vec::new() };
+        let shared = SharedParts::new(memory, &large);
+        let is_shared = |address: usize| {
+            shared.is_some() && large.iter().any(|(start, bytes)| (*start..start + bytes).contains(&address))
+        };
+        let copied = changed.iter().filter(|(address, _)| !is_shared(*address));
+        let parts =
+            copied.map(|(address, bytes)| (*address, memory[*address..address + bytes].to_vec())).collect();
+        Self { memory_bytes: memory.len(), shared, parts, globals, _room: None }
     }
 
-    /// Bytes that are copied to a new instance.
+    /// Bytes that a new instance gets.
     pub fn bytes(&self) -> usize {
-        self.parts.iter().map(|(_, bytes)| bytes.len()).sum()
+        let shared = self.shared.as_ref().map_or(0, SharedParts::bytes);
+        shared + self.parts.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
     }
 
     /// The memory of an instance that begins with it, in bytes.
@@ -80,13 +94,17 @@ impl Image {
 
     /// Makes a new `instance` equal to the one that the image was taken of. `check` is called now and then, and may end
     /// this early.
-    pub async fn restore<T: Send + 'static>(
+    ///
+    /// # Safety
+    /// The result is dropped before the `instance`, which is not used afterwards.
+    #[allow(unsafe_code)]
+    pub async unsafe fn restore<T: Send + 'static>(
         &self,
         mut store: impl AsContextMut<Data = T>,
         instance: Instance,
         memory: Memory,
         check: impl Fn(&T) -> wasmtime::Result<()>,
-    ) -> wasmtime::Result<()> {
+    ) -> wasmtime::Result<Option<Mapped>> {
         const CHECKED_BYTES: usize = 1 << 20;
         let more = self.memory_bytes.saturating_sub(memory.data_size(&store));
         if more > 0 {
@@ -103,8 +121,37 @@ impl Image {
                 global.set(&mut store, *value)?;
             }
         }
-        Ok(())
+        let Some(shared) = &self.shared else { return Ok(None) };
+        let memory = memory.data_mut(&mut store);
+        // SAFETY: memories of pooled instances are private to the process and stay where they are until the instance is
+        // dropped.
+        let mapped = unsafe { shared.map(&mut *memory) };
+        if mapped.is_none() {
+            shared.copy(memory).ok_or_else(|| wasmtime::Error::msg("an image in memory cannot be read"))?;
+        }
+        Ok(mapped)
     }
+}
+
+/// Adds a part to others, as one with the last if it is at most `gap` bytes behind it.
+fn join(parts: &mut Vec<(usize, usize)>, address: usize, bytes: usize, gap: usize) {
+    match parts.last_mut() {
+        Some((start, length)) if address - (*start + *length) <= gap => *length = address + bytes - *start,
+        _ => parts.push((address, bytes)),
+    }
+}
+
+/// The parts that are mapped, of those that have `changed`.
+fn large(changed: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut parts = Vec::new();
+    for (address, bytes) in changed {
+        join(&mut parts, *address, *bytes, JOINED_BYTES);
+    }
+    parts.retain(|(_, bytes)| *bytes >= MAPPED_MIN);
+    parts.sort_unstable_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    parts.truncate(MAPPINGS_MAX);
+    parts.sort_unstable();
+    parts
 }
 
 /// The values of these exported globals.
@@ -134,14 +181,33 @@ mod tests {
         memory[PART_BYTES] = 1;
         memory[2 * PART_BYTES] = 2;
         let blank = Blank::of(&memory);
-        assert_eq!(Image::new(&blank, &memory, Vec::new()).bytes(), 0);
+        assert_eq!(Image::new(&blank, &memory, Vec::new(), true).bytes(), 0);
         memory[2 * PART_BYTES] = 0;
         memory[3 * PART_BYTES + 5] = 3;
         memory.resize(10 * PART_BYTES, 0);
         memory[9 * PART_BYTES] = 4;
-        let image = Image::new(&blank, &memory, Vec::new());
+        let image = Image::new(&blank, &memory, Vec::new(), true);
         let places: Vec<_> = image.parts.iter().map(|(address, bytes)| (*address, bytes.len())).collect();
         assert_eq!(places, [(2 * PART_BYTES, 2 * PART_BYTES), (9 * PART_BYTES, PART_BYTES)]);
         assert_eq!(image.memory_bytes(), 10 * PART_BYTES);
+    }
+
+    #[test]
+    fn large_parts_are_shared_with_what_lies_between_them() {
+        const KIB: usize = 1 << 10;
+        let changed = [(0, 4 * KIB), (256 * KIB, 100 * KIB), (400 * KIB, 200 * KIB), (700 * KIB, 4 * KIB)];
+        assert_eq!(large(&changed), [(256 * KIB, 344 * KIB)]);
+        let many: Vec<_> = (0..20).map(|part| (part << 20, (300 + part) * KIB)).collect();
+        assert_eq!(large(&many), many[20 - MAPPINGS_MAX..]);
+
+        let mut memory = vec![0; 1 << 20];
+        let blank = Blank::of(&memory);
+        memory[..8 * KIB].fill(1);
+        memory[256 * KIB..800 * KIB].fill(2);
+        for (pooled, copied) in [(true, vec![0]), (false, vec![0, 256 * KIB])] {
+            let image = Image::new(&blank, &memory, Vec::new(), pooled);
+            assert_eq!(image.parts.iter().map(|(address, _)| *address).collect::<Vec<_>>(), copied);
+            assert_eq!(image.bytes(), (8 + 544) * KIB);
+        }
     }
 }

@@ -8,6 +8,11 @@ mod cache;
 #[cfg(unix)]
 mod compiler;
 mod image;
+#[cfg(target_os = "linux")]
+mod mapped;
+#[cfg(not(target_os = "linux"))]
+#[path = "unmapped.rs"]
+mod mapped;
 mod pages;
 mod preparation;
 mod words;
@@ -19,7 +24,9 @@ pub use cache::ModuleCache;
 #[cfg(unix)]
 pub use compiler::{COMPILE_COMMAND, Compiler, compile_module};
 
+use image::PART_BYTES;
 pub use image::{Blank, Image, values as global_values};
+pub use mapped::Mapped;
 pub use pages::Page;
 pub use words::Words;
 
