@@ -217,7 +217,7 @@ impl Run {
             parameters: parameters.into(),
             ancestry: None,
         };
-        start_task(&registry, task, root, instance);
+        start_task(&registry, task, root, instance, None);
         run.threads.start(beat)?;
         Ok(run)
     }

@@ -9,8 +9,9 @@ use crate::memory::Kept;
 pub const PART_BYTES: usize = 4 << 10;
 /// Changed parts that are as near to each other are mapped as one, with what lies between them.
 const JOINED_BYTES: usize = 64 << 10;
-/// A smaller part is copied: mapping it, and fetching its pages as the instance touches them, takes as long.
-const MAPPED_MIN: usize = 256 << 10;
+/// A smaller part is copied into memory that instances before have left: mapping it, and fetching its pages as the instance
+/// touches them, takes longer.
+const MAPPED_MIN: usize = 3 << 20;
 /// Maximum number of parts that are mapped; each is a mapping of its own, of which a process has a limited number.
 const MAPPINGS_MAX: usize = 8;
 const WASM_PAGE_BYTES: usize = 64 << 10;
@@ -195,19 +196,20 @@ mod tests {
     #[test]
     fn large_parts_are_shared_with_what_lies_between_them() {
         const KIB: usize = 1 << 10;
-        let changed = [(0, 4 * KIB), (256 * KIB, 100 * KIB), (400 * KIB, 200 * KIB), (700 * KIB, 4 * KIB)];
-        assert_eq!(large(&changed), [(256 * KIB, 344 * KIB)]);
-        let many: Vec<_> = (0..20).map(|part| (part << 20, (300 + part) * KIB)).collect();
+        const MIB: usize = 1 << 20;
+        let changed = [(0, 4 * KIB), (MIB, 2 * MIB), (3 * MIB + 44 * KIB, MIB), (5 * MIB, 4 * KIB)];
+        assert_eq!(large(&changed), [(MIB, 3 * MIB + 44 * KIB)]);
+        let many: Vec<_> = (0..20).map(|part| (part << 24, (4 << 20) + part * KIB)).collect();
         assert_eq!(large(&many), many[20 - MAPPINGS_MAX..]);
 
-        let mut memory = vec![0; 1 << 20];
+        let mut memory = vec![0; 8 * MIB];
         let blank = Blank::of(&memory);
         memory[..8 * KIB].fill(1);
-        memory[256 * KIB..800 * KIB].fill(2);
-        for (pooled, copied) in [(true, vec![0]), (false, vec![0, 256 * KIB])] {
+        memory[MIB..5 * MIB].fill(2);
+        for (pooled, copied) in [(true, vec![0]), (false, vec![0, MIB])] {
             let image = Image::new(&blank, &memory, Vec::new(), pooled);
             assert_eq!(image.parts.iter().map(|(address, _)| *address).collect::<Vec<_>>(), copied);
-            assert_eq!(image.bytes(), (8 + 544) * KIB);
+            assert_eq!(image.bytes(), 8 * KIB + 4 * MIB);
         }
     }
 }

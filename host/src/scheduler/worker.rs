@@ -1,5 +1,6 @@
 //! A worker: one thread that runs guests and looks for work.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Instant;
@@ -22,6 +23,17 @@ use crate::guest::{Assignment, Sandbox, TaskEnd, forget_processor_time, run_task
 
 /// How often a hungry worker looks around before it sleeps.
 const LOOKS_BEFORE_SLEEP: u32 = 64;
+
+/// An instance that a worker keeps while it runs tasks that are ready, for another job of the same parent.
+struct Kept {
+    used: Sandbox,
+    job: Arc<Job>,
+    instance: Permit,
+}
+
+thread_local! {
+    static KEPT: Cell<Option<Kept>> = const { Cell::new(None) };
+}
 
 /// The body of a worker's thread: works until the run has ended and nothing of it is left.
 pub fn run_worker(registry: &Arc<Registry>, index: usize, deque: Deque<Arc<Job>>) {
@@ -56,6 +68,7 @@ fn begin_something(registry: &Arc<Registry>) -> bool {
         runnable.run();
         return true;
     }
+    let kept = KEPT.take();
     if registry.is_stopping() || registry.is_draining() {
         return false;
     }
@@ -63,6 +76,17 @@ fn begin_something(registry: &Arc<Registry>) -> bool {
     // that was taken, so at the end of every chain of waits a task runs or is ready.
     if !registry.room.may_begin() {
         return false;
+    }
+    if let Some(kept) = kept {
+        let Some((job, victim)) = find_job(registry) else { return false };
+        if Grid::ask_first(registry, &job) {
+            return true;
+        }
+        let Some(task) = take(registry, &job, victim) else { return true };
+        let Kept { used, job: last, instance } = kept;
+        let used = job.is_sibling_of(&last).then_some(used);
+        start_task(registry, task, Assignment::Job(job), instance, used);
+        return true;
     }
     let found = registry.instances.acquire_above(registry.reserve()).and_then(|instance| {
         let (job, victim) = find_job(registry)?;
@@ -78,12 +102,13 @@ fn begin_something(registry: &Arc<Registry>) -> bool {
         return true;
     }
     let Some(task) = take(registry, &job, victim) else { return true };
-    start_task(registry, task, Assignment::Job(job), instance);
+    start_task(registry, task, Assignment::Job(job), instance, None);
     true
 }
 
 /// Looks for work for a while, then sleeps until there is some. Returns false when the run is over.
 fn rest(registry: &Arc<Registry>) -> bool {
+    drop(KEPT.take());
     // Before another run's worker gets the turn, and with it perhaps this core.
     Grid::note_rest(registry);
     end_turn();
@@ -134,9 +159,15 @@ fn find_job(registry: &Registry) -> Option<(Arc<Job>, Option<usize>)> {
         .or_else(|| registry.deques.find_others().map(of))
 }
 
-/// Begins a task on this worker, and runs it until it ends or waits.
-pub fn start_task(registry: &Arc<Registry>, task: Task, assignment: Assignment, instance: Permit) {
-    let runnable = prepare(registry, task, assignment, instance);
+/// Begins a task on this worker, in a `used` instance if there is one, and runs it until it ends or waits.
+pub fn start_task(
+    registry: &Arc<Registry>,
+    task: Task,
+    assignment: Assignment,
+    instance: Permit,
+    used: Option<Sandbox>,
+) {
+    let runnable = prepare(registry, task, assignment, instance, used);
     if is_worker_of(registry) {
         runnable.run();
     } else {
@@ -146,18 +177,27 @@ pub fn start_task(registry: &Arc<Registry>, task: Task, assignment: Assignment, 
 
 /// Begins a task from within another; the first free worker runs it.
 pub fn begin_task(registry: &Arc<Registry>, task: Task, assignment: Assignment, instance: Permit) {
-    prepare(registry, task, assignment, instance).schedule();
+    prepare(registry, task, assignment, instance, None).schedule();
 }
 
-fn prepare(registry: &Arc<Registry>, task: Task, assignment: Assignment, instance: Permit) -> Runnable {
+fn prepare(
+    registry: &Arc<Registry>,
+    task: Task,
+    assignment: Assignment,
+    instance: Permit,
+    used: Option<Sandbox>,
+) -> Runnable {
     let is_urgent = task.is_urgent.clone();
-    let alive = Alive::new(registry, instance);
+    let mut alive = Alive::new(registry, instance);
     let future = {
         let (registry, is_urgent) = (registry.clone(), is_urgent.clone());
         async move {
-            let mut last = run(&registry, task, assignment, None).await;
+            let mut last = run(&registry, task, assignment, used).await;
             while let Some((used, job)) = last {
-                let Some((task, next)) = find_next(&registry, &is_urgent) else { break };
+                let Some((task, next)) = find_next(&registry, &is_urgent) else {
+                    alive.keep(used, job);
+                    break;
+                };
                 let used = next.is_sibling_of(&job).then_some(used);
                 last = run(&registry, task, Assignment::Job(next), used).await;
             }
@@ -247,6 +287,14 @@ impl Alive {
     fn new(registry: &Arc<Registry>, instance: Permit) -> Self {
         registry.tasks.begin();
         Self { registry: registry.clone(), instance: Some(instance) }
+    }
+
+    /// Keeps the instance of a `job` that has ended, if all that comes first is a task that is ready: most often that which
+    /// waited for the job, and which waits for its siblings next. Other workers have instances meanwhile.
+    fn keep(&mut self, used: Sandbox, job: Arc<Job>) {
+        if self.registry.tasks.is_ready() && self.registry.instances.free() >= self.registry.threads() {
+            KEPT.set(self.instance.take().map(|instance| Kept { used, job, instance }));
+        }
     }
 }
 
