@@ -57,8 +57,10 @@ fn of_job(JobFailure { job, message, backtrace }: JobFailure) -> (RunState, Opti
     (RunState::Failed, Some(RunFailure { kind: FailureKind::Job, message, job: Some(job), backtrace }))
 }
 
-/// Maximum difference from reading clocks at different moments.
+/// Maximum difference from reading clocks at different moments, in seconds and as a part of all work: a clock is read
+/// whenever a job waits or ends.
 const APART_S: f64 = 1e-3;
+const APART_PART: f64 = 1e-3;
 /// Maximum unreported work of a worker that crashed, or whose counts are not final.
 const UNTOLD_S: f64 = 1.0;
 
@@ -97,7 +99,8 @@ pub fn close(
 ) -> Figures {
     let has_lost = figures.jobs.of_hosts.lost > 0 || figures.root_losses > 0;
     let is_all_told = figures.counted == Counted::Final && !has_lost;
-    let untold_s = if is_all_told { APART_S } else { UNTOLD_S * f64::from(workers.max(1)) };
+    let apart_s = APART_S.max(APART_PART * figures.times.work_s);
+    let untold_s = if is_all_told { apart_s } else { UNTOLD_S * f64::from(workers.max(1)) };
     let times = &mut figures.times;
     (times.answer_work_s, times.lost_work_s) = match (judge(end).0, untold) {
         (RunState::Done, Untold::SinceSaved) => (None, None),
@@ -138,6 +141,7 @@ mod tests {
             (times.work_s, times.answer_work_s, times.lost_work_s, times.span_s)
         };
         assert_eq!(of(&figures), (2.0, Some(1.5), Some(0.5), Some(0.4)));
+        assert_eq!(of(&finished(2002, &right)), (2.0, Some(2.0), Some(0.0), Some(0.4)));
         // Results that were used repeatedly account for more work.
         assert_eq!(of(&finished(5_139_000, &right)), (2.0, None, None, None));
         // Work that was done again was lost before. If the answer leaves no room for that, equal jobs share results in it,

@@ -12,6 +12,10 @@ const STRAGGLING_WORKERS_MIN: f64 = 0.5;
 /// Minimum share of a run's time taken by a final phase that is blamed on a straggler; before it, workers computed this share.
 const END_MIN: f64 = 0.15;
 const BEFORE_END_MIN: f64 = 0.5;
+/// In the final phase, at most this part of the workers compute that computed before.
+const FALL_MAX: f64 = 0.8;
+/// A straggler ran for at least this share of the final phase.
+const JOB_SHARE_MIN: f64 = 0.5;
 
 impl Evidence {
     /// The final phase, past or present: next to no workers compute, and before it most did.
@@ -32,6 +36,12 @@ impl Evidence {
             return None;
         }
         if last.work < STRAGGLING_WORKERS_MIN * end as f64 {
+            return None;
+        }
+        // Where few workers compute all the time, the end is like the rest.
+        let has_fallen = last.work / end as f64 <= FALL_MAX * before.work / (known - end) as f64;
+        let is_long = |(_, _, ran_s): &(String, String, f64)| *ran_s >= JOB_SHARE_MIN * end_s;
+        if !has_fallen || !self.last_job.as_ref().is_none_or(is_long) {
             return None;
         }
         let mean = |of: f64| number(of / end as f64);

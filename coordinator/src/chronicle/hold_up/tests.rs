@@ -265,6 +265,18 @@ fn a_long_end_with_one_worker_is_a_straggler() {
     let mut never = part(40, 8.0, 1.0, 7.0, 0.0);
     never.extend(part(21, 8.0, 1.0, 7.0, 0.0));
     is(&run(never), HoldUpKind::Parallelism, &[]);
+    // The last of many short jobs holds up nothing.
+    late.last_job = Some(("pulls 00ff".to_owned(), "ada".to_owned(), 0.02));
+    assert_ne!(late.verdict().map(|hold_up| hold_up.kind), Some(HoldUpKind::Straggler));
+}
+
+/// 1.44 of 2 workers computed all along, and the last second was said to be a straggler's.
+#[test]
+fn an_end_like_the_rest_is_no_straggler() {
+    let mut same = part(16, 2.0, 1.5, 0.4, 0.1);
+    same.extend(part(8, 2.0, 1.4, 0.5, 0.1));
+    let same = Evidence { is_over: true, ..run(same) };
+    assert_ne!(same.verdict().map(|hold_up| hold_up.kind), Some(HoldUpKind::Straggler));
 }
 
 #[test]
