@@ -162,8 +162,9 @@ pub struct CriticalJob {
 pub struct SeriesOfRun {
     /// Milliseconds since the run was submitted.
     pub t_ms: Vec<u32>,
-    /// Workers that computed, on average from the point before to this one, as far as their hosts have reported by then; null, like all following values, while the coordinator was away, and after that until its
-    /// hosts have had the time to return and report.
+    /// Workers that computed, on average from the point before to this one. Hosts report some work late, and then it is
+    /// added. Null, like all following values, while the coordinator was away, and after that until its hosts have had the
+    /// time to return and report.
     pub busy: Vec<Option<f64>>,
     /// Workers.
     pub workers: Vec<Option<f64>>,

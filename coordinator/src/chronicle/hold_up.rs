@@ -16,6 +16,7 @@ use super::names::Names;
 use super::timeline::Totals;
 use super::tree::TreeHost;
 use super::waits::{RESTARTED, Waits};
+use super::worked::Worked;
 use crate::figures::Figures;
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
@@ -27,8 +28,6 @@ use waiting::Waiting;
 
 /// Minimum age of a run: before, there are too few figures.
 const TIME_S_MIN: f64 = 2.0;
-/// Maximum workers whose stretches are added up while the chronicle is locked.
-const WORKERS_AT_ONCE_MAX: usize = 32;
 /// Share of the workers' time spent computing from which on nothing worth mentioning slows the run down.
 const COMPUTED_ENOUGH: f64 = 0.85;
 /// Minimum share of the workers' time spent waiting for results of other hosts.
@@ -133,31 +132,20 @@ pub struct Findings {
     pub hold_up: Option<HoldUp>,
     /// How many workers computed on average from its start on; none if it has not started.
     pub mean_busy: Option<f64>,
+    /// What its workers did.
+    pub worked: Worked,
 }
 
 /// What slows the run down, and how many of its workers computed. The chronicle is locked only briefly at a time, as the
 /// driver writes to it.
 pub fn findings(chronicle: &Mutex<Chronicle>, course: Course<'_>, names: &Names) -> Findings {
-    let (bucket_ms, totals) = totals(chronicle);
+    let worked = Worked::of(chronicle);
     let evidence = locked(chronicle).evidence(course, names);
+    let Worked { bucket_ms, totals } = worked;
     let evidence = Evidence { bucket_s: f64::from(bucket_ms) / 1e3, totals, ..evidence };
-    Findings { hold_up: evidence.verdict(), mean_busy: evidence.averages().map(|averages| averages.busy) }
-}
-
-/// What all workers did, and the length of a stretch in milliseconds.
-fn totals(chronicle: &Mutex<Chronicle>) -> (u32, Vec<Totals>) {
-    let (mut bucket_ms, mut last, mut totals) = (0, None, Vec::new());
-    loop {
-        let timeline = &locked(chronicle).timeline;
-        if timeline.bucket_ms() != bucket_ms {
-            // They have become longer meanwhile.
-            (bucket_ms, last, totals) = (timeline.bucket_ms(), None, Vec::new());
-        }
-        last = timeline.add_totals(last, WORKERS_AT_ONCE_MAX, &mut totals);
-        if last.is_none() {
-            return (bucket_ms, totals);
-        }
-    }
+    let (hold_up, averages) = (evidence.verdict(), evidence.averages());
+    let worked = Worked { bucket_ms, totals: evidence.totals };
+    Findings { hold_up, mean_busy: averages.map(|averages| averages.busy), worked }
 }
 
 impl Chronicle {

@@ -22,6 +22,7 @@ mod suspensions;
 mod timeline;
 mod tree;
 mod waits;
+mod worked;
 
 use std::collections::BTreeMap;
 

@@ -150,6 +150,13 @@ impl Timeline {
         is_known.then(|| busy.fold(0.0, |sum, busy| sum + busy)).filter(|sum| !sum.is_nan())
     }
 
+    /// Whether it has all workers.
+    pub fn is_complete(&self) -> bool {
+        let is_last = |worker: u16| usize::from(worker) + 1 >= WORKERS_REPORTED_MAX;
+        let has_all = !self.lanes.keys().any(|(_, worker)| is_last(*worker));
+        has_all && !self.lanes.is_empty() && self.lanes.len() < TIMELINE_WORKERS_MAX
+    }
+
     /// A host is no longer in the grid. Nothing is known of its workers from its last report until it is back.
     pub fn host_gone(&mut self, host: u32) {
         if self.has_reports_of(host) {

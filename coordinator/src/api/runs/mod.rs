@@ -193,7 +193,7 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         locked(chronicle).complete(&mut known.figures);
     }
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
-    let Findings { hold_up, mean_busy } = findings(&chronicle, known.course(), &names);
+    let Findings { hold_up, mean_busy, worked } = findings(&chronicle, known.course(), &names);
     let run = Run { held_up_by: hold_up.map(Into::into), ..known.shown() };
     let chronicle = locked(&chronicle);
     let reported = run.figures.progress.map(|progress| (progress.done, progress.total));
@@ -208,7 +208,7 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
         remaining_why,
         mean_busy: mean_busy.filter(|_| is_kept),
         critical_path: shown::critical_path(&chronicle, &names),
-        series: shown::series(chronicle.points()),
+        series: shown::series(&chronicle.points_with(&worked)),
         events: shown::events(&chronicle),
         kinds: names.kinds,
         is_kept,

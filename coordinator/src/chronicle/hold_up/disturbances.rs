@@ -3,10 +3,10 @@
 
 use super::figures::{percent, time_of};
 use super::{Evidence, sum};
+use crate::chronicle::Chronicle;
 use crate::chronicle::events::EventKind;
 use crate::chronicle::silences::past;
 use crate::chronicle::timeline::Totals;
-use crate::chronicle::{Chronicle, Point};
 use crate::limits::TIMELINE_WORKERS_MAX;
 
 /// For this long before and after a host is given up, in milliseconds, others wait for what is lost with it.
@@ -61,11 +61,7 @@ impl Chronicle {
         };
         let mut sampled = Sampled::default();
         let points = self.points();
-        let before_first = |first: &Point| match points.get(1) {
-            Some(second) => first.t_ms.saturating_sub(second.t_ms.saturating_sub(first.t_ms)),
-            None => 0,
-        };
-        let mut from_ms = points.first().map_or(0, before_first);
+        let mut from_ms = self.first_from_ms();
         for (place, point) in points.iter().enumerate() {
             if point.workers.is_nan() {
                 let lasts = place + 1 == points.len() && !self.is_over;

@@ -1,7 +1,9 @@
 //! Hosts that come, go and come back, among the other events.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
+use super::super::worked::Worked;
 use super::*;
 use crate::clock::Simulation;
 use crate::figures::Untold;
@@ -237,4 +239,35 @@ fn processes_of_one_name_are_told_apart() {
     assert_eq!(told, expected);
     let labels: Vec<String> = chronicle.hosts().iter().map(TreeHost::label).collect();
     assert_eq!(labels, ["a".to_owned(), format!("a {}", HostId(2))]);
+}
+
+/// A chart that was made of samples showed half of the work of busy hosts, for good.
+#[test]
+fn the_chart_of_busy_workers_has_what_was_reported_late() {
+    const SUBMITTED_MS: u64 = 2_000_000_000_000;
+    let time = Simulation::default();
+    time.follow();
+    let at = |t_ms: u32| time.stand_at((SUBMITTED_MS + u64::from(t_ms)) * 1_000_000);
+    at(0);
+    let chronicle = Mutex::new(Chronicle::new(SUBMITTED_MS));
+    // It computes all the time, and each other report is half a second behind.
+    for step in 0..=16_u32 {
+        let t_ms = 500 * step;
+        at(t_ms);
+        let work_ms = if step % 2 == 0 { t_ms } else { t_ms.saturating_sub(500) };
+        let mut chronicle = chronicle.lock().expect("it is whole");
+        chronicle.activity(host(1), 1, &[WorkerTimes { work_ms: work_ms.into(), ..WorkerTimes::default() }]);
+        let busy = chronicle.busy().expect("there are few workers");
+        chronicle.sample(Sample { t_ms, busy, workers: 1, ..Sample::default() }, None, None);
+    }
+    let worked = Worked::of(&chronicle);
+    let busy = |points: &[Point]| points.iter().map(|point| point.busy).collect::<Vec<_>>();
+    let chronicle = chronicle.lock().expect("it is whole");
+    let sampled = busy(chronicle.points());
+    assert!(sampled.iter().sum::<f32>() < 9.0, "{sampled:?}");
+    let told = busy(&chronicle.points_with(&worked));
+    assert_eq!(told.len(), sampled.len());
+    let (settled, newest) = told.split_at(told.len() - 3);
+    assert!(settled.iter().all(|busy| *busy > 0.95), "{told:?}");
+    assert_eq!(newest, &sampled[sampled.len() - 3..]);
 }

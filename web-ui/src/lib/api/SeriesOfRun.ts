@@ -8,8 +8,9 @@ export type SeriesOfRun = {
  */
 t_ms: Array<number>, 
 /**
- * Workers that computed, on average from the point before to this one, as far as their hosts have reported by then; null, like all following values, while the coordinator was away, and after that until its
- * hosts have had the time to return and report.
+ * Workers that computed, on average from the point before to this one. Hosts report some work late, and then it is
+ * added. Null, like all following values, while the coordinator was away, and after that until its hosts have had the
+ * time to return and report.
  */
 busy: Array<number | null>, 
 /**

@@ -1,0 +1,81 @@
+//! How many workers computed over time, as all reports tell it that have come by now. A sample knows only those that had come
+//! by then: a host that is busy reports some work late.
+
+use std::sync::Mutex;
+
+use super::timeline::Totals;
+use super::{Chronicle, Point, SILENT_MS};
+use crate::locked;
+
+/// Maximum workers whose stretches are added up while the chronicle is locked.
+const WORKERS_AT_ONCE_MAX: usize = 32;
+
+/// What all workers did together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Worked {
+    /// The length of a stretch in milliseconds.
+    pub bucket_ms: u32,
+    /// What they did in each stretch from the run's submission on.
+    pub totals: Vec<Totals>,
+}
+
+impl Worked {
+    /// Reads the timeline, a part at a time.
+    pub fn of(chronicle: &Mutex<Chronicle>) -> Self {
+        let (mut worked, mut last) = (Self::default(), None);
+        loop {
+            let timeline = &locked(chronicle).timeline;
+            if timeline.bucket_ms() != worked.bucket_ms {
+                // Stretches have become longer meanwhile.
+                (worked, last) = (Self { bucket_ms: timeline.bucket_ms(), totals: Vec::new() }, None);
+            }
+            last = timeline.add_totals(last, WORKERS_AT_ONCE_MAX, &mut worked.totals);
+            if last.is_none() {
+                return worked;
+            }
+        }
+    }
+
+    /// Workers that computed on average between two moments.
+    fn mean(&self, from_ms: u32, to_ms: u32) -> f32 {
+        let bucket_ms = self.bucket_ms.max(1);
+        let first = (from_ms / bucket_ms) as usize;
+        let mut sum = 0.0;
+        for (place, totals) in (0_u32..).zip(&self.totals).skip(first) {
+            let (begins, ends) = (place.saturating_mul(bucket_ms), (place + 1).saturating_mul(bucket_ms));
+            if begins >= to_ms {
+                break;
+            }
+            sum += totals.work * f64::from(ends.min(to_ms).saturating_sub(begins.max(from_ms)));
+        }
+        (sum / f64::from(to_ms.saturating_sub(from_ms).max(1))) as f32
+    }
+}
+
+impl Chronicle {
+    /// The progress over time. The newest points, of which reports are still to come, and those of runs with more workers than
+    /// the timeline has, have the workers that were known to compute then.
+    pub fn points_with(&self, worked: &Worked) -> Vec<Point> {
+        let mut points = self.points().to_vec();
+        if !self.timeline.is_complete() {
+            return points;
+        }
+        let until_ms = if self.is_over { u32::MAX } else { self.now_ms().saturating_sub(SILENT_MS) };
+        let mut from_ms = self.first_from_ms();
+        for point in &mut points {
+            if !point.busy.is_nan() && point.t_ms <= until_ms {
+                point.busy = worked.mean(from_ms, point.t_ms).min(point.workers);
+            }
+            from_ms = point.t_ms;
+        }
+        points
+    }
+
+    /// When the time begins that the first point covers.
+    pub(super) fn first_from_ms(&self) -> u32 {
+        match self.points() {
+            [first, second, ..] => first.t_ms.saturating_sub(second.t_ms.saturating_sub(first.t_ms)),
+            _ => 0,
+        }
+    }
+}
