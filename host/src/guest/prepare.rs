@@ -70,7 +70,7 @@ pub async unsafe fn prepare(
         let took = store.data_mut().clock.total_work().saturating_sub(before);
         let app = store.data().registry.app.clone();
         let globals = global_values(&mut *store, instance, &app.0.preparation.globals);
-        let image = Image::new(&blank, memory.data(&*store), globals, app.0.engine.is_pooled);
+        let image = Image::new(&blank, memory.data(&*store), globals, app.0.preparation.is_mappable);
         store.data().kept(image, took)
     } else {
         None
