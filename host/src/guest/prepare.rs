@@ -1,4 +1,4 @@
-//! Values that an app makes of the run's inputs alone (`#[prepare]`): made once on this host, and copied to each new
+//! Values that an app makes of the run's inputs alone (`#[prepare]`): made once on this host, and given to each new
 //! instance.
 //!
 //! The first instance calls the exports that make them before its job begins, and the host takes an image of it. Other
