@@ -18,5 +18,5 @@ pub use limits::{ModuleLimits, size, sizes};
 pub use mention::mentions;
 pub use pitfall::Pitfall;
 pub use shape::{Fields, JobShape, Plain, SHAPES_SECTION, Shape};
-pub use state::hidden_state;
+pub use state::{has_start, hidden_state};
 pub use users::crates_with;

@@ -8,6 +8,13 @@ pub fn hidden_state(bytes: &[u8]) -> Option<String> {
     find(bytes).unwrap_or_else(|error| Some(format!("it cannot be read: {}", error.message())))
 }
 
+/// Whether a new instance runs code of its own, which may change what the module's data has put in its memory; also if the
+/// `bytes` cannot be read.
+pub fn has_start(bytes: &[u8]) -> bool {
+    let is_start = |payload| matches!(payload, Err(_) | Ok(Payload::StartSection { .. }));
+    Parser::new(0).parse_all(bytes).any(is_start)
+}
+
 fn find(bytes: &[u8]) -> Result<Option<String>, BinaryReaderError> {
     let mut mutable = Vec::new();
     let mut hidden = None;
@@ -57,6 +64,16 @@ fn changed_by(operator: &Operator<'_>) -> Option<&'static str> {
 mod tests {
     use super::*;
 
+    const UNREADABLE: &[u8] = b"\0asm\x01\0\0\0\x07";
+
+    #[test]
+    fn start_functions_are_found() {
+        let of = |fields| has_start(&wat::parse_str(format!("(module {fields})")).expect("it is valid"));
+        assert!(!of("(memory 1) (data (i32.const 0) \"a\") (func)"));
+        assert!(of("(func $begin) (start $begin)"));
+        assert!(has_start(UNREADABLE));
+    }
+
     #[test]
     fn state_outside_memory_is_found() {
         for (fields, expected) in [
@@ -85,6 +102,6 @@ mod tests {
             let bytes = wat::parse_str(format!("(module {fields})")).expect("the test's own text is valid");
             assert_eq!(hidden_state(&bytes).as_deref(), expected, "{fields}");
         }
-        assert!(hidden_state(b"\0asm\x01\0\0\0\x07").is_some_and(|why| why.starts_with("it cannot be read")));
+        assert!(hidden_state(UNREADABLE).is_some_and(|why| why.starts_with("it cannot be read")));
     }
 }

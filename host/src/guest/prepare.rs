@@ -1,4 +1,4 @@
-//! Values that an app makes of the run's inputs alone (`#[prepare]`): made once on this host, and copied to each new
+//! Values that an app makes of the run's inputs alone (`#[prepare]`): made once on this host, and given to each new
 //! instance.
 //!
 //! The first instance calls the exports that make them before its job begins, and the host takes an image of it. Other
@@ -70,7 +70,7 @@ pub async unsafe fn prepare(
         let took = store.data_mut().clock.total_work().saturating_sub(before);
         let app = store.data().registry.app.clone();
         let globals = global_values(&mut *store, instance, &app.0.preparation.globals);
-        let image = Image::new(&blank, memory.data(&*store), globals, app.0.engine.is_pooled);
+        let image = Image::new(&blank, memory.data(&*store), globals, app.0.preparation.is_mappable);
         store.data().kept(image, took)
     } else {
         None

@@ -90,8 +90,11 @@ impl App {
             .find_map(|export| Some(export.ty().memory()?.minimum()))
             .and_then(|pages| usize::try_from(pages << 16).ok())
             .unwrap_or(0);
-        let preparation =
-            if is_copyable { Preparation::of(&inspection, &module) } else { Preparation::default() };
+        let preparation = if is_copyable {
+            Preparation::of(&inspection, &module, bytes, engine.is_pooled)
+        } else {
+            Preparation::default()
+        };
         let pages = Pages::new(module, linker(&engine.inner).map_err(refused)?);
         Ok(Self(Arc::new(Loaded {
             hash: BlobHash(*hash.as_bytes()),

@@ -49,6 +49,11 @@ impl Blank {
             Some(None) | None => is_zero(part),
         }
     }
+
+    /// The address from which on it is all zeros.
+    fn data_end(&self) -> usize {
+        self.parts.iter().rposition(Option::is_some).map_or(0, |last| (last + 1) * PART_BYTES)
+    }
 }
 
 fn is_zero(part: &[u8]) -> bool {
@@ -57,23 +62,34 @@ fn is_zero(part: &[u8]) -> bool {
 }
 
 impl Image {
-    /// The image of an instance that began with a `blank` memory and now has this `memory`. Large parts are shared if
-    /// memories of instances stay where they are and are `pooled`.
-    pub fn new(blank: &Blank, memory: &[u8], globals: Vec<(ModuleExport, Val)>, pooled: bool) -> Self {
-        let mut changed: Vec<(usize, usize)> = Vec::new();
+    /// The image of an instance that began with a `blank` memory and now has this `memory`. Large parts are shared if the
+    /// instances' memories are `mappable`.
+    ///
+    /// Only what is behind the module's data is shared: the engine relies on finding the data, or what the instance has made
+    /// of it, where it has put it.
+    pub fn new(blank: &Blank, memory: &[u8], globals: Vec<(ModuleExport, Val)>, mappable: bool) -> Self {
+        let data_end = blank.data_end();
+        let (mut changed, mut behind) = (Vec::new(), Vec::new());
         for (number, part) in memory.chunks(PART_BYTES).enumerate() {
             if !blank.is_equal(number, part) {
-                join(&mut changed, number * PART_BYTES, part.len(), 0);
+                let address = number * PART_BYTES;
+                let parts = if address < data_end { &mut changed } else { &mut behind };
+                join(parts, address, part.len(), 0);
             }
         }
-        let large = if pooled { large(&changed) } else { Vec::new() };
+        let large = if mappable { large(&behind) } else { Vec::new() };
         let shared = SharedParts::new(memory, &large);
         let is_shared = |address: usize| {
             shared.is_some() && large.iter().any(|(start, bytes)| (*start..start + bytes).contains(&address))
         };
-        let copied = changed.iter().filter(|(address, _)| !is_shared(*address));
-        let parts =
-            copied.map(|(address, bytes)| (*address, memory[*address..address + bytes].to_vec())).collect();
+        for (address, bytes) in behind {
+            if !is_shared(address) {
+                join(&mut changed, address, bytes, 0);
+            }
+        }
+        let bytes_of =
+            |(address, bytes): (usize, usize)| (address, memory[address..address + bytes].to_vec());
+        let parts = changed.into_iter().map(bytes_of).collect();
         Self { memory_bytes: memory.len(), shared, parts, globals, _room: None }
     }
 
@@ -172,6 +188,8 @@ fn global(store: impl AsContextMut, instance: Instance, export: &ModuleExport) -
     instance.get_module_export(store, export)?.into_global()
 }
 
+#[cfg(test)]
+mod instances;
 #[cfg(test)]
 mod tests {
     use super::*;

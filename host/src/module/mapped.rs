@@ -115,9 +115,10 @@ impl Drop for Mapped {
             // SAFETY: `map` was promised that the memory is still there, and that nobody uses it.
             #[allow(unsafe_code)]
             unsafe {
-                if mmap_anonymous(place.cast(), part.bytes, ACCESS, MAPPING).is_err() {
-                    // The mapping stays, but it is private.
-                    place.write_bytes(0, part.bytes);
+                if let Err(error) = mmap_anonymous(place.cast(), part.bytes, ACCESS, MAPPING) {
+                    // The next instance in this memory would find what this one had, perhaps of another app.
+                    tracing::error!(%error, "the memory of an instance cannot be cleared");
+                    std::process::abort();
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The values that an app makes of a run's inputs before it has a job.
 
 use sateen_abi::PREPARE_PREFIX;
-use sateen_module::Inspection;
+use sateen_module::{Inspection, has_start};
 use wasmtime::{Module, ModuleExport, Mutability};
 
 /// The exports that make such values, and what the host must know to keep an image of them.
@@ -11,12 +11,15 @@ pub struct Preparation {
     pub functions: Vec<(String, ModuleExport)>,
     /// The mutable globals that the module exports.
     pub globals: Vec<ModuleExport>,
+    /// Whether parts of an image can be mapped into instances: their memories do not move, and a new one has nothing but the
+    /// module's data.
+    pub is_mappable: bool,
 }
 
 impl Preparation {
     /// That of a `module` whose instances can be copied. For another one it is empty: each instance makes the values when it
-    /// uses them.
-    pub fn of(inspection: &Inspection, module: &Module) -> Self {
+    /// uses them. The memories of its instances are `pooled`, or else may move.
+    pub fn of(inspection: &Inspection, module: &Module, bytes: &[u8], pooled: bool) -> Self {
         let mut names: Vec<&str> = inspection.prepares().collect();
         names.sort_unstable();
         let export = |name: &str| module.get_export_index(name);
@@ -24,6 +27,8 @@ impl Preparation {
         let global = |name: &str, mutability| (mutability == Mutability::Var).then(|| export(name))?;
         let globals =
             module.exports().filter_map(|known| global(known.name(), known.ty().global()?.mutability()));
-        Self { functions: names.into_iter().filter_map(function).collect(), globals: globals.collect() }
+        let functions: Vec<_> = names.into_iter().filter_map(function).collect();
+        let is_mappable = pooled && !functions.is_empty() && !has_start(bytes);
+        Self { functions, globals: globals.collect(), is_mappable }
     }
 }
