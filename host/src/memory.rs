@@ -14,7 +14,8 @@
 //! The budget counts linear memories when they grow, replicas of shared objects, images of prepared instances, results as
 //! long as they wait to be delivered, and the memory of a compiler while it runs. Results and compilers disappear by
 //! themselves, so even the oldest instance waits for them. Other memory (stacks, tables) is measured: a thread checks the
-//! resident memory of the process, and evicts instances as well when it exceeds the limit.
+//! resident memory of the process, and evicts instances as well when it exceeds the limit. What instances share of an image
+//! counts there once for each of them, as if it were copied.
 
 mod kept;
 

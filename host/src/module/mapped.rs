@@ -75,10 +75,11 @@ impl SharedParts {
         let mut offset = 0;
         for part in &self.parts {
             let place = memory.get_mut(part.address..part.address + part.bytes)?.as_mut_ptr();
+            // A mapping that fails may have removed what was there, so it has to be undone, too.
+            mapped.parts.push(*part);
             // SAFETY: the place lies within the memory, which nobody else uses now. The file is sealed, so what is mapped
             // does not change or end, and a private mapping passes nothing on to it.
             unsafe { mmap(place.cast(), part.bytes, ACCESS, MAPPING, &self.file, offset) }.ok()?;
-            mapped.parts.push(*part);
             offset += part.bytes as u64;
         }
         Some(mapped)
