@@ -267,11 +267,11 @@ impl Page {
         let (mut computed_s, mut away_s, mut rows) = (0.0, 0.0, 0.0);
         let events = list(&self.details["events"]).filter(|event| event["kind"] == "host_lost");
         let given_up: Vec<&Value> = events.map(|event| &event["host"]).collect();
-        let known: Vec<&Value> = list(&self.run["by_host"]).map(|host| &host["name"]).collect();
+        let known: Vec<&Value> = list(&self.run["by_host"]).map(|host| &host["host"]).collect();
         for row in list(&timeline["rows"]) {
             let name = format!("{of}, worker {} of host {}", row["worker"], row["host_name"]);
             rows += 1.0;
-            if !known.contains(&&row["host_name"]) {
+            if !known.contains(&&row["host"]) {
                 found.say(format!("{name} has a row in its timeline and its host none on its page"));
             }
             let of_kind = |kind: &str| list(&row[kind]).map(Value::as_f64).collect::<Vec<_>>();
