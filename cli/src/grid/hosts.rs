@@ -59,16 +59,9 @@ pub fn runs(host: &Host) -> String {
 /// The state of a host, in words.
 pub fn state(host: &Host) -> String {
     match &host.paused {
-        _ if !host.connected => "away".to_owned(),
-        Some(why) if why.starts_with("paused") => localised(why),
-        Some(why) => format!("paused: {}", localised(why)),
-        _ if host.state == "silent" => host.state.clone(),
-        _ => match host.busy {
-            None => "unknown",
-            Some(0) => "idle",
-            Some(_) => "working",
-        }
-        .to_owned(),
+        Some(why) if host.state == "paused" && why.starts_with("paused") => localised(why),
+        Some(why) if host.state == "paused" => format!("paused: {}", localised(why)),
+        _ => host.state.clone(),
     }
 }
 
@@ -92,21 +85,16 @@ mod tests {
     /// The coordinator's own words, so that pages, the API and the commands have the same.
     #[test]
     fn states_are_called_as_the_coordinator_calls_them() {
-        for (connected, paused, busy, expected) in [
-            (true, Value::Null, Some(2), "working"),
-            (true, Value::Null, Some(0), "idle"),
-            (true, Value::Null, None, "unknown"),
-            (true, json!("paused by its user"), Some(2), "paused by its user"),
-            (true, json!("somebody works here"), Some(0), "paused: somebody works here"),
-            (false, Value::Null, Some(2), "away"),
-            (false, json!("paused by its user"), Some(0), "away"),
+        for (state_there, paused, expected) in [
+            ("working", Value::Null, "working"),
+            ("unknown", Value::Null, "unknown"),
+            ("silent", Value::Null, "silent"),
+            ("paused", json!("paused by its user"), "paused by its user"),
+            ("paused", json!("somebody works here"), "paused: somebody works here"),
+            ("away", json!("paused by its user"), "away"),
         ] {
-            let host = json!({
-                "id": "h1", "name": "a", "site": "s", "connected": connected, "paused": paused, "busy": busy,
-            });
-            assert_eq!(state(&read(&host).expect("a host")), expected, "{host}");
+            let host = json!({"id": "h1", "name": "a", "site": "s", "paused": paused, "state": state_there});
+            assert_eq!(state(&read(&host).expect("a host")), expected);
         }
-        let host = json!({"id": "h1", "name": "a", "site": "s", "connected": true, "state": "silent"});
-        assert_eq!(state(&read(&host).expect("a host")), "silent");
     }
 }

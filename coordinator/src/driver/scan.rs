@@ -166,7 +166,7 @@ impl Driver {
         let mut last = None;
         let mut count = 0;
         for host in self.machine.hosts_from(scan.next).take(HOSTS_AT_ONCE_MAX) {
-            let busy = self.busy_now(host.id, None, || host.connected, host.counts.busy);
+            let busy = self.busy_now(host.id, None, host.connected, host.counts.busy);
             add_host(&mut scan.sums, &host, busy, self.silence(host.id).is_some());
             last = Some(host.id);
             count += 1;
@@ -193,12 +193,14 @@ impl Driver {
             .map(|(host, is_there, counts)| {
                 last = Some(host);
                 let is_awaited = !is_there && self.hosts.awaits(host);
-                let is_connected = is_there && self.is_connected(host);
-                let busy = match is_over || !(is_there || is_awaited) {
-                    true => Some(0),
-                    false => self.busy_now(host, Some(scan.run), || is_connected, counts.busy),
+                let may_compute = !is_over && (is_there || is_awaited);
+                let is_connected = may_compute && is_there && self.is_connected(host);
+                let busy = if may_compute {
+                    self.busy_now(host, Some(scan.run), is_connected, counts.busy)
+                } else {
+                    Some(0)
                 };
-                let is_away = !is_over && (is_awaited || (is_there && !is_connected));
+                let is_away = may_compute && !is_connected;
                 let is_there = is_there || is_awaited;
                 HostRow { host, name: self.hosts.name_of(host), is_there, is_away, busy, counts }
             })
@@ -261,7 +263,7 @@ impl Driver {
             let are_runs_active = self.machine.active_runs(self.clock.now()).next().is_some();
             let seen = self.machine.hosts_from(next).take(left).map(|view| HostSeen {
                 silence: self.silence(view.id).filter(|_| view.counts.busy > 0),
-                busy: self.busy_now(view.id, None, || view.connected, view.counts.busy),
+                busy: self.busy_now(view.id, None, view.connected, view.counts.busy),
                 are_runs_active,
                 since_ms: None,
                 service: Service::default(),

@@ -59,11 +59,11 @@ impl Driver {
         &self,
         host: HostId,
         run: Option<RunId>,
-        is_connected: impl FnOnce() -> bool,
+        is_connected: bool,
         busy: u32,
     ) -> Option<u32> {
         let is_silent = || busy > 0 && self.silence(host).is_some();
-        (is_connected() && !is_silent() && !self.is_unheard(host, run, busy)).then_some(busy)
+        (is_connected && !is_silent() && !self.is_unheard(host, run, busy)).then_some(busy)
     }
 
     /// Whether a host has not said yet what it does, for a run or for one of those that are under way.

@@ -77,33 +77,33 @@ fn begin_something(registry: &Arc<Registry>) -> bool {
     if !registry.room.may_begin() {
         return false;
     }
-    if let Some(kept) = kept {
-        let Some((job, victim)) = find_job(registry) else { return false };
-        if Grid::ask_first(registry, &job) {
-            return true;
-        }
-        let Some(task) = take(registry, &job, victim) else { return true };
-        let Kept { used, job: last, instance } = kept;
-        let used = job.is_sibling_of(&last).then_some(used);
-        start_task(registry, task, Assignment::Job(job), instance, used);
-        return true;
-    }
-    let found = registry.instances.acquire_above(registry.reserve()).and_then(|instance| {
-        let (job, victim) = find_job(registry)?;
-        Some((job, victim, instance))
-    });
-    let found = found.or_else(|| {
-        let instance = registry.instances.acquire()?;
-        let job = registry.grid.find_injected()?;
-        Some((job, None, instance))
-    });
-    let Some((job, victim, instance)) = found else { return false };
+    let found = match kept {
+        Some(Kept { used, job: last, instance }) => find_job(registry).map(|(job, victim)| {
+            let used = job.is_sibling_of(&last).then_some(used);
+            (job, victim, instance, used)
+        }),
+        None => find_with_instance(registry).map(|(job, victim, instance)| (job, victim, instance, None)),
+    };
+    let Some((job, victim, instance, used)) = found else { return false };
     if Grid::ask_first(registry, &job) {
         return true;
     }
     let Some(task) = take(registry, &job, victim) else { return true };
-    start_task(registry, task, Assignment::Job(job), instance, None);
+    start_task(registry, task, Assignment::Job(job), instance, used);
     true
+}
+
+/// A job that looked open, see [`find_job`], and a permit for an instance.
+fn find_with_instance(registry: &Registry) -> Option<(Arc<Job>, Option<usize>, Permit)> {
+    let found = registry.instances.acquire_above(registry.reserve()).and_then(|instance| {
+        let (job, victim) = find_job(registry)?;
+        Some((job, victim, instance))
+    });
+    found.or_else(|| {
+        let instance = registry.instances.acquire()?;
+        let job = registry.grid.find_injected()?;
+        Some((job, None, instance))
+    })
 }
 
 /// Looks for work for a while, then sleeps until there is some. Returns false when the run is over.

@@ -49,10 +49,13 @@ impl Paced {
     fn count(&mut self, executed: u64) {
         let jobs = Jobs { executed, ..Jobs::default() };
         let counts = Box::new(Counts { jobs, workers: 2, busy: 2, work_ns: 1, ..Counts::default() });
-        let (progress, notes, workers) = (None, Vec::new(), Vec::new());
-        let counted =
-            ToCoordinator::Counts { run: RUN, series: 1, counts, progress, notes, notes_dropped: 0, workers };
-        self.say(counted);
+        self.report(1, counts, Vec::new());
+    }
+
+    /// The host reports.
+    fn report(&mut self, series: u64, counts: Box<Counts>, workers: Vec<WorkerTimes>) {
+        let (progress, notes, notes_dropped) = (None, Vec::new(), 0);
+        self.say(ToCoordinator::Counts { run: RUN, series, counts, progress, notes, notes_dropped, workers });
     }
 
     fn rate(&self) -> Option<f64> {
@@ -135,10 +138,7 @@ async fn a_host_has_its_workers_from_the_start() {
     assert_eq!(seen(&paced), (vec![2], 2, 2));
     // It begins anew, as after a pause.
     let counts = Box::new(Counts { steal_requests: 1, ..Counts::default() });
-    let (progress, notes, workers) = (None, Vec::new(), Vec::new());
-    let counted =
-        ToCoordinator::Counts { run: RUN, series: 2, counts, progress, notes, notes_dropped: 0, workers };
-    paced.say(counted);
+    paced.report(2, counts, Vec::new());
     assert_eq!(seen(&paced), (vec![2], 2, 2));
 }
 
@@ -220,16 +220,7 @@ async fn a_run_whose_root_host_does_not_answer_says_so_and_since_when() {
     let report = |paced: &mut Paced| {
         let counts = Box::new(Counts { workers: 2, busy: 1, work_ns: 1, ..Counts::default() });
         let workers = vec![WorkerTimes { work_ms: 400, ..WorkerTimes::default() }];
-        let (progress, notes, notes_dropped) = (None, Vec::new(), 0);
-        paced.say(ToCoordinator::Counts {
-            run: RUN,
-            series: 1,
-            counts,
-            progress,
-            notes,
-            notes_dropped,
-            workers,
-        });
+        paced.report(1, counts, workers);
     };
     let waits = |paced: &Paced| {
         let live = paced.driver.live(RUN, &waits::Reasons::default()).expect("it is not over");
@@ -274,18 +265,7 @@ async fn what_a_host_does_is_not_known_until_it_has_reported_it() {
         let rows: Vec<_> = run.figures.by_host.iter().map(|row| row.busy).collect();
         (rows, hosts.iter().map(|host| host.busy).collect::<Vec<_>>())
     };
-    let report = |paced: &mut Paced| {
-        let (counts, progress, notes, workers) = (Box::default(), None, Vec::new(), Vec::new());
-        paced.say(ToCoordinator::Counts {
-            run: RUN,
-            series: 1,
-            counts,
-            progress,
-            notes,
-            notes_dropped: 0,
-            workers,
-        });
-    };
+    let report = |paced: &mut Paced| paced.report(1, Box::default(), Vec::new());
     let both = |busy: Option<u32>| (vec![busy], vec![busy]);
     report(&mut paced);
     assert_eq!(seen(&mut paced).await, both(None));
