@@ -177,7 +177,8 @@ pub struct SeriesOfRun {
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunEvent {
-    /// Counts from 1, in the order in which events became known.
+    /// Counts from 1, in the order in which events became known, which is not always that of time. A later event of jobs at
+    /// the same host and within the same second is added to this one's text.
     pub number: u64,
     /// Milliseconds since the run was submitted.
     #[serde(default)]

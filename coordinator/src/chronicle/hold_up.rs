@@ -218,8 +218,11 @@ impl Evidence {
             && got < PROCESSOR_ENOUGH
             && starved >= (all.steal + all.wait).max(others_of_all).max(lost)
         {
-            let least =
-                self.least.as_ref().map(|(host, share)| format!(", and {} on {host}", percent(*share)));
+            // A host that got no less, as it is written, is not worth a word.
+            let least = self.least.as_ref().map(|(host, share)| (host, percent(*share)));
+            let least = least
+                .filter(|(_, share)| *share != percent(got))
+                .map(|(host, share)| format!(", and {share} on {host}"));
             let text = format!(
                 "The hosts' machines {} busy elsewhere: while a worker computed, it got {} of a core on average{}.",
                 self.tense("are", "were"),

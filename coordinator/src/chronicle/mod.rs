@@ -165,9 +165,9 @@ impl Chronicle {
     /// Records what happened to jobs at a host.
     pub fn note(&mut self, source: Source<'_>, notes: &[JobNote]) {
         let now_ms = self.now_ms();
-        self.is_heard();
         let first_ago_ms = notes.iter().map(|note| note.ago_ms).max().unwrap_or_default();
         let host = self.host(source, now_ms.saturating_sub(first_ago_ms));
+        self.is_heard(host);
         for note in notes {
             let t_ms = now_ms.saturating_sub(note.ago_ms);
             self.tree.note(host, t_ms, note);
@@ -182,9 +182,9 @@ impl Chronicle {
 
     /// Records what a host's workers did since the series began.
     pub fn activity(&mut self, source: Source<'_>, series: u64, workers: &[WorkerTimes]) {
-        self.is_heard();
         let now_ms = self.now_ms();
         let host = self.host(source, now_ms);
+        self.is_heard(host);
         if host != tree::NOWHERE {
             self.timeline.add(host, now_ms, series, workers);
         }
@@ -258,11 +258,20 @@ impl Chronicle {
 
     /// A host has the root job: nothing is waited for.
     pub fn root_given(&mut self, source: Source<'_>) {
-        let now_ms = self.now_ms();
-        self.idle_because(None, None, now_ms);
-        self.tree.root_given(source.id);
         let text = format!("{} has the root job", self.named(source));
-        self.add_event(EventKind::Started, Some(source.id), text);
+        self.root_is_at(source.id, text);
+    }
+
+    /// A host that had the root job before is back and keeps it, so that the other host drops it.
+    pub fn root_kept(&mut self, source: Source<'_>, dropped_by: Source<'_>) {
+        let (named, other) = (self.named(source), self.named(dropped_by));
+        self.root_is_at(source.id, format!("{named} is back and keeps the root job; {other} drops it"));
+    }
+
+    fn root_is_at(&mut self, host: HostId, text: String) {
+        self.idle_because(None, None, self.now_ms());
+        self.tree.root_given(host);
+        self.add_event(EventKind::Started, Some(host), text);
     }
 
     /// A host in the sentences of events, told apart from others of the same name.

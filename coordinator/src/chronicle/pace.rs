@@ -128,13 +128,8 @@ impl Pace {
                 steps => format!("its progress was seen to advance only {steps} times"),
             };
         }
-        let known = match moments {
-            0 => "none is".to_owned(),
-            1 => "only 1 is".to_owned(),
-            more => format!("only {more} are"),
-        };
         format!(
-            "a prediction is made once {MOMENTS_MIN} moments are early enough to test it, and {known} so far, with {} done",
+            "past moments first have to show how well they predict: {moments} of {MOMENTS_MIN} have so far, with {} done",
             percent(*last)
         )
     }
@@ -183,7 +178,7 @@ mod tests {
         let mut pace = Pace::default();
         (0..=30).for_each(|step| pace.add(step * 1000, u64::from(step) * 10, 1000));
         let why = pace.remaining(30_000, None).expect_err("too few are early enough");
-        assert!(why.ends_with("only 9 are so far, with 30 % done"), "{why}");
+        assert!(why.ends_with(": 9 of 10 have so far, with 30 % done"), "{why}");
         // The root job was begun again, and found results.
         pace.add(31_000, 290, 1000);
         let why = pace.remaining(31_000, None).expect_err("it is the first report");

@@ -213,7 +213,8 @@ impl Chronicle {
             let newest_ms = u32::try_from(newest_ms).unwrap_or(u32::MAX);
             chronicle.interrupt_waits(newest_ms);
             let by_ms = chronicle.now_ms().saturating_add(SETTLED_MS);
-            chronicle.settles = Some(Settles { by_ms, quiet_since_ms: Some(newest_ms) });
+            let hosts = chronicle.tree.hosts().len();
+            chronicle.settles = Some(Settles { by_ms, quiet_since_ms: Some(newest_ms), hosts });
             chronicle.add_event(
                 EventKind::CoordinatorRestarted,
                 None,

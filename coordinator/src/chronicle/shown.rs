@@ -156,6 +156,11 @@ impl Chronicle {
         })
     }
 
+    /// The name of a host, with its id if another host of the run has the same one; none if it has taken no part.
+    pub fn label_of(&self, host: HostId) -> Option<String> {
+        self.tree.known_host(host).map(|(_, known)| known.label())
+    }
+
     /// Jobs by depth.
     pub fn depths(&self) -> BTreeMap<u16, DepthCounts> {
         self.tree.depths()

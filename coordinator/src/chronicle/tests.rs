@@ -35,6 +35,19 @@ fn host(id: u64) -> Source<'static> {
     Source { id: HostId(id), name: ["zero", "one", "two", "three"][id as usize], site: "here" }
 }
 
+/// The one that drops it was named nowhere.
+#[test]
+fn who_keeps_a_root_job_and_who_drops_it_is_an_event() {
+    let mut chronicle = Chronicle::default();
+    chronicle.root_given(host(1));
+    chronicle.root_given(host(2));
+    chronicle.root_kept(host(1), host(2));
+    let events = chronicle.events();
+    let last = events.last().map(|event| (event.kind, event.host, event.text.as_str()));
+    let text = "host one (here) is back and keeps the root job; host two (here) drops it";
+    assert_eq!(last, Some((EventKind::Started, Some(HostId(1)), text)));
+}
+
 #[test]
 fn parameters_are_kept_as_long_as_there_is_room() {
     let mut chronicle = Chronicle::default();

@@ -47,12 +47,14 @@ pub struct Settles {
     pub by_ms: u32,
     /// Nothing was heard of the run since then.
     pub quiet_since_ms: Option<u32>,
+    /// The number of hosts that had taken part by then. What others report says nothing of the time in between.
+    pub hosts: usize,
 }
 
 impl Chronicle {
-    /// A host has reported what it does.
-    pub(super) fn is_heard(&mut self) {
-        if let Some(settles) = &mut self.settles {
+    /// The host with this place has reported what it does.
+    pub(super) fn is_heard(&mut self, host: u32) {
+        if let Some(settles) = self.settles.as_mut().filter(|settles| (host as usize) < settles.hosts) {
             settles.quiet_since_ms = None;
         }
     }

@@ -165,6 +165,16 @@ impl Driver {
                 let source = Source { id: host, name: &name.name, site: &name.site };
                 self.record(run, |chronicle| chronicle.root_given(source));
             }
+            Event::RootKept { run, host, dropped_by } => {
+                self.look_for_return(host);
+                self.hosts.unheard.begins(host, run, self.clock.now());
+                let (named, other) = (self.hosts.named(host), self.hosts.named(dropped_by));
+                tracing::info!(run = run.0, host = %named, dropped_by = %other, "host is back and keeps the root job");
+                let (name, other) = (self.hosts.name_of(host), self.hosts.name_of(dropped_by));
+                let source = Source { id: host, name: &name.name, site: &name.site };
+                let other = Source { id: dropped_by, name: &other.name, site: &other.site };
+                self.record(run, |chronicle| chronicle.root_kept(source, other));
+            }
             Event::RootLost(run, host) => {
                 counters.root_losses.fetch_add(1, Relaxed);
                 let named = self.hosts.named(host);

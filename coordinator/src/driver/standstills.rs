@@ -119,13 +119,19 @@ impl Driver {
         });
     }
 
+    /// The name of a host as the run's pages have it: with its id, if the run had another host of that name.
+    pub(super) fn label_in(&self, run: RunId, host: HostId) -> String {
+        let known = self.chronicles.get(run).and_then(|chronicle| crate::locked(&chronicle).label_of(host));
+        known.unwrap_or_else(|| self.hosts.name_of(host).name.clone())
+    }
+
     /// Why a run stands still, if hosts do not answer: with and without the time.
     pub(super) fn why_still(&self, run: RunId) -> Option<(String, String)> {
         let silence = self.rounds.standstills.of.get(&run)?;
-        let name = &self.hosts.name_of(silence.host).name;
+        let name = self.label_in(run, silence.host);
         let for_s = self.clock.now().since(silence.since).as_secs();
-        let why = silence.sentence(name, &format!("has not answered for {for_s} s"), "do not answer");
-        Some((why, silence.sentence(name, "does not answer", "do not answer")))
+        let why = silence.sentence(&name, &format!("has not answered for {for_s} s"), "do not answer");
+        Some((why, silence.sentence(&name, "does not answer", "do not answer")))
     }
 }
 

@@ -29,8 +29,8 @@ impl Driver {
             None => self.still(view).map_or_else(|| reason.clone(), |(why, _)| why),
             Some(Waiting::Turn) => known.placed.get_or_init(|| self.whose_places()).clone(),
             Some(Waiting::Result { from, bytes, total }) => {
-                let (host, bytes, total) =
-                    (&self.hosts.name_of(from).name, size(bytes as u64), size(total as u64));
+                let host = self.label_in(view.run, from);
+                let (bytes, total) = (size(bytes as u64), size(total as u64));
                 format!("{reason}: {bytes} of {total} have come from {host}")
             }
         };

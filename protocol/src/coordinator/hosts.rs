@@ -365,7 +365,7 @@ impl Coordinator {
         for run in self.runs.urgent_ids() {
             self.lose_host_of_run(now, run, (host, departure), &mut room);
         }
-        self.lose_host_of_over(now, host);
+        self.lose_host_of_over(now, host, departure);
         self.in_slices(now, Slice::Lose { after: None, host, departure });
         match departure {
             Departure::Left if !state.rests => self.forget_host(now, host),

@@ -6,7 +6,7 @@
 //! result is saved before.
 
 use crate::limits::{BROADCAST_AT_ONCE_MAX, OVER_ROWS_MAX};
-use crate::message::ToHost;
+use crate::message::{Departure, ToHost};
 use crate::{Counts, HostId, RunId, Time};
 
 use super::ended::Over;
@@ -66,12 +66,13 @@ impl Coordinator {
         }
     }
 
-    /// A host is gone, possibly without having sent its last counts.
-    pub(super) fn lose_host_of_over(&mut self, now: Time, host: HostId) {
+    /// A host is gone. One that left in order had come to rest and sent its last counts before it said so; another may have
+    /// counted more than it has sent.
+    pub(super) fn lose_host_of_over(&mut self, now: Time, host: HostId, departure: Departure) {
         let over: Vec<RunId> = self.over.keys().copied().collect();
         for run in over {
             let Some(over) = self.over.get_mut(&run) else { continue };
-            over.is_partial |= over.part.awaited.remove(&host);
+            over.is_partial |= over.part.awaited.remove(&host) && departure == Departure::Crashed;
             let (hosts, missing) = (&self.hosts, &self.missing);
             over.part.tally.leave(host, |host| super::runs::whereabouts(hosts, missing, host));
             self.settle_counts_if_told(now, run);
@@ -244,6 +245,16 @@ mod tests {
         grid.machine.handle_timeout(grid.now + RECONNECT_GRACE);
         let (counts, account) = settled(&mut grid).expect("it is given up");
         assert_eq!((counts.jobs.spawned, account.is_complete), (10, false));
+    }
+
+    /// It left before it heard that the run was over.
+    #[test]
+    fn a_host_that_leaves_has_sent_its_last_counts() {
+        let (mut grid, [one, two, _]) = ended();
+        assert!(say(&mut grid, one, ToCoordinator::Stopped { run: RUN }).is_none());
+        assert!(say(&mut grid, two, counts(4)).is_none());
+        let (counts, account) = say(&mut grid, two, ToCoordinator::Leaving).expect("all");
+        assert_eq!((counts.jobs.spawned, account.is_complete), (14, true));
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl Coordinator {
         self.withdraw_root(run, other, withdrawn);
         self.introduce_master(now, run, host);
         self.broadcast(now, ToHost::Master { run, host });
-        self.outputs.event(Event::RootAssigned(run, host));
+        self.outputs.event(Event::RootKept { run, host, dropped_by: other });
     }
 
     /// A host must not continue a root job: an earlier host has it.

@@ -147,6 +147,15 @@ pub enum Event {
     Unready(RunId, HostId, String),
     /// A run's root job was given to a host.
     RootAssigned(RunId, HostId),
+    /// The host that had a run's root job before is back and keeps it: the one to which it was given meanwhile drops it.
+    RootKept {
+        /// The run.
+        run: RunId,
+        /// The host that is back.
+        host: HostId,
+        /// The host that drops it.
+        dropped_by: HostId,
+    },
     /// A run's root job was lost with its host.
     RootLost(RunId, HostId),
     /// A host gave a run's root job back.

@@ -161,7 +161,6 @@ impl Host {
             Notice::Abandoned { number } => self.on_abandoned(run, number),
             Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
             Notice::Recorded { key, depth, lineage, finished } => {
-                part.reporting.own_mut().jobs.recorded += 1;
                 if part.recovery.lookups.redoes(&key.tag()) {
                     // The job was redone, so it is not to be looked up any more.
                     part.recovery.lookups.forget(&key);

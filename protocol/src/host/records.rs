@@ -49,6 +49,7 @@ impl Host {
         if !part.table.insert(entry.clone()) {
             return;
         }
+        part.reporting.own_mut().jobs.recorded += 1;
         if is_sought {
             part.recovery.lookups.seek(&part.table, key);
         }

@@ -173,6 +173,9 @@ fn workers_without_processors_are_starved() {
     assert_eq!(named, Some(format!("bob {}", HostId(7))), "there are two");
     starved.least = least(&hosts);
     is(&starved, HoldUpKind::Starved, &["19 % of a core on average, and 10 % on bob."]);
+    starved.least = Some(("bob".to_owned(), 0.194));
+    is(&starved, HoldUpKind::Starved, &["19 % of a core on average."]);
+    starved.least = least(&hosts);
     starved.is_over = true;
     let words = "The hosts' machines were busy elsewhere: while a worker computed, it got 19 % of a core on average, and \
                  10 % on bob.";

@@ -80,10 +80,10 @@ fn a_run_stands_still_since_the_last_report_of_the_host_that_does_not_answer() {
     assert!(chronicle.idle().iter().all(|idle| idle.to_ms.is_some()));
 }
 
-/// All crashed, and the time before the hosts were given up was not counted.
+/// All crashed, and the time before the hosts were given up was not counted. Nor was it when a new host joined meanwhile.
 #[test]
 fn nothing_is_done_from_a_crash_of_all_on_and_something_if_a_host_is_back() {
-    for is_back in [false, true] {
+    for (is_back, heard) in [(false, None), (false, Some(2)), (true, Some(1))] {
         let mut before = Chronicle::new(unix_ms() - 60_000);
         before.note(host(1), &[JobNote { ago_ms: 59_000, ..begun(1, None) }]);
         for t_ms in [1000, 1500, 2000] {
@@ -95,8 +95,8 @@ fn nothing_is_done_from_a_crash_of_all_on_and_something_if_a_host_is_back() {
         let jobs = changes.jobs.into_iter().map(|(_, job)| job);
         let mut after = Chronicle::restore(unix_ms() - 60_000, false, known, jobs, Vec::new(), charts);
         after.sample(Sample { t_ms: 60_000, is_settling: true, ..Sample::default() }, None, Some(RESTARTED));
-        if is_back {
-            after.activity(host(1), 1, &[WorkerTimes::default()]);
+        if let Some(heard) = heard {
+            (0..2).for_each(|_| after.activity(host(heard), 1, &[WorkerTimes::default()]));
         }
         after.nobody_is_back();
         after.nobody_is_back();
