@@ -38,7 +38,7 @@ pub fn known(why: Option<&str>) -> Option<&str> {
 }
 
 /// Why nothing was done around a restart of the coordinator that no host survived.
-const NONE_CAME_BACK: &str = "the coordinator was started again, and none of the run's hosts came back";
+pub const NONE_CAME_BACK: &str = "the coordinator was started again, and none of the run's hosts came back";
 
 /// The time after a restart of the coordinator in which hosts come back.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use crate::chronicle::Chronicle;
 use crate::chronicle::events::EventKind;
 use crate::chronicle::silences::past;
 use crate::chronicle::timeline::Totals;
+use crate::chronicle::waits::NONE_CAME_BACK;
 use crate::limits::TIMELINE_WORKERS_MAX;
 
 /// For this long before and after a host is given up, in milliseconds, others wait for what is lost with it.
@@ -73,6 +74,12 @@ impl Chronicle {
             }
             from_ms = point.t_ms;
         }
+        // Samples know nothing of it, as the coordinator was away.
+        for idle in self.idle.iter().filter(|idle| idle.text == NONE_CAME_BACK) {
+            let to_ms = idle.to_ms.unwrap_or(now_ms);
+            sampled.workers.push((seconds(idle.from_ms), seconds(to_ms), 0.0));
+        }
+        sampled.workers.sort_by(|one, other| one.0.total_cmp(&other.0));
         for idle in self.idle.iter().filter(|idle| idle.host.is_some()) {
             sampled.disturbances.push(of(idle.from_ms, idle.to_ms.unwrap_or(now_ms), past(&idle.text)));
         }

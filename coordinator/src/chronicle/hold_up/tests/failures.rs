@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::chronicle::hold_up::disturbances::Disturbance;
+use crate::chronicle::waits::NONE_CAME_BACK;
 use crate::chronicle::{Sample, Source};
 use sateen_protocol::HostId;
 use sateen_protocol::message::WorkerTimes;
@@ -91,4 +92,16 @@ fn disturbances_are_known_from_charts_and_events() {
         ("the root job was lost", true),
     ];
     assert_eq!(of, expected);
+}
+
+/// No sample is of that time, and it was left out of the mean number of workers that computed.
+#[test]
+fn the_time_in_which_no_host_came_back_is_known() {
+    let mut chronicle = Chronicle::default();
+    let known_s = |chronicle: &Chronicle| chronicle.sampled(60_000).known_s(1.0, 60.0);
+    assert_eq!(known_s(&chronicle), 0.0);
+    chronicle.idle_because(None, Some(NONE_CAME_BACK), 2_000);
+    chronicle.idle_because(None, None, 9_000);
+    let sampled = chronicle.sampled(60_000);
+    assert_eq!((known_s(&chronicle), sampled.workers(1.0, 60.0)), (7.0, Some(0.0)));
 }
