@@ -1,5 +1,7 @@
 //! Which jobs an instance exposes, and when it is asked for them.
 
+use std::time::Duration;
+
 use super::Guest;
 use super::grain::exposure_cost;
 use super::pace::Pace;
@@ -7,6 +9,10 @@ use crate::scheduler::{Alarm, CALM};
 
 /// If a guest has offered a job that is too short for others, it is not asked again for this number of beats.
 const QUIET_BEATS: u32 = 8;
+
+/// Jobs that cost more to expose are not kept ready for workers that will want them: most of the cost would be for nothing.
+/// It is that of some 25 kB of parameters.
+const AHEAD_COST_MAX: Duration = Duration::from_micros(50);
 
 /// When an instance is asked for jobs.
 #[derive(Default)]
@@ -17,6 +23,8 @@ pub struct Exposure {
     beats: u64,
     /// Beats until it may be asked for jobs again.
     quiet_beats: u32,
+    /// Whether the last job cost too much to be exposed before it is wanted.
+    is_dear: bool,
 }
 
 impl Exposure {
@@ -32,6 +40,7 @@ impl Exposure {
 
     /// Counts a job that was exposed; `bytes` is the length of its parameters.
     pub fn count_exposed(&mut self, bytes: usize) {
+        self.is_dear = exposure_cost(bytes) > AHEAD_COST_MAX;
         self.pace.count_exposed(bytes);
     }
 }
@@ -50,12 +59,11 @@ impl Guest {
         if self.children.outstanding() >= self.registry.limits().exposed_jobs_max {
             return false;
         }
-        let pace = &mut self.exposure.pace;
-        match pace.takes_more() {
+        match self.exposure.pace.takes_more() {
             _ if self.registry.is_draining() => true,
-            Some(false) if self.registry.is_hungry() => self.registry.takes_more(),
+            Some(false) if self.are_jobs_wanted() => self.registry.takes_more(),
             Some(false) => {
-                pace.end();
+                self.exposure.pace.end();
                 false
             }
             Some(true) => true,
@@ -75,7 +83,15 @@ impl Guest {
 
     /// The jobs that it is asked to expose now.
     pub fn alarm(&self) -> Option<Alarm> {
-        self.registry.alarm().filter(|alarm| self.exposure.quiet_beats == 0 || *alarm == Alarm::All)
+        let may_ask =
+            |alarm: &Alarm| self.exposure.quiet_beats == 0 && self.are_jobs_wanted() || *alarm == Alarm::All;
+        self.registry.alarm().filter(may_ask)
+    }
+
+    /// Whether more jobs of this instance should be open, for workers that have no work or, if that costs little, will soon
+    /// have none.
+    fn are_jobs_wanted(&self) -> bool {
+        if self.exposure.is_dear { self.registry.is_anybody_starving() } else { self.registry.is_hungry() }
     }
 
     /// Whether a job that was spawned at `depth`, with parameters of `bytes` bytes, is too short for others. If so, the

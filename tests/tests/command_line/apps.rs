@@ -268,3 +268,13 @@ fn sums_that_overflow_panic_in_sample_apps() {
     }
     assert!(apps >= 10, "{apps}");
 }
+
+/// Each step's serial part made a worker wait, for which ever more jobs with all bodies were kept ready: two workers took a
+/// sixth longer.
+#[test]
+fn jobs_with_large_parameters_are_exposed_when_they_are_wanted() {
+    let ended = run_app("barneshut", "2", &["40000", "6", "--json"], &[]);
+    let jobs = &ended.json()["jobs"];
+    let [spawned, exposed] = ["spawned", "exposed"].map(|name| jobs[name].as_u64().unwrap_or_default());
+    assert!(exposed * 4 < spawned, "{exposed} of {spawned} jobs were exposed");
+}
