@@ -66,7 +66,7 @@ const CASES_MIN: usize = 150;
 #[test]
 fn hostile_modules_end_on_a_host_as_expected_and_disturb_nothing() {
     let host = RealHost::start();
-    let other = host.cluster().submit("nqueens", &["16"]);
+    let other = host.cluster().submit("nqueens", &["17"]);
     let process = host.cluster().host_process("ada");
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -80,7 +80,7 @@ fn hostile_modules_end_on_a_host_as_expected_and_disturb_nothing() {
     });
     assert!(host.cases() >= CASES_MIN, "{} modules", host.cases());
     eprintln!("{} modules", host.cases());
-    let about = host.cluster().done(other, "14772512\n");
+    let about = host.cluster().done(other, "95815104\n");
     assert_eq!([count(&about, "redone"), count(&about, "lost")], [0, 0], "it was disturbed: {about:#}");
     let api = host.cluster().api();
     assert_eq!(api.metric("sateen_hosts_gone_total"), 0.0, "the host has never gone");
