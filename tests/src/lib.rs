@@ -17,6 +17,8 @@ pub mod memory;
 pub mod probe;
 pub mod proxy;
 pub mod random;
+#[cfg(unix)]
+pub mod real_host;
 pub mod wat;
 #[cfg(unix)]
 pub mod watcher;

@@ -229,6 +229,12 @@ impl Cluster {
         self.gone.push(process);
     }
 
+    /// What a host has logged.
+    #[track_caller]
+    pub fn host_log(&self, name: &str) -> String {
+        self.hosts.get(name).unwrap_or_else(|| panic!("there is a host {name}")).log()
+    }
+
     /// The id of a host's process.
     #[track_caller]
     pub fn host_process(&self, name: &str) -> u32 {

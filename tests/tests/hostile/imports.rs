@@ -10,7 +10,7 @@ fn all(cases: &[(&str, End)]) {
 }
 
 #[test]
-fn take_stays_in_memory() {
+pub fn take_stays_in_memory() {
     all(&[
         ("(call $take (i32.const 65535))", Fine),
         ("(call $take (i32.const 65536))", Broken("outside its memory")),
@@ -22,7 +22,7 @@ fn take_stays_in_memory() {
 }
 
 #[test]
-fn attach_may_point_anywhere() {
+pub fn attach_may_point_anywhere() {
     for address in ["0", "65528", "65529", "65535", "65536", "0xfffffffc", "0xffffffff"] {
         let body = format!("(call $attach (i32.const {address}))");
         ends(&body, &app(&body), Fine);
@@ -34,7 +34,7 @@ fn attach_may_point_anywhere() {
 
 /// The guest shows as its stack of latent jobs what is none.
 #[test]
-fn latent_may_point_anywhere() {
+pub fn latent_may_point_anywhere() {
     for words in ["0", "16", "65524", "65525", "0xffffffff"] {
         for length_at in ["0", "24", "65535", "0xffffffff"] {
             let body = format!(
@@ -47,7 +47,7 @@ fn latent_may_point_anywhere() {
 }
 
 #[test]
-fn register_checks_the_name_and_the_record() {
+pub fn register_checks_the_name_and_the_record() {
     const MEMORY: &str = "outside its memory";
     all(&[
         ("(drop (call $register (i32.const 16) (i32.const 1) (i32.const 1024)))", Fine),
@@ -73,7 +73,7 @@ fn register_checks_the_name_and_the_record() {
 }
 
 #[test]
-fn expose_checks_the_kind_and_the_parameters() {
+pub fn expose_checks_the_kind_and_the_parameters() {
     all(&[
         ("(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))", Fine),
         ("(drop (call $expose (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0)))", Broken("of the kind 1")),
@@ -88,7 +88,7 @@ fn expose_checks_the_kind_and_the_parameters() {
 }
 
 #[test]
-fn sync_and_abandon_check_that_the_job_was_exposed() {
+pub fn sync_and_abandon_check_that_the_job_was_exposed() {
     const EXPOSE: &str = "(local $job i32)
         (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
     for call in ["(drop (call $sync (i32.const N)))", "(call $abandon (i32.const N))"] {
@@ -110,7 +110,7 @@ fn sync_and_abandon_check_that_the_job_was_exposed() {
 }
 
 #[test]
-fn sync_any_checks_the_jobs_and_the_place_of_the_list() {
+pub fn sync_any_checks_the_jobs_and_the_place_of_the_list() {
     const EXPOSE: &str =
         "(i32.store (i32.const 512) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
         (i32.store (i32.const 516) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
@@ -150,7 +150,7 @@ fn sync_any_checks_the_jobs_and_the_place_of_the_list() {
 
 /// A whole run records nothing; `tests/portion` covers requested records.
 #[test]
-fn record_must_be_requested() {
+pub fn record_must_be_requested() {
     for number in ["0", "1", "-1"] {
         let body = format!(
             "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
@@ -163,7 +163,7 @@ fn record_must_be_requested() {
 }
 
 #[test]
-fn attempt_needs_its_export() {
+pub fn attempt_needs_its_export() {
     let body = "(drop (call $attempt (i32.const 0)))";
     ends("no export", &app(body), Broken("does not export sateen_attempt"));
     let other = [
@@ -183,7 +183,7 @@ fn attempting(attempt: &str, body: &str) -> String {
 }
 
 #[test]
-fn an_attempt_catches_the_guests_own_failures() {
+pub fn an_attempt_catches_the_guests_own_failures() {
     let caught = "(if (i64.eqz (i64.shr_u (call $attempt (i32.const 0)) (i64.const 32))) (then unreachable))";
     for failing in [
         "unreachable",
@@ -201,7 +201,7 @@ fn an_attempt_catches_the_guests_own_failures() {
 }
 
 #[test]
-fn an_attempt_does_not_catch_limits() {
+pub fn an_attempt_does_not_catch_limits() {
     let body = "(drop (call $attempt (i32.const 0)))";
     ends("deep", &attempting("(call $again (local.get 0))", body), Limit("raise it with --stack"));
     ends("grow", &attempting("(drop (memory.grow (i32.const 1000)))", body), Limit("raise it with --memory"));
@@ -213,7 +213,7 @@ fn an_attempt_does_not_catch_limits() {
 }
 
 #[test]
-fn a_guests_report_of_its_end_is_checked() {
+pub fn a_guests_report_of_its_end_is_checked() {
     all(&[
         ("(call $fail (i32.const 1) (i32.const 0) (i32.const 0))", Broken("none failed")),
         ("(call $fail (i32.const 2) (i32.const 65536) (i32.const 1))", Broken("outside its memory")),
@@ -232,7 +232,7 @@ fn a_guests_report_of_its_end_is_checked() {
 }
 
 #[test]
-fn log_input_and_progress_accept_anything() {
+pub fn log_input_and_progress_accept_anything() {
     all(&[
         ("(call $log (i32.const 65536) (i32.const 0))", Fine),
         ("(call $log (i32.const 65536) (i32.const 1))", Broken("outside its memory")),
@@ -252,7 +252,7 @@ const SHARE: &str = "(local $o i32)
     (local.set $o (call $share (i32.const 1024) (i32.const 64) (i32.const 1)))";
 
 #[test]
-fn share_checks_the_value_and_the_place_of_the_id() {
+pub fn share_checks_the_value_and_the_place_of_the_id() {
     const MEMORY: &str = "outside its memory";
     all(&[
         ("(drop (call $share (i32.const 65520) (i32.const 0) (i32.const 0)))", Fine),
@@ -272,7 +272,7 @@ fn share_checks_the_value_and_the_place_of_the_id() {
 }
 
 #[test]
-fn open_checks_that_the_object_exists() {
+pub fn open_checks_that_the_object_exists() {
     all(&[
         ("(drop (call $open (i32.const 1024)))", Broken("to which no job has a reference")),
         ("(drop (call $open (i32.const 65521)))", Broken("is at 65521, 16 bytes long")),
@@ -287,7 +287,7 @@ fn open_checks_that_the_object_exists() {
 }
 
 #[test]
-fn objects_are_known_by_their_numbers() {
+pub fn objects_are_known_by_their_numbers() {
     for call in [
         "(call $close (i32.const N))",
         "(call $mention (i32.const N))",
@@ -307,7 +307,7 @@ fn objects_are_known_by_their_numbers() {
 }
 
 #[test]
-fn updates_and_snapshots_stay_in_memory() {
+pub fn updates_and_snapshots_stay_in_memory() {
     for call in ["(drop (call $update (local.get $o) A (i32.const 0)))", "(call $snapshot (local.get $o) A)"]
     {
         for (place, end) in [
@@ -324,7 +324,7 @@ fn updates_and_snapshots_stay_in_memory() {
 
 /// Caught-up updates are taken, and must fit at their destination.
 #[test]
-fn catching_up_is_taken_within_memory() {
+pub fn catching_up_is_taken_within_memory() {
     let catch_up = "(drop (call $catch_up (local.get $o)))";
     // The value and an update of three bytes, each with its length: twelve bytes.
     let update = "(drop (call $update (local.get $o) (i32.const 64) (i32.const 3) (i32.const 0)))";
@@ -343,7 +343,7 @@ fn catching_up_is_taken_within_memory() {
 
 /// Endless updates meet the limit on shared objects; so do objects that mention one another.
 #[test]
-fn shared_objects_are_bounded() {
+pub fn shared_objects_are_bounded() {
     let limits = sateen_host::Limits { shared_bytes_max: 4 << 20, ..sateen_tests::wat::tight() };
     let update = "(loop $more (drop (call $update (local.get $o) (i32.const 0) (i32.const 1024) (i32.const 0))) (br $more))";
     let nested = "(loop $more (call $mention (local.get $o)) (call $close (local.get $o))
@@ -355,7 +355,7 @@ fn shared_objects_are_bounded() {
 }
 
 #[test]
-fn holding_ends() {
+pub fn holding_ends() {
     let limits = sateen_host::Limits {
         guard_wait_max: std::time::Duration::from_millis(100),
         ..sateen_tests::wat::tight()
@@ -377,7 +377,7 @@ fn holding_ends() {
 }
 
 #[test]
-fn a_broken_replica_ends_the_run_even_within_an_attempt() {
+pub fn a_broken_replica_ends_the_run_even_within_an_attempt() {
     let body = "(drop (call $attempt (i32.const 0)))";
     for fault in [3, 4] {
         let fail = format!("(call $fail (i32.const {fault}) (i32.const 65) (i32.const 3))");

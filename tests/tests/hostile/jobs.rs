@@ -22,7 +22,7 @@ fn job(body: &str) -> String {
 }
 
 #[test]
-fn a_stolen_jobs_violation_reaches_its_parents_sync() {
+pub fn a_stolen_jobs_violation_reaches_its_parents_sync() {
     ends("good", &job("(i64.const 0)"), Fine);
     ends("trap", &job("unreachable"), Trap("unreachable"));
     ends("result", &job("(i64.const 0xffffffff00000001)"), Broken("its result is at 4294967295"));
@@ -31,7 +31,7 @@ fn a_stolen_jobs_violation_reaches_its_parents_sync() {
 }
 
 #[test]
-fn a_job_of_another_type_breaks_the_abi_without_a_panic() {
+pub fn a_job_of_another_type_breaks_the_abi_without_a_panic() {
     for field in [
         r#"(func (export "sateen_job_j"))"#,
         r#"(func (export "sateen_job_j") (param i32) (result i32) (i32.const 0))"#,
@@ -44,7 +44,7 @@ fn a_job_of_another_type_breaks_the_abi_without_a_panic() {
 
 /// Each job exposes two more and returns without waiting.
 #[test]
-fn a_fork_bomb_fizzles_out() {
+pub fn a_fork_bomb_fizzles_out() {
     let expose = "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
     ends("bomb", &job(&format!("{expose} {expose} (i64.const 0)")), Fine);
 }
@@ -52,7 +52,7 @@ fn a_fork_bomb_fizzles_out() {
 /// Each job spawns the next and waits for it, endlessly: all instances wait, and then the last
 /// ones recurse in place, until a limit is met.
 #[test]
-fn a_chain_of_waits_without_end_meets_a_limit() {
+pub fn a_chain_of_waits_without_end_meets_a_limit() {
     let expose = "(i64.or (call $sync (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))) (i64.const 0)) drop";
     let chain = app_with(
         &format!(

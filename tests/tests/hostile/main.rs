@@ -13,6 +13,8 @@ mod jobs;
 #[cfg(target_os = "linux")]
 mod logs;
 mod prepares;
+#[cfg(target_os = "linux")]
+mod real_host;
 mod refusals;
 mod resources;
 mod results;

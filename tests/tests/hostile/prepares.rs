@@ -17,7 +17,7 @@ fn prepares(prepare: &str, body: &str) -> String {
 }
 
 #[test]
-fn what_needs_a_job_is_refused() {
+pub fn what_needs_a_job_is_refused() {
     for (call, name) in [
         ("(call $attach (i32.const 0))", "attach"),
         ("(drop (call $register (i32.const 16) (i32.const 1) (i32.const 128)))", "register"),
@@ -42,7 +42,7 @@ fn what_needs_a_job_is_refused() {
 }
 
 #[test]
-fn traps_and_limits_are_those_of_the_job_that_needs_the_value() {
+pub fn traps_and_limits_are_those_of_the_job_that_needs_the_value() {
     for prepare in [
         "unreachable",
         "(i32.store8 (i32.const 0x10000) (i32.const 0))",
@@ -56,7 +56,7 @@ fn traps_and_limits_are_those_of_the_job_that_needs_the_value() {
 }
 
 #[test]
-fn it_is_stopped_as_a_job_is() {
+pub fn it_is_stopped_as_a_job_is() {
     let limits = Limits { wall_time_max: Some(Duration::from_millis(100)), ..tight() };
     for prepare in ["(loop (br 0))", "(loop (drop (call $input (i32.const 16) (i32.const 1))) (br 0))"] {
         let module = bytes(&prepares(prepare, ""));
@@ -68,7 +68,7 @@ fn it_is_stopped_as_a_job_is() {
 }
 
 #[test]
-fn exports_of_another_type_break_the_abi() {
+pub fn exports_of_another_type_break_the_abi() {
     for ty in ["(param i32)", "(result i32) (i32.const 0)"] {
         ends(ty, &prepares(ty, ""), Broken("the export that prepares `p`"));
     }
@@ -78,7 +78,7 @@ fn exports_of_another_type_break_the_abi() {
 
 /// The entry point and its jobs trap unless the memory and the global are as `prepare` has left them.
 #[test]
-fn jobs_begin_with_the_memory_and_the_globals_that_were_prepared() {
+pub fn jobs_begin_with_the_memory_and_the_globals_that_were_prepared() {
     let global = r#"(global $g (export "g") (mut i32) (i32.const 1))"#;
     let prepare = format!(
         r#"(func (export "sateen_prepare_p") {WORK}
@@ -107,7 +107,7 @@ fn jobs_begin_with_the_memory_and_the_globals_that_were_prepared() {
 
 /// An instance may remember something in a global that the host cannot see.
 #[test]
-fn there_is_no_image_of_hidden_state() {
+pub fn there_is_no_image_of_hidden_state() {
     let fields = r#"(global $g (mut i32) (i32.const 0)) (func (export "sateen_prepare_p") (call $attach (i32.const 0)))"#;
     ends("a global", &app_with(fields, ""), Fine);
     let fields = r#"(table 1 funcref) (func (export "sateen_prepare_p") (call $attach (i32.const 0)) (table.set (i32.const 0) (ref.null func)))"#;

@@ -5,7 +5,7 @@ use sateen_tests::wat::End::Refused;
 use sateen_tests::wat::{FRAME, IMPORTS, JOB, app, app_with, bytes, ends, ends_under, tight};
 
 #[test]
-fn foreign_imports_are_refused_by_name() {
+pub fn foreign_imports_are_refused_by_name() {
     let cases = [
         (
             r#"(import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))"#,
@@ -37,7 +37,7 @@ fn foreign_imports_are_refused_by_name() {
 }
 
 #[test]
-fn modules_that_are_not_apps_are_refused() {
+pub fn modules_that_are_not_apps_are_refused() {
     ends("no ABI", r#"(module (memory (export "memory") 1))"#, Refused("not a Sateen app"));
     let newer = app("").replace("sateen_abi_1", "sateen_abi_2");
     ends("newer ABI", &newer, Refused("made for version 2 of the ABI"));
@@ -60,12 +60,16 @@ fn modules_that_are_not_apps_are_refused() {
 }
 
 #[test]
-fn modules_that_are_too_large_are_refused() {
+pub fn modules_with_too_much_memory_are_refused() {
     let memory = |pages: &str| app("").replace(r#""memory") 1)"#, &format!(r#""memory") {pages})"#));
     ends("memory", &memory("257"), Refused("raise it with --memory"));
     ends("all memory", &memory("65536"), Refused("raise it with --memory"));
     ends("table", &app_with("(table 100001 funcref)", ""), Refused("a table of 100001 elements"));
     ends("tables", &app_with("(table 60000 funcref) (table 60000 funcref)", ""), Refused("it has 2 tables"));
+}
+
+#[test]
+fn modules_that_are_too_large_are_refused() {
     let limits = Limits { module_bytes_max: 1000, ..tight() };
     let data = bytes(&app_with(&format!(r#"(data (i32.const 0) "{}")"#, "x".repeat(1000)), ""));
     ends_under(&limits, "module", &data, Refused("larger than the limit of 1000 B"));
@@ -73,7 +77,7 @@ fn modules_that_are_too_large_are_refused() {
 
 /// Within the limits in total, but in a form that the sandbox does not support.
 #[test]
-fn modules_that_the_sandbox_cannot_hold_are_refused_without_a_panic() {
+pub fn modules_that_the_sandbox_cannot_hold_are_refused_without_a_panic() {
     ends("two tables", &app_with("(table 1 funcref) (table 1 funcref)", ""), Refused("it has 2 tables"));
     let globals = "(global (mut i64) (i64.const 0))".repeat(200_000);
     ends("many globals", &app_with(&globals, ""), Refused(""));
@@ -82,7 +86,7 @@ fn modules_that_the_sandbox_cannot_hold_are_refused_without_a_panic() {
 }
 
 #[test]
-fn features_beyond_the_profile_are_refused() {
+pub fn features_beyond_the_profile_are_refused() {
     for field in [
         "(memory 1)",
         "(memory $more i64 1)",

@@ -7,7 +7,7 @@ use sateen_tests::wat::End::{Fine, Limit, Trap};
 use sateen_tests::wat::{app, app_with, bytes, ends, ends_under, tight};
 
 #[test]
-fn memory_grows_to_its_limit_and_no_further() {
+pub fn memory_grows_to_its_limit_and_no_further() {
     ends("to the limit", &app("(drop (memory.grow (i32.const 255)))"), Fine);
     for pages in ["256", "65535", "65536", "163840", "-1"] {
         let body = format!("(drop (memory.grow (i32.const {pages})))");
@@ -20,7 +20,7 @@ fn memory_grows_to_its_limit_and_no_further() {
 }
 
 #[test]
-fn tables_grow_to_their_limit_and_no_further() {
+pub fn tables_grow_to_their_limit_and_no_further() {
     let grow = |elements: &str| {
         let body = format!("(drop (table.grow $t (ref.null func) (i32.const {elements})))");
         app_with("(table $t 0 funcref)", &body)
@@ -31,7 +31,7 @@ fn tables_grow_to_their_limit_and_no_further() {
 }
 
 #[test]
-fn endless_recursion_meets_the_stack_limit() {
+pub fn endless_recursion_meets_the_stack_limit() {
     ends(
         "plain",
         &app_with("(func $f (call $f))", "(call $f)"),
@@ -44,7 +44,7 @@ fn endless_recursion_meets_the_stack_limit() {
 }
 
 #[test]
-fn traps_are_the_guests_own() {
+pub fn traps_are_the_guests_own() {
     let cases = [
         ("unreachable", "unreachable"),
         ("(drop (i32.div_u (i32.const 1) (i32.const 0)))", "divide by zero"),
@@ -65,7 +65,7 @@ fn traps_are_the_guests_own() {
 
 /// A single instruction cannot be interrupted, so the memory that it can touch is bounded.
 #[test]
-fn bulk_operations_end_soon_after_the_time_limit() {
+pub fn bulk_operations_end_soon_after_the_time_limit() {
     let limits =
         Limits { wall_time_max: Some(Duration::from_millis(300)), memory_bytes_max: 1 << 30, ..tight() };
     let fill = "(drop (memory.grow (i32.const 16383)))
@@ -76,7 +76,7 @@ fn bulk_operations_end_soon_after_the_time_limit() {
 }
 
 #[test]
-fn loops_of_every_kind_are_interrupted() {
+pub fn loops_of_every_kind_are_interrupted() {
     let limits = Limits { wall_time_max: Some(Duration::from_millis(100)), ..tight() };
     let loops = [
         "(loop (br 0))",

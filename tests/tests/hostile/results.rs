@@ -10,7 +10,7 @@ fn returns(place: &str) -> String {
 }
 
 #[test]
-fn a_result_lies_in_memory_and_is_not_too_large() {
+pub fn a_result_lies_in_memory_and_is_not_too_large() {
     ends("good", &returns("0x4000000004"), Fine);
     ends("at the end", &returns("0x0001000000000001"), Broken("outside its memory"));
     ends("beyond", &returns("0xffffffff00000004"), Broken("outside its memory"));
@@ -21,14 +21,14 @@ fn a_result_lies_in_memory_and_is_not_too_large() {
 }
 
 #[test]
-fn an_invalid_outcome_is_the_apps_failure() {
+pub fn an_invalid_outcome_is_the_apps_failure() {
     for place in ["0", "1", "0x1000000001", "0x4100000001", "0x4000000003"] {
         ends(place, &returns(place), Fails("its outcome cannot be read"));
     }
 }
 
 #[test]
-fn an_entry_point_of_another_type_is_broken() {
+pub fn an_entry_point_of_another_type_is_broken() {
     for main in [
         r#"(func (export "sateen_main_main"))"#,
         r#"(func (export "sateen_main_main") (result i64) (i64.const 0))"#,

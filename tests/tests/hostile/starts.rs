@@ -11,7 +11,7 @@ fn starting(body: &str) -> String {
 }
 
 #[test]
-fn a_start_function_is_a_guest_like_any_other() {
+pub fn a_start_function_is_a_guest_like_any_other() {
     ends("good", &starting("nop"), Fine);
     ends("trap", &starting("unreachable"), Trap("unreachable"));
     ends("deep", &starting("(call $start)"), Limit("raise it with --stack"));
@@ -22,7 +22,7 @@ fn a_start_function_is_a_guest_like_any_other() {
 }
 
 #[test]
-fn a_start_function_cannot_use_memory_through_the_host() {
+pub fn a_start_function_cannot_use_memory_through_the_host() {
     for call in [
         "(call $take (i32.const 0))",
         "(call $log (i32.const 16) (i32.const 1))",
@@ -37,7 +37,7 @@ fn a_start_function_cannot_use_memory_through_the_host() {
 }
 
 #[test]
-fn data_and_elements_out_of_bounds_trap() {
+pub fn data_and_elements_out_of_bounds_trap() {
     let data = r#"(data (i32.const 65535) "ab")"#;
     ends(data, &app_with(data, ""), Trap("out of bounds"));
     let far = r#"(data (i32.const -1) "a")"#;
