@@ -37,7 +37,7 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
             RootOutcome::Unreadable => match finished.outcome {
                 Outcome::Done(_) => failure(
                     FailureKind::App,
-                    "the app's output is not encoded as the ABI requires; was it built with another version of the SDK?",
+                    "the module breaks the ABI: its outcome cannot be read; was it built with another version of the SDK?",
                 ),
                 Outcome::Failed(_) => {
                     failure(FailureKind::Job, "a job failed, and the reason cannot be decoded")

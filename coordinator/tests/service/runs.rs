@@ -137,7 +137,7 @@ fn kinds_of_failures_are_distinguished() {
         (main_outcome(&MainOutcome::Failed("no luck".to_owned())), "app", "no luck"),
         (main_outcome(&MainOutcome::BadInput("not a number".to_owned())), "input", "not a number"),
         (job, "job", "divide by zero"),
-        (Outcome::Done(vec![77].into()), "app", "the app's output is not encoded as the ABI requires"),
+        (Outcome::Done(vec![77].into()), "app", "the module breaks the ABI: its outcome cannot be read"),
     ] {
         let run = server.submit();
         let (given, number) = host.take_root();

@@ -85,16 +85,23 @@ impl Api {
         (response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null))
     }
 
-    /// Publishes a module without a name: the status and the answer.
+    /// Publishes a module under this name: the status and the answer.
     ///
     /// # Panics
     /// Without an answer.
     #[track_caller]
-    pub fn publish(&self, module: &[u8]) -> (u16, Value) {
-        let response = self.agent.post(format!("{}/api/v1/apps", self.url)).send(module);
+    pub fn publish(&self, name: &str, module: &[u8]) -> (u16, Value) {
+        let response = self.agent.post(format!("{}/api/v1/apps?name={name}", self.url)).send(module);
         let mut response = response.unwrap_or_else(|error| panic!("POST /api/v1/apps: {error}"));
         let body = response.body_mut().read_to_string().unwrap_or_default();
         (response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    /// The body of an answer as text; empty without one.
+    #[must_use]
+    pub fn text(&self, path: &str) -> String {
+        let response = self.agent.get(format!("{}{path}", self.url)).call();
+        response.ok().and_then(|mut response| response.body_mut().read_to_string().ok()).unwrap_or_default()
     }
 
     /// The value of a metric, summed over its labels; 0 if there is no such metric.

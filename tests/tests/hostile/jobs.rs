@@ -52,7 +52,7 @@ pub fn a_fork_bomb_fizzles_out() {
 /// Each job spawns the next and waits for it, endlessly: all instances wait, and then the last
 /// ones recurse in place, until a limit is met.
 #[test]
-pub fn a_chain_of_waits_without_end_meets_a_limit() {
+fn a_chain_of_waits_without_end_meets_a_limit() {
     let expose = "(i64.or (call $sync (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))) (i64.const 0)) drop";
     let chain = app_with(
         &format!(

@@ -22,7 +22,7 @@ pub fn a_start_function_is_a_guest_like_any_other() {
 }
 
 #[test]
-pub fn a_start_function_cannot_use_memory_through_the_host() {
+fn a_start_function_cannot_use_memory_through_the_host() {
     for call in [
         "(call $take (i32.const 0))",
         "(call $log (i32.const 16) (i32.const 1))",

@@ -27,7 +27,7 @@ impl Host {
         if bytes > most {
             self.end_for_sharing(now, run, || {
                 format!(
-                    "the replicas of the run's shared objects take {bytes} bytes on one host, which is more than the {most} bytes that the run allows"
+                    "the replicas of the run's shared objects take {bytes} bytes on one host, and the limit is {most}; raise it with --max-shared"
                 )
             });
         }
