@@ -97,8 +97,7 @@ fn shared_objects_count_whatever_the_run_asks_for() {
             .as_str()
             .is_some_and(|why| why.contains("301 MiB of memory for its shared objects"))
     });
-    for (more, limit) in [(&[][..], "than 150 MiB"), (&["--max-shared", "300M"], "than the 314572800 bytes")]
-    {
+    for (more, limit) in [(&[][..], "than 150 MiB"), (&["--max-shared", "300M"], "limit is 314572800;")] {
         let run = submit(more);
         let about = cluster.api().run_over(run, PATIENCE);
         let why = about["error"]["message"].as_str().unwrap_or_default();

@@ -6,7 +6,8 @@ import type { EventKind } from "./EventKind";
  */
 export type RunEvent = { 
 /**
- * Counts from 1, in the order in which events became known.
+ * Counts from 1, in the order in which events became known, which is not always that of time. A later event of jobs at
+ * the same host and within the same second is added to this one's text.
  */
 number: number, 
 /**
