@@ -39,6 +39,11 @@ fn a_machine_that_computes_wrong_takes_no_work_whatever_its_user_asks() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let host = host(folder, &coordinator, DirectListen::Off);
+    let started = Instant::now();
+    while ask(folder, &Request::Status, |_| ()).is_err() {
+        assert!(started.elapsed() < Duration::from_secs(60), "the host does not answer");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     await_status(folder, |status| status.id.is_some() && status.paused.is_none());
     // A pause that is over soon, and would end with work.
     assert!(matches!(answer(folder, &Request::Pause { for_s: Some(1) }), Answer::Done(_)));

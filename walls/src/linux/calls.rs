@@ -84,6 +84,8 @@ const PRIO_PROCESS: u32 = 0;
 const PAGEMAP_SCAN: u32 = 0xc060_6610;
 /// `PR_SET_VMA`, by which allocators name their memory.
 const PR_SET_VMA: i32 = 0x5356_4d41;
+/// `PR_GET_AUXV`, with which libraries ask for the size of pages.
+const PR_GET_AUXV: i32 = 0x4155_5856;
 /// A descriptor that stands for the process itself (`PIDFD_SELF_THREAD_GROUP`): the engine frees memory of several instances
 /// at once.
 const PIDFD_SELF: i32 = -10_000;
@@ -129,8 +131,15 @@ pub fn allowed(own_id: u32) -> Result<Calls, BackendError> {
     let fcntl = [F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC, F_ADD_SEALS, F_GET_SEALS];
     allow(libc::SYS_fcntl, one_of(1, fcntl.map(|command| command as u32))?);
     allow(libc::SYS_ioctl, one_of(1, [TCGETS as u32, FIONBIO as u32, FIONREAD as u32, PAGEMAP_SCAN])?);
-    let prctl =
-        [PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_GET_DUMPABLE, PR_GET_PDEATHSIG, PR_GET_NO_NEW_PRIVS];
+    let prctl = [
+        PR_SET_NAME,
+        PR_GET_NAME,
+        PR_SET_VMA,
+        PR_GET_AUXV,
+        PR_GET_DUMPABLE,
+        PR_GET_PDEATHSIG,
+        PR_GET_NO_NEW_PRIVS,
+    ];
     allow(libc::SYS_prctl, one_of(0, prctl.map(|option| option as u32))?);
     Ok(calls)
 }

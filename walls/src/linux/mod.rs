@@ -24,6 +24,9 @@ use crate::report::{Report, Standing, Wall};
 type Missing = String;
 
 pub fn raise(options: &Options) -> Report {
+    // The engine asks rustix for the size of pages at some point, which panics if it then cannot read what it keeps from the
+    // first time on.
+    let _ = rustix::param::page_size();
     // Counted first, as files are gone later.
     let threads = Threads::count();
     let raise = |wall: Wall| match wall {
