@@ -36,6 +36,7 @@ mod portion;
 mod proc_stat;
 mod run;
 mod scheduler;
+mod self_test;
 
 pub use engine::Engine;
 pub use failure::{JobFailure, RunError};
@@ -52,3 +53,4 @@ pub use sateen_module::{
     Determinism, Export, Import, Inspection, JobShape, Pitfall, SHAPES_SECTION, crates_with, mentions,
 };
 pub use scheduler::{JobCounts, ObjectFigures, Priority, Snapshot, Turns};
+pub use self_test::{Passed, SelfTestError, self_test, self_test_daily};

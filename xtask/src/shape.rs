@@ -20,7 +20,7 @@ const FIELDS_MAX: usize = 15;
 /// Extensions of files that people write.
 const WRITTEN: [&str; 3] = ["rs", "ts", "svelte"];
 /// Crates that are checked for circles.
-const CRATES: [&str; 3] = ["protocol", "host", "coordinator"];
+const CRATES: [&str; 4] = ["protocol", "host", "coordinator", "walls"];
 
 /// Names that only one folder within a folder may use: `(name, folder, the one within)`.
 const RESERVED: [(&str, &str, &str); 1] = [("sateen_api", "coordinator/src/", "coordinator/src/api/")];

@@ -30,6 +30,12 @@ struct SateenHost {
 pub enum Command {
     #[command(flatten)]
     Ask(Ask),
+    /// Compute jobs with known answers on this machine, and compare; exits with 5 if one is wrong
+    SelfTest {
+        /// Print one JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
     #[command(flatten)]
     Generate(values::Generate),
 }

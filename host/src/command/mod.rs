@@ -3,6 +3,7 @@
 mod ask;
 mod flags;
 mod say;
+mod self_test;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub fn main() -> ExitCode {
             Err(error) => fail(USAGE, error),
         },
         Ok((Some(Command::Ask(command)), host)) => ask_host(&command, &host),
+        Ok((Some(Command::SelfTest { json }), _)) => self_test::test(json),
         Ok((None, host)) => take_part(host),
         Err(code) => code,
     }
@@ -90,6 +92,9 @@ fn take_part(host: Host) -> ExitCode {
         Err(error @ StartError::System(_)) => return fail(GRID, error),
         Err(error) => return fail(USAGE, error),
     };
+    if let Err(error) = self_test::test_daily(handle.health()) {
+        tracing::warn!(error = explained(&error), "the self-test does not run");
+    }
     match handle.wait() {
         Stopped::Left => ExitCode::SUCCESS,
         Stopped::Interrupted => ExitCode::from(INTERRUPTED),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 pub const USAGE: u8 = 2;
 pub const GRID: u8 = 4;
+pub const WRONG: u8 = 5;
 pub const INTERRUPTED: u8 = 130;
 
 /// Prints the reason, and returns the exit code.

@@ -33,13 +33,8 @@ impl Priority {
 }
 
 #[cfg(target_os = "linux")]
-fn become_idle() -> Result<(), thread_priority::Error> {
-    use thread_priority::{
-        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-        thread_native_id,
-    };
-    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy)
+fn become_idle() -> std::io::Result<()> {
+    set_policy(libc::SCHED_IDLE)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -47,7 +42,30 @@ fn become_idle() -> Result<(), thread_priority::Error> {
     become_least()
 }
 
+/// The lowest priority above idle threads.
+#[cfg(target_os = "linux")]
+fn become_least() -> std::io::Result<()> {
+    /// The lowest priority among threads with the usual policy.
+    const NICE_MAX: i32 = 19;
+    // It has the policy already, unless its process is idle as a whole.
+    let _ = set_policy(libc::SCHED_OTHER);
+    rustix::process::setpriority_process(None, NICE_MAX)?;
+    Ok(())
+}
+
+/// Sets the calling thread's policy. It is named by 0 rather than by its id: within its walls, a process may not name others.
+#[cfg(target_os = "linux")]
+fn set_policy(policy: i32) -> std::io::Result<()> {
+    // The parameter of these policies.
+    let priority: libc::c_int = 0;
+    // SAFETY: the system reads one integer, which lives until the call returns, and writes nothing.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
+    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 /// The lowest priority among threads with this thread's policy.
+#[cfg(not(target_os = "linux"))]
 fn become_least() -> Result<(), thread_priority::Error> {
     thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min)
 }

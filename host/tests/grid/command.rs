@@ -152,3 +152,19 @@ fn where_nothing_can_be_written_it_works_without() {
     assert!(line.contains("/proc/sateen-test"), "{line}");
     host.line_with("cannot reach", 1);
 }
+
+#[test]
+fn the_self_test_says_what_it_found_and_a_host_runs_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("data");
+    let (code, text, said) = run(&folder, &["self-test"]);
+    assert_eq!(code, 0, "{said}");
+    let checks: Vec<_> = text.lines().filter_map(|line| line.split_once(" right, in ")).collect();
+    let names: Vec<_> = checks.iter().map(|(name, _)| name.trim()).collect();
+    assert_eq!(names, ["integer", "float", "simd", "memory"], "{text}");
+    let (_, json, _) = run(&folder, &["self-test", "--json"]);
+    let outcome: serde_json::Value = serde_json::from_str(&json).expect("one object");
+    assert_eq!((&outcome["is_fit"], outcome["checks"].as_array().map(Vec::len)), (&true.into(), Some(4)));
+    let mut host = Host::start(&folder, &["--coordinator", NOBODY]);
+    host.line_with("the self-test found nothing wrong", 1);
+}

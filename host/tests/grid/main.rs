@@ -5,3 +5,4 @@ mod command;
 mod kill;
 mod mini_coordinator;
 mod steal;
+mod unfit;

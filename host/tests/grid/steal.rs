@@ -107,7 +107,7 @@ impl RunningPortion for ScriptedPortion {
     }
 }
 
-fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) -> Handle {
+pub fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) -> Handle {
     let data = DataFolder::open(folder).expect("free");
     std::fs::create_dir_all(folder.join("blobs")).expect("made");
     std::fs::write(folder.join("blobs").join(BlobHash::of(MODULE).to_string()), MODULE).expect("written");
@@ -124,7 +124,7 @@ fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) -> H
     start(options, Arc::new(Scripted)).expect("it starts")
 }
 
-fn status(folder: &Path) -> Status {
+pub fn status(folder: &Path) -> Status {
     let mut status = None;
     ask(folder, &Request::Status, |answer| {
         if let Answer::Status(answered) = answer {

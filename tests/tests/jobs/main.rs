@@ -16,3 +16,5 @@ mod shapes;
 mod statics;
 mod voice;
 mod waits;
+#[cfg(target_os = "linux")]
+mod walled;

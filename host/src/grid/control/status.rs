@@ -9,6 +9,9 @@ use crate::grid::store::StoreStatus;
 /// Columns of the label before each line's text.
 const NAMES: usize = 10;
 
+/// How the reasons of pauses begin for which the user has asked.
+pub const PAUSED_BY_USER: &str = "paused by its user";
+
 /// The status of a host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
@@ -167,6 +170,7 @@ impl Status {
         lines.push(format!("grid      {}, {link}", self.coordinator));
         let state = match (&self.paused, self.leaving) {
             (_, true) => "leaving".to_owned(),
+            (Some(why), _) if !why.starts_with(PAUSED_BY_USER) => format!("takes no work: {why}"),
             (Some(_), _) => match self.paused_until_s {
                 Some(until) => format!("paused by you until {}", time_of_day(until)),
                 None => "paused by you".to_owned(),
@@ -343,6 +347,14 @@ mod tests {
         assert!(wide.contains(steals), "{wide}");
         let begun = "a job included; half had begun within 200 µs and 99 % within 3.5 s\n";
         assert!(wide.contains(begun), "{wide}");
+    }
+
+    #[test]
+    fn a_reason_that_is_not_the_users_is_shown() {
+        let mut status = status();
+        status.paused = Some("the self-test found an error".to_owned());
+        let text = status.to_text(None);
+        assert!(text.contains("state     takes no work: the self-test found an error\n"), "{text}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use super::{Driver, Input, Stopped};
 use crate::grid::clock::unix_s;
 use crate::grid::control::{
-    Answer, Answers, MayUse, PeerPath, PeerStatus, Request, RunStatus, Status, listen,
+    Answer, Answers, MayUse, PAUSED_BY_USER, PeerPath, PeerStatus, Request, RunStatus, Status, listen,
 };
 use crate::grid::page::Page;
 
@@ -45,6 +45,8 @@ pub struct Users {
     /// What runs may use, as users are told.
     may_use: MayUse,
     pause_until: Option<Time>,
+    /// Why this machine must not compute, if it must not.
+    unfit: Option<String>,
     pausing: Vec<Pausing>,
     leaving: Option<Leaving>,
     /// Ends when all answers are written: each connection has a clone of the sender.
@@ -58,6 +60,7 @@ impl Users {
             page: None,
             may_use,
             pause_until: None,
+            unfit: None,
             pausing: Vec::new(),
             leaving: None,
             alive: Some(mpsc::channel(1)),
@@ -67,6 +70,12 @@ impl Users {
     /// Whether this host leaves.
     pub fn is_leaving(&self) -> bool {
         self.leaving.is_some()
+    }
+
+    /// No pause of a user changes from now on that the host takes no work.
+    pub fn be_unfit(&mut self, why: String) {
+        self.pause_until = None;
+        self.unfit = Some(why);
     }
 
     /// Waits until all answers are written, but not for long.
@@ -126,6 +135,10 @@ impl Driver {
     }
 
     pub(super) fn on_asked(&mut self, request: &Request, answers: Answers) {
+        if let (Request::Pause { .. } | Request::Resume, Some(why)) = (request, &self.users.unfit) {
+            let told = format!("the host takes no work until it is started again: {why}");
+            return answers.send(Answer::Refused(told));
+        }
         match request {
             Request::Status => answers.send(Answer::Status(Box::new(self.status()))),
             Request::Pause { for_s } => self.pause(*for_s, answers),
@@ -164,9 +177,9 @@ impl Driver {
                 let until_s = unix_s(time);
                 // The grid has hosts in several time zones: each program shows this in its user's own.
                 let until = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(until_s));
-                (format!("paused by its user until {until}"), Some(now + time))
+                (format!("{PAUSED_BY_USER} until {until}"), Some(now + time))
             }
-            None => ("paused by its user".to_owned(), None),
+            None => (PAUSED_BY_USER.to_owned(), None),
         };
         info!(reason, "takes no work");
         self.users.pause_until = until;

@@ -8,6 +8,7 @@ mod caps;
 mod control;
 mod coordinator;
 mod direct;
+mod health;
 mod losses;
 mod notices;
 mod places;
@@ -40,6 +41,7 @@ use super::transport::{Listener, NetEvent, Way, accept_all};
 use control::Users;
 use coordinator::CoordinatorSide;
 use direct::Direct;
+pub use health::Health;
 use losses::Losses;
 use runs::{Loaded, Runs};
 use sockets::Sockets;
@@ -56,11 +58,25 @@ const END_MAX: Duration = Duration::from_millis(400);
 
 /// Events of this machine; those of others are [`NetEvent`]s.
 enum Input {
-    Notice { run: RunId, generation: u64, notice: Notice },
-    Loaded { run: RunId, generation: u64, loaded: Result<Loaded, String> },
-    Stopped { run: RunId, contributed: (u64, u64), last: Box<FinalCounts> },
+    Notice {
+        run: RunId,
+        generation: u64,
+        notice: Notice,
+    },
+    Loaded {
+        run: RunId,
+        generation: u64,
+        loaded: Result<Loaded, String>,
+    },
+    Stopped {
+        run: RunId,
+        contributed: (u64, u64),
+        last: Box<FinalCounts>,
+    },
     Asked(Incoming),
     Signal,
+    /// This machine computes wrong; the reason.
+    Unfit(String),
 }
 
 struct Driver {
@@ -209,6 +225,7 @@ impl Driver {
             Input::Stopped { run, contributed, last } => self.on_stopped(run, contributed, *last),
             Input::Asked((request, answers)) => self.on_asked(&request, answers),
             Input::Signal => self.on_signal(),
+            Input::Unfit(why) => self.on_unfit(why),
         }
     }
 

@@ -10,7 +10,7 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::info;
 
-use super::{Driver, Input};
+use super::{Driver, Health, Input};
 use crate::grid::address::CoordinatorAddress;
 use crate::grid::folder::DataFolder;
 use crate::grid::page::{PageError, PageListen};
@@ -75,6 +75,11 @@ impl Handle {
     /// Begins to leave, like a signal; a second call ends the host at once.
     pub fn leave(&self) {
         let _ = self.inputs.send(Input::Signal);
+    }
+
+    /// Where the host is told that its machine computes wrong.
+    pub fn health(&self) -> Health {
+        Health(self.inputs.clone())
     }
 
     /// Waits for the end.

@@ -56,6 +56,7 @@ function until(s) {
 
 function state(status) {
   if (status.leaving) return ['leaving', 'wait'];
+  if (status.paused && !status.paused.startsWith('paused by its user')) return [`takes no work: ${status.paused}`, 'bad'];
   if (status.paused) return [`paused by you${until(status.paused_until_s)}`, 'wait'];
   if (status.refused) return [`the coordinator refuses this host, which tries again: ${status.refused}`, 'bad'];
   if (status.connected_s === null) {
