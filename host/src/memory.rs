@@ -17,7 +17,10 @@
 //! resident memory of the process, and evicts instances as well when it exceeds the limit. What instances share of an image
 //! counts there once for each of them, as if it were copied.
 
+mod borrowed;
 mod kept;
+mod passing;
+mod resident;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -29,7 +32,10 @@ use parking_lot::Mutex;
 use crate::limits::{HOST_OVERHEAD_BYTES, RESIDENT_LOOK, STANDSTILL_MAX};
 use crate::scheduler::TaskId;
 
+use borrowed::Borrowed;
+pub use borrowed::{Lease, MemoryNews};
 pub use kept::Kept;
+pub use resident::resident_bytes;
 
 /// A run whose guests claim memory.
 pub(crate) trait Run: Send + Sync + 'static {
@@ -50,7 +56,10 @@ impl std::fmt::Debug for HostMemory {
 }
 
 struct Budget {
+    /// What one instance may have at most, and all together unless less is borrowed.
     bytes_max: usize,
+    /// The part of a host's memory that this process has, if that is in another process.
+    borrowed: Option<Borrowed>,
     /// Claimed by instances.
     claimed: AtomicUsize,
     /// Results in transit from the portions to the driver.
@@ -117,9 +126,15 @@ impl HostMemory {
         Ok(memory)
     }
 
-    fn unwatched(bytes_max: usize) -> Self {
+    /// A budget that is not compared with this process's memory: for a host whose guests are in other processes.
+    pub fn unwatched(bytes_max: usize) -> Self {
+        Self::with(bytes_max, None)
+    }
+
+    fn with(bytes_max: usize, borrowed: Option<Borrowed>) -> Self {
         Self(Arc::new(Budget {
             bytes_max,
+            borrowed,
             claimed: AtomicUsize::new(0),
             passing: AtomicUsize::new(0),
             undelivered: AtomicUsize::new(0),
@@ -156,30 +171,16 @@ impl HostMemory {
     /// Whether there is room for `bytes` more. If there is no instance at all, there is room for one, unless
     /// results that will be delivered soon take that room.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
-        let used = self.0.counted().max(self.0.resident.load(SeqCst) + self.0.compiling.load(SeqCst));
-        let has_room = used.saturating_add(bytes) <= self.0.bytes_max
-            || (self.0.has_room_beside_passing(bytes) && self.0.claims.lock().living.is_empty());
+        let used = self.0.used();
+        let has_room = used.saturating_add(bytes) <= self.0.most()
+            || (self.0.is_first()
+                && self.0.has_room_beside_passing(bytes)
+                && self.0.claims.lock().living.is_empty());
         if !has_room {
+            self.0.ask_for(used.saturating_add(bytes));
             self.look_again();
         }
         has_room
-    }
-
-    /// A result of `bytes` is in transit to the driver, which keeps and encodes it. The youngest instances make room.
-    pub(crate) fn pass_result(&self, bytes: usize) {
-        self.0.passing.fetch_add(bytes.saturating_mul(2), SeqCst);
-        self.0.evict_excess();
-    }
-
-    /// The driver has a result of `bytes`, which [`Self::keep_undelivered`] counts from now on.
-    pub(crate) fn take_result(&self, bytes: usize) {
-        self.0.passing.fetch_sub(bytes.saturating_mul(2), SeqCst);
-    }
-
-    /// The driver keeps `bytes` of results and parcels that are not yet delivered.
-    pub(crate) fn keep_undelivered(&self, bytes: usize) {
-        self.0.undelivered.store(bytes, SeqCst);
-        self.0.evict_excess();
     }
 
     /// Replicas of shared objects take `now` bytes instead of `before`. The youngest instances make room.
@@ -195,16 +196,6 @@ impl HostMemory {
     /// Whether the replicas of all runs leave any room.
     pub(crate) fn has_room_beside_objects(&self) -> bool {
         self.0.objects.load(SeqCst) < self.0.bytes_max
-    }
-
-    /// A compiler's process now takes `bytes`; 0 when it has ended.
-    pub(crate) fn compiles(&self, bytes: usize) {
-        self.0.compiling.store(bytes, SeqCst);
-        if bytes == 0 {
-            self.look_again();
-        } else {
-            self.0.evict_excess();
-        }
     }
 
     /// Makes runs look for room soon.
@@ -245,16 +236,16 @@ impl Claim {
     /// If there is no room; the instance must be thrown away.
     pub fn grow_to(&self, bytes: usize) -> Result<(), NoRoom> {
         let more = bytes.saturating_sub(self.living.bytes.load(SeqCst));
-        if !self.budget.take(more) {
+        if !self.budget.take(more) && !(self.budget.borrow(more) && self.budget.take(more)) {
             let mut claims = self.budget.claims.lock();
-            let is_oldest = claims.living.first_key_value().is_some_and(|(oldest, _)| *oldest == self.number);
+            let is_oldest = claims.oldest() == Some(self.number) && self.budget.is_first();
             if !is_oldest || !self.budget.has_room_beside_passing(self.bytes() + more) {
                 self.living.is_evicted.store(true, SeqCst);
                 return Err(NoRoom);
             }
             // The others go now, and their memory soon after.
             self.budget.claimed.fetch_add(more, SeqCst);
-            let evicted = claims.evict(self.budget.counted().saturating_sub(self.budget.bytes_max));
+            let evicted = claims.evict(self.budget.counted().saturating_sub(self.budget.most()), true);
             drop(claims);
             wake(&evicted);
         }
@@ -295,11 +286,16 @@ impl Drop for Claim {
 }
 
 impl Claims {
-    /// Evicts the youngest instances that together have `bytes`, but never the oldest.
-    fn evict(&mut self, bytes: usize) -> Vec<Arc<Living>> {
+    /// The number of the oldest instance.
+    fn oldest(&self) -> Option<u64> {
+        self.living.first_key_value().map(|(number, _)| *number)
+    }
+
+    /// Evicts the youngest instances that together have `bytes`, but not the oldest if that is kept.
+    fn evict(&mut self, bytes: usize, keeps_oldest: bool) -> Vec<Arc<Living>> {
         let mut missing = bytes;
         let mut evicted = Vec::new();
-        for living in self.living.values().skip(1).rev() {
+        for living in self.living.values().skip(usize::from(keeps_oldest)).rev() {
             if missing == 0 {
                 break;
             }
@@ -317,11 +313,6 @@ impl Budget {
         *self.moved.lock() = Instant::now();
     }
 
-    /// Memory that is freed by itself: results that are not yet delivered, and a compiler.
-    fn passing(&self) -> usize {
-        self.undelivered.load(SeqCst) + self.passing.load(SeqCst) + self.compiling.load(SeqCst)
-    }
-
     /// What counts beside the claims.
     fn unclaimed(&self) -> usize {
         self.passing().saturating_add(self.objects.load(SeqCst))
@@ -331,15 +322,20 @@ impl Budget {
         self.claimed.load(SeqCst).saturating_add(self.unclaimed())
     }
 
+    /// What counts, or is resident.
+    fn used(&self) -> usize {
+        self.counted().max(self.resident.load(SeqCst) + self.compiling.load(SeqCst))
+    }
+
     /// Whether an instance with `bytes` fits if there is no other. It always does if no memory will be freed by
     /// itself.
     fn has_room_beside_passing(&self, bytes: usize) -> bool {
         let passing = self.passing();
-        passing == 0 || passing.saturating_add(bytes) <= self.bytes_max
+        passing == 0 || passing.saturating_add(bytes) <= self.most()
     }
 
     fn take(&self, bytes: usize) -> bool {
-        let most = self.bytes_max.saturating_sub(self.unclaimed());
+        let most = self.most().saturating_sub(self.unclaimed());
         let fits =
             |claimed: usize| claimed.checked_add(bytes).filter(|claimed| *claimed <= most || bytes == 0);
         self.claimed.fetch_update(SeqCst, SeqCst, fits).is_ok()
@@ -347,20 +343,19 @@ impl Budget {
 
     /// Evicts the youngest if more memory is counted than allowed.
     fn evict_excess(&self) {
-        let excess = self.counted().saturating_sub(self.bytes_max);
-        if excess > 0 {
-            let evicted = self.claims.lock().evict(excess);
-            wake(&evicted);
+        let counted = self.counted();
+        let excess = counted.saturating_sub(self.most());
+        if excess > 0 && self.ask_for(counted) {
+            self.evict(excess);
         }
     }
 
     /// Takes the number of resident bytes. Evicted instances have time until the next measurement to end.
     fn see(&self, resident: usize) {
         self.resident.store(resident, SeqCst);
-        let excess = (resident + self.compiling.load(SeqCst)).saturating_sub(self.bytes_max);
-        if excess > 0 {
-            let evicted = self.claims.lock().evict(excess);
-            wake(&evicted);
+        let excess = (resident + self.compiling.load(SeqCst)).saturating_sub(self.most());
+        if excess > 0 && self.ask_for(resident) {
+            self.evict(excess);
         }
     }
 
@@ -382,13 +377,6 @@ fn wake(evicted: &[Arc<Living>]) {
             run.wake(living.task);
         }
     }
-}
-
-/// The resident memory of a process, in bytes, if the system reports it.
-pub fn resident_bytes(process: &str) -> Option<usize> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl JobSpec {
 }
 
 /// How a job that was at another host is begun again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Again {
     /// See [`JobSpec::redone`].
     pub redone: bool,

@@ -13,6 +13,8 @@ pub mod forged_host;
 #[cfg(unix)]
 pub mod forged_peer;
 pub mod grid;
+#[cfg(target_os = "linux")]
+pub mod guests;
 pub mod memory;
 pub mod probe;
 pub mod proxy;

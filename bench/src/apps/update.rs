@@ -159,7 +159,7 @@ impl ScriptedPortion {
 }
 
 impl RunningPortion for ScriptedPortion {
-    fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
+    fn handle(&mut self, command: RunCommand) {
         match command {
             RunCommand::Inject { held, spec, .. } => self.inject(held, spec),
             // No base is ever made, so the whole object has all updates in its log.
@@ -172,13 +172,15 @@ impl RunningPortion for ScriptedPortion {
                 self.tell_arrival();
             }
             RunCommand::Want { thieves } => self.want(thieves),
-            RunCommand::Offer => return self.offer(),
+            RunCommand::Offer => {
+                let job = self.offer();
+                (self.notify)(Notice::Offered(job));
+            }
             RunCommand::Complete { .. } => self.complete(),
             RunCommand::Requeue { .. } => self.requeue(),
             RunCommand::Drain => (self.notify)(Notice::Drained),
             RunCommand::Lookups { .. } | RunCommand::Abort { .. } => {}
         }
-        None
     }
     fn counts(&self) -> Counts {
         Counts::default()

@@ -9,7 +9,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use sateen_command_line::explained;
-use sateen_host::grid::{DataFolder, FolderError, Options, StartError, Stopped, Workers, start};
+#[cfg(target_os = "linux")]
+use sateen_host::grid::{Apart, GUESTS_COMMAND, run_guests};
+use sateen_host::grid::{DataFolder, FolderError, Options, Runtime, StartError, Stopped, Workers, start};
 use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Limits, Turns, compile_module, size};
 
 use flags::{Ask, Command, Host};
@@ -23,6 +25,11 @@ pub fn main() -> ExitCode {
         && command == COMPILE_COMMAND
     {
         return compile_module(words);
+    }
+    #[cfg(target_os = "linux")]
+    if words == [GUESTS_COMMAND] {
+        sateen_command_line::free_at_once();
+        return run_guests();
     }
     match flags::parse() {
         Ok((Some(Command::Generate(what)), _)) => match what.run(flags::program()) {
@@ -65,18 +72,10 @@ fn take_part(host: Host) -> ExitCode {
     if let Some(warning) = host.memory.and_then(too_little) {
         tracing::warn!("{warning}");
     }
-    let memory = host.memory.map(|bytes| HostMemory::bounded(usize::try_from(bytes).unwrap_or(usize::MAX)));
-    let memory = match memory.transpose() {
-        Ok(memory) => memory,
-        Err(error) => return fail(GRID, format!("a thread cannot be started: {}", explained(&error))),
+    let runtime = match runtime(&host) {
+        Ok(runtime) => runtime,
+        Err(why) => return fail(GRID, why),
     };
-    let compiler = match Compiler::of_this_program(memory.clone(), host.priority.into()) {
-        Ok(compiler) => Some(compiler),
-        Err(error) => return fail(GRID, format!("this program cannot be found: {}", explained(&error))),
-    };
-    let threads = host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let workers =
-        Workers { threads, turns: Turns::new(threads), priority: host.priority.into(), memory, compiler };
     let options = Options {
         coordinator: host.coordinator,
         name: host.name.unwrap_or_else(machine_name),
@@ -87,7 +86,7 @@ fn take_part(host: Host) -> ExitCode {
         page: host.page,
         run_work_max: host.run_cpu_limit,
     };
-    let handle = match start(options, Arc::new(workers)) {
+    let handle = match start(options, runtime) {
         Ok(handle) => handle,
         Err(error @ StartError::System(_)) => return fail(GRID, error),
         Err(error) => return fail(USAGE, error),
@@ -101,6 +100,41 @@ fn take_part(host: Host) -> ExitCode {
         // Said already, with the log's other lines.
         Stopped::Abandoned(_) | Stopped::Failed(_) => ExitCode::from(GRID),
     }
+}
+
+/// Runs guests in processes of their own, if the system has what that needs.
+fn runtime(host: &Host) -> Result<Arc<dyn Runtime>, String> {
+    let threads = host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let priority = host.priority.into();
+    let bytes_max = host.memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let compiler = |memory| {
+        Compiler::of_this_program(memory, priority)
+            .map_err(|error| format!("this program cannot be found: {}", explained(&error)))
+    };
+    let why_not_apart = match apart(threads, compiler(bytes_max.map(HostMemory::unwatched))?) {
+        Ok(runtime) => return Ok(runtime),
+        Err(why) => why,
+    };
+    tracing::warn!("guests run in this process: {why_not_apart}");
+    let memory = bytes_max.map(HostMemory::bounded).transpose();
+    let memory = memory.map_err(|error| format!("a thread cannot be started: {}", explained(&error)))?;
+    let compiler = Some(compiler(memory.clone())?);
+    let turns = Turns::new(threads);
+    let why_not_apart = Some(why_not_apart);
+    Ok(Arc::new(Workers { threads, turns, priority, memory, compiler, why_not_apart }))
+}
+
+#[cfg(target_os = "linux")]
+fn apart(threads: usize, compiler: Compiler) -> Result<Arc<dyn Runtime>, String> {
+    match Apart::new(threads, compiler) {
+        Ok(runtime) => Ok(Arc::new(runtime)),
+        Err(error) => Err(format!("the system lacks what that needs: {}", explained(&error))),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn apart(_threads: usize, _compiler: Compiler) -> Result<Arc<dyn Runtime>, String> {
+    Err("only Linux has what that needs".to_owned())
 }
 
 /// A warning if runs that set no limit on memory are refused with so many bytes.

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! coordinator ◄─ws─► transport ◄──► driver ──► Portion: workers, guests     (runtime)
+//!                                      │        in a process of their own   (apart)
 //! peers       ◄─ws─►                   ├─────► fetch, compile               (load)
 //! status, pause, leave ─socket─► control       ├─────► sled                 (store)
 //! a browser on this machine ─► page             └─────► contributed.json     (contribution)
@@ -14,6 +15,8 @@
 //! agree are in `sateen_protocol::limits`.
 
 mod address;
+#[cfg(target_os = "linux")]
+mod apart;
 mod cancel;
 mod clock;
 mod contribution;
@@ -28,6 +31,8 @@ pub mod store;
 mod transport;
 
 pub use address::CoordinatorAddress;
+#[cfg(target_os = "linux")]
+pub use apart::{Apart, GUESTS_COMMAND, run_guests};
 pub use driver::{Handle, Health, Options, StartError, Stopped, start};
 pub use folder::{DataFolder, FolderError};
 pub use page::PageListen;

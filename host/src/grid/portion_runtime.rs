@@ -1,18 +1,19 @@
 //! The runtime that runs guests: [`crate::Portion`].
 
+use std::path::Path;
 use std::time::Duration;
 
 use sateen_command_line::explained;
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
-use sateen_protocol::{Counts, FaultTolerance, JobSpec, Jobs, RunLimits, RunSpec, RuntimeJobId};
+use sateen_protocol::{Counts, FaultTolerance, Jobs, RunLimits, RunSpec};
 
-use super::control::MayUse;
+use super::control::{GuestsStatus, MayUse};
 use super::runtime::{Loading, Notify, RunningPortion, Runtime};
 use crate::limits::TABLE_PART_OF_MEMORY;
 use crate::{
-    App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, Snapshot,
-    Turns, size,
+    App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, RunError,
+    Snapshot, Turns, size,
 };
 
 /// Runs guests on this machine's cores.
@@ -27,6 +28,8 @@ pub struct Workers {
     pub memory: Option<HostMemory>,
     /// Compiles apps; without one, this process does.
     pub compiler: Option<Compiler>,
+    /// Why guests are not in processes of their own, for people.
+    pub why_not_apart: Option<String>,
 }
 
 impl Runtime for Workers {
@@ -35,12 +38,11 @@ impl Runtime for Workers {
     }
 
     fn may_use(&self) -> MayUse {
-        let priority = match self.priority {
-            Priority::Idle => "idle: only what no other program wants",
-            Priority::Normal => "normal: as much as any other program",
-        };
-        let memory_bytes = self.memory.as_ref().map(|memory| memory.bytes_max() as u64);
-        MayUse { threads: self.threads, priority: priority.to_owned(), memory_bytes }
+        may_use(self.threads, self.priority, self.memory.as_ref())
+    }
+
+    fn guests(&self) -> GuestsStatus {
+        GuestsStatus { why_not: self.why_not_apart.clone(), ..GuestsStatus::default() }
     }
 
     fn result_passes(&self, bytes: usize) {
@@ -62,37 +64,21 @@ impl Runtime for Workers {
     }
 
     fn table_bytes_max(&self) -> usize {
-        let share = self.memory.as_ref().map(|memory| memory.bytes_max() / TABLE_PART_OF_MEMORY);
-        share.map_or(HOST_TABLE_BYTES_MAX, |share| share.min(HOST_TABLE_BYTES_MAX))
+        self.memory.as_ref().map_or(HOST_TABLE_BYTES_MAX, table_bytes_max)
     }
 
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
         let spec = loading.spec;
-        let limits = self.limits(&spec.limits)?;
-        let say = |error: crate::RunError| error.to_string();
-        let engine = match &self.memory {
-            Some(memory) => Engine::frugal(&limits, spec.strict_nan, memory.bytes_max(), self.threads),
-            None => Engine::new(&limits, spec.strict_nan),
-        };
-        let engine = engine.map_err(say)?;
-        // Without a cache, the app is compiled each time.
-        let cache = match &loading.cache {
-            Some(folder) => ModuleCache::open(folder).ok(),
-            None => ModuleCache::of_user().ok(),
-        };
+        let memory_bytes_max = self.memory.as_ref().map(HostMemory::bytes_max);
+        let limits = limits_for(&spec.limits, self.threads, memory_bytes_max)?;
+        let say = |error: RunError| error.to_string();
+        let engine = engine_for(&limits, spec.strict_nan, memory_bytes_max, self.threads).map_err(say)?;
         let app = match &self.compiler {
             Some(compiler) => {
-                let passing = tempfile::tempdir();
-                let cache = match (cache, &passing) {
-                    (Some(cache), _) => Ok(cache),
-                    (None, Ok(folder)) => ModuleCache::open(&folder.path().join("modules")),
-                    (None, Err(error)) => Err(std::io::Error::new(error.kind(), error.to_string())),
-                };
-                let cache =
-                    cache.map_err(|error| format!("compiled apps have no folder: {}", explained(&error)))?;
-                compiler.load(&engine, &loading.module, &cache, &|| loading.cancel.is_cancelled())
+                let cache = CodeFolder::open(loading.cache.as_deref())?;
+                compiler.load(&engine, &loading.module, &cache.modules, &|| loading.cancel.is_cancelled())
             }
-            None => App::load(&engine, &loading.module, cache.as_ref()),
+            None => App::load(&engine, &loading.module, cache(loading.cache.as_deref()).as_ref()),
         };
         let app = app.map_err(say)?;
         let options = PortionOptions {
@@ -111,38 +97,108 @@ impl Runtime for Workers {
     }
 }
 
-impl Workers {
-    /// The limits of a run's guests on this host; an error if it asks for more memory than the host grants. A run that does
-    /// not say how much its shared objects may take gets half of the host's memory for them at most.
-    fn limits(&self, asked: &RunLimits) -> Result<Limits, String> {
-        let mut limits = Limits::of_run(asked)?.for_threads(self.threads);
-        let Some(most) = self.memory.as_ref().map(HostMemory::bytes_max) else { return Ok(limits) };
-        if asked.shared_bytes_max.is_none() {
-            limits.shared_bytes_max = limits.shared_bytes_max.min(most / 2);
-        }
-        let of_instance = (limits.memory_bytes_max, "each instance");
-        let of_objects = (limits.shared_bytes_max, "its shared objects");
-        for (bytes, what) in [of_instance, of_objects] {
-            if bytes > most {
-                let [bytes, most] = [bytes, most].map(|bytes| size(bytes as u64));
-                return Err(format!(
-                    "the run asks for {bytes} of memory for {what}, and this host grants {most}"
-                ));
-            }
-        }
-        Ok(limits)
+/// The limits of guests, for people.
+pub fn may_use(threads: usize, priority: Priority, memory: Option<&HostMemory>) -> MayUse {
+    let priority = match priority {
+        Priority::Idle => "idle: only what no other program wants",
+        Priority::Normal => "normal: as much as any other program",
+    };
+    let memory_bytes = memory.map(|memory| memory.bytes_max() as u64);
+    MayUse { threads, priority: priority.to_owned(), memory_bytes }
+}
+
+/// The limit of a result table's part on a host with so much memory for guests, in bytes.
+pub fn table_bytes_max(memory: &HostMemory) -> usize {
+    (memory.bytes_max() / TABLE_PART_OF_MEMORY).min(HOST_TABLE_BYTES_MAX)
+}
+
+/// The folder for compiled modules; `None` if there is none and none can be made.
+fn cache(folder: Option<&Path>) -> Option<ModuleCache> {
+    match folder {
+        Some(folder) => ModuleCache::open(folder).ok(),
+        None => ModuleCache::of_user().ok(),
     }
 }
 
-fn record_every(spec: &RunSpec) -> Option<Duration> {
+/// A folder for compiled modules: this user's, or one that is deleted when this is dropped, and then the app is compiled
+/// each time.
+pub struct CodeFolder {
+    /// The modules.
+    pub modules: ModuleCache,
+    _passing: Option<tempfile::TempDir>,
+}
+
+impl CodeFolder {
+    /// This folder, or this user's.
+    ///
+    /// # Errors
+    /// If there is none, and none can be made.
+    pub fn open(folder: Option<&Path>) -> Result<Self, String> {
+        if let Some(modules) = cache(folder) {
+            return Ok(Self { modules, _passing: None });
+        }
+        let passing = tempfile::tempdir()
+            .and_then(|folder| Ok((ModuleCache::open(&folder.path().join("modules"))?, folder)));
+        let (modules, passing) =
+            passing.map_err(|error| format!("compiled apps have no folder: {}", explained(&error)))?;
+        Ok(Self { modules, _passing: Some(passing) })
+    }
+}
+
+/// An engine for a run's guests on a host with this many threads, and perhaps a limit on memory.
+///
+/// # Errors
+/// If this machine cannot run guests, or not under these limits.
+pub fn engine_for(
+    limits: &Limits,
+    strict_nan: bool,
+    memory_bytes_max: Option<usize>,
+    threads: usize,
+) -> Result<Engine, RunError> {
+    match memory_bytes_max {
+        Some(bytes_max) => Engine::frugal(limits, strict_nan, bytes_max, threads),
+        None => Engine::new(limits, strict_nan),
+    }
+}
+
+/// The limits of a run's guests on this host; an error if it asks for more memory than the host grants. A run that does
+/// not say how much its shared objects may take gets half of the host's memory for them at most.
+///
+/// # Errors
+/// A sentence that names the limit.
+pub fn limits_for(
+    asked: &RunLimits,
+    threads: usize,
+    memory_bytes_max: Option<usize>,
+) -> Result<Limits, String> {
+    let mut limits = Limits::of_run(asked)?.for_threads(threads);
+    let Some(most) = memory_bytes_max else { return Ok(limits) };
+    if asked.shared_bytes_max.is_none() {
+        limits.shared_bytes_max = limits.shared_bytes_max.min(most / 2);
+    }
+    let of_instance = (limits.memory_bytes_max, "each instance");
+    let of_objects = (limits.shared_bytes_max, "its shared objects");
+    for (bytes, what) in [of_instance, of_objects] {
+        if bytes > most {
+            let [bytes, most] = [bytes, most].map(|bytes| size(bytes as u64));
+            return Err(format!(
+                "the run asks for {bytes} of memory for {what}, and this host grants {most}"
+            ));
+        }
+    }
+    Ok(limits)
+}
+
+/// How often finished work of a run is recorded.
+pub fn record_every(spec: &RunSpec) -> Option<Duration> {
     let is_recorded = matches!(spec.fault_tolerance, FaultTolerance::Full | FaultTolerance::FinishedOrphans)
         && spec.record_every_ms > 0;
     is_recorded.then(|| Duration::from_millis(spec.record_every_ms.into()))
 }
 
 impl RunningPortion for Portion {
-    fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
-        Self::handle(self, command)
+    fn handle(&mut self, command: RunCommand) {
+        Self::handle(self, command);
     }
     fn counts(&self) -> Counts {
         counts_of(&Self::counts(self))
@@ -151,19 +207,23 @@ impl RunningPortion for Portion {
         Self::activity(self)
     }
     fn stop(self: Box<Self>) -> FinalCounts {
-        let (last, activity) = Self::stop(*self);
-        let counts = counts_of(&last);
-        match activity {
-            Some(Notice::Activity { workers, jobs, jobs_dropped }) => {
-                FinalCounts { counts, workers, jobs, jobs_dropped }
-            }
-            _ => FinalCounts { counts, ..FinalCounts::default() },
+        final_counts(Self::stop(*self))
+    }
+}
+
+/// The last state and activity of a portion in the form for the state machine.
+pub fn final_counts((last, activity): (Snapshot, Option<Notice>)) -> FinalCounts {
+    let counts = counts_of(&last);
+    match activity {
+        Some(Notice::Activity { workers, jobs, jobs_dropped }) => {
+            FinalCounts { counts, workers, jobs, jobs_dropped }
         }
+        _ => FinalCounts { counts, ..FinalCounts::default() },
     }
 }
 
 /// The state of a portion in the form for the state machine and the coordinator.
-fn counts_of(now: &Snapshot) -> Counts {
+pub fn counts_of(now: &Snapshot) -> Counts {
     Counts {
         jobs: Jobs {
             spawned: now.jobs.spawned,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
-use sateen_protocol::{Counts, JobSpec, RunId, RunSpec, RuntimeJobId};
+use sateen_protocol::{Counts, RunId, RunSpec};
 
 pub use super::cancel::Cancel;
-use super::control::MayUse;
+use super::control::{GuestsStatus, MayUse};
 
 /// Receives a portion's notices, from any thread.
 pub type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
@@ -40,6 +41,16 @@ pub trait Runtime: Send + Sync + 'static {
         MayUse { threads: self.threads(), ..MayUse::default() }
     }
 
+    /// Where guests run, for people.
+    fn guests(&self) -> GuestsStatus {
+        GuestsStatus::default()
+    }
+
+    /// Processor time of other processes that run guests, so far.
+    fn processor_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// A result of `bytes` is in transit from a portion to the driver. Called on any thread.
     fn result_passes(&self, _bytes: usize) {}
 
@@ -64,14 +75,16 @@ pub trait Runtime: Send + Sync + 'static {
 /// This machine's portion of a run. All methods except `stop` are called on the driver's thread and return at once.
 /// Arguments and results are values, and so are notices: a portion shares nothing with the driver that could change.
 pub trait RunningPortion: Send {
-    /// Obeys a command of the state machine. Returns a job to lend, if the command asks for one and there is one.
-    fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)>;
+    /// Obeys a command of the state machine.
+    fn handle(&mut self, command: RunCommand);
     /// The counts so far.
     fn counts(&self) -> Counts;
     /// Details for people, since the last call: [`Notice::Activity`].
     fn activity(&self) -> Option<Notice> {
         None
     }
+    /// The driver has received a notice.
+    fn notice_taken(&self, _notice: &Notice) {}
     /// Ends all guests, which may take milliseconds; returns the final counts and the last activity.
     fn stop(self: Box<Self>) -> FinalCounts;
 }

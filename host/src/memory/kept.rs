@@ -14,7 +14,8 @@ pub struct Kept {
 impl HostMemory {
     /// A share of `bytes` that no instance has, if there is room for it now.
     pub(crate) fn keep(&self, bytes: usize) -> Option<Kept> {
-        self.0.take(bytes).then(|| Kept { budget: self.0.clone(), bytes })
+        let is_taken = self.0.take(bytes) || (self.0.borrow(bytes) && self.0.take(bytes));
+        is_taken.then(|| Kept { budget: self.0.clone(), bytes })
     }
 }
 

@@ -7,7 +7,7 @@ use sateen_module::{Determinism, Inspection};
 use sateen_protocol::{BlobHash, JobKey, KeyMaker};
 use wasmtime::{Module, ModuleExport};
 
-use super::cache::{Compiled, is_copyable};
+use super::cache::{Code, Compiled, is_copyable};
 use super::pages::Pages;
 use super::preparation::Preparation;
 use super::{ModuleCache, inspect};
@@ -63,6 +63,21 @@ impl App {
             }
             Ok(compiled)
         })
+    }
+
+    /// The module `bytes` with its code, both from the supervisor of this process, which has compiled it.
+    ///
+    /// # Errors
+    /// If the module is refused, or the code is for another engine.
+    pub(crate) fn of_host(
+        engine: &Engine,
+        bytes: &[u8],
+        code: Vec<u8>,
+        is_copyable: bool,
+    ) -> Result<Self, RunError> {
+        let code = Code { bytes: code, is_copyable };
+        let other = || RunError::Host("the code from the host cannot be loaded".to_owned());
+        Self::load_by(engine, bytes, |_| code.load(engine).ok_or_else(other))
     }
 
     /// Like [`load`](Self::load), but the code of the module with this hash comes from `compiled`.

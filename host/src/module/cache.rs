@@ -34,6 +34,34 @@ pub(super) struct Compiled {
     pub is_copyable: bool,
 }
 
+/// The same as it is passed to a process of guests: the bytes of the code. They were made by this program on this machine
+/// and authenticated, or come from the supervisor of this process, which has done that.
+pub struct Code {
+    pub(super) bytes: Vec<u8>,
+    pub(super) is_copyable: bool,
+}
+
+impl Code {
+    /// The code, ready to run; `None` if it is for another engine.
+    pub(super) fn load(&self, engine: &Engine) -> Option<Compiled> {
+        // SAFETY: the bytes were made by `Module::serialize` on this machine: nobody else knows the
+        // secret that they are authenticated with, and they were read whole before the check.
+        #[allow(unsafe_code)]
+        let code = unsafe { wasmtime::Module::deserialize(&engine.inner, &self.bytes) }.ok()?;
+        Some(Compiled { code, is_copyable: self.is_copyable })
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether an instance's memory and exported globals are all that it can remember.
+    pub(crate) fn is_copyable(&self) -> bool {
+        self.is_copyable
+    }
+}
+
 /// Whether that is true of the module `bytes`. Reads all of its code, which takes as long as the rest of a start.
 pub(super) fn is_copyable(bytes: &[u8]) -> bool {
     hidden_state(bytes).is_none()
@@ -67,6 +95,11 @@ impl ModuleCache {
 
     /// The compiled code of the module with this hash, if the cache has it and it is intact.
     pub(super) fn get(&self, engine: &Engine, module_hash: &blake3::Hash) -> Option<Compiled> {
+        self.read(engine, module_hash)?.load(engine)
+    }
+
+    /// The same, not loaded.
+    pub(super) fn read(&self, engine: &Engine, module_hash: &blake3::Hash) -> Option<Code> {
         let path = self.path(engine, module_hash);
         let mut file = File::open(&path).ok()?;
         let mut bytes = Vec::new();
@@ -78,13 +111,10 @@ impl ModuleCache {
             let _ = fs::remove_file(&path);
             return None;
         }
-        let (is_copyable, code) = rest.split_first()?;
-        // SAFETY: the bytes were made by `Module::serialize` on this machine: nobody else knows the
-        // secret that they are authenticated with, and they were read whole before the check.
-        #[allow(unsafe_code)]
-        let module = unsafe { wasmtime::Module::deserialize(&engine.inner, code) }.ok()?;
+        let is_copyable = *rest.first()? != 0;
         let _ = file.set_modified(SystemTime::now());
-        Some(Compiled { code: module, is_copyable: *is_copyable != 0 })
+        bytes.drain(..HEAD_BYTES);
+        Some(Code { bytes, is_copyable })
     }
 
     /// Stores the compiled code of a module. A failure only costs another compilation later.

@@ -21,7 +21,7 @@ use parking_lot::{Mutex, MutexGuard};
 use sateen_command_line::explained;
 
 use super::attempts::{Attempts, Verdict};
-use super::cache::is_copyable;
+use super::cache::{Code, is_copyable};
 use super::{App, ModuleCache};
 use crate::engine::Engine;
 use crate::failure::RunError;
@@ -104,26 +104,52 @@ impl Compiler {
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<App, RunError> {
         App::load_by(engine, bytes, |hash| {
-            if let Some(compiled) = cache.get(engine, hash) {
-                return Ok(compiled);
-            }
-            let _turn = self.wait_for_turn(hash, is_unwanted)?;
-            // Another run of the same app may have been first.
-            if let Some(compiled) = cache.get(engine, hash) {
-                return Ok(compiled);
-            }
-            let failed = |error: io::Error| {
-                RunError::Host(format!("the app cannot be compiled here: {}", explained(&error)))
-            };
-            let code = cache.new_file().map_err(failed)?;
-            let place = ModuleCache::place_for_code(&code).map_err(failed)?;
-            let compiled = self.compile(engine, bytes, place, is_unwanted);
-            self.note(hash, &compiled);
-            compiled?;
-            cache.keep(engine, hash, code, is_copyable(bytes)).map_err(failed)?;
             let broken = || RunError::Host("the code compiled here cannot be loaded".to_owned());
-            cache.get(engine, hash).ok_or_else(broken)
+            self.code(engine, (bytes, hash), cache, is_unwanted)?.load(engine).ok_or_else(broken)
         })
+    }
+
+    /// The code of the module `bytes` for a process of guests, whose engine has the same settings as `engine`. The module is
+    /// inspected first.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) fn prepare(
+        &self,
+        engine: &Engine,
+        bytes: &[u8],
+        cache: &ModuleCache,
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<Code, RunError> {
+        self.code(engine, (bytes, &blake3::hash(bytes)), cache, is_unwanted)
+    }
+
+    fn code(
+        &self,
+        engine: &Engine,
+        (bytes, hash): (&[u8], &blake3::Hash),
+        cache: &ModuleCache,
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<Code, RunError> {
+        if let Some(code) = cache.read(engine, hash) {
+            return Ok(code);
+        }
+        let _turn = self.wait_for_turn(hash, is_unwanted)?;
+        // Another run of the same app may have been first.
+        if let Some(code) = cache.read(engine, hash) {
+            return Ok(code);
+        }
+        let failed = |error: io::Error| {
+            RunError::Host(format!("the app cannot be compiled here: {}", explained(&error)))
+        };
+        let file = cache.new_file().map_err(failed)?;
+        let place = ModuleCache::place_for_code(&file).map_err(failed)?;
+        let compiled = self.compile(engine, bytes, place, is_unwanted);
+        self.note(hash, &compiled);
+        compiled?;
+        cache.keep(engine, hash, file, is_copyable(bytes)).map_err(failed)?;
+        let broken = || RunError::Host("the code compiled here cannot be loaded".to_owned());
+        cache.read(engine, hash).ok_or_else(broken)
     }
 
     /// Waits until this module may be compiled and no other module is being compiled.
@@ -180,6 +206,7 @@ impl Compiler {
         command.args((self.priority == Priority::Idle).then_some(IDLE));
         command.args(["--memory", &self.memory_bytes_max.to_string()]);
         command.args(["--seconds", &self.time_max.as_secs().max(1).to_string()]);
+        command.args(["--parent", &std::process::id().to_string()]);
         command.env_clear().stdin(Stdio::piped()).stdout(code).stderr(Stdio::piped());
         let mut child = Killed(command.spawn().map_err(failed)?);
         let (stdin, stderr) = (child.0.stdin.take(), child.0.stderr.take());
@@ -337,7 +364,7 @@ fn compile_from_stdin(words: &[String]) -> Result<(), String> {
         // A system that forbids it runs the child as any other program.
         let _ = rustix::process::nice(NICENESS);
     }
-    confine(number("--memory"), number("--seconds"));
+    confine(number("--memory"), number("--seconds"), number("--parent"));
     let limits = Limits::default();
     let mut bytes = Vec::new();
     let most = limits.module_bytes_max as u64;
@@ -350,10 +377,9 @@ fn compile_from_stdin(words: &[String]) -> Result<(), String> {
     io::stdout().write_all(&code).map_err(|error| error.to_string())
 }
 
-/// Limits this process, and makes it die with its parent. On systems without such limits, only the parent
-/// enforces them.
+/// Limits this process, and makes it die with its parent, where the system can; otherwise, the parent does so alone.
 #[cfg(target_os = "linux")]
-fn confine(memory_bytes: Option<u64>, seconds: Option<u64>) {
+fn confine(memory_bytes: Option<u64>, seconds: Option<u64>, parent: Option<u64>) {
     use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
     let limit = |resource, most: Option<u64>| {
         let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
@@ -363,11 +389,12 @@ fn confine(memory_bytes: Option<u64>, seconds: Option<u64>) {
     limit(Resource::Cpu, seconds.map(|seconds| seconds.saturating_add(1)));
     limit(Resource::Fsize, Some(COMPILED_BYTES_MAX));
     limit(Resource::Core, Some(0));
-    // The parent may have died before.
-    if rustix::process::getppid().is_none_or(|parent| parent.as_raw_nonzero().get() == 1) {
+    // The parent may have died before. In a container, its number is 1.
+    let now = rustix::process::getppid().map_or(0, |now| u64::from(now.as_raw_pid().unsigned_abs()));
+    if parent.is_some_and(|parent| parent != now) {
         std::process::exit(1);
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn confine(_memory_bytes: Option<u64>, _seconds: Option<u64>) {}
+fn confine(_memory_bytes: Option<u64>, _seconds: Option<u64>, _parent: Option<u64>) {}

@@ -125,15 +125,15 @@ impl Portion {
         self.registry.grid.as_ref().map(|remote| act(&self.registry, remote))
     }
 
-    /// Does what its driver's state machine wants; returns the job that it lends, if it is asked for one and has one.
-    pub fn handle(&self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
+    /// Does what its driver's state machine wants.
+    pub fn handle(&self, command: RunCommand) {
         let registry = &*self.registry;
-        let remote = registry.grid.as_ref()?;
+        let Some(remote) = registry.grid.as_ref() else { return };
         match command {
             RunCommand::Inject { held, spec, was_begun } => remote.inject(registry, held, spec, was_begun),
             RunCommand::Replica { object, place, change } => registry.change_object(object, place, change),
             RunCommand::Want { thieves } => remote.want(registry, thieves),
-            RunCommand::Offer => return remote.offer(registry),
+            RunCommand::Offer => remote.notify(Notice::Offered(remote.offer(registry))),
             RunCommand::Complete { number, finished, is_found_again } => {
                 remote.complete_away(registry, number, finished, is_found_again);
             }
@@ -142,7 +142,11 @@ impl Portion {
             RunCommand::Abort { held } => remote.abort_held(registry, held),
             RunCommand::Drain => remote.drain(registry),
         }
-        None
+    }
+
+    /// Gives up an open job, if there is one; [`RunCommand::Offer`] does so with a notice as the answer.
+    pub fn offer(&self) -> Option<(RuntimeJobId, JobSpec)> {
+        self.with(|registry, remote| remote.offer(registry)).flatten()
     }
 
     /// Workers take no new jobs and guests stop at their next heartbeat, without using the processor, until the
@@ -158,10 +162,13 @@ impl Portion {
 
     /// Details of the portion for people, since the last call.
     pub fn activity(&self) -> Option<Notice> {
-        self.with(|_, remote| {
-            let (jobs, jobs_dropped) = remote.activity.take_notes();
-            Notice::Activity { workers: remote.activity.times(), jobs, jobs_dropped }
-        })
+        activity(&self.registry)
+    }
+
+    /// Its state, for other threads.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn observer(&self) -> Observer {
+        Observer(self.registry.clone())
     }
 
     /// Ends everything at once; no more notices are sent. Returns when no thread is left, with the final state of
@@ -176,6 +183,28 @@ impl Portion {
         self.registry.end(Ending::Cancelled);
         self.threads.join();
     }
+}
+
+/// The state of a portion, as its methods of the same names return it.
+#[cfg(target_os = "linux")]
+pub(crate) struct Observer(Arc<Registry>);
+
+#[cfg(target_os = "linux")]
+impl Observer {
+    pub fn counts(&self) -> Snapshot {
+        self.0.snapshot()
+    }
+
+    pub fn activity(&self) -> Option<Notice> {
+        activity(&self.0)
+    }
+}
+
+fn activity(registry: &Registry) -> Option<Notice> {
+    registry.grid.as_ref().map(|remote| {
+        let (jobs, jobs_dropped) = remote.activity.take_notes();
+        Notice::Activity { workers: remote.activity.times(), jobs, jobs_dropped }
+    })
 }
 
 impl Drop for Portion {

@@ -51,5 +51,5 @@ pub use signals::Signal;
 pub use tasks::TaskId;
 pub use tempo::CALM;
 pub use threads::Threads;
-pub use turns::{Turns, end_turn, is_turn_over};
+pub use turns::{TurnNews, Turns, end_turn, is_turn_over};
 pub use worker::{begin_task, start_task};

@@ -12,11 +12,16 @@
 //!
 //! Workers end their turns themselves, unless they run a loop that calls nothing: see [`stands`](super::stands).
 
+mod borrowed;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+
+use borrowed::Lender;
+pub use borrowed::TurnNews;
 
 /// Minimum time of a turn, unless its worker has no work: long enough to make filling a processor's caches
 /// worthwhile, short enough that other hosts do not notice.
@@ -30,6 +35,10 @@ struct All {
     /// Minimum time of a turn.
     slice: Duration,
     waiting: AtomicUsize,
+    /// Turns in use that another process wants back.
+    owed: AtomicUsize,
+    /// The process that they are borrowed from, if they are.
+    lender: Option<Lender>,
     state: Mutex<State>,
 }
 
@@ -38,6 +47,10 @@ struct State {
     /// The number of the worker that began to wait last.
     last_ticket: Ticket,
     queue: Vec<Waiting>,
+    /// The number of waiting workers that the lender knows of.
+    told: usize,
+    /// Others wait for turns of the lender.
+    is_scarce: bool,
 }
 
 /// The number of turns of a run; changed while the state is locked.
@@ -108,7 +121,9 @@ impl OwnTurn {
     /// Whether the worker's turn has lasted long enough and another worker waits for it.
     pub fn is_over(&self) -> bool {
         self.0.lock().as_ref().is_some_and(|turn| {
-            turn.turns.0.waiting.load(SeqCst) > 0 && turn.since.elapsed() >= turn.turns.0.slice
+            let all = &turn.turns.0;
+            let is_wanted = all.waiting.load(SeqCst) > 0 || all.owed.load(SeqCst) > 0;
+            is_wanted && turn.since.elapsed() >= all.slice
         })
     }
 }
@@ -125,8 +140,14 @@ impl Turns {
     }
 
     fn lasting(slice: Duration, count: usize) -> Self {
-        let state = State { free: count, last_ticket: Ticket(0), queue: Vec::new() };
-        Self(Arc::new(All { slice, waiting: AtomicUsize::new(0), state: Mutex::new(state) }))
+        Self::with(slice, count, None)
+    }
+
+    fn with(slice: Duration, count: usize, lender: Option<Lender>) -> Self {
+        let state =
+            State { free: count, last_ticket: Ticket(0), queue: Vec::new(), told: 0, is_scarce: false };
+        let (waiting, owed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self(Arc::new(All { slice, waiting, owed, lender, state: Mutex::new(state) }))
     }
 
     fn turn_of(&self, run: &Held) -> Turn {
@@ -167,6 +188,7 @@ impl State {
         turns.0.waiting.fetch_add(1, SeqCst);
         // A turn may have become free meanwhile.
         self.pass_on(turns);
+        self.tell_waiting(turns);
         ticket
     }
 
@@ -269,113 +291,11 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let mut state = self.turns.0.state.lock();
         state.give_back(&self.run);
+        state.pay_back(&self.turns);
         state.pass_on(&self.turns);
+        state.spare(&self.turns);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicBool;
-    use std::thread;
-
-    use super::*;
-
-    /// Lets the workers of a run compute for as long as they may, until told to stop. Returns how often one of them had
-    /// a turn.
-    fn work(run: &TurnsOfRun, at_once: &AtomicUsize, most: usize, stop: &AtomicBool) -> u64 {
-        let mut turns = 0;
-        while !stop.load(SeqCst) {
-            run.begin(|| {}, || stop.load(SeqCst));
-            assert!(at_once.fetch_add(1, SeqCst) < most || stop.load(SeqCst), "more compute than may");
-            assert!((1..=most).contains(&run.held()) || stop.load(SeqCst), "it is not said who computes");
-            while !is_turn_over() && !stop.load(SeqCst) {
-                thread::sleep(Duration::from_millis(1));
-            }
-            at_once.fetch_sub(1, SeqCst);
-            end_turn();
-            turns += 1;
-        }
-        turns
-    }
-
-    #[test]
-    fn runs_take_turns_and_no_more_compute_than_may() {
-        for (threads, runs) in [(1, 2), (2, 3)] {
-            let turns = Turns::new(threads);
-            let (at_once, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-            let had: Vec<u64> = thread::scope(|scope| {
-                let runs: Vec<TurnsOfRun> = (0..runs).map(|_| turns.join()).collect();
-                let runs = Arc::new(runs);
-                let workers: Vec<_> = (0..runs.len())
-                    .map(|run| {
-                        // The first has more workers than the others.
-                        let count = if run == 0 { 4 } else { 2 };
-                        let workers: Vec<_> = (0..count)
-                            .map(|_| {
-                                let (runs, at_once, stop) = (runs.clone(), &at_once, &stop);
-                                scope.spawn(move || work(&runs[run], at_once, threads, stop))
-                            })
-                            .collect();
-                        workers
-                    })
-                    .collect();
-                // Until each has had several.
-                thread::sleep(SLICE * 40);
-                stop.store(true, SeqCst);
-                runs.iter().for_each(TurnsOfRun::look_again);
-                workers
-                    .into_iter()
-                    .map(|workers| workers.into_iter().map(|worker| worker.join().expect("it ends")).sum())
-                    .collect()
-            });
-            let (least, most) = (had.iter().min().expect("runs"), had.iter().max().expect("runs"));
-            assert!(*least >= 2 && *most <= 3 * least, "{had:?}");
-            assert_eq!(turns.0.state.lock().free, threads);
-            assert_eq!(turns.0.waiting.load(SeqCst), 0);
-        }
-    }
-
-    #[test]
-    fn a_turn_of_one_run_lasts_until_its_worker_has_nothing_to_do() {
-        let run = Turns::of_one_run(1);
-        run.begin(|| {}, || false);
-        thread::scope(|scope| {
-            let waits = scope.spawn(|| {
-                run.begin(|| {}, || false);
-                end_turn();
-            });
-            while run.turns.0.waiting.load(SeqCst) == 0 {
-                thread::yield_now();
-            }
-            thread::sleep(2 * SLICE);
-            assert!(!is_turn_over() && !waits.is_finished());
-            end_turn();
-            waits.join().expect("it has had its turn");
-        });
-    }
-
-    #[test]
-    fn a_worker_that_learns_that_its_run_is_over_stops_waiting() {
-        let turns = Turns::new(1);
-        let (first, second) = (turns.join(), turns.join());
-        first.begin(|| {}, || false);
-        let over = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let waits = scope.spawn(|| {
-                second.begin(|| {}, || over.load(SeqCst));
-                OWN.with(|own| own.is_some())
-            });
-            while turns.0.waiting.load(SeqCst) == 0 {
-                thread::yield_now();
-            }
-            over.store(true, SeqCst);
-            second.look_again();
-            // A call that came before the sleep is not missed: the lock makes the last check and the sleep one
-            // step.
-            assert!(!waits.join().expect("it ends"));
-        });
-        end_turn();
-        assert!(!is_turn_over());
-        assert_eq!(turns.0.state.lock().free, 1);
-    }
-}
+mod tests;

@@ -87,17 +87,19 @@ impl ScriptedPortion {
 }
 
 impl RunningPortion for ScriptedPortion {
-    fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
+    fn handle(&mut self, command: RunCommand) {
         match command {
             RunCommand::Inject { held, spec, .. } => self.inject(held, spec),
-            RunCommand::Offer => return self.offer(),
+            RunCommand::Offer => {
+                let job = self.offer();
+                (self.notify)(Notice::Offered(job));
+            }
             RunCommand::Want { thieves } => self.want(thieves),
             RunCommand::Complete { number, finished, .. } => self.complete(number, &finished),
             RunCommand::Requeue { number, .. } => panic!("nothing is lost, and job {} came back", number.0),
             RunCommand::Drain => (self.notify)(Notice::Drained),
             _ => {}
         }
-        None
     }
     fn counts(&self) -> Counts {
         Counts::default()

@@ -7,6 +7,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::limits::WORKERS_REPORTED_MAX;
 use crate::message::{JobNote, ToCoordinator, WorkerTimes};
 use crate::{Counts, RunId, Time};
@@ -22,7 +24,7 @@ const ENDED_RUNS_MAX: usize = 32;
 const ENDED_KEPT: Duration = Duration::from_secs(10);
 
 /// The counts of a run's runtime when it stopped.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinalCounts {
     /// The total counts; nothing computes any more.
     pub counts: Counts,

@@ -152,10 +152,11 @@ impl Host {
                 self.seek(now, run);
             }
             Notice::Exposed => {
-                if !part.victim.is_empty() {
+                if part.victim.note_exposed() {
                     self.unpolled.command(RunCommand::Offer.of(run));
                 }
             }
+            Notice::Offered(job) => self.on_offered(now, run, job),
             Notice::Begun { held, worker } => self.on_begun(now, run, held, worker),
             Notice::Finished { held, finished } => self.on_finished(now, run, held, finished),
             Notice::Abandoned { number } => self.on_abandoned(run, number),
@@ -183,6 +184,7 @@ impl Host {
                 self.judge(now, run, ToCoordinator::Failed { run, failure: failure.shortened() });
             }
             Notice::Unable(reason) => self.become_unable(run, reason),
+            Notice::Crashed(reason) => self.on_crashed(now, run, reason),
             Notice::HandedBack { held } => self.hand_back_one(now, run, held),
             Notice::Misnamed { held } => self.on_misnamed(now, run, held),
             Notice::Drained => self.on_drained(now, run),
@@ -219,7 +221,7 @@ impl Host {
         self.merge_restored(now, run, entries);
     }
 
-    /// The runtime offers a job for a thief, or `None` if it has none.
+    /// The runtime offers a job for a thief, or `None` if it has none: [`Notice::Offered`], also for a run without a runtime.
     pub fn handle_offered(&mut self, now: Time, run: RunId, job: Option<(RuntimeJobId, JobSpec)>) {
         self.latest = now;
         self.on_offered(now, run, job);

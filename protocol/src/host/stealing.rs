@@ -299,15 +299,20 @@ impl Host {
         };
         if let Some(steal) = part.victim.park(Parked { thief, steal, holding, until: now + patience }) {
             self.tell_peer(thief, PeerMessage::Nothing { run, steal });
-        } else {
+        } else if part.victim.ask() {
             self.unpolled.command(RunCommand::Offer.of(run));
         }
     }
 
     pub(super) fn on_offered(&mut self, now: Time, run: RunId, job: Option<(RuntimeJobId, JobSpec)>) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        let is_more = part.victim.note_answer(job.is_some());
         let Some((number, mut spec)) = job else {
-            self.refuse_parked(run, false, now);
+            if is_more {
+                self.unpolled.command(RunCommand::Offer.of(run));
+            } else {
+                self.refuse_parked(run, false, now);
+            }
             return;
         };
         let Some(parked) = part.victim.next() else {
@@ -323,7 +328,7 @@ impl Host {
         part.loans.lend(loan, Loan::new(now, number, spec, thief, state, parked.holding));
         if part.victim.is_empty() {
             self.tell_wanted(run);
-        } else {
+        } else if part.victim.ask() {
             self.unpolled.command(RunCommand::Offer.of(run));
         }
     }

@@ -20,6 +20,10 @@ pub struct Victim {
     parked: VecDeque<Parked>,
     /// The number that the runtime was last told.
     told: usize,
+    /// The number of times that the runtime was asked for a job and has not answered.
+    asked: usize,
+    /// The runtime has exposed a job since it was last asked.
+    is_exposed: bool,
 }
 
 impl Victim {
@@ -53,6 +57,31 @@ impl Victim {
         }
         let oldest = self.parked.iter().position(|parked| parked.thief == thief)?;
         self.parked.remove(oldest).map(|parked| parked.steal)
+    }
+
+    /// Whether to ask the runtime for a job: no more often than requests wait, as a job for which no request waits goes back.
+    /// If so, it counts as asked.
+    pub fn ask(&mut self) -> bool {
+        let is_due = self.asked < self.parked.len();
+        if is_due {
+            self.asked += 1;
+            self.is_exposed = false;
+        }
+        is_due
+    }
+
+    /// The runtime has a job now; whether to [`ask`](Self::ask) for it. It may have given its answer before it exposed the
+    /// job, and that answer may arrive after this: then it is asked again.
+    pub fn note_exposed(&mut self) -> bool {
+        let is_due = self.ask();
+        self.is_exposed |= !is_due && self.asked > 0;
+        is_due
+    }
+
+    /// The runtime has answered. Whether to ask once more, as it had no job and has exposed one since.
+    pub fn note_answer(&mut self, has_job: bool) -> bool {
+        self.asked = self.asked.saturating_sub(1);
+        !has_job && self.is_exposed && self.ask()
     }
 
     /// Removes and returns the request that gets the next job.
@@ -127,6 +156,28 @@ mod tests {
         victim.drop_thief(THIEF);
         assert_eq!(victim.of(OTHER).collect::<Vec<_>>(), [StealId(0)]);
         assert_eq!(victim.len(), 1);
+    }
+
+    #[test]
+    fn the_runtime_is_asked_once_for_each_request_that_waits() {
+        let mut victim = Victim::default();
+        assert!(!victim.ask() && !victim.note_exposed(), "nobody waits");
+        victim.park(parked(THIEF, 1, 1));
+        assert!(victim.ask() && !victim.ask() && !victim.note_exposed());
+        assert!(victim.note_answer(false), "a job was exposed since");
+        assert!(!victim.note_answer(false), "none was exposed since");
+        assert!(victim.note_exposed());
+        victim.park(parked(OTHER, 2, 1));
+        assert!(victim.ask() && !victim.note_exposed());
+        victim.next();
+        assert!(!victim.note_answer(true));
+        assert!(!victim.ask(), "the second answer is under way");
+        victim.next();
+        assert!(!victim.note_answer(true) && !victim.note_exposed(), "nobody waits");
+        // An answer that was not asked for, from a runtime that is gone, changes nothing.
+        assert!(!victim.note_answer(false));
+        victim.park(parked(THIEF, 3, 1));
+        assert!(victim.ask() && !victim.ask());
     }
 
     #[test]

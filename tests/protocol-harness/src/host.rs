@@ -81,6 +81,7 @@ pub enum Input {
     Based(RunId, ObjectId, NewBase),
     Closed(RunId, ObjectId),
     Misnamed(RunId, HeldId),
+    Crashed(RunId, String),
 }
 
 /// The runtime's number for each place of an object; only one that is current matters.
@@ -92,6 +93,8 @@ impl Input {
         match notice {
             Notice::Idle(workers) => Self::Idle(run, u32::try_from(workers).unwrap_or(u32::MAX)),
             Notice::Exposed => Self::Exposed(run),
+            Notice::Offered(job) => Self::Offered(run, job),
+            Notice::Crashed(reason) => Self::Crashed(run, reason),
             Notice::Begun { held, worker: _ } => Self::Begun(run, held),
             Notice::Finished { held, finished } => Self::Finished(run, held, finished),
             Notice::Abandoned { number } => Self::Abandoned(run, number),
@@ -165,6 +168,7 @@ impl Input {
             Self::Progress(run, done, total) => host.handle_notice(now, run, Notice::Progress(done, total)),
             Self::Limit(run, reason) => host.handle_notice(now, run, Notice::Limit(reason)),
             Self::Failed(run, failure) => host.handle_notice(now, run, Notice::Failed(failure)),
+            Self::Crashed(run, reason) => host.handle_notice(now, run, Notice::Crashed(reason)),
             Self::Unable(run, reason) => host.handle_notice(now, run, Notice::Unable(reason)),
             Self::Drained(run) => host.handle_notice(now, run, Notice::Drained),
             Self::Counts(run, counts) => host.handle_notice(now, run, Notice::Counts(counts)),

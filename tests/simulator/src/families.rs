@@ -22,7 +22,7 @@ pub enum Family {
     Doubles,
     /// Hosts pause and take work again.
     Pauses,
-    /// A host cannot load an app, or cannot continue a run.
+    /// A host cannot load an app, or cannot continue a run, or a run's guests crash on it.
     Ability,
     /// A run meets a limit, or fails as a whole.
     Ends,
@@ -96,6 +96,7 @@ impl Family {
                 "a host could not continue with a run",
                 "a host could not load an app",
                 "a host reported that it cannot take part",
+                "the guests of a run crashed",
             ],
             Self::Ends => &[
                 "a job failed beyond catching",

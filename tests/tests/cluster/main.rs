@@ -11,6 +11,8 @@ mod coordinator;
 mod crash;
 mod data_folder;
 mod direct;
+#[cfg(target_os = "linux")]
+mod guests;
 mod leave;
 mod limits;
 mod loss;

@@ -1,11 +1,11 @@
 //! A host's bound on memory covers all guests of all runs, whatever they do.
 
 use sateen_tests::cluster::{Cluster, PATIENCE};
-use sateen_tests::memory::peak_kib;
+use sateen_tests::guests::Memory;
 use sateen_tests::probe;
 use sateen_tests::wat::{app, bytes};
 
-/// Maximum memory of the process itself, in addition to its guests.
+/// Maximum memory of the processes themselves, in addition to their guests.
 const OVERHEAD_KIB: u64 = 192 << 10;
 
 /// A cluster of hosts with this many threads and this limit on memory.
@@ -42,17 +42,19 @@ fn hoard(cluster: &Cluster, runs: usize, depth: u64, kibibytes: u64) {
 
 #[test]
 fn the_guests_of_all_runs_share_one_bound() {
-    let mut cluster = with_hosts(&["ada"], "4", "512M");
+    let cluster = with_hosts(&["ada"], "4", "512M");
+    let memory = Memory::of(cluster.host_process("ada"));
     // Each path of a tree takes 128 MiB, and four workers begin dozens of them.
     hoard(&cluster, 4, 7, 16 << 10);
-    let peak = peak_kib(cluster.host("ada").id());
+    let peak = memory.peak_kib();
     eprintln!("peak {} MiB", peak >> 10);
     assert!(peak <= (512 << 10) + OVERHEAD_KIB, "{peak} KiB");
 }
 
 #[test]
 fn results_that_wait_to_be_delivered_count() {
-    let mut cluster = with_hosts(&["ada"], "2", "512M");
+    let cluster = with_hosts(&["ada"], "2", "512M");
+    let memory = Memory::of(cluster.host_process("ada"));
     let module = probe::module_path().display().to_string();
     // Eight guests and their results take a gigabyte, and the results being sent as much again.
     let submit = ["submit", &module, "--function", "large_output", "60", "--memory", "256M"];
@@ -62,17 +64,18 @@ fn results_that_wait_to_be_delivered_count() {
         let about = cluster.api().run_over(run, PATIENCE);
         assert_eq!(about["state"], "done", "{about:#}");
     }
-    let peak = peak_kib(cluster.host("ada").id());
+    let peak = memory.peak_kib();
     eprintln!("peak {} MiB", peak >> 10);
     assert!(peak <= (512 << 10) + OVERHEAD_KIB, "{peak} KiB");
 }
 
 #[test]
 fn hosts_without_room_hand_one_anothers_jobs_back() {
-    let mut cluster = with_hosts(&["ada", "bob"], "2", "300M");
+    let cluster = with_hosts(&["ada", "bob"], "2", "300M");
+    let memories = ["ada", "bob"].map(|name| (name, Memory::of(cluster.host_process(name))));
     hoard(&cluster, 3, 7, 16 << 10);
-    for name in ["ada", "bob"] {
-        let peak = peak_kib(cluster.host(name).id());
+    for (name, memory) in memories {
+        let peak = memory.peak_kib();
         eprintln!("peak of {name} {} MiB", peak >> 10);
         assert!(peak <= (300 << 10) + OVERHEAD_KIB, "{name}: {peak} KiB");
     }
@@ -81,7 +84,8 @@ fn hosts_without_room_hand_one_anothers_jobs_back() {
 /// Shared objects are not in the memory of any instance.
 #[test]
 fn shared_objects_count_whatever_the_run_asks_for() {
-    let mut cluster = with_hosts(&["ada"], "1", "300M");
+    let cluster = with_hosts(&["ada"], "1", "300M");
+    let memory = Memory::of(cluster.host_process("ada"));
     let module = cluster.folder().join("sharer.wasm");
     let body =
         "(loop $more (drop (call $share (i32.const 1024) (i32.const 2048) (i32.const 60000))) (br $more))";
@@ -103,7 +107,7 @@ fn shared_objects_count_whatever_the_run_asks_for() {
         let why = about["error"]["message"].as_str().unwrap_or_default();
         assert!(why.contains("shared objects take") && why.contains(limit), "{about:#}");
     }
-    let peak = peak_kib(cluster.host("ada").id());
+    let peak = memory.peak_kib();
     eprintln!("peak {} MiB", peak >> 10);
     assert!(peak <= (300 << 10) + OVERHEAD_KIB, "{peak} KiB");
 }

@@ -7,6 +7,8 @@ mod cancelled;
 #[cfg(target_os = "linux")]
 mod compiling;
 #[cfg(target_os = "linux")]
+mod guests;
+#[cfg(target_os = "linux")]
 mod host_memory;
 mod imports;
 mod jobs;

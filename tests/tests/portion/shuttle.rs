@@ -328,7 +328,7 @@ impl Shuttle {
 
     /// Moves a job, if there is one.
     fn move_one(&mut self, victim: usize, thief: usize) {
-        let Some((number, spec)) = self.portion(victim).handle(RunCommand::Offer) else { return };
+        let Some((number, spec)) = self.portion(victim).offer() else { return };
         let held = self.new_held();
         self.lent.insert((victim, number), Loan { thief, held, job: spec.key.tag() });
         self.held.insert((thief, held), (victim, number));

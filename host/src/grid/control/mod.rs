@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 pub use client::{AskError, ask};
 pub(super) use server::{Answers, Incoming, listen};
-pub use status::{Contributed, MayUse, PAUSED_BY_USER, PeerPath, PeerStatus, RunStatus, Status, StealStatus};
+pub use status::{
+    Contributed, GuestsStatus, MayUse, PAUSED_BY_USER, PeerPath, PeerStatus, RunStatus, Status, StealStatus,
+};
 
 /// A user's request to the host that runs on this folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

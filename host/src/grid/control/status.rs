@@ -57,6 +57,9 @@ pub struct Status {
     pub store: StoreStatus,
     /// The limits on what guests may use of this machine.
     pub may_use: MayUse,
+    /// Where guests run.
+    #[serde(default)]
+    pub guests: GuestsStatus,
     /// The host's work so far.
     pub contributed: Contributed,
     /// Its page, for browsers on this machine.
@@ -72,6 +75,17 @@ pub struct MayUse {
     pub priority: String,
     /// The maximum memory that a run may request for an instance; without it, the runtime's own limits hold.
     pub memory_bytes: Option<u64>,
+}
+
+/// Where guests run, and what the system keeps from them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestsStatus {
+    /// Whether the guests of each run are in a process of their own.
+    pub own_process: bool,
+    /// Why not, if they are not.
+    pub why_not: Option<String>,
+    /// What the system keeps from the process that was started last, and what it does not, a line each.
+    pub walls: Vec<String>,
 }
 
 /// The host's contribution, including that before restarts.
@@ -249,6 +263,13 @@ impl Status {
             counted(self.contributed.runs, "run"),
             local(self.contributed.since_s)
         ));
+        let guests = match (&self.guests.why_not, self.guests.own_process) {
+            (_, true) => "in a process of their own: yes".to_owned(),
+            (Some(why), false) => format!("in a process of their own: no, {why}"),
+            (None, false) => "in a process of their own: no".to_owned(),
+        };
+        lines.push(format!("guests    {guests}"));
+        lines.extend(self.guests.walls.iter().map(|wall| format!("          {wall}")));
         lines.push(format!("page      {}", self.page.as_deref().unwrap_or("off")));
         // Names come from other machines.
         let lines = lines.iter().map(|line| sateen_logging::visible(line));

@@ -295,7 +295,7 @@ impl Driver {
             site: self.options.site.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             process: std::process::id(),
-            processor_s: processor_s(),
+            processor_s: processor_s() + self.loader.runtime.processor_time().as_secs_f64(),
             threads: self.runs.threads(),
             coordinator: self.options.coordinator.to_string(),
             connected_s: self.coordinator.connected_since().map(|since| now.since(since).as_secs_f64()),
@@ -314,6 +314,7 @@ impl Driver {
             steals: self.runs.steals(),
             store: self.keeper.status(),
             may_use: self.users.may_use.clone(),
+            guests: self.loader.runtime.guests(),
             contributed: self.runs.contribution().so_far(),
             page: self.users.page.as_ref().map(|page| page.url.clone()),
         }

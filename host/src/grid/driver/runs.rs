@@ -235,9 +235,18 @@ impl Driver {
     pub(super) fn on_notice(&mut self, run: RunId, generation: u64, notice: Notice) {
         self.runs.notices.take();
         let result_bytes = result_bytes(&notice);
-        if self.runs.get(run).is_some_and(|here| here.generation == generation) {
+        if let Some(here) = self.runs.get(run).filter(|here| here.generation == generation) {
+            here.portion.iter().for_each(|portion| portion.notice_taken(&notice));
             match &notice {
                 Notice::Unable(why) => warn!(run = run.0, why, "this host cannot continue with run"),
+                Notice::Crashed(why) => {
+                    warn!(
+                        run = run.0,
+                        why, "the guests' process ended; their jobs are done again, and run begins here anew"
+                    );
+                    self.contribute(run)
+                        .map(|counts| self.tell_counts(run, Some(Counts { busy: 0, ..counts })));
+                }
                 // A recorded result is reported no earlier than its work. And guests that come to rest are reported
                 // before they are dropped.
                 Notice::Finished { .. } | Notice::Recorded { .. } | Notice::Drained => {

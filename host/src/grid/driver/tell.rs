@@ -54,11 +54,13 @@ impl Driver {
 
     /// Hands a command to the run's portion, if there is one: a run that has ended needs nothing.
     fn hand_over(&mut self, run: RunId, command: RunCommand) {
-        let is_asked = matches!(command, RunCommand::Offer);
-        let offered = self.portion(run).and_then(|portion| portion.handle(command));
-        // A thief waits for this answer.
-        if is_asked {
-            self.answer(|machine, now| machine.handle_offered(now, run, offered));
+        match self.portion(run) {
+            Some(portion) => portion.handle(command),
+            // A thief waits for this answer.
+            None if command == RunCommand::Offer => {
+                self.answer(|machine, now| machine.handle_offered(now, run, None));
+            }
+            None => {}
         }
     }
 

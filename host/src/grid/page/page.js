@@ -99,6 +99,7 @@ function show(status) {
     ['Memory', status.may_use.memory_bytes === null ? 'what a run asks for, within Sateen’s limits' : `at most ${size(status.may_use.memory_bytes)} for all runs together`],
     ['Disk', status.store.off ?? `${size(status.store.bytes)} of saved results`],
     ['Network and files', 'none: apps get no access to either'],
+    ['Process', status.guests.own_process ? 'one of its own for each run' : `that of the host${status.guests.why_not ? `: ${status.guests.why_not}` : ''}`],
   ]);
   list('given', [
     ['Processor time', seconds(status.contributed.work_ns / 1e9)],

@@ -164,3 +164,80 @@ fn a_job_of_its_own_that_a_host_had_not_begun_is_taken_back_as_it_was() {
         assert_eq!(host.counts(RUN).expect("it takes part").jobs.given_back, u64::from(begun));
     }
 }
+
+/// A host with a job of a peer, a job that the peer has of it, and perhaps the root; then its guests crash.
+#[test]
+fn the_jobs_of_guests_that_crash_go_back_and_the_run_begins_anew() {
+    for has_root in [false, true] {
+        let mut host = host();
+        let now = Time::default();
+        host.handle_notice(now, RUN, Notice::Idle(1));
+        said(&mut host);
+        let (steal, number) = (StealId(0), LoanId(5));
+        host.handle_from_peer(now, PEER, PeerMessage::Job { run: RUN, steal, number, spec: job(5) });
+        if has_root {
+            let number = crate::AssignmentId(3);
+            let assign = ToHost::Assign { run: RUN, number, proof: 9, spec: crate::root_job(&spec()) };
+            host.handle_from_coordinator(now, assign);
+        }
+        let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false };
+        host.handle_from_peer(now, PEER, steal);
+        host.handle_notice(now, RUN, Notice::Offered(Some((RuntimeJobId(7), job(6)))));
+        let lent = said(&mut host).into_iter().find_map(|transmit| match transmit {
+            Transmit::ToPeer(PEER, PeerMessage::Job { number, .. }) => Some(number),
+            _ => None,
+        });
+        let lent = lent.expect("it lends a job");
+        // Another thief waits.
+        let steal = PeerMessage::Steal { run: RUN, steal: StealId(1), holding: 0, ahead: false };
+        host.handle_from_peer(now, PEER, steal);
+        while host.poll_command().is_some() {}
+        host.handle_notice(now, RUN, Notice::Crashed("somebody killed it".to_owned()));
+        let told = said(&mut host);
+        for message in [
+            PeerMessage::Returned { run: RUN, number, begun: false },
+            PeerMessage::Orphaned { run: RUN, number: lent },
+            PeerMessage::Nothing { run: RUN, steal: StealId(1) },
+        ] {
+            assert!(told.contains(&Transmit::ToPeer(PEER, message.clone())), "{message:?}: {told:?}");
+        }
+        let reason = "somebody killed it".to_owned();
+        let about_root = [ToCoordinator::Unready { run: RUN, reason }, ToCoordinator::Ready { run: RUN }];
+        for message in about_root {
+            assert_eq!(told.contains(&Transmit::ToCoordinator(message)), has_root);
+        }
+        let commands = std::iter::from_fn(|| host.poll_command()).collect::<Vec<_>>();
+        let place = |is_wanted: fn(&Command) -> bool| commands.iter().position(is_wanted);
+        let (stop, load) = (
+            place(|one| matches!(one, Command::Stop { forget: false, .. })),
+            place(|one| matches!(one, Command::Load { .. })),
+        );
+        assert!(stop.is_some() && stop < load, "{commands:?}");
+        assert_eq!(host.held_and_lent(RUN), (0, 0));
+        // What it is given meanwhile waits until the run is loaded.
+        host.handle_from_coordinator(
+            now,
+            ToHost::Assign {
+                run: RUN,
+                number: crate::AssignmentId(4),
+                proof: 9,
+                spec: JobSpec { redone: true, ..crate::root_job(&spec()) },
+            },
+        );
+        assert!(run_commands(&mut host).is_empty());
+        host.handle_loaded(now, RUN, Ok(()));
+        let is_injected = |command: &RunCommand| matches!(command, RunCommand::Inject { .. });
+        assert!(run_commands(&mut host).iter().any(is_injected));
+    }
+}
+
+#[test]
+fn guests_that_crash_while_they_come_to_rest_do_not_keep_a_host_from_leaving() {
+    let mut host = host();
+    let now = Time::default();
+    host.leave(now);
+    host.handle_notice(now, RUN, Notice::Crashed("it ended by SIGSEGV".to_owned()));
+    assert!(said(&mut host).contains(&Transmit::ToCoordinator(ToCoordinator::Leaving)));
+    let mut commands = std::iter::from_fn(|| host.poll_command());
+    assert!(!commands.any(|command| matches!(command, Command::Load { .. })));
+}

@@ -1,5 +1,7 @@
 //! The state machine's outputs, except for messages.
 
+use serde::{Deserialize, Serialize};
+
 use crate::shared::{Change, ObjectId};
 use crate::{Again, Entry, Finished, HeldId, HostId, JobSpec, JobTag, RunId, RunSpec, RuntimeJobId};
 
@@ -45,8 +47,8 @@ pub enum Command {
     Left,
 }
 
-/// A command to a run's portion, which answers with [notices](super::Notice), except to [`Offer`](Self::Offer).
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A command to a run's portion, which answers with [notices](super::Notice).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunCommand {
     /// Run this job of another host: the root, or a stolen job.
     Inject {
@@ -73,8 +75,8 @@ pub enum RunCommand {
         /// The number of thieves.
         thieves: usize,
     },
-    /// Give up an open job for a thief, if there is one: the oldest of those with the least depth. Answered at once by
-    /// `handle_offered`, even if the run has no portion, as a thief waits.
+    /// Give up an open job for a thief, if there is one: the oldest of those with the least depth. Answered by
+    /// [`Notice::Offered`](super::Notice::Offered) as soon as possible, even if the run has no portion, as a thief waits.
     Offer,
     /// A lent or looked-up job has this result. An unknown number is ignored: that job is no longer needed.
     Complete {

@@ -1,16 +1,21 @@
 //! Notices from the portion of a run to the state machine.
 
+use serde::{Deserialize, Serialize};
+
 use crate::message::{JobNote, LogLine, WorkerTimes};
 use crate::shared::{NewBase, ObjectId};
 use crate::{Bytes, Counts, Finished, HeldId, JobFailure, JobKey, JobSpec, Lineage, RuntimeJobId};
 
 /// A notice of the runtime. A `RuntimeJobId` is the runtime's number, a `HeldId` the state machine's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
     /// The number of workers that have nothing to do and could begin a job; sent when it changes.
     Idle(usize),
     /// A thief waits (see [`RunCommand::Want`](super::RunCommand::Want)), and there may be an open job now.
     Exposed,
+    /// The answer to [`RunCommand::Offer`](super::RunCommand::Offer): the job that is given up, under the runtime's number,
+    /// or `None` if there is none.
+    Offered(Option<(RuntimeJobId, JobSpec)>),
     /// A held job's first instructions have run.
     Begun {
         /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).
@@ -102,6 +107,9 @@ pub enum Notice {
     Failed(JobFailure),
     /// This host cannot continue with the run, for example because it cannot map memory.
     Unable(String),
+    /// The runtime is gone with all its guests, for this reason. Its jobs are lost, as those of a host that crashes, and the
+    /// run begins here again.
+    Crashed(String),
     /// After [`RunCommand::Drain`](super::RunCommand::Drain): no guest computes any more.
     Drained,
     /// The runtime's counts, which replace earlier ones; the state machine adds its own.

@@ -1,10 +1,11 @@
-//! Hosts that cannot load an app, or cannot continue a run.
+//! Hosts that cannot load an app, or cannot continue a run, or whose guests' process ends.
 
 use sateen_protocol::host::Notice;
 use sateen_protocol::{Random, RunId};
 
 use crate::event::ProcessIndex;
 use crate::process::{HostPlan, Input};
+use crate::runtime::Dropping;
 use crate::world::World;
 
 /// A host cannot handle a run as others can.
@@ -14,11 +15,14 @@ pub struct Unable {
     run: RunId,
     /// Every present host.
     is_all: bool,
+    /// The run's guests end, and begin anew.
+    is_crash: bool,
 }
 
 pub(crate) fn draw(runs: u64, random: &mut Random) -> Unable {
     let run = RunId(1 + random.below(runs as usize) as u64);
-    Unable { draw: random.next_u64(), run, is_all: random.below(4) == 0 }
+    let (draw, is_all) = (random.next_u64(), random.below(4) == 0);
+    Unable { draw, run, is_all, is_crash: random.below(2) == 0 }
 }
 
 impl World {
@@ -28,6 +32,10 @@ impl World {
             false => Vec::from_iter(self.draw(fault.draw)),
         };
         for index in hosts {
+            if fault.is_crash {
+                self.crash_guests(index, fault.run);
+                continue;
+            }
             let state = &mut self.processes[index as usize];
             if !state.apps.forbid(fault.run) {
                 continue;
@@ -42,6 +50,20 @@ impl World {
             }
             self.disturb();
         }
+    }
+
+    /// The guests of a run end on a host, and nothing that they have not said is known of them.
+    fn crash_guests(&mut self, index: ProcessIndex, run: RunId) {
+        let now = self.now;
+        let state = &mut self.processes[index as usize];
+        if state.runtime.stop(now, run, Dropping::Departed).is_none() {
+            return;
+        }
+        self.sometimes.hit("the guests of a run crashed");
+        self.disturbances.upset(state.plan.workers_by_speed());
+        state.inputs.push_back(Input::Notice(run, Notice::Crashed("somebody killed it".to_owned())));
+        self.settle_host(index);
+        self.disturb();
     }
 
     /// Whether a host keeps loading a run, and does not finish until all faults end. Some of the hosts that cannot

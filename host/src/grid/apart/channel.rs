@@ -1,0 +1,308 @@
+//! The channel between a host and a process of its guests: a pair of sockets that keep the boundaries of frames, which
+//! may carry descriptors.
+//!
+//! ```text
+//! kind (1 byte) │ body
+//!                 0 small   messages one after the other, postcard
+//!                 1 large   nothing: the messages are in the first descriptor, memory that cannot change any more
+//! ```
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use sateen_protocol::frugal::{self, Budget};
+
+use super::sealed;
+
+/// Maximum size of a frame, in bytes; larger messages are in memory of their own.
+pub const FRAME_BYTES_MAX: usize = 48 << 10;
+/// Maximum number of descriptors with a frame.
+pub const DESCRIPTORS_MAX: usize = 3;
+/// Maximum number of messages in a frame.
+const MESSAGES_MAX: usize = 8192;
+
+const SMALL: u8 = 0;
+const LARGE: u8 = 1;
+
+/// Why nothing more comes from the other side.
+#[derive(Debug, Error)]
+pub enum ChannelError {
+    /// The system has failed.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// The other side has broken the rules.
+    #[error("{0}")]
+    Broken(String),
+}
+
+fn broken(why: impl Into<String>) -> ChannelError {
+    ChannelError::Broken(why.into())
+}
+
+/// A frame to be sent.
+#[derive(Debug)]
+pub struct Frame {
+    bytes: Vec<u8>,
+    /// The size of messages that are in memory of their own.
+    large_bytes: usize,
+    descriptors: Vec<OwnedFd>,
+}
+
+impl Frame {
+    /// A frame of one message, with descriptors.
+    ///
+    /// # Errors
+    /// If the system has no memory for a large one.
+    pub fn of<M: Serialize>(message: &M, descriptors: Vec<OwnedFd>) -> io::Result<Self> {
+        let mut frame = Self::empty();
+        frame.push(message)?;
+        frame.seal(descriptors)
+    }
+
+    /// A frame without messages, to which some are added before it is [sealed](Self::seal).
+    pub fn empty() -> Self {
+        Self { bytes: vec![SMALL], large_bytes: 0, descriptors: Vec::new() }
+    }
+
+    /// Whether it has no message.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() <= 1
+    }
+
+    /// Its size, in bytes.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The memory that it takes until it is received, in bytes.
+    pub fn weight(&self) -> usize {
+        self.bytes.len() + self.large_bytes
+    }
+
+    /// Whether its messages are in memory of their own.
+    pub fn is_large(&self) -> bool {
+        self.large_bytes > 0
+    }
+
+    /// Adds a message.
+    ///
+    /// # Errors
+    /// Never for messages that can be encoded.
+    pub fn push<M: Serialize>(&mut self, message: &M) -> io::Result<()> {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.bytes = postcard::to_extend(message, bytes).map_err(io::Error::other)?;
+        Ok(())
+    }
+
+    /// Makes it ready to be sent: the messages of a large one are put into memory of their own.
+    ///
+    /// # Errors
+    /// If the system has no memory for them.
+    pub fn seal(mut self, descriptors: Vec<OwnedFd>) -> io::Result<Self> {
+        if self.bytes.len() > FRAME_BYTES_MAX {
+            self.descriptors.push(sealed::write("sateen-message", &[&self.bytes[1..]])?);
+            (self.large_bytes, self.bytes) = (self.bytes.len(), vec![LARGE]);
+        }
+        self.descriptors.extend(descriptors);
+        Ok(self)
+    }
+}
+
+/// Messages that have come, and their descriptors.
+#[derive(Debug)]
+pub struct Received<M> {
+    /// The messages.
+    pub messages: Vec<M>,
+    /// The descriptors.
+    pub descriptors: Vec<OwnedFd>,
+}
+
+/// One end of a channel.
+#[derive(Debug)]
+pub struct Channel(OwnedFd);
+
+impl From<OwnedFd> for Channel {
+    fn from(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+}
+
+impl Channel {
+    /// Both ends of a new channel: one for this process, and one for the child.
+    ///
+    /// # Errors
+    /// If the system has no such sockets.
+    pub fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (here, there) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        Ok((Self(here), there))
+    }
+
+    /// The end that this process was started with, as its standard input.
+    ///
+    /// # Errors
+    /// If it was started without one.
+    pub fn inherited() -> io::Result<Self> {
+        let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+        rustix::net::sockopt::socket_type(&stdin)?;
+        Ok(Self(stdin))
+    }
+
+    /// Sends a frame, and waits for the other side to read if `waits`. Returns false if it would have to wait.
+    ///
+    /// # Errors
+    /// If the other side is gone.
+    pub fn send(&self, frame: &Frame, waits: bool) -> io::Result<bool> {
+        let descriptors: Vec<BorrowedFd<'_>> = frame.descriptors.iter().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+        let flags = if waits { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
+        loop {
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+                return Err(io::Error::other("too many descriptors"));
+            }
+            match sendmsg(&self.0, &[IoSlice::new(&frame.bytes)], &mut ancillary, flags) {
+                Ok(_) => return Ok(true),
+                Err(rustix::io::Errno::AGAIN) if !waits => return Ok(false),
+                Err(rustix::io::Errno::INTR) => {}
+                // The system has no memory for it now.
+                Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::TOOMANYREFS) if !waits => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits for a frame; `None` if the other side has closed the channel. A message has at most `large_bytes_max` bytes,
+    /// and takes no more memory than its bytes are worth. The other side need not be trusted.
+    ///
+    /// # Errors
+    /// If the other side has broken the rules, or the system fails.
+    pub fn receive<M: DeserializeOwned>(
+        &self,
+        buffer: &mut Vec<u8>,
+        large_bytes_max: usize,
+    ) -> Result<Option<Received<M>>, ChannelError> {
+        buffer.resize(FRAME_BYTES_MAX, 0);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+        let (count, mut descriptors) = loop {
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let received =
+                recvmsg(&self.0, &mut [IoSliceMut::new(buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+            match received {
+                Ok(received) => {
+                    let descriptors = ancillary.drain().filter_map(|message| match message {
+                        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+                        _ => None,
+                    });
+                    let descriptors: Vec<OwnedFd> = descriptors.flatten().collect();
+                    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+                        return Err(broken("a frame is too long, or has too many descriptors"));
+                    }
+                    break (received.bytes, descriptors);
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        };
+        match buffer[..count].split_first() {
+            None => Ok(None),
+            Some((&SMALL, body)) => Ok(Some(Received { messages: decode(body)?, descriptors })),
+            Some((&LARGE, [])) if !descriptors.is_empty() => {
+                let body = sealed::read(&descriptors.remove(0), large_bytes_max).map_err(broken)?;
+                Ok(Some(Received { messages: decode(&body)?, descriptors }))
+            }
+            Some((kind, _)) => Err(broken(format!("a frame has the unknown kind {kind}"))),
+        }
+    }
+}
+
+fn decode<M: DeserializeOwned>(mut bytes: &[u8]) -> Result<Vec<M>, ChannelError> {
+    let budget = Budget::for_bytes(bytes.len());
+    let mut messages = Vec::new();
+    while !bytes.is_empty() {
+        if messages.len() == MESSAGES_MAX {
+            return Err(broken("a frame has too many messages"));
+        }
+        let (message, rest) = frugal::take_within(bytes, &budget)
+            .map_err(|error| broken(format!("a message cannot be read: {error}")))?;
+        messages.push(message);
+        bytes = rest;
+    }
+    Ok(messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Channel, Channel) {
+        let (here, there) = Channel::pair().expect("sockets");
+        (here, Channel(there))
+    }
+
+    fn receive(channel: &Channel) -> Result<Option<Received<Vec<u8>>>, ChannelError> {
+        channel.receive(&mut Vec::new(), 1 << 20)
+    }
+
+    #[test]
+    fn small_and_large_messages_arrive_in_order() {
+        let (here, there) = pair();
+        let mut frame = Frame::empty();
+        assert!(frame.is_empty());
+        for length in [1_u8, 2] {
+            frame.push(&vec![length; usize::from(length)]).expect("it encodes");
+        }
+        let frame = frame.seal(Vec::new()).expect("memory");
+        let large = vec![7_u8; 500_000];
+        assert!(here.send(&frame, false).expect("sent"));
+        assert!(here.send(&Frame::of(&large, Vec::new()).expect("memory"), false).expect("sent"));
+        let received = receive(&there).expect("sound").expect("open");
+        assert_eq!(received.messages, [vec![1], vec![2, 2]]);
+        let received = receive(&there).expect("sound").expect("open");
+        assert_eq!((received.messages, received.descriptors.len()), (vec![large], 0));
+        drop(here);
+        assert!(receive(&there).expect("sound").is_none());
+    }
+
+    #[test]
+    fn a_side_that_does_not_read_blocks_nobody_and_one_that_breaks_the_rules_is_refused() {
+        let (here, there) = pair();
+        let frame = Frame::of(&vec![0_u8; 30_000], Vec::new()).expect("small");
+        let sent = (0..1000).take_while(|_| here.send(&frame, false).expect("open")).count();
+        assert!((1..1000).contains(&sent));
+        for (bytes, what) in [
+            (vec![9], "kind"),
+            (vec![LARGE], "kind"),
+            (vec![SMALL, 0xff, 0xff, 0xff, 0xff, 0x0f], "cannot be read"),
+            (vec![SMALL; FRAME_BYTES_MAX + 1], "too long"),
+        ] {
+            let (here, there) = pair();
+            here.send(&Frame { bytes, ..Frame::empty() }, false).expect("sent");
+            let error = receive(&there).expect_err("it is broken").to_string();
+            assert!(error.contains(what), "{error}");
+        }
+        // Memory that can still change, and something that is no memory.
+        let file: OwnedFd = tempfile::tempfile().expect("a file").into();
+        let (another, _) = pair();
+        for descriptor in [file, another.0] {
+            let (here, there) = pair();
+            let frame = Frame { bytes: vec![LARGE], descriptors: vec![descriptor], ..Frame::empty() };
+            here.send(&frame, false).expect("sent");
+            let error = receive(&there).expect_err("it is broken").to_string();
+            assert!(error.contains("memory"), "{error}");
+        }
+        drop(there);
+    }
+}

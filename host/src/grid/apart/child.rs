@@ -1,0 +1,219 @@
+//! The process of a run's guests: what the hidden command of `sateen-host` does.
+//!
+//! It has an engine, workers and a portion, and nothing else: no secret, no environment, no descriptor but its channel,
+//! and no file. It ends when the channel does.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use sateen_protocol::host::{FinalCounts, Notice};
+
+use super::channel::{Channel, Frame};
+use super::inherited;
+use super::outbox::{Outbox, bytes_of_result};
+use super::sealed;
+use super::wire::{FromGuests, Start, ToGuests};
+use crate::grid::portion_runtime::{counts_of, engine_for, final_counts, limits_for, record_every};
+use crate::guest::processor::of_process as time_of_process;
+use crate::module::App;
+use crate::portion::{Portion, PortionOptions};
+use crate::scheduler::{Priority, Turns};
+use crate::{HostMemory, RunError};
+
+/// The hidden command of `sateen-host` that runs guests.
+pub const GUESTS_COMMAND: &str = "guests";
+/// Maximum size of a message, or of an app with its inputs: the host is trusted.
+const RECEIVED_BYTES_MAX: usize = usize::MAX;
+/// A worker in the midst of something that cannot be stopped, for example an operation on gigabytes of memory, ends with
+/// its process after this time.
+const STOPPED_AFTER: Duration = Duration::from_millis(80);
+/// On a machine that is busy, guests may take longer, without computing.
+const STOPPED_MAX: Duration = Duration::from_millis(1500);
+
+/// The child's part.
+pub fn run_guests() -> ExitCode {
+    isolate();
+    match Channel::inherited()
+        .map_err(|error| error.to_string())
+        .and_then(|channel| serve(&Arc::new(channel)))
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Runs guests until the host wants no more of them, or is gone.
+fn serve(channel: &Arc<Channel>) -> Result<(), String> {
+    let mut buffer = Vec::new();
+    let first =
+        channel.receive::<ToGuests>(&mut buffer, RECEIVED_BYTES_MAX).map_err(|error| error.to_string())?;
+    let Some(first) = first else { return Ok(()) };
+    let mut messages = first.messages.into_iter();
+    let Some(ToGuests::Start(start)) = messages.next() else {
+        return Err("the host has not said what to run".to_owned());
+    };
+    let mut outbox = Outbox::new(channel.clone());
+    report_panics(&outbox);
+    let guests = match Guests::start(*start, &first.descriptors, &outbox) {
+        Ok(Some(guests)) => guests,
+        Ok(None) => return answer(channel, &FromGuests::Unpooled),
+        Err(why) => return answer(channel, &FromGuests::Refused(why)),
+    };
+    drop(first.descriptors);
+    let walls = raise_walls();
+    answer(channel, &FromGuests::Started { walls })?;
+    let Guests { portion, turns, memory } = guests;
+    outbox.start(portion.observer(), memory.clone()).map_err(|error| error.to_string())?;
+    loop {
+        for message in messages {
+            match message {
+                ToGuests::Command(command) => portion.handle(command),
+                ToGuests::Lend(count) => turns.lend(count),
+                ToGuests::Recall(count) => turns.recall(count),
+                ToGuests::Scarce(is_scarce) => turns.note_scarce(is_scarce),
+                ToGuests::Lease(lease) => memory.iter().for_each(|memory| memory.lend(lease)),
+                ToGuests::Resident(bytes) => {
+                    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                    memory.iter().for_each(|memory| memory.see_resident(bytes));
+                }
+                ToGuests::Stop => return stop(channel, portion, outbox),
+                ToGuests::Start(_) => return Err("the host has started the guests twice".to_owned()),
+            }
+        }
+        outbox.flush();
+        let received = channel.receive::<ToGuests>(&mut buffer, RECEIVED_BYTES_MAX);
+        match received.map_err(|error| error.to_string())? {
+            Some(received) => messages = received.messages.into_iter(),
+            // The host is gone. Guests end with their process, wherever they are.
+            None => std::process::exit(0),
+        }
+    }
+}
+
+fn answer(channel: &Channel, message: &FromGuests) -> Result<(), String> {
+    let send = || channel.send(&Frame::of(message, Vec::new())?, true);
+    send().map(drop).map_err(|error| error.to_string())
+}
+
+/// Ends all guests, and reports the last counts.
+fn stop(channel: &Channel, portion: Portion, outbox: Outbox) -> Result<(), String> {
+    outbox.end();
+    let before = FinalCounts { counts: counts_of(&portion.counts()), ..FinalCounts::default() };
+    let (sender, stopped) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || sender.send(final_counts(portion.stop())));
+        let last = wait_for(&stopped).unwrap_or(before);
+        let _ = answer(channel, &FromGuests::Stopped(Box::new(last)));
+        // Without waiting for a guest that cannot be stopped.
+        std::process::exit(0)
+    })
+}
+
+/// Waits until all guests have stopped, but not for one that computes and does not stop.
+fn wait_for(stopped: &mpsc::Receiver<FinalCounts>) -> Option<FinalCounts> {
+    let (since, used) = (Instant::now(), time_of_process());
+    loop {
+        match stopped.recv_timeout(STOPPED_AFTER / 8) {
+            Ok(last) => return Some(last),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        let computes = since.elapsed() >= STOPPED_AFTER && time_of_process() - used >= STOPPED_AFTER / 2;
+        if computes || since.elapsed() >= STOPPED_MAX {
+            return None;
+        }
+    }
+}
+
+/// What the child consists of.
+struct Guests {
+    portion: Portion,
+    turns: Turns,
+    memory: Option<HostMemory>,
+}
+
+impl Guests {
+    /// Sets up the engine, the app and its portion; `None` if the system has no room for a pool of instances.
+    fn start(
+        start: Start,
+        descriptors: &[std::os::fd::OwnedFd],
+        outbox: &Outbox,
+    ) -> Result<Option<Self>, String> {
+        let [blobs, code] = descriptors else { return Err("the host has not sent the app".to_owned()) };
+        let blobs = sealed::read(blobs, RECEIVED_BYTES_MAX)?;
+        let code = sealed::read(code, RECEIVED_BYTES_MAX)?;
+        let too_short = || "the app that the host has sent is too short".to_owned();
+        let (module, mut rest) = blobs.split_at_checked(start.module_bytes).ok_or_else(too_short)?;
+        let mut inputs: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+        for (name, length) in start.inputs {
+            let (input, others) = rest.split_at_checked(length).ok_or_else(too_short)?;
+            inputs.insert(name, input.into());
+            rest = others;
+        }
+        let say = |error: RunError| error.to_string();
+        let limits = limits_for(&start.spec.limits, start.threads, start.memory_bytes_max)?;
+        let engine = engine_for(&limits, start.spec.strict_nan, start.memory_bytes_max, start.threads);
+        let engine = engine.map_err(say)?;
+        if engine.is_pooled != start.is_pooled {
+            return Ok(None);
+        }
+        let app = App::of_host(&engine, module, code, start.is_copyable).map_err(say)?;
+        drop(blobs);
+        let turns = Turns::borrowed(outbox.sender(FromGuests::Turns));
+        let memory = start
+            .memory_bytes_max
+            .map(|bytes_max| HostMemory::borrowed(bytes_max, outbox.sender(FromGuests::Memory)));
+        let memory = memory.transpose().map_err(|error| format!("a thread cannot be started: {error}"))?;
+        let options = PortionOptions {
+            record_every: record_every(&start.spec),
+            salt: start.spec.salt(),
+            run_name: start.run.0.to_le_bytes().to_vec(),
+            function: start.spec.function,
+            inputs,
+            threads: start.threads,
+            priority: if start.is_idle { Priority::Idle } else { Priority::Normal },
+            memory: memory.clone(),
+            turns: Some(turns.clone()),
+            notify: notify(outbox, memory.clone()),
+        };
+        let portion = Portion::start(&app, options).map_err(say)?;
+        Ok(Some(Self { portion, turns, memory }))
+    }
+}
+
+/// The function that the portion calls, on any of its threads.
+fn notify(outbox: &Outbox, memory: Option<HostMemory>) -> Arc<dyn Fn(Notice) + Send + Sync> {
+    let send = outbox.sender(FromGuests::Notice);
+    Arc::new(move |notice| {
+        if let (bytes @ 1.., Some(memory)) = (bytes_of_result(&notice), &memory) {
+            memory.pass_result(bytes);
+        }
+        send(notice);
+    })
+}
+
+/// The walls of the system around this process: raised when the engine is made, before any guest runs. Returns what is up,
+/// and why the rest is not, a line each.
+fn raise_walls() -> Vec<String> {
+    Vec::new()
+}
+
+/// A panic is a bug: the host shows it.
+fn report_panics(outbox: &Outbox) {
+    let send = outbox.sender(FromGuests::Panicked);
+    std::panic::set_hook(Box::new(move |panic| send(panic.to_string())));
+}
+
+/// Closes all descriptors but the channel, and makes this process end with its host and before others if memory is short.
+/// Signals from a terminal are for the host, which tells its guests what to do.
+fn isolate() {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    inherited::close_descriptors();
+    inherited::ignore_signals();
+    // If the host has ended before that, so has the channel.
+}

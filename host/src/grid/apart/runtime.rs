@@ -1,0 +1,247 @@
+//! The runtime of a host whose runs have processes of their own.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use sateen_command_line::explained;
+use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
+
+use super::channel::{Channel, Frame};
+use super::check::{Bounds, Check, JobKeys};
+use super::mailbox::Mailbox;
+use super::member::{Member, Stage};
+use super::pools::Pools;
+use super::portion::{PortionApart, Reader, Throttle};
+use super::process::Spawner;
+use super::sealed;
+use super::strikes::Strikes;
+use super::watch;
+use super::wire::{Start, ToGuests};
+use crate::grid::control::{GuestsStatus, MayUse};
+use crate::grid::portion_runtime::{CodeFolder, limits_for, may_use, table_bytes_max};
+use crate::grid::runtime::{Loading, Notify, RunningPortion, Runtime};
+use crate::limits::Limits;
+use crate::module::inspect;
+use crate::{Compiler, Engine, HostMemory, Inspection, Priority};
+
+/// How long a process may take to set up its engine.
+const START_MAX: Duration = Duration::from_secs(120);
+/// How often somebody who waits for that checks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often a process is started again that somebody has killed while it was starting.
+const STARTS_MAX: u32 = 10;
+
+/// Runs the guests of each run in a process of their own.
+pub struct Apart {
+    threads: usize,
+    priority: Priority,
+    compiler: Compiler,
+    spawner: Spawner,
+    pools: Arc<Pools>,
+    strikes: Arc<Strikes>,
+    last_member: AtomicU64,
+    /// Whether the system has room for pools of instances, as far as is known.
+    is_pooled: AtomicBool,
+    /// What the system keeps from the last process that was started, a line each.
+    walls: Arc<Mutex<Vec<String>>>,
+}
+
+impl Apart {
+    /// Runs guests on this many threads, with the memory of the compiler.
+    ///
+    /// # Errors
+    /// If the system lacks what processes of guests need: sockets that pass descriptors, or memory that is sealed.
+    pub fn new(threads: usize, compiler: Compiler) -> io::Result<Self> {
+        let program = compiler.program.clone();
+        Self::with_program(threads, compiler, program)
+    }
+
+    /// The same; the processes of guests are of this program.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn with_program(threads: usize, compiler: Compiler, program: PathBuf) -> io::Result<Self> {
+        Channel::pair()?;
+        sealed::write("sateen-test", &[b"sealed"])?;
+        let pools = Pools::new(threads, compiler.memory.clone());
+        let bytes_max = compiler.memory.as_ref().map(|memory| memory.bytes_max() as u64);
+        watch::start(&pools, bytes_max)?;
+        Ok(Self {
+            threads,
+            priority: compiler.priority,
+            spawner: Spawner::start(program)?,
+            compiler,
+            pools,
+            strikes: Arc::default(),
+            last_member: AtomicU64::new(0),
+            is_pooled: AtomicBool::new(true),
+            walls: Arc::default(),
+        })
+    }
+
+    fn memory(&self) -> Option<&HostMemory> {
+        self.pools.host_memory.as_ref()
+    }
+
+    /// Starts a process, and waits until it has set up its engine.
+    fn start_process(
+        &self,
+        loading: &Loading,
+        (limits, inspection): (&Limits, &Inspection),
+        notify: &Notify,
+    ) -> Result<(Arc<Member>, PortionApart), String> {
+        let frame = self.prepare(loading)?;
+        let failed =
+            |error: io::Error| format!("a process for guests cannot be started: {}", explained(&error));
+        let (channel, process) = self.spawner.spawn().map_err(failed)?;
+        let channel = Arc::new(channel);
+        let bounds = Bounds {
+            threads: self.threads,
+            output_bytes_max: limits.output_bytes_max,
+            shared_bytes_max: limits.shared_bytes_max,
+        };
+        let keys = JobKeys::new(loading.spec.app, inspection, &loading.spec);
+        let id = self.last_member.fetch_add(1, SeqCst) + 1;
+        let mailbox = Mailbox::new(channel.clone());
+        let member = Member::new(id, process, mailbox, Check::new(bounds, keys));
+        let walls = Arc::clone(&self.walls);
+        let reader = Reader {
+            channel,
+            member: member.clone(),
+            pools: self.pools.clone(),
+            strikes: self.strikes.clone(),
+            module: loading.spec.app,
+            notify: notify.clone(),
+            progress: Throttle::default(),
+            walls: Box::new(move |lines| *walls.lock() = lines),
+        };
+        if member.mailbox.send(frame).is_err() {
+            member.process.condemn("it cannot be told what to run");
+        }
+        self.pools.join(&member);
+        let thread = std::thread::Builder::new().name("sateen-guests".to_owned());
+        let thread = thread.spawn(move || reader.run()).map_err(|error| {
+            self.pools.leave(&member);
+            failed(error)
+        })?;
+        Ok((member.clone(), PortionApart::new(member, thread)))
+    }
+
+    /// The message that tells a process what to run, with all that it needs.
+    fn prepare(&self, loading: &Loading) -> Result<Frame, String> {
+        let is_pooled = self.is_pooled.load(SeqCst);
+        let engine = Engine::for_compiling(loading.spec.strict_nan, is_pooled);
+        let engine = engine.map_err(|error| error.to_string())?;
+        let cache = CodeFolder::open(loading.cache.as_deref())?;
+        let code = self
+            .compiler
+            .prepare(&engine, &loading.module, &cache.modules, &|| loading.cancel.is_cancelled());
+        let code = code.map_err(|error| error.to_string())?;
+        let start = Start {
+            run: loading.run,
+            spec: loading.spec.clone(),
+            threads: self.threads,
+            is_idle: self.priority == Priority::Idle,
+            memory_bytes_max: self.memory().map(HostMemory::bytes_max),
+            is_pooled,
+            is_copyable: code.is_copyable(),
+            module_bytes: loading.module.len(),
+            inputs: loading.inputs.iter().map(|(name, bytes)| (name.clone(), bytes.len())).collect(),
+        };
+        let parts: Vec<&[u8]> =
+            std::iter::once(&*loading.module).chain(loading.inputs.values().map(|bytes| &**bytes)).collect();
+        let frame = sealed::write("sateen-app", &parts).and_then(|app| {
+            let code = sealed::write("sateen-code", &[code.bytes()])?;
+            Frame::of(&ToGuests::Start(Box::new(start)), vec![app, code])
+        });
+        frame.map_err(|error| format!("there is no memory for the app and its inputs: {}", explained(&error)))
+    }
+}
+
+impl Runtime for Apart {
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn may_use(&self) -> MayUse {
+        may_use(self.threads, self.priority, self.memory())
+    }
+
+    fn guests(&self) -> GuestsStatus {
+        GuestsStatus { own_process: true, why_not: None, walls: self.walls.lock().clone() }
+    }
+
+    fn processor_time(&self) -> Duration {
+        self.pools.processor_time()
+    }
+
+    fn result_passes(&self, bytes: usize) {
+        if let Some(memory) = self.memory() {
+            memory.pass_result(bytes);
+            self.pools.reserve();
+        }
+    }
+
+    fn result_has_passed(&self, bytes: usize) {
+        if let Some(memory) = self.memory() {
+            memory.take_result(bytes);
+        }
+    }
+
+    fn undelivered(&self, bytes: usize) {
+        if let Some(memory) = self.memory() {
+            memory.keep_undelivered(bytes);
+            self.pools.reserve();
+        }
+    }
+
+    fn table_bytes_max(&self) -> usize {
+        self.memory().map_or(HOST_TABLE_BYTES_MAX, table_bytes_max)
+    }
+
+    fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
+        let memory_bytes_max = self.memory().map(HostMemory::bytes_max);
+        let limits = limits_for(&loading.spec.limits, self.threads, memory_bytes_max)?;
+        let inspection = inspect(&loading.module, &limits);
+        if let Some(why) = inspection.refusal() {
+            return Err(why.to_owned());
+        }
+        let mut starts = 0;
+        loop {
+            if let Some(why) = self.strikes.refusal(loading.spec.app) {
+                return Err(why);
+            }
+            let (member, portion) = self.start_process(&loading, (&limits, &inspection), &notify)?;
+            let until = Instant::now() + START_MAX;
+            let stage = loop {
+                let stage = member.wait(|stage| matches!(stage, Stage::Starting), LOOK);
+                if !matches!(stage, Stage::Starting) {
+                    break stage;
+                }
+                if loading.cancel.is_cancelled() {
+                    return Err("the run is not wanted any more".to_owned());
+                }
+                if Instant::now() >= until {
+                    return Err(format!(
+                        "the process of its guests did not start within {} s",
+                        START_MAX.as_secs()
+                    ));
+                }
+            };
+            starts += 1;
+            match stage {
+                Stage::Unpooled if self.is_pooled.swap(false, SeqCst) => {}
+                Stage::Refused(why) => return Err(why),
+                Stage::Ended if starts < STARTS_MAX => {}
+                Stage::Unpooled | Stage::Ended => {
+                    return Err("the process of its guests ended again and again while it started".to_owned());
+                }
+                _ => return Ok(Box::new(portion)),
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The messages between a host and a process of its guests.
+//!
+//! ```text
+//! host                                     process of guests
+//! Start: the run, its app and inputs ────►
+//!                                    ◄──── Started | Unpooled | Refused
+//! Command, Turns, Lease, Resident    ────►
+//!                                    ◄──── Notice, Counts, Turns, Memory
+//! Stop                               ────►
+//!                                    ◄──── Stopped: the last counts, and it ends
+//! ```
+//!
+//! The host trusts no message of the other side: see `check`.
+
+use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
+use sateen_protocol::{Counts, RunId, RunSpec};
+use serde::{Deserialize, Serialize};
+
+use crate::memory::{Lease, MemoryNews};
+use crate::scheduler::TurnNews;
+
+/// From the host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum ToGuests {
+    /// The first message. Two descriptors come with it: the module and the inputs, one after the other; and the code.
+    Start(Box<Start>),
+    /// A command of the state machine.
+    Command(RunCommand),
+    /// More turns.
+    Lend(u32),
+    /// These turns are wanted back.
+    Recall(u32),
+    /// Whether others wait for turns.
+    Scarce(bool),
+    /// The memory that the guests may use.
+    Lease(Lease),
+    /// The resident memory of the guests, in bytes.
+    Resident(u64),
+    /// End all guests, report the last counts, and end.
+    Stop,
+}
+
+/// What a process needs to know to run guests.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Start {
+    /// The run.
+    pub run: RunId,
+    /// Its specification.
+    pub spec: RunSpec,
+    /// The number of workers.
+    pub threads: usize,
+    /// Whether workers have the lowest priority.
+    pub is_idle: bool,
+    /// The memory of all guests of the host, if it is limited, in bytes.
+    pub memory_bytes_max: Option<usize>,
+    /// Whether the code is for instances in a pool.
+    pub is_pooled: bool,
+    /// Whether an instance's memory and exported globals are all that it can remember.
+    pub is_copyable: bool,
+    /// The size of the module, in bytes.
+    pub module_bytes: usize,
+    /// The names and sizes of the inputs.
+    pub inputs: Vec<(String, usize)>,
+}
+
+/// From a process of guests.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum FromGuests {
+    /// It takes part. What the system keeps from it, for people.
+    Started {
+        /// A line each.
+        walls: Vec<String>,
+    },
+    /// The system has no room for a pool of instances: it needs other code.
+    Unpooled,
+    /// It cannot take part; the reason.
+    Refused(String),
+    /// A notice for the state machine.
+    Notice(Notice),
+    /// The counts so far.
+    Counts(Box<Counts>),
+    /// News about turns.
+    Turns(TurnNews),
+    /// News about memory.
+    Memory(MemoryNews),
+    /// A thread has panicked, which is a bug: the message.
+    Panicked(String),
+    /// No guest computes any more.
+    Stopped(Box<FinalCounts>),
+}

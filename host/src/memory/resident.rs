@@ -1,0 +1,8 @@
+//! The memory of a process as the system counts it.
+
+/// The resident memory of a process, in bytes, if the system reports it.
+pub fn resident_bytes(process: &str) -> Option<usize> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+}
