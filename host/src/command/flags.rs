@@ -91,6 +91,9 @@ pub struct Host {
     /// coordinator passes it on only if it sees this host connect from there [default: that of --direct]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub direct_advertise: Option<SocketAddr>,
+    /// Refuse runs if the system cannot put all walls around their guests (see `status`), instead of running them without
+    #[arg(long)]
+    pub require_walls: bool,
     /// Memory for the apps of all runs and for results that wait to be delivered, together; runs that ask for more for one
     /// instance are refused [default: no limit] [range: 64K to 1024T]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

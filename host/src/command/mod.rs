@@ -111,8 +111,10 @@ fn runtime(host: &Host) -> Result<Arc<dyn Runtime>, String> {
         Compiler::of_this_program(memory, priority)
             .map_err(|error| format!("this program cannot be found: {}", explained(&error)))
     };
-    let why_not_apart = match apart(threads, compiler(bytes_max.map(HostMemory::unwatched))?) {
+    let compiler_apart = compiler(bytes_max.map(HostMemory::unwatched))?;
+    let why_not_apart = match apart(threads, compiler_apart, host.require_walls) {
         Ok(runtime) => return Ok(runtime),
+        Err(why) if host.require_walls => return Err(format!("--require-walls: there are none here: {why}")),
         Err(why) => why,
     };
     tracing::warn!("guests run in this process: {why_not_apart}");
@@ -125,15 +127,15 @@ fn runtime(host: &Host) -> Result<Arc<dyn Runtime>, String> {
 }
 
 #[cfg(target_os = "linux")]
-fn apart(threads: usize, compiler: Compiler) -> Result<Arc<dyn Runtime>, String> {
+fn apart(threads: usize, compiler: Compiler, requires_walls: bool) -> Result<Arc<dyn Runtime>, String> {
     match Apart::new(threads, compiler) {
-        Ok(runtime) => Ok(Arc::new(runtime)),
+        Ok(runtime) => Ok(Arc::new(runtime.requiring_walls(requires_walls))),
         Err(error) => Err(format!("the system lacks what that needs: {}", explained(&error))),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn apart(_threads: usize, _compiler: Compiler) -> Result<Arc<dyn Runtime>, String> {
+fn apart(_threads: usize, _compiler: Compiler, _requires_walls: bool) -> Result<Arc<dyn Runtime>, String> {
     Err("only Linux has what that needs".to_owned())
 }
 

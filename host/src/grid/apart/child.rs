@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use sateen_protocol::host::{FinalCounts, Notice};
 
 use super::channel::{Channel, Frame};
@@ -34,18 +35,20 @@ const STOPPED_MAX: Duration = Duration::from_millis(1500);
 
 /// The child's part.
 pub fn run_guests() -> ExitCode {
+    // If the host has ended by now, so has the channel.
+    let host = getppid().map(|host| host.as_raw_nonzero().get().unsigned_abs());
     isolate();
     match Channel::inherited()
         .map_err(|error| error.to_string())
-        .and_then(|channel| serve(&Arc::new(channel)))
+        .and_then(|channel| serve(&Arc::new(channel), host))
     {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// Runs guests until the host wants no more of them, or is gone.
-fn serve(channel: &Arc<Channel>) -> Result<(), String> {
+/// Runs guests until the host, a process with this id, wants no more of them, or is gone.
+fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
     let mut buffer = Vec::new();
     let first =
         channel.receive::<ToGuests>(&mut buffer, RECEIVED_BYTES_MAX).map_err(|error| error.to_string())?;
@@ -56,13 +59,18 @@ fn serve(channel: &Arc<Channel>) -> Result<(), String> {
     };
     let mut outbox = Outbox::new(channel.clone());
     report_panics(&outbox);
-    let guests = match Guests::start(*start, &first.descriptors, &outbox) {
-        Ok(Some(guests)) => guests,
+    let loaded = match Loaded::load(*start, &first.descriptors) {
+        Ok(Some(loaded)) => loaded,
         Ok(None) => return answer(channel, &FromGuests::Unpooled),
         Err(why) => return answer(channel, &FromGuests::Refused(why)),
     };
     drop(first.descriptors);
-    let walls = raise_walls();
+    // After the code was loaded, as no memory can be made executable from here on, and before there is another thread.
+    let walls = sateen_walls::raise(&sateen_walls::Options { parent: host, ..Default::default() });
+    let guests = match loaded.begin(&outbox) {
+        Ok(guests) => guests,
+        Err(why) => return answer(channel, &FromGuests::Refused(why)),
+    };
     answer(channel, &FromGuests::Started { walls })?;
     let Guests { portion, turns, memory } = guests;
     outbox.start(portion.observer(), memory.clone()).map_err(|error| error.to_string())?;
@@ -134,20 +142,23 @@ struct Guests {
     memory: Option<HostMemory>,
 }
 
-impl Guests {
-    /// Sets up the engine, the app and its portion; `None` if the system has no room for a pool of instances.
-    fn start(
-        start: Start,
-        descriptors: &[std::os::fd::OwnedFd],
-        outbox: &Outbox,
-    ) -> Result<Option<Self>, String> {
+/// An app whose code is loaded, and that has no thread.
+struct Loaded {
+    start: Start,
+    app: App,
+    inputs: BTreeMap<String, Arc<[u8]>>,
+}
+
+impl Loaded {
+    /// Sets up the engine and the app; `None` if the system has no room for a pool of instances.
+    fn load(mut start: Start, descriptors: &[std::os::fd::OwnedFd]) -> Result<Option<Self>, String> {
         let [blobs, code] = descriptors else { return Err("the host has not sent the app".to_owned()) };
         let blobs = sealed::read(blobs, RECEIVED_BYTES_MAX)?;
         let code = sealed::read(code, RECEIVED_BYTES_MAX)?;
         let too_short = || "the app that the host has sent is too short".to_owned();
         let (module, mut rest) = blobs.split_at_checked(start.module_bytes).ok_or_else(too_short)?;
         let mut inputs: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
-        for (name, length) in start.inputs {
+        for (name, length) in std::mem::take(&mut start.inputs) {
             let (input, others) = rest.split_at_checked(length).ok_or_else(too_short)?;
             inputs.insert(name, input.into());
             rest = others;
@@ -160,7 +171,12 @@ impl Guests {
             return Ok(None);
         }
         let app = App::of_host(&engine, module, code, start.is_copyable).map_err(say)?;
-        drop(blobs);
+        Ok(Some(Self { start, app, inputs }))
+    }
+
+    /// Starts the workers.
+    fn begin(self, outbox: &Outbox) -> Result<Guests, String> {
+        let Self { start, app, inputs } = self;
         let turns = Turns::borrowed(outbox.sender(FromGuests::Turns));
         let memory = start
             .memory_bytes_max
@@ -178,8 +194,8 @@ impl Guests {
             turns: Some(turns.clone()),
             notify: notify(outbox, memory.clone()),
         };
-        let portion = Portion::start(&app, options).map_err(say)?;
-        Ok(Some(Self { portion, turns, memory }))
+        let portion = Portion::start(&app, options).map_err(|error| error.to_string())?;
+        Ok(Guests { portion, turns, memory })
     }
 }
 
@@ -194,12 +210,6 @@ fn notify(outbox: &Outbox, memory: Option<HostMemory>) -> Arc<dyn Fn(Notice) + S
     })
 }
 
-/// The walls of the system around this process: raised when the engine is made, before any guest runs. Returns what is up,
-/// and why the rest is not, a line each.
-fn raise_walls() -> Vec<String> {
-    Vec::new()
-}
-
 /// A panic is a bug: the host shows it.
 fn report_panics(outbox: &Outbox) {
     let send = outbox.sender(FromGuests::Panicked);
@@ -209,8 +219,6 @@ fn report_panics(outbox: &Outbox) {
 /// Closes all descriptors but the channel, and makes this process end with its host and before others if memory is short.
 /// Signals from a terminal are for the host, which tells its guests what to do.
 fn isolate() {
-    use rustix::process::{Signal, set_parent_process_death_signal};
-
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     inherited::close_descriptors();

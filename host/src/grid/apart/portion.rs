@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::REASON_BYTES_MAX;
 use sateen_protocol::{BlobHash, Counts};
+use sateen_walls::Report;
 use tracing::error;
 
 use super::channel::{Channel, ChannelError};
@@ -113,8 +114,8 @@ pub struct Reader {
     pub notify: Notify,
     /// Number and time of the last reports of progress.
     pub progress: Throttle,
-    /// Takes what the system keeps from the process, for people.
-    pub walls: Box<dyn Fn(Vec<String>) + Send>,
+    /// Takes what the system keeps from the process; an error if that is not enough.
+    pub walls: Box<dyn Fn(&Report) -> Result<(), String> + Send>,
 }
 
 impl Reader {
@@ -167,10 +168,17 @@ impl Reader {
         let is_started = matches!(self.member.stage(), Stage::Started | Stage::Stopping);
         match message {
             FromGuests::Started { walls } => {
+                if is_started {
+                    return Err("it started twice".to_owned());
+                }
+                if let Err(why) = (self.walls)(&walls) {
+                    self.end_start(Stage::Refused(why))?;
+                    self.member.process.kill();
+                    return Ok(());
+                }
                 if self.member.advance(Stage::Started).is_none() {
                     return Err("it started twice".to_owned());
                 }
-                (self.walls)(walls);
             }
             FromGuests::Unpooled => self.end_start(Stage::Unpooled)?,
             FromGuests::Refused(why) if why.len() <= REASON_BYTES_MAX => {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use sateen_command_line::explained;
-use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
+use sateen_protocol::limits::{HOST_TABLE_BYTES_MAX, REASON_BYTES_MAX};
+use sateen_walls::{Report, Standing, Wall};
 
 use super::channel::{Channel, Frame};
 use super::check::{Bounds, Check, JobKeys};
@@ -48,6 +49,8 @@ pub struct Apart {
     is_pooled: AtomicBool,
     /// What the system keeps from the last process that was started, a line each.
     walls: Arc<Mutex<Vec<String>>>,
+    /// Whether runs are refused if a wall is missing for which no other makes up.
+    requires_walls: bool,
 }
 
 impl Apart {
@@ -80,7 +83,14 @@ impl Apart {
             last_member: AtomicU64::new(0),
             is_pooled: AtomicBool::new(true),
             walls: Arc::default(),
+            requires_walls: false,
         })
+    }
+
+    /// Refuses runs if the system cannot put up all walls around their guests.
+    #[must_use]
+    pub fn requiring_walls(self, requires_walls: bool) -> Self {
+        Self { requires_walls, ..self }
     }
 
     fn memory(&self) -> Option<&HostMemory> {
@@ -108,7 +118,7 @@ impl Apart {
         let id = self.last_member.fetch_add(1, SeqCst) + 1;
         let mailbox = Mailbox::new(channel.clone());
         let member = Member::new(id, process, mailbox, Check::new(bounds, keys));
-        let walls = Arc::clone(&self.walls);
+        let (walls, requires_walls) = (Arc::clone(&self.walls), self.requires_walls);
         let reader = Reader {
             channel,
             member: member.clone(),
@@ -117,7 +127,10 @@ impl Apart {
             module: loading.spec.app,
             notify: notify.clone(),
             progress: Throttle::default(),
-            walls: Box::new(move |lines| *walls.lock() = lines),
+            walls: Box::new(move |report| {
+                *walls.lock() = lines(report);
+                if requires_walls { report.require().map_err(|missing| missing.to_string()) } else { Ok(()) }
+            }),
         };
         if member.mailbox.send(frame).is_err() {
             member.process.condemn("it cannot be told what to run");
@@ -160,6 +173,16 @@ impl Apart {
         });
         frame.map_err(|error| format!("there is no memory for the app and its inputs: {}", explained(&error)))
     }
+}
+
+/// A line for each wall. The report comes from a process that has not run any guest yet, and is bounded all the same.
+fn lines(report: &Report) -> Vec<String> {
+    let line = |standing: &Standing| {
+        let mut line = standing.to_string();
+        line.truncate(line.floor_char_boundary(REASON_BYTES_MAX));
+        line
+    };
+    report.walls().iter().take(Wall::ALL.len()).map(line).collect()
 }
 
 impl Runtime for Apart {

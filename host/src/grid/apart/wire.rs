@@ -66,10 +66,10 @@ pub struct Start {
 /// From a process of guests.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum FromGuests {
-    /// It takes part. What the system keeps from it, for people.
+    /// It takes part, within these walls.
     Started {
-        /// A line each.
-        walls: Vec<String>,
+        /// What the system keeps from it.
+        walls: sateen_walls::Report,
     },
     /// The system has no room for a pool of instances: it needs other code.
     Unpooled,
