@@ -28,7 +28,7 @@ pub mod store;
 mod transport;
 
 pub use address::CoordinatorAddress;
-pub use driver::{Handle, Options, StartError, Stopped, start};
+pub use driver::{ComfortOptions, Handle, Options, StartError, Stopped, start};
 pub use folder::{DataFolder, FolderError};
 pub use page::PageListen;
 pub use portion_runtime::Workers;

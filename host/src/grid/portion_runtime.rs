@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sateen_comfort::governor::Brakes;
 use sateen_command_line::explained;
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
@@ -27,6 +28,8 @@ pub struct Workers {
     pub memory: Option<HostMemory>,
     /// Compiles apps; without one, this process does.
     pub compiler: Option<Compiler>,
+    /// The brakes of all portions, for the owner's governor.
+    pub brakes: Brakes,
 }
 
 impl Runtime for Workers {
@@ -107,7 +110,9 @@ impl Runtime for Workers {
             turns: Some(self.turns.clone()),
             notify,
         };
-        Ok(Box::new(Portion::start(&app, options).map_err(say)?))
+        let portion = Portion::start(&app, options).map_err(say)?;
+        self.brakes.add(portion.brake());
+        Ok(Box::new(portion))
     }
 }
 

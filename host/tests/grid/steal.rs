@@ -120,6 +120,7 @@ fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) -> H
         signals: false,
         page: PageListen::Off,
         run_work_max: None,
+        comfort: None,
     };
     start(options, Arc::new(Scripted)).expect("it starts")
 }

@@ -25,6 +25,11 @@ impl BlobCache {
         Self::bounded(folder, CACHE_BYTES_MAX)
     }
 
+    /// The same for a host that may use so many bytes of disk, of which blobs take at most half.
+    pub fn within(folder: Option<PathBuf>, disk_bytes: Option<u64>) -> Self {
+        Self::bounded(folder, disk_bytes.map_or(CACHE_BYTES_MAX, |bytes| CACHE_BYTES_MAX.min(bytes / 2)))
+    }
+
     fn bounded(folder: Option<PathBuf>, bytes_max: u64) -> Self {
         let folder = folder.filter(|folder| fs::create_dir_all(folder).is_ok());
         Self { folder, bytes_max, writing: Mutex::new(()) }
