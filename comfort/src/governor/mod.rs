@@ -175,7 +175,9 @@ impl Loop {
         loop {
             let has_guests = self.brakes.count() > 0;
             let now = Instant::now();
-            if self.looked.is_none_or(|looked| now - looked >= LOOK) {
+            let until_look =
+                self.looked.map_or(Duration::ZERO, |looked| (looked + LOOK).saturating_duration_since(now));
+            if until_look.is_zero() {
                 self.looked = Some(now);
                 self.look(now);
             }
@@ -183,6 +185,8 @@ impl Loop {
             self.senses.set_computing(has_guests && phase == Phase::Computes);
             let wait = self.act(phase, has_guests, now);
             self.report(phase, now);
+            // What it was woken for may have come a moment after the last look.
+            let wait = if until_look.is_zero() { wait } else { wait.min(until_look) };
             if !signal.wait(wait) {
                 break;
             }
@@ -223,6 +227,9 @@ impl Loop {
         // A hand-over is not to be slow.
         let quota = if phase == Phase::Computes { share } else { Percent::ALL };
         let is_by_quota = self.brakes.set_quota(quota, self.options.threads);
+        if phase != Phase::Computes || share == Percent::ALL {
+            self.duty.skip(now, self.brakes.used());
+        }
         match phase {
             Phase::Computes if share == Percent::ALL || is_by_quota || !has_guests => {
                 self.brakes.hold(false);

@@ -184,13 +184,21 @@ fn spans(open: &[bool; WEEK_MINUTES as usize]) -> Vec<(u16, u16)> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::civil::DateTime;
+    use jiff::tz::TimeZone;
     use proptest::prelude::*;
 
     use super::*;
 
+    /// By a clock that is set forward on the last Sunday of March and back on the last one of October.
+    fn clock(text: &str) -> Zoned {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").expect("a zone");
+        text.parse::<DateTime>().and_then(|time| time.to_zoned(zone)).expect("a time")
+    }
+
     /// 23 November 2026 was a Monday.
     fn at(day: i8, time: &str) -> Zoned {
-        format!("2026-11-{:02}T{time}[Europe/Vienna]", 23 + day).parse().expect("a time")
+        clock(&format!("2026-11-{:02}T{time}", 23 + day))
     }
 
     #[test]
@@ -229,10 +237,7 @@ mod tests {
         let hours = Hours::parse("mon-fri 18:00-08:00").expect("hours");
         assert_eq!(hours.next(&at(0, "12:34:56")), Some(at(0, "18:00")));
         // From Saturday morning on, the next is Monday evening.
-        assert_eq!(
-            hours.next(&at(5, "08:00")),
-            Some("2026-11-30T18:00[Europe/Vienna]".parse().expect("one"))
-        );
+        assert_eq!(hours.next(&at(5, "08:00")), Some(clock("2026-11-30T18:00")));
         assert_eq!(Hours::parse("never").expect("hours").next(&at(0, "00:00")), None);
     }
 
@@ -240,8 +245,8 @@ mod tests {
     fn the_clock_counts_when_it_is_changed() {
         // On 28 March 2027, 2:00 is followed by 3:00.
         let hours = Hours::parse("sun 06:00-07:00").expect("hours");
-        let now: Zoned = "2027-03-28T01:30[Europe/Vienna]".parse().expect("a time");
-        assert_eq!(hours.next(&now), Some("2027-03-28T06:00[Europe/Vienna]".parse().expect("one")));
+        let now = clock("2027-03-28T01:30");
+        assert_eq!(hours.next(&now), Some(clock("2027-03-28T06:00")));
     }
 
     #[test]
@@ -268,12 +273,12 @@ mod tests {
         #[test]
         fn a_span_has_its_minutes(day in 0..7u16, from in 0..1440u16, to in 0..1440u16, minute in 0..10_080u16) {
             prop_assume!(from != to);
-            let clock = |minute: u16| format!("{}:{:02}", minute / 60, minute % 60);
-            let text = format!("{} {}-{}", DAYS[usize::from(day)], clock(from), clock(to));
+            let text_of = |minute: u16| format!("{}:{:02}", minute / 60, minute % 60);
+            let text = format!("{} {}-{}", DAYS[usize::from(day)], text_of(from), text_of(to));
             let hours = Hours::parse(&text).expect("hours");
             let length = (to + 1440 - from) % 1440;
             let since = (minute + 10_080 - (day * 1440 + from)) % 10_080;
-            let now = at(i8::try_from(minute / 1440).expect("a day"), &clock2(minute % 1440));
+            let now = at(i8::try_from(minute / 1440).expect("a day"), &padded(minute % 1440));
             prop_assert_eq!(hours.allow(&now), since < length, "{}", text);
             if since >= length {
                 let next = hours.next(&now).expect("a next time");
@@ -287,7 +292,7 @@ mod tests {
         }
     }
 
-    fn clock2(minute: u16) -> String {
+    fn padded(minute: u16) -> String {
         format!("{:02}:{:02}", minute / 60, minute % 60)
     }
 }

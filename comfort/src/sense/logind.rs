@@ -57,10 +57,10 @@ async fn follow(reporter: &Reporter) -> Result<(), String> {
     let rule = MatchRule::builder()
         .msg_type(zbus::message::Type::Signal)
         .sender(DESTINATION)
-        .and_then(|rule| rule.interface(PROPERTIES))
-        .and_then(|rule| rule.member("PropertiesChanged"))
-        .and_then(|rule| rule.path_namespace(MANAGER))
-        .and_then(zbus::match_rule::Builder::build)
+        .interface(PROPERTIES)
+        .member("PropertiesChanged")
+        .path_namespace(MANAGER)
+        .build()
         .map_err(failed)?;
     let signals = MessageStream::for_match_rule(rule, &bus, Some(SIGNALS_MAX));
     let mut signals = timeout(CALL_MAX, signals).await.map_err(late)?.map_err(failed)?;

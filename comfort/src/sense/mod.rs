@@ -28,8 +28,6 @@ pub use battery::{Batteries, BatterySource};
 pub use files::{FileBattery, FileHeat};
 pub use heat::{Heat, HeatSource};
 pub use load::{Load, LoadSource};
-#[cfg(target_os = "linux")]
-pub use logind::Session;
 pub use pace::Pace;
 pub use power::{Power, PowerSource};
 pub use terminals::Terminals;

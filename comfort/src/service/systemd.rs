@@ -101,7 +101,7 @@ fn systemctl(words: &[&str], rest: &str) -> Result<(), InstallError> {
     let output = match output {
         Ok(output) => output,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(InstallError::NoSystemd),
-        Err(error) => return Err(InstallError::File(refused("systemctl", &error))),
+        Err(error) => return Err(InstallError::File(refused(&"systemctl", &error))),
     };
     if output.status.success() {
         return Ok(());

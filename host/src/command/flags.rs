@@ -1,5 +1,6 @@
 //! The command line, parsed into plain values.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -229,7 +230,11 @@ pub fn program() -> clap::Command {
 
 /// The command and the flags, or the exit code after help or an error was printed.
 pub fn parse() -> Result<(Option<Command>, Host), ExitCode> {
-    match SateenHost::try_parse() {
+    let parsed = SateenHost::try_parse().map(|parsed| match &parsed.command {
+        Some(Command::Join(_)) => with_flags_of_join(std::env::args_os().collect()).unwrap_or(parsed),
+        _ => parsed,
+    });
+    match parsed {
         Ok(parsed) => Ok((parsed.command, parsed.host)),
         Err(error) if error.use_stderr() => {
             let words: Vec<_> = std::env::args_os().skip(1).collect();
@@ -240,6 +245,19 @@ pub fn parse() -> Result<(Option<Command>, Host), ExitCode> {
             Err(ExitCode::SUCCESS)
         }
     }
+}
+
+/// `join` has all flags of a host: those before it on the command line count as those after it.
+fn with_flags_of_join(words: Vec<OsString>) -> Option<SateenHost> {
+    let places = (1..words.len()).filter(|place| words[*place] == "join");
+    places
+        .filter_map(|place| {
+            let mut words = words.clone();
+            let join = words.remove(place);
+            words.insert(1, join);
+            SateenHost::try_parse_from(words).ok()
+        })
+        .next()
 }
 
 fn parse_coordinator(text: &str) -> Result<CoordinatorAddress, String> {
@@ -331,6 +349,17 @@ mod tests {
             matches!(parsed.command, Some(Command::Ask(Ask::Pause { time: Some(time) })) if time.as_secs() == 5400)
         );
         assert_eq!(parsed.host.data_dir, Some(PathBuf::from("x")));
+    }
+
+    #[test]
+    fn a_host_that_joins_has_the_flags_on_both_sides() {
+        let words =
+            ["sateen-host", "--name", "join", "-t", "3", "join", "--share-in-use", "10", "grid:80", "--yes"];
+        let parsed = with_flags_of_join(words.map(Into::into).to_vec()).expect("it is right");
+        let Some(Command::Join(join)) = parsed.command else { panic!("it joins") };
+        assert_eq!((join.url.authority(), join.host.threads), ("grid:80", Some(3)));
+        assert_eq!((join.host.name.as_deref(), join.host.agreement.yes), (Some("join"), true));
+        assert_eq!(join.host.preferences.0, [("share-in-use".to_owned(), "10".to_owned())]);
     }
 
     #[test]

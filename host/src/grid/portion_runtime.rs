@@ -9,12 +9,15 @@ use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::{Counts, FaultTolerance, JobSpec, Jobs, RunLimits, RunSpec, RuntimeJobId};
 
 use super::control::MayUse;
-use super::runtime::{Loading, Notify, RunningPortion, Runtime};
+use super::runtime::{Cancel, Loading, Notify, RunningPortion, Runtime};
 use crate::limits::TABLE_PART_OF_MEMORY;
 use crate::{
     App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, Snapshot,
     Turns, size,
 };
+
+/// How often a run that is loaded while guests are held looks whether they still are.
+const HELD_LOOK: Duration = Duration::from_millis(250);
 
 /// Runs guests on this machine's cores.
 pub struct Workers {
@@ -83,6 +86,7 @@ impl Runtime for Workers {
             Some(folder) => ModuleCache::open(folder).ok(),
             None => ModuleCache::of_user().ok(),
         };
+        self.await_go(&loading.cancel)?;
         let app = match &self.compiler {
             Some(compiler) => {
                 let passing = tempfile::tempdir();
@@ -117,6 +121,17 @@ impl Runtime for Workers {
 }
 
 impl Workers {
+    /// Waits while all guests are held: compiling takes the processor as they do. A compilation that has begun goes on.
+    fn await_go(&self, cancel: &Cancel) -> Result<(), String> {
+        while self.brakes.are_held() {
+            if cancel.is_cancelled() {
+                return Err("the run is not wanted any more".to_owned());
+            }
+            std::thread::sleep(HELD_LOOK);
+        }
+        Ok(())
+    }
+
     /// The limits of a run's guests on this host; an error if it asks for more memory than the host grants. A run that does
     /// not say how much its shared objects may take gets half of the host's memory for them at most.
     fn limits(&self, asked: &RunLimits) -> Result<Limits, String> {

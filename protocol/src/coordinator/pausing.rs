@@ -100,7 +100,8 @@ mod tests {
         let mut grid = Grid::new();
         grid.submit(RUN);
         let (link, identity) = grid.join();
-        let holds = |grid: &Grid| grid.machine.host(identity.0).and_then(|view| view.holds);
+        let holds =
+            |grid: &Grid| grid.machine.hosts().find(|view| view.id == identity.0).and_then(|view| view.holds);
         let reason = Some("somebody uses the machine".to_owned());
         let said = events(&mut grid, link, vec![ToCoordinator::Holds { reason: reason.clone() }]);
         assert_eq!((said, holds(&grid)), (Vec::new(), reason.clone()));
@@ -108,11 +109,8 @@ mod tests {
         assert_eq!(holds(&grid), None);
         events(&mut grid, link, vec![ToCoordinator::Holds { reason }]);
         // After a break, it says again what holds.
-        grid.machine.handle_disconnected(grid.now, link);
-        let back = LinkId(77);
-        let (report, was) = (report(), Some(identity));
-        let hello = ToCoordinator::Hello { report, was, incarnation: 0, roots: Vec::new(), paused: None };
-        events(&mut grid, back, vec![hello]);
+        grid.cut(link);
+        grid.hello(Some(identity), Vec::new());
         assert_eq!(holds(&grid), None);
     }
 

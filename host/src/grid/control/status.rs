@@ -177,7 +177,9 @@ impl Status {
             },
             (None, _) => "takes work".to_owned(),
         };
-        lines.push(format!("state     {}", comfort::state(self).unwrap_or(state)));
+        let comfort = self.comfort.as_ref().filter(|_| !self.leaving);
+        let told = comfort.and_then(|comfort| comfort::state(comfort, self.paused.as_deref()));
+        lines.push(format!("state     {}", told.unwrap_or(state)));
         for run in &self.runs {
             let counts = &run.counts;
             let since =

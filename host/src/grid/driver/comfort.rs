@@ -74,6 +74,13 @@ impl Comfort {
         self.preferences.as_ref()?.trust.refusal(app, None)
     }
 
+    /// Whether saved results that take so many bytes of the disk are within the owner's limit, of which they have one half
+    /// and blobs the other.
+    pub fn has_room(&self, bytes: impl FnOnce() -> u64) -> bool {
+        let disk_bytes = self.preferences.as_ref().and_then(|preferences| preferences.limits.disk_bytes);
+        disk_bytes.is_none_or(|most| bytes() < most / 2)
+    }
+
     /// The owner has asked for a pause.
     pub fn begin_users_pause(&mut self) {
         self.is_paused_by_user = true;

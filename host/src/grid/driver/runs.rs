@@ -305,7 +305,8 @@ impl Driver {
     }
 
     pub(super) fn save(&mut self, run: RunId, entry: Entry) {
-        if let Some(grid) = self.machine.grid() {
+        let has_room = self.users.comfort.has_room(|| self.keeper.status().bytes);
+        if let Some(grid) = self.machine.grid().filter(|_| has_room) {
             self.keeper.save(StoredRun { grid, run }, entry);
         }
     }
