@@ -7,6 +7,7 @@ mod apps;
 mod bag;
 mod checks;
 mod coarse;
+mod comfort;
 mod copies;
 mod cores;
 mod crowd;
@@ -74,6 +75,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   doors   the cost of a thousand hostile peers to a grid, in time and memory
   spread  how much the times of searches with a shared bound differ while processors are taken away
   faults  the cost of fault tolerance and of crashes, with real processes and in virtual time
+  comfort how a volunteer's host keeps to its share, how soon it stops for its user, and what pauses cost
   watch   the cost of open dashboards to a grid
   tree    the cost to the coordinator of a tree of a million jobs, and of dashboards that watch it
   machine how long single events of the machines take, with 100,000 hosts and a million entries
@@ -94,7 +96,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 24] = [
+const BENCHES: [(&str, Bench); 25] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -114,6 +116,7 @@ const BENCHES: [(&str, Bench); 24] = [
     ("spread", Whole(spread::bench)),
     ("faults", Apps(faults::bench)),
     ("left", Apps(left::bench)),
+    ("comfort", Whole(comfort::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
     ("machine", Whole(events::bench)),

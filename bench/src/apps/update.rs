@@ -243,6 +243,7 @@ fn join(cluster: &Cluster, folder: &TempDir, runtime: Scripted) -> Result<Handle
         signals: false,
         page: PageListen::Off,
         run_work_max: None,
+        comfort: None,
     };
     Ok(start(options, Arc::new(runtime))?)
 }

@@ -61,7 +61,10 @@ pub fn state(host: &Host) -> String {
     match &host.paused {
         Some(why) if host.state == "paused" && why.starts_with("paused") => localised(why),
         Some(why) if host.state == "paused" => format!("paused: {}", localised(why)),
-        _ => host.state.clone(),
+        _ => match &host.why_idle {
+            Some(why) if host.state == "idle" && why.starts_with("paused") => localised(why),
+            _ => host.state.clone(),
+        },
     }
 }
 
@@ -94,6 +97,16 @@ mod tests {
             ("away", json!("paused by its user"), "away"),
         ] {
             let host = json!({"id": "h1", "name": "a", "site": "s", "paused": paused, "state": state_there});
+            assert_eq!(state(&read(&host).expect("a host")), expected);
+        }
+        for (why, expected) in [
+            (
+                "paused for a moment: somebody uses the machine",
+                "paused for a moment: somebody uses the machine",
+            ),
+            ("no run is under way that it could work on", "idle"),
+        ] {
+            let host = json!({"id": "h1", "name": "a", "site": "s", "state": "idle", "why_idle": why});
             assert_eq!(state(&read(&host).expect("a host")), expected);
         }
     }

@@ -90,6 +90,10 @@ fn state(host: &HostSeen) -> (&'static str, Option<Cow<'_, str>>) {
         let why = format!("nothing has come from it for {:.0} s", silence.as_secs_f64());
         return ("silent", Some(why.into()));
     }
+    if let (true, None, Some(why)) = (view.connected, &view.paused, &view.holds) {
+        let state = if host.busy > Some(0) { "working" } else { "idle" };
+        return (state, Some(format!("paused for a moment: {why}").into()));
+    }
     let (state, why) = match &view.paused {
         _ if !view.connected => {
             ("away", Some("its link is broken; it is given up unless it reconnects soon"))
@@ -131,6 +135,7 @@ mod tests {
             since: Time(0),
             connected: true,
             paused: None,
+            holds: None,
             ready: ready.iter().copied().collect(),
             counts: Counts { busy, ..Counts::default() },
         };
@@ -158,6 +163,10 @@ mod tests {
         let silence = Some(Duration::from_millis(2_600));
         let mut host = HostSeen { busy: None, silence, ..seen(&[RunId(1)], 1, true) };
         assert_eq!(state(&host), ("silent", Some("nothing has come from it for 3 s".into())));
+        host.silence = None;
+        host.busy = Some(0);
+        host.view.holds = Some("somebody uses the machine".to_owned());
+        assert_eq!(state(&host), ("idle", Some("paused for a moment: somebody uses the machine".into())));
         host.view.paused = Some("paused by its user".to_owned());
         assert_eq!(state(&host).0, "paused");
         host.view.connected = false;

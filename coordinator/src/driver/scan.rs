@@ -374,6 +374,7 @@ mod tests {
             since: Time(0),
             connected: true,
             paused: None,
+            holds: None,
             ready: std::iter::once(RunId(3)).collect(),
             counts: Counts::default(),
         };

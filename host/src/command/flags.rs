@@ -1,5 +1,6 @@
 //! The command line, parsed into plain values.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,6 +14,7 @@ use sateen_logging::LogFlags;
 use sateen_protocol::RunLimits;
 use sateen_protocol::limits::TEXT_BYTES_MAX;
 
+use super::preference_flags::PreferenceFlags;
 use super::say::{USAGE, fail, result};
 
 /// Give this machine's cores to a grid. Without a command, takes part in the grid until `sateen-host leave` or
@@ -36,6 +38,14 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Agree that this machine computes for a grid while nobody uses it, and begin
+    Join(Box<Join>),
+    /// Show and change the preferences of this machine's owner
+    #[command(subcommand)]
+    Config(Config),
+    /// Have the system start the host with its user
+    #[command(subcommand)]
+    Service(Service),
     #[command(flatten)]
     Generate(values::Generate),
 }
@@ -62,10 +72,67 @@ pub enum Ask {
 }
 
 #[derive(Args)]
-pub struct Host {
+pub struct Join {
     /// The grid's coordinator: a URL, or HOST:PORT
-    #[arg(long, value_name = "URL", env = "SATEEN_COORDINATOR", default_value = "http://127.0.0.1:7700", value_parser = parse_coordinator)]
-    pub coordinator: CoordinatorAddress,
+    #[arg(value_name = "URL", value_parser = parse_coordinator)]
+    pub url: CoordinatorAddress,
+    /// Keep the consent, and do not begin now
+    #[arg(long)]
+    pub no_start: bool,
+    #[command(flatten)]
+    pub host: Host,
+}
+
+#[derive(Subcommand)]
+pub enum Config {
+    /// Show all preferences, and where each value comes from
+    Show {
+        /// Print one JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the path of the file of preferences
+    Path,
+    /// Set a preference in the file; a host that runs reads it when it starts again
+    Set {
+        /// The preference, as `config show` names it
+        #[arg(value_name = "KEY")]
+        key: String,
+        /// Its value; without one, the default counts again
+        #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+        value: Option<String>,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum Service {
+    /// Install a user service of systemd, and start it; the machine must have joined a grid
+    Install,
+    /// Stop the service and remove it
+    Uninstall,
+    /// Print the service's file
+    Show {
+        /// The system that reads it
+        #[arg(long, value_enum, default_value_t = SystemFlag::Systemd)]
+        system: SystemFlag,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum SystemFlag {
+    /// A user service of Linux
+    Systemd,
+    /// An agent of macOS
+    Launchd,
+    /// A task of Windows
+    Windows,
+}
+
+#[derive(Args)]
+pub struct Host {
+    /// The grid's coordinator: a URL, or HOST:PORT [default: the one that was joined, else http://127.0.0.1:7700]
+    #[arg(long, value_name = "URL", env = "SATEEN_COORDINATOR", value_parser = parse_coordinator)]
+    pub coordinator: Option<CoordinatorAddress>,
     /// The host's site; hosts of one site are close to one another, and steal from one
     /// another first
     #[arg(long, value_name = "NAME", default_value = "default", value_parser = parse_name)]
@@ -91,9 +158,6 @@ pub struct Host {
     /// coordinator passes it on only if it sees this host connect from there [default: that of --direct]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub direct_advertise: Option<SocketAddr>,
-    /// Refuse runs if the system cannot put all walls around their guests (see `status`), instead of running them without
-    #[arg(long)]
-    pub require_walls: bool,
     /// Memory for the apps of all runs and for results that wait to be delivered, together; runs that ask for more for one
     /// instance are refused [default: no limit] [range: 64K to 1024T]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -106,7 +170,25 @@ pub struct Host {
     #[arg(long, value_name = "ADDR:PORT|off", default_value = "127.0.0.1:0", value_parser = parse_page)]
     pub page: PageListen,
     #[command(flatten)]
+    pub agreement: Agreement,
+    #[command(flatten)]
+    pub preferences: PreferenceFlags,
+    #[command(flatten)]
     pub log: LogFlags,
+}
+
+/// How the machine's owner agrees.
+#[derive(Args)]
+pub struct Agreement {
+    /// Agree to what the host may use of this machine, without being asked
+    #[arg(long, short)]
+    pub yes: bool,
+    /// This machine is for the grid: compute all the time, unless preferences say otherwise
+    #[arg(long, env = "SATEEN_DEDICATED")]
+    pub dedicated: bool,
+    /// A folder whose dev, proc and sys stand for those of the machine
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub machine: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -154,7 +236,11 @@ pub fn program() -> clap::Command {
 
 /// The command and the flags, or the exit code after help or an error was printed.
 pub fn parse() -> Result<(Option<Command>, Host), ExitCode> {
-    match SateenHost::try_parse() {
+    let parsed = SateenHost::try_parse().map(|parsed| match &parsed.command {
+        Some(Command::Join(_)) => with_flags_of_join(std::env::args_os().collect()).unwrap_or(parsed),
+        _ => parsed,
+    });
+    match parsed {
         Ok(parsed) => Ok((parsed.command, parsed.host)),
         Err(error) if error.use_stderr() => {
             let words: Vec<_> = std::env::args_os().skip(1).collect();
@@ -165,6 +251,19 @@ pub fn parse() -> Result<(Option<Command>, Host), ExitCode> {
             Err(ExitCode::SUCCESS)
         }
     }
+}
+
+/// `join` has all flags of a host: those before it on the command line count as those after it.
+fn with_flags_of_join(words: Vec<OsString>) -> Option<SateenHost> {
+    let places = (1..words.len()).filter(|place| words[*place] == "join");
+    places
+        .filter_map(|place| {
+            let mut words = words.clone();
+            let join = words.remove(place);
+            words.insert(1, join);
+            SateenHost::try_parse_from(words).ok()
+        })
+        .next()
 }
 
 fn parse_coordinator(text: &str) -> Result<CoordinatorAddress, String> {
@@ -235,7 +334,7 @@ mod tests {
             ["sateen-host", "--coordinator", "grid:80", "--direct", "off", "--memory", "2G", "-t", "3"];
         let parsed = SateenHost::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
         assert!(parsed.command.is_none());
-        assert_eq!(parsed.host.coordinator.authority(), "grid:80");
+        assert_eq!(parsed.host.coordinator.expect("given").authority(), "grid:80");
         assert_eq!(parsed.host.direct, Some(DirectListen::Off));
         assert_eq!((parsed.host.memory, parsed.host.threads), (Some(2 << 30), Some(3)));
         let words = ["sateen-host", "--direct", "0.0.0.0:7", "--direct-advertise", "192.0.2.1:8"];
@@ -259,6 +358,17 @@ mod tests {
     }
 
     #[test]
+    fn a_host_that_joins_has_the_flags_on_both_sides() {
+        let words =
+            ["sateen-host", "--name", "join", "-t", "3", "join", "--share-in-use", "10", "grid:80", "--yes"];
+        let parsed = with_flags_of_join(words.map(Into::into).to_vec()).expect("it is right");
+        let Some(Command::Join(join)) = parsed.command else { panic!("it joins") };
+        assert_eq!((join.url.authority(), join.host.threads), ("grid:80", Some(3)));
+        assert_eq!((join.host.name.as_deref(), join.host.agreement.yes), (Some("join"), true));
+        assert_eq!(join.host.preferences.0, [("share-in-use".to_owned(), "10".to_owned())]);
+    }
+
+    #[test]
     fn errors_are_one_line_and_name_the_flag() {
         for words in [
             &["--threads", "0"][..],
@@ -273,6 +383,11 @@ mod tests {
             &["pause", "soon"],
             &["--run-cpu-limit", "0"],
             &["stauts"],
+            &["--share-in-use", "101"],
+            &["--on-battery", "sometimes"],
+            &["join", "ftp://x"],
+            &["join", "grid", "--hours", "never-mind"],
+            &["service", "show", "--system", "beos"],
         ] {
             let error = SateenHost::try_parse_from([&["sateen-host"], words].concat()).err();
             let line = values::one_line(&error.expect("it is wrong"), &SateenHost::command(), words);

@@ -1,20 +1,30 @@
 //! The command line of `sateen-host`.
 
 mod ask;
+mod consent;
 mod flags;
+mod preference_flags;
+mod preferences;
 mod say;
 mod self_test;
+mod service;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use sateen_comfort::governor::Brakes;
+use sateen_comfort::preferences::Preferences;
+use sateen_comfort::sense::Place;
 use sateen_command_line::explained;
 #[cfg(target_os = "linux")]
 use sateen_host::grid::{Apart, GUESTS_COMMAND, run_guests};
-use sateen_host::grid::{DataFolder, FolderError, Options, Runtime, StartError, Stopped, Workers, start};
+use sateen_host::grid::{
+    ComfortOptions, CoordinatorAddress, DataFolder, FolderError, Options, Runtime, StartError, Stopped, Workers, start,
+};
 use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Limits, Turns, compile_module, size};
 
-use flags::{Ask, Command, Host};
+use flags::{Command, Host};
 use say::{GRID, INTERRUPTED, USAGE, fail};
 
 /// Runs the command of the command line.
@@ -36,26 +46,32 @@ pub fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(USAGE, error),
         },
-        Ok((Some(Command::Ask(command)), host)) => ask_host(&command, &host),
+        Ok((Some(Command::Ask(command)), host)) => {
+            with_folder(&host, |folder| ask::ask_host(folder, &command))
+        }
+        Ok((Some(Command::Config(command)), host)) => {
+            with_folder(&host, |folder| preferences::config(folder, &host, &command))
+        }
+        Ok((Some(Command::Service(command)), host)) => {
+            with_folder(&host, |folder| service::service(folder, &command))
+        }
         Ok((Some(Command::SelfTest { json }), _)) => self_test::test(json),
-        Ok((None, host)) => take_part(host),
+        Ok((Some(Command::Join(join)), _)) => take_part(join.host, Some((join.url, join.no_start))),
+        Ok((None, host)) => take_part(host, None),
         Err(code) => code,
     }
 }
 
-fn ask_host(command: &Ask, host: &Host) -> ExitCode {
-    match host.data_folder() {
-        Some(folder) => ask::ask_host(&folder, command),
-        None => no_home(),
-    }
+fn with_folder(host: &Host, run: impl FnOnce(&Path) -> ExitCode) -> ExitCode {
+    host.data_folder().map_or_else(no_home, |folder| run(&folder))
 }
 
 fn no_home() -> ExitCode {
     fail(USAGE, "this user has no home folder; name a data folder with --data-dir")
 }
 
-/// Works until it is asked to leave.
-fn take_part(host: Host) -> ExitCode {
+/// Works until it is asked to leave. A host that joins a grid is given its coordinator, and whether it only joins.
+fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode {
     sateen_command_line::free_at_once();
     sateen_logging::start(host.log);
     let direct = match host.direct() {
@@ -69,15 +85,32 @@ fn take_part(host: Host) -> ExitCode {
         Err(error @ FolderError::InUse { .. }) => return fail(GRID, error),
         Err(error) => return fail(USAGE, error),
     };
-    if let Some(warning) = host.memory.and_then(too_little) {
+    let known = match preferences::know(folder.path(), &host, joins.as_ref().map(|(url, _)| url)) {
+        Ok(known) => known,
+        Err(error) => return fail(USAGE, error),
+    };
+    known.resolved.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if let Err(code) = consent::ensure(&folder, &known, host.agreement.yes, joins.is_some()) {
+        return code;
+    }
+    if joins.is_some_and(|(_, is_all)| is_all) {
+        say::note(&format!(
+            "sateen-host: this machine has joined {}; `sateen-host` begins",
+            known.coordinator
+        ));
+        return ExitCode::SUCCESS;
+    }
+    let preferences = known.resolved.preferences();
+    if let Some(warning) = preferences.limits.memory_bytes.and_then(too_little) {
         tracing::warn!("{warning}");
     }
-    let runtime = match runtime(&host) {
+    let brakes = Brakes::default();
+    let runtime = match runtime(&host, &preferences, &brakes) {
         Ok(runtime) => runtime,
         Err(why) => return fail(GRID, why),
     };
     let options = Options {
-        coordinator: host.coordinator,
+        coordinator: known.coordinator,
         name: host.name.unwrap_or_else(machine_name),
         site: host.site,
         direct,
@@ -85,6 +118,7 @@ fn take_part(host: Host) -> ExitCode {
         signals: true,
         page: host.page,
         run_work_max: host.run_cpu_limit,
+        comfort: Some(ComfortOptions { preferences, place: Place::new(host.agreement.machine), brakes }),
     };
     let handle = match start(options, runtime) {
         Ok(handle) => handle,
@@ -103,18 +137,19 @@ fn take_part(host: Host) -> ExitCode {
 }
 
 /// Runs guests in processes of their own, if the system has what that needs.
-fn runtime(host: &Host) -> Result<Arc<dyn Runtime>, String> {
-    let threads = host.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let priority = host.priority.into();
-    let bytes_max = host.memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+fn runtime(host: &Host, preferences: &Preferences, brakes: &Brakes) -> Result<Arc<dyn Runtime>, String> {
+    let threads =
+        preferences.limits.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let (priority, requires_walls) = (host.priority.into(), preferences.trust.require_walls);
+    let bytes_max = preferences.limits.memory_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let compiler = |memory| {
         Compiler::of_this_program(memory, priority)
             .map_err(|error| format!("this program cannot be found: {}", explained(&error)))
     };
     let compiler_apart = compiler(bytes_max.map(HostMemory::unwatched))?;
-    let why_not_apart = match apart(threads, compiler_apart, host.require_walls) {
+    let why_not_apart = match apart(threads, compiler_apart, requires_walls, brakes) {
         Ok(runtime) => return Ok(runtime),
-        Err(why) if host.require_walls => return Err(format!("--require-walls: there are none here: {why}")),
+        Err(why) if requires_walls => return Err(format!("--require-walls: there are none here: {why}")),
         Err(why) => why,
     };
     tracing::warn!("guests run in this process: {why_not_apart}");
@@ -122,20 +157,30 @@ fn runtime(host: &Host) -> Result<Arc<dyn Runtime>, String> {
     let memory = memory.map_err(|error| format!("a thread cannot be started: {}", explained(&error)))?;
     let compiler = Some(compiler(memory.clone())?);
     let turns = Turns::new(threads);
-    let why_not_apart = Some(why_not_apart);
-    Ok(Arc::new(Workers { threads, turns, priority, memory, compiler, why_not_apart }))
+    let (why_not_apart, brakes) = (Some(why_not_apart), brakes.clone());
+    Ok(Arc::new(Workers { threads, turns, priority, memory, compiler, why_not_apart, brakes }))
 }
 
 #[cfg(target_os = "linux")]
-fn apart(threads: usize, compiler: Compiler, requires_walls: bool) -> Result<Arc<dyn Runtime>, String> {
+fn apart(
+    threads: usize,
+    compiler: Compiler,
+    requires_walls: bool,
+    brakes: &Brakes,
+) -> Result<Arc<dyn Runtime>, String> {
     match Apart::new(threads, compiler) {
-        Ok(runtime) => Ok(Arc::new(runtime.requiring_walls(requires_walls))),
+        Ok(runtime) => Ok(Arc::new(runtime.requiring_walls(requires_walls).with_brakes(brakes.clone()))),
         Err(error) => Err(format!("the system lacks what that needs: {}", explained(&error))),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn apart(_threads: usize, _compiler: Compiler, _requires_walls: bool) -> Result<Arc<dyn Runtime>, String> {
+fn apart(
+    _threads: usize,
+    _compiler: Compiler,
+    _requires_walls: bool,
+    _brakes: &Brakes,
+) -> Result<Arc<dyn Runtime>, String> {
     Err("only Linux has what that needs".to_owned())
 }
 

@@ -6,6 +6,9 @@
 //! control.sock   status, pause, resume, leave
 //! blobs/         modules and inputs by hash
 //! contributed.json  the host's work so far
+//! consent.json   what the machine's owner agreed to
+//! preferences.toml  what he allows
+//! transferred.json  bytes of today, if he limits them
 //! store/         entries of result tables
 //! ```
 

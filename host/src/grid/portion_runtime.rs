@@ -3,18 +3,22 @@
 use std::path::Path;
 use std::time::Duration;
 
+use sateen_comfort::governor::Brakes;
 use sateen_command_line::explained;
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::{Counts, FaultTolerance, Jobs, RunLimits, RunSpec};
 
 use super::control::{GuestsStatus, MayUse};
-use super::runtime::{Loading, Notify, RunningPortion, Runtime};
+use super::runtime::{Cancel, Loading, Notify, RunningPortion, Runtime};
 use crate::limits::TABLE_PART_OF_MEMORY;
 use crate::{
     App, Compiler, Engine, HostMemory, Limits, ModuleCache, Portion, PortionOptions, Priority, RunError,
     Snapshot, Turns, size,
 };
+
+/// How often a run that is loaded while guests are held looks whether they still are.
+const HELD_LOOK: Duration = Duration::from_millis(250);
 
 /// Runs guests on this machine's cores.
 pub struct Workers {
@@ -30,6 +34,8 @@ pub struct Workers {
     pub compiler: Option<Compiler>,
     /// Why guests are not in processes of their own, for people.
     pub why_not_apart: Option<String>,
+    /// The brakes of all portions, for the owner's governor.
+    pub brakes: Brakes,
 }
 
 impl Runtime for Workers {
@@ -73,6 +79,7 @@ impl Runtime for Workers {
         let limits = limits_for(&spec.limits, self.threads, memory_bytes_max)?;
         let say = |error: RunError| error.to_string();
         let engine = engine_for(&limits, spec.strict_nan, memory_bytes_max, self.threads).map_err(say)?;
+        await_go(&self.brakes, &loading.cancel)?;
         let app = match &self.compiler {
             Some(compiler) => {
                 let cache = CodeFolder::open(loading.cache.as_deref())?;
@@ -93,7 +100,9 @@ impl Runtime for Workers {
             turns: Some(self.turns.clone()),
             notify,
         };
-        Ok(Box::new(Portion::start(&app, options).map_err(say)?))
+        let portion = Portion::start(&app, options).map_err(say)?;
+        self.brakes.add(portion.brake());
+        Ok(Box::new(portion))
     }
 }
 
@@ -118,6 +127,20 @@ fn cache(folder: Option<&Path>) -> Option<ModuleCache> {
         Some(folder) => ModuleCache::open(folder).ok(),
         None => ModuleCache::of_user().ok(),
     }
+}
+
+/// Waits while all guests are held: compiling takes the processor as they do. A compilation that has begun goes on.
+///
+/// # Errors
+/// If the run is not wanted any more.
+pub fn await_go(brakes: &Brakes, cancel: &Cancel) -> Result<(), String> {
+    while brakes.are_held() {
+        if cancel.is_cancelled() {
+            return Err("the run is not wanted any more".to_owned());
+        }
+        std::thread::sleep(HELD_LOOK);
+    }
+    Ok(())
 }
 
 /// A folder for compiled modules: this user's, or one that is deleted when this is dropped, and then the app is compiled

@@ -4,6 +4,9 @@
 //! their outcomes. It does not use the network; the driver does. Many portions may exist at once. Each should
 //! have an engine of its own, so that it need not share instances.
 
+#[cfg(unix)]
+mod brake;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,6 +8,8 @@ use parking_lot::{Condvar, Mutex};
 #[derive(Default)]
 pub struct Pause {
     on: AtomicBool,
+    /// Whether it has no effect any more.
+    lifted: AtomicBool,
     waiting: AtomicUsize,
     lock: Mutex<()>,
     changed: Condvar,
@@ -15,7 +17,13 @@ pub struct Pause {
 
 impl Pause {
     pub fn is_on(&self) -> bool {
-        self.on.load(SeqCst)
+        self.on.load(SeqCst) && !self.lifted.load(SeqCst)
+    }
+
+    /// From now on, guests compute: the host hands over their jobs, and they must come to rest.
+    pub fn lift(&self) {
+        self.lifted.store(true, SeqCst);
+        self.look_again();
     }
 
     pub fn set(&self, on: bool) {

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-fn command(folder: &Path, words: &[&str]) -> Command {
+pub fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sateen-host"));
     command
         .arg("--data-dir")
@@ -15,28 +15,28 @@ fn command(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-fn run(folder: &Path, words: &[&str]) -> (i32, String, String) {
+pub fn run(folder: &Path, words: &[&str]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = command(folder, words).output().expect("it starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text");
     (status.code().expect("no signal"), text(stdout), text(stderr))
 }
 
 /// A host that ends with its test.
-struct Host {
+pub struct Host {
     child: Child,
     log: std::io::Lines<BufReader<std::process::ChildStderr>>,
     seen: Vec<String>,
 }
 
 impl Host {
-    fn start(folder: &Path, words: &[&str]) -> Self {
+    pub fn start(folder: &Path, words: &[&str]) -> Self {
         let mut child = command(folder, words).stderr(Stdio::piped()).spawn().expect("it starts");
         let log = BufReader::new(child.stderr.take().expect("it is piped")).lines();
         Self { child, log, seen: Vec::new() }
     }
 
     /// Waits until so many lines have the text, and gives the last of them.
-    fn line_with(&mut self, text: &str, times: usize) -> String {
+    pub fn line_with(&mut self, text: &str, times: usize) -> String {
         loop {
             if let Some(line) = self.seen.iter().filter(|line| line.contains(text)).nth(times - 1) {
                 return line.clone();
@@ -57,7 +57,7 @@ impl Drop for Host {
 }
 
 /// Nobody listens there: port 9 of loopback is refused at once.
-const NOBODY: &str = "http://127.0.0.1:9";
+pub const NOBODY: &str = "http://127.0.0.1:9";
 
 #[test]
 fn a_host_without_coordinator_says_so_and_goes_on() {

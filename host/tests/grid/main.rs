@@ -1,6 +1,7 @@
 //! A volunteer's host as others see it: its command, its store after a kill, two hosts that steal.
 #![cfg(unix)]
 
+mod comfort;
 mod command;
 mod kill;
 mod mini_coordinator;

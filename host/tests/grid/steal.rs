@@ -122,6 +122,7 @@ pub fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) 
         signals: false,
         page: PageListen::Off,
         run_work_max: None,
+        comfort: None,
     };
     start(options, Arc::new(Scripted)).expect("it starts")
 }

@@ -40,12 +40,20 @@ pub struct HostState {
     pub paces: Paces,
     /// Runs that it was given, until a while after their ends.
     pub given: BTreeMap<RunId, Given>,
+    pub paused: Option<String>,
+    pub pausing: Pausing,
+    pub counts: BTreeMap<RunId, Counts>,
+}
+
+/// What else is known of a host's pauses.
+#[derive(Default)]
+pub struct Pausing {
     /// It has worked again too often, and does so then.
     pub unpauses_at: Option<Time>,
-    pub paused: Option<String>,
     /// The host is pausing: it gives back its jobs, leaves, and is expected back.
     pub rests: bool,
-    pub counts: BTreeMap<RunId, Counts>,
+    /// Why its guests stand still for a moment.
+    pub holds: Option<String>,
 }
 
 /// What a host does, or gets, a few times at once and then at a distance.
@@ -97,6 +105,7 @@ impl HostState {
             since: self.since,
             connected: self.link.is_some(),
             paused: self.paused.clone(),
+            holds: self.pausing.holds.clone(),
             ready,
             counts,
         }
@@ -221,7 +230,8 @@ impl Coordinator {
                 state.link = Some(link);
                 state.heard = now;
                 state.paused = paused;
-                state.rests = false;
+                // It says again what holds.
+                (state.pausing.rests, state.pausing.holds) = (false, None);
                 is_changed
             }
             None => {
@@ -237,9 +247,8 @@ impl Coordinator {
                     mailbox: Mailbox::from(now),
                     paces: Paces::from(now),
                     given: BTreeMap::new(),
-                    unpauses_at: None,
                     paused,
-                    rests: false,
+                    pausing: Pausing::default(),
                     counts: BTreeMap::new(),
                 };
                 self.silence.check(state.checked_at, host);
@@ -351,8 +360,9 @@ impl Coordinator {
             self.silence.mend_link(since, host);
         }
         // A host that crashes before it has left is not pausing.
-        state.rests &= departure == Departure::Left;
-        let event = if state.rests { Event::HostPaused(host) } else { Event::HostGone(host, departure) };
+        state.pausing.rests &= departure == Departure::Left;
+        let event =
+            if state.pausing.rests { Event::HostPaused(host) } else { Event::HostGone(host, departure) };
         self.outputs.event(event);
         self.forget_parcels_of(now, host);
         let knew: VecDeque<HostId> = self.circles.withdraw(host).collect();
@@ -368,7 +378,7 @@ impl Coordinator {
         self.lose_host_of_over(now, host, departure);
         self.in_slices(now, Slice::Lose { after: None, host, departure });
         match departure {
-            Departure::Left if !state.rests => self.forget_host(now, host),
+            Departure::Left if !state.pausing.rests => self.forget_host(now, host),
             _ => self.miss(now, host, state),
         }
         self.settle(now);

@@ -94,6 +94,7 @@ impl Coordinator {
             ToCoordinator::Suspended { run } => self.on_suspended(now, run, host),
             ToCoordinator::Stopped { run } => self.on_stopped(now, run, host),
             ToCoordinator::Paused { reason } => self.on_paused(now, host, reason),
+            ToCoordinator::Holds { reason } => self.on_holds(host, reason),
             ToCoordinator::Leaving => self.on_leaving(now, link, host),
             ToCoordinator::Knows { hosts } => self.on_knows(now, host, &hosts)?,
             ToCoordinator::Meet { hosts } => self.on_meet(now, host, &hosts)?,

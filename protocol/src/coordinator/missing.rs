@@ -91,7 +91,7 @@ impl Missing {
     fn insert(&mut self, until: Time, host: HostId, mut state: HostState) {
         state.link = None;
         self.until.insert((until, host));
-        if state.rests {
+        if state.pausing.rests {
             self.resting.insert(host);
         }
         self.hosts.insert(host, (until, state));
@@ -137,7 +137,7 @@ impl Coordinator {
         state.given.retain(|run, _| is_known(run));
         // Searches wait until it has reported the jobs it continues.
         self.newsroom.owe(now, &mut state.mailbox, self.newsroom.epoch());
-        if !std::mem::take(&mut state.rests) {
+        if !std::mem::take(&mut state.pausing.rests) {
             self.outputs.event(Event::HostReturned(host));
         }
         self.hosts.insert(host, state);
@@ -147,7 +147,7 @@ impl Coordinator {
     pub(super) fn forget_missing(&mut self, now: Time) {
         for _ in 0..GIVEN_UP_AT_ONCE_MAX {
             let Some(host) = self.missing.overdue(now) else { break };
-            if self.missing.remove(host).is_some_and(|state| state.rests) {
+            if self.missing.remove(host).is_some_and(|state| state.pausing.rests) {
                 self.outputs.event(Event::HostGone(host, Departure::Left));
             }
             self.forget_host(now, host);

@@ -15,7 +15,7 @@ impl Coordinator {
         if reason.is_some() {
             state.paused = reason;
             // Its `Leaving` follows, since it gives everything back, and it comes back under its id.
-            state.rests = !was_paused;
+            state.pausing.rests = !was_paused;
             self.stop_unpausing(host);
             if !was_paused {
                 self.note_pause(host);
@@ -23,21 +23,28 @@ impl Coordinator {
                 self.close_mailbox(host);
                 self.circles.step_aside(host);
             }
-        } else if was_paused && state.unpauses_at.is_none() {
+        } else if was_paused && state.pausing.unpauses_at.is_none() {
             if state.paces.unpauses.take(now, UNPAUSE_EVERY, UNPAUSES_AT_ONCE_MAX) {
                 self.unpause(now, host);
             } else {
                 let at = now + UNPAUSE_EVERY;
-                state.unpauses_at = Some(at);
+                state.pausing.unpauses_at = Some(at);
                 self.working.resume_at(at, host);
             }
+        }
+    }
+
+    /// Its guests stand still for a moment, and keep their jobs; or compute again.
+    pub(super) fn on_holds(&mut self, host: HostId, reason: Option<String>) {
+        if let Some(state) = self.hosts.get_mut(&host) {
+            state.pausing.holds = reason;
         }
     }
 
     fn unpause(&mut self, now: Time, host: HostId) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         state.paused = None;
-        state.rests = false;
+        state.pausing.rests = false;
         self.note_pause(host);
         self.show_round(now, host);
         self.tell_circle(now, host);
@@ -48,7 +55,7 @@ impl Coordinator {
 
     /// The host no longer waits for its time to resume.
     pub(super) fn stop_unpausing(&mut self, host: HostId) {
-        if let Some(at) = self.hosts.get_mut(&host).and_then(|state| state.unpauses_at.take()) {
+        if let Some(at) = self.hosts.get_mut(&host).and_then(|state| state.pausing.unpauses_at.take()) {
             self.working.stop_resuming(at, host);
         }
     }
@@ -62,7 +69,7 @@ impl Coordinator {
         while let Some((at, host)) = self.working.next_resuming().filter(|(at, _)| now >= *at) {
             self.working.stop_resuming(at, host);
             if let Some(state) = self.hosts.get_mut(&host) {
-                state.unpauses_at = None;
+                state.pausing.unpauses_at = None;
                 state.paces.unpauses.take(now, UNPAUSE_EVERY, UNPAUSES_AT_ONCE_MAX);
                 self.unpause(now, host);
             }
@@ -86,6 +93,25 @@ mod tests {
             grid.machine.handle_message(grid.now, link, message);
         }
         std::iter::from_fn(|| grid.machine.poll_event()).collect()
+    }
+
+    #[test]
+    fn a_host_whose_guests_stand_still_for_a_moment_keeps_all_that_it_has() {
+        let mut grid = Grid::new();
+        grid.submit(RUN);
+        let (link, identity) = grid.join();
+        let holds =
+            |grid: &Grid| grid.machine.hosts().find(|view| view.id == identity.0).and_then(|view| view.holds);
+        let reason = Some("somebody uses the machine".to_owned());
+        let said = events(&mut grid, link, vec![ToCoordinator::Holds { reason: reason.clone() }]);
+        assert_eq!((said, holds(&grid)), (Vec::new(), reason.clone()));
+        assert_eq!(events(&mut grid, link, vec![ToCoordinator::Holds { reason: None }]), Vec::new());
+        assert_eq!(holds(&grid), None);
+        events(&mut grid, link, vec![ToCoordinator::Holds { reason }]);
+        // After a break, it says again what holds.
+        grid.cut(link);
+        grid.hello(Some(identity), Vec::new());
+        assert_eq!(holds(&grid), None);
     }
 
     fn pauses() -> Vec<ToCoordinator> {

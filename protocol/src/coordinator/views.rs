@@ -27,6 +27,8 @@ pub struct HostView {
     pub connected: bool,
     /// Why it accepts no new work.
     pub paused: Option<String>,
+    /// Why its guests stand still for a moment, and keep their jobs.
+    pub holds: Option<String>,
     /// Runs under way whose app it has loaded. Of as many as are under way at once, they are on no heap: there is a view of
     /// each host, and pages free them on other threads.
     pub ready: SmallVec<[RunId; RUNS_ACTIVE_MAX]>,

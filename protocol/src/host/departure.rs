@@ -93,6 +93,14 @@ impl Host {
         }
     }
 
+    /// Tells people at the coordinator why guests stand still for a moment, and that they compute again.
+    pub fn hold(&mut self, _now: Time, reason: Option<String>) {
+        let reason = reason.map(|reason| shortened(&reason));
+        if self.standing.hold(reason.clone()) {
+            self.tell_coordinator(ToCoordinator::Holds { reason });
+        }
+    }
+
     fn depart(&mut self, now: Time, pause: Option<String>) {
         if self.id().is_none() {
             // No other host or coordinator knows it.

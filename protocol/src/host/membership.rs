@@ -107,6 +107,9 @@ impl Host {
         if let Some(message) = self.standing.pause_since_hello() {
             self.tell_coordinator(message);
         }
+        if let Some(reason) = self.standing.holds().map(str::to_owned) {
+            self.tell_coordinator(ToCoordinator::Holds { reason: Some(reason) });
+        }
         for part in self.runs.values_mut() {
             // Everything is announced again below, under the id that the host has now.
             part.outbox.clear();

@@ -36,6 +36,8 @@ pub struct Standing {
     former: Option<Identity>,
     /// Why it takes no work.
     paused: Option<String>,
+    /// Why its guests stand still for a moment.
+    holds: Option<String>,
     /// The coordinator refused its last hello.
     is_disowned: bool,
     /// Why it was paused, as its last hello said.
@@ -142,6 +144,16 @@ impl Standing {
     }
 
     // ---- whether it takes work ----
+
+    /// Its guests stand still for this reason, or compute; returns whether that is news.
+    pub fn hold(&mut self, reason: Option<String>) -> bool {
+        std::mem::replace(&mut self.holds, reason) != self.holds
+    }
+
+    /// Why its guests stand still.
+    pub fn holds(&self) -> Option<&str> {
+        self.holds.as_deref()
+    }
 
     /// It takes no work, for this reason.
     pub fn pause(&mut self, reason: String) {

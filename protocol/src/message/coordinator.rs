@@ -215,6 +215,12 @@ pub enum ToCoordinator {
         /// The run.
         run: RunId,
     },
+    /// The host's guests stand still for a moment and keep their jobs, or compute again. Only for people: nothing follows
+    /// from it. It is sent again after each welcome, so one that is lost is corrected by the next.
+    Holds {
+        /// Why they stand still; `None` if they compute.
+        reason: Option<String>,
+    },
 }
 
 /// How a worker has spent its time since its portion of the run began, in milliseconds. For the rest of the time it was

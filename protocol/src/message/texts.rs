@@ -77,7 +77,7 @@ impl ToCoordinator {
             Self::Hello { report, was: _, incarnation: _, roots: _, paused } => {
                 report.has_long_text() || paused.as_deref().is_some_and(is_long)
             }
-            Self::Paused { reason } => reason.as_deref().is_some_and(is_long),
+            Self::Paused { reason } | Self::Holds { reason } => reason.as_deref().is_some_and(is_long),
             Self::Unready { run: _, reason }
             | Self::Limit { run: _, reason }
             | Self::Misbehaved { host: _, reason } => is_lengthy(reason),
@@ -119,7 +119,7 @@ impl ToCoordinator {
                 report.make_plain();
                 paused.iter_mut().for_each(make_plain);
             }
-            Self::Paused { reason } => reason.iter_mut().for_each(make_plain),
+            Self::Paused { reason } | Self::Holds { reason } => reason.iter_mut().for_each(make_plain),
             Self::Unready { run: _, reason } => make_plain(reason),
             _ => {}
         }
@@ -217,6 +217,7 @@ mod tests {
             },
             ToCoordinator::Log { run: RUN, lines: vec![line] },
             ToCoordinator::Paused { reason: Some(mark()) },
+            ToCoordinator::Holds { reason: Some(mark()) },
             ToCoordinator::Misbehaved { host: HostId(1), reason: mark() },
         ]
     }

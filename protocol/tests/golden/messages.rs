@@ -93,6 +93,7 @@ fn to_coordinator() -> Vec<Line> {
         Parcel { 0: ParcelMessage::Received { parcel: ParcelId(8) } }
         RelayBulk { to: HOST, frame: vec![4, 0, 2] }
         Stopped { run: RUN }
+        Holds { reason: Some("somebody uses the machine".to_owned()) }
     }
 }
 

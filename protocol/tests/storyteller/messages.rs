@@ -47,6 +47,9 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
         ToCoordinator::Paused { reason } => {
             reason.as_ref().map_or("Paused: no longer".to_owned(), |reason| format!("Paused: {reason}"))
         }
+        ToCoordinator::Holds { reason } => {
+            reason.as_ref().map_or("Holds: no longer".to_owned(), |reason| format!("Holds: {reason}"))
+        }
         ToCoordinator::Leaving => "Leaving".to_owned(),
         ToCoordinator::Meet { hosts: all } => format!("Meet {}", hosts(names, all.iter().copied())),
         ToCoordinator::Knows { hosts: all } => format!("Knows {}", hosts(names, all.iter().copied())),

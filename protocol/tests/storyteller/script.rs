@@ -113,6 +113,10 @@ fn who_is_there(world: &mut World, words: &[&str]) -> Result<(), String> {
             process(world, name)?.tell(now, host::Input::Pause(Some("the user works".to_owned())));
         }
         ["unpause", name] => process(world, name)?.tell(now, host::Input::Pause(None)),
+        ["halt", name] => {
+            process(world, name)?.tell(now, host::Input::Hold(Some("the user types".to_owned())));
+        }
+        ["unhalt", name] => process(world, name)?.tell(now, host::Input::Hold(None)),
         ["submit"] => world.submit(),
         ["suspend" | "resume" | "cancel"] => {
             let server = world.coordinator.as_mut().ok_or("there is no coordinator")?;

@@ -82,6 +82,8 @@ pub enum Input {
     Closed(RunId, ObjectId),
     Misnamed(RunId, HeldId),
     Crashed(RunId, String),
+    /// Guests stand still for a moment, or compute again.
+    Hold(Option<String>),
 }
 
 /// The runtime's number for each place of an object; only one that is current matters.
@@ -139,6 +141,7 @@ impl Input {
             Self::Offered(run, job) => host.handle_offered(now, run, job),
             Self::Leave => host.leave(now),
             Self::Pause(reason) => host.pause(now, reason),
+            Self::Hold(reason) => host.hold(now, reason),
             Self::Idle(run, workers) => host.handle_notice(now, run, Notice::Idle(workers as usize)),
             Self::Exposed(run) => host.handle_notice(now, run, Notice::Exposed),
             Self::Begun(run, held) => host.handle_notice(now, run, Notice::Begun { held, worker: 0 }),

@@ -201,7 +201,7 @@ impl Cluster {
 
     fn bare_host_command(&self, name: &str, site: &str, url: &str) -> Command {
         let mut command = Command::new(binary("sateen-host"));
-        command.args(["--coordinator", url, "--name", name, "--site", site, "--data-dir"]);
+        command.args(["--dedicated", "--coordinator", url, "--name", name, "--site", site, "--data-dir"]);
         command.arg(self.data_folder(name));
         command
     }

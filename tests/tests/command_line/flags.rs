@@ -14,11 +14,14 @@ const NO_URLS: [&str; 4] = ["", "ftp://x", "http://", "http://a b"];
 /// Names of values that may be any word: files and folders, names that are checked elsewhere, search words.
 const WORDS: [&str; 5] = ["FILE", "FOLDER", "DIR", "NAME", "WHO"];
 /// Names of values that may be anything.
-const FREE: [&str; 2] = ["TEXT", "FEATURES"];
+const FREE: [&str; 3] = ["TEXT", "FEATURES", "NAMES"];
+/// Names of values that may be 0.
+const ZERO: [&str; 2] = ["PERCENT", "PERCENT|off"];
 /// Names of values that have a minimum and a maximum.
 const RANGED: [&str; 3] = ["N", "SIZE", "TIME"];
 /// Substitutes for the words that a command needs.
-const WANTED: [(&str, &str); 7] = [
+const WANTED: [(&str, &str); 8] = [
+    ("URL", "http://127.0.0.1:9"),
     ("RUN", "1"),
     ("APP.wasm", "a.wasm"),
     ("APP", "a.wasm"),
@@ -136,8 +139,11 @@ impl Called {
             value if FREE.contains(&value) => &[],
             _ => &ABSURD,
         };
-        let mut wrong: Vec<String> =
-            absurd.iter().filter_map(|value| self.complaint(flag, value, "")).collect();
+        let mut wrong: Vec<String> = absurd
+            .iter()
+            .filter(|value| **value != "0" || !ZERO.contains(&flag.value.as_str()))
+            .filter_map(|value| self.complaint(flag, value, ""))
+            .collect();
         let Some((least, most)) = flag.range() else {
             if RANGED.contains(&flag.value.as_str()) {
                 wrong.push(format!("{}: the help of {} has no range: {}", self.name, flag.name, flag.about));
@@ -167,7 +173,14 @@ fn try_all(name: &str) -> (usize, Vec<String>) {
     let program = program(name);
     let help = run(&program, &["--help".to_owned()]).text().to_owned();
     let mut all: Vec<Vec<String>> = vec![Vec::new()];
-    all.extend(commands(&help).into_iter().map(|command| vec![command]));
+    for command in commands(&help) {
+        let help = run(&program, &[command.clone(), "--help".to_owned()]).text().to_owned();
+        let usage = help.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default();
+        match usage.contains("<COMMAND>") {
+            true => all.extend(commands(&help).into_iter().map(|below| vec![command.clone(), below])),
+            false => all.push(vec![command]),
+        }
+    }
     let (mut tried, mut wrong) = (0, Vec::new());
     for command in all {
         if name == "sateen" && command.is_empty() {

@@ -9,6 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use sateen_comfort::governor::Brake;
 use sateen_protocol::host::{FinalCounts, Notice};
 
 use super::channel::{Channel, Frame};
@@ -73,6 +74,7 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
     };
     answer(channel, &FromGuests::Started { walls })?;
     let Guests { portion, turns, memory } = guests;
+    let brake = portion.brake();
     outbox.start(portion.observer(), memory.clone()).map_err(|error| error.to_string())?;
     loop {
         for message in messages {
@@ -86,6 +88,7 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
                     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
                     memory.iter().for_each(|memory| memory.see_resident(bytes));
                 }
+                ToGuests::Hold(is_held) => brake.hold(is_held),
                 ToGuests::Stop => return stop(channel, portion, outbox),
                 ToGuests::Start(_) => return Err("the host has started the guests twice".to_owned()),
             }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use sateen_comfort::governor::{Brake, Brakes};
 use sateen_command_line::explained;
 use sateen_protocol::limits::{HOST_TABLE_BYTES_MAX, REASON_BYTES_MAX};
 use sateen_walls::{Report, Standing, Wall};
@@ -23,7 +24,7 @@ use super::strikes::Strikes;
 use super::watch;
 use super::wire::{Start, ToGuests};
 use crate::grid::control::{GuestsStatus, MayUse};
-use crate::grid::portion_runtime::{CodeFolder, limits_for, may_use, table_bytes_max};
+use crate::grid::portion_runtime::{CodeFolder, await_go, limits_for, may_use, table_bytes_max};
 use crate::grid::runtime::{Loading, Notify, RunningPortion, Runtime};
 use crate::limits::Limits;
 use crate::module::inspect;
@@ -51,6 +52,8 @@ pub struct Apart {
     walls: Arc<Mutex<Vec<String>>>,
     /// Whether runs are refused if a wall is missing for which no other makes up.
     requires_walls: bool,
+    /// The brakes of all processes, for the owner's governor.
+    brakes: Brakes,
 }
 
 impl Apart {
@@ -84,6 +87,7 @@ impl Apart {
             is_pooled: AtomicBool::new(true),
             walls: Arc::default(),
             requires_walls: false,
+            brakes: Brakes::default(),
         })
     }
 
@@ -91,6 +95,12 @@ impl Apart {
     #[must_use]
     pub fn requiring_walls(self, requires_walls: bool) -> Self {
         Self { requires_walls, ..self }
+    }
+
+    /// The owner's governor holds guests by these.
+    #[must_use]
+    pub fn with_brakes(self, brakes: Brakes) -> Self {
+        Self { brakes, ..self }
     }
 
     fn memory(&self) -> Option<&HostMemory> {
@@ -150,6 +160,7 @@ impl Apart {
         let engine = Engine::for_compiling(loading.spec.strict_nan, is_pooled);
         let engine = engine.map_err(|error| error.to_string())?;
         let cache = CodeFolder::open(loading.cache.as_deref())?;
+        await_go(&self.brakes, &loading.cancel)?;
         let code = self
             .compiler
             .prepare(&engine, &loading.module, &cache.modules, &|| loading.cancel.is_cancelled());
@@ -172,6 +183,23 @@ impl Apart {
             Frame::of(&ToGuests::Start(Box::new(start)), vec![app, code])
         });
         frame.map_err(|error| format!("there is no memory for the app and its inputs: {}", explained(&error)))
+    }
+}
+
+/// The brake of a process: its guests stand still at their next heartbeat, and it goes on lending their jobs.
+struct HeldApart(Arc<Member>);
+
+impl Brake for HeldApart {
+    fn hold(&self, is_held: bool) {
+        self.0.post(&ToGuests::Hold(is_held));
+    }
+
+    fn is_over(&self) -> bool {
+        !matches!(self.0.stage(), Stage::Started)
+    }
+
+    fn used_elsewhere(&self) -> Duration {
+        self.0.process.processor_time()
     }
 }
 
@@ -263,7 +291,10 @@ impl Runtime for Apart {
                 Stage::Unpooled | Stage::Ended => {
                     return Err("the process of its guests ended again and again while it started".to_owned());
                 }
-                _ => return Ok(Box::new(portion)),
+                _ => {
+                    self.brakes.add(Box::new(HeldApart(member)));
+                    return Ok(Box::new(portion));
+                }
             }
         }
     }

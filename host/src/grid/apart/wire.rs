@@ -36,6 +36,8 @@ pub enum ToGuests {
     Lease(Lease),
     /// The resident memory of the guests, in bytes.
     Resident(u64),
+    /// Whether guests stand still, as the owner's governor wants it.
+    Hold(bool),
     /// End all guests, report the last counts, and end.
     Stop,
 }

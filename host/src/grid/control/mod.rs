@@ -4,12 +4,14 @@
 //! folder's permissions protect the socket.
 
 mod client;
+mod comfort;
 mod server;
 mod status;
 
 use serde::{Deserialize, Serialize};
 
 pub use client::{AskError, ask};
+pub use comfort::{ComfortStatus, to_user};
 pub(super) use server::{Answers, Incoming, listen};
 pub use status::{
     Contributed, GuestsStatus, MayUse, PAUSED_BY_USER, PeerPath, PeerStatus, RunStatus, Status, StealStatus,

@@ -4,6 +4,7 @@ use sateen_command_line::{local, time_of_day, wrap};
 use sateen_protocol::{Counts, RunId};
 use serde::{Deserialize, Serialize};
 
+use super::comfort::{self, ComfortStatus};
 use crate::grid::store::StoreStatus;
 
 /// Columns of the label before each line's text.
@@ -60,6 +61,9 @@ pub struct Status {
     /// Where guests run.
     #[serde(default)]
     pub guests: GuestsStatus,
+    /// What the owner's governor lets guests do; nothing if he allows everything.
+    #[serde(default)]
+    pub comfort: Option<ComfortStatus>,
     /// The host's work so far.
     pub contributed: Contributed,
     /// Its page, for browsers on this machine.
@@ -191,7 +195,9 @@ impl Status {
             },
             (None, _) => "takes work".to_owned(),
         };
-        lines.push(format!("state     {state}"));
+        let comfort = self.comfort.as_ref().filter(|_| !self.leaving);
+        let told = comfort.and_then(|comfort| comfort::state(comfort, self.paused.as_deref()));
+        lines.push(format!("state     {}", told.unwrap_or(state)));
         for run in &self.runs {
             let counts = &run.counts;
             let since =
@@ -271,6 +277,9 @@ impl Status {
         lines.push(format!("guests    {guests}"));
         lines.extend(self.guests.walls.iter().map(|wall| format!("          {wall}")));
         lines.push(format!("page      {}", self.page.as_deref().unwrap_or("off")));
+        for (number, missing) in self.comfort.iter().flat_map(|comfort| &comfort.missing).enumerate() {
+            lines.push(format!("{:<NAMES$}{missing}", if number == 0 { "senses" } else { "" }));
+        }
         // Names come from other machines.
         let lines = lines.iter().map(|line| sateen_logging::visible(line));
         let lines = lines.flat_map(|line| wrap::wrap(&line, NAMES, width.unwrap_or(usize::MAX)));

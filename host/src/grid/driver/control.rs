@@ -9,10 +9,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
+use super::comfort::Comfort;
 use super::{Driver, Input, Stopped};
 use crate::grid::clock::unix_s;
 use crate::grid::control::{
-    Answer, Answers, MayUse, PAUSED_BY_USER, PeerPath, PeerStatus, Request, RunStatus, Status, listen,
+    Answer, Answers, MayUse, PAUSED_BY_USER, PeerPath, PeerStatus, Request, RunStatus, Status, listen, to_user,
 };
 use crate::grid::page::Page;
 
@@ -47,6 +48,8 @@ pub struct Users {
     pause_until: Option<Time>,
     /// Why this machine must not compute, if it must not.
     unfit: Option<String>,
+    /// What its owner allows, and why it does not compute.
+    pub comfort: Comfort,
     pausing: Vec<Pausing>,
     leaving: Option<Leaving>,
     /// Ends when all answers are written: each connection has a clone of the sender.
@@ -55,12 +58,13 @@ pub struct Users {
 
 impl Users {
     /// Nobody has asked for anything.
-    pub fn new(may_use: MayUse) -> Self {
+    pub fn new(may_use: MayUse, comfort: Comfort) -> Self {
         Self {
             page: None,
             may_use,
             pause_until: None,
             unfit: None,
+            comfort,
             pausing: Vec::new(),
             leaving: None,
             alive: Some(mpsc::channel(1)),
@@ -146,12 +150,16 @@ impl Driver {
                 // A host that is still giving back work is resumed afterwards.
                 self.users.pause_until = Some(self.clock.now());
                 self.look_at_users(self.clock.now());
-                let told = if self.machine.is_leaving() {
-                    "takes work again, once it has given back what it had"
-                } else {
-                    "takes work again"
+                let told = match self.users.comfort.status().and_then(|comfort| comfort.reason) {
+                    Some(reason) => {
+                        format!("your pause is over; it still does not compute: {}", to_user(&reason))
+                    }
+                    None if self.machine.is_leaving() => {
+                        "takes work again, once it has given back what it had".to_owned()
+                    }
+                    None => "takes work again".to_owned(),
                 };
-                answers.send(Answer::Done(told.to_owned()));
+                answers.send(Answer::Done(told));
             }
             Request::Leave => {
                 info!("leaves, as its user asks");
@@ -183,6 +191,7 @@ impl Driver {
         };
         info!(reason, "takes no work");
         self.users.pause_until = until;
+        self.users.comfort.begin_users_pause();
         self.tell(|machine, now| machine.pause(now, Some(reason.clone())));
         let told = reason.replace("its user", "you");
         answers.send(Answer::Progress("no new work is taken, and current work is given back".to_owned()));
@@ -230,11 +239,12 @@ impl Driver {
         self.look_at_pauses(now);
         if self.users.pause_until.is_some_and(|until| until <= now) {
             if self.machine.paused().is_some() {
-                info!("takes work again");
+                info!("its user's pause is over");
                 self.users.pause_until = None;
-                self.tell(|machine, now| machine.pause(now, None));
+                self.end_users_pause();
             } else if !self.machine.is_leaving() {
                 self.users.pause_until = None;
+                self.end_users_pause();
             }
         }
         let ids = self.runs.ids();
@@ -315,6 +325,7 @@ impl Driver {
             store: self.keeper.status(),
             may_use: self.users.may_use.clone(),
             guests: self.loader.runtime.guests(),
+            comfort: self.users.comfort.status(),
             contributed: self.runs.contribution().so_far(),
             page: self.users.page.as_ref().map(|page| page.url.clone()),
         }

@@ -5,6 +5,7 @@
 //! receiver.
 
 mod caps;
+mod comfort;
 mod control;
 mod coordinator;
 mod direct;
@@ -24,6 +25,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sateen_comfort::governor::Change;
 use sateen_command_line::explained;
 use sateen_protocol::host::{Command, FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
@@ -38,6 +40,8 @@ use super::load::{BlobCache, Fetcher, Loader};
 use super::runtime::Runtime;
 use super::store::Keeper;
 use super::transport::{Listener, NetEvent, Way, accept_all};
+use comfort::Comfort;
+pub use comfort::ComfortOptions;
 use control::Users;
 use coordinator::CoordinatorSide;
 use direct::Direct;
@@ -77,6 +81,7 @@ enum Input {
     Signal,
     /// This machine computes wrong; the reason.
     Unfit(String),
+    Comfort(Box<Change>),
 }
 
 struct Driver {
@@ -106,6 +111,7 @@ impl Driver {
         keeper: Keeper,
         seed: u64,
         (listener, page): (Option<Listener>, Option<TcpListener>),
+        comfort: Comfort,
         inputs: mpsc::UnboundedSender<Input>,
     ) -> io::Result<(Self, mpsc::Receiver<NetEvent>)> {
         let clock = Clock::start();
@@ -122,9 +128,10 @@ impl Driver {
         let config = HostConfig { report, seed, table_bytes_max: runtime.table_bytes_max() };
         let may_use = runtime.may_use();
         let contribution = Contribution::read(options.folder.part("contributed.json"));
+        let disk_bytes = options.comfort.as_ref().and_then(|comfort| comfort.preferences.limits.disk_bytes);
         let loader = Loader {
             fetcher: Fetcher::new(options.coordinator.clone()),
-            blobs: Arc::new(BlobCache::new(options.folder.part("blobs"))),
+            blobs: Arc::new(BlobCache::within(options.folder.part("blobs"), disk_bytes)),
             runtime,
             cache: None,
         };
@@ -142,7 +149,7 @@ impl Driver {
             runs: Runs::new(threads, caps::Caps::new(options.run_work_max), contribution),
             commands: VecDeque::new(),
             losses: Losses::default(),
-            users: Users::new(may_use),
+            users: Users::new(may_use, comfort),
             next_tick: clock.now(),
             ended: None,
             inputs,
@@ -226,6 +233,7 @@ impl Driver {
             Input::Asked((request, answers)) => self.on_asked(&request, answers),
             Input::Signal => self.on_signal(),
             Input::Unfit(why) => self.on_unfit(why),
+            Input::Comfort(change) => self.on_comfort(*change),
         }
     }
 

@@ -165,7 +165,8 @@ impl Driver {
             earlier.stop();
         }
         let stored = StoredRun { grid: self.machine.grid().unwrap_or(GridId(0)), run };
-        if let Some(why) = self.runs.caps.refusal(stored) {
+        let unwanted = self.users.comfort.refusal(&spec.app.to_string());
+        if let Some(why) = unwanted.or_else(|| self.runs.caps.refusal(stored)) {
             let _ = self.inputs.send(Input::Loaded { run, generation, loaded: Err(why) });
             return;
         }
@@ -313,7 +314,8 @@ impl Driver {
     }
 
     pub(super) fn save(&mut self, run: RunId, entry: Entry) {
-        if let Some(grid) = self.machine.grid() {
+        let has_room = self.users.comfort.has_room(|| self.keeper.status().bytes);
+        if let Some(grid) = self.machine.grid().filter(|_| has_room) {
             self.keeper.save(StoredRun { grid, run }, entry);
         }
     }

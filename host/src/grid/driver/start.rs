@@ -10,6 +10,7 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::info;
 
+use super::comfort::{Comfort, ComfortOptions};
 use super::{Driver, Health, Input};
 use crate::grid::address::CoordinatorAddress;
 use crate::grid::folder::DataFolder;
@@ -36,6 +37,8 @@ pub struct Options {
     pub page: PageListen,
     /// Maximum processor time for one run.
     pub run_work_max: Option<Duration>,
+    /// What its owner allows, if that is not everything.
+    pub comfort: Option<ComfortOptions>,
 }
 
 /// Why a host cannot start.
@@ -104,13 +107,14 @@ pub fn start(options: Options, runtime: Arc<dyn Runtime>) -> Result<Handle, Star
     let seed = seed()?;
     let (inputs, receiver) = mpsc::unbounded_channel();
     let own_inputs = inputs.clone();
+    let comfort = Comfort::start(options.comfort.as_ref(), &options.folder, runtime.threads(), &inputs)?;
     let thread = std::thread::Builder::new().name("sateen-net".to_owned()).spawn(move || {
         let tokio = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(tokio) => tokio,
             Err(error) => return Stopped::Failed(explained(&error)),
         };
         let stopped = tokio.block_on(async move {
-            let driver = Driver::new(options, runtime, keeper, seed, (listener, page), own_inputs);
+            let driver = Driver::new(options, runtime, keeper, seed, (listener, page), comfort, own_inputs);
             match driver {
                 Ok((driver, net_events)) => driver.drive(receiver, net_events).await,
                 Err(error) => Stopped::Failed(explained(&error)),

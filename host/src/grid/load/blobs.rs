@@ -20,9 +20,10 @@ pub struct BlobCache {
 }
 
 impl BlobCache {
-    /// A cache in this folder, which is made if it does not exist.
-    pub fn new(folder: Option<PathBuf>) -> Self {
-        Self::bounded(folder, CACHE_BYTES_MAX)
+    /// A cache in this folder, which is made if it does not exist, of a host that may use so many bytes of disk: blobs take
+    /// at most half of them.
+    pub fn within(folder: Option<PathBuf>, disk_bytes: Option<u64>) -> Self {
+        Self::bounded(folder, disk_bytes.map_or(CACHE_BYTES_MAX, |bytes| CACHE_BYTES_MAX.min(bytes / 2)))
     }
 
     fn bounded(folder: Option<PathBuf>, bytes_max: u64) -> Self {
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn without_a_folder_nothing_is_kept() {
-        let cache = BlobCache::new(None);
+        let cache = BlobCache::within(None, None);
         cache.put(BlobHash::of(b"x"), b"x");
         assert_eq!(cache.get(BlobHash::of(b"x")), None);
     }

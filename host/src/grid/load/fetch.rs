@@ -9,6 +9,7 @@ use tracing::debug;
 
 use crate::grid::address::CoordinatorAddress;
 use crate::grid::cancel::Cancel;
+use crate::grid::transport::{Flow, Traffic};
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Maximum time of a request, long enough for the largest blob on a slow line.
@@ -103,6 +104,11 @@ impl Fetcher {
             }
             Err(error) => return Err(away(error)),
         };
+        // What has come at once is waited for afterwards, so that the limit holds on average.
+        Traffic::of_process().count(Flow::In, bytes.len());
+        if let Some(wait) = Traffic::of_process().wait(Flow::In) {
+            std::thread::sleep(wait);
+        }
         if BlobHash::of(&bytes) != hash {
             return Err(Failure::Wrong("its bytes have another hash".to_owned()));
         }

@@ -54,8 +54,27 @@ function until(s) {
   return ` until ${isToday ? time : `${time}, ${when.toLocaleDateString()}`}`;
 }
 
+// Times in reasons are in UTC.
+const localised = (text) => text
+  .replace('somebody uses the machine', 'you are using the machine')
+  .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, (time) => until(Date.parse(time) / 1000).replace(' until ', ''));
+
+// What the owner's preferences have to say.
+function comfort(status) {
+  const told = status.comfort;
+  if (!told || status.paused?.startsWith('paused by its user')) return null;
+  if (told.reason) {
+    const how = told.phase === 'holds' ? 'paused, its jobs wait here' : status.paused ? 'paused' : 'paused, gives back its jobs';
+    return [`${how}: ${localised(told.reason)}`, 'wait'];
+  }
+  if (status.paused || told.share_percent === 100) return null;
+  return [`works with ${told.share_percent} % of its processors${told.in_use ? ', because you are using the machine' : ''}`, 'good'];
+}
+
 function state(status) {
   if (status.leaving) return ['leaving', 'wait'];
+  const told = comfort(status);
+  if (told) return told;
   if (status.paused && !status.paused.startsWith('paused by its user')) return [`takes no work: ${status.paused}`, 'bad'];
   if (status.paused) return [`paused by you${until(status.paused_until_s)}`, 'wait'];
   if (status.refused) return [`the coordinator refuses this host, which tries again: ${status.refused}`, 'bad'];

@@ -8,11 +8,13 @@ mod direct;
 mod link;
 mod listen;
 mod stream;
+mod traffic;
 
 pub use coordinator::connect;
 pub use direct::{Stranger, accept_all, dial};
 pub use link::{Closed, Link, LinkNumber, Socket};
 pub use listen::{DirectListen, ListenError, Listener, Way};
+pub use traffic::{Flow, Traffic};
 
 use sateen_protocol::HostId;
 use tokio_tungstenite::tungstenite::Bytes;

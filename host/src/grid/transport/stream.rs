@@ -1,4 +1,5 @@
-//! The stream below a websocket, which counts received bytes: each byte of a slow frame is a sign of life.
+//! The stream below a websocket, which counts received bytes: each byte of a slow frame is a sign of life. It keeps to the
+//! owner's limit of traffic.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,6 +9,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+use super::traffic::{Flow, Traffic};
 
 /// Bytes received on a stream, including those of incomplete frames.
 #[derive(Debug, Clone, Default)]
@@ -25,12 +29,36 @@ impl Heard {
 pub struct Stream {
     socket: TcpStream,
     heard: Heard,
+    /// By direction: the end of a wait for the limit of traffic.
+    waits: [Option<Pin<Box<Sleep>>>; 2],
 }
 
 impl Stream {
     /// Starts to count.
     pub fn new(socket: TcpStream) -> Self {
-        Self { socket, heard: Heard::default() }
+        Self { socket, heard: Heard::default(), waits: [None, None] }
+    }
+
+    /// Ready when more may pass.
+    fn poll_traffic(&mut self, flow: Flow, context: &mut Context<'_>) -> Poll<()> {
+        let slot = &mut self.waits[flow as usize];
+        loop {
+            match (slot.as_mut(), Traffic::of_process().wait(flow)) {
+                (None, None) => return Poll::Ready(()),
+                (None, Some(wait)) => *slot = Some(Box::pin(sleep(wait))),
+                (Some(sleep), _) => {
+                    ready!(sleep.as_mut().poll(context));
+                    *slot = None;
+                }
+            }
+        }
+    }
+
+    fn written(written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = &written {
+            Traffic::of_process().count(Flow::Out, *bytes);
+        }
+        written
     }
 
     /// The stream's count.
@@ -45,9 +73,12 @@ impl AsyncRead for Stream {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        ready!(self.poll_traffic(Flow::In, context));
         let before = into.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(context, into))?;
-        self.heard.0.fetch_add((into.filled().len() - before) as u64, Relaxed);
+        let read = into.filled().len() - before;
+        Traffic::of_process().count(Flow::In, read);
+        self.heard.0.fetch_add(read as u64, Relaxed);
         Poll::Ready(Ok(()))
     }
 }
@@ -58,7 +89,8 @@ impl AsyncWrite for Stream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(context, bytes)
+        ready!(self.poll_traffic(Flow::Out, context));
+        Self::written(Pin::new(&mut self.socket).poll_write(context, bytes))
     }
 
     fn poll_write_vectored(
@@ -66,7 +98,8 @@ impl AsyncWrite for Stream {
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(context, parts)
+        ready!(self.poll_traffic(Flow::Out, context));
+        Self::written(Pin::new(&mut self.socket).poll_write_vectored(context, parts))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -46,6 +46,7 @@ impl Remote {
 
     pub fn drain(&self, registry: &Registry) {
         self.drain.begin();
+        self.pause.lift();
         self.announce_idle(registry);
         registry.rouse();
         self.beat.wake();
