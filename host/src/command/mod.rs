@@ -20,7 +20,8 @@ use sateen_command_line::explained;
 #[cfg(target_os = "linux")]
 use sateen_host::grid::{Apart, GUESTS_COMMAND, run_guests};
 use sateen_host::grid::{
-    ComfortOptions, CoordinatorAddress, DataFolder, FolderError, Options, Runtime, StartError, Stopped, Workers, start,
+    ComfortOptions, CoordinatorAddress, DataFolder, FolderError, Options, Runtime, StartError, Stopped,
+    Workers, start,
 };
 use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Limits, Turns, compile_module, size};
 
@@ -138,8 +139,10 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
 
 /// Runs guests in processes of their own, if the system has what that needs.
 fn runtime(host: &Host, preferences: &Preferences, brakes: &Brakes) -> Result<Arc<dyn Runtime>, String> {
-    let threads =
-        preferences.limits.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = preferences
+        .limits
+        .threads
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let (priority, requires_walls) = (host.priority.into(), preferences.trust.require_walls);
     let bytes_max = preferences.limits.memory_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let compiler = |memory| {

@@ -13,7 +13,8 @@ use super::comfort::Comfort;
 use super::{Driver, Input, Stopped};
 use crate::grid::clock::unix_s;
 use crate::grid::control::{
-    Answer, Answers, MayUse, PAUSED_BY_USER, PeerPath, PeerStatus, Request, RunStatus, Status, listen, to_user,
+    Answer, Answers, MayUse, PAUSED_BY_USER, PeerPath, PeerStatus, Request, RunStatus, Status, listen,
+    to_user,
 };
 use crate::grid::page::Page;
 
