@@ -138,12 +138,12 @@ fn a_module_that_ends_its_process_three_times_is_refused_with_the_reason() {
             of_host(cluster.host_process("ada")).into_iter().find(|guests| *guests != last)
         });
         // It ends at once, also while it starts.
-        assert!(signal(process, "SEGV"));
+        assert!(signal(process, "ABRT"));
         until("it has ended", SOON, || has_ended(process).then_some(()));
         last = process;
     }
     let about = cluster.api().run_until(run, "refused by the host", PATIENCE, |about| {
-        about["waiting_for"].as_str().is_some_and(|why| why.contains("3 times") && why.contains("SIGSEGV"))
+        about["waiting_for"].as_str().is_some_and(|why| why.contains("3 times") && why.contains("SIGABRT"))
     });
     assert_ne!(about["state"], "failed", "another host may run it: {about:#}");
     assert!(of_host(cluster.host_process("ada")).is_empty());

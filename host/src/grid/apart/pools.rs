@@ -115,6 +115,12 @@ impl Pools {
         }
     }
 
+    /// The number of turns with which a process computes, if they are scarce: otherwise, it may have some that it does not
+    /// use.
+    pub fn turns_in_use(&self, member: u64) -> Option<u32> {
+        self.turns.lock().in_use(member)
+    }
+
     /// The time of all turns that a process has had, and its memory in bytes, if that is limited.
     pub fn granted(&self, member: u64) -> (Duration, Option<u64>) {
         let time = self.turns.lock().time(member, Instant::now());

@@ -24,13 +24,14 @@ const STOP_MAX: Duration = Duration::from_secs(2);
 /// A portion in another process.
 pub struct PortionApart {
     member: Arc<Member>,
+    pools: Arc<Pools>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl PortionApart {
     /// That of a process that has started.
-    pub fn new(member: Arc<Member>, reader: JoinHandle<()>) -> Self {
-        Self { member, reader: Some(reader) }
+    pub fn new(member: Arc<Member>, pools: Arc<Pools>, reader: JoinHandle<()>) -> Self {
+        Self { member, pools, reader: Some(reader) }
     }
 }
 
@@ -40,8 +41,15 @@ impl RunningPortion for PortionApart {
         self.member.post(&ToGuests::Command(command));
     }
 
+    /// While several runs take turns, these change more often than a process counts.
     fn counts(&self) -> Counts {
-        self.member.counts()
+        let counts = self.member.counts();
+        match self.pools.turns_in_use(self.member.id) {
+            Some(busy) if !self.member.check.is_draining() => {
+                Counts { busy: busy.min(counts.workers), ..counts }
+            }
+            _ => counts,
+        }
     }
 
     fn activity(&self) -> Option<Notice> {

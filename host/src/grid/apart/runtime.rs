@@ -151,7 +151,7 @@ impl Apart {
             self.pools.leave(&member);
             failed(error)
         })?;
-        Ok((member.clone(), PortionApart::new(member, thread)))
+        Ok((member.clone(), PortionApart::new(member, self.pools.clone(), thread)))
     }
 
     /// The message that tells a process what to run, with all that it needs.

@@ -124,6 +124,11 @@ impl TurnPool {
         Some(self.balance(now))
     }
 
+    /// The number of turns that a process has, if they are scarce, so that it uses them all.
+    pub fn in_use(&self, member: u64) -> Option<u32> {
+        self.members.get(&member).filter(|_| self.is_scarce).map(|share| share.has)
+    }
+
     /// The time of all turns that a process has had: it may have computed for so long.
     pub fn time(&mut self, member: u64, now: Instant) -> Duration {
         let Some(share) = self.members.get_mut(&member) else { return Duration::ZERO };
