@@ -8,6 +8,7 @@ use sateen_protocol::message::{PeerMessage, ToHost};
 use sateen_protocol::{HostId, Outcome, Time, coordinator};
 
 use crate::event::{Event, ProcessIndex};
+use crate::faults::ability::KILLED;
 use crate::faults::disks::Change;
 use crate::network::Way;
 use crate::pipes::{Load, Pipe};
@@ -352,7 +353,7 @@ impl World {
             }
             Event::Unready(run, host, reason) => {
                 // A host that has departed meanwhile may have been unable.
-                let index = self.directory.get(*host);
+                let index = self.directory.get(*host).filter(|_| reason != KILLED);
                 if index.is_none_or(|index| !self.processes[index as usize].apps.allow(*run)) {
                     return self.sometimes.hit("a host reported that it cannot take part");
                 }

@@ -69,7 +69,7 @@ fn crash(notices: &Receiver<Notice>) -> (Vec<Notice>, String) {
 #[test]
 fn a_process_that_breaks_the_rules_while_it_starts_is_killed_and_the_module_refused() {
     for (way, what) in [
-        ("garbage", "kind"),
+        ("garbage", "cannot be read"),
         ("huge-length", "cannot be read"),
         ("huge-frame", "too long"),
         ("large-without-memory", "kind"),

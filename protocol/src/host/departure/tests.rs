@@ -235,6 +235,7 @@ fn the_jobs_of_guests_that_crash_go_back_and_the_run_begins_anew() {
 fn guests_that_crash_while_they_come_to_rest_do_not_keep_a_host_from_leaving() {
     let mut host = host();
     let now = Time::default();
+    while host.poll_command().is_some() {}
     host.leave(now);
     host.handle_notice(now, RUN, Notice::Crashed("it ended by SIGSEGV".to_owned()));
     assert!(said(&mut host).contains(&Transmit::ToCoordinator(ToCoordinator::Leaving)));

@@ -8,6 +8,9 @@ use crate::process::{HostPlan, Input};
 use crate::runtime::Dropping;
 use crate::world::World;
 
+/// The reason of guests that crash. A host with the root job gives it back for this reason, and takes part again.
+pub const KILLED: &str = "somebody killed it";
+
 /// A host cannot handle a run as others can.
 #[derive(Debug, Clone)]
 pub struct Unable {
@@ -61,7 +64,7 @@ impl World {
         }
         self.sometimes.hit("the guests of a run crashed");
         self.disturbances.upset(state.plan.workers_by_speed());
-        state.inputs.push_back(Input::Notice(run, Notice::Crashed("somebody killed it".to_owned())));
+        state.inputs.push_back(Input::Notice(run, Notice::Crashed(KILLED.to_owned())));
         self.settle_host(index);
         self.disturb();
     }
