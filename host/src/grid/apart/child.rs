@@ -9,7 +9,6 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-use sateen_comfort::governor::Brake;
 use sateen_protocol::host::{FinalCounts, Notice};
 
 use super::channel::{Channel, Frame};
