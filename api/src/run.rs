@@ -138,7 +138,7 @@ pub struct Figures {
     #[ts(as = "f64")]
     #[schemars(with = "f64")]
     pub computed_s: Option<f64>,
-    /// The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
+    /// The part of `work_s` that led to the result, each job once; null until the run is over, and without a result. If results were reused
     /// so often that the result stands for more work than was ever computed, or leaves no room for work that was done
     /// again, this and `lost_work_s` are null. So are they if a host did not come back after a restart of the coordinator:
     /// what it did in its last moments may be missing in `work_s`.
@@ -243,7 +243,7 @@ pub struct HostOfRun {
     /// Whether it is still in the grid. If not, it has left or was given up: pages and commands call it gone.
     pub there: bool,
     /// Whether it is awaited: its link is broken, or it has not come back since the coordinator was restarted. It is given up
-    /// unless it reconnects soon; until then, `busy` and `workers` are what it last reported. False once the run is over.
+    /// unless it reconnects soon; until then, `workers` is what it last reported, and `busy` is null. False once the run is over.
     pub away: bool,
     /// What became of jobs there.
     pub jobs: JobCounts,

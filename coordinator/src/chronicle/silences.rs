@@ -15,7 +15,8 @@ const DOES_NOT_ANSWER: &str = " does not answer";
 pub struct Silent {
     /// The host.
     pub host: HostId,
-    /// When its last report came, in milliseconds since the run was submitted.
+    /// When its last report came, or when it was back from a pause, or the run from a suspension, if that was later; in
+    /// milliseconds since the run was submitted.
     pub since_ms: u32,
 }
 
@@ -30,7 +31,7 @@ impl Chronicle {
     pub fn silent_hosts(&self) -> Vec<Silent> {
         let before_ms = self.now_ms().saturating_sub(SILENT_MS);
         let hosts = self.tree.hosts();
-        let silent = self.timeline.silent_since(before_ms);
+        let silent = self.timeline.silent_since(before_ms, self.tree.went_on_ms());
         silent
             .filter_map(|(place, since_ms)| Some(Silent { host: hosts.get(place as usize)?.id, since_ms }))
             .collect()

@@ -50,6 +50,9 @@ pub struct Timeline {
     /// before that. Saved each time, like the last reports.
     #[serde(skip)]
     absent: BTreeMap<u32, Option<u32>>,
+    /// When hosts that paused or were given up were back last: before, no report was to be expected of them.
+    #[serde(skip)]
+    back: BTreeMap<u32, u32>,
     /// What was reported last of workers that have begun anew since then.
     #[serde(skip)]
     ended: Vec<LastReport>,
@@ -166,6 +169,9 @@ impl Timeline {
 
     /// It is back.
     pub fn host_back(&mut self, host: u32, now_ms: u32) {
+        if self.has_reports_of(host) {
+            self.back.insert(host, now_ms);
+        }
         if let Some(back_ms) = self.absent.get_mut(&host) {
             back_ms.get_or_insert(now_ms);
         }
@@ -180,12 +186,15 @@ impl Timeline {
         self.lanes.range((host, 0)..=(host, u16::MAX)).next().is_some()
     }
 
-    /// Hosts without a report since this moment that were not given up, and when the last one came: they are away, or cannot
-    /// answer.
-    pub fn silent_since(&self, t_ms: u32) -> impl Iterator<Item = (u32, u32)> {
+    /// Hosts without a report since this moment that were not given up, and since when they owe one: they are away, or cannot
+    /// answer. Before `went_on_ms`, none was owed.
+    pub fn silent_since(&self, t_ms: u32, went_on_ms: u32) -> impl Iterator<Item = (u32, u32)> {
         let first = self.lanes.iter().filter(|((_, worker), _)| *worker == 0);
-        let silent = first.filter(move |(_, lane)| lane.last_ms < t_ms);
-        let silent = silent.map(|((host, _), lane)| (*host, lane.last_ms));
+        let owes = move |((host, _), lane): (&(u32, u16), &Lane)| {
+            let back_ms = self.back.get(host).copied().unwrap_or_default();
+            (*host, lane.last_ms.max(back_ms).max(went_on_ms))
+        };
+        let silent = first.map(owes).filter(move |(_, since_ms)| *since_ms < t_ms);
         silent.filter(|(host, _)| self.absent.get(host).is_none_or(Option::is_some))
     }
 

@@ -191,7 +191,8 @@ impl Coordinator {
             return false;
         };
         let counts = part.tally.count(host, series, counts);
-        if progress.is_some() {
+        // A host that has dropped the root job may report for a while what it was told last.
+        if progress.is_some() && part.root.known_host().is_none_or(|root| root == host) {
             part.progress = progress;
         }
         if let Some(state) = self.hosts.get_mut(&host) {

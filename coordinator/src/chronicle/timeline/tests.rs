@@ -239,6 +239,22 @@ fn a_process_with_another_id_has_computed_once() {
     assert!(timeline.computed_s(5) < 1.2);
 }
 
+/// A run that was suspended and one whose hosts had paused was said to stand still since before that.
+#[test]
+fn no_host_owes_a_report_while_it_pauses_or_the_run_is_suspended() {
+    let mut timeline = Timeline::default();
+    timeline.add(0, 1_000, 1, &[times(1_000, 0)]);
+    let silent = |timeline: &Timeline, t_ms, went_on_ms| -> Vec<(u32, u32)> {
+        timeline.silent_since(t_ms, went_on_ms).collect()
+    };
+    assert_eq!(silent(&timeline, 6_000, 0), [(0, 1_000)]);
+    assert_eq!(silent(&timeline, 6_000, 6_000), []);
+    assert_eq!(silent(&timeline, 7_500, 6_000), [(0, 6_000)]);
+    timeline.host_back(0, 7_000);
+    assert_eq!(silent(&timeline, 7_000, 6_000), []);
+    assert_eq!(silent(&timeline, 8_500, 6_000), [(0, 7_000)]);
+}
+
 /// As after a SIGSTOP. Its whole absence was drawn as work.
 #[test]
 fn nothing_is_known_of_a_host_that_was_given_up_until_it_is_back() {
@@ -247,11 +263,11 @@ fn nothing_is_known_of_a_host_that_was_given_up_until_it_is_back() {
         let mut timeline = Timeline::default();
         timeline.add(0, 5_000, 1, &[times(5_000, 0)]);
         timeline.add(1, 5_000, 1, &[times(5_000, 0)]);
-        assert_eq!(timeline.silent_since(5_000).count(), 0);
+        assert_eq!(timeline.silent_since(5_000, 0).count(), 0);
         timeline.add(1, 7_000, 1, &[times(7_000, 0)]);
-        assert_eq!(timeline.silent_since(5_500).map(|(host, _)| host).collect::<Vec<_>>(), [0]);
+        assert_eq!(timeline.silent_since(5_500, 0).map(|(host, _)| host).collect::<Vec<_>>(), [0]);
         timeline.host_gone(0);
-        assert_eq!(timeline.silent_since(5_500).count(), 0, "it no longer counts as one that computes");
+        assert_eq!(timeline.silent_since(5_500, 0).count(), 0, "it no longer counts as one that computes");
         timeline.host_back(0, 10_000);
         timeline.host_back(0, 10_400);
         timeline.add(0, 10_500, 1, &[times(told_ms, 0)]);

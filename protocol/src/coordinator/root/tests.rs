@@ -107,6 +107,29 @@ fn a_root_whose_host_was_not_saved_yet_is_lost_all_the_same() {
     }
 }
 
+/// As one whose process was stopped, and that another host had the root job from meanwhile.
+#[test]
+fn only_the_host_with_the_root_job_tells_its_progress() {
+    let mut grid = Grid::new();
+    let links = [grid.join().0, grid.join().0];
+    grid.submit(RUN);
+    links.iter().for_each(|link| grid.tell(*link, ToCoordinator::Ready { run: RUN }));
+    grid.advance(1_000, &links);
+    let (with, without) =
+        if grid.root(links[0]).is_some() { (links[0], links[1]) } else { (links[1], links[0]) };
+    let told = |done| {
+        let mut counts = counted(5);
+        if let ToCoordinator::Counts { progress, .. } = &mut counts {
+            *progress = Some((done, 60));
+        }
+        counts
+    };
+    for (link, done) in [(with, 32), (without, 14), (with, 33), (without, 14)] {
+        grid.tell(link, told(done));
+    }
+    assert_eq!(grid.machine.run(RUN).expect("it is under way").progress(), Some((33, 60)));
+}
+
 /// Jobs below it continue at other hosts, and are adopted although nothing was lost.
 #[test]
 fn a_root_that_its_host_gives_back_is_counted() {
