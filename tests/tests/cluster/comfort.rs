@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use sateen_tests::cluster::{Cluster, SOON, until};
 use serde_json::Value;
 
-const RUN: (&str, &[&str], &str) = ("nqueens", &["14"], "365596");
+const RUN: (&str, &[&str], &str) = ("nqueens", &["16"], "14772512\n");
 
 /// The folder that stands for the volunteer's machine.
 fn machine(cluster: &Cluster) -> PathBuf {
@@ -85,7 +85,7 @@ fn a_long_pause_gives_the_jobs_to_others() {
     says(&cluster, "paused", "somebody uses the machine");
     let shown = cluster.sateen(["hosts"]);
     assert!(shown.text().contains("paused: somebody uses the machine"), "{shown:?}");
-    let about = cluster.done(run, "2279184");
+    let about = cluster.done(run, "2279184\n");
     assert!(about["jobs"]["lost"].as_u64().is_some(), "{about:#}");
     touch(&machine, Duration::from_secs(7200));
     until("it works again", SOON, || host(&cluster)["paused"].is_null().then_some(()));
@@ -103,5 +103,5 @@ fn a_run_whose_app_is_refused_runs_elsewhere() {
         about.text().contains("apps-allowed").then_some(())
     });
     cluster.start_host("other", "here");
-    cluster.done(run, "6765");
+    cluster.done(run, "6765\n");
 }
