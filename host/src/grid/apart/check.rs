@@ -26,8 +26,6 @@ pub struct Bounds {
     pub threads: usize,
     /// Maximum size of parameters and results, in bytes.
     pub output_bytes_max: usize,
-    /// Maximum size of a shared object or an update, in bytes.
-    pub shared_bytes_max: usize,
 }
 
 /// Makes the keys of jobs, which other hosts check.
@@ -95,7 +93,7 @@ impl Check {
 
     /// Maximum size of a message, in bytes.
     pub fn message_bytes_max(&self) -> usize {
-        self.bounds.output_bytes_max.max(self.bounds.shared_bytes_max).saturating_add(1 << 20)
+        self.bounds.output_bytes_max.saturating_add(1 << 20)
     }
 
     /// A command is sent to the process.
@@ -175,7 +173,7 @@ impl Check {
             Notice::Shared { initial, .. } => {
                 known.objects += 1;
                 is_short(known.objects, OBJECTS_MAX)?;
-                is_short(initial.len(), self.bounds.shared_bytes_max)?;
+                is_short(initial.len(), self.bounds.output_bytes_max)?;
                 Ok(Verdict::Pass)
             }
             Notice::Opened { .. } => {
@@ -188,11 +186,11 @@ impl Check {
                 Ok(Verdict::Pass)
             }
             Notice::Updated { bytes, .. } => {
-                is_short(bytes.len(), self.bounds.shared_bytes_max)?;
+                is_short(bytes.len(), self.bounds.output_bytes_max)?;
                 Ok(Verdict::Pass)
             }
             Notice::Based { new, .. } => {
-                is_short(new.base.len(), self.bounds.shared_bytes_max)?;
+                is_short(new.base.len(), self.bounds.output_bytes_max)?;
                 Ok(Verdict::Pass)
             }
             Notice::Refetch { held, .. } => pass(known.held.contains_key(held)),
@@ -245,7 +243,7 @@ mod tests {
     }
 
     fn check() -> Check {
-        let bounds = Bounds { threads: 2, output_bytes_max: 100, shared_bytes_max: 1000 };
+        let bounds = Bounds { threads: 2, output_bytes_max: 100 };
         Check::new(bounds, keys())
     }
 

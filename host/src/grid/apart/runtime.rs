@@ -119,11 +119,7 @@ impl Apart {
             |error: io::Error| format!("a process for guests cannot be started: {}", explained(&error));
         let (channel, process) = self.spawner.spawn().map_err(failed)?;
         let channel = Arc::new(channel);
-        let bounds = Bounds {
-            threads: self.threads,
-            output_bytes_max: limits.output_bytes_max,
-            shared_bytes_max: limits.shared_bytes_max,
-        };
+        let bounds = Bounds { threads: self.threads, output_bytes_max: limits.output_bytes_max };
         let keys = JobKeys::new(loading.spec.app, inspection, &loading.spec);
         let id = self.last_member.fetch_add(1, SeqCst) + 1;
         let mailbox = Mailbox::new(channel.clone());
