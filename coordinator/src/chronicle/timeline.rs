@@ -104,6 +104,7 @@ impl Default for Timeline {
             others_ms: 0,
             recent: BTreeSet::new(),
             absent: BTreeMap::new(),
+            back: BTreeMap::new(),
             ended: Vec::new(),
         }
     }

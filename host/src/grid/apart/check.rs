@@ -24,7 +24,7 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 pub struct Bounds {
     /// The number of its workers.
     pub threads: usize,
-    /// Maximum size of parameters and results, in bytes.
+    /// Maximum size of parameters, results, and values and updates of shared objects, in bytes.
     pub output_bytes_max: usize,
 }
 
