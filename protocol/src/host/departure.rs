@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::limits::{DRAIN_MAX, LEAVE_HAND_OVER_MAX, LEAVE_MAX, shortened};
 use crate::message::{PeerMessage, ToCoordinator};
-use crate::{HeldId, HostId, LoanId, RunId, RuntimeJobId, Table, Time};
+use crate::{HeldId, HostId, LoanId, RunId, RuntimeJobId, Time};
 
 use super::held::Owner;
 use super::lent::Loans;
@@ -171,7 +171,7 @@ impl Host {
         }
     }
 
-    fn finish_suspending(&mut self, now: Time, run: RunId) {
+    pub(super) fn finish_suspending(&mut self, now: Time, run: RunId) {
         let Some(part) = self.runs.get(&run) else { return };
         let Some(suspending) = part.suspending else { return };
         if !matches!(part.stage, Stage::Drained | Stage::Unable) {
@@ -188,7 +188,7 @@ impl Host {
 
     // ---- sending `Leaving` ----
 
-    fn say_goodbye(&mut self, now: Time) {
+    pub(super) fn say_goodbye(&mut self, now: Time) {
         let is_connected = self.is_connected();
         let at_rest = self.runs.values().all(|part| matches!(part.stage, Stage::Drained | Stage::Unable));
         let Some(departing) = &mut self.departing else { return };
@@ -282,45 +282,8 @@ impl Host {
         self.tell_coordinator(ToCoordinator::Unready { run, reason });
     }
 
-    /// The runtime is gone, and its jobs are lost. Hosts that wait for their results do them again, as do the owners of jobs
-    /// that others have of this host; those continue as orphans. The run begins here again with another runtime, which
-    /// finds the entries that were saved. Nothing is shared with the runtime before: the state in the run begins anew as if
-    /// the run was given to this host again.
-    pub(super) fn on_crashed(&mut self, now: Time, run: RunId, reason: String) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        match part.stage {
-            Stage::Unable => return,
-            Stage::Draining { .. } | Stage::Drained => {
-                self.give_up_jobs(run);
-                if let Some(part) = self.runs.get_mut(&run) {
-                    part.stage = Stage::Drained;
-                }
-                self.flush(now, run);
-                self.finish_suspending(now, run);
-                return self.say_goodbye(now);
-            }
-            Stage::Loading | Stage::Ready => {}
-        }
-        let spec = part.spec.clone();
-        let has_root = part.held.roots().next().is_some();
-        self.flush(now, run);
-        self.give_up_jobs(run);
-        self.report_last(now, run);
-        if has_root {
-            // The root job is assigned again, perhaps to this host: it holds the job until it has loaded the run.
-            self.tell_coordinator(ToCoordinator::Unready { run, reason });
-            self.tell_coordinator(ToCoordinator::Ready { run });
-        }
-        let former = self.runs.get_mut(&run).map(|part| std::mem::replace(&mut part.table, Table::new(0)));
-        self.stop_run(run, false);
-        self.on_start(now, run, spec);
-        if let (Some(part), Some(table)) = (self.runs.get_mut(&run), former) {
-            part.table = table;
-        }
-    }
-
     /// The runtime cannot continue with any job: those that were lent become orphans, and those that are held go back.
-    fn give_up_jobs(&mut self, run: RunId) {
+    pub(super) fn give_up_jobs(&mut self, run: RunId) {
         // First, so that the orphans are known when the jobs above them are redone.
         let Some(part) = self.runs.get_mut(&run) else { return };
         let loans: Vec<(HostId, LoanId)> =

@@ -35,6 +35,7 @@ mod clock;
 #[cfg(test)]
 mod corners;
 mod courtesy;
+mod crashed;
 mod cut_off;
 mod cutting_off;
 mod departure;

@@ -1,6 +1,7 @@
 //! Hostile modules end with a clear error of the right kind, and the host continues. No contents or actions of a
 //! module may make the host panic, hang, or run it without limits.
 
+mod alone;
 mod bytes;
 #[cfg(target_os = "linux")]
 mod cancelled;

@@ -38,7 +38,7 @@ pub const FIELDS: [Exception; 10] = [
     exception("api/src/run.rs: Figures", 18, RECORD),
     exception("cli/src/flags/grid.rs: Submit", 16, RECORD),
     exception("coordinator/src/metrics/mod.rs: Counters", 20, RECORD),
-    exception("host/src/grid/control/status.rs: Status", 23, RECORD),
+    exception("host/src/grid/control/status.rs: Status", 24, RECORD),
     exception("module/src/inspect.rs: Inspection", 19, RECORD),
     exception("protocol/src/coordinator/backlog.rs: Backlog", 22, RECORD),
     exception("protocol/src/coordinator/sizes.rs: Sizes", 19, RECORD),

@@ -5,6 +5,7 @@ use sateen_protocol::{Counts, RunId};
 use serde::{Deserialize, Serialize};
 
 use super::comfort::{self, ComfortStatus};
+use super::guests::GuestsStatus;
 use crate::grid::store::StoreStatus;
 
 /// Columns of the label before each line's text.
@@ -79,17 +80,6 @@ pub struct MayUse {
     pub priority: String,
     /// The maximum memory that a run may request for an instance; without it, the runtime's own limits hold.
     pub memory_bytes: Option<u64>,
-}
-
-/// Where guests run, and what the system keeps from them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GuestsStatus {
-    /// Whether the guests of each run are in a process of their own.
-    pub own_process: bool,
-    /// Why not, if they are not.
-    pub why_not: Option<String>,
-    /// What the system keeps from the process that was started last, and what it does not, a line each.
-    pub walls: Vec<String>,
 }
 
 /// The host's contribution, including that before restarts.
@@ -269,13 +259,7 @@ impl Status {
             counted(self.contributed.runs, "run"),
             local(self.contributed.since_s)
         ));
-        let guests = match (&self.guests.why_not, self.guests.own_process) {
-            (_, true) => "in a process of their own: yes".to_owned(),
-            (Some(why), false) => format!("in a process of their own: no, {why}"),
-            (None, false) => "in a process of their own: no".to_owned(),
-        };
-        lines.push(format!("guests    {guests}"));
-        lines.extend(self.guests.walls.iter().map(|wall| format!("          {wall}")));
+        lines.extend(self.guests.lines());
         lines.push(format!("page      {}", self.page.as_deref().unwrap_or("off")));
         for (number, missing) in self.comfort.iter().flat_map(|comfort| &comfort.missing).enumerate() {
             lines.push(format!("{:<NAMES$}{missing}", if number == 0 { "senses" } else { "" }));

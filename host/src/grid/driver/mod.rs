@@ -4,6 +4,7 @@
 //! all of this is one thread. It takes many waiting events in one go, and then sends together all messages for one
 //! receiver.
 
+mod busy;
 mod caps;
 mod comfort;
 mod control;

@@ -10,6 +10,7 @@ use sateen_protocol::limits::PARCEL_BYTES_MIN;
 use sateen_protocol::{Counts, Entry, GridId, RunId, RunSpec, Time};
 use tracing::{debug, warn};
 
+use super::busy;
 use super::caps::Caps;
 use super::notices::{Gate, Notices};
 use super::places::{Place, Places};
@@ -324,7 +325,7 @@ impl Driver {
     pub(super) fn count(&mut self) {
         let runs = self.runs.ids();
         let mut counts: Vec<Option<Counts>> = runs.iter().map(|run| self.contribute(*run)).collect();
-        at_one_moment(self.runs.threads, counts.iter_mut().flatten());
+        busy::at_one_moment(self.runs.threads, counts.iter_mut().flatten());
         for (run, counts) in runs.into_iter().zip(counts) {
             if let Some(here) = self.runs.all.get_mut(&run) {
                 here.busy = counts.map_or(0, |counts| counts.busy);
@@ -370,33 +371,5 @@ impl Driver {
         if let Some(activity) = self.portion(run).and_then(|portion| portion.activity()) {
             self.tell(|machine, now| machine.handle_notice(now, run, activity));
         }
-    }
-}
-
-/// Between two samples, a worker may move from one run to another, and would seem to compute for both. Then it counts
-/// for the first.
-fn at_one_moment<'a>(threads: usize, counts: impl Iterator<Item = &'a mut Counts>) {
-    let mut free = u32::try_from(threads).unwrap_or(u32::MAX);
-    for counts in counts {
-        counts.busy = counts.busy.min(free);
-        free -= counts.busy;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_worker_computes_for_two_runs_at_once() {
-        let busy = |threads: usize, seen: &[u32]| {
-            let mut counts: Vec<Counts> =
-                seen.iter().map(|busy| Counts { busy: *busy, ..Counts::default() }).collect();
-            at_one_moment(threads, counts.iter_mut());
-            counts.iter().map(|counts| counts.busy).collect::<Vec<u32>>()
-        };
-        assert_eq!(busy(1, &[1, 1, 0]), [1, 0, 0]);
-        assert_eq!(busy(4, &[2, 1, 1]), [2, 1, 1]);
-        assert_eq!(busy(4, &[0, 3, 2]), [0, 3, 1]);
     }
 }
