@@ -236,7 +236,7 @@ impl Claim {
     /// If there is no room; the instance must be thrown away.
     pub fn grow_to(&self, bytes: usize) -> Result<(), NoRoom> {
         let more = bytes.saturating_sub(self.living.bytes.load(SeqCst));
-        if !self.budget.take(more) && !(self.budget.borrow(more) && self.budget.take(more)) {
+        if !(self.budget.take(more) || self.budget.borrow(more) && self.budget.take(more)) {
             let mut claims = self.budget.claims.lock();
             let is_oldest = claims.oldest() == Some(self.number) && self.budget.is_first();
             if !is_oldest || !self.budget.has_room_beside_passing(self.bytes() + more) {

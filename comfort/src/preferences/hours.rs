@@ -117,7 +117,7 @@ fn open_entry(entry: &str, open: &mut [bool; WEEK_MINUTES as usize]) -> Result<(
 fn days(text: &str) -> Result<Vec<u16>, String> {
     let day = |name: &str| {
         let full = |short: &&str| name.len() >= 3 && long(short).starts_with(name);
-        DAYS.iter().position(|short| full(short)).map(|day| day as u16).ok_or_else(|| EXPECTED.to_owned())
+        DAYS.iter().position(full).map(|day| day as u16).ok_or_else(|| EXPECTED.to_owned())
     };
     match text.split_once('-') {
         _ if text == "daily" => Ok((0..7).collect()),

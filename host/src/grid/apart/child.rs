@@ -113,7 +113,7 @@ fn stop(channel: &Channel, portion: Portion, outbox: Outbox) -> Result<(), Strin
     let before = FinalCounts { counts: counts_of(&portion.counts()), ..FinalCounts::default() };
     let (sender, stopped) = mpsc::channel();
     std::thread::scope(|scope| {
-        scope.spawn(move || sender.send(final_counts(portion.stop())));
+        scope.spawn(move || drop(sender.send(final_counts(portion.stop()))));
         let last = wait_for(&stopped).unwrap_or(before);
         let _ = answer(channel, &FromGuests::Stopped(Box::new(last)));
         // Without waiting for a guest that cannot be stopped.

@@ -98,13 +98,13 @@ impl Member {
     /// It has come further: returns from where, or `None` if it cannot from where it is.
     pub fn advance(&self, to: Stage) -> Option<Stage> {
         let mut stage = self.stage.lock();
-        let may = match (&*stage, &to) {
-            (Stage::Starting, Stage::Started | Stage::Unpooled | Stage::Refused(_)) => true,
-            (Stage::Starting | Stage::Started, Stage::Stopping) => true,
-            (Stage::Starting | Stage::Started | Stage::Stopping, Stage::Ended) => true,
-            (Stage::Stopping, Stage::Stopped(_)) => true,
-            _ => false,
-        };
+        let may = matches!(
+            (&*stage, &to),
+            (Stage::Starting, Stage::Started | Stage::Unpooled | Stage::Refused(_))
+                | (Stage::Starting | Stage::Started, Stage::Stopping)
+                | (Stage::Starting | Stage::Started | Stage::Stopping, Stage::Ended)
+                | (Stage::Stopping, Stage::Stopped(_))
+        );
         if !may {
             return None;
         }

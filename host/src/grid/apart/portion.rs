@@ -112,6 +112,9 @@ impl Throttle {
     }
 }
 
+/// Takes a report of walls; an error if they are not enough.
+pub type TakeReport = Box<dyn Fn(&Report) -> Result<(), String> + Send>;
+
 /// What the thread that reads from a process needs.
 pub struct Reader {
     pub channel: Arc<Channel>,
@@ -123,7 +126,7 @@ pub struct Reader {
     /// Number and time of the last reports of progress.
     pub progress: Throttle,
     /// Takes what the system keeps from the process; an error if that is not enough.
-    pub walls: Box<dyn Fn(&Report) -> Result<(), String> + Send>,
+    pub walls: TakeReport,
 }
 
 impl Reader {

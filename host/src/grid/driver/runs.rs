@@ -246,8 +246,9 @@ impl Driver {
                         run = run.0,
                         why, "the guests' process ended; their jobs are done again, and run begins here anew"
                     );
-                    self.contribute(run)
-                        .map(|counts| self.tell_counts(run, Some(Counts { busy: 0, ..counts })));
+                    if let Some(counts) = self.contribute(run) {
+                        self.tell_counts(run, Some(Counts { busy: 0, ..counts }));
+                    }
                 }
                 // A recorded result is reported no earlier than its work. And guests that come to rest are reported
                 // before they are dropped.
