@@ -23,7 +23,7 @@ site: string,
 there: boolean, 
 /**
  * Whether it is awaited: its link is broken, or it has not come back since the coordinator was restarted. It is given up
- * unless it reconnects soon; until then, `busy` and `workers` are what it last reported. False once the run is over.
+ * unless it reconnects soon; until then, `workers` is what it last reported, and `busy` is null. False once the run is over.
  */
 away: boolean, 
 /**

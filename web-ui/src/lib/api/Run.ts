@@ -104,7 +104,7 @@ work_s: number,
  */
 computed_s: number, 
 /**
- * The part of `work_s` that led to the result, each job once; null until the run is over. If results were reused
+ * The part of `work_s` that led to the result, each job once; null until the run is over, and without a result. If results were reused
  * so often that the result stands for more work than was ever computed, or leaves no room for work that was done
  * again, this and `lost_work_s` are null. So are they if a host did not come back after a restart of the coordinator:
  * what it did in its last moments may be missing in `work_s`.
