@@ -27,7 +27,7 @@ const LOAD_GONE: f32 = 0.75;
 const POWER_LOW: f32 = 0.9;
 /// Seconds between two changes of the share because of power.
 const POWER_STEP_S: i64 = 2;
-/// Below this share, in per cent, a host that saves power pauses, for so many seconds.
+/// A host that saves power pauses if it would get less than this share, in per cent, and for how many seconds.
 const POWER_SHARE_MIN: u8 = 5;
 const POWER_PAUSE_S: i64 = 60;
 

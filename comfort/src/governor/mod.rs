@@ -66,7 +66,7 @@ pub enum Phase {
     HandsOver,
 }
 
-/// A change that people, the driver and the coordinator are told of.
+/// A change of which the driver is told, and by it people and the coordinator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// What was decided.

@@ -57,7 +57,7 @@ pub enum Kind {
     Percent,
     /// A share, or `off`.
     PercentOrOff,
-    /// A time of at least so many milliseconds and at most a day.
+    /// A time between this number of milliseconds and a day.
     Time(u64),
     /// Hours by weekday.
     Hours,
@@ -65,7 +65,7 @@ pub enum Kind {
     Switch,
     /// A whole number within this range, or `off`.
     NumberOrOff(u16, u16),
-    /// A number of bytes of at least so many, or `off`.
+    /// A number of bytes, not less than this one, or `off`.
     SizeOrOff(u64),
     /// A list of names.
     Names,

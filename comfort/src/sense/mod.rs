@@ -108,7 +108,7 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// The source knows that the last input was so long ago. If that is news, the governor is woken.
+    /// The source knows how long ago the last input was. If that is news, the governor is woken.
     pub fn idle(&self, source: &'static str, idle: Option<Duration>) {
         let input = idle.and_then(|idle| Instant::now().checked_sub(idle));
         let mut inputs = self.shared.inputs.lock();

@@ -116,7 +116,7 @@ pub fn may_use(threads: usize, priority: Priority, memory: Option<&HostMemory>) 
     MayUse { threads, priority: priority.to_owned(), memory_bytes }
 }
 
-/// The limit of a result table's part on a host with so much memory for guests, in bytes.
+/// The limit of a host's part of a result table, in bytes, from its memory for guests.
 pub fn table_bytes_max(memory: &HostMemory) -> usize {
     (memory.bytes_max() / TABLE_PART_OF_MEMORY).min(HOST_TABLE_BYTES_MAX)
 }

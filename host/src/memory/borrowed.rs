@@ -86,7 +86,7 @@ impl HostMemory {
         Ok(memory)
     }
 
-    /// The lender lends so much from now on.
+    /// The lender lends this from now on.
     pub(crate) fn lend(&self, lease: Lease) {
         let Some(borrowed) = &self.0.borrowed else { return };
         let bytes = usize::try_from(lease.bytes).unwrap_or(usize::MAX);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use sateen_host::grid::control::{Answer, PeerPath, Request, Status, ask};
 use sateen_host::grid::{
-    CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options, PageListen,
-    RunningPortion, Runtime, Stopped, start,
+    ComfortOptions, CoordinatorAddress, DataFolder, DirectListen, Handle, Loading, Notify, Options,
+    PageListen, RunningPortion, Runtime, Stopped, start,
 };
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::{
@@ -110,6 +110,16 @@ impl RunningPortion for ScriptedPortion {
 }
 
 pub fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) -> Handle {
+    host_with(folder, coordinator, direct, None)
+}
+
+/// The same; its owner allows this.
+pub fn host_with(
+    folder: &Path,
+    coordinator: &MiniCoordinator,
+    direct: DirectListen,
+    comfort: Option<ComfortOptions>,
+) -> Handle {
     let data = DataFolder::open(folder).expect("free");
     std::fs::create_dir_all(folder.join("blobs")).expect("made");
     std::fs::write(folder.join("blobs").join(BlobHash::of(MODULE).to_string()), MODULE).expect("written");
@@ -122,7 +132,7 @@ pub fn host(folder: &Path, coordinator: &MiniCoordinator, direct: DirectListen) 
         signals: false,
         page: PageListen::Off,
         run_work_max: None,
-        comfort: None,
+        comfort,
     };
     start(options, Arc::new(Scripted)).expect("it starts")
 }

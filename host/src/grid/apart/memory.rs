@@ -37,7 +37,7 @@ struct Share {
 pub type Leases = Vec<(u64, Lease)>;
 
 impl MemoryPool {
-    /// So much memory.
+    /// A pool of this number of bytes.
     pub fn new(bytes_max: usize) -> Self {
         Self { bytes_max: bytes_max as u64, reserved: 0, members: BTreeMap::new(), last_stamp: 0 }
     }
@@ -57,7 +57,7 @@ impl MemoryPool {
         self.members.get(&member).map_or(0, |share| share.lease)
     }
 
-    /// The host itself uses so much for its guests: the youngest processes make room.
+    /// The host itself now uses this number of bytes for its guests: the youngest processes make room.
     pub fn reserve(&mut self, bytes: u64) -> Leases {
         let grows = bytes > self.reserved;
         self.reserved = bytes;

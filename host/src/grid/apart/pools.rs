@@ -27,7 +27,7 @@ pub struct Pools {
 }
 
 impl Pools {
-    /// So many turns and, if it is limited, so much memory.
+    /// Pools with a turn for each thread and, if it is limited, the memory of `host_memory`.
     pub fn new(threads: usize, host_memory: Option<HostMemory>) -> Arc<Self> {
         let memory = host_memory.as_ref().map(|memory| Mutex::new(MemoryPool::new(memory.bytes_max())));
         Arc::new(Self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use parking_lot::Mutex;
 use sateen_protocol::BlobHash;
 
-/// A module that has ended so many processes of its guests is refused.
+/// A module that has ended this number of processes of its guests is refused.
 pub const STRIKES_MAX: u32 = 3;
 /// Maximum modules that are remembered; those with the lowest hashes are forgotten first.
 const MODULES_MAX: usize = 4096;

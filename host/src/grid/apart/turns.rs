@@ -129,7 +129,7 @@ impl TurnPool {
         self.members.get(&member).filter(|_| self.is_scarce).map(|share| share.has)
     }
 
-    /// The time of all turns that a process has had: it may have computed for so long.
+    /// The time of all turns that a process has had, which is the longest that it may have computed.
     pub fn time(&mut self, member: u64, now: Instant) -> Duration {
         let Some(share) = self.members.get_mut(&member) else { return Duration::ZERO };
         share.settle(now);

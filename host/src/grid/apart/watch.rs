@@ -20,9 +20,10 @@ const TIMED_EVERY: Duration = Duration::from_millis(250);
 const UNTURNED_PART: u32 = 4;
 /// Beyond that, this much processor time without turns ends it.
 const UNTURNED_MAX: Duration = Duration::from_secs(3);
-/// A process that has read nothing for so long is ended.
+/// A process that reads nothing for this time is ended.
 const UNREAD_MAX: Duration = Duration::from_secs(30);
-/// Resident memory beyond the lease: at least so much may pass for a moment, in bytes, or this part of all memory.
+/// A process may exceed its lease of memory for a moment: by this number of bytes, or by one part in this many of all
+/// memory if that is more.
 const BEYOND_BYTES_MIN: u64 = 128 << 20;
 const BEYOND_PART: u64 = 4;
 /// How long a process may have more than that.

@@ -4,6 +4,9 @@ use sateen_comfort::governor::Phase;
 use sateen_command_line::localised;
 use serde::{Deserialize, Serialize};
 
+/// How the reasons of pauses begin for which the user has asked.
+pub const PAUSED_BY_USER: &str = "paused by its user";
+
 /// What the owner's governor lets guests do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComfortStatus {
@@ -26,7 +29,7 @@ pub fn to_user(reason: &str) -> String {
 
 /// The host's state in words, if the governor has anything to say about it. `paused` is why the host takes no work.
 pub fn state(comfort: &ComfortStatus, paused: Option<&str>) -> Option<String> {
-    if paused.is_some_and(|reason| reason.starts_with("paused by its user")) {
+    if paused.is_some_and(|reason| reason.starts_with(PAUSED_BY_USER)) {
         return None;
     }
     match (comfort.phase, &comfort.reason) {

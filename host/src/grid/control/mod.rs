@@ -12,10 +12,10 @@ mod status;
 use serde::{Deserialize, Serialize};
 
 pub use client::{AskError, ask};
-pub use comfort::{ComfortStatus, to_user};
+pub use comfort::{ComfortStatus, PAUSED_BY_USER, to_user};
 pub use guests::GuestsStatus;
 pub(super) use server::{Answers, Incoming, listen};
-pub use status::{Contributed, MayUse, PAUSED_BY_USER, PeerPath, PeerStatus, RunStatus, Status, StealStatus};
+pub use status::{Contributed, MayUse, PeerPath, PeerStatus, RunStatus, Status, StealStatus};
 
 /// A user's request to the host that runs on this folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,15 +4,12 @@ use sateen_command_line::{local, time_of_day, wrap};
 use sateen_protocol::{Counts, RunId};
 use serde::{Deserialize, Serialize};
 
-use super::comfort::{self, ComfortStatus};
+use super::comfort::{self, ComfortStatus, PAUSED_BY_USER};
 use super::guests::GuestsStatus;
 use crate::grid::store::StoreStatus;
 
 /// Columns of the label before each line's text.
 const NAMES: usize = 10;
-
-/// How the reasons of pauses begin for which the user has asked.
-pub const PAUSED_BY_USER: &str = "paused by its user";
 
 /// The status of a host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -74,8 +74,8 @@ impl Comfort {
         self.preferences.as_ref()?.trust.refusal(app, None)
     }
 
-    /// Whether saved results that take so many bytes of the disk are within the owner's limit, of which they have one half
-    /// and blobs the other.
+    /// Whether the disk has room for more saved results, which take `bytes` now: they may have half of the owner's limit, and
+    /// blobs the other half.
     pub fn has_room(&self, bytes: impl FnOnce() -> u64) -> bool {
         let disk_bytes = self.preferences.as_ref().and_then(|preferences| preferences.limits.disk_bytes);
         disk_bytes.is_none_or(|most| bytes() < most / 2)
@@ -136,6 +136,9 @@ impl Driver {
     }
 
     fn settle_pause(&mut self) {
+        if self.users.is_unfit() {
+            return;
+        }
         let holds = self.users.comfort.holds();
         self.tell(|machine, now| machine.hold(now, holds));
         match self.users.comfort.hands_over() {

@@ -83,6 +83,11 @@ impl Users {
         self.unfit = Some(why);
     }
 
+    /// Whether this machine must not compute, whatever its owner allows.
+    pub fn is_unfit(&self) -> bool {
+        self.unfit.is_some()
+    }
+
     /// Waits until all answers are written, but not for long.
     pub async fn wait_for_answers(&mut self) {
         if let Some((alive, mut gone)) = self.alive.take() {

@@ -20,8 +20,8 @@ pub struct BlobCache {
 }
 
 impl BlobCache {
-    /// A cache in this folder, which is made if it does not exist, of a host that may use so many bytes of disk: blobs take
-    /// at most half of them.
+    /// A cache in this folder, which is made if it does not exist. It may take half of the disk space that its host has, if
+    /// that is limited to `disk_bytes`.
     pub fn within(folder: Option<PathBuf>, disk_bytes: Option<u64>) -> Self {
         Self::bounded(folder, disk_bytes.map_or(CACHE_BYTES_MAX, |bytes| CACHE_BYTES_MAX.min(bytes / 2)))
     }
