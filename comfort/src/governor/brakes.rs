@@ -50,10 +50,25 @@ struct All {
     quota: Option<(Percent, usize)>,
 }
 
+impl All {
+    fn forget_ended(&mut self) {
+        let Self { brakes, used_before, .. } = self;
+        brakes.retain(|brake| {
+            let is_over = brake.is_over();
+            if is_over {
+                *used_before += brake.used_elsewhere();
+            }
+            !is_over
+        });
+    }
+}
+
 impl Brakes {
-    /// Adds one. It stands still from the beginning if all others do.
+    /// Adds one. It stands still from the beginning if all others do. Those that are over are forgotten, as there may be no
+    /// governor to do it.
     pub fn add(&self, brake: Box<dyn Brake>) {
         let mut all = self.0.all.lock();
+        all.forget_ended();
         if all.is_held {
             brake.hold(true);
         }
@@ -65,15 +80,8 @@ impl Brakes {
     /// The number of those that are not over.
     pub fn count(&self) -> usize {
         let mut all = self.0.all.lock();
-        let All { brakes, used_before, .. } = &mut *all;
-        brakes.retain(|brake| {
-            let is_over = brake.is_over();
-            if is_over {
-                *used_before += brake.used_elsewhere();
-            }
-            !is_over
-        });
-        brakes.len()
+        all.forget_ended();
+        all.brakes.len()
     }
 
     /// Whether all are held.

@@ -195,6 +195,24 @@ fn brakes_that_are_over_are_forgotten() {
     assert_eq!(brakes.count(), 0);
 }
 
+/// A brake of something that has ended.
+struct Ended(Arc<()>);
+
+impl Brake for Ended {
+    fn hold(&self, _is_held: bool) {}
+    fn is_over(&self) -> bool {
+        true
+    }
+}
+
+/// Without a governor, nobody counts them: each run's process kept a descriptor.
+#[test]
+fn brakes_that_are_over_are_forgotten_when_another_is_added() {
+    let (brakes, thing) = (Brakes::default(), Arc::new(()));
+    (0..10).for_each(|_| brakes.add(Box::new(Ended(thing.clone()))));
+    assert_eq!(Arc::strong_count(&thing), 2, "this one, and the last");
+}
+
 /// A brake with a cgroup: the system holds the share, and no turns are needed.
 struct Grouped(std::path::PathBuf);
 
