@@ -196,10 +196,12 @@ fn brakes_that_are_over_are_forgotten() {
 }
 
 /// A brake of something that has ended.
-struct Ended(Arc<()>);
+struct Ended(Arc<AtomicBool>);
 
 impl Brake for Ended {
-    fn hold(&self, _is_held: bool) {}
+    fn hold(&self, is_held: bool) {
+        self.0.store(is_held, SeqCst);
+    }
     fn is_over(&self) -> bool {
         true
     }
@@ -208,7 +210,7 @@ impl Brake for Ended {
 /// Without a governor, nobody counts them: each run's process kept a descriptor.
 #[test]
 fn brakes_that_are_over_are_forgotten_when_another_is_added() {
-    let (brakes, thing) = (Brakes::default(), Arc::new(()));
+    let (brakes, thing) = (Brakes::default(), Arc::new(AtomicBool::new(false)));
     (0..10).for_each(|_| brakes.add(Box::new(Ended(thing.clone()))));
     assert_eq!(Arc::strong_count(&thing), 2, "this one, and the last");
 }
