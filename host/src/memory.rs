@@ -33,7 +33,7 @@ use crate::limits::{HOST_OVERHEAD_BYTES, RESIDENT_LOOK, STANDSTILL_MAX};
 use crate::scheduler::TaskId;
 
 use borrowed::Borrowed;
-pub use borrowed::{Lease, MemoryNews};
+pub use borrowed::{COPIES_OF_OBJECTS, Lease, MemoryNews};
 pub use kept::Kept;
 pub use resident::resident_bytes;
 
@@ -66,7 +66,7 @@ struct Budget {
     passing: AtomicUsize,
     /// Results and parcels that the driver keeps until they are delivered.
     undelivered: AtomicUsize,
-    /// Replicas of shared objects.
+    /// Replicas of shared objects, all copies of them.
     objects: AtomicUsize,
     /// Resident memory of the process that compiles a module.
     compiling: AtomicUsize,
@@ -185,6 +185,7 @@ impl HostMemory {
 
     /// Replicas of shared objects take `now` bytes instead of `before`. The youngest instances make room.
     pub(crate) fn count_objects(&self, before: usize, now: usize) {
+        let [before, now] = [before, now].map(|bytes| bytes.saturating_mul(self.0.copies_of_objects()));
         if now > before {
             self.0.objects.fetch_add(now - before, SeqCst);
             self.0.evict_excess();
@@ -322,9 +323,14 @@ impl Budget {
         self.claimed.load(SeqCst).saturating_add(self.unclaimed())
     }
 
+    /// What this many resident bytes of guests and the other processes take together.
+    fn occupied(&self, resident: usize) -> usize {
+        resident + self.compiling.load(SeqCst) + self.objects_of_lender()
+    }
+
     /// What counts, or is resident.
     fn used(&self) -> usize {
-        self.counted().max(self.resident.load(SeqCst) + self.compiling.load(SeqCst))
+        self.counted().max(self.occupied(self.resident.load(SeqCst)))
     }
 
     /// Whether an instance with `bytes` fits if there is no other. It always does if no memory will be freed by
@@ -353,8 +359,9 @@ impl Budget {
     /// Takes the number of resident bytes. Evicted instances have time until the next measurement to end.
     fn see(&self, resident: usize) {
         self.resident.store(resident, SeqCst);
-        let excess = (resident + self.compiling.load(SeqCst)).saturating_sub(self.most());
-        if excess > 0 && self.ask_for(resident) {
+        let occupied = self.occupied(resident);
+        let excess = occupied.saturating_sub(self.most());
+        if excess > 0 && self.ask_for(occupied) {
             self.evict(excess);
         }
     }

@@ -72,7 +72,7 @@ impl Memory {
             move || {
                 while !is_over.load(SeqCst) {
                     let all = of_host(process).into_iter().chain([process]);
-                    peak_kib.fetch_max(all.filter_map(resident_kib).sum(), SeqCst);
+                    peak_kib.fetch_max(all.filter_map(proportional_kib).sum(), SeqCst);
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }
@@ -96,8 +96,9 @@ impl Drop for Memory {
     }
 }
 
-fn resident_kib(id: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+/// The memory of a process; what several processes share counts for each of them in part, and once for all together.
+fn proportional_kib(id: u32) -> Option<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }

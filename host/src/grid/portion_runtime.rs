@@ -76,7 +76,7 @@ impl Runtime for Workers {
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
         let spec = loading.spec;
         let memory_bytes_max = self.memory.as_ref().map(HostMemory::bytes_max);
-        let limits = limits_for(&spec.limits, self.threads, memory_bytes_max)?;
+        let limits = limits_for(&spec.limits, self.threads, memory_bytes_max, 1)?;
         let say = |error: RunError| error.to_string();
         let engine = engine_for(&limits, spec.strict_nan, memory_bytes_max, self.threads).map_err(say)?;
         await_go(&self.brakes, &loading.cancel)?;
@@ -185,7 +185,7 @@ pub fn engine_for(
 }
 
 /// The limits of a run's guests on this host; an error if it asks for more memory than the host grants. A run that does
-/// not say how much its shared objects may take gets half of the host's memory for them at most.
+/// not say how much its shared objects may take gets half of the host's memory for the copies of them at most.
 ///
 /// # Errors
 /// A sentence that names the limit.
@@ -193,19 +193,21 @@ pub fn limits_for(
     asked: &RunLimits,
     threads: usize,
     memory_bytes_max: Option<usize>,
+    copies_of_objects: usize,
 ) -> Result<Limits, String> {
     let mut limits = Limits::of_run(asked)?.for_threads(threads);
     let Some(most) = memory_bytes_max else { return Ok(limits) };
     if asked.shared_bytes_max.is_none() {
-        limits.shared_bytes_max = limits.shared_bytes_max.min(most / 2);
+        limits.shared_bytes_max = limits.shared_bytes_max.min(most / 2 / copies_of_objects);
     }
-    let of_instance = (limits.memory_bytes_max, "each instance");
-    let of_objects = (limits.shared_bytes_max, "its shared objects");
-    for (bytes, what) in [of_instance, of_objects] {
-        if bytes > most {
+    let of_instance = (limits.memory_bytes_max, "each instance", 1);
+    let of_objects = (limits.shared_bytes_max, "its shared objects", copies_of_objects);
+    for (bytes, what, copies) in [of_instance, of_objects] {
+        if bytes > most / copies {
             let [bytes, most] = [bytes, most].map(|bytes| size(bytes as u64));
+            let copies = if copies > 1 { format!(" for {copies} copies of them") } else { String::new() };
             return Err(format!(
-                "the run asks for {bytes} of memory for {what}, and this host grants {most}"
+                "the run asks for {bytes} of memory for {what}, and this host grants {most}{copies}"
             ));
         }
     }

@@ -20,6 +20,9 @@ const ANSWER_MAX: Duration = Duration::from_millis(500);
 /// A change of the memory in use is reported if it is more than this part of the host's memory.
 const REPORTED_PART: usize = 64;
 
+/// A replica of a shared object is in the process of the guests and in that of their host.
+pub const COPIES_OF_OBJECTS: usize = 2;
+
 /// What the lender of memory is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryNews {
@@ -135,6 +138,17 @@ impl Borrowed {
 }
 
 impl Budget {
+    /// The number of copies of each replica of a shared object: the lender has one too.
+    pub(super) fn copies_of_objects(&self) -> usize {
+        if self.borrowed.is_some() { COPIES_OF_OBJECTS } else { 1 }
+    }
+
+    /// The memory that the lender's copies take, in bytes.
+    pub(super) fn objects_of_lender(&self) -> usize {
+        let copies = self.copies_of_objects();
+        self.objects.load(SeqCst) / copies * (copies - 1)
+    }
+
     /// The memory that all instances may have now, in bytes.
     pub(super) fn most(&self) -> usize {
         self.borrowed.as_ref().map_or(self.bytes_max, |borrowed| borrowed.bytes.load(SeqCst))

@@ -21,9 +21,11 @@ fn help(name: &str, words: &[&str]) -> String {
     run(name, &[words, &["--help"]].concat()).result().to_owned()
 }
 
-/// The long flags in a command's help.
+/// The long flags in a command's help. What describes them is further to the right, where a line may begin with another
+/// flag's name.
 fn flags(help: &str) -> BTreeSet<String> {
-    let lines = help.lines().map(str::trim).filter(|line| line.starts_with('-'));
+    let is_flag = |line: &&str| line.len() - line.trim_start().len() <= 6;
+    let lines = help.lines().filter(is_flag).map(str::trim).filter(|line| line.starts_with('-'));
     let words = lines.filter_map(|line| line.split([' ', ',']).find(|word| word.starts_with("--")));
     words.map(str::to_owned).collect()
 }

@@ -81,7 +81,7 @@ fn hosts_without_room_hand_one_anothers_jobs_back() {
     }
 }
 
-/// Shared objects are not in the memory of any instance.
+/// Shared objects are not in the memory of any instance. The host has a copy of each, and so has the process of the guests.
 #[test]
 fn shared_objects_count_whatever_the_run_asks_for() {
     let cluster = with_hosts(&["ada"], "1", "300M");
@@ -95,13 +95,13 @@ fn shared_objects_count_whatever_the_run_asks_for() {
         let told = cluster.sateen([&["submit", &module, "--memory", "64M"], more].concat());
         told.result().trim().parse::<u64>().expect("the run's number")
     };
-    let asks_for_too_much = submit(&["--max-shared", "301M"]);
+    let asks_for_too_much = submit(&["--max-shared", "151M"]);
     cluster.api().run_until(asks_for_too_much, "refused by the host", PATIENCE, |about| {
         about["waiting_for"]
             .as_str()
-            .is_some_and(|why| why.contains("301 MiB of memory for its shared objects"))
+            .is_some_and(|why| why.contains("151 MiB of memory for its shared objects"))
     });
-    for (more, limit) in [(&[][..], "than 150 MiB"), (&["--max-shared", "300M"], "limit is 314572800;")] {
+    for (more, limit) in [(&[][..], "than 75 MiB"), (&["--max-shared", "150M"], "than 150 MiB")] {
         let run = submit(more);
         let about = cluster.api().run_over(run, PATIENCE);
         let why = about["error"]["message"].as_str().unwrap_or_default();

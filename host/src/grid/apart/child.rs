@@ -18,6 +18,7 @@ use super::sealed;
 use super::wire::{FromGuests, Start, ToGuests};
 use crate::grid::portion_runtime::{counts_of, engine_for, final_counts, limits_for, record_every};
 use crate::guest::processor::of_process as time_of_process;
+use crate::memory::COPIES_OF_OBJECTS;
 use crate::module::App;
 use crate::portion::{Portion, PortionOptions};
 use crate::scheduler::{Priority, Turns};
@@ -166,7 +167,7 @@ impl Loaded {
             rest = others;
         }
         let say = |error: RunError| error.to_string();
-        let limits = limits_for(&start.spec.limits, start.threads, start.memory_bytes_max)?;
+        let limits = limits_for(&start.spec.limits, start.threads, start.memory_bytes_max, COPIES_OF_OBJECTS)?;
         let engine = engine_for(&limits, start.spec.strict_nan, start.memory_bytes_max, start.threads);
         let engine = engine.map_err(say)?;
         if engine.is_pooled != start.is_pooled {

@@ -16,7 +16,7 @@ use super::wire::ToGuests;
 /// Maximum notices in transit from a process to the driver; above it, nothing more is read from the process.
 const NOTICES_MAX: usize = 4096;
 /// Each of this number of bytes in transit counts as one more notice.
-const BYTES_A_NOTICE: usize = 64 << 10;
+const BYTES_A_NOTICE: usize = 8 << 10;
 /// Maximum notes of jobs that wait to be reported; the others are counted.
 const NOTES_MAX: usize = 16 << 10;
 

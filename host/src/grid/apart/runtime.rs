@@ -27,6 +27,7 @@ use crate::grid::control::{GuestsStatus, MayUse};
 use crate::grid::portion_runtime::{CodeFolder, await_go, limits_for, may_use, table_bytes_max};
 use crate::grid::runtime::{Loading, Notify, RunningPortion, Runtime};
 use crate::limits::Limits;
+use crate::memory::COPIES_OF_OBJECTS;
 use crate::module::inspect;
 use crate::{Compiler, Engine, HostMemory, Inspection, Priority};
 
@@ -252,7 +253,7 @@ impl Runtime for Apart {
 
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
         let memory_bytes_max = self.memory().map(HostMemory::bytes_max);
-        let limits = limits_for(&loading.spec.limits, self.threads, memory_bytes_max)?;
+        let limits = limits_for(&loading.spec.limits, self.threads, memory_bytes_max, COPIES_OF_OBJECTS)?;
         let inspection = inspect(&loading.module, &limits);
         if let Some(why) = inspection.refusal() {
             return Err(why.to_owned());
