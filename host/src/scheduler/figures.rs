@@ -159,9 +159,9 @@ impl Counters {
         // No job spawned the root. Jobs from other hosts are executed here and spawned there, so that sums over
         // hosts are the figures of the whole run.
         let GridCounts { roots, held, away, reused, redone, unbegun } = grid();
-        // An exposed job was spawned before.
+        // An exposed job was spawned before, whatever the guest's own counter says.
         let exposed = self.exposed.load(Acquire);
-        let spawned = self.spawned.load(Relaxed);
+        let spawned = self.spawned.load(Relaxed).max(exposed);
         let latent = self.latent.load(Relaxed);
         JobCounts {
             spawned: spawned + roots,
@@ -172,5 +172,21 @@ impl Counters {
             redone,
             aborted: aborted + left.map_or(0, |open| open + latent),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_that_counts_no_spawns_has_spawned_what_it_exposed() {
+        let counters = Counters::new();
+        counters.exposed.fetch_add(290, Relaxed);
+        let jobs = counters.jobs(None, || GridCounts::LOCAL);
+        assert_eq!((jobs.exposed, jobs.spawned), (290, 291));
+        counters.count(300, 0, 0, 0);
+        let jobs = counters.jobs(None, || GridCounts::LOCAL);
+        assert_eq!((jobs.exposed, jobs.spawned), (290, 301));
     }
 }

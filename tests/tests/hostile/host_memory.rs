@@ -101,7 +101,7 @@ fn shared_objects_count_whatever_the_run_asks_for() {
             .as_str()
             .is_some_and(|why| why.contains("151 MiB of memory for its shared objects"))
     });
-    for (more, limit) in [(&[][..], "than 75 MiB"), (&["--max-shared", "150M"], "than 150 MiB")] {
+    for (more, limit) in [(&[][..], "than 75 MiB"), (&["--max-shared", "150M"], "limit is 157286400;")] {
         let run = submit(more);
         let about = cluster.api().run_over(run, PATIENCE);
         let why = about["error"]["message"].as_str().unwrap_or_default();
