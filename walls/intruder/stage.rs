@@ -87,6 +87,8 @@ fn be_a_parent() -> ExitCode {
         line.clear();
         assert!(io::BufRead::read_line(&mut said, &mut line).expect("it can be read") > 0, "the child ended");
     }
+    // `wait` would close it, and the child would end by itself.
+    let _pipe = child.stdin.take();
     say(&format!("child {}", child.id()));
     let _ = child.wait();
     ExitCode::SUCCESS

@@ -233,7 +233,10 @@ fn beat(registry: &Registry) {
             quiet += 1;
         } else {
             remote.notices.send_recorded(true);
-            remote.sleep_until_computing(|| registry.is_stopping() || remote.is_to_rest());
+            // A guest that began may already wait for an object: its guard has a limit, and replicas are fetched.
+            remote.sleep_until_computing(|| {
+                registry.is_stopping() || remote.is_to_rest() || registry.objects.is_anybody_waiting()
+            });
             quiet = 0;
             metronome.restart();
         }

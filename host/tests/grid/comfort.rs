@@ -210,16 +210,22 @@ impl Machine {
     }
 }
 
-/// Waits for a line of the status that has this text.
+/// Waits until the host's state has this text, and returns its line.
 fn await_state(folder: &Path, text: &str) -> String {
+    let state =
+        |status: &str| status.lines().find(|line| line.starts_with("state ")).unwrap_or_default().to_owned();
+    state(&await_status(folder, text, |status| state(status).contains(text)))
+}
+
+/// Waits until the host's status is as it should be, and returns it; `what` says what is waited for.
+fn await_status(folder: &Path, what: &str, is_right: impl Fn(&str) -> bool) -> String {
     let since = Instant::now();
     loop {
         let (_, status, _) = run(folder, &["status"]);
-        let state = status.lines().find(|line| line.starts_with("state ")).unwrap_or_default().to_owned();
-        if state.contains(text) {
-            return state;
+        if is_right(&status) {
+            return status;
         }
-        assert!(since.elapsed() < Duration::from_secs(60), "{text:?} does not come: {status}");
+        assert!(since.elapsed() < Duration::from_secs(60), "{what:?} does not come: {status}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -265,8 +271,8 @@ fn hours_and_missing_senses_are_told() {
     let stands = machine.0.path().display().to_string();
     let _host = Host::start(&folder, &["--coordinator", NOBODY, "--machine", &stands, "--hours", "never"]);
     await_state(&folder, "paused: it has no hours in which it may compute");
-    let (_, text, _) = run(&folder, &["status"]);
-    assert!(text.contains("\nsenses    ") && text.contains("no battery"), "{text}");
+    // Each sense reports when it has looked.
+    await_status(&folder, "senses", |text| text.contains("\nsenses    ") && text.contains("no battery"));
     let (_, json, _) = run(&folder, &["status", "--json"]);
     let status: Value = serde_json::from_str(&json).expect("one object");
     assert_eq!(

@@ -72,7 +72,7 @@ fn runs_that_no_host_can_load_give_way_to_one_that_can_run() {
 /// A stopped coordinator does not answer, and the commands report that in time.
 #[test]
 fn commands_do_not_wait_for_ever_for_a_stopped_coordinator() {
-    let mut cluster = Cluster::start(&[("ada", "here")]);
+    let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
     cluster.host("ada").signal("STOP");
     let asked = std::thread::scope(|scope| {
         let cluster = &cluster;

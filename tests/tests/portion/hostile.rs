@@ -183,3 +183,23 @@ fn a_job_under_the_key_of_another_is_not_run() {
         told.filter(|notice| !matches!(notice, Notice::Idle(_) | Notice::Counts(_))).collect();
     assert!(others.is_empty(), "{others:?}");
 }
+
+/// The heartbeat sleeps while no guest computes. A guest that waits as soon as it has begun must not be missed.
+#[test]
+fn a_guard_meets_its_limit_though_its_guest_has_hardly_computed() {
+    let hold = "(call $hold (i32.const 16) (i32.const 1))";
+    for _ in 0..20 {
+        let (portion, notices, spec) = start(&app(&format!("{hold} {hold}")), 0);
+        // The heartbeat sleeps by now.
+        std::thread::sleep(Duration::from_millis(50));
+        portion.handle(RunCommand::Inject { held: HeldId(1), was_begun: spec.was_begun(), spec });
+        let message = loop {
+            match notices.recv_timeout(Duration::from_secs(20)).expect("it does not hang") {
+                Notice::Limit(message) => break message,
+                Notice::Finished { finished, .. } => panic!("{finished:?}"),
+                _ => {}
+            }
+        };
+        assert!(message.contains("the guard `j` of the job `main` was false for "), "{message}");
+    }
+}
