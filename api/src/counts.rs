@@ -22,7 +22,8 @@ pub struct JobCounts {
     /// Jobs stolen from other sites; included in `stolen`.
     pub stolen_wide: u64,
     /// Stolen jobs lost with a thief that crashed, as counted by the hosts that had lent them. Jobs that the thief had
-    /// not begun are included. Lost root jobs are not included; `root_losses` of the run counts them.
+    /// not begun are included. A job of a host that was given up and is back is lost only if it is run again: otherwise its
+    /// thief goes on with it. Lost root jobs are not included; `root_losses` of the run counts them.
     pub lost: u64,
     /// Stolen jobs that a thief gave back because it left or paused, and those that it had begun and had no room for.
     /// Root jobs are included, and count at the host that gave them back.

@@ -68,8 +68,8 @@ pub struct Host {
     /// Workers that compute now; null if that is not known, as when it is `unknown`, `silent` or `away`.
     pub busy: Option<u32>,
     /// `working`: workers compute. `idle`: no worker computes. `paused`: it takes no work. `unknown`: it was given a run, or
-    /// came back after a restart of the coordinator, and has not reported since. `silent`: workers computed when
-    /// it last reported, and nothing has come from it for one and a half seconds or longer. `away`: its link is broken,
+    /// came back after a restart of the coordinator, and has not reported since. `silent`: nothing
+    /// has come from it for one and a half seconds or longer, or for three if no worker computed when it last reported. `away`: its link is broken,
     /// and it is given up unless it is back in a moment. A host that was given up or has left is gone: it is in no
     /// list, and `there` is false in runs.
     #[serde(default)]

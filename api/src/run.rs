@@ -70,7 +70,8 @@ pub struct Run {
     /// When it was submitted.
     #[serde(default)]
     pub submitted_at: String,
-    /// When a host first began it.
+    /// When a host first got its root job. It begins that at once, unless its workers compute for other runs: then
+    /// `waiting_for` says so.
     pub started_at: Option<String>,
     /// When it ended.
     pub ended_at: Option<String>,

@@ -270,7 +270,8 @@ pub struct TimelineRow {
     pub worker: u16,
     /// It computed.
     pub work: Vec<Option<f64>>,
-    /// It looked for work.
+    /// It looked for work for this run. A run has a worker of its own for each thread of a host, and meanwhile that of another
+    /// run may have computed in its place.
     pub steal: Vec<Option<f64>>,
     /// Jobs of its host waited for results, and there was no other work.
     pub wait: Vec<Option<f64>>,

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use sateen_protocol::limits::{COUNTS, FRAME_BYTES_MAX};
+use sateen_protocol::limits::{COUNTS, FRAME_BYTES_MAX, PING};
 
 /// Time after which a host whose reports are missing is not taken to compute: several reports.
 pub const SILENT: Duration = COUNTS.saturating_mul(3);
+/// The same for a host that computed nothing when it last reported, which only answers pings: several of them.
+pub const SILENT_IDLE: Duration = PING.saturating_mul(3);
 /// Maximum size of a request's JSON.
 pub const JSON_BYTES_MAX: usize = 1 << 20;
 /// Maximum words of a run's command line, and their total size.

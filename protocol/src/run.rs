@@ -350,7 +350,8 @@ pub struct Jobs {
     pub stolen_wide: u64,
     /// Jobs that were not run because the table had their results.
     pub reused: u64,
-    /// Jobs lost with thieves that crashed. Some were run again, others reused or adopted.
+    /// Jobs lost with thieves that crashed, of which some were run again, others reused or adopted; and those run again that
+    /// thieves had which are there, and had given this host up.
     pub lost: u64,
     /// Jobs given back by thieves that left or paused, and those that thieves had begun and had no room for. The
     /// coordinator counts such root jobs.

@@ -115,6 +115,7 @@ fn cut(text: &str, columns_max: usize) -> Cow<'_, str> {
 /// A time in at most six characters or so.
 pub fn seconds(seconds: f64) -> String {
     match seconds {
+        s if s < 0.000_000_5 => "0 s".to_owned(),
         s if s < 0.000_999_5 => format!("{:.0} µs", s * 1e6),
         s if s < 0.999_5 => format!("{:.0} ms", s * 1e3),
         s if s < 100.0 => format!("{s:.1} s"),
@@ -209,6 +210,7 @@ mod tests {
 
     #[test]
     fn times_are_short() {
+        assert_eq!([0.0, 4e-7].map(seconds), ["0 s", "0 s"]);
         assert_eq!(seconds(0.000_25), "250 µs");
         assert_eq!(seconds(0.25), "250 ms");
         assert_eq!(seconds(12.34), "12.3 s");

@@ -19,7 +19,8 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
         return print_json(&answer);
     }
     let hosts: Vec<Host> = read(&answer)?;
-    let mut columns = Columns::new(&["HOST", "NAME", "SITE", "THREADS", "BUSY", "RUNS", "STATE", "VERSION"]);
+    let mut columns =
+        Columns::new(&["HOST", "NAME", "SITE", "THREADS", "BUSY", "LOADED", "STATE", "VERSION"]);
     for host in &hosts {
         columns.row([
             host.id.clone(),
@@ -27,7 +28,7 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
             host.site.clone(),
             host.threads.to_string(),
             known(host.busy, |busy| busy.to_string()),
-            runs(host),
+            loaded(host),
             state(host),
             host.version.clone(),
         ]);
@@ -51,9 +52,14 @@ fn no_hosts(coordinator: impl Display, awaited: usize) -> String {
     }
 }
 
-/// The numbers of the runs whose app a host has loaded.
-pub fn runs(host: &Host) -> String {
-    host.runs.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+/// The runs whose app a host has loaded, by their numbers.
+pub fn loaded(host: &Host) -> String {
+    let runs: Vec<String> = host.runs.iter().map(u64::to_string).collect();
+    match runs.as_slice() {
+        [] => "-".to_owned(),
+        [one] => format!("run {one}"),
+        several => format!("runs {}", several.join(", ")),
+    }
 }
 
 /// The state of a host, in words.
@@ -83,6 +89,16 @@ mod tests {
             said,
             "no host is connected yet: the coordinator was started again and waits for 2 that it had"
         );
+    }
+
+    /// Under the heading RUNS, the number of a run looked like a number of runs that the host works on.
+    #[test]
+    fn runs_that_a_host_has_loaded_are_named_and_not_counted() {
+        let of = |runs: &[u64]| {
+            let host = json!({"id": "h1", "name": "a", "site": "s", "runs": runs});
+            loaded(&read(&host).expect("a host"))
+        };
+        assert_eq!([&[] as &[u64], &[3], &[3, 12]].map(of), ["-", "run 3", "runs 3, 12"]);
     }
 
     /// The coordinator's own words, so that pages, the API and the commands have the same.

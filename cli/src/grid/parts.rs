@@ -60,6 +60,6 @@ mod tests {
         assert_eq!(times(12.0, &[9.0, 3.0]), ["9.0 s", "3.0 s"]);
         assert_eq!(times(200.9, &[100.4, 100.5]), ["1 min 40 s", "1 min 41 s"]);
         assert_eq!(times(6.5, &[6.44, 0.06]), ["6.4 s", "60 ms"]);
-        assert_eq!(times(0.0, &[0.0, 0.0]), ["0 µs", "0 µs"]);
+        assert_eq!(times(0.0, &[0.0, 0.0]), ["0 s", "0 s"]);
     }
 }

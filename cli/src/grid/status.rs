@@ -103,10 +103,9 @@ fn page(run: &Run, width: Option<usize>) -> String {
         );
     }
     if let (Some(answer), Some(lost)) = (figures.answer_work_s, figures.lost_work_s) {
-        let parts = times(figures.work_s.unwrap_or(answer + lost), &[answer, lost]);
-        row("of that", format!("{} in the result, {} lost, done twice or aborted", parts[0], parts[1]));
+        row("of that", used(figures.work_s.unwrap_or(answer + lost), answer, lost));
     }
-    if let (None, Some(lost)) = (figures.answer_work_s, figures.lost_work_s) {
+    if let (None, Some(lost)) = (figures.answer_work_s, figures.lost_work_s.filter(|lost| *lost > 0.0)) {
         row("of that", format!("{} lost, as there is no result", seconds(lost)));
     }
     row("hosts", took_part(run));
@@ -115,6 +114,15 @@ fn page(run: &Run, width: Option<usize>) -> String {
         text.push_str(&hosts(run, width));
     }
     text
+}
+
+/// How much of the work is in the result.
+fn used(work_s: f64, answer_s: f64, lost_s: f64) -> String {
+    if lost_s <= 0.0 {
+        return "all of it in the result".to_owned();
+    }
+    let parts = times(work_s, &[answer_s, lost_s]);
+    format!("{} in the result, {} lost, done twice or aborted", parts[0], parts[1])
 }
 
 /// Lost jobs, and what became of them. Lost jobs are those that had been stolen; others can be redone as well.
@@ -281,6 +289,21 @@ mod tests {
         assert!(told("done").ends_with("0 threads; 5 more took part and found nothing to do"));
     }
 
+    /// It was said to be in the result, and 0 µs of it lost.
+    #[test]
+    fn no_time_is_not_a_loss() {
+        assert_eq!(used(2.0, 2.0, 0.0), "all of it in the result");
+        assert_eq!(used(2.0, 1.999_9, 0.000_1), "2.0 s in the result, 100 µs lost, done twice or aborted");
+        let mut run: Run = read(&json!({
+            "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "cancelled",
+            "work_s": 0.0, "lost_work_s": 0.0,
+        }))
+        .expect("a run");
+        assert!(!page(&run, None).contains("of that"));
+        run.figures.lost_work_s = Some(0.25);
+        assert!(page(&run, None).contains("of that      250 ms lost, as there is no result\n"));
+    }
+
     #[test]
     fn one_result_is_not_several() {
         let run = json!({
@@ -338,7 +361,7 @@ mod tests {
             ]),
             "{page}"
         );
-        let away = |words: &Vec<&str>| words.starts_with(&["c", "there", "away", "0", "µs"]);
+        let away = |words: &Vec<&str>| words.starts_with(&["c", "there", "away", "0", "s"]);
         assert!(words.iter().any(away), "{page}");
         let over = super::page(&Run { state: "done".to_owned(), ..run }, None);
         assert!(over.contains("5 results; the table held 7 entries in 2 KiB\n"), "{over}");

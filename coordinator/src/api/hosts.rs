@@ -159,10 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn a_host_whose_reports_do_not_come_is_neither_working_nor_idle() {
+    fn a_host_that_is_silent_is_neither_working_nor_idle() {
         let silence = Some(Duration::from_millis(2_600));
         let mut host = HostSeen { busy: None, silence, ..seen(&[RunId(1)], 1, true) };
         assert_eq!(state(&host), ("silent", Some("nothing has come from it for 3 s".into())));
+        host.view.ready.clear();
+        assert_eq!(state(&host).0, "silent", "nor does it wait for a run");
         host.silence = None;
         host.busy = Some(0);
         host.view.holds = Some("somebody uses the machine".to_owned());

@@ -152,11 +152,20 @@ impl Events {
             return;
         }
         let (number, t_ms) = self.place(t_ms);
+        self.joined_by(host, t_ms);
         let (host, job, text) = (Some(host), Some(job), String::new());
         let event = Event { number, t_ms, kind, host, job, text };
         self.of_jobs.push_back(OfJobs { event, count: 1 });
         if self.of_jobs.len() > RUN_EVENTS_MAX / 2 {
             self.of_jobs.pop_front();
+        }
+    }
+
+    /// A host took part at this time: what it reports first may be later than what it reports next.
+    fn joined_by(&mut self, host: HostId, t_ms: u32) {
+        let is_joined = |event: &&mut Event| event.kind == EventKind::HostJoined && event.host == Some(host);
+        if let Some(joined) = self.others.iter_mut().rev().find(is_joined) {
+            joined.t_ms = joined.t_ms.min(t_ms);
         }
     }
 
@@ -175,6 +184,12 @@ impl Events {
             };
         }
         away
+    }
+
+    /// When the first event of this kind was, if it is not one of jobs and all events are kept.
+    pub fn first_ms(&self, kind: EventKind) -> Option<u32> {
+        let is_first = self.others.front().is_some_and(|event| event.kind == EventKind::Submitted);
+        self.others.iter().find(|event| event.kind == kind).filter(|_| is_first).map(|event| event.t_ms)
     }
 
     /// When the last event of this kind was, if it is not one of jobs.

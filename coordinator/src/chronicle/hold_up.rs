@@ -3,6 +3,7 @@
 //! It is derived from what workers did: the first of these causes that explains enough of the time not spent computing.
 
 mod averages;
+mod course;
 mod disturbances;
 mod elsewhere;
 mod figures;
@@ -15,16 +16,18 @@ use super::Chronicle;
 use super::names::Names;
 use super::timeline::Totals;
 use super::tree::TreeHost;
-use super::waits::{RESTARTED, Waits};
+use super::waits::RESTARTED;
 use super::worked::Worked;
-use crate::figures::Figures;
 use crate::limits::CRITICAL_PATH_MAX;
 use crate::locked;
 use averages::{Averages, least, lost_with_hosts};
+use course::Stage;
 use disturbances::{Sampled, Weighed};
 use elsewhere::elsewhere;
 use figures::{counted, number, percent};
 use waiting::Waiting;
+
+pub use course::Course;
 
 /// Minimum age of a run: before, there are too few figures.
 const TIME_S_MIN: f64 = 2.0;
@@ -78,24 +81,11 @@ pub enum HoldUpKind {
     Parallelism,
 }
 
-/// The progress of a run.
-#[derive(Debug, Clone, Copy)]
-pub struct Course<'a> {
-    /// The run is over.
-    pub is_over: bool,
-    /// Why nothing happens, if nothing does.
-    pub waits: Option<&'a Waits>,
-    /// From its start on, in seconds; none if it has not started.
-    pub elapsed_s: Option<f64>,
-    /// Its figures.
-    pub figures: &'a Figures,
-}
-
 /// What is known of a run's time.
 #[derive(Debug, Clone, Default)]
 struct Evidence {
-    /// The run is over.
-    is_over: bool,
+    /// How far the run is.
+    stage: Stage,
     /// From its submission on, in seconds.
     passed_s: f64,
     /// From its start on, in seconds.
@@ -119,10 +109,23 @@ struct Evidence {
     least: Option<(String, f64)>,
     /// Jobs that workers began, and of these, jobs with long parameters.
     begun: (u64, u64),
-    /// The job that the end waits for: what it is, where it runs, and for how long it has run, in seconds.
-    last_job: Option<(String, String, f64)>,
+    /// The job that the end waits for.
+    last_job: Option<LastJob>,
     /// How many workers the run had, and when hosts were lost, say.
     sampled: Sampled,
+}
+
+/// The job that the end of a run waits for, or waited for.
+#[derive(Debug, Clone, Default)]
+struct LastJob {
+    /// What it is.
+    what: String,
+    /// Where it ran last.
+    host: String,
+    /// For how long it has run, in seconds.
+    ran_s: f64,
+    /// It has ended, or its host is gone.
+    has_ended: bool,
 }
 
 /// What was found of a run.
@@ -156,7 +159,7 @@ impl Chronicle {
         let seconds = |ms: u32| f64::from(ms) / 1e3;
         let last = self.critical_path(CRITICAL_PATH_MAX).into_iter().skip(1).next_back();
         Evidence {
-            is_over,
+            stage: course.stage(),
             passed_s: seconds(now_ms),
             elapsed_s: course.elapsed_s,
             waiting: self.waiting(waits.filter(|waits| !is_over && waits.reason != RESTARTED), now_ms),
@@ -165,13 +168,17 @@ impl Chronicle {
             work_s: figures.times.work_s,
             computed_s: figures.times.computed_s,
             lost_with_hosts: lost_with_hosts(figures),
-            least: least(&figures.by_host),
+            least: least(&figures.by_host, is_over),
             begun: self.tree.begun(),
             sampled: self.sampled(now_ms),
             last_job: last.map(|job| {
                 let ran_ms = job.ended_ms.unwrap_or(now_ms).saturating_sub(job.begun_ms);
-                let host = self.host_at(job.host).map(TreeHost::label).unwrap_or_default();
-                (format!("{} {}", names.of(job.kind), job.job), host, seconds(ran_ms))
+                LastJob {
+                    what: format!("{} {}", names.of(job.kind), job.job),
+                    host: self.host_at(job.host).map(TreeHost::label).unwrap_or_default(),
+                    ran_s: seconds(ran_ms),
+                    has_ended: job.ended_ms.is_some(),
+                }
             }),
             ..Evidence::default()
         }
@@ -188,10 +195,10 @@ impl Evidence {
         if let Some(text) = self.waiting.present(self.passed_s) {
             return said(HoldUpKind::Waiting, text);
         }
-        if self.passed_s < TIME_S_MIN {
+        if self.passed_s < TIME_S_MIN || self.stage == Stage::Awaited {
             return None;
         }
-        { self.waiting.past(self.passed_s, self.is_over) }
+        { self.waiting.past(self.passed_s, self.stage == Stage::Over) }
             .map(|text| HoldUp { kind: HoldUpKind::Waiting, text })
             .or_else(|| self.of_workers())
     }
@@ -238,8 +245,9 @@ impl Evidence {
             );
             return said(HoldUpKind::Recovery, text);
         }
-        let others = self.others_s / worker_s;
         let (looked, lost) = (of(all.steal + all.wait), of(lost));
+        // The time of disturbances includes turns of other runs.
+        let others = (self.others_s / worker_s).min((1.0 - computed - looked - lost).max(0.0));
         let unknown = (1.0 - computed - others - looked - lost).max(0.0);
         let is_enough = lost >= LOST_TO_FAILURES_MIN || (lost > 0.0 && computed < COMPUTED_ENOUGH);
         if let Some(worst) =
@@ -335,7 +343,7 @@ impl Evidence {
 
     /// The form of a verb that fits the run.
     fn tense<'a>(&self, present: &'a str, past: &'a str) -> &'a str {
-        if self.is_over { past } else { present }
+        if self.stage == Stage::UnderWay { present } else { past }
     }
 }
 

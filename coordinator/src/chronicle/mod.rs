@@ -3,7 +3,7 @@
 //!
 //! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `pace` the progress of
 //! the run, `hold_up` what slows it down, `waits` why it waits, `suspensions` when it was suspended, `absences` which hosts
-//! are away, `silences` which do not answer, `worked` how many workers computed; `events` and `log` its messages. `saved` is what
+//! are away, `silences` which do not answer, `roots` which has the root job, `worked` how many workers computed; `events` and `log` its messages. `saved` is what
 //! the store keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
 
 mod absences;
@@ -14,6 +14,7 @@ mod log;
 mod names;
 mod pace;
 mod record;
+mod roots;
 mod saved;
 mod series;
 mod shown;
@@ -27,8 +28,8 @@ mod worked;
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::HostId;
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
+use sateen_protocol::{HostId, ROOT_KIND};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::SILENT;
@@ -56,7 +57,7 @@ pub use series::{Point, Sample};
 pub use shown::{Shown, ShownJob};
 pub use silences::Silent;
 pub use tree::{DepthCounts, Missing, SavedJob, TreeHost};
-pub use waits::{RESTARTED, SUSPENDED, Waits};
+pub use waits::{NOT_BEGUN, RESTARTED, SUSPENDED, Waits};
 
 /// Maximum jobs of departed hosts that are marked as ended with each sample.
 const ENDED_AT_ONCE_MAX: usize = 1024;
@@ -168,9 +169,13 @@ impl Chronicle {
         let first_ago_ms = notes.iter().map(|note| note.ago_ms).max().unwrap_or_default();
         let host = self.host(source, now_ms.saturating_sub(first_ago_ms));
         self.is_heard(host);
+        self.is_done();
         for note in notes {
             let t_ms = now_ms.saturating_sub(note.ago_ms);
             self.tree.note(host, t_ms, note);
+            if note.kind == ROOT_KIND && matches!(note.what, NoteKind::Begun { .. }) {
+                self.root_begins(t_ms);
+            }
             let kind = match note.what {
                 NoteKind::Reused => EventKind::Reused,
                 NoteKind::Adopted => EventKind::Adopted,
@@ -183,10 +188,17 @@ impl Chronicle {
     /// Records what a host's workers did since the series began.
     pub fn activity(&mut self, source: Source<'_>, series: u64, workers: &[WorkerTimes]) {
         let now_ms = self.now_ms();
-        let host = self.host(source, now_ms);
+        // Its first report is of the time since its series began.
+        let longest_ms = workers.iter().map(WorkerTimes::all_ms).max().unwrap_or_default();
+        let since_ms = now_ms.saturating_sub(u32::try_from(longest_ms).unwrap_or(u32::MAX));
+        let host = self.host(source, since_ms);
         self.is_heard(host);
+        let before_s = self.timeline.computed_s(host);
         if host != tree::NOWHERE {
             self.timeline.add(host, now_ms, series, workers);
+        }
+        if self.timeline.computed_s(host) > before_s {
+            self.is_done();
         }
     }
 
@@ -254,24 +266,6 @@ impl Chronicle {
                 self.add_event(EventKind::JobsInterrupted, None, text);
             }
         }
-    }
-
-    /// A host has the root job: nothing is waited for.
-    pub fn root_given(&mut self, source: Source<'_>) {
-        let text = format!("{} has the root job", self.named(source));
-        self.root_is_at(source.id, text);
-    }
-
-    /// A host that had the root job before is back and keeps it, so that the other host drops it.
-    pub fn root_kept(&mut self, source: Source<'_>, dropped_by: Source<'_>) {
-        let (named, other) = (self.named(source), self.named(dropped_by));
-        self.root_is_at(source.id, format!("{named} is back and keeps the root job; {other} drops it"));
-    }
-
-    fn root_is_at(&mut self, host: HostId, text: String) {
-        self.idle_because(None, None, self.now_ms());
-        self.tree.root_given(host);
-        self.add_event(EventKind::Started, Some(host), text);
     }
 
     /// A host in the sentences of events, told apart from others of the same name.

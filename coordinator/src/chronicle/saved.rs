@@ -185,13 +185,15 @@ impl Chronicle {
             Some(absences) => absences.into_parts(),
             None => (charts.events.away(), BTreeMap::new()),
         };
+        // A run whose begin is not known any more has begun at some time.
+        let begun_ms = charts.events.first_ms(EventKind::Started).or((tree.len() > 0).then_some(0));
         let mut chronicle = Self {
             submitted: Since::unix_ms(submitted_at_ms).at_least(newest_ms),
             tree,
             left_out: summary.left_out,
             away,
             events: charts.events,
-            timeline: charts.timeline.without(given_up).restored(&latest.workers),
+            timeline: charts.timeline.with(given_up, begun_ms).restored(&latest.workers),
             series: charts.series,
             pace: charts.pace,
             idle: charts.idle,
@@ -214,7 +216,12 @@ impl Chronicle {
             chronicle.interrupt_waits(newest_ms);
             let by_ms = chronicle.now_ms().saturating_add(SETTLED_MS);
             let hosts = chronicle.tree.hosts().len();
-            chronicle.settles = Some(Settles { by_ms, quiet_since_ms: Some(newest_ms), hosts });
+            // Reports are saved with each batch, events and samples only now and then.
+            let last_ms = newest_ms.max(chronicle.timeline.last_report_ms()).min(chronicle.now_ms());
+            // A host that had the root job may have computed until now.
+            let idle_since_ms = Some(if chronicle.has_begun() { chronicle.now_ms() } else { last_ms });
+            let quiet_since_ms = Some(last_ms);
+            chronicle.settles = Some(Settles { by_ms, quiet_since_ms, idle_since_ms, hosts });
             chronicle.add_event(
                 EventKind::CoordinatorRestarted,
                 None,

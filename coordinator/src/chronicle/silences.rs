@@ -37,6 +37,11 @@ impl Chronicle {
             .collect()
     }
 
+    /// Whether jobs of the run are under way at a host, as far as is known.
+    pub fn has_jobs_at(&self, host: HostId) -> bool {
+        self.tree.has_running_at(host)
+    }
+
     /// Of the hosts that have something to do, these do not answer.
     pub fn note_silent(&mut self, silent: &[Silent]) {
         let now_ms = self.now_ms();

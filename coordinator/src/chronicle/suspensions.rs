@@ -47,7 +47,12 @@ impl Chronicle {
                     self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
                 }
             }
-            RunState::Running => self.idle_because(None, None, self.now_ms()),
+            RunState::Running => {
+                // Unless it was given to a host just now, one is back with the root job.
+                self.timeline.begin_at(0);
+                self.is_done();
+                self.idle_because(None, None, self.now_ms());
+            }
             _ => {}
         }
     }

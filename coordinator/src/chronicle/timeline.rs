@@ -56,6 +56,9 @@ pub struct Timeline {
     /// What was reported last of workers that have begun anew since then.
     #[serde(skip)]
     ended: Vec<LastReport>,
+    /// When a host first got the root job: nobody computed before. Events have it after a restart.
+    #[serde(skip)]
+    begun_ms: Option<u32>,
 }
 
 /// The last report of a worker. All stretches are many bytes and are saved only now and then; this is saved each time,
@@ -106,6 +109,7 @@ impl Default for Timeline {
             absent: BTreeMap::new(),
             back: BTreeMap::new(),
             ended: Vec::new(),
+            begun_ms: None,
         }
     }
 }
@@ -122,10 +126,15 @@ impl Timeline {
         for (worker, times) in (0_u16..).zip(workers) {
             let bucket_ms = self.bucket_ms;
             self.keep_ended((host, worker), Some(series));
+            let begun_ms = self.begun_ms.unwrap_or_default();
             let Some(lane) = self.lane((host, worker)) else { continue };
             let others_ms = lane.others_since(now_ms, series, times.others_ms);
-            let Added { from_ms, computed_ms, busy } =
-                lane.add(bucket_ms, (there_from_ms, now_ms), Some(series), kinds(times));
+            let Added { from_ms, computed_ms, busy } = lane.add(
+                bucket_ms,
+                (there_from_ms, begun_ms, now_ms),
+                Some(series),
+                (kinds(times), others_ms),
+            );
             changed_from = changed_from.min(from_ms);
             self.others_ms = self.others_ms.saturating_add(others_ms);
             *self.computed_ms.entry(host).or_default() += computed_ms;
@@ -139,6 +148,11 @@ impl Timeline {
         if self.changes.len() > CHANGES_MAX {
             self.changes.pop_front();
         }
+    }
+
+    /// A host has the root job.
+    pub fn begin_at(&mut self, now_ms: u32) {
+        self.begun_ms.get_or_insert(now_ms);
     }
 
     /// A host does not work on the run any more.
@@ -197,6 +211,11 @@ impl Timeline {
         };
         let silent = first.map(owes).filter(move |(_, since_ms)| *since_ms < t_ms);
         silent.filter(|(host, _)| self.absent.get(host).is_none_or(Option::is_some))
+    }
+
+    /// When the last report came.
+    pub fn last_report_ms(&self) -> u32 {
+        self.lanes.values().map(|lane| lane.last_ms).max().unwrap_or_default()
     }
 
     /// The end of the last stretch in which one of these hosts computed.
@@ -285,9 +304,9 @@ impl Timeline {
         self.recent = self.lanes.keys().copied().collect();
     }
 
-    /// A saved timeline with the hosts that were given up.
-    pub fn without(self, absent: BTreeMap<u32, Option<u32>>) -> Self {
-        Self { absent, ..self }
+    /// A saved timeline with the hosts that were given up, of a run that was begun at this time, if that is known.
+    pub fn with(self, absent: BTreeMap<u32, Option<u32>>, begun_ms: Option<u32>) -> Self {
+        Self { absent, begun_ms, ..self }
     }
 
     /// Restores a saved timeline with the reports that came after it.
@@ -297,13 +316,14 @@ impl Timeline {
             let bucket_ms = self.bucket_ms;
             let back_ms = self.absent.get(host).copied().flatten().filter(|back_ms| back_ms <= t_ms);
             self.keep_ended((*host, *worker), *series);
+            let begun_ms = self.begun_ms.unwrap_or_default();
             let Some(lane) = self.lane((*host, *worker)) else { continue };
             let is_saved = (lane.last, lane.last_ms) == (*times, *t_ms);
             if is_saved && lane.series.is_none() {
                 lane.series = *series;
                 continue;
             }
-            lane.add(bucket_ms, (back_ms.unwrap_or_default(), *t_ms), *series, *times);
+            lane.add(bucket_ms, (back_ms.unwrap_or_default(), begun_ms, *t_ms), *series, (*times, 0));
             self.recent.insert((*host, *worker));
         }
         self.computed_ms.clear();

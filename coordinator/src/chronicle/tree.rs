@@ -47,6 +47,8 @@ pub struct Tree {
     root: Option<u32>,
     /// Where the root job ran before it was begun again.
     root_before: Option<RootBefore>,
+    /// The host that began the root job again, if it is not the one that has it; `NOWHERE` if it is not known.
+    root_began_again: Option<u32>,
     rolled: RolledUp,
     /// Exists since the tree was full for the first time.
     room: Option<Room>,

@@ -1,8 +1,10 @@
 //! Why the run waits, and waited.
 
+use std::time::Duration;
+
 use sateen_protocol::HostId;
 
-use super::{Chronicle, Idle};
+use super::{Chronicle, EventKind, Idle};
 use crate::limits::IDLE_REASONS_MAX;
 
 /// Why a suspended run is idle.
@@ -10,6 +12,9 @@ pub const SUSPENDED: &str = "the run is suspended until it is resumed";
 /// The machine's reason until the hosts from before a restart are back: they may compute meanwhile, so it is no reason for
 /// which nothing was done.
 pub const RESTARTED: &str = "the coordinator was started again and waits for its hosts";
+
+/// The end of the reason of a run whose root job waits at its host.
+pub const NOT_BEGUN: &str = " has the root job and has not begun it";
 
 /// Why nothing happens with a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +52,8 @@ pub struct Settles {
     pub by_ms: u32,
     /// Nothing was heard of the run since then.
     pub quiet_since_ms: Option<u32>,
+    /// Nothing was done for it since then, as far as hosts have reported.
+    pub idle_since_ms: Option<u32>,
     /// The number of hosts that had taken part by then. What others report says nothing of the time in between.
     pub hosts: usize,
 }
@@ -63,6 +70,9 @@ impl Chronicle {
     /// the run was last heard of.
     pub fn nobody_is_back(&mut self) {
         let quiet_since_ms = self.settles.as_mut().and_then(|settles| settles.quiet_since_ms.take());
+        if quiet_since_ms.is_some() {
+            self.is_done();
+        }
         let Some(from_ms) = quiet_since_ms.filter(|_| !self.is_over && !self.was_suspended) else { return };
         if self.tree.hosts().is_empty() {
             return;
@@ -87,8 +97,33 @@ impl Chronicle {
         }
     }
 
+    /// A host has done something.
+    pub(super) fn is_done(&mut self) {
+        if let Some(settles) = &mut self.settles {
+            settles.idle_since_ms = None;
+        }
+    }
+
+    /// After a restart of the coordinator, it is known by now why the run waits, or a host gets the root job, and none was
+    /// known to have it: nothing was done meanwhile.
+    fn waited_for_hosts(&mut self, t_ms: u32) {
+        let since_ms = self.settles.as_mut().and_then(|settles| settles.idle_since_ms.take());
+        if let Some(from_ms) = since_ms.filter(|from_ms| *from_ms < t_ms && !self.was_suspended) {
+            self.add_idle(Idle { from_ms, to_ms: Some(t_ms), host: None, text: RESTARTED.to_owned() });
+        }
+    }
+
+    /// A host gets the root job: nothing is waited for.
+    pub(super) fn end_waits(&mut self, t_ms: u32) {
+        self.waited_for_hosts(t_ms);
+        self.idle_because(None, None, t_ms);
+    }
+
     pub(super) fn idle_because(&mut self, host: Option<HostId>, why: Option<&str>, t_ms: u32) {
         let why = why.map(without_advice);
+        if why.is_some() && host.is_none() && !self.has_begun() {
+            self.waited_for_hosts(t_ms);
+        }
         let open = self.idle.iter_mut().rfind(|idle| idle.to_ms.is_none() && idle.host == host);
         match (open, why) {
             (Some(open), Some(why)) if open.text == why => return,
@@ -97,7 +132,34 @@ impl Chronicle {
             (None, Some(_)) => {}
         }
         if let Some(why) = why {
-            self.add_idle(Idle { from_ms: t_ms, to_ms: None, host, text: why.to_owned() });
+            // It is known only later that a root was not begun at once.
+            let from_ms = if why.ends_with(NOT_BEGUN) { self.root_given_ms().min(t_ms) } else { t_ms };
+            self.add_idle(Idle { from_ms, to_ms: None, host, text: why.to_owned() });
+        }
+    }
+
+    /// Whether a host has had the root job.
+    pub(super) fn has_begun(&self) -> bool {
+        self.tree.len() > 0 || self.events.last_ms(EventKind::Started).is_some()
+    }
+
+    /// When a host got the root job last, or a wait ended since.
+    fn root_given_ms(&self) -> u32 {
+        let waits = self.idle.iter().filter(|idle| idle.host.is_none()).filter_map(|idle| idle.to_ms);
+        waits.chain(self.events.last_ms(EventKind::Started)).max().unwrap_or_default()
+    }
+
+    /// For how long a host has had the root job.
+    pub fn root_given_for(&self) -> Duration {
+        let given_ms = self.events.last_ms(EventKind::Started).unwrap_or_default();
+        Duration::from_millis(self.now_ms().saturating_sub(given_ms).into())
+    }
+
+    /// A host began the root job at this time.
+    pub(super) fn root_begins(&mut self, t_ms: u32) {
+        let waits = |idle: &&mut Idle| idle.to_ms.is_none() && idle.text.ends_with(NOT_BEGUN);
+        for idle in self.idle.iter_mut().filter(waits) {
+            idle.to_ms = Some(t_ms.max(idle.from_ms));
         }
     }
 

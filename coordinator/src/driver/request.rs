@@ -111,7 +111,7 @@ pub struct HostSeen {
     pub speed: Option<f64>,
     /// Its workers that compute now, if that is known.
     pub busy: Option<u32>,
-    /// For how long nothing has come from it, although it computed before, if that is long.
+    /// For how long nothing has come from it, if that is long.
     pub silence: Option<Duration>,
     /// Runs are under way.
     pub are_runs_active: bool,

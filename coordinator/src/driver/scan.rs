@@ -167,7 +167,7 @@ impl Driver {
         let mut count = 0;
         for host in self.machine.hosts_from(scan.next).take(HOSTS_AT_ONCE_MAX) {
             let busy = self.busy_now(host.id, None, host.connected, host.counts.busy);
-            add_host(&mut scan.sums, &host, busy, self.silence(host.id).is_some());
+            add_host(&mut scan.sums, &host, busy, self.silence(host.id, host.counts.busy).is_some());
             last = Some(host.id);
             count += 1;
         }
@@ -262,7 +262,7 @@ impl Driver {
         if let Some(next) = scan.next {
             let are_runs_active = self.machine.active_runs(self.clock.now()).next().is_some();
             let seen = self.machine.hosts_from(next).take(left).map(|view| HostSeen {
-                silence: self.silence(view.id).filter(|_| view.counts.busy > 0),
+                silence: self.silence(view.id, view.counts.busy),
                 busy: self.busy_now(view.id, None, view.connected, view.counts.busy),
                 are_runs_active,
                 since_ms: None,

@@ -80,10 +80,7 @@ impl Driver {
     pub(super) fn end(&mut self, run: RunId, end: RunEnd) {
         let end = self.store.results.admit(self.submitters.take(run), end);
         let (state, failure) = end::judge(&end);
-        let how = match &failure {
-            Some(failure) => format!("the run has failed: {}", failure.message),
-            None => format!("the run {}", end::predicate(state)),
-        };
+        let how = end::sentence(state, failure.as_ref());
         let untold = self.untold(run);
         self.chronicles.end(run, &how);
         self.since_start.add_end(state);

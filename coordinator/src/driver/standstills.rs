@@ -88,7 +88,9 @@ impl Driver {
             let row = view.by_host_from(host.host).next().filter(|(found, ..)| *found == host.host);
             let Some((_, is_there, counts)) = row else { continue };
             silent.busy = silent.busy.saturating_add(counts.busy);
-            if is_there && (counts.busy > 0 || root == Some(host.host)) {
+            // It may have begun a job, or waited for others' results, since it last reported.
+            let has_jobs = counts.busy > 0 || root == Some(host.host) || chronicle.has_jobs_at(host.host);
+            if is_there && has_jobs {
                 silent.all.push(host);
             }
         }

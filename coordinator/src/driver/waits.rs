@@ -7,7 +7,9 @@ use sateen_protocol::coordinator::{RunView, Waiting};
 use sateen_protocol::{RunId, RunState};
 
 use super::Driver;
-use crate::chronicle::{RESTARTED, SUSPENDED, Waits};
+use crate::chronicle::{NOT_BEGUN, RESTARTED, SUSPENDED, Waits};
+use crate::limits::SILENT;
+use crate::locked;
 
 /// Maximum hosts that are looked at for the end of their pauses.
 const PAUSES_MAX: usize = 1024;
@@ -55,7 +57,7 @@ impl Driver {
     pub(super) fn reason(&self, view: &RunView<'_>, known: &Reasons) -> Option<String> {
         match &view.waiting_for {
             None if view.state() == RunState::Suspended => Some(SUSPENDED.to_owned()),
-            None => self.still(view).map(|(_, reason)| reason),
+            None => self.still(view).map(|(_, reason)| reason).or_else(|| self.root_not_begun(view)),
             // Those that are back compute, and the run does not wait for the others.
             Some(why) if why == RESTARTED && view.counts().busy > 0 => None,
             Some(why) if why.starts_with(ALL_PAUSED) => {
@@ -68,6 +70,20 @@ impl Driver {
             }
             Some(why) => Some(why.clone()),
         }
+    }
+}
+
+impl Driver {
+    /// A host has had the root job for a while and not begun it, as its workers compute for other runs, say; and nobody
+    /// computes for this one. Before, its report may be on its way.
+    fn root_not_begun(&self, view: &RunView<'_>) -> Option<String> {
+        let host = view.root_host().filter(|_| view.state() == RunState::Running && !view.is_root_begun())?;
+        if view.counts().busy > 0 {
+            return None;
+        }
+        let chronicle = self.chronicles.get(view.run)?;
+        let has_waited = locked(&chronicle).root_given_for() >= SILENT;
+        has_waited.then(|| format!("host {}{NOT_BEGUN}", self.label_in(view.run, host)))
     }
 }
 

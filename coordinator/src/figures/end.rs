@@ -47,6 +47,21 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
     }
 }
 
+/// How a run ended, in a sentence.
+pub fn sentence(state: RunState, failure: Option<&RunFailure>) -> String {
+    let Some(RunFailure { kind, message, .. }) = failure else {
+        return format!("the run {}", predicate(state));
+    };
+    // Messages of apps stay as they are.
+    let of_run = message.strip_prefix("the run").filter(|_| *kind == FailureKind::Limit);
+    let why = match of_run.map(|rest| (rest.strip_prefix(' '), rest.strip_prefix("'s "))) {
+        Some((Some(predicate), _)) => format!("it {predicate}"),
+        Some((None, Some(owned))) => format!("its {owned}"),
+        _ => message.clone(),
+    };
+    format!("the run has failed: {why}")
+}
+
 /// Why a run that was cancelled has no result.
 pub fn cancelled() -> RunFailure {
     let message = format!("the run {}", predicate(RunState::Cancelled));
@@ -165,6 +180,23 @@ mod tests {
         let end = RunEnd::Finished(Finished { outcome, work_ns: 1_500_000_000, span_ns: 1 });
         let unknown = close(worked(), (1, Untold::SinceSaved), &end, None);
         assert_eq!(of(&unknown), (2.0, None, None, None));
+    }
+
+    /// It said "the run has failed: the run was under way for longer than its limit".
+    #[test]
+    fn the_sentence_of_an_end_names_the_run_once() {
+        let of = |end: RunEnd| {
+            let (state, failure) = judge(&end);
+            sentence(state, failure.as_ref())
+        };
+        let limit = |reason: &str| of(RunEnd::Limit(reason.to_owned()));
+        assert_eq!(limit("the run was under way for 9 s"), "the run has failed: it was under way for 9 s");
+        assert_eq!(limit("the run's jobs computed"), "the run has failed: its jobs computed");
+        assert_eq!(limit("no more memory"), "the run has failed: no more memory");
+        assert_eq!(of(RunEnd::Cancelled), "the run was cancelled");
+        let outcome = Outcome::Done(encoded(&MainOutcome::Failed("the run was odd".to_owned())).into());
+        let of_app = of(RunEnd::Finished(Finished { outcome, work_ns: 1, span_ns: 1 }));
+        assert_eq!(of_app, "the run has failed: the run was odd");
     }
 
     fn ended(outcome: Outcome) -> (RunState, Option<String>) {

@@ -136,7 +136,7 @@ fn a_page_receives_a_run_and_its_tree() {
             events.iter().filter_map(|event| Some(event["kind"].as_str()?.to_owned())).collect();
         kinds.contains(&"ended".to_owned()).then_some(kinds)
     });
-    assert_eq!(kinds, ["submitted", "started", "host_joined", "ended"]);
+    assert_eq!(kinds, ["submitted", "host_joined", "started", "ended"]);
     // A page's copy is what a new page would receive, and what the API returns.
     let again = server.json(&format!("/api/v1/runs/{run}/overview"));
     for part in ["run", "depths", "events", "critical_path", "kinds"] {

@@ -124,6 +124,11 @@ impl<'a> RunView<'a> {
         self.part.root.known_host()
     }
 
+    /// Whether that host is known to have begun it.
+    pub fn is_root_begun(&self) -> bool {
+        self.part.root.is_begun()
+    }
+
     /// How often the root was lost with its host.
     pub fn root_losses(&self) -> u32 {
         self.part.root.losses()

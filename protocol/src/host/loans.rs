@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use crate::limits::{HELD_JOBS_MAX, OWNERS_PER_JOB_MAX, RECONCILE};
-use crate::message::{Departure, NoteKind, PeerMessage, ToCoordinator};
+use crate::message::{NoteKind, PeerMessage, ToCoordinator};
 use crate::{
     EntryState, Finished, HeldId, HostId, JobKey, JobSpec, LoanId, Outcome, RunId, RuntimeJobId, Time,
 };
 
 use super::held::{Held, Owner};
 use super::lent::LoanState;
+use super::parting::Parting;
 use super::stage::Stage;
 use super::{Event, Host, Misbehaviour, Receiver, Repeated, RunCommand};
 
@@ -177,6 +178,7 @@ impl Host {
     pub(super) fn on_abandoned(&mut self, run: RunId, number: RuntimeJobId) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.end(number);
+        part.recovery.end_doubt(number);
         if let Some(loan) = part.loans.of_number(number)
             && let Some(ended) = part.loans.end(loan)
         {
@@ -251,7 +253,7 @@ impl Host {
         begun: bool,
     ) {
         if begun {
-            self.resolve(now, run, number, (None, Departure::Left), spec);
+            self.resolve(now, run, number, (None, Parting::LEFT), spec);
         } else {
             self.requeue(run, number, &spec);
         }
@@ -342,7 +344,10 @@ impl Host {
             loan.state = LoanState::Agreed;
             loan.holding = holding;
             loan.heard = now;
-            let (spec, host) = (loan.spec().clone(), loan.thief());
+            let (spec, host, number_here) = (loan.spec().clone(), loan.thief(), loan.number());
+            if let Some(part) = self.runs.get_mut(&run) {
+                part.recovery.end_doubt(number_here);
+            }
             self.repeats.forget(Receiver::Peer(host), Repeated::Adopt(run, number));
             self.unpolled.event(Event::Adopted(run, spec.key));
             self.note(run, &spec, NoteKind::Adopted);

@@ -40,6 +40,8 @@ pub struct Recovery {
     root: JobKey,
     /// By the runtime's numbers.
     unresolved: BTreeMap<RuntimeJobId, Unresolved>,
+    /// Those of jobs whose thieves are there and have given this host up: nothing is lost unless they are redone.
+    doubted: BTreeSet<RuntimeJobId>,
     /// Hosts that are gone and that entries in the table may still name.
     forgetting: BTreeSet<HostId>,
     /// How far the host has got with announcing its entries again, while it does so.
@@ -56,6 +58,7 @@ impl Recovery {
         Self {
             root,
             unresolved: BTreeMap::new(),
+            doubted: BTreeSet::new(),
             forgetting: BTreeSet::new(),
             announced: None,
             wanted_early: BTreeSet::new(),
@@ -83,6 +86,17 @@ impl Recovery {
     /// The fate of all jobs no longer matters.
     pub fn end_all(&mut self) {
         self.unresolved.clear();
+        self.doubted.clear();
+    }
+
+    /// The thief of this job is there, and does not know any more whose job it is.
+    pub fn doubt(&mut self, number: RuntimeJobId) {
+        self.doubted.insert(number);
+    }
+
+    /// The fate of a job is known, or no longer matters. Returns whether it was doubted.
+    pub fn end_doubt(&mut self, number: RuntimeJobId) -> bool {
+        self.doubted.remove(&number)
     }
 
     /// The number of unresolved jobs.

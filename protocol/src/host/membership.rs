@@ -8,6 +8,7 @@ use crate::message::{Departure, HostInfo, NoteKind, RootClaim, ToCoordinator, To
 use crate::{AssignmentId, GridId, HeldId, HostId, JobSpec, RunId, RunSpec, Time};
 
 use super::held::Owner;
+use super::parting::Parting;
 use super::repeats::is_known;
 use super::run::HostRun;
 use super::stage::Stage;
@@ -134,9 +135,11 @@ impl Host {
         }
         // The peers that have given this host up, or that departed while the link was down.
         let there: BTreeSet<HostId> = hosts.iter().map(|info| info.id).collect();
-        let lost: Vec<(HostId, Departure)> = (self.peers.ids())
-            .filter(|peer| is_given_up || (complete && !there.contains(peer)))
-            .map(|peer| (peer, Departure::Crashed))
+        let lost: Vec<(HostId, Parting)> = (self.peers.ids())
+            .filter_map(|peer| match complete && !there.contains(&peer) {
+                true => Some((peer, Parting::Departed(Departure::Crashed))),
+                false => is_given_up.then_some((peer, Parting::GaveUp)),
+            })
             .collect();
         self.lose_peers(now, &lost);
         for info in hosts {
@@ -219,7 +222,9 @@ impl Host {
             self.peers.list(id);
             self.greet_sharer(now, id);
         }
-        self.lose_peers(now, gone);
+        let parted: Vec<(HostId, Parting)> =
+            gone.iter().map(|(host, departure)| (*host, Parting::Departed(*departure))).collect();
+        self.lose_peers(now, &parted);
         for (host, departure) in gone {
             self.peers.end_cut_off(*host);
             if *departure == Departure::Left {

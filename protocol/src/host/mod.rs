@@ -58,6 +58,7 @@ mod numbers;
 mod outbox;
 mod outputs;
 mod parcels;
+mod parting;
 mod peers;
 mod reconciling;
 mod records;

@@ -9,6 +9,7 @@ use crate::{HeldId, HostId, JobKey, LoanId, RunId, StealId, Time};
 
 use super::held::{Held, Owner};
 use super::lent::LoanState;
+use super::parting::Parting;
 use super::run::HostRun;
 use super::{Host, Receiver, Repeated};
 
@@ -192,7 +193,7 @@ impl Host {
                         now,
                         run,
                         loan.number(),
-                        (Some(from), Departure::Crashed),
+                        (Some(from), Parting::Departed(Departure::Crashed)),
                         loan.into_spec(),
                     ),
                 }

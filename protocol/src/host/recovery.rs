@@ -19,6 +19,7 @@ use crate::{
 use super::held::Owner;
 use super::lent::{Loan, LoanState};
 use super::lost::{Recovery, Unresolved};
+use super::parting::Parting;
 use super::repeats::is_known;
 use super::{Event, Host, Receiver, RunCommand};
 
@@ -32,13 +33,13 @@ impl Host {
 
     /// A peer is gone: this host treats it as gone for good.
     pub(super) fn lose_peer(&mut self, now: Time, peer: HostId) {
-        self.lose_peers(now, &[(peer, Departure::Crashed)]);
+        self.lose_peers(now, &[(peer, Parting::Departed(Departure::Crashed))]);
     }
 
     /// Several peers are gone at once: none of them is asked for what another one had.
-    pub(super) fn lose_peers(&mut self, now: Time, peers: &[(HostId, Departure)]) {
-        let is_gone = |(peer, _): &(HostId, Departure)| self.drop_peer(now, *peer);
-        let gone: Vec<(HostId, Departure)> = peers.iter().copied().filter(is_gone).collect();
+    pub(super) fn lose_peers(&mut self, now: Time, peers: &[(HostId, Parting)]) {
+        let is_gone = |(peer, _): &(HostId, Parting)| self.drop_peer(now, *peer);
+        let gone: Vec<(HostId, Parting)> = peers.iter().copied().filter(is_gone).collect();
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for (peer, how) in gone {
             for run in &runs {
@@ -65,7 +66,7 @@ impl Host {
         self.peers.is_given_up(now, host)
     }
 
-    pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId, how: Departure) {
+    pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId, how: Parting) {
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.drop_requests(|request| request.victim == peer);
         part.victim.drop_thief(peer);
@@ -144,28 +145,29 @@ impl Host {
         now: Time,
         run: RunId,
         number: RuntimeJobId,
-        (thief, how): (Option<HostId>, Departure),
+        (thief, how): (Option<HostId>, Parting),
         mut spec: JobSpec,
     ) {
         let is_connected = self.is_connected();
         let Some(part) = self.runs.get_mut(&run) else { return };
         let tolerance = part.spec.fault_tolerance;
-        spec.given_back = how == Departure::Left;
+        spec.given_back = how == Parting::LEFT;
+        let are_dropped = matches!(tolerance, FaultTolerance::Off | FaultTolerance::RedoOnly);
         if spec.given_back {
             part.reporting.own_mut().jobs.given_back += 1;
             self.note(run, &spec, NoteKind::GivenBack);
+        } else if how == Parting::GaveUp && !are_dropped {
+            part.recovery.doubt(number);
         } else {
-            part.reporting.own_mut().jobs.lost += 1;
-            self.unpolled.event(Event::Lost(run, spec.key));
-            self.note(run, &spec, NoteKind::Lost);
+            self.count_lost(run, &spec);
         }
-        if matches!(tolerance, FaultTolerance::Off | FaultTolerance::RedoOnly) {
+        if are_dropped {
             let again = Again { redone: true, begun: true, given_back: false, lookup_below: 0 };
             self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
             return;
         }
         // Only a host that was cut off may still run it, and only if orphans continue.
-        let thief = thief.filter(|_| tolerance == FaultTolerance::Full && how != Departure::Left);
+        let thief = thief.filter(|_| tolerance == FaultTolerance::Full && how != Parting::LEFT);
         if self.is_with_stranger(run, &spec) && is_connected {
             return self.search(run, number, Unresolved::searched(now, spec, thief));
         }
@@ -258,6 +260,7 @@ impl Host {
             }
             return false;
         }
+        part.recovery.end_doubt(number);
         part.recovery.lookups.found(&part.table, &spec.key);
         part.reporting.own_mut().jobs.adopted += 1;
         part.held.add_owner(token, Owner::Here(number));
@@ -269,6 +272,7 @@ impl Host {
 
     pub(super) fn reuse(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec, finished: Finished) {
         let Some(part) = self.runs.get_mut(&run) else { return };
+        part.recovery.end_doubt(number);
         let is_found_again = part.recovery.lookups.finds_again(spec);
         part.recovery.lookups.found(&part.table, &spec.key);
         part.reporting.count_reused(&finished);
@@ -288,6 +292,7 @@ impl Host {
 
     /// Runs a job again of which there is no entry; results known below it are reused.
     pub(super) fn redo(&mut self, _now: Time, run: RunId, number: RuntimeJobId, spec: &JobSpec) {
+        self.lose_if_doubted(run, number, spec);
         let Some(part) = self.runs.get_mut(&run) else { return };
         part.recovery.lookups.note_again(spec.key.tag());
         let lookup_below = part.recovery.lookups.bound_of(&part.table, spec);

@@ -240,6 +240,12 @@ pub struct WorkerTimes {
 }
 
 impl WorkerTimes {
+    /// All of these times together.
+    pub fn all_ms(&self) -> u64 {
+        let times = [self.work_ms, self.recover_ms, self.steal_ms, self.wait_ms, self.others_ms];
+        times.into_iter().fold(0, u64::saturating_add)
+    }
+
     /// The times since `before`.
     pub fn since(&self, before: &Self) -> Self {
         Self {

@@ -25,13 +25,17 @@ const SIZE_MAX: u64 = 27;
 #[main]
 pub fn main(n: u64) -> Result<u64, BadInput> {
     let board = empty_board(n)?;
-    // The first row column by column, to report the progress.
-    let mut handles: Vec<_> = board.each_free_column().map(|column| count::spawn(board, column)).collect();
-    let total = handles.len() as u64;
+    // The first row column by column, to report the progress: each column counts when it is done, and not when those that
+    // were spawned after it are done as well.
+    let mut columns = JobSet::new();
+    for column in board.each_free_column() {
+        count::spawn_in(&mut columns, board, column);
+    }
+    let total = columns.len() as u64;
     let mut solutions = 0;
-    while let Some(handle) = handles.pop() {
-        solutions += handle.sync();
-        sateen::progress(total - handles.len() as u64, total);
+    while let Some((_, below)) = columns.next() {
+        solutions += below;
+        sateen::progress(total - columns.len() as u64, total);
     }
     Ok(solutions)
 }

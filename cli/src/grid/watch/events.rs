@@ -27,6 +27,8 @@ pub struct Event {
     number: Option<u64>,
     /// When its text last changed, until it is complete.
     changed: Option<Instant>,
+    /// The end of the run, which stays the last one.
+    is_end: bool,
 }
 
 /// The newest events, and how many there were in all.
@@ -41,8 +43,8 @@ pub struct Events {
     /// The last event that the coordinator reported.
     told: u64,
     is_told: bool,
-    /// The end was among them. Its number grows with events that are reported after it.
-    has_ended: bool,
+    /// The number of the end, if it was among them. An event that is reported after it gets this number, and the end the next.
+    ended: Option<u64>,
 }
 
 impl Events {
@@ -66,18 +68,19 @@ impl Events {
     /// Adds the events that the coordinator reports.
     pub fn take(&mut self, events: &[RunEvent]) {
         self.is_told = true;
-        let known = self.told;
+        let (known, ended) = (self.told, self.ended);
         for event in events {
             let may_grow = matches!(event.kind, EventKind::Adopted | EventKind::Reused);
-            if event.number > known {
-                self.told = self.told.max(event.number);
-                let is_again = self.has_ended && event.kind == EventKind::Ended;
-                self.has_ended |= event.kind == EventKind::Ended;
-                if !is_again {
+            let is_end = event.kind == EventKind::Ended;
+            let is_late = !is_end && ended == Some(event.number);
+            self.told = self.told.max(event.number);
+            if event.number > known || is_late {
+                if !(is_end && ended.is_some()) {
                     let (number, changed) = (may_grow.then_some(event.number), may_grow.then(Instant::now));
                     let (tone, text, t_ms) = (tone(event.kind), event.text.clone(), event.t_ms);
-                    self.insert(Event { tone, text, t_ms, number, changed });
+                    self.insert(Event { tone, text, t_ms, number, changed, is_end });
                 }
+                self.ended = if is_end { Some(event.number) } else { self.ended };
             } else if may_grow {
                 self.grow(event);
             }
@@ -120,13 +123,9 @@ impl Events {
         let Some(before) = before else {
             return self.add(Tone::Plain, format!("run {} {}", after.run, predicate(&after.state)));
         };
-        if before.state != after.state {
-            let tone = match after.state.as_str() {
-                "done" => Tone::Good,
-                "failed" | "cancelled" => Tone::Bad,
-                _ => Tone::Plain,
-            };
-            self.add(tone, format!("run {} {}", after.run, predicate(&after.state)));
+        // Causes come before what follows from them: the end of a run is the last thing.
+        if !after.is_over() {
+            self.compare_states(before, after);
         }
         self.compare_hosts(before, after);
         let more = |before: u64, after: u64| Some(after.saturating_sub(before)).filter(|more| *more > 0);
@@ -147,6 +146,20 @@ impl Events {
         }
         if let Some(jobs) = more(reused, reused_now) {
             self.add(Tone::Good, format!("{} reused", counted(jobs, "result was", "results were")));
+        }
+        if after.is_over() {
+            self.compare_states(before, after);
+        }
+    }
+
+    fn compare_states(&mut self, before: &Run, after: &Run) {
+        if before.state != after.state {
+            let tone = match after.state.as_str() {
+                "done" => Tone::Good,
+                "failed" | "cancelled" => Tone::Bad,
+                _ => Tone::Plain,
+            };
+            self.add(tone, format!("run {} {}", after.run, predicate(&after.state)));
         }
     }
 
@@ -169,13 +182,13 @@ impl Events {
     /// Adds an event to the end.
     pub fn add(&mut self, tone: Tone, text: String) {
         let t_ms = self.kept.back().map_or(0, |last| last.t_ms);
-        self.insert(Event { tone, text, t_ms, number: None, changed: None });
+        self.insert(Event { tone, text, t_ms, number: None, changed: None, is_end: false });
     }
 
     /// Adds an event before those that happened later, if these were not written as lines.
     fn insert(&mut self, event: Event) {
         let unwritten = self.written.saturating_sub(self.count - self.kept.len());
-        let earlier = self.kept.iter().rposition(|other| other.t_ms <= event.t_ms);
+        let earlier = self.kept.iter().rposition(|other| other.t_ms <= event.t_ms && !other.is_end);
         self.kept.insert(earlier.map_or(0, |place| place + 1).max(unwritten), event);
         self.count += 1;
         if self.kept.len() > KEPT_MAX {
@@ -235,11 +248,11 @@ mod tests {
             "run 7 is queued",
             "run 7 is running",
             "ada (h1) takes part",
-            "run 7 has failed",
             "ada (h1) is gone",
             "the root job was lost with its host",
             "3 stolen jobs were lost with a host",
             "3 results were reused",
+            "run 7 has failed",
         ];
         assert_eq!(texts(&events), expected);
         assert_eq!((events.count, events.new_texts().len(), events.new_texts().len()), (8, 8, 0));
@@ -264,7 +277,7 @@ mod tests {
         assert_eq!((events.count, events.last(usize::MAX).count()), (1999, KEPT_MAX));
         events.take(&[event(2000, "ended", "d")]);
         events.take(&[event(2000, "host_joined", "e"), event(2001, "ended", "d")]);
-        assert_eq!((events.count, texts(&events).last()), (2000, Some(&"d")));
+        assert_eq!((events.count, texts(&events).split_off(7)), (2001, vec!["e", "d"]));
     }
 
     /// Hosts report a moment later what they did: the coordinator lists it among earlier events.
@@ -304,10 +317,20 @@ mod tests {
         assert_eq!(events.new_texts(), ["28 results (in all)"]);
         events.complete();
         assert_eq!((events.new_texts(), events.new_texts().len()), (vec!["2 orphans".to_owned()], 0));
-        // The end has the number of an event that is reported after it.
+        // The end has the number of an event that is reported after it, which was left out.
         events.take(&[event(5, "ended", "the end")]);
-        events.take(&[event(5, "reused", "5 results"), event(6, "ended", "the end")]);
-        assert_eq!(texts(&events).last(), Some(&"the end"));
+        for _ in 0..2 {
+            events.take(&[event(5, "reused", "5 results"), event(6, "ended", "the end")]);
+        }
+        for _ in 0..2 {
+            events.take(&[
+                event(6, "host_lost", "c"),
+                event(7, "host_lost", "d"),
+                event(8, "ended", "the end"),
+            ]);
+        }
+        let count = events.count;
+        assert_eq!(texts(&events)[count - 4..], ["5 results", "c", "d", "the end"]);
     }
 
     #[test]

@@ -57,11 +57,11 @@ impl GridPage {
                 host.name.clone(),
                 host.site.clone(),
                 busy_of(host.busy, host.threads),
-                hosts::runs(host),
+                hosts::loaded(host),
                 hosts::state(host),
             ]
         });
-        let headings = ["HOST", "NAME", "SITE", "BUSY", "RUNS", "STATE"];
+        let headings = ["HOST", "NAME", "SITE", "BUSY", "LOADED", "STATE"];
         some_of(&headings, cells.collect(), (rows_max, width), "hosts")
     }
 

@@ -45,9 +45,11 @@ pub fn lost_with_hosts(figures: &Figures) -> Option<f64> {
     Some(lost_s / times.work_s)
 }
 
-/// Of hosts whose workers computed for long enough, the one that got the smallest share of its processors.
-pub fn least(by_host: &[HostFigures]) -> Option<(String, f64)> {
-    let known = by_host.iter().filter(|host| host.computed_s >= TIME_S_MIN);
+/// Of hosts whose workers computed for long enough, the one that got the smallest share of its processors. Of a run under way,
+/// hosts that are gone do not count.
+pub fn least(by_host: &[HostFigures], is_over: bool) -> Option<(String, f64)> {
+    let is_known = |host: &&HostFigures| host.computed_s >= TIME_S_MIN && (is_over || host.is_there);
+    let known = by_host.iter().filter(is_known);
     let named = |host: &HostFigures| {
         let has_namesake = |other: &HostFigures| other.name == host.name && other.host != host.host;
         match by_host.iter().any(has_namesake) {

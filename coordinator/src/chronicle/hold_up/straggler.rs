@@ -1,7 +1,7 @@
 //! Whether one job, or a few, keep a run from ending.
 
 use super::figures::{number, time};
-use super::{Evidence, HoldUp, HoldUpKind, said, sum};
+use super::{Evidence, HoldUp, HoldUpKind, LastJob, said, sum};
 use crate::chronicle::timeline::Totals;
 
 /// A run is in its final phase while at most this many workers compute, or this share of them if that is more.
@@ -40,7 +40,7 @@ impl Evidence {
         }
         // Where few workers compute all the time, the end is like the rest.
         let has_fallen = last.work / end as f64 <= FALL_MAX * before.work / (known - end) as f64;
-        let is_long = |(_, _, ran_s): &(String, String, f64)| *ran_s >= JOB_SHARE_MIN * end_s;
+        let is_long = |job: &LastJob| job.ran_s >= JOB_SHARE_MIN * end_s;
         if !has_fallen || !self.last_job.as_ref().is_none_or(is_long) {
             return None;
         }
@@ -54,9 +54,9 @@ impl Evidence {
             mean(last.workers),
             self.tense(have, "computed"),
         );
-        if let Some((job, host, ran_s)) = &self.last_job {
-            let verb = self.tense("has run", "ran");
-            text.push_str(&format!("; the job {job} {verb} for {} on {host}", time(*ran_s)));
+        if let Some(LastJob { what, host, ran_s, has_ended }) = &self.last_job {
+            let verb = if *has_ended { "ran" } else { self.tense("has run", "ran") };
+            text.push_str(&format!("; the job {what} {verb} for {} on {host}", time(*ran_s)));
         }
         text.push('.');
         said(HoldUpKind::Straggler, text)

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use sateen_protocol::HostId;
 
 use super::*;
-use crate::figures::HostFigures;
+use crate::chronicle::waits::Waits;
+use crate::figures::{Figures, HostFigures};
 
 /// `stretches` stretches of a quarter of a second, all alike.
 fn part(stretches: usize, workers: f64, work: f64, steal: f64, wait: f64) -> Vec<Totals> {
@@ -25,6 +26,11 @@ fn run(totals: Vec<Totals>) -> Evidence {
         begun: (100, 0),
         ..Evidence::default()
     }
+}
+
+/// A job on ada that still runs.
+fn job(what: &str, ran_s: f64) -> Option<LastJob> {
+    Some(LastJob { what: what.to_owned(), host: "ada".to_owned(), ran_s, has_ended: false })
 }
 
 #[track_caller]
@@ -49,7 +55,7 @@ fn a_run_whose_workers_compute_is_not_slowed_down() {
         HoldUpKind::Nothing,
         &["Nothing slows it", "7.6 of 8 workers", "more hosts make"],
     );
-    let over = Evidence { is_over: true, ..run(part(40, 8.0, 7.6, 0.2, 0.1)) };
+    let over = Evidence { stage: Stage::Over, ..run(part(40, 8.0, 7.6, 0.2, 0.1)) };
     is(&over, HoldUpKind::Nothing, &["Nothing slowed it", "more hosts would have made it"]);
     let alone = run(part(40, 1.0, 1.0, 0.0, 0.0));
     is(&alone, HoldUpKind::Nothing, &[": 1 of 1 worker computed on average;"]);
@@ -136,7 +142,7 @@ fn a_run_that_waited_reports_the_reason_and_the_time_without_advice() {
     // All times in a sentence are equally exact.
     let text = "For 35 s of the 2 min 12 s from its submission to its end, nothing was done; the reason was: \"no host is \
                 there\".";
-    let over = Evidence { is_over: true, ..waited(132.6, &[("no host is there", 35.0)]) };
+    let over = Evidence { stage: Stage::Over, ..waited(132.6, &[("no host is there", 35.0)]) };
     is(&over, HoldUpKind::Waiting, &[text]);
 }
 
@@ -167,20 +173,63 @@ fn workers_without_processors_are_starved() {
     };
     // Nothing is reported of a moment.
     let hosts = [host("ada", 9.0, 10.0), host("bob", 1.0, 10.0), host("cyd", 0.0, 1.0)];
-    assert_eq!((least(&hosts[..1]), least(&hosts)), (None, Some(("bob".to_owned(), 0.1))));
+    assert_eq!((least(&hosts[..1], true), least(&hosts, true)), (None, Some(("bob".to_owned(), 0.1))));
     let (one, other) = (HostFigures { host: HostId(7), ..host("bob", 1.0, 10.0) }, host("bob", 9.0, 10.0));
-    let named = least(&[one, other]).map(|(host, _)| host);
+    let named = least(&[one, other], true).map(|(host, _)| host);
     assert_eq!(named, Some(format!("bob {}", HostId(7))), "there are two");
-    starved.least = least(&hosts);
+    starved.least = least(&hosts, true);
     is(&starved, HoldUpKind::Starved, &["19 % of a core on average, and 10 % on bob."]);
     starved.least = Some(("bob".to_owned(), 0.194));
     is(&starved, HoldUpKind::Starved, &["19 % of a core on average."]);
-    starved.least = least(&hosts);
-    starved.is_over = true;
+    starved.least = least(&hosts, true);
+    starved.stage = Stage::Over;
     let words = "The hosts' machines were busy elsewhere: while a worker computed, it got 19 % of a core on average, and \
                  10 % on bob.";
     is(&starved, HoldUpKind::Starved, &[words]);
     is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["what workers did for 75 % of the time"]);
+}
+
+/// The only one of its hosts had been killed seconds ago, and the run's machines "are busy elsewhere".
+#[test]
+fn what_is_said_of_hosts_that_are_gone_is_past() {
+    let host = |name: &str, work_s| HostFigures {
+        name: name.to_owned(),
+        work_s,
+        computed_s: 10.0,
+        ..HostFigures::of(HostId(1))
+    };
+    let (bob, ada) = (host("bob", 1.0), HostFigures { is_there: true, ..host("ada", 2.0) });
+    let by_host = [bob.clone(), ada.clone(), HostFigures { host: HostId(2), ..ada.clone() }];
+    assert_eq!(least(&by_host, false).map(|(host, _)| host), Some(format!("ada {}", HostId(1))));
+    let chronicle = Chronicle::new(crate::clock::unix_ms() - 60_000);
+    let evidence = |by_host: &[HostFigures], waits: Option<&Waits>| {
+        let figures = Figures { by_host: by_host.to_vec(), ..Figures::default() };
+        let course = Course { is_over: false, waits, elapsed_s: Some(10.0), figures: &figures };
+        let evidence = chronicle.evidence(course, &Names::default());
+        Evidence { stage: evidence.stage, ..starved() }
+    };
+    is(&evidence(&[ada.clone(), bob.clone()], None), HoldUpKind::Starved, &["machines are busy elsewhere"]);
+    let away = HostFigures { is_away: true, ..ada };
+    for by_host in [&[bob.clone()] as &[_], &[bob, away.clone()], &[]] {
+        is(&evidence(by_host, None), HoldUpKind::Starved, &["machines were busy elsewhere"]);
+    }
+    // "The coordinator was started again and waits for its hosts" was beside it.
+    let waits = Waits { why: RESTARTED.to_owned(), reason: RESTARTED.to_owned() };
+    assert_eq!(evidence(&[away], Some(&waits)).verdict(), None);
+    let mut ended = run(part(20, 4.0, 4.0, 0.0, 0.0));
+    ended.totals.extend(part(20, 4.0, 1.0, 3.0, 0.0));
+    (ended.passed_s, ended.elapsed_s, ended.work_s, ended.computed_s) = (10.0, Some(10.0), 25.0, 25.0);
+    ended.last_job = job("place 00ff", 4.0);
+    is(&ended, HoldUpKind::Straggler, &["the job place 00ff has run for 4.0 s on ada"]);
+    ended.last_job = Some(LastJob { has_ended: true, ..ended.last_job.unwrap_or_default() });
+    is(&ended, HoldUpKind::Straggler, &["the job place 00ff ran for 4.0 s on ada"]);
+}
+
+/// Workers that got a fifth of their processors.
+fn starved() -> Evidence {
+    let mut starved = run(part(40, 4.0, 3.8, 0.1, 0.1));
+    starved.work_s *= 0.2;
+    starved
 }
 
 #[test]
@@ -236,6 +285,22 @@ fn other_runs_are_named_where_theirs_is_the_largest_share() {
     is(&seeks, HoldUpKind::Parallelism, &["of 31 % nothing is known"]);
 }
 
+/// Turns of other runs while a host did not answer counted twice: workers found no job for 60 %, waited for 1 %, others had
+/// their turn for 53 %, and failures cost 5 %.
+#[test]
+fn shares_of_the_time_add_up_to_no_more_than_all_of_it() {
+    let mut evidence = run(part(40, 3.0, 0.4, 1.8, 0.03));
+    evidence.others_s = 16.0;
+    let text = evidence.verdict().expect("enough is known").text;
+    let percents = text.split(" %").filter_map(|part| part.rsplit(' ').next()?.parse::<u32>().ok());
+    assert!(percents.sum::<u32>() <= 87, "{text}");
+    is(
+        &evidence,
+        HoldUpKind::Parallelism,
+        &["no job for 60 %", "hosts for 1 %; for 26 % others had their turn."],
+    );
+}
+
 /// Workers computed for a while on a busy machine; results have been arriving slowly ever since.
 #[test]
 fn slow_results_are_not_blamed_on_processors() {
@@ -259,17 +324,17 @@ fn a_long_end_with_one_worker_is_a_straggler() {
     let mut totals = part(40, 8.0, 7.8, 0.1, 0.1);
     totals.extend(part(21, 8.0, 1.0, 7.0, 0.0));
     let mut late = run(totals.clone());
-    late.last_job = Some(("place 00ff".to_owned(), "ada".to_owned(), 9.0));
+    late.last_job = job("place 00ff", 9.0);
     let words = ["last 5.0 s", "1 of 8 workers has computed", "place 00ff has run for 9.0 s on ada"];
     is(&late, HoldUpKind::Straggler, &words);
-    late.is_over = true;
+    late.stage = Stage::Over;
     is(&late, HoldUpKind::Straggler, &["8 workers computed", "place 00ff ran"]);
     // One worker alone is no final phase, nor is there one in a run that was never busy.
     let mut never = part(40, 8.0, 1.0, 7.0, 0.0);
     never.extend(part(21, 8.0, 1.0, 7.0, 0.0));
     is(&run(never), HoldUpKind::Parallelism, &[]);
     // The last of many short jobs holds up nothing.
-    late.last_job = Some(("pulls 00ff".to_owned(), "ada".to_owned(), 0.02));
+    late.last_job = job("pulls 00ff", 0.02);
     assert_ne!(late.verdict().map(|hold_up| hold_up.kind), Some(HoldUpKind::Straggler));
 }
 
@@ -278,7 +343,7 @@ fn a_long_end_with_one_worker_is_a_straggler() {
 fn an_end_like_the_rest_is_no_straggler() {
     let mut same = part(16, 2.0, 1.5, 0.4, 0.1);
     same.extend(part(8, 2.0, 1.4, 0.5, 0.1));
-    let same = Evidence { is_over: true, ..run(same) };
+    let same = Evidence { stage: Stage::Over, ..run(same) };
     assert_ne!(same.verdict().map(|hold_up| hold_up.kind), Some(HoldUpKind::Straggler));
 }
 
@@ -300,7 +365,7 @@ fn work_lost_with_hosts_is_reported_when_it_is_known() {
     assert_eq!(lost_with_hosts(&figures), None);
     figures.times.answer_work_s = Some(6.3);
     let lost_with_hosts = lost_with_hosts(&figures);
-    let crashed = Evidence { is_over: true, lost_with_hosts, ..run(part(40, 4.0, 3.8, 0.1, 0.1)) };
+    let crashed = Evidence { stage: Stage::Over, lost_with_hosts, ..run(part(40, 4.0, 3.8, 0.1, 0.1)) };
     is(&crashed, HoldUpKind::Recovery, &["37 % of its work"]);
     figures.jobs.of_hosts.lost = 0;
     assert_eq!(super::lost_with_hosts(&figures), None);

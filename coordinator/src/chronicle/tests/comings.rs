@@ -65,6 +65,39 @@ fn the_end_is_the_last_event_and_a_host_takes_part_before_its_first_job() {
     assert!(events.is_sorted_by_key(|event| event.t_ms), "{events:?}");
 }
 
+/// The first report of what its workers did came with the notes of its first jobs, and was taken for its begin: a host reused
+/// results, and then took part. The host of the root job took part half a second after it had it.
+#[test]
+fn a_host_takes_part_before_all_that_it_does() {
+    const SUBMITTED_MS: u64 = 2_000_000_000_000;
+    let time = Simulation::default();
+    time.follow();
+    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    let ago = |ago_ms, note| JobNote { ago_ms, ..note };
+    let steals = |steal_ms| [WorkerTimes { steal_ms, ..WorkerTimes::default() }];
+    at(1_000);
+    let mut chronicle = Chronicle::new(SUBMITTED_MS);
+    chronicle.root_given(host(1));
+    at(1_500);
+    chronicle.activity(host(1), 1, &steals(300));
+    chronicle.activity(host(2), 1, &steals(200));
+    chronicle.note(host(2), &[ago(400, begun(2, None)), ago(350, note(2, NoteKind::Reused))]);
+    chronicle.activity(host(3), 1, &steals(500));
+    let told: Vec<_> = chronicle
+        .events()
+        .iter()
+        .map(|event| (event.t_ms, event.kind, event.host.map(|host| host.0)))
+        .collect();
+    let expected = [
+        (1_000, EventKind::HostJoined, Some(1)),
+        (1_000, EventKind::Started, Some(1)),
+        (1_000, EventKind::HostJoined, Some(3)),
+        (1_150, EventKind::HostJoined, Some(2)),
+        (1_150, EventKind::Reused, Some(2)),
+    ];
+    assert_eq!(told, expected);
+}
+
 /// They were listed as they became known: a host took part after another, which it had stolen from, was given up.
 #[test]
 fn events_are_listed_in_order_of_time() {
@@ -233,12 +266,15 @@ fn processes_of_one_name_are_told_apart() {
         "a job was running at host a (here, an earlier process of that name); it is run again if its result is needed"
             .to_owned(),
         format!("host a (here, {}) has the root job", HostId(2)),
+        format!("host a (here, {}) takes part", HostId(3)),
         format!("host a (here, {}) has the root job", HostId(3)),
+        format!("host {} takes part", HostId(4)),
         format!("host {} has the root job", HostId(4)),
     ];
     assert_eq!(told, expected);
     let labels: Vec<String> = chronicle.hosts().iter().map(TreeHost::label).collect();
-    assert_eq!(labels, ["a".to_owned(), format!("a {}", HostId(2))]);
+    let id = HostId(4).to_string();
+    assert_eq!(labels, ["a".to_owned(), format!("a {}", HostId(2)), format!("a {}", HostId(3)), id]);
 }
 
 /// A chart that was made of samples showed half of the work of busy hosts, for good.

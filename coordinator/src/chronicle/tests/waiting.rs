@@ -1,6 +1,7 @@
 //! Why runs wait, and since when.
 
 use super::*;
+use crate::clock::Simulation;
 
 /// Between two samples, a run was shown to wait with another reason, since the time when the first began.
 #[test]
@@ -16,7 +17,8 @@ fn a_reason_begins_when_it_is_first_known_and_ends_when_a_host_has_the_root_job(
     assert!(idle[1].from_ms >= 60_000 && idle[0].to_ms == Some(idle[1].from_ms), "{idle:?}");
     chronicle.root_given(host(1));
     assert!(chronicle.idle()[1].to_ms.is_some());
-    assert_eq!(chronicle.events()[0].text, "host one (here) has the root job");
+    let texts: Vec<_> = chronicle.events().into_iter().map(|event| event.text).collect();
+    assert_eq!(texts, ["host one (here) takes part", "host one (here) has the root job"]);
     chronicle.waits_because("no host");
     chronicle.state(RunState::Running);
     assert!(chronicle.idle()[2].to_ms.is_some());
@@ -80,6 +82,36 @@ fn a_run_stands_still_since_the_last_report_of_the_host_that_does_not_answer() {
     assert!(chronicle.idle().iter().all(|idle| idle.to_ms.is_some()));
 }
 
+/// Charts are saved less often than reports: hosts that had computed for seconds since were said to have done nothing.
+#[test]
+fn nothing_is_done_from_the_last_report_on_and_not_from_the_last_save_of_charts() {
+    const SUBMITTED_MS: u64 = 2_000_000_000_000;
+    let time = Simulation::default();
+    time.follow();
+    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    let worked = |work_ms| [WorkerTimes { work_ms, ..WorkerTimes::default() }];
+    at(8_000);
+    let mut before = Chronicle::new(SUBMITTED_MS);
+    before.activity(host(1), 1, &worked(8_000));
+    before.sample(Sample { t_ms: 8_000, ..Sample::default() }, None, None);
+    let charts = before.changes(RunId(1), usize::MAX, true).and_then(|changes| changes.charts);
+    at(9_100);
+    before.activity(host(1), 1, &worked(9_100));
+    let changes = before.changes(RunId(1), usize::MAX, false).expect("a host has reported");
+    assert!(changes.charts.is_none(), "they are saved later");
+    at(12_000);
+    let (known, charts) = ((changes.summary, changes.latest), charts.expect("they are saved at the end"));
+    let mut after = Chronicle::restore(SUBMITTED_MS, false, known, std::iter::empty(), Vec::new(), charts);
+    at(16_100);
+    after.nobody_is_back();
+    let idle: Vec<_> = after.idle().iter().map(|idle| (idle.from_ms, idle.to_ms)).collect();
+    assert_eq!(idle, [(9_100, Some(16_100))]);
+    assert!(
+        after.timeline(0, u32::MAX, 99).rows.iter().all(|row| row.shares.len() <= 37),
+        "as its timeline has it"
+    );
+}
+
 /// All crashed, and the time before the hosts were given up was not counted. Nor was it when a new host joined meanwhile.
 #[test]
 fn nothing_is_done_from_a_crash_of_all_on_and_something_if_a_host_is_back() {
@@ -106,4 +138,79 @@ fn nothing_is_done_from_a_crash_of_all_on_and_something_if_a_host_is_back() {
         assert_eq!(idle, Vec::from_iter((!is_back).then_some((false, text))));
         assert!(after.idle().iter().all(|idle| idle.from_ms == 2000 && idle.to_ms >= Some(60_000)));
     }
+}
+
+/// The root job of a run was at a host whose workers computed for other runs, and the run was running and waited for nothing.
+#[test]
+fn a_root_job_waits_from_when_a_host_got_it_until_it_begins() {
+    const SUBMITTED_MS: u64 = 2_000_000_000_000;
+    let time = Simulation::default();
+    time.follow();
+    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    at(1_000);
+    let mut chronicle = Chronicle::new(SUBMITTED_MS);
+    chronicle.sample(Sample { t_ms: 100, ..Sample::default() }, None, Some("hosts load the app"));
+    chronicle.root_given(host(1));
+    at(2_600);
+    assert_eq!(chronicle.root_given_for().as_millis(), 1_600);
+    let why = format!("host one{NOT_BEGUN}");
+    chronicle.waits_because(&why);
+    chronicle.sample(Sample { t_ms: 2_600, ..Sample::default() }, None, Some(&why));
+    at(3_000);
+    let root = JobNote { kind: ROOT_KIND, ago_ms: 300, ..begun(1, None) };
+    chronicle.note(host(1), &[root]);
+    chronicle.sample(Sample { t_ms: 3_000, ..Sample::default() }, None, None);
+    let idle: Vec<_> = chronicle.idle().iter().map(|idle| (idle.from_ms, idle.to_ms)).collect();
+    assert_eq!(idle, [(100, Some(1_000)), (1_000, Some(2_700))]);
+}
+
+/// After a restart, a run was queued for a second without a reason.
+#[test]
+fn a_run_that_nobody_has_begun_waits_while_the_coordinator_waits_for_its_hosts() {
+    const SUBMITTED_MS: u64 = 2_000_000_000_000;
+    let time = Simulation::default();
+    time.follow();
+    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    let restarted = |has_begun: bool| {
+        at(1_000);
+        let mut before = Chronicle::new(SUBMITTED_MS);
+        for t_ms in [400, 900] {
+            before.sample(Sample { t_ms, ..Sample::default() }, None, None);
+        }
+        if has_begun {
+            before.root_given(host(1));
+        }
+        let changes = before.changes(RunId(1), usize::MAX, true).expect("all of it is new");
+        let (known, charts) = ((changes.summary, changes.latest), changes.charts.unwrap_or_default());
+        at(2_000);
+        Chronicle::restore(SUBMITTED_MS, false, known, std::iter::empty(), Vec::new(), charts)
+    };
+    let idle = |chronicle: &Chronicle| -> Vec<_> {
+        chronicle.idle().iter().map(|idle| (idle.from_ms, idle.to_ms, idle.text.clone())).collect()
+    };
+    let works = |work_ms| [WorkerTimes { work_ms, steal_ms: 100, ..WorkerTimes::default() }];
+    for (has_begun, work_ms, from_ms) in
+        [(false, 0, Some(900)), (true, 0, Some(2_000)), (true, 50, None), (false, 50, None)]
+    {
+        let mut after = restarted(has_begun);
+        at(2_500);
+        after.activity(host(1), 1, &works(work_ms));
+        after.waits_because(RESTARTED);
+        at(2_800);
+        after.root_given(host(1));
+        let expected = from_ms.map(|from_ms| (from_ms, Some(2_800), RESTARTED.to_owned()));
+        assert_eq!(idle(&after), Vec::from_iter(expected), "{has_begun} {work_ms}");
+    }
+    // Its reason is known before.
+    let mut after = restarted(false);
+    at(2_300);
+    after.waits_because("no host");
+    let expected = [(900, Some(2_300), RESTARTED.to_owned()), (2_300, None, "no host".to_owned())];
+    assert_eq!(idle(&after), expected);
+    // A host is back with the root job.
+    let mut after = restarted(true);
+    after.state(RunState::Running);
+    at(2_900);
+    after.root_given(host(1));
+    assert_eq!(idle(&after), []);
 }

@@ -53,6 +53,16 @@ pub fn mean(part: &[[f32; KINDS]], count: usize) -> [f32; KINDS] {
     sum.map(|sum| sum / count.max(1) as f32)
 }
 
+/// Shares before and since the run was begun, `part` before the end, of shares of all this time: nobody computed before.
+fn since_begun([work, recover, steal, wait]: [f32; KINDS], part: f32) -> [[f32; KINDS]; 2] {
+    // There is room for this much beside the work, as a share of all the time; the rest was before.
+    let (worked, rested) = (work + recover, steal + wait);
+    let rests = rested.min((part - worked).max(0.0)) / rested.max(f32::MIN_POSITIVE);
+    let before = [0.0, 0.0, steal, wait].map(|share| share * (1.0 - rests) / (1.0 - part));
+    let since = [work, recover, steal * rests, wait * rests].map(|share| share / part);
+    [before, since]
+}
+
 impl Lane {
     /// For how long other runs had their turn since the last report, in milliseconds: no longer than the time that has
     /// passed. After a restart, the first report only says from where the next ones count.
@@ -68,14 +78,15 @@ impl Lane {
         more.min(now_ms.saturating_sub(self.last_ms).into())
     }
 
-    /// Adds a report: totals since its series began. Nothing is entered into the time before the moment from
-    /// which on its host has been in the grid.
+    /// Adds a report: totals since its series began, and for how long since the last report other runs had their turn, for
+    /// which there is no share. Nothing is entered into the time before the moment from which on its host has been in the grid,
+    /// and no work into that before the run was begun.
     pub fn add(
         &mut self,
         bucket_ms: u32,
-        (there_from_ms, now_ms): (u32, u32),
+        (there_from_ms, begun_ms, now_ms): (u32, u32, u32),
         series: Option<u64>,
-        times: [u64; KINDS],
+        (times, others_ms): ([u64; KINDS], u64),
     ) -> Added {
         let is_anew = match (self.series, series) {
             (Some(known), Some(series)) => known != series,
@@ -83,7 +94,7 @@ impl Lane {
         };
         let (from_ms, before) = if is_anew || self.shares.is_empty() {
             // A new series: its activity is recent.
-            let all = times.iter().fold(0_u64, |sum, time| sum.saturating_add(*time));
+            let all = times.iter().fold(others_ms, |sum, time| sum.saturating_add(*time));
             (now_ms.saturating_sub(u32::try_from(all).unwrap_or(u32::MAX)).max(self.last_ms), [0; KINDS])
         } else {
             (self.last_ms, self.last)
@@ -94,7 +105,7 @@ impl Lane {
         let passed_ms = now_ms.saturating_sub(from_ms);
         let told_ms: [f64; KINDS] =
             std::array::from_fn(|kind| times[kind].saturating_sub(before[kind]) as f64);
-        let all_ms: f64 = told_ms.iter().sum();
+        let all_ms = told_ms.iter().sum::<f64>() + others_ms as f64;
         // There is no more activity than time. The excess was reported late, or is a lie.
         let in_time = if all_ms > 0.0 { (f64::from(passed_ms) / all_ms).min(1.0) } else { 1.0 };
         let computed_ms = (told_ms[0] + told_ms[1]) * in_time;
@@ -105,7 +116,14 @@ impl Lane {
             // What it did before it was given up, and did not report, has no place.
             let told_in_time_ms = (all_ms * in_time).max(shown_ms);
             let shares = told_ms.map(|ms| (ms * in_time / told_in_time_ms) as f32);
-            self.spread(bucket_ms, shown_from_ms, now_ms, shares);
+            let part = f64::from(now_ms.saturating_sub(begun_ms)) / shown_ms;
+            match (begun_ms > shown_from_ms && begun_ms < now_ms).then(|| since_begun(shares, part as f32)) {
+                Some([before, since]) => {
+                    self.spread(bucket_ms, shown_from_ms, begun_ms, before);
+                    self.spread(bucket_ms, begun_ms, now_ms, since);
+                }
+                None => self.spread(bucket_ms, shown_from_ms, now_ms, shares),
+            }
         }
         let late_ms = all_ms * (1.0 - in_time);
         if late_ms < 1.0 {

@@ -18,6 +18,45 @@ fn turns_of_other_runs_are_no_longer_than_the_time() {
     assert_eq!(timeline.others_s(), 4.6);
 }
 
+/// A worker that had waited for its turn was shown to have done all that it did in a part of the time, and to have waited
+/// in the same time: its first report seemed to be of no longer.
+#[test]
+fn turns_of_other_runs_take_time_of_the_first_report_too() {
+    let mut timeline = Timeline::default();
+    let first = WorkerTimes { others_ms: 300, ..times(100, 100) };
+    timeline.add(0, 1000, 1, &[first]);
+    timeline.add(0, 2000, 2, &[first]);
+    let sums = sums(&timeline);
+    assert!((sums[0] - 200.0).abs() < 0.1 && (sums[1] - 200.0).abs() < 0.1, "{sums:?}");
+    let (.., rows) = timeline.rows(0, 2000, usize::MAX);
+    let shown = |at: usize| rows[0].shares[at].map(|share| (share * 100.0).round());
+    assert_eq!([shown(2), shown(3), shown(6), shown(7)], [[20.0, 20.0, 0.0]; 4]);
+    assert_eq!((timeline.computed_s(0), timeline.others_s()), (0.2, 0.6));
+}
+
+/// A host looks for jobs before the run is begun: what it reports of that time and of its first work was spread over both, so
+/// that it seemed to work before the start.
+#[test]
+fn nobody_works_before_the_run_is_begun() {
+    let mut timeline = Timeline::default();
+    timeline.begin_at(2_000);
+    timeline.add(0, 1_000, 1, &[times(0, 500)]);
+    timeline.add(0, 3_000, 1, &[times(900, 1_600)]);
+    let (.., rows) = timeline.rows(0, 3_000, usize::MAX);
+    let shown = |at: usize| rows[0].shares[at].map(|share| (share * 100.0).round());
+    assert_eq!([shown(4), shown(7)], [[0.0, 100.0, 0.0]; 2]);
+    assert_eq!([shown(8), shown(11)], [[90.0, 10.0, 0.0]; 2]);
+    let all = sums(&timeline);
+    assert!((all[0] - 900.0).abs() < 0.1 && (all[1] - 1_600.0).abs() < 0.1, "{all:?}");
+    // Nothing is moved that has room after the start.
+    timeline.begin_at(9_000);
+    timeline.add(1, 3_000, 1, &[times(100, 1_000)]);
+    let (.., rows) = timeline.rows(0, 3_000, usize::MAX);
+    let work: f32 = rows[1].shares.iter().filter(|shares| !shares[0].is_nan()).map(|shares| shares[0]).sum();
+    assert!((work - 0.4).abs() < 1e-3, "{rows:?}");
+    assert_eq!((rows[1].shares[7][0], rows[1].shares[8][0] > 0.0), (0.0, true));
+}
+
 fn sums(timeline: &Timeline) -> [f64; SHOWN] {
     let (bucket_ms, _, rows) = timeline.rows(0, u32::MAX, usize::MAX);
     let mut sums = [0.0; SHOWN];

@@ -137,6 +137,9 @@ impl Hosts {
 
     /// Another host begins a job that one had begun again.
     pub fn redone_moves(&mut self, was: u32, is: u32) {
+        if was == NOWHERE {
+            return self.redoes(is);
+        }
         let Some(host) = self.get_mut(was).filter(|host| was != is && host.redone > 0) else { return };
         host.redone -= 1;
         self.redoes(is);

@@ -86,7 +86,10 @@ impl Tree {
 
     /// Another host begins a job that was begun again before: it counts there, as only its last host is saved.
     pub(super) fn redone_moves(&mut self, place: u32, host: u32) {
-        let Some(was) = self.get(place).filter(|node| node.is_redone()).map(|node| node.host) else { return };
+        let Some(was) = self.began_again(place) else { return };
+        if self.get(place).is_some_and(|node| node.kind == ROOT) {
+            self.root_began_again = None;
+        }
         self.hosts.redone_moves(was, host);
     }
 
@@ -132,6 +135,7 @@ impl Tree {
     /// A host's process has another id, and thus another place: its counts move with it.
     pub fn rename_host(&mut self, was: u32, is: u32) {
         self.hosts.rename(was, is);
+        self.root_began_again = self.root_began_again.map(|host| if host == was { is } else { host });
     }
 
     /// All hosts that have not been heard since a restart are gone: their running jobs are lost. Returns the number of these

@@ -5,10 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::node::{
     GIVEN_BACK, HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, REDONE, ROOT, SHARES, SHOWN_FLAGS,
-    UNKNOWN_WORK,
+    UNKNOWN_WORK, UNSAVED,
 };
 use super::{DepthCounts, Losses, RolledUp, Tree};
 use crate::chronicle::state::JobState;
+
+/// Of a saved root job: another host than the one that has it began it again. Only the last host of a job is saved.
+const BEGAN_AGAIN_ELSEWHERE: u8 = UNSAVED;
 
 /// A job as it is saved.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,9 +62,14 @@ impl Tree {
             depth: node.depth,
             worker: node.worker,
             state: node.state,
-            flags: node.flags & (SHOWN_FLAGS | NO_ROOM | SHARES | GIVEN_BACK),
+            flags: node.flags & (SHOWN_FLAGS | NO_ROOM | SHARES | GIVEN_BACK) | self.elsewhere(node),
             parameters: self.parameters(place).ok().map(<[u8]>::to_vec),
         })
+    }
+
+    fn elsewhere(&self, node: &Node) -> u8 {
+        let is_elsewhere = node.kind == ROOT && node.is_redone() && self.root_began_again.is_some();
+        if is_elsewhere { BEGAN_AGAIN_ELSEWHERE } else { 0 }
     }
 
     /// The rest of the tree in the form that is saved.
@@ -121,11 +129,15 @@ impl Tree {
             depth: saved.depth,
             worker: saved.worker,
             state: saved.state,
-            flags: saved.flags,
+            flags: saved.flags & !BEGAN_AGAIN_ELSEWHERE,
         });
+        let is_elsewhere = saved.flags & BEGAN_AGAIN_ELSEWHERE != 0;
+        if is_elsewhere && saved.kind == ROOT {
+            self.root_began_again = Some(NOWHERE);
+        }
         if saved.flags & REDONE != 0 {
             self.losses.count_redone();
-            self.hosts.redoes(host);
+            self.hosts.redoes(if is_elsewhere { NOWHERE } else { host });
         }
         if saved.kind != ROOT && saved.worker != NO_WORKER {
             self.count_begun(saved.flags & (HAS_PARAMETERS | NO_ROOM) == 0);

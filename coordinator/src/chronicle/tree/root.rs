@@ -29,6 +29,12 @@ impl Tree {
         }
     }
 
+    /// The host that was the last to begin a job again: as a rule its host.
+    pub(super) fn began_again(&self, place: u32) -> Option<u32> {
+        let node = self.get(place).filter(|node| node.is_redone())?;
+        Some(self.root_began_again.filter(|_| node.kind == ROOT).unwrap_or(node.host))
+    }
+
     /// Remembers where the root job ran, if this host begins it now. A host that gave it back does not continue it.
     pub(super) fn keep_root_before(&mut self, place: u32, host: u32, what: NoteKind) {
         let Some(node) = self.get(place).filter(|node| node.kind == ROOT) else { return };
@@ -53,7 +59,8 @@ impl Tree {
 
     /// The root job runs at this host, without having been begun there now.
     fn root_moves(&mut self, place: u32, host: u32) {
-        self.redone_moves(place, host);
+        let began_again = self.began_again(place);
+        self.root_began_again = began_again.filter(|began_again| *began_again != host);
         let Some(node) = self.get_mut(place) else { return };
         let now = RootBefore { host: node.host, worker: node.worker, begun_ms: node.begun_ms };
         let before = self.root_before.replace(now).filter(|before| before.host == host);

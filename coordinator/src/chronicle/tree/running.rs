@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use sateen_protocol::HostId;
+
 use super::Tree;
 use super::node::GIVEN_BACK;
 use crate::chronicle::state::JobState;
@@ -91,6 +93,12 @@ impl Running {
 }
 
 impl Tree {
+    /// Whether jobs that are kept run at a host.
+    pub fn has_running_at(&self, host: HostId) -> bool {
+        let place = self.hosts.place(host);
+        place.is_some_and(|place| self.running.count_at(place) > 0 && !self.running.is_ending_at(place))
+    }
+
     /// The run is over: running jobs are aborted, as [`Self::end_some`] gets to them.
     pub fn abort_all(&mut self, t_ms: u32) {
         self.is_over = true;

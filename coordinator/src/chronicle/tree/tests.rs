@@ -376,8 +376,20 @@ fn the_root_is_of_the_host_that_ended_it() {
         let done = NoteKind::Done { work_ns: 7 };
         tree.note(0, 36_000, &JobNote { kind: ROOT_KIND, ..note(1, None, 0, done) });
         assert_eq!(root(&tree), Some((0, 100, 1, JobState::Done)));
-        let redone: Vec<u64> = tree.hosts().iter().map(|host| host.redone).collect();
-        assert_eq!((redone, tree.redone()), (vec![1, 0], 1));
+        let redone = |tree: &Tree| tree.hosts().iter().map(|host| host.redone).collect::<Vec<_>>();
+        assert_eq!((redone(&tree), tree.redone()), (vec![0, 1], 1), "the first host began it once");
         assert_eq!(tree.running.count_at(0) + tree.running.count_at(two), 0);
+        // The saved root names the host that has it, and not the one that began it again.
+        let saved = [tree.saved(0).expect("the root")];
+        let mut restored = Tree::restore(&tree.summary(), 0, saved.clone().into_iter());
+        assert_eq!((redone(&restored), restored.redone()), (vec![0, 0], 1));
+        let twice = Tree::restore(&restored.summary(), 0, restored.saved(0).into_iter());
+        assert_eq!((redone(&twice), twice.redone()), (vec![0, 0], 1));
+        restored.note(two, 40_000, &JobNote { what: again, ..begun(1, None, 0) });
+        assert_eq!(
+            (redone(&restored), restored.redone()),
+            (vec![0, 1], 1),
+            "it counts at its last host again"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Figures of rounds, on a clock that the test moves.
 
-use sateen_protocol::Jobs;
-use sateen_protocol::message::WorkerTimes;
+use sateen_protocol::message::{JobNote, NoteKind, WorkerTimes};
+use sateen_protocol::{JobTag, Jobs, ROOT_KIND};
 
 use super::*;
 use crate::clock::Simulation;
@@ -249,6 +249,71 @@ async fn a_run_whose_root_host_does_not_answer_says_so_and_since_when() {
     assert_eq!(idle.text, "host one, which has the root job, does not answer");
     let lasted_ms = idle.to_ms.expect("it is over") - idle.from_ms;
     assert!((3_000..=3_750).contains(&lasted_ms), "{lasted_ms}");
+}
+
+/// A host stole a job just after it had reported that it did nothing, and its process was stopped: the others waited for it, and
+/// the run for nothing.
+#[tokio::test]
+async fn a_run_waits_for_a_host_with_its_jobs_that_does_not_answer_whatever_it_reported_last() {
+    let mut paced = Paced::start();
+    while paced.driver.machine.run(RUN).and_then(|view| view.root_host()).is_none() {
+        paced.round();
+        paced.driver.time_out();
+    }
+    let root_link = Arc::clone(&paced.link);
+    let link = paced.driver.links.add(IpAddr::from([127, 0, 0, 2]));
+    paced.link = Arc::clone(&link);
+    paced.say(hello("two".to_owned(), "here".to_owned(), 2));
+    paced.say(ToCoordinator::Ready { run: RUN });
+    let report = |paced: &mut Paced, link: &Arc<Link>, notes: Vec<JobNote>| {
+        paced.link = Arc::clone(link);
+        let counts = Box::new(Counts { workers: 2, ..Counts::default() });
+        let workers = vec![WorkerTimes { steal_ms: 400, ..WorkerTimes::default() }];
+        let (progress, notes_dropped) = (None, 0);
+        paced.say(ToCoordinator::Counts {
+            run: RUN,
+            series: 1,
+            counts,
+            progress,
+            notes,
+            notes_dropped,
+            workers,
+        });
+    };
+    let waits = |paced: &Paced| {
+        let live = paced.driver.live(RUN, &waits::Reasons::default()).expect("it is not over");
+        live.waits.map(|waits| waits.why).unwrap_or_default()
+    };
+    let note = |job, kind, depth| JobNote {
+        job,
+        parent: None,
+        kind,
+        depth,
+        what: NoteKind::Begun { victim: None, redone: false, worker: 0 },
+        ago_ms: 0,
+        parameters: None,
+        shares: false,
+    };
+    let root = sateen_protocol::root_job(&spec()).key.tag();
+    report(&mut paced, &root_link, Vec::new());
+    report(&mut paced, &link, Vec::new());
+    for _ in 0..4 {
+        paced.round();
+        report(&mut paced, &root_link, Vec::new());
+        report(&mut paced, &link, Vec::new());
+    }
+    assert_eq!(waits(&paced), "host one has the root job and has not begun it");
+    report(&mut paced, &root_link, vec![note(root, ROOT_KIND, 0)]);
+    report(&mut paced, &link, vec![note(JobTag(7), 1, 1)]);
+    assert_eq!(waits(&paced), "");
+    for _ in 0..4 {
+        paced.round();
+        report(&mut paced, &root_link, Vec::new());
+    }
+    assert_eq!(waits(&paced), "host two, which has jobs that are under way, has not answered for 2 s");
+    report(&mut paced, &link, Vec::new());
+    paced.round();
+    assert_eq!(waits(&paced), "");
 }
 
 /// A host that had computed for a moment was said to have found nothing to do, as its first report is from before.

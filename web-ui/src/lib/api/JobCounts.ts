@@ -29,7 +29,8 @@ stolen: number,
 stolen_wide: number, 
 /**
  * Stolen jobs lost with a thief that crashed, as counted by the hosts that had lent them. Jobs that the thief had
- * not begun are included. Lost root jobs are not included; `root_losses` of the run counts them.
+ * not begun are included. A job of a host that was given up and is back is lost only if it is run again: otherwise its
+ * thief goes on with it. Lost root jobs are not included; `root_losses` of the run counts them.
  */
 lost: number, 
 /**

@@ -43,7 +43,8 @@ waiting_for: string | null,
  */
 submitted_at: string, 
 /**
- * When a host first began it.
+ * When a host first got its root job. It begins that at once, unless its workers compute for other runs: then
+ * `waiting_for` says so.
  */
 started_at: string | null, 
 /**

@@ -26,7 +26,8 @@ worker: number,
  */
 work: Array<number | null>, 
 /**
- * It looked for work.
+ * It looked for work for this run. A run has a worker of its own for each thread of a host, and meanwhile that of another
+ * run may have computed in its place.
  */
 steal: Array<number | null>, 
 /**

@@ -13,7 +13,7 @@ fn disturbed(from_s: f64, to_s: f64, what: &str) -> Disturbance {
 
 /// Two workers that computed, or did nothing for a while.
 fn run_with(parts: &[Vec<Totals>], sampled: Sampled) -> Evidence {
-    Evidence { is_over: true, sampled, ..run(parts.concat()) }
+    Evidence { stage: Stage::Over, sampled, ..run(parts.concat()) }
 }
 
 /// Such a run was not slowed down, or had too little parallelism, and had fewer workers than its chart shows.
