@@ -176,6 +176,8 @@ impl Driver {
                 self.record(run, |chronicle| chronicle.root_kept(source, other));
             }
             Event::RootLost(run, host) => {
+                // After a restart, its host is given up at the same moment, and that comes first.
+                self.give_up_awaited();
                 counters.root_losses.fetch_add(1, Relaxed);
                 let named = self.hosts.named(host);
                 tracing::warn!(run = run.0, host = %named, "root job lost with its host");

@@ -129,9 +129,11 @@ fn a_host_that_is_lost_with_the_coordinator_is_counted_as_lost() {
     assert_eq!(cluster.api().metric("sateen_hosts_joined_total"), 2.0);
     assert_eq!(since(&cluster), joined, "it has joined before the restart");
     let details = cluster.api().get(&format!("/api/v1/runs/{run}/overview"));
-    let lost = |event: &&serde_json::Value| event["kind"] == "host_lost";
-    let lost: Vec<_> = details["events"].as_array().expect("events").iter().filter(lost).collect();
-    let [event] = lost[..] else { panic!("one host was lost: {details:#}") };
+    let events = details["events"].as_array().expect("events").iter();
+    let lost = |event: &&serde_json::Value| event["kind"] == "host_lost" || event["kind"] == "root_lost";
+    let lost: Vec<_> = events.filter(lost).collect();
+    let [event, of_root] = lost[..] else { panic!("one host was lost, with the root: {details:#}") };
+    assert_eq!((&event["kind"], &of_root["kind"]), (&"host_lost".into(), &"root_lost".into()), "{details:#}");
     assert!(event["text"].as_str().is_some_and(|text| text.contains(&root)), "{event:#}");
     let about = cluster.done(run, QUEENS.2);
     assert_eq!((&about["root_losses"], &about["hosts"]), (&1.into(), &2.into()), "{about:#}");
