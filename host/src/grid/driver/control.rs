@@ -77,6 +77,11 @@ impl Users {
         self.leaving.is_some()
     }
 
+    /// Whether a user waits for an answer, or for the end of a pause.
+    pub fn are_waiting(&self) -> bool {
+        self.leaving.is_some() || !self.pausing.is_empty() || self.pause_until.is_some()
+    }
+
     /// No pause of a user changes from now on that the host takes no work.
     pub fn be_unfit(&mut self, why: String) {
         self.pause_until = None;

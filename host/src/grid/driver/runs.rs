@@ -98,6 +98,11 @@ impl Runs {
         self.all.get(&run)
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// The ids of the runs, in order.
     pub fn ids(&self) -> Vec<RunId> {
         self.all.keys().copied().collect()
