@@ -14,6 +14,7 @@ mod health;
 mod losses;
 mod notices;
 mod places;
+mod reread;
 mod runs;
 mod sockets;
 mod start;
@@ -48,6 +49,7 @@ use coordinator::CoordinatorSide;
 use direct::Direct;
 pub use health::Health;
 use losses::Losses;
+pub use reread::Reread;
 use runs::{Loaded, Runs};
 use sockets::Sockets;
 pub use start::{Handle, Options, StartError, Stopped, start};
@@ -272,6 +274,7 @@ impl Driver {
         self.look_at_users(now);
         self.runs.save_now_and_then(now);
         self.losses.log();
+        self.look_at_preferences(now);
     }
 
     async fn end(mut self, stopped: Stopped) -> Stopped {
