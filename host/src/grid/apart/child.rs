@@ -67,6 +67,8 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
         Err(why) => return answer(channel, &FromGuests::Refused(why)),
     };
     drop(first.descriptors);
+    // Within the walls, nothing about a socket can be changed.
+    channel.expect_within(SILENCE_MAX).map_err(|error| error.to_string())?;
     // After the code was loaded, as no memory can be made executable from here on, and before there is another thread.
     let walls = sateen_walls::raise(&sateen_walls::Options { parent: host, ..Default::default() });
     let guests = match loaded.begin(&outbox) {
@@ -76,7 +78,6 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
     answer(channel, &FromGuests::Started { walls })?;
     let Guests { portion, turns, memory } = guests;
     let mut held = Held::new(portion.brake());
-    channel.expect_within(SILENCE_MAX).map_err(|error| error.to_string())?;
     outbox.start(portion.observer(), memory.clone()).map_err(|error| error.to_string())?;
     loop {
         for message in messages {
