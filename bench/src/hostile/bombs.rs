@@ -58,9 +58,10 @@ fn bombs() -> Vec<(&'static str, String)> {
         (drop (call $sync (local.get $job))) (br $again))";
     let with_job = |fields: &str, job: &str| {
         let fields = format!(
-            r#"{fields} (func $job {job} {children}) (func (export "sateen_job_j") (param i32) (result i64) (call $job) (i64.const 0))"#
+            r#"{fields} (func $take_all {job}) (func $job {children})
+            (func (export "sateen_job_j") (param i32) (result i64) (call $take_all) (call $job) (i64.const 0))"#
         );
-        app_with(&fields, "(call $job)")
+        app_with(&fields, "(call $take_all) (call $job)")
     };
     let large = "(drop (memory.grow (i32.const 1023))) (memory.fill (i32.const 4096) (i32.const 1) (i32.const 67000000))";
     let table = "(drop (table.grow $t (ref.null func) (i32.const 100000)))

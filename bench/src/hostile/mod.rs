@@ -13,7 +13,7 @@ use sateen_tests::cluster::{Api, Cluster, until};
 use sateen_tests::guests::of_host;
 use serde_json::{Value, json};
 
-use crate::figure::Figure;
+use crate::figure::{Figure, shown};
 use crate::measure::Samples;
 
 const BENCH: &str = "hostile";
@@ -33,7 +33,11 @@ pub fn bench() -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (name, part) in parts {
         eprintln!("{BENCH}: {name}");
-        figures.extend(part()?);
+        let measured = part()?;
+        measured.iter().for_each(|figure| {
+            eprintln!("{BENCH}: {}: {} {}", figure.name, shown(figure.value()), figure.unit)
+        });
+        figures.extend(measured);
     }
     Ok(figures)
 }
