@@ -35,7 +35,7 @@ pub fn bench() -> Result<Vec<Figure>> {
         eprintln!("{BENCH}: {name}");
         let measured = part()?;
         measured.iter().for_each(|figure| {
-            eprintln!("{BENCH}: {}: {} {}", figure.name, shown(figure.value()), figure.unit)
+            eprintln!("{BENCH}: {}: {}{}", figure.name, shown(figure.value()), figure.unit)
         });
         figures.extend(measured);
     }

@@ -31,7 +31,7 @@ pub const GUESTS_COMMAND: &str = "guests";
 const RECEIVED_BYTES_MAX: usize = usize::MAX;
 /// A worker in the midst of something that cannot be stopped, for example an operation on gigabytes of memory, ends with
 /// its process after this time.
-const STOPPED_AFTER: Duration = Duration::from_millis(80);
+const STOPPED_AFTER: Duration = Duration::from_millis(40);
 /// On a machine that is busy, guests may take longer, without computing.
 const STOPPED_MAX: Duration = Duration::from_millis(1500);
 
