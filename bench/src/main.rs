@@ -17,6 +17,7 @@ mod faults;
 mod figure;
 mod grid;
 mod hole;
+mod hostile;
 mod inputs;
 mod leaf;
 mod left;
@@ -76,6 +77,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   spread  how much the times of searches with a shared bound differ while processors are taken away
   faults  the cost of fault tolerance and of crashes, with real processes and in virtual time
   comfort how a volunteer's host keeps to its share, how soon it stops for its user, and what pauses cost
+  hostile whether hostile modules disturb a volunteer's host, and how soon and how surely they are stopped
   watch   the cost of open dashboards to a grid
   tree    the cost to the coordinator of a tree of a million jobs, and of dashboards that watch it
   machine how long single events of the machines take, with 100,000 hosts and a million entries
@@ -96,7 +98,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 25] = [
+const BENCHES: [(&str, Bench); 26] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -117,6 +119,7 @@ const BENCHES: [(&str, Bench); 25] = [
     ("faults", Apps(faults::bench)),
     ("left", Apps(left::bench)),
     ("comfort", Whole(comfort::bench)),
+    ("hostile", Whole(hostile::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
     ("machine", Whole(events::bench)),

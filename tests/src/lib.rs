@@ -13,8 +13,9 @@ pub mod forged_host;
 #[cfg(unix)]
 pub mod forged_peer;
 pub mod grid;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub mod guests;
+pub mod hostile;
 pub mod memory;
 pub mod probe;
 pub mod proxy;

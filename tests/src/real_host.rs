@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use sateen_host::Limits;
 use serde_json::{Value, json};
 
 use crate::cluster::{Api, Cluster, PATIENCE};
+use crate::hostile;
 use crate::wat::End;
 
 thread_local! {
@@ -16,6 +18,8 @@ thread_local! {
     static HOST: RefCell<Option<Arc<RealHost>>> = const { RefCell::new(None) };
 }
 
+/// Modules under way at a time.
+const AT_ONCE: usize = 4;
 /// The limit on time of modules that are to end by another one: several share the host's workers.
 const TIME: Duration = Duration::from_secs(60);
 /// A shorter limit is what a module is to meet.
@@ -41,6 +45,20 @@ impl RealHost {
         HOST.set(Some(Arc::clone(self)));
         tests();
         HOST.set(None);
+    }
+
+    /// The whole corpus runs on the host, some modules at a time.
+    pub fn run_all(self: &Arc<Self>) {
+        let next = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..AT_ONCE {
+                scope.spawn(|| {
+                    while let Some(test) = hostile::ALL.get(next.fetch_add(1, Relaxed)) {
+                        self.runs(test);
+                    }
+                });
+            }
+        });
     }
 
     /// How many modules were run.

@@ -40,6 +40,9 @@ pub const HAND_OVER_MAX: Duration = Duration::from_secs(3);
 /// A reason whose figures change is reported again after this time.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 
+/// Returns the bytes that a host has sent and received today.
+pub type Transferred = Box<dyn FnMut() -> u64 + Send>;
+
 /// What a governor needs.
 pub struct Options {
     /// What the owner allows.
@@ -49,7 +52,7 @@ pub struct Options {
     /// The machine.
     pub place: Place,
     /// Bytes that the host has sent and received today, if it counts them.
-    pub transferred: Option<Box<dyn FnMut() -> u64 + Send>>,
+    pub transferred: Option<Transferred>,
     /// Called on the governor's thread when something has changed. It must return at once.
     pub on_change: Box<dyn Fn(Change) + Send>,
 }
@@ -94,6 +97,11 @@ impl Governor {
         let thread = thread.spawn(move || Loop::new(options, brakes).run())?;
         Ok(Self { signal, thread: Some(thread) })
     }
+
+    /// The owner allows this from now on. `transferred` is used if the governor does not count already.
+    pub fn change(&self, preferences: Preferences, transferred: Option<Transferred>) {
+        self.signal.change(preferences, transferred);
+    }
 }
 
 impl Drop for Governor {
@@ -110,6 +118,8 @@ impl Drop for Governor {
 pub(crate) struct Signal {
     state: Mutex<(bool, bool)>,
     changed: Condvar,
+    /// What the owner allows now, until the governor has taken it.
+    preferences: Mutex<Option<(Preferences, Option<Transferred>)>>,
 }
 
 impl Signal {
@@ -117,6 +127,11 @@ impl Signal {
     pub fn wake(&self) {
         self.state.lock().0 = true;
         self.changed.notify_all();
+    }
+
+    fn change(&self, preferences: Preferences, transferred: Option<Transferred>) {
+        *self.preferences.lock() = Some((preferences, transferred));
+        self.wake();
     }
 
     fn end(&self) {
@@ -198,6 +213,10 @@ impl Loop {
 
     /// Decides anew.
     fn look(&mut self, now: Instant) {
+        if let Some((preferences, transferred)) = self.brakes.signal().preferences.lock().take() {
+            self.options.preferences = preferences;
+            self.options.transferred = self.options.transferred.take().or(transferred);
+        }
         let mut readings = self.senses.readings();
         readings.transferred_bytes = self.options.transferred.as_mut().map(|transferred| transferred());
         let (state, memory) = decide(&self.options.preferences, &self.memory, &readings, &Zoned::now());

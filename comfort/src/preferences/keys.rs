@@ -72,9 +72,9 @@ pub const KEYS: [Key; 20] = [
     key("apps-refused", Kind::Names, ("", ""),
         "Beginnings of the hashes of apps that the host does not run"),
     key("submitters-allowed", Kind::Names, ("", ""),
-        "The only submitters whose runs the host takes"),
+        "The only submitters whose runs the host takes; no coordinator names submitters yet, so it takes none"),
     key("submitters-refused", Kind::Names, ("", ""),
-        "Submitters whose runs the host does not take"),
+        "Submitters whose runs the host does not take; no coordinator names submitters yet, so this has no effect"),
     key("require-walls", Kind::Switch, ("false", "false"),
         "Refuse all runs if the system lacks a wall around guests"),
 ];
@@ -91,6 +91,11 @@ impl Key {
     /// The environment's variable for it.
     pub fn variable(&self) -> String {
         format!("SATEEN_{}", self.name.replace('-', "_").to_ascii_uppercase())
+    }
+
+    /// Whether a host that runs keeps its value until it starts again: threads, memory and folders are divided then.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.name, "threads" | "memory" | "disk" | "require-walls")
     }
 
     /// Its flag.

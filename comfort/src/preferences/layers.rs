@@ -134,6 +134,17 @@ impl Resolved {
         KEYS.iter().filter_map(|key| Some((key, self.settings.get(key.name)?)))
     }
 
+    /// The keys whose values differ from those of `before`, each with the value before and now.
+    pub fn changes<'a>(
+        &'a self,
+        before: &'a Self,
+    ) -> impl Iterator<Item = (&'static Key, &'a Value, &'a Value)> {
+        self.settings().filter_map(move |(key, setting)| {
+            let old = &before.setting(key.name)?.value;
+            (*old != setting.value).then_some((key, old, &setting.value))
+        })
+    }
+
     /// The value of a key and where it comes from.
     pub fn setting(&self, name: &str) -> Option<&Setting> {
         self.settings.get(name)

@@ -44,6 +44,17 @@ impl Preferences {
             && (machine.temperature_max_c, machine.others_load_max, machine.watts_max) == (None, None, None)
             && limits.daily_transfer_bytes.is_none()
     }
+
+    /// These, for a host that has begun with `running`: of keys that [are fixed](Key::is_fixed), it keeps the values.
+    #[must_use]
+    pub fn for_running(self, running: &Self) -> Self {
+        let Limits { threads, memory_bytes, disk_bytes, .. } = running.limits;
+        Self {
+            limits: Limits { threads, memory_bytes, disk_bytes, ..self.limits },
+            trust: Trust { require_walls: running.trust.require_walls, ..self.trust },
+            ..self
+        }
+    }
 }
 
 /// The share of the processors.

@@ -93,7 +93,7 @@ pub enum Config {
     },
     /// Print the path of the file of preferences
     Path,
-    /// Set a preference in the file; a host that runs reads it when it starts again
+    /// Set a preference in the file; a host that runs reads it at once, except for those of threads, memory, disk and walls
     Set {
         /// The preference, as `config show` names it
         #[arg(value_name = "KEY")]

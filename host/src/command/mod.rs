@@ -20,8 +20,8 @@ use sateen_command_line::explained;
 #[cfg(target_os = "linux")]
 use sateen_host::grid::{Apart, GUESTS_COMMAND, run_guests};
 use sateen_host::grid::{
-    ComfortOptions, CoordinatorAddress, DataFolder, FolderError, Options, Runtime, StartError, Stopped,
-    Workers, start,
+    ComfortOptions, CoordinatorAddress, DataFolder, FolderError, Options, Reread, Runtime, StartError,
+    Stopped, Workers, start,
 };
 use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Limits, Turns, compile_module, size};
 
@@ -94,7 +94,7 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
     if let Err(code) = consent::ensure(&folder, &known, host.agreement.yes, joins.is_some()) {
         return code;
     }
-    if joins.is_some_and(|(_, is_all)| is_all) {
+    if joins.as_ref().is_some_and(|(_, is_all)| *is_all) {
         say::note(&format!(
             "sateen-host: this machine has joined {}; `sateen-host` begins",
             known.coordinator
@@ -110,16 +110,29 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
         Ok(runtime) => runtime,
         Err(why) => return fail(GRID, why),
     };
+    let (host, path) = (Arc::new(host), folder.path().to_owned());
+    let reread = Reread::new(sateen_comfort::preferences::file_path(&path), {
+        let host = Arc::clone(&host);
+        Box::new(move || {
+            let joins = joins.as_ref().map(|(url, _)| url);
+            preferences::know(&path, &host, joins).map(|known| known.resolved)
+        })
+    });
+    let reread = match reread {
+        Ok(reread) => Some(reread),
+        Err(error) => return fail(USAGE, error),
+    };
+    let place = Place::new(host.agreement.machine.clone());
     let options = Options {
         coordinator: known.coordinator,
-        name: host.name.unwrap_or_else(machine_name),
-        site: host.site,
+        name: host.name.clone().unwrap_or_else(machine_name),
+        site: host.site.clone(),
         direct,
         folder,
         signals: true,
         page: host.page,
         run_work_max: host.run_cpu_limit,
-        comfort: Some(ComfortOptions { preferences, place: Place::new(host.agreement.machine), brakes }),
+        comfort: Some(ComfortOptions { preferences, place, brakes, reread }),
     };
     let handle = match start(options, runtime) {
         Ok(handle) => handle,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use sateen_comfort::consent::Consent;
 use sateen_comfort::preferences::{
-    FileError, FileLayer, Given, KEYS, Profile, Resolved, Source, file_path, resolve, set,
+    FileError, FileLayer, Given, KEYS, Profile, Resolved, Source, file_path, key_named, resolve, set,
 };
 use sateen_host::grid::{CoordinatorAddress, DataFolder};
 use serde_json::{Value, json};
@@ -90,7 +90,10 @@ fn change(folder: &Path, key: &str, value: Option<&str>) -> ExitCode {
     }
     let is_running = !DataFolder::await_free(folder, std::time::Duration::ZERO);
     if is_running && opened.is_none() {
-        note("sateen-host: a host runs on this folder; it reads this when it starts again");
+        let is_fixed = key_named(key).is_some_and(sateen_comfort::preferences::Key::is_fixed);
+        let when =
+            if is_fixed { "this takes effect when it starts again" } else { "it reads this in a moment" };
+        note(&format!("sateen-host: a host runs on this folder; {when}"));
     }
     ExitCode::SUCCESS
 }

@@ -33,7 +33,7 @@ mod transport;
 pub use address::CoordinatorAddress;
 #[cfg(target_os = "linux")]
 pub use apart::{Apart, GUESTS_COMMAND, run_guests};
-pub use driver::{ComfortOptions, Handle, Health, Options, StartError, Stopped, start};
+pub use driver::{ComfortOptions, Handle, Health, Options, Reread, StartError, Stopped, start};
 pub use folder::{DataFolder, FolderError};
 pub use page::PageListen;
 pub use portion_runtime::Workers;

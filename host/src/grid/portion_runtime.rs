@@ -113,7 +113,7 @@ pub fn may_use(threads: usize, priority: Priority, memory: Option<&HostMemory>) 
         Priority::Normal => "normal: as much as any other program",
     };
     let memory_bytes = memory.map(|memory| memory.bytes_max() as u64);
-    MayUse { threads, priority: priority.to_owned(), memory_bytes }
+    MayUse { threads, priority: priority.to_owned(), memory_bytes, ..MayUse::default() }
 }
 
 /// The limit of a host's part of a result table, in bytes, from its memory for guests.

@@ -63,7 +63,7 @@ fn a_machine_that_computes_wrong_takes_no_work_whatever_its_governor_says() {
     let given = Given { profile: Profile::Volunteer, file: None, environment: Vec::new(), flags };
     let preferences = resolve(&given).expect("they make sense").preferences();
     let place = Place::new(Some(machine.path().to_owned()));
-    let comfort = ComfortOptions { preferences, place, brakes: Brakes::default() };
+    let comfort = ComfortOptions { preferences, place, brakes: Brakes::default(), reread: None };
     let host = host_with(folder, &coordinator, DirectListen::Off, Some(comfort));
     await_host(folder);
     host.health().unfit(WHY.to_owned());

@@ -91,6 +91,49 @@ fn a_long_pause_gives_the_jobs_to_others() {
     until("it works again", SOON, || host(&cluster)["paused"].is_null().then_some(()));
 }
 
+fn set(cluster: &Cluster, key: &str, value: &str) {
+    let ended = cluster.tell_host("volunteer", &["config", "set", key, value]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+fn status_says(cluster: &Cluster, words: &str) {
+    until(&format!("its status says {words:?}"), SOON, || {
+        cluster.tell_host("volunteer", &["status"]).text().contains(words).then_some(())
+    });
+}
+
+#[test]
+fn a_host_that_runs_goes_by_preferences_that_change() {
+    let mut cluster = Cluster::start(&[]);
+    let machine = machine(&cluster);
+    volunteer(&mut cluster, &machine, &[]);
+    cluster.await_hosts(1);
+    let run = cluster.submit(RUN.0, RUN.1);
+    cluster.await_work(run, &["volunteer"], 0.2);
+    set(&cluster, "hours", "never");
+    says(&cluster, "paused", "it has no hours in which it may compute");
+    set(&cluster, "hours", "always");
+    until("it works again", SOON, || host(&cluster)["paused"].is_null().then_some(()));
+    set(&cluster, "disk", "1G");
+    status_says(&cluster, "takes effect at the next start: disk 1G");
+    let app = cluster.api().run(run)["app"]["hash"].as_str().expect("a hash").to_owned();
+    set(&cluster, "apps-refused", &app);
+    until("a run under way is refused", SOON, || {
+        let about = cluster.sateen(["status".to_owned(), run.to_string()]);
+        about.text().contains("apps-refused").then_some(())
+    });
+    let file = cluster.data_folder("volunteer").join("preferences.toml");
+    fs::write(&file, "hours = never\n").expect("written");
+    status_says(&cluster, "not valid TOML");
+    cluster.start_host("other", "here");
+    cluster.done(run, RUN.2);
+    let log = cluster.host_log("volunteer");
+    assert!(
+        log.contains("the file of preferences has changed") && log.contains("stay as they were"),
+        "{log}"
+    );
+}
+
 #[test]
 fn a_run_whose_app_is_refused_runs_elsewhere() {
     let mut cluster = Cluster::start(&[]);

@@ -98,6 +98,29 @@ fn guests_end_with_their_host_and_have_nothing_of_it() {
     cluster.excuse("its only host is gone");
 }
 
+/// The system has stopped the host, or a person has: nobody would stop its guests.
+#[test]
+fn guests_of_a_host_that_is_stopped_stand_still_and_lose_nothing() {
+    let mut cluster = Cluster::start(&[("ada", "here")]);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(run, &["ada"], 0.2);
+    let guests = guests(&cluster, "ada", 1)[0];
+    let used = || processor_time(guests).expect("it lives");
+    cluster.host("ada").signal("STOP");
+    let since = Instant::now();
+    std::thread::sleep(Duration::from_secs(3));
+    let before = used();
+    std::thread::sleep(Duration::from_secs(1));
+    let after = used();
+    cluster.host("ada").signal("CONT");
+    eprintln!("{:?} of {:?} while its host was stopped", after - before, since.elapsed());
+    assert!(after - before <= Duration::from_millis(100), "{:?}", after - before);
+    let about = cluster.done(run, QUEENS.2);
+    let untouched = ["redone", "reused", "lost"].map(|name| count(&about, name));
+    assert_eq!(untouched, [0, 0, 0], "{about:#}");
+    assert!(has_ended(guests) || of_host(cluster.host_process("ada")) == [guests], "it is the same process");
+}
+
 #[test]
 fn many_runs_compute_with_as_many_threads_as_the_host_was_given() {
     let cluster = Cluster::start(&[("ada", "here")]);

@@ -11,14 +11,23 @@ mod compiling;
 mod guests;
 #[cfg(target_os = "linux")]
 mod host_memory;
-mod imports;
-mod jobs;
 #[cfg(target_os = "linux")]
 mod logs;
-mod prepares;
 #[cfg(target_os = "linux")]
 mod real_host;
-mod refusals;
-mod resources;
-mod results;
-mod starts;
+
+/// The modules that may run anywhere, in this process's own engine.
+mod here {
+    macro_rules! tests {
+        ($($file:ident :: $test:ident,)*) => {
+            $(
+                #[test]
+                fn $test() {
+                    sateen_tests::hostile::$file::$test();
+                }
+            )*
+        };
+    }
+
+    sateen_tests::hostile_modules!(tests);
+}

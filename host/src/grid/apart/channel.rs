@@ -10,7 +10,9 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
@@ -42,6 +44,9 @@ pub enum ChannelError {
     /// The other side has broken the rules.
     #[error("{0}")]
     Broken(String),
+    /// The other side has sent nothing for as long as it may be silent.
+    #[error("the other side is silent")]
+    Silent,
 }
 
 fn broken(why: impl Into<String>) -> ChannelError {
@@ -157,6 +162,14 @@ impl Channel {
         Ok(Self(stdin))
     }
 
+    /// From now on, to receive is an error if nothing comes for this time.
+    ///
+    /// # Errors
+    /// If the system does not time sockets.
+    pub fn expect_within(&self, silence_max: Duration) -> io::Result<()> {
+        Ok(set_socket_timeout(&self.0, Timeout::Recv, Some(silence_max))?)
+    }
+
     /// Sends a frame, and waits for the other side to read if `waits`. Returns false if it would have to wait.
     ///
     /// # Errors
@@ -187,7 +200,7 @@ impl Channel {
     /// and takes no more memory than its bytes are worth. The other side need not be trusted.
     ///
     /// # Errors
-    /// If the other side has broken the rules, or the system fails.
+    /// If the other side has broken the rules or [is silent](Self::expect_within), or the system fails.
     pub fn receive<M: DeserializeOwned>(
         &self,
         buffer: &mut Vec<u8>,
@@ -213,6 +226,7 @@ impl Channel {
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+                Err(rustix::io::Errno::AGAIN) => return Err(ChannelError::Silent),
                 Err(error) => return Err(io::Error::from(error).into()),
             }
         };
@@ -274,6 +288,17 @@ mod tests {
         assert_eq!((received.messages, received.descriptors.len()), (vec![large], 0));
         drop(here);
         assert!(receive(&there).expect("sound").is_none());
+    }
+
+    #[test]
+    fn silence_is_an_error_that_ends_with_it() {
+        let (here, there) = pair();
+        there.expect_within(Duration::from_millis(20)).expect("sockets are timed");
+        for _ in 0..2 {
+            assert!(matches!(receive(&there), Err(ChannelError::Silent)));
+            here.send(&Frame::of(&vec![1_u8], Vec::new()).expect("small"), false).expect("sent");
+            assert!(receive(&there).expect("sound").is_some());
+        }
     }
 
     #[test]

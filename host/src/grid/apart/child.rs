@@ -9,13 +9,14 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use sateen_comfort::governor::Brake;
 use sateen_protocol::host::{FinalCounts, Notice};
 
-use super::channel::{Channel, Frame};
+use super::channel::{Channel, ChannelError, Frame};
 use super::inherited;
 use super::outbox::{Outbox, bytes_of_result};
 use super::sealed;
-use super::wire::{FromGuests, Start, ToGuests};
+use super::wire::{FromGuests, SILENCE_MAX, Start, ToGuests};
 use crate::grid::portion_runtime::{counts_of, engine_for, final_counts, limits_for, record_every};
 use crate::guest::processor::of_process as time_of_process;
 use crate::memory::COPIES_OF_OBJECTS;
@@ -30,7 +31,7 @@ pub const GUESTS_COMMAND: &str = "guests";
 const RECEIVED_BYTES_MAX: usize = usize::MAX;
 /// A worker in the midst of something that cannot be stopped, for example an operation on gigabytes of memory, ends with
 /// its process after this time.
-const STOPPED_AFTER: Duration = Duration::from_millis(80);
+const STOPPED_AFTER: Duration = Duration::from_millis(40);
 /// On a machine that is busy, guests may take longer, without computing.
 const STOPPED_MAX: Duration = Duration::from_millis(1500);
 
@@ -66,6 +67,8 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
         Err(why) => return answer(channel, &FromGuests::Refused(why)),
     };
     drop(first.descriptors);
+    // Within the walls, nothing about a socket can be changed.
+    channel.expect_within(SILENCE_MAX).map_err(|error| error.to_string())?;
     // After the code was loaded, as no memory can be made executable from here on, and before there is another thread.
     let walls = sateen_walls::raise(&sateen_walls::Options { parent: host, ..Default::default() });
     let guests = match loaded.begin(&outbox) {
@@ -74,7 +77,7 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
     };
     answer(channel, &FromGuests::Started { walls })?;
     let Guests { portion, turns, memory } = guests;
-    let brake = portion.brake();
+    let mut held = Held::new(portion.brake());
     outbox.start(portion.observer(), memory.clone()).map_err(|error| error.to_string())?;
     loop {
         for message in messages {
@@ -88,17 +91,49 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
                     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
                     memory.iter().for_each(|memory| memory.see_resident(bytes));
                 }
-                ToGuests::Hold(is_held) => brake.hold(is_held),
+                ToGuests::Hold(is_held) => held.by_owner(is_held),
+                ToGuests::Alive => {}
                 ToGuests::Stop => return stop(channel, portion, outbox),
                 ToGuests::Start(_) => return Err("the host has started the guests twice".to_owned()),
             }
         }
         outbox.flush();
         let received = channel.receive::<ToGuests>(&mut buffer, RECEIVED_BYTES_MAX);
-        match received.map_err(|error| error.to_string())? {
-            Some(received) => messages = received.messages.into_iter(),
+        held.by_silence(matches!(received, Err(ChannelError::Silent)));
+        messages = match received {
+            Ok(Some(received)) => received.messages.into_iter(),
+            Err(ChannelError::Silent) => Vec::new().into_iter(),
             // The host is gone. Guests end with their process, wherever they are.
-            None => std::process::exit(0),
+            Ok(None) => std::process::exit(0),
+            Err(error) => return Err(error.to_string()),
+        };
+    }
+}
+
+/// Why guests stand still.
+struct Held {
+    brake: Box<dyn Brake>,
+    /// Whether the owner's governor holds them, and whether nothing is heard of the host.
+    reasons: (bool, bool),
+}
+
+impl Held {
+    fn new(brake: Box<dyn Brake>) -> Self {
+        Self { brake, reasons: (false, false) }
+    }
+
+    fn by_owner(&mut self, is_held: bool) {
+        self.settle((is_held, self.reasons.1));
+    }
+
+    fn by_silence(&mut self, is_silent: bool) {
+        self.settle((self.reasons.0, is_silent));
+    }
+
+    fn settle(&mut self, reasons: (bool, bool)) {
+        let is_held = |(by_owner, by_silence)| by_owner || by_silence;
+        if is_held(reasons) != is_held(std::mem::replace(&mut self.reasons, reasons)) {
+            self.brake.hold(is_held(reasons));
         }
     }
 }

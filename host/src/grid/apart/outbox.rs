@@ -93,7 +93,7 @@ impl Outbox {
 
 impl Queue {
     fn push(&self, message: FromGuests) {
-        self.waiting.lock().push_back(message);
+        push(&mut self.waiting.lock(), message);
         if thread::current().id() != self.main {
             self.filled.notify_one();
         }
@@ -121,6 +121,16 @@ impl Queue {
                 Err(_) => return,
             }
         }
+    }
+}
+
+/// Adds a message. Of reports of progress one after the other, only the last one says anything: a guest may make them faster
+/// than they can be sent.
+fn push(waiting: &mut VecDeque<FromGuests>, message: FromGuests) {
+    let is_progress = |message: &FromGuests| matches!(message, FromGuests::Notice(Notice::Progress(..)));
+    match waiting.back_mut().filter(|last| is_progress(last) && is_progress(&message)) {
+        Some(last) => *last = message,
+        None => waiting.push_back(message),
     }
 }
 

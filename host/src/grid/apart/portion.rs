@@ -155,7 +155,7 @@ impl Reader {
                     self.member.process.condemn(why);
                     break;
                 }
-                Err(ChannelError::System(_)) => break,
+                Err(ChannelError::System(_) | ChannelError::Silent) => break,
             }
         }
         self.member.mailbox.close();

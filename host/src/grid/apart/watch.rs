@@ -1,4 +1,5 @@
-//! Looks after the processes of guests: how much memory and time they take, and whether they read. A process that takes
+//! Looks after the processes of guests: how much memory and time they take, and whether they read. They hear regularly
+//! that their host is not stopped. A process that takes
 //! more than it was given is killed, whatever its guests do.
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::member::{Member, Stage};
 use super::pools::Pools;
-use super::wire::ToGuests;
+use super::wire::{ALIVE_EVERY, ToGuests};
 use crate::limits::RESIDENT_LOOK;
 use crate::memory::resident_bytes;
 
@@ -63,6 +64,8 @@ fn watch(pools: &Weak<Pools>, bytes_max: Option<u64>) {
 
 /// What was seen of a process.
 struct Seen {
+    /// When it was last told that the host is alive.
+    greeted: Option<Instant>,
     /// Resident memory without guests, when they started.
     base_bytes: Option<u64>,
     told_bytes: u64,
@@ -77,6 +80,7 @@ struct Seen {
 impl Seen {
     fn new(now: Instant) -> Self {
         Self {
+            greeted: None,
             base_bytes: None,
             told_bytes: 0,
             beyond_since: None,
@@ -95,11 +99,16 @@ impl Seen {
         bytes_max: Option<u64>,
         now: Instant,
     ) -> Option<String> {
-        if member.mailbox.unread_for().is_some_and(|unread| unread >= UNREAD_MAX) {
+        let unread = member.mailbox.unread_for();
+        if unread.is_some_and(|unread| unread >= UNREAD_MAX) {
             return Some(format!("it read nothing for {} s", UNREAD_MAX.as_secs()));
         }
         if !matches!(member.stage(), Stage::Started) {
             return None;
+        }
+        if unread.is_none() && self.greeted.is_none_or(|last| now.duration_since(last) >= ALIVE_EVERY) {
+            self.greeted = Some(now);
+            member.post(&ToGuests::Alive);
         }
         let (granted, lease) = pools.granted(member.id);
         let over = bytes_max.zip(lease).and_then(|(most, lease)| self.weigh(member, most, lease, now));

@@ -6,11 +6,14 @@
 //!                                    ◄──── Started | Unpooled | Refused
 //! Command, Turns, Lease, Resident    ────►
 //!                                    ◄──── Notice, Counts, Turns, Memory
+//! Alive, twice a second              ────►
 //! Stop                               ────►
 //!                                    ◄──── Stopped: the last counts, and it ends
 //! ```
 //!
 //! The host trusts no message of the other side: see `check`.
+
+use std::time::Duration;
 
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::{Counts, RunId, RunSpec};
@@ -18,6 +21,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::{Lease, MemoryNews};
 use crate::scheduler::TurnNews;
+
+/// Interval of signs of life from the host.
+pub const ALIVE_EVERY: Duration = Duration::from_millis(500);
+/// Guests do not compute for a host that has been silent for this time: the system may have stopped it, and nobody would
+/// stop them. It is shorter than the time after which the grid gives up the host.
+pub const SILENCE_MAX: Duration = Duration::from_secs(2);
 
 /// From the host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -38,6 +47,8 @@ pub enum ToGuests {
     Resident(u64),
     /// Whether guests stand still, as the owner's governor wants it.
     Hold(bool),
+    /// The host is not stopped. Without any message for [`SILENCE_MAX`], guests stand still until there is one.
+    Alive,
     /// End all guests, report the last counts, and end.
     Stop,
 }

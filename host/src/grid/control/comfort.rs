@@ -1,7 +1,7 @@
 //! What `sateen-host status` shows of the owner's governor.
 
 use sateen_comfort::governor::Phase;
-use sateen_command_line::localised;
+use sateen_command_line::{localised, time_of_day};
 use serde::{Deserialize, Serialize};
 
 /// How the reasons of pauses begin for which the user has asked.
@@ -20,6 +20,33 @@ pub struct ComfortStatus {
     pub reason: Option<String>,
     /// Senses that this machine lacks, each in a sentence.
     pub missing: Vec<String>,
+}
+
+/// What became of the owner's preferences since the host has begun.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreferencesStatus {
+    /// When they were read again because their file had changed, in seconds since 1970.
+    pub read_s: Option<u64>,
+    /// Those that take effect at the next start, each with its value.
+    pub at_next_start: Vec<String>,
+    /// What is wrong with the file, if anything: its other preferences count, or those from before.
+    pub problem: Option<String>,
+}
+
+impl PreferencesStatus {
+    /// As lines of text; none if the file has not changed.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(read_s) = self.read_s {
+            lines.push(format!("prefers   what its file says since {}", time_of_day(read_s)));
+        }
+        if !self.at_next_start.is_empty() {
+            lines
+                .push(format!("          takes effect at the next start: {}", self.at_next_start.join(", ")));
+        }
+        lines.extend(self.problem.as_ref().map(|why| format!("          a problem with it: {why}")));
+        lines
+    }
 }
 
 /// A reason as its user reads it: he is the one who uses the machine.

@@ -12,7 +12,7 @@ mod status;
 use serde::{Deserialize, Serialize};
 
 pub use client::{AskError, ask};
-pub use comfort::{ComfortStatus, PAUSED_BY_USER, to_user};
+pub use comfort::{ComfortStatus, PAUSED_BY_USER, PreferencesStatus, to_user};
 pub use guests::GuestsStatus;
 pub(super) use server::{Answers, Incoming, listen};
 pub use status::{Contributed, MayUse, PeerPath, PeerStatus, RunStatus, Status, StealStatus};

@@ -4,7 +4,7 @@ use sateen_command_line::{local, time_of_day, wrap};
 use sateen_protocol::{Counts, RunId};
 use serde::{Deserialize, Serialize};
 
-use super::comfort::{self, ComfortStatus, PAUSED_BY_USER};
+use super::comfort::{self, ComfortStatus, PAUSED_BY_USER, PreferencesStatus};
 use super::guests::GuestsStatus;
 use crate::grid::store::StoreStatus;
 
@@ -77,6 +77,9 @@ pub struct MayUse {
     pub priority: String,
     /// The maximum memory that a run may request for an instance; without it, the runtime's own limits hold.
     pub memory_bytes: Option<u64>,
+    /// What became of the owner's preferences since the start.
+    #[serde(default)]
+    pub preferences: PreferencesStatus,
 }
 
 /// The host's contribution, including that before restarts.
@@ -256,6 +259,7 @@ impl Status {
             counted(self.contributed.runs, "run"),
             local(self.contributed.since_s)
         ));
+        lines.extend(self.may_use.preferences.lines());
         lines.extend(self.guests.lines());
         lines.push(format!("page      {}", self.page.as_deref().unwrap_or("off")));
         for (number, missing) in self.comfort.iter().flat_map(|comfort| &comfort.missing).enumerate() {

@@ -3,13 +3,13 @@
 
 use std::io;
 
-use sateen_comfort::governor::{Brakes, Change, Governor, Options, Phase};
+use sateen_comfort::governor::{Brakes, Change, Governor, Options, Phase, Transferred};
 use sateen_comfort::preferences::Preferences;
 use sateen_comfort::sense::Place;
 use tokio::sync::mpsc;
 use tracing::info;
 
-use super::{Driver, Input};
+use super::{Driver, Input, Reread};
 use crate::grid::control::ComfortStatus;
 use crate::grid::folder::DataFolder;
 use crate::grid::transport::Traffic;
@@ -22,13 +22,15 @@ pub struct ComfortOptions {
     pub place: Place,
     /// The brakes of everything that computes for the host.
     pub brakes: Brakes,
+    /// How they are read again when their file changes.
+    pub reread: Option<Reread>,
 }
 
 /// The governor, and the pauses that follow from its changes and from the owner's own requests.
 #[derive(Default)]
 pub struct Comfort {
     /// It governs as long as the host runs.
-    _governor: Option<Governor>,
+    governor: Option<Governor>,
     preferences: Option<Preferences>,
     last: Option<Change>,
     /// Whether the owner has asked for a pause; his reason is the one that is shown.
@@ -45,27 +47,44 @@ impl Comfort {
         threads: usize,
         inputs: &mpsc::UnboundedSender<Input>,
     ) -> io::Result<Self> {
-        let Some(ComfortOptions { preferences, place, brakes }) = options else { return Ok(Self::default()) };
+        let mut comfort = Self::default();
+        if let Some(options) = options {
+            comfort.allow(options, folder, threads, inputs)?;
+        }
+        Ok(comfort)
+    }
+
+    /// The owner allows this from now on.
+    pub(super) fn allow(
+        &mut self,
+        options: &ComfortOptions,
+        folder: &DataFolder,
+        threads: usize,
+        inputs: &mpsc::UnboundedSender<Input>,
+    ) -> io::Result<()> {
+        let ComfortOptions { preferences, place, brakes, .. } = options;
         let limits = &preferences.limits;
         Traffic::of_process().set_limit(limits.bandwidth_bytes_s);
-        let mut comfort = Self { preferences: Some(preferences.clone()), ..Self::default() };
-        if !preferences.are_unlimited() {
+        self.preferences = Some(preferences.clone());
+        let transferred = limits
+            .daily_transfer_bytes
+            .map(|_| Box::new(Traffic::of_process().today(folder.part("transferred.json"))) as Transferred);
+        if let Some(governor) = &self.governor {
+            governor.change(preferences.clone(), transferred);
+        } else if !preferences.are_unlimited() {
             let inputs = inputs.clone();
-            let transferred = limits
-                .daily_transfer_bytes
-                .map(|_| Traffic::of_process().today(folder.part("transferred.json")));
             let options = Options {
                 preferences: preferences.clone(),
                 threads,
                 place: place.clone(),
-                transferred: transferred.map(|today| Box::new(today) as _),
+                transferred,
                 on_change: Box::new(move |change| {
                     let _ = inputs.send(Input::Comfort(Box::new(change)));
                 }),
             };
-            comfort._governor = Some(Governor::start(options, brakes.clone())?);
+            self.governor = Some(Governor::start(options, brakes.clone())?);
         }
-        Ok(comfort)
+        Ok(())
     }
 
     /// Why the owner does not want this app's runs, if he does not.

@@ -77,6 +77,11 @@ impl Users {
         self.leaving.is_some()
     }
 
+    /// Whether a user waits for an answer, or for the end of a pause.
+    pub fn are_waiting(&self) -> bool {
+        self.leaving.is_some() || !self.pausing.is_empty() || self.pause_until.is_some()
+    }
+
     /// No pause of a user changes from now on that the host takes no work.
     pub fn be_unfit(&mut self, why: String) {
         self.pause_until = None;
@@ -284,6 +289,13 @@ impl Driver {
         }
     }
 
+    fn may_use(&self) -> MayUse {
+        let comfort = self.options.comfort.as_ref();
+        let reread = comfort.and_then(|comfort| comfort.reread.as_ref());
+        let preferences = reread.map(|reread| reread.status().clone()).unwrap_or_default();
+        MayUse { preferences, ..self.users.may_use.clone() }
+    }
+
     fn status(&self) -> Status {
         let now = self.clock.now();
         let runs = self.machine.runs().into_iter().map(|run| {
@@ -329,7 +341,7 @@ impl Driver {
             direct: self.direct.reported().map(str::to_owned),
             steals: self.runs.steals(),
             store: self.keeper.status(),
-            may_use: self.users.may_use.clone(),
+            may_use: self.may_use(),
             guests: self.loader.runtime.guests(),
             comfort: self.users.comfort.status(),
             contributed: self.runs.contribution().so_far(),

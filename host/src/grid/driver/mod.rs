@@ -14,6 +14,7 @@ mod health;
 mod losses;
 mod notices;
 mod places;
+mod reread;
 mod runs;
 mod sockets;
 mod start;
@@ -48,6 +49,7 @@ use coordinator::CoordinatorSide;
 use direct::Direct;
 pub use health::Health;
 use losses::Losses;
+pub use reread::Reread;
 use runs::{Loaded, Runs};
 use sockets::Sockets;
 pub use start::{Handle, Options, StartError, Stopped, start};
@@ -56,6 +58,8 @@ pub use start::{Handle, Options, StartError, Stopped, start};
 const BATCH_MAX: usize = 64;
 /// Interval of checks that need not be exact.
 const TICK: Duration = Duration::from_millis(250);
+/// The same while nothing is under way that needs them sooner, so that the processor of an idle machine can sleep.
+const TICK_IDLE: Duration = Duration::from_secs(1);
 /// At the end, maximum time for messages in transit to the coordinator.
 const CLOSE_MAX: Duration = Duration::from_millis(400);
 /// After that, maximum time for entries that are not yet on the disk.
@@ -247,9 +251,16 @@ impl Driver {
             self.look_at_links(now);
         }
         if now >= self.next_tick {
-            self.next_tick = now + TICK;
             self.tick(now);
+            self.next_tick = Time::NEVER;
         }
+        // What has just begun does not wait for the end of an idle interval.
+        self.next_tick = self.next_tick.min(now + self.tick_interval());
+    }
+
+    fn tick_interval(&self) -> Duration {
+        let is_idle = self.runs.is_empty() && !self.users.are_waiting() && !self.direct.is_waiting();
+        if is_idle { TICK_IDLE } else { TICK }
     }
 
     fn tick(&mut self, now: Time) {
@@ -263,6 +274,7 @@ impl Driver {
         self.look_at_users(now);
         self.runs.save_now_and_then(now);
         self.losses.log();
+        self.look_at_preferences(now);
     }
 
     async fn end(mut self, stopped: Stopped) -> Stopped {

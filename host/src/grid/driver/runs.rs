@@ -98,6 +98,11 @@ impl Runs {
         self.all.get(&run)
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// The ids of the runs, in order.
     pub fn ids(&self) -> Vec<RunId> {
         self.all.keys().copied().collect()
@@ -336,10 +341,11 @@ impl Driver {
         }
     }
 
-    /// A run that has used up this host's limit for one run is left to other hosts.
+    /// A run that has used up this host's limit for one run, or whose app its owner refuses by now, is left to other hosts.
     fn bound(&mut self, run: RunId) {
         let Some(grid) = self.machine.grid().filter(|_| self.portion(run).is_some()) else { return };
-        if let Some(why) = self.runs.caps.refusal(StoredRun { grid, run }) {
+        let unwanted = self.runs.get(run).and_then(|here| self.users.comfort.refusal(&here.called.0));
+        if let Some(why) = unwanted.or_else(|| self.runs.caps.refusal(StoredRun { grid, run })) {
             warn!(run = run.0, why, "this host cannot continue with run");
             self.tell(|machine, now| machine.handle_notice(now, run, Notice::Unable(why)));
         }

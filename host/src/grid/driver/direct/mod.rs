@@ -80,4 +80,9 @@ impl Direct {
     pub fn next_look(&self) -> Time {
         self.watched.next()
     }
+
+    /// Whether hosts wait to be let in, or messages to be repeated.
+    pub fn is_waiting(&self) -> bool {
+        !self.strangers.is_empty() || !self.watched.repeats.is_empty()
+    }
 }

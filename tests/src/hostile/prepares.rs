@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use sateen_host::Limits;
-use sateen_tests::wat::End::{Broken, Fine, Limit};
-use sateen_tests::wat::{app_with, bytes, ends, ends_under, tight};
+
+use crate::wat::End::{Broken, Fine, Limit};
+use crate::wat::{app_with, bytes, ends, ends_under, tight};
 
 /// Work that takes longer than a copy of an image.
 const WORK: &str = "(local $n i32) (loop
@@ -16,7 +17,7 @@ fn prepares(prepare: &str, body: &str) -> String {
     app_with(&format!(r#"(func (export "sateen_prepare_p") {prepare})"#), body)
 }
 
-#[test]
+/// What needs a job is refused.
 pub fn what_needs_a_job_is_refused() {
     for (call, name) in [
         ("(call $attach (i32.const 0))", "attach"),
@@ -41,7 +42,7 @@ pub fn what_needs_a_job_is_refused() {
     }
 }
 
-#[test]
+/// Traps and limits are those of the job that needs the value.
 pub fn traps_and_limits_are_those_of_the_job_that_needs_the_value() {
     for prepare in [
         "unreachable",
@@ -55,7 +56,7 @@ pub fn traps_and_limits_are_those_of_the_job_that_needs_the_value() {
     ends("recursion", &recursion, Fine);
 }
 
-#[test]
+/// It is stopped as a job is.
 pub fn it_is_stopped_as_a_job_is() {
     let limits = Limits { wall_time_max: Some(Duration::from_millis(100)), ..tight() };
     for prepare in ["(loop (br 0))", "(loop (drop (call $input (i32.const 16) (i32.const 1))) (br 0))"] {
@@ -67,7 +68,7 @@ pub fn it_is_stopped_as_a_job_is() {
     ends_under(&limits, "processor time", &module, Limit("raise it with"));
 }
 
-#[test]
+/// Exports of another type break the abi.
 pub fn exports_of_another_type_break_the_abi() {
     for ty in ["(param i32)", "(result i32) (i32.const 0)"] {
         ends(ty, &prepares(ty, ""), Broken("the export that prepares `p`"));
@@ -77,7 +78,6 @@ pub fn exports_of_another_type_break_the_abi() {
 }
 
 /// The entry point and its jobs trap unless the memory and the global are as `prepare` has left them.
-#[test]
 pub fn jobs_begin_with_the_memory_and_the_globals_that_were_prepared() {
     let global = r#"(global $g (export "g") (mut i32) (i32.const 1))"#;
     let prepare = format!(
@@ -106,7 +106,6 @@ pub fn jobs_begin_with_the_memory_and_the_globals_that_were_prepared() {
 }
 
 /// An instance may remember something in a global that the host cannot see.
-#[test]
 pub fn there_is_no_image_of_hidden_state() {
     let fields = r#"(global $g (mut i32) (i32.const 0)) (func (export "sateen_prepare_p") (call $attach (i32.const 0)))"#;
     ends("a global", &app_with(fields, ""), Fine);

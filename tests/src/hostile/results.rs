@@ -1,7 +1,7 @@
 //! An entry point's result is checked like everything else.
 
-use sateen_tests::wat::End::{Broken, Fails, Fine, Limit};
-use sateen_tests::wat::{FRAME, IMPORTS, ends};
+use crate::wat::End::{Broken, Fails, Fine, Limit};
+use crate::wat::{FRAME, IMPORTS, ends};
 
 fn returns(place: &str) -> String {
     format!(
@@ -9,7 +9,7 @@ fn returns(place: &str) -> String {
     )
 }
 
-#[test]
+/// A result lies in memory and is not too large.
 pub fn a_result_lies_in_memory_and_is_not_too_large() {
     ends("good", &returns("0x4000000004"), Fine);
     ends("at the end", &returns("0x0001000000000001"), Broken("outside its memory"));
@@ -20,14 +20,14 @@ pub fn a_result_lies_in_memory_and_is_not_too_large() {
     ends("a byte too large", &returns("0x00100001"), Limit("the result of `main`"));
 }
 
-#[test]
+/// An invalid outcome is the app's failure.
 pub fn an_invalid_outcome_is_the_apps_failure() {
     for place in ["0", "1", "0x1000000001", "0x4100000001", "0x4000000003"] {
         ends(place, &returns(place), Fails("its outcome cannot be read"));
     }
 }
 
-#[test]
+/// An entry point of another type is broken.
 pub fn an_entry_point_of_another_type_is_broken() {
     for main in [
         r#"(func (export "sateen_main_main"))"#,

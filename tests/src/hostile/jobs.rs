@@ -1,12 +1,10 @@
 //! Malformed jobs, and false counters.
 
-use sateen_host::{App, Engine, Run, RunOptions};
-use sateen_tests::grid::finish;
-use sateen_tests::wat::End::{Broken, Fine, Limit, Trap};
-use sateen_tests::wat::{app_with, bytes, ends, tight};
+use crate::wat::End::{Broken, Fine, Limit, Trap};
+use crate::wat::{app_with, ends};
 
 /// Spawns the job, gives the other worker time to take it before the sync, and spawns another one if it came too late.
-const SPAWN_AND_SYNC: &str = "(local $job i32) (local $n i32) (local $what i64)
+pub const SPAWN_AND_SYNC: &str = "(local $job i32) (local $n i32) (local $what i64)
     (loop $again
         (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
         (local.set $n (i32.const 0))
@@ -21,7 +19,7 @@ fn job(body: &str) -> String {
     app_with(&format!(r#"(func (export "sateen_job_j") (param i32) (result i64) {body})"#), SPAWN_AND_SYNC)
 }
 
-#[test]
+/// A stolen job's violation reaches its parent's sync.
 pub fn a_stolen_jobs_violation_reaches_its_parents_sync() {
     ends("good", &job("(i64.const 0)"), Fine);
     ends("trap", &job("unreachable"), Trap("unreachable"));
@@ -30,7 +28,7 @@ pub fn a_stolen_jobs_violation_reaches_its_parents_sync() {
     ends("import", &job("(call $abandon (i32.const 1)) (i64.const 0)"), Broken("which it has not exposed"));
 }
 
-#[test]
+/// A job of another type breaks the abi without a panic.
 pub fn a_job_of_another_type_breaks_the_abi_without_a_panic() {
     for field in [
         r#"(func (export "sateen_job_j"))"#,
@@ -43,34 +41,7 @@ pub fn a_job_of_another_type_breaks_the_abi_without_a_panic() {
 }
 
 /// Each job exposes two more and returns without waiting.
-#[test]
 pub fn a_fork_bomb_fizzles_out() {
     let expose = "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
     ends("bomb", &job(&format!("{expose} {expose} (i64.const 0)")), Fine);
-}
-
-/// Each job spawns the next and waits for it, endlessly: all instances wait, and then the last
-/// ones recurse in place, until a limit is met.
-#[test]
-fn a_chain_of_waits_without_end_meets_a_limit() {
-    let expose = "(i64.or (call $sync (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))) (i64.const 0)) drop";
-    let chain = app_with(
-        &format!(
-            r#"(func (export "sateen_job_j") (param i32) (result i64) (loop {expose} (br 0)) (i64.const 0))"#
-        ),
-        SPAWN_AND_SYNC,
-    );
-    ends("chain", &chain, Limit("raise it with"));
-}
-
-#[test]
-fn false_counters_do_not_corrupt_the_figures() {
-    let body = "(drop (call $register (i32.const 16) (i32.const 1) (i32.const 1024)))
-        (i64.store (i32.const 1032) (i64.const -1)) (i64.store (i32.const 1040) (i64.const -1))";
-    let engine = Engine::new(&tight(), false).expect("this machine can run guests");
-    let text = sateen_tests::wat::app(body);
-    let app = App::load(&engine, &bytes(&text), None).expect("it loads");
-    let run = Run::start(&app, RunOptions { threads: 2, ..RunOptions::default() }).expect("it starts");
-    let jobs = finish(run).expect("it harms nobody").jobs;
-    assert!(jobs.spawned >= 1, "the root at least: {jobs:?}");
 }

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use sateen_host::Limits;
-use sateen_tests::wat::End::{Fine, Limit, Trap};
-use sateen_tests::wat::{app, app_with, bytes, ends, ends_under, tight};
 
-#[test]
+use crate::wat::End::{Fine, Limit, Trap};
+use crate::wat::{app, app_with, bytes, ends, ends_under, tight};
+
+/// Memory grows to its limit and no further.
 pub fn memory_grows_to_its_limit_and_no_further() {
     ends("to the limit", &app("(drop (memory.grow (i32.const 255)))"), Fine);
     for pages in ["256", "65535", "65536", "163840", "-1"] {
@@ -19,7 +20,7 @@ pub fn memory_grows_to_its_limit_and_no_further() {
     ends("its own maximum", &bounded, Fine);
 }
 
-#[test]
+/// Tables grow to their limit and no further.
 pub fn tables_grow_to_their_limit_and_no_further() {
     let grow = |elements: &str| {
         let body = format!("(drop (table.grow $t (ref.null func) (i32.const {elements})))");
@@ -30,7 +31,7 @@ pub fn tables_grow_to_their_limit_and_no_further() {
     ends("far beyond", &grow("-1"), Limit("a table of"));
 }
 
-#[test]
+/// Endless recursion meets the stack limit.
 pub fn endless_recursion_meets_the_stack_limit() {
     ends(
         "plain",
@@ -43,7 +44,7 @@ pub fn endless_recursion_meets_the_stack_limit() {
     ends("large frames", &app_with(&large, "(call $f)"), Limit("raise it with --stack"));
 }
 
-#[test]
+/// Traps are the guest's own.
 pub fn traps_are_the_guests_own() {
     let cases = [
         ("unreachable", "unreachable"),
@@ -64,7 +65,6 @@ pub fn traps_are_the_guests_own() {
 }
 
 /// A single instruction cannot be interrupted, so the memory that it can touch is bounded.
-#[test]
 pub fn bulk_operations_end_soon_after_the_time_limit() {
     let limits =
         Limits { wall_time_max: Some(Duration::from_millis(300)), memory_bytes_max: 1 << 30, ..tight() };
@@ -75,7 +75,7 @@ pub fn bulk_operations_end_soon_after_the_time_limit() {
     assert!(started.elapsed() < Duration::from_secs(10), "it took {:?}", started.elapsed());
 }
 
-#[test]
+/// Loops of every kind are interrupted.
 pub fn loops_of_every_kind_are_interrupted() {
     let limits = Limits { wall_time_max: Some(Duration::from_millis(100)), ..tight() };
     let loops = [

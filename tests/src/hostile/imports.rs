@@ -1,7 +1,7 @@
 //! Every import of the ABI, called with arguments that no SDK would pass.
 
-use sateen_tests::wat::End::{self, Broken, Fails, Fine, Limit, Trap};
-use sateen_tests::wat::{app, app_with, ends};
+use crate::wat::End::{self, Broken, Fails, Fine, Limit, Trap};
+use crate::wat::{app, app_with, ends};
 
 fn all(cases: &[(&str, End)]) {
     for (body, end) in cases {
@@ -9,7 +9,7 @@ fn all(cases: &[(&str, End)]) {
     }
 }
 
-#[test]
+/// Take stays in memory.
 pub fn take_stays_in_memory() {
     all(&[
         ("(call $take (i32.const 65535))", Fine),
@@ -21,7 +21,7 @@ pub fn take_stays_in_memory() {
     ]);
 }
 
-#[test]
+/// Attach may point anywhere.
 pub fn attach_may_point_anywhere() {
     for address in ["0", "65528", "65529", "65535", "65536", "0xfffffffc", "0xffffffff"] {
         let body = format!("(call $attach (i32.const {address}))");
@@ -33,7 +33,6 @@ pub fn attach_may_point_anywhere() {
 }
 
 /// The guest shows as its stack of latent jobs what is none.
-#[test]
 pub fn latent_may_point_anywhere() {
     for words in ["0", "16", "65524", "65525", "0xffffffff"] {
         for length_at in ["0", "24", "65535", "0xffffffff"] {
@@ -46,7 +45,7 @@ pub fn latent_may_point_anywhere() {
     }
 }
 
-#[test]
+/// Register checks the name and the record.
 pub fn register_checks_the_name_and_the_record() {
     const MEMORY: &str = "outside its memory";
     all(&[
@@ -72,7 +71,7 @@ pub fn register_checks_the_name_and_the_record() {
     ]);
 }
 
-#[test]
+/// Expose checks the kind and the parameters.
 pub fn expose_checks_the_kind_and_the_parameters() {
     all(&[
         ("(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))", Fine),
@@ -87,13 +86,15 @@ pub fn expose_checks_the_kind_and_the_parameters() {
     ]);
 }
 
-/// An exposed job in `$job`, and what is done with it.
+/// An exposed job in `$job`.
 pub const EXPOSE: &str = "(local $job i32)
     (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
+/// Waits for it.
 pub const SYNC: &str = "(drop (call $sync (local.get $job)))";
+/// Gives it up.
 pub const ABANDON: &str = "(call $abandon (local.get $job))";
 
-#[test]
+/// Sync and abandon check that the job was exposed.
 pub fn sync_and_abandon_check_that_the_job_was_exposed() {
     for call in ["(drop (call $sync (i32.const N)))", "(call $abandon (i32.const N))"] {
         for number in ["0", "1", "2", "-1", "0x7fffffff"] {
@@ -111,7 +112,7 @@ pub fn sync_and_abandon_check_that_the_job_was_exposed() {
     ends(&body, &app(&body), Broken("which it has not exposed"));
 }
 
-#[test]
+/// Sync any checks the jobs and the place of the list.
 pub fn sync_any_checks_the_jobs_and_the_place_of_the_list() {
     const EXPOSE: &str =
         "(i32.store (i32.const 512) (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
@@ -150,21 +151,7 @@ pub fn sync_any_checks_the_jobs_and_the_place_of_the_list() {
     }
 }
 
-/// A whole run records nothing; `tests/portion` covers requested records.
-#[test]
-fn record_must_be_requested() {
-    for number in ["0", "1", "-1"] {
-        let body = format!(
-            "(drop (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
-            (call $record (i32.const {number}) (i32.const 0) (i32.const 0))"
-        );
-        ends(&body, &app(&body), Broken("which it was not asked to"));
-        let body = format!("(drop (call $wants_record (i32.const {number})))");
-        ends(&body, &app(&body), Broken("which it was not asked to"));
-    }
-}
-
-#[test]
+/// Attempt needs its export.
 pub fn attempt_needs_its_export() {
     let body = "(drop (call $attempt (i32.const 0)))";
     ends("no export", &app(body), Broken("does not export sateen_attempt"));
@@ -184,7 +171,7 @@ fn attempting(attempt: &str, body: &str) -> String {
     app_with(&format!(r#"(func $again (export "sateen_attempt") (param i32) {attempt})"#), body)
 }
 
-#[test]
+/// An attempt catches the guest's own failures.
 pub fn an_attempt_catches_the_guests_own_failures() {
     let caught = "(if (i64.eqz (i64.shr_u (call $attempt (i32.const 0)) (i64.const 32))) (then unreachable))";
     for failing in [
@@ -202,7 +189,7 @@ pub fn an_attempt_catches_the_guests_own_failures() {
     ends("the error does not fit", &attempting("unreachable", not_taken), Broken("outside its memory"));
 }
 
-#[test]
+/// An attempt does not catch limits.
 pub fn an_attempt_does_not_catch_limits() {
     let body = "(drop (call $attempt (i32.const 0)))";
     ends("deep", &attempting("(call $again (local.get 0))", body), Limit("raise it with --stack"));
@@ -214,7 +201,7 @@ pub fn an_attempt_does_not_catch_limits() {
     );
 }
 
-#[test]
+/// A guest's report of its end is checked.
 pub fn a_guests_report_of_its_end_is_checked() {
     all(&[
         ("(call $fail (i32.const 1) (i32.const 0) (i32.const 0))", Broken("none failed")),
@@ -233,7 +220,7 @@ pub fn a_guests_report_of_its_end_is_checked() {
     ]);
 }
 
-#[test]
+/// Log input and progress accept anything.
 pub fn log_input_and_progress_accept_anything() {
     all(&[
         ("(call $log (i32.const 65536) (i32.const 0))", Fine),
@@ -253,7 +240,7 @@ pub fn log_input_and_progress_accept_anything() {
 pub const SHARE: &str = "(local $o i32)
     (local.set $o (call $share (i32.const 1024) (i32.const 64) (i32.const 1)))";
 
-#[test]
+/// Share checks the value and the place of the id.
 pub fn share_checks_the_value_and_the_place_of_the_id() {
     const MEMORY: &str = "outside its memory";
     all(&[
@@ -269,7 +256,7 @@ pub fn share_checks_the_value_and_the_place_of_the_id() {
     ]);
 }
 
-#[test]
+/// Open checks where the id is.
 pub fn open_checks_where_the_id_is() {
     all(&[
         ("(drop (call $open (i32.const 65521)))", Broken("is at 65521, 16 bytes long")),
@@ -281,7 +268,7 @@ pub fn open_checks_where_the_id_is() {
     ends("open for ever", &app(&body), Broken("more than 65536 shared objects open"));
 }
 
-#[test]
+/// Objects are known by their numbers.
 pub fn objects_are_known_by_their_numbers() {
     for call in [
         "(call $close (i32.const N))",
@@ -301,7 +288,7 @@ pub fn objects_are_known_by_their_numbers() {
     }
 }
 
-#[test]
+/// Updates and snapshots stay in memory.
 pub fn updates_and_snapshots_stay_in_memory() {
     for call in ["(drop (call $update (local.get $o) A (i32.const 0)))", "(call $snapshot (local.get $o) A)"]
     {
@@ -318,7 +305,6 @@ pub fn updates_and_snapshots_stay_in_memory() {
 }
 
 /// Caught-up updates are taken, and must fit at their destination.
-#[test]
 pub fn catching_up_is_taken_within_memory() {
     let catch_up = "(drop (call $catch_up (local.get $o)))";
     // The value and an update of three bytes, each with its length: twelve bytes.
@@ -337,24 +323,21 @@ pub fn catching_up_is_taken_within_memory() {
 }
 
 /// Endless updates meet the limit on shared objects; so do objects that mention one another.
-#[test]
 pub fn shared_objects_are_bounded() {
-    let limits = sateen_host::Limits { shared_bytes_max: 4 << 20, ..sateen_tests::wat::tight() };
+    let limits = sateen_host::Limits { shared_bytes_max: 4 << 20, ..crate::wat::tight() };
     let update = "(loop $more (drop (call $update (local.get $o) (i32.const 0) (i32.const 1024) (i32.const 0))) (br $more))";
     let nested = "(loop $more (call $mention (local.get $o)) (call $close (local.get $o))
         (local.set $o (call $share (i32.const 1024) (i32.const 0) (i32.const 1024))) (br $more))";
     for body in [update, nested] {
-        let module = sateen_tests::wat::bytes(&app(&format!("{SHARE} {body}")));
-        sateen_tests::wat::ends_under(&limits, body, &module, Limit("raise it with --max-shared"));
+        let module = crate::wat::bytes(&app(&format!("{SHARE} {body}")));
+        crate::wat::ends_under(&limits, body, &module, Limit("raise it with --max-shared"));
     }
 }
 
-#[test]
+/// Holding ends.
 pub fn holding_ends() {
-    let limits = sateen_host::Limits {
-        guard_wait_max: std::time::Duration::from_millis(100),
-        ..sateen_tests::wat::tight()
-    };
+    let limits =
+        sateen_host::Limits { guard_wait_max: std::time::Duration::from_millis(100), ..crate::wat::tight() };
     for (body, end) in [
         (
             "(call $hold (i32.const 16) (i32.const 1)) (call $hold (i32.const 16) (i32.const 1))",
@@ -366,12 +349,12 @@ pub fn holding_ends() {
         ),
         ("(call $hold (i32.const 65536) (i32.const 1))", Broken("outside its memory")),
     ] {
-        let module = sateen_tests::wat::bytes(&app(body));
-        sateen_tests::wat::ends_under(&limits, body, &module, end);
+        let module = crate::wat::bytes(&app(body));
+        crate::wat::ends_under(&limits, body, &module, end);
     }
 }
 
-#[test]
+/// A broken replica ends the run even within an attempt.
 pub fn a_broken_replica_ends_the_run_even_within_an_attempt() {
     let body = "(drop (call $attempt (i32.const 0)))";
     for fault in [3, 4] {

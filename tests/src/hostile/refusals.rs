@@ -1,10 +1,9 @@
 //! Modules that are refused before any of them runs, with reasons.
 
-use sateen_host::Limits;
-use sateen_tests::wat::End::Refused;
-use sateen_tests::wat::{FRAME, IMPORTS, JOB, app, app_with, bytes, ends, ends_under, tight};
+use crate::wat::End::Refused;
+use crate::wat::{FRAME, IMPORTS, JOB, app, app_with, ends};
 
-#[test]
+/// Foreign imports are refused by name.
 pub fn foreign_imports_are_refused_by_name() {
     let cases = [
         (
@@ -36,7 +35,7 @@ pub fn foreign_imports_are_refused_by_name() {
     }
 }
 
-#[test]
+/// Modules that are not apps are refused.
 pub fn modules_that_are_not_apps_are_refused() {
     ends("no ABI", r#"(module (memory (export "memory") 1))"#, Refused("not a Sateen app"));
     let newer = app("").replace("sateen_abi_1", "sateen_abi_2");
@@ -59,7 +58,7 @@ pub fn modules_that_are_not_apps_are_refused() {
     ends("another entry", &named, Refused("no entry point `main`; it has: other"));
 }
 
-#[test]
+/// Modules with too much memory are refused.
 pub fn modules_with_too_much_memory_are_refused() {
     let memory = |pages: &str| app("").replace(r#""memory") 1)"#, &format!(r#""memory") {pages})"#));
     ends("memory", &memory("257"), Refused("raise it with --memory"));
@@ -68,15 +67,7 @@ pub fn modules_with_too_much_memory_are_refused() {
     ends("tables", &app_with("(table 60000 funcref) (table 60000 funcref)", ""), Refused("it has 2 tables"));
 }
 
-#[test]
-fn modules_that_are_too_large_are_refused() {
-    let limits = Limits { module_bytes_max: 1000, ..tight() };
-    let data = bytes(&app_with(&format!(r#"(data (i32.const 0) "{}")"#, "x".repeat(1000)), ""));
-    ends_under(&limits, "module", &data, Refused("larger than the limit of 1000 B"));
-}
-
 /// Within the limits in total, but in a form that the sandbox does not support.
-#[test]
 pub fn modules_that_the_sandbox_cannot_hold_are_refused_without_a_panic() {
     ends("two tables", &app_with("(table 1 funcref) (table 1 funcref)", ""), Refused("it has 2 tables"));
     let globals = "(global (mut i64) (i64.const 0))".repeat(200_000);
@@ -85,7 +76,7 @@ pub fn modules_that_the_sandbox_cannot_hold_are_refused_without_a_panic() {
     ends("many locals", &app_with(&locals, ""), Refused("not a valid module"));
 }
 
-#[test]
+/// Features beyond the profile are refused.
 pub fn features_beyond_the_profile_are_refused() {
     for field in [
         "(memory 1)",

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use sateen_host::Limits;
-use sateen_tests::wat::End::{Broken, Fine, Limit, Trap};
-use sateen_tests::wat::{app_with, bytes, ends, ends_under, tight};
 
-fn starting(body: &str) -> String {
+use crate::wat::End::{Fine, Limit, Trap};
+use crate::wat::{app_with, bytes, ends, ends_under, tight};
+
+/// An app with this start function.
+pub fn starting(body: &str) -> String {
     app_with(&format!("(func $start {body}) (start $start)"), "")
 }
 
-#[test]
+/// A start function is a guest like any other.
 pub fn a_start_function_is_a_guest_like_any_other() {
     ends("good", &starting("nop"), Fine);
     ends("trap", &starting("unreachable"), Trap("unreachable"));
@@ -21,22 +23,7 @@ pub fn a_start_function_is_a_guest_like_any_other() {
     ends_under(&limits, "endless", &endless, Limit("raise it with --time-limit"));
 }
 
-#[test]
-fn a_start_function_cannot_use_memory_through_the_host() {
-    for call in [
-        "(call $take (i32.const 0))",
-        "(call $log (i32.const 16) (i32.const 1))",
-        "(drop (call $register (i32.const 16) (i32.const 1) (i32.const 1024)))",
-        "(drop (call $input (i32.const 16) (i32.const 1)))",
-        "(call $fail (i32.const 2) (i32.const 16) (i32.const 1))",
-    ] {
-        ends(call, &starting(call), Broken("before it is started"));
-    }
-    ends("attach", &starting("(call $attach (i32.const 0))"), Fine);
-    ends("sync", &starting("(drop (call $sync (i32.const 1)))"), Broken("which it has not exposed"));
-}
-
-#[test]
+/// Data and elements out of bounds trap.
 pub fn data_and_elements_out_of_bounds_trap() {
     let data = r#"(data (i32.const 65535) "ab")"#;
     ends(data, &app_with(data, ""), Trap("out of bounds"));
