@@ -93,6 +93,14 @@ impl Key {
         format!("SATEEN_{}", self.name.replace('-', "_").to_ascii_uppercase())
     }
 
+    /// The name of its value in help texts.
+    pub fn value_name(&self) -> &'static str {
+        match self.name {
+            "apps-allowed" | "apps-refused" => "HASHES",
+            _ => self.kind.value_name(),
+        }
+    }
+
     /// Its flag.
     pub fn flag(&self) -> String {
         format!("--{}", self.name)
