@@ -167,7 +167,8 @@ impl Loaded {
             rest = others;
         }
         let say = |error: RunError| error.to_string();
-        let limits = limits_for(&start.spec.limits, start.threads, start.memory_bytes_max, COPIES_OF_OBJECTS)?;
+        let limits =
+            limits_for(&start.spec.limits, start.threads, start.memory_bytes_max, COPIES_OF_OBJECTS)?;
         let engine = engine_for(&limits, start.spec.strict_nan, start.memory_bytes_max, start.threads);
         let engine = engine.map_err(say)?;
         if engine.is_pooled != start.is_pooled {

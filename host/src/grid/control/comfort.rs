@@ -22,7 +22,7 @@ pub struct ComfortStatus {
     pub missing: Vec<String>,
 }
 
-/// A reason as its user reads it: he is the one who uses the machine.
+/// A reason as the user of the machine reads it.
 pub fn to_user(reason: &str) -> String {
     localised(&reason.replace("somebody uses the machine", "you are using the machine"))
 }
