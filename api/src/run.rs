@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_nobody_counted_to_the_end_are_partial() {
+    fn figures_that_were_not_counted_to_the_end_are_partial() {
         let counted =
             |value: Value| serde_json::from_value::<Figures>(value).map(|figures| figures.counted).ok();
         assert_eq!(counted(json!({})), Some(Counted::Partial));

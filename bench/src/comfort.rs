@@ -24,9 +24,9 @@ const SHARES: [u32; 3] = [25, 50, 75];
 const MEASURED: Duration = Duration::from_secs(30);
 const ROUNDS: usize = 3;
 const PAUSES: usize = 100;
-/// A pause ends so long after the last input.
+/// Time from the last input to the end of a pause.
 const IDLE_AFTER: &str = "1s";
-/// An input that was so long ago is none.
+/// Age of an input that does not count any more.
 const LONG_AGO: Duration = Duration::from_secs(3600);
 
 /// Runs the benchmark.
@@ -134,10 +134,10 @@ fn latency() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Time from now until the processor time of a process stays what it is, but for what its other threads take.
+/// Time from now until the processor time of a process stays what it is, except for what its other threads take.
 fn stops(process: u32) -> Result<Duration> {
     const STEP: Duration = Duration::from_millis(4);
-    /// For so long it must not grow by more than the rest.
+    /// Time for which it must not grow by more than the rest.
     const WINDOW: Duration = Duration::from_millis(120);
     const REST_NS: u64 = 3_000_000;
     let since = Instant::now();

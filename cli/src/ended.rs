@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inputs_are_told_with_their_files() {
+    fn messages_name_the_files_of_inputs() {
         let inputs = [("cnf".to_owned(), PathBuf::from("a/hard.cnf")), ("b".to_owned(), PathBuf::from("b"))];
         assert_eq!(
             naming_files("input `cnf`, line 3: `x` where a literal is expected", &inputs),

@@ -1,5 +1,5 @@
-//! What the owner of a machine has agreed to. He is asked once; again if another coordinator asks, or if a program's new
-//! defaults would use more. What he has set himself is his word, and is not asked for.
+//! What the owner of a machine has agreed to. The owner is asked once; again if another coordinator asks, if workers would
+//! have a higher priority, or if a new release's defaults would use more. Preferences that the owner set count as consent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,18 +16,42 @@ use crate::preferences::{KEYS, Key, Limits, Preferences, Resolved, Source, Value
 pub struct Consent {
     /// The coordinator for whose grid the machine computes.
     pub coordinator: String,
-    /// When he agreed, in seconds since 1970.
+    /// When the owner agreed, in seconds since 1970.
     pub agreed_s: u64,
+    /// The priority of workers at that time. Older releases asked only for the lowest and recorded none.
+    #[serde(default)]
+    priority: WorkerPriority,
     /// The preferences at that time.
     granted: BTreeMap<String, String>,
 }
 
+/// The priority of a host's workers over other programs of its machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkerPriority {
+    /// The lowest.
+    #[default]
+    Idle,
+    /// The same as that of other programs.
+    Normal,
+}
+
+impl WorkerPriority {
+    /// The processor time that workers get, for their machine's owner to read.
+    fn text(self) -> &'static str {
+        match self {
+            Self::Idle => "only processor time that no other program wants",
+            Self::Normal => "the same as that of your programs, which become slower while the host computes",
+        }
+    }
+}
+
 impl Consent {
-    /// The owner agrees to these preferences.
-    pub fn to(coordinator: &str, resolved: &Resolved, agreed_s: u64) -> Self {
+    /// The owner agrees to these preferences and this priority.
+    pub fn to(coordinator: &str, resolved: &Resolved, priority: WorkerPriority, agreed_s: u64) -> Self {
         let granted =
             resolved.settings().map(|(key, setting)| (key.name.to_owned(), setting.value.to_string()));
-        Self { coordinator: coordinator.to_owned(), agreed_s, granted: granted.collect() }
+        Self { coordinator: coordinator.to_owned(), agreed_s, priority, granted: granted.collect() }
     }
 
     /// The file in a host's data folder.
@@ -59,10 +83,16 @@ impl Consent {
     }
 
     /// What is asked for beyond this consent, each in a sentence; nothing if it is enough.
-    pub fn lacks(&self, coordinator: &str, resolved: &Resolved) -> Vec<String> {
+    pub fn lacks(&self, coordinator: &str, resolved: &Resolved, priority: WorkerPriority) -> Vec<String> {
         let mut lacking = Vec::new();
         if self.coordinator != coordinator {
             lacking.push(format!("it would compute for {coordinator}; you agreed to {}", self.coordinator));
+        }
+        if priority > self.priority {
+            lacking.push(
+                "its workers would have the priority of your own programs; you agreed to the lowest"
+                    .to_owned(),
+            );
         }
         for (key, setting) in resolved.settings().filter(|(_, setting)| setting.source == Source::Default) {
             // A new key's default must not take anything that was not there before; older programs did without.
@@ -103,13 +133,18 @@ fn allows_more(key: &Key, old: &Value, new: &Value) -> bool {
     }
 }
 
-/// What a host may use of the machine, for its owner to read before he agrees.
-pub fn described(coordinator: &str, processors: usize, resolved: &Resolved) -> String {
+/// What a host may use of the machine, for its owner to read before agreeing.
+pub fn described(
+    coordinator: &str,
+    processors: usize,
+    resolved: &Resolved,
+    priority: WorkerPriority,
+) -> String {
     let preferences = resolved.preferences();
     let mut lines = vec![format!("This machine would compute for {coordinator}. It may use:")];
     let mut line = |name: &str, text: String| lines.push(format!("  {name:<12} {text}"));
     line("processors", processors_text(processors, &preferences));
-    line("priority", "only processor time that no other program wants".to_owned());
+    line("priority", priority.text().to_owned());
     let Limits { memory_bytes, disk_bytes, bandwidth_bytes_s, daily_transfer_bytes, .. } = preferences.limits;
     let size = |bytes: Option<u64>| {
         bytes.map_or_else(|| "no limit".to_owned(), |bytes| Value::Bytes(bytes).to_string())
@@ -157,6 +192,7 @@ fn processors_text(processors: usize, preferences: &Preferences) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::WorkerPriority::{Idle, Normal};
     use super::*;
     use crate::preferences::{Given, Profile, resolve};
 
@@ -171,27 +207,29 @@ mod tests {
     fn a_consent_is_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         assert_eq!(Consent::read(folder.path()), None);
-        let consent = Consent::to(GRID, &resolved(&[]), 1_800_000_000);
+        let consent = Consent::to(GRID, &resolved(&[]), Idle, 1_800_000_000);
         consent.save(folder.path()).expect("saved");
         assert_eq!(Consent::read(folder.path()), Some(consent));
         fs::write(Consent::path(folder.path()), "{").expect("written");
         assert_eq!(Consent::read(folder.path()), None);
-        let error =
-            Consent::to(GRID, &resolved(&[]), 0).save(Path::new("/proc/nowhere")).expect_err("no folder");
+        let error = Consent::to(GRID, &resolved(&[]), Idle, 0)
+            .save(Path::new("/proc/nowhere"))
+            .expect_err("no folder");
         assert!(error.contains("/proc/nowhere/consent.json"), "{error}");
     }
 
     #[test]
-    fn more_is_asked_for_only_if_nobody_has_set_it() {
-        let consent = Consent::to(GRID, &resolved(&[("share-in-use", "0"), ("memory", "1G")]), 0);
+    fn more_is_asked_for_only_if_the_owner_has_not_set_it() {
+        let consent = Consent::to(GRID, &resolved(&[("share-in-use", "0"), ("memory", "1G")]), Idle, 0);
         assert_eq!(
-            consent.lacks(GRID, &resolved(&[("share-in-use", "50"), ("memory", "8G")])),
+            consent.lacks(GRID, &resolved(&[("share-in-use", "50"), ("memory", "8G")]), Idle),
             Vec::<String>::new()
         );
         // Another program's defaults.
         let lacking = consent.lacks(
             GRID,
             &resolve(&Given { profile: Profile::Dedicated, ..Given::default() }).expect("sound"),
+            Idle,
         );
         let about = |name: &str| lacking.iter().any(|line| line.starts_with(name));
         assert!(about("share-in-use would be 100; you agreed to 0"), "{lacking:?}");
@@ -200,8 +238,32 @@ mod tests {
             "{lacking:?}"
         );
         assert!(!about("hours") && !about("share-idle"), "{lacking:?}");
-        let lacking = consent.lacks("http://other:7700", &resolved(&[]));
+        let lacking = consent.lacks("http://other:7700", &resolved(&[]), Idle);
         assert!(lacking[0].contains("http://other:7700") && lacking[0].contains(GRID), "{lacking:?}");
+    }
+
+    /// The text promised time that no other program wants also to owners whose host had normal priority.
+    #[test]
+    fn a_higher_priority_is_described_and_asked_for() {
+        let resolved = resolved(&[]);
+        let text = described(GRID, 8, &resolved, Normal);
+        assert!(
+            text.contains("priority     the same as that of your programs") && !text.contains("only"),
+            "{text}"
+        );
+        for (agreed, asked, lacking) in
+            [(Idle, Idle, 0), (Idle, Normal, 1), (Normal, Normal, 0), (Normal, Idle, 0)]
+        {
+            let consent = Consent::to(GRID, &resolved, agreed, 0);
+            let says = consent.lacks(GRID, &resolved, asked);
+            assert_eq!(says.len(), lacking, "{agreed:?} to {asked:?}: {says:?}");
+            assert!(says.iter().all(|line| line.contains("priority")), "{says:?}");
+        }
+        // The file of an older release.
+        let mut file = serde_json::json!(Consent::to(GRID, &resolved, Normal, 0));
+        file.as_object_mut().expect("an object").remove("priority").expect("it was there");
+        let consent: Consent = serde_json::from_value(file).expect("it is read");
+        assert_eq!(consent, Consent::to(GRID, &resolved, Idle, 0));
     }
 
     #[test]
@@ -236,8 +298,8 @@ mod tests {
     }
 
     #[test]
-    fn what_it_may_use_is_told() {
-        let text = described(GRID, 8, &resolved(&[]));
+    fn the_text_names_what_the_host_may_use() {
+        let text = described(GRID, 8, &resolved(&[]), Idle);
         for part in [
             GRID,
             "100 % of 8 while nobody uses the machine (no input for 3m), none while somebody does",
@@ -245,6 +307,7 @@ mod tests {
             "network      no limit",
             "it pauses on battery",
             "above 85 °C",
+            "priority     only processor time that no other program wants\n",
             "config set",
         ] {
             assert!(text.contains(part), "{part}: {text}");
@@ -256,7 +319,7 @@ mod tests {
             ("daily-transfer", "2G"),
             ("on-battery", "yes"),
         ];
-        let text = described(GRID, 8, &resolved(&flags));
+        let text = described(GRID, 8, &resolved(&flags), Idle);
         for part in
             ["100 % of 2", "10 % while somebody does", "1M a second, 2G a day", "down to a charge of 50 %"]
         {

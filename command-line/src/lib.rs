@@ -1,7 +1,7 @@
 //! Shared parts of the command lines of Sateen's programs: values of flags and their ranges, errors in one line,
 //! local times, names of machines, text that fits a terminal, the system's errors with their remedies, completions and man
 //! pages; and a setting of their memory allocator.
-#![deny(unsafe_code)] // but for one call, with its reason
+#![deny(unsafe_code)] // except one call, whose reason is beside it
 
 mod allocator;
 mod generate;

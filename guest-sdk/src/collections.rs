@@ -335,7 +335,7 @@ mod tests {
 
     /// A map's order is the same whatever is done to it, and whenever it is encoded and decoded.
     #[test]
-    fn a_map_that_travels_goes_on_as_if_it_had_not() {
+    fn a_map_that_was_sent_behaves_as_if_it_had_not_been() {
         let mut random = crate::SplitMix64(17);
         let mut here = HashMap::new();
         let mut set = HashSet::new();

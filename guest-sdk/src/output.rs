@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_input_is_told_from_failure() {
+    fn bad_input_is_distinguished_from_failure() {
         let failed: Result<(), &str> = Err("no");
         assert_eq!(failed.into_outcome(), Outcome::Failed("no".to_owned()));
         let bad: Result<(), BadInput> = Err(BadInput::new("line 3"));

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn machinery_is_told_from_the_app() {
+    fn machinery_is_distinguished_from_the_app() {
         assert!(is_machinery("std::panicking::begin_panic_handler"));
         assert!(is_machinery("<alloc::vec::Vec<T> as core::ops::Index<I>>::index"));
         assert!(!is_machinery("queens::place"));

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use sateen_module::ModuleLimits;
 pub use sateen_module::size;
-use sateen_module::sizes;
+use sateen_module::{ModuleLimits, TABLE_ELEMENTS_MAX, sizes};
 use sateen_protocol::RunLimits;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
 use thiserror::Error;
@@ -75,7 +74,7 @@ impl Default for Limits {
         Self {
             module_bytes_max: BLOB_BYTES_MAX,
             memory_bytes_max: 1 << 30,
-            table_elements_max: 100_000,
+            table_elements_max: TABLE_ELEMENTS_MAX,
             stack_bytes_max: 64 << 20,
             output_bytes_max: 64 << 20,
             log_line_bytes_max: 8 << 10,

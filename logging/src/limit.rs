@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_while_lines_are_counted_anew() {
+    fn after_a_while_lines_are_counted_again() {
         let text = written(|kinds| {
             let say = |time: usize| (0..time).for_each(|_| tracing::info!("joined"));
             say(1000);

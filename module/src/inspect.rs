@@ -185,8 +185,10 @@ impl Inspection {
 mod tests {
     use super::*;
 
+    const LIMITS: ModuleLimits = ModuleLimits::widest(1 << 20);
+
     fn of(wat: &str) -> Inspection {
-        inspect(&wat::parse_str(wat).expect("the test's own text is valid"), &ModuleLimits::default())
+        inspect(&wat::parse_str(wat).expect("the test's own text is valid"), &LIMITS)
     }
 
     #[test]
@@ -237,15 +239,14 @@ mod tests {
 
     #[test]
     fn other_files_are_refused_in_one_sentence() {
-        let limits = ModuleLimits::default();
-        let text = inspect(b"hello", &limits);
+        let text = inspect(b"hello", &LIMITS);
         assert!(text.refusal().is_some_and(|why| why.starts_with("not a wasm module")));
-        let component = inspect(b"\0asm\x0d\0\x01\0", &limits);
+        let component = inspect(b"\0asm\x0d\0\x01\0", &LIMITS);
         assert!(component.refusal().is_some_and(|why| why.starts_with("a component")));
         let mut truncated = wat::parse_str("(module (func (export \"f\")))").expect("valid");
         truncated.truncate(truncated.len() - 3);
         assert!(
-            inspect(&truncated, &limits)
+            inspect(&truncated, &LIMITS)
                 .refusal()
                 .is_some_and(|why| why.starts_with("not a valid module, at byte"))
         );

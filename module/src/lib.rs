@@ -14,7 +14,7 @@ mod users;
 
 pub use abi::FEATURES;
 pub use inspect::{Determinism, Export, Import, Inspection, inspect};
-pub use limits::{ModuleLimits, size, sizes};
+pub use limits::{ModuleLimits, TABLE_ELEMENTS_MAX, size, sizes};
 pub use mention::mentions;
 pub use pitfall::Pitfall;
 pub use shape::{Fields, JobShape, Plain, SHAPES_SECTION, Shape};

@@ -12,6 +12,8 @@ pub const FUNCTIONS_MAX: usize = 100_000;
 pub const GLOBALS_MAX: usize = 10_000;
 /// Maximum tables: instances come from pools with room for one table each.
 pub const TABLES_MAX: usize = 1;
+/// Maximum elements of a table.
+pub const TABLE_ELEMENTS_MAX: usize = 100_000;
 /// Maximum length of an export's name.
 pub const NAME_BYTES_MAX: usize = 256;
 /// Maximum total length of all exports' names: they are kept, and appear in answers, as long as the app is known.
@@ -32,10 +34,10 @@ pub struct ModuleLimits {
     pub table_elements_max: usize,
 }
 
-impl Default for ModuleLimits {
-    /// The most that any host grants.
-    fn default() -> Self {
-        Self { module_bytes_max: 64 << 20, memory_bytes_max: 4 << 30, table_elements_max: 100_000 }
+impl ModuleLimits {
+    /// The most that any host grants, for modules of at most this size.
+    pub const fn widest(module_bytes_max: usize) -> Self {
+        Self { module_bytes_max, memory_bytes_max: 4 << 30, table_elements_max: TABLE_ELEMENTS_MAX }
     }
 }
 

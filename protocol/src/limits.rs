@@ -183,7 +183,7 @@ pub const SHARED_TAIL_BYTES_MIN: usize = 1 << 20;
 pub const SHARED_UNSTABLE_BYTES_MAX: usize = 64 << 20;
 /// Maximum bytes of an object's updates that are kept although earlier ones are missing.
 pub const SHARED_EARLY_BYTES_MAX: usize = 4 << 20;
-/// Maximum bytes of a runtime's updates of an object that are on their way to the state machine. Guests that update the
+/// Maximum bytes of a runtime's updates of an object that are in transit to the state machine. Guests that update the
 /// object meanwhile wait.
 pub const SHARED_UNCONFIRMED_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a runtime's updates of an object after which the state machine confirms that it has received them. Until

@@ -43,8 +43,8 @@ use linux as system;
 pub use options::Options;
 pub use report::{Incomplete, Report, Standing, Wall};
 
-/// Raises all walls around this process, as far as the system can. What it cannot do is in the report, and the process goes on
-/// without; see [`Report::require`]. To be called once.
+/// Raises all walls around this process, as far as the system can. What it cannot do is in the report, and the process
+/// continues without; see [`Report::require`]. To be called once.
 #[must_use = "walls that are not up are only reported"]
 pub fn raise(options: &Options) -> Report {
     system::raise(options)

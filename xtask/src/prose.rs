@@ -1,7 +1,8 @@
 //! Checks that the files, functions and flags that pages name exist.
 //!
 //! A page names something in backquotes outside of code blocks. A file may be named by the end of its path
-//! (`scheduler/idle.rs`), where the context makes it clear.
+//! (`scheduler/idle.rs`), where the context makes it clear. A name that is followed by a file, as in `check`
+//! (`prose.rs`), must occur in that file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,6 +48,13 @@ pub fn check() -> Result<()> {
         let text = fs::read_to_string(root().join(page)).with_context(|| page.clone())?;
         let missing = named(&text).into_iter().filter(|name| !repository.has(name));
         wrong.extend(missing.map(|name| format!("{page} names `{name}`, which does not exist")));
+        for (name, file) in placed(&text) {
+            if repository.lacks(name, file)? {
+                wrong.push(format!(
+                    "{page} says that `{name}` is in `{file}`, where that name does not occur"
+                ));
+            }
+        }
     }
     wrong.extend(repository.manifests()?);
     wrong.extend(imports()?);
@@ -94,7 +102,8 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Packages without a description or a licence.
+    /// Packages without a description or a licence. A `repository` is not required, because the project does not have a
+    /// public address yet; require it here once there is one.
     fn manifests(&self) -> Result<Vec<String>> {
         let mut wrong = Vec::new();
         for path in self.paths.iter().filter(|path| path.ends_with("Cargo.toml")) {
@@ -112,11 +121,31 @@ impl Repository {
             return true;
         }
         if is_path(name) {
-            let end = format!("/{name}");
-            return self.paths.iter().any(|path| path == name || path.ends_with(&end));
+            return self.paths_of(name).next().is_some();
         }
         // In a program's source, a flag is a field or spelled out.
         self.words.contains(name) || self.words.contains(&name.trim_start_matches('-').replace('-', "_"))
+    }
+
+    /// The files and folders whose paths end in `name`.
+    fn paths_of(&self, name: &str) -> impl Iterator<Item = &String> {
+        let end = format!("/{name}");
+        self.paths.iter().filter(move |path| *path == name || path.ends_with(&end))
+    }
+
+    /// Whether none of the files that `file` names has all words of the path `name`. A missing file lacks nothing: that
+    /// it is missing is an error of its own.
+    fn lacks(&self, name: &str, file: &str) -> Result<bool> {
+        let mut is_found = true;
+        for path in self.paths_of(file) {
+            let text = fs::read_to_string(root().join(path)).with_context(|| path.clone())?;
+            let words: BTreeSet<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+            is_found = name.split("::").all(|word| words.contains(word));
+            if is_found {
+                break;
+            }
+        }
+        Ok(!is_found)
     }
 }
 
@@ -134,6 +163,33 @@ fn named(text: &str) -> BTreeSet<&str> {
         }
     }
     found
+}
+
+/// The identifiers in a page that a file follows, each with that file: `name` (`file`), `name`, `file` and `name` in
+/// `file`.
+fn placed(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for block in text.split("```").step_by(2) {
+        let pieces: Vec<&str> = block.split('`').collect();
+        for spans in pieces.windows(3).skip(1).step_by(2) {
+            let [name, between, file] = spans else { continue };
+            let between: Vec<&str> = between.split_whitespace().collect();
+            let name = name.strip_suffix("()").unwrap_or(*name);
+            let is_placed = matches!(between[..], ["("] | [","] | ["in"]);
+            if is_placed && is_identifier(name) && is_path(file) && !file.ends_with('/') {
+                found.push((name, *file));
+            }
+        }
+    }
+    found
+}
+
+/// Whether the word is an identifier or a path of identifiers, as written in Rust.
+fn is_identifier(word: &str) -> bool {
+    word.split("::").all(|part| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic())
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 /// Whether the word is a path within the repository. Built files and paths of the API and of systems are not, and
@@ -179,6 +235,30 @@ mod tests {
             ```\n`c.rs`\n```\n`target/x.json` `v1.2` `snake` `GET /d.json` `e.md`";
         let expected = ["--two-words", "a/b.rs", "e.md", "host/", "no_alarm"];
         assert_eq!(named(text).into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn names_are_found_with_their_files() {
+        let text = "`a` (`x/a.rs`), `B::b`,\n  `b.rs`; `c()` in `c.rs`, `d` of `d.rs`, `e` (`e/`), `--f` (`f.rs`) \
+            `g.rs`, `h.rs`\n```\n`i` (`i.rs`)\n```\n`j`, `k` (`k.ts`)";
+        assert_eq!(placed(text), [("a", "x/a.rs"), ("B::b", "b.rs"), ("c", "c.rs"), ("k", "k.ts")]);
+    }
+
+    #[test]
+    fn names_are_missed_in_the_wrong_file() {
+        let repository = Repository::read(&root()).expect("it can be read");
+        for (name, file, expected) in [
+            ("placed", "xtask/src/prose.rs", false),
+            ("Repository::lacks", "prose.rs", false),
+            ("placed", "xtask/src/shape.rs", true),
+            // Only whole words count, and all words of a path.
+            ("WRITTEN", "xtask/src/shape.rs", false),
+            ("WRITTE", "xtask/src/shape.rs", true),
+            ("Repository::WRITTEN", "xtask/src/shape.rs", true),
+            ("placed", "dispatch.rs", false),
+        ] {
+            assert_eq!(repository.lacks(name, file).expect("it can be read"), expected, "{name} in {file}");
+        }
     }
 
     #[test]

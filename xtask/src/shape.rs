@@ -18,7 +18,7 @@ const LINES_MAX: usize = 400;
 /// Maximum fields of a struct.
 const FIELDS_MAX: usize = 15;
 /// Extensions of files that people write.
-const WRITTEN: [&str; 3] = ["rs", "ts", "svelte"];
+const WRITTEN: [&str; 4] = ["rs", "ts", "svelte", "h"];
 /// Crates that are checked for circles.
 const CRATES: [&str; 4] = ["protocol", "host", "coordinator", "walls"];
 

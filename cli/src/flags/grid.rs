@@ -1,5 +1,7 @@
 //! The flags of the commands that talk to a coordinator.
 
+mod help;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use clap::{Args, ValueEnum};
 use sateen_api::limits::{KEY_DIGITS, SEARCH_BYTES_MAX};
 use sateen_command_line as values;
 use sateen_protocol::{RunLimits, RunSpec};
+
+use help::of_replay;
 
 use super::{
     in_ms, parse_duration, parse_input, parse_memory, parse_number, parse_output, parse_shared, parse_stack,
@@ -235,6 +239,7 @@ pub struct Tree {
 }
 
 #[derive(Args)]
+#[command(mut_args(of_replay))]
 pub struct Replay {
     /// The job's key as `sateen tree` shows it, or its first digits, 8 at least
     #[arg(value_name = "KEY", value_parser = parse_key)]

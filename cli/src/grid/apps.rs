@@ -10,7 +10,6 @@ use sateen_host::{Limits, inspect, size};
 use super::client::{Client, segment};
 use super::columns::Columns;
 use super::refusal::Refusal;
-use super::view::read;
 use crate::exit::{Failure, say};
 use crate::files::{print, print_json, read_module};
 use crate::flags::{List, Publish, Unpublish};
@@ -24,7 +23,7 @@ pub fn publish(flags: &Publish) -> Result<(), Failure> {
     if flags.json {
         return print_json(&answer);
     }
-    let app: App = read(&answer)?;
+    let app: App = client.read(&answer)?;
     print(format!("{}\n", app.hash).as_bytes())?;
     say(format!("published as `{}` ({})", app.name, size(module.bytes.len() as u64)));
     Ok(())
@@ -48,7 +47,7 @@ pub fn apps(flags: &List) -> Result<(), Failure> {
     }
     let mut columns =
         Columns::new(&["NAME", "HASH", "SIZE", "DETERMINISM", "PUBLISHED", "BY", "ENTRY POINTS"]);
-    let apps: Vec<App> = read(&answer)?;
+    let apps: Vec<App> = client.read(&answer)?;
     for app in &apps {
         columns.row([
             app.name.clone(),
@@ -83,7 +82,7 @@ pub fn find(client: &Client, app: &str) -> Result<Found, Failure> {
             // Its bytes may have been deleted behind the coordinator's back.
             Ok(_) if client.has(&format!("/api/v1/blobs/{}", module.hash))? => {}
             Ok(app) => {
-                module.put(client, &read::<App>(&app)?.name, None)?;
+                module.put(client, &client.read::<App>(&app)?.name, None)?;
             }
             Err(refusal) if refusal.is_not_found() => {
                 let name = name_of(path);
@@ -98,7 +97,7 @@ pub fn find(client: &Client, app: &str) -> Result<Found, Failure> {
         return Ok(Found { hash: module.hash, bytes: Some(module.bytes) });
     }
     match client.get(&format!("/api/v1/apps/{}", segment(app))) {
-        Ok(answer) => Ok(Found { hash: read::<App>(&answer)?.hash, bytes: None }),
+        Ok(answer) => Ok(Found { hash: client.read::<App>(&answer)?.hash, bytes: None }),
         Err(refusal) if refusal.is_not_found() => Err(Failure::usage(format!(
             "there is no file `{app}`, and no app of that name or hash is published at {}; \
              `sateen publish APP.wasm` publishes one",

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_is_missing_is_told_with_those_that_were_given() {
+    fn a_missing_input_is_named_with_those_that_were_given() {
         let message = "the app needs the input `data`; give it with --input data=FILE";
         let mut value = json!({
             "run": 17, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "failed",

@@ -69,7 +69,7 @@ pub fn follow(client: &Client, number: u64, how: &Follow) -> Result<(Run, u64), 
         if gone.take().is_some() && !how.quiet {
             progress.print("sateen: the coordinator answers again");
         }
-        let run: Run = read(&answer)?;
+        let run: Run = client.read(&answer)?;
         progress.show_line(run.figures.progress.map(|progress| (progress.done, progress.total)), line(&run));
         if !how.quiet {
             log.print_new(client, number, &progress);

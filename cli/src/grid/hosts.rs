@@ -7,7 +7,6 @@ use sateen_command_line::localised;
 
 use super::client::{Client, SHORT};
 use super::columns::{Columns, known};
-use super::view::read;
 use crate::exit::{Failure, say};
 use crate::files::{print, print_json};
 use crate::flags::List;
@@ -18,7 +17,7 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
     if flags.json {
         return print_json(&answer);
     }
-    let hosts: Vec<Host> = read(&answer)?;
+    let hosts: Vec<Host> = client.read(&answer)?;
     let mut columns =
         Columns::new(&["HOST", "NAME", "SITE", "THREADS", "BUSY", "LOADED", "STATE", "VERSION"]);
     for host in &hosts {
@@ -34,7 +33,7 @@ pub fn hosts(flags: &List) -> Result<(), Failure> {
         ]);
     }
     if hosts.is_empty() {
-        let status: Status = read(&client.patiently(|| client.get_once("/api/v1/status", SHORT))?)?;
+        let status: Status = client.read(&client.patiently(|| client.get_once("/api/v1/status", SHORT))?)?;
         say(no_hosts(client.url(), status.hosts_awaited));
     }
     print(columns.text().as_bytes())
@@ -76,6 +75,7 @@ pub fn state(host: &Host) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::view::read;
     use serde_json::{Value, json};
 
     use super::*;

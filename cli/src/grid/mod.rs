@@ -9,6 +9,7 @@ mod hosts;
 mod parts;
 mod patience;
 mod refusal;
+mod release;
 mod replay;
 mod runs;
 mod status;

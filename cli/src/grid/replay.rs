@@ -9,9 +9,8 @@ use sateen_protocol::{BlobHash, JobKey, RunLimits, RunSpec};
 
 use super::client::Client;
 use super::columns::seconds;
-use super::view::read;
 use crate::ended::{About, Given, OneJob, Times, Wanted, deliver};
-use crate::exit::{Failure, GRID, say};
+use crate::exit::{Failure, say};
 use crate::files::OutputFile;
 use crate::flags::{GridLimits, Replay as Flags};
 use crate::progress::{Progress, counted};
@@ -26,10 +25,13 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
     let interrupt = Interrupt::install()?;
     let client = Client::new(&flags.grid.coordinator)?;
     let of_run = flags.run.map(|run| format!("?run={run}")).unwrap_or_default();
-    let job: Job = read(&client.get(&format!("/api/v1/jobs/{}{of_run}", flags.key))?)?;
+    let job: Job = client.read(&client.get(&format!("/api/v1/jobs/{}{of_run}", flags.key))?)?;
     let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
 
-    let spec = spec_of(&job, &flags.limits)?;
+    let of_other_release = |why: String| client.other_release(&why);
+    let spec = spec_of(&job, &flags.limits).map_err(of_other_release)?;
+    let parameters =
+        job.parameters.as_deref().map(bytes_of).transpose().map_err(of_other_release)?.unwrap_or_default();
     let limits = Limits::of_run(&spec.limits).map_err(Failure::usage)?;
     let inputs = spec.inputs.iter().map(|(name, hash)| Ok((name.clone(), client.blob(*hash)?)));
     let inputs: BTreeMap<String, Vec<u8>> = inputs.collect::<Result<_, Failure>>()?;
@@ -46,10 +48,15 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         profile: false,
         log: log_to(&progress, flags.quiet),
     };
-    let (key, run) = start(&app, &job, &spec, options)?;
+    let key = key_of(&app, &job, &parameters, &spec).map_err(of_other_release)?;
+    let run: Result<Run, RunError> = match job.is_root {
+        true => Run::start(&app, options),
+        false => Run::start_job(&app, &job.function, parameters.clone(), options),
+    };
+    let run = run?;
     let shape = app.inspection().shape_of(&job.function).filter(|_| !job.is_root);
     let call = shape.as_ref().and_then(|shape| {
-        let parameters = bytes_of(job.parameters.as_deref()?).ok()?;
+        job.parameters.as_ref()?;
         shape.call(&job.function, &parameters, CALL_BYTES_MAX)
     });
     let (end, result) = finish(run, &interrupt, &progress);
@@ -100,29 +107,23 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
     }
 }
 
-/// Starts the job, after checking that the key belongs to it.
-fn start(app: &App, job: &Job, spec: &RunSpec, options: RunOptions) -> Result<(JobKey, Run), Failure> {
-    let parameters = job.parameters.as_deref().map(bytes_of).transpose()?.unwrap_or_default();
-    let key =
-        if job.is_root { root_job(spec).key } else { app.job_key(&job.function, &parameters, &spec.salt()) };
-    if key.tag().to_string() != job.job {
-        let message = format!(
-            "the coordinator's parameters of job {} are those of job {key}; is it of the same version as this \
-             command?",
-            job.job
-        );
-        return Err(Failure { code: GRID, message, backtrace: Vec::new() });
-    }
-    let run: Result<Run, RunError> = if job.is_root {
-        Run::start(app, options)
-    } else {
-        Run::start_job(app, &job.function, parameters, options)
+/// The job's key, by its parameters.
+///
+/// # Errors
+/// If these are not the parameters of the job that was asked for.
+fn key_of(app: &App, job: &Job, parameters: &[u8], spec: &RunSpec) -> Result<JobKey, String> {
+    let key = match job.is_root {
+        true => root_job(spec).key,
+        false => app.job_key(&job.function, parameters, &spec.salt()),
     };
-    Ok((key, run?))
+    if key.tag().to_string() == job.job {
+        return Ok(key);
+    }
+    Err(format!("the coordinator's parameters of job {} are those of job {key}", job.job))
 }
 
 /// The job's run, as far as the results and keys of its jobs depend on it.
-fn spec_of(job: &Job, flags: &GridLimits) -> Result<RunSpec, Failure> {
+fn spec_of(job: &Job, flags: &GridLimits) -> Result<RunSpec, String> {
     let mut inputs = Vec::new();
     for (name, hash) in &job.inputs {
         inputs.push((name.clone(), hash_of(hash)?));
@@ -163,22 +164,18 @@ fn title(job: &Job, call: Option<&str>) -> String {
     format!("job {}, {place} of run {} of {}", job.job, job.run, job.app.name)
 }
 
-fn hash_of(digits: &str) -> Result<BlobHash, Failure> {
+fn hash_of(digits: &str) -> Result<BlobHash, String> {
     BlobHash::parse(digits).ok_or_else(|| garbled("a hash"))
 }
 
-fn bytes_of(digits: &str) -> Result<Vec<u8>, Failure> {
+fn bytes_of(digits: &str) -> Result<Vec<u8>, String> {
     let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     let bytes = digits.as_bytes().chunks(2).map(|digits| pair(digits).filter(|_| digits.len() == 2));
     bytes.collect::<Option<_>>().ok_or_else(|| garbled("a job's parameters"))
 }
 
-fn garbled(what: &str) -> Failure {
-    let message = format!(
-        "the coordinator's answer cannot be understood: {what} has other digits; is it of the same version as \
-         this command?"
-    );
-    Failure { code: GRID, message, backtrace: Vec::new() }
+fn garbled(what: &str) -> String {
+    format!("the coordinator's answer is invalid: {what} is not in hexadecimal digits of the expected number")
 }
 
 #[cfg(test)]
@@ -187,10 +184,10 @@ mod tests {
 
     #[test]
     fn parameters_are_pairs_of_digits() {
-        assert_eq!(bytes_of("00ff1a").ok(), Some(vec![0, 0xff, 0x1a]));
-        assert_eq!(bytes_of("").ok(), Some(Vec::new()));
+        assert_eq!(bytes_of("00ff1a"), Ok(vec![0, 0xff, 0x1a]));
+        assert_eq!(bytes_of(""), Ok(Vec::new()));
         for wrong in ["0", "0g", "é", "000"] {
-            assert_eq!(bytes_of(wrong).map_err(|failure| failure.code), Err(GRID), "{wrong}");
+            assert!(bytes_of(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -9,7 +9,7 @@ use super::client::{Client, to_each};
 use super::columns::Columns;
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
-use super::view::{RUN_HEADINGS, predicate, read, run_cells};
+use super::view::{RUN_HEADINGS, predicate, run_cells};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
@@ -32,7 +32,7 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
         (page, next) = client.get_page(&path, &[])?;
     }
     values.truncate(flags.limit);
-    let runs = values.iter().map(read).collect::<Result<Vec<Run>, Failure>>()?;
+    let runs = values.iter().map(|run| client.read(run)).collect::<Result<Vec<Run>, Failure>>()?;
     if flags.list.json {
         return print_json(&Value::from_iter(values));
     }
@@ -74,7 +74,7 @@ pub fn wait(flags: &Wait) -> Result<(), Failure> {
 pub fn result(flags: &GetResult) -> Result<(), Failure> {
     let client = Client::new(&flags.of.grid.coordinator)?;
     let number = flags.of.run;
-    let run: Run = read(&client.get(&format!("/api/v1/runs/{number}"))?)?;
+    let run: Run = client.read(&client.get(&format!("/api/v1/runs/{number}"))?)?;
     if !run.is_over() {
         return Err(Failure::usage(format!(
             "run {number} is {} and has no result yet; `sateen wait {number}` waits for it",
@@ -114,7 +114,7 @@ fn order(flags: &OfRuns, what: &str) -> Result<(), Failure> {
     let done = to_each(&flags.runs, |run| {
         let answer = client.order(&format!("/api/v1/runs/{run}/{what}"))?;
         if !flags.json {
-            let run: Run = read(&answer)?;
+            let run: Run = client.read(&answer)?;
             say(format!("run {} {}", run.run, predicate(&run.state)));
         }
         answers.push(answer);

@@ -10,7 +10,7 @@ use super::client::Client;
 use super::columns::{Columns, known, percent, seconds};
 use super::ended::failure;
 use super::parts::{percents, times};
-use super::view::{host_names, how_long, long, now, read, title};
+use super::view::{host_names, how_long, long, now, title};
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
@@ -25,7 +25,7 @@ pub fn status(flags: &OfRun) -> Result<(), Failure> {
     if flags.json {
         return print_json(&answer);
     }
-    print(page(&read(&answer)?, wrap::width()).as_bytes())
+    print(page(&client.read(&answer)?, wrap::width()).as_bytes())
 }
 
 /// For a terminal of `width` columns, if it is one.
@@ -241,6 +241,7 @@ fn hosts(run: &Run, width: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::view::read;
     use super::*;
     use serde_json::json;
 
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_tells_the_story() {
+    fn a_page_shows_all_figures_of_a_run() {
         let run: Run = read(&json!({
             "run": 17, "app": {"hash": "abcdef", "name": "nqueens"}, "function": "main", "arguments": ["15"],
             "state": "running", "waiting_for": "hosts\u{1b}", "elapsed_s": 2.5, "hosts": 2, "threads": 4,

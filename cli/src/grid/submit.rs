@@ -14,7 +14,6 @@ use super::apps::{Found, find};
 use super::client::Client;
 use super::ended::deliver;
 use super::follow::{Follow, follow};
-use super::view::read;
 use crate::ended::{self, About, Times, Wanted};
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json, read_inputs};
@@ -44,7 +43,8 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     }
 
     let submission = submission(flags, app.hash, hashes);
-    let answer = match client.post("/api/v1/runs", &json!(submission)) {
+    let answer = client.post("/api/v1/runs", &json!(submission));
+    let answer = match answer.map_err(|refusal| client.with_releases(refusal)) {
         Ok(answer) => answer,
         Err(refusal) if flags.wait => {
             let wanted = Wanted { inputs: &flags.input, json: flags.json, verbose: flags.verbose, output };
@@ -52,7 +52,7 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
         }
         Err(refusal) => return Err(refusal.into()),
     };
-    let Submitted { run } = read(&answer)?;
+    let Submitted { run } = client.read(&answer)?;
     if !flags.wait {
         return if flags.json { print_json(&answer) } else { print(format!("{run}\n").as_bytes()) };
     }

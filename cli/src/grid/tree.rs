@@ -8,7 +8,6 @@ use sateen_command_line::{localised, wrap};
 
 use super::client::Client;
 use super::columns::seconds;
-use super::view::read;
 use crate::exit::{Failure, say, visible};
 use crate::files::{print, print_json};
 use crate::flags::Tree as Flags;
@@ -19,9 +18,9 @@ pub fn tree(flags: &Flags) -> Result<(), Failure> {
     if flags.of.json {
         return print_json(&answer);
     }
-    let tree: Tree = read(&answer)?;
+    let tree: Tree = client.read(&answer)?;
     if tree.nodes.is_empty() && tree.left_out == 0 {
-        let run: Run = read(&client.get(&format!("/api/v1/runs/{}", flags.of.run))?)?;
+        let run: Run = client.read(&client.get(&format!("/api/v1/runs/{}", flags.of.run))?)?;
         say(why_empty(&run));
     }
     let drawing = Drawing::of(&tree, flags.depth, flags.width);
@@ -120,6 +119,7 @@ fn line(node: &Node) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::view::read;
     use super::*;
     use serde_json::json;
 
@@ -171,8 +171,8 @@ mod tests {
             why_empty(&read(&run).expect("a run"))
         };
         assert_eq!(
-            why("queued", Some("no host is there")),
-            "run 7 is queued, and none of its jobs is known yet: no host is there"
+            why("queued", Some("no host is connected")),
+            "run 7 is queued, and none of its jobs is known yet: no host is connected"
         );
         assert_eq!(why("running", None), "run 7 is running, and none of its jobs is known yet");
         assert_eq!(why("cancelled", None), "run 7 ended before its root job began");

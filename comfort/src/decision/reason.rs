@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::preferences::Percent;
+use crate::preferences::{Percent, Value};
 
 /// Why a host does not compute.
 ///
@@ -73,9 +73,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OutsideHours { until: Some(until) } => write!(f, "outside its hours until {}", utc(*until)),
-            Self::OutsideHours { until: None } => f.write_str("it has no hours in which it may compute"),
+            Self::OutsideHours { until: None } => f.write_str("`hours` allows no time"),
             Self::Transferred { most, until } => {
-                write!(f, "it has transferred its {most} bytes of today, until {}", utc(*until))
+                write!(f, "daily transfer limit of {} reached, until {}", Value::Bytes(*most), utc(*until))
             }
             Self::OnBattery { since_s } => match Timestamp::from_second(*since_s) {
                 Ok(since) => write!(f, "on battery since {}", utc(since)),
@@ -89,7 +89,7 @@ impl fmt::Display for Reason {
                 false => write!(f, "{celsius} °C: cooling down after more than {most} °C"),
             },
             Self::InUse => f.write_str("somebody uses the machine"),
-            Self::NoShare => f.write_str("its share is 0 % even while nobody uses the machine"),
+            Self::NoShare => f.write_str("`share-idle` is 0 %"),
             Self::Loaded { percent, most } => match *percent > u16::from(most.get()) {
                 true => write!(f, "other programs use {percent} % of the processors, more than {most}"),
                 false => write!(f, "other programs have used more than {most} of the processors"),

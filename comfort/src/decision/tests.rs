@@ -132,7 +132,7 @@ fn hours_have_the_time_at_which_they_begin() {
     assert_eq!(story(&evenings, &[(0, nobody())]), ["outside its hours until 2026-11-23T17:00:00Z"]);
     assert_eq!(story(&evenings, &[(3 * 3600, nobody())]), ["100 %"]);
     let never = preferences(&[("hours", "never")]);
-    assert_eq!(story(&never, &[(0, nobody())]), ["it has no hours in which it may compute"]);
+    assert_eq!(story(&never, &[(0, nobody())]), ["`hours` allows no time"]);
     let (state, _) = decide(&never, &Memory::default(), &nobody(), &at(0));
     assert!(state.is_lasting());
 }
@@ -141,7 +141,7 @@ fn hours_have_the_time_at_which_they_begin() {
 fn what_was_transferred_counts_until_midnight() {
     let sent = |bytes: u64| Readings { transferred_bytes: Some(bytes), ..nobody() };
     let told = story(&preferences(&[("daily-transfer", "1M")]), &[(0, sent(1 << 20)), (1, sent(5))]);
-    assert_eq!(told, ["it has transferred its 1048576 bytes of today, until 2026-11-23T23:00:00Z", "100 %"]);
+    assert_eq!(told, ["daily transfer limit of 1M reached, until 2026-11-23T23:00:00Z", "100 %"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn power_lowers_the_share_and_pauses_if_that_does_not_help() {
 }
 
 #[test]
-fn all_reasons_are_told_and_lasting_ones_first() {
+fn all_reasons_are_named_and_lasting_ones_first() {
     let evenings = preferences(&[("hours", "mon-fri 18:00-08:00")]);
     let readings = Readings { idle: Some(Duration::ZERO), temperature_c: Some(90.0), ..on_battery(50) };
     let [told] = &story(&evenings, &[(0, readings)])[..] else { panic!("one state") };
@@ -182,7 +182,7 @@ fn all_reasons_are_told_and_lasting_ones_first() {
 #[test]
 fn a_share_of_nothing_is_a_pause_with_a_reason() {
     let told = story(&preferences(&[("share-idle", "0")]), &[(0, nobody())]);
-    assert_eq!(told, ["its share is 0 % even while nobody uses the machine"]);
+    assert_eq!(told, ["`share-idle` is 0 %"]);
 }
 
 fn readings() -> impl Strategy<Value = Readings> {

@@ -1,6 +1,6 @@
 //! A share that is held by turns: guests compute until they have used what they may, and stand still until they may again.
 //!
-//! What they have used is measured, not assumed: how soon guests stop and go on, and how many of them there are, makes no
+//! What they have used is measured, not assumed: how soon guests stop and continue, and how many of them there are, makes no
 //! difference on average. What they do not use is lost, so that they do not compute for long after a time without jobs.
 
 use std::time::{Duration, Instant};

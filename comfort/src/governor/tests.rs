@@ -113,7 +113,7 @@ fn next(changed: &mpsc::Receiver<Change>, phase: Phase) -> Change {
 }
 
 #[test]
-fn a_user_who_comes_back_stops_all_at_once_and_idleness_lets_them_go_on() {
+fn a_user_who_comes_back_stops_all_guests_and_idleness_lets_them_continue() {
     let place = tempfile::tempdir().expect("a folder");
     touch(place.path(), long_ago());
     let (spinner, brakes) = (Spinner::start(2), Brakes::default());

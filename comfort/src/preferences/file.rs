@@ -44,7 +44,7 @@ pub enum FileError {
         version: i64,
     },
     /// There is no such key.
-    #[error("there is no preference `{name}`{}; `sateen-host config show` lists all", meant(.name))]
+    #[error("unknown preference `{name}`{}; `sateen-host config show` lists all", meant(.name))]
     Unknown {
         /// The name.
         name: String,
@@ -62,7 +62,7 @@ pub enum FileError {
 }
 
 fn meant(name: &str) -> String {
-    nearest(name).map_or_else(String::new, |key| format!("; did you mean `{}`?", key.name))
+    nearest(name).map_or_else(String::new, |key| format!(" (did you mean `{}`?)", key.name))
 }
 
 /// What the file says.
@@ -107,7 +107,7 @@ impl FileLayer {
             let Some(key) = key_named(name) else {
                 let shown = name.escape_debug();
                 layer.warnings.push(format!(
-                    "{}: there is no preference `{shown}`{}; it is ignored",
+                    "{}: unknown preference `{shown}`{}; it is ignored",
                     path.display(),
                     meant(name)
                 ));
@@ -347,7 +347,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = file_path(folder.path());
         let error = set(&path, "share", Some("1")).expect_err("unknown").to_string();
-        assert!(error.contains("no preference `share`") && error.contains("did you mean `share-"), "{error}");
+        assert!(
+            error.contains("unknown preference `share` (did") && error.contains("did you mean `share-"),
+            "{error}"
+        );
         let error = set(&path, "share-idle", Some("101")).expect_err("too much").to_string();
         assert!(error.contains("'101' for share-idle"), "{error}");
         assert!(!path.exists());

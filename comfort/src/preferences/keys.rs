@@ -98,6 +98,14 @@ impl Key {
         matches!(self.name, "threads" | "memory" | "disk" | "require-walls")
     }
 
+    /// The name of its value in help texts.
+    pub fn value_name(&self) -> &'static str {
+        match self.name {
+            "apps-allowed" | "apps-refused" => "HASHES",
+            _ => self.kind.value_name(),
+        }
+    }
+
     /// Its flag.
     pub fn flag(&self) -> String {
         format!("--{}", self.name)

@@ -19,9 +19,7 @@ pub const NAME: &str = "x11";
 /// Begins to look, if this user has an X server.
 pub fn start(reporter: &Reporter) {
     if std::env::var_os("DISPLAY").is_none_or(|display| display.is_empty()) {
-        reporter.missing(
-            "there is no X server (DISPLAY is not set) that could tell when a user is there".to_owned(),
-        );
+        reporter.missing("no X server (DISPLAY is not set), so input under X is not noticed".to_owned());
         return;
     }
     let own = reporter.clone();
@@ -40,7 +38,7 @@ fn look(reporter: &Reporter) {
                 }
                 reporter.idle(NAME, None);
             }
-            Err(why) => reporter.missing(format!("the X server cannot tell when a user is there: {why}")),
+            Err(why) => reporter.missing(format!("the X server cannot report input: {why}")),
         }
         if !reporter.pace().wait(CONNECTS.0, CONNECTS.1) {
             return;

@@ -199,7 +199,7 @@ fn full(of_peer: bool) -> Problem {
 
 /// The address from which a name can be used.
 fn address(owner: &Owner) -> &str {
-    let unknown = "the coordinator's own machine, as nothing is known of who published it";
+    let unknown = "the coordinator's own machine, because its publisher is unknown";
     owner.address.as_deref().unwrap_or(unknown)
 }
 

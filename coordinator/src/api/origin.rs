@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_names_no_host_is_refused_and_told_so() {
+    fn a_request_that_names_no_host_is_refused_with_the_reason() {
         let public = PublicNames::new(Vec::new(), "0.0.0.0".parse().expect("an address"));
         for names in [PublicNames::default(), public] {
             for origin in [None, Some("http://127.0.0.1:7700"), Some("http://")] {

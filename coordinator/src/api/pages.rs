@@ -37,7 +37,7 @@ pub async fn page(uri: Uri, headers: HeaderMap) -> Response {
         return Html(include_str!("index.html")).into_response();
     }
     Problem::not_found(
-        "the pages are not part of this coordinator: `cargo xtask build` builds them where there is Node 20",
+        "this coordinator was built without the dashboard; install Node 20 or newer and run `cargo xtask build`",
     )
     .into_response()
 }
@@ -63,8 +63,9 @@ fn not_found(method: &Method, path: &str, mut headers: HeaderMap) -> Response {
     headers.remove(header::IF_NONE_MATCH);
     match asset("index.html") {
         Some(index) if is_of_people => (StatusCode::NOT_FOUND, answer(index, &headers)).into_response(),
-        _ => Problem::not_found("there is no such page; `/api/v1/openapi.json` says what there is")
-            .into_response(),
+        _ => {
+            Problem::not_found("page not found; `/api/v1/openapi.json` lists the API's paths").into_response()
+        }
     }
 }
 

@@ -20,7 +20,7 @@ impl Chronicle {
     /// The run gives its place to another one: it is suspended, and then waits for another turn.
     pub fn gives_way(&mut self) {
         self.gives_way = true;
-        let text = "it gives its place to a run of another address, which had none".to_owned();
+        let text = "the run gave its place to a run of an address that had none".to_owned();
         self.add_event(EventKind::Suspended, None, text);
     }
 
@@ -44,7 +44,7 @@ impl Chronicle {
                 self.tree.go_on(self.now_ms());
                 self.idle_because(None, None, self.now_ms());
                 if self.events.are_of_suspended() {
-                    self.add_event(EventKind::Resumed, None, "the run goes on".to_owned());
+                    self.add_event(EventKind::Resumed, None, "the run continues".to_owned());
                 }
             }
             RunState::Running => {

@@ -37,7 +37,7 @@ fn host(id: u64) -> Source<'static> {
 
 /// The one that drops it was named nowhere.
 #[test]
-fn who_keeps_a_root_job_and_who_drops_it_is_an_event() {
+fn keeping_and_dropping_a_root_job_are_events() {
     let mut chronicle = Chronicle::default();
     chronicle.root_given(host(1));
     chronicle.root_given(host(2));
@@ -90,7 +90,7 @@ fn a_job_that_is_redone_elsewhere_is_shown_there() {
 }
 
 #[test]
-fn a_job_that_nobody_had_begun_is_not_redone_if_the_one_above_it_is() {
+fn a_job_that_no_host_had_begun_is_not_redone_if_the_one_above_it_is() {
     let mut chronicle = Chronicle::default();
     let begun = |redone| NoteKind::Begun { victim: None, redone, worker: 0 };
     chronicle.note(host(1), &[note(1, begun(false)), note(1, NoteKind::Lost)]);

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_joined_once_its_hello_was_heard_and_the_machine_knows_it() {
+    fn a_host_has_joined_once_its_hello_has_arrived_and_the_machine_knows_it() {
         let saved = SavedHost { name: Arc::new(name("old")), since_ms: 3 };
         let mut hosts =
             Hosts::restore(Vec::new(), vec![(HostId(1), saved.clone()), (HostId(2), saved)], BTreeSet::new());

@@ -265,10 +265,14 @@ async fn a_run_says_whose_pause_ends_first_and_that_it_is_suspended() {
         let live = bed.handle.ask(|reply| Request::Run(run, reply)).await.expect("it runs");
         live.and_then(|live| live.waits).map(|waits| waits.why).unwrap_or_default()
     };
-    assert!(why().await.starts_with("no host is there"));
+    assert!(why().await.starts_with("no host is connected"));
     let chronicle = bed.handle.chronicles.get(run).expect("it has one");
     let last = locked(&chronicle).idle().last().cloned().expect("it waits");
-    assert_eq!((last.text.as_str(), last.to_ms), ("no host is there", None), "from then on, at the latest");
+    assert_eq!(
+        (last.text.as_str(), last.to_ms),
+        ("no host is connected", None),
+        "from then on, at the latest"
+    );
     for (name, until) in [("one", "18:09:41"), ("two", "17:39:02"), ("three", "19:00:00")] {
         let link = bed.join(name);
         let reason = Some(format!("paused by its user until 2026-11-27T{until}Z"));
@@ -283,7 +287,7 @@ async fn a_run_says_whose_pause_ends_first_and_that_it_is_suspended() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runs_are_told_of_a_pause_and_of_its_end() {
+async fn runs_record_a_pause_and_its_end() {
     let bed = Bed::start();
     let run = bed.submit().await;
     let one = bed.join("one");

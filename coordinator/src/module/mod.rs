@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use sateen_module::{Determinism, Inspection, JobShape, ModuleLimits};
 use sateen_protocol::ROOT_KIND;
+use sateen_protocol::limits::BLOB_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of the description of an entry point's parameters, in characters.
@@ -74,7 +75,7 @@ impl About {
 /// # Errors
 /// When no host could run it; the sentence gives the reason.
 pub fn inspect(bytes: &[u8]) -> Result<About, String> {
-    let inspection = sateen_module::inspect(bytes, &ModuleLimits::default());
+    let inspection = sateen_module::inspect(bytes, &ModuleLimits::widest(BLOB_BYTES_MAX));
     if let Some(why) = inspection.refusal() {
         return Err(why.to_owned());
     }

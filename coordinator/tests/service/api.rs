@@ -279,8 +279,8 @@ fn runs_that_do_not_exist_are_not_found() {
         assert_eq!(detail(server.get(&format!("/api/v1/runs/7{page}"))).0, 404, "{page}");
         assert_eq!(detail(server.get(&format!("/api/v1/runs/seven{page}"))).0, 400, "{page}");
     }
-    for wish in ["cancel", "suspend", "resume"] {
-        assert_eq!(detail(server.post(&format!("/api/v1/runs/7/{wish}"), b"")).0, 404);
+    for action in ["cancel", "suspend", "resume"] {
+        assert_eq!(detail(server.post(&format!("/api/v1/runs/7/{action}"), b"")).0, 404);
     }
     assert_eq!(detail(server.get("/api/v1/runs?state=odd")).0, 400);
 }

@@ -214,7 +214,7 @@ fn a_client_with_many_waits_does_not_block_others() {
 
 /// Blobs and apps have limited disk space; unreferenced ones go first.
 #[test]
-fn nobody_can_fill_the_disk() {
+fn no_client_can_fill_the_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     // An address may have one of eight MiB.
     let start = |folder: tempfile::TempDir| {

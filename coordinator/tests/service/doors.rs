@@ -55,7 +55,7 @@ fn honest_upload(server: &Server, content: &[u8]) {
 }
 
 #[test]
-fn slow_uploads_block_nobody() {
+fn slow_uploads_block_no_client() {
     let server = Server::start();
     let path = format!("PUT /api/v1/blobs/{}", "0".repeat(64));
     let mut slow: Vec<RawRequest> = attackers(3)
@@ -111,7 +111,7 @@ fn an_honest_upload_may_take_its_time() {
 }
 
 #[test]
-fn blobs_that_nobody_reads_fill_no_memory() {
+fn blobs_that_no_client_reads_fill_no_memory() {
     let server = Server::start();
     let content: Vec<u8> = (0..10_u32 << 20).flat_map(u32::to_le_bytes).collect();
     let hash = blake3::hash(&content).to_hex();
@@ -256,7 +256,7 @@ fn long_line(bytes: usize) -> LogLine {
 
 /// Many users behind one address, one of them hostile: the others wait no longer than for their turn.
 #[test]
-fn hostile_neighbours_block_nobody() {
+fn hostile_neighbours_block_no_client() {
     let server = Server::start();
     let path = format!("PUT /api/v1/blobs/{}", "0".repeat(64));
     let upgrade = format!(

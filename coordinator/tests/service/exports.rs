@@ -156,8 +156,8 @@ fn a_finished_run_can_be_deleted() {
     assert!(
         matches!(detail(server.get(&of_it)), (404, why) if why.contains(&format!("there is no run {run}")))
     );
-    for wish in ["cancel", "suspend", "resume"] {
-        assert_eq!(detail(server.post(&format!("/api/v1/runs/{run}/{wish}"), b"")).0, 404, "{wish}");
+    for action in ["cancel", "suspend", "resume"] {
+        assert_eq!(detail(server.post(&format!("/api/v1/runs/{run}/{action}"), b"")).0, 404, "{action}");
     }
     let server = server.kill_and_restart();
     assert_eq!(detail(server.get(&format!("/api/v1/runs/{run}"))).0, 404);

@@ -81,10 +81,10 @@ fn deaf_page(server: &Server, from: &str, topics: &[&str]) -> RawRequest {
         )
         .as_bytes(),
     );
-    let wish = json!({ "watch": topics }).to_string();
+    let request = json!({ "watch": topics }).to_string();
     // Masked by zeros, which change nothing.
-    let mut frame = vec![0x81, 0x80 | wish.len() as u8, 0, 0, 0, 0];
-    frame.extend(wish.as_bytes());
+    let mut frame = vec![0x81, 0x80 | request.len() as u8, 0, 0, 0, 0];
+    frame.extend(request.as_bytes());
     raw.send(&frame);
     raw
 }

@@ -150,7 +150,7 @@ fn a_page_receives_a_run_and_its_tree() {
 }
 
 #[test]
-fn a_topic_is_sent_anew_on_request() {
+fn a_topic_is_sent_again_on_request() {
     let (server, mut host, run) = begun();
     let (given, _) = host.take_root();
     host.send(&[report(given, vec![note(1, BEGUN)])]);

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn impls_and_traits_are_told_from_other_blocks() {
+    fn impls_and_traits_are_distinguished_from_other_blocks() {
         for (source, block) in [
             ("", None),
             ("struct A { a: u8 }\n", None),

@@ -32,13 +32,13 @@ pub fn expand(attribute: TokenStream, item: &TokenStream) -> Result<TokenStream>
     let mut block: ItemImpl = syn::parse2(item.clone()).map_err(|_| {
         Error::new_spanned(
             item,
-            "#[shared] goes on an `impl` block, the one that has the #[update] functions; it may be empty",
+            "#[shared] belongs on an `impl` block, the one that has the #[update] functions; it may be empty",
         )
     })?;
     if let Some((path, _)) = &block.trait_ {
         return Err(Error::new_spanned(
             path,
-            "#[shared] goes on the type's own `impl` block, not on one of a trait",
+            "#[shared] belongs on the type's own `impl` block, not on one of a trait",
         ));
     }
     if !block.generics.params.is_empty() {

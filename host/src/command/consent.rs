@@ -1,34 +1,45 @@
-//! Asking the machine's owner for his consent.
+//! Asking the machine's owner for consent.
 
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sateen_comfort::consent::{Consent, described};
+use sateen_comfort::consent::{Consent, WorkerPriority, described};
 use sateen_comfort::preferences::Profile;
 use sateen_host::grid::DataFolder;
 
 use super::preferences::Known;
 use super::say::{INTERRUPTED, USAGE, fail, note};
 
-/// Makes sure that the owner has agreed to what a host may use of his machine, and keeps his consent. `asks` is whether
-/// he is asked even for a grid of his own: he joins it.
+/// Makes sure that the owner has agreed to what a host may use of the machine, and keeps the consent.
+///
+/// # Arguments
+/// * `priority`: that of the host's workers.
+/// * `is_yes`: agrees without a question.
+/// * `joins`: whether the machine joins the grid now. Then the owner is asked even if the grid is the owner's own.
 ///
 /// # Errors
-/// If he has not.
-pub fn ensure(folder: &DataFolder, known: &Known, is_yes: bool, asks: bool) -> Result<(), ExitCode> {
+/// If the owner has not agreed.
+pub fn ensure(
+    folder: &DataFolder,
+    known: &Known,
+    priority: WorkerPriority,
+    is_yes: bool,
+    joins: bool,
+) -> Result<(), ExitCode> {
     // An operator's machines, and a grid on this machine that was not joined.
-    if known.profile == Profile::Dedicated && !asks {
+    if known.profile == Profile::Dedicated && !joins {
         return Ok(());
     }
     let coordinator = known.coordinator.to_string();
-    let lacking = known.consent.as_ref().map(|consent| consent.lacks(&coordinator, &known.resolved));
+    let lacking =
+        known.consent.as_ref().map(|consent| consent.lacks(&coordinator, &known.resolved, priority));
     if lacking.as_ref().is_some_and(Vec::is_empty) {
         return Ok(());
     }
     let is_asked_again = lacking.is_some();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    note(&described(&coordinator, processors, &known.resolved));
+    note(&described(&coordinator, processors, &known.resolved, priority));
     for line in lacking.into_iter().flatten() {
         note(&format!("This is more than before: {line}."));
     }
@@ -42,7 +53,7 @@ pub fn ensure(folder: &DataFolder, known: &Known, is_yes: bool, asks: bool) -> R
             return Err(fail(
                 USAGE,
                 format!(
-                    "{why}, and there is no terminal to ask him; run `sateen-host join {coordinator}` on one, or pass --yes (for a machine that is the grid's own: --dedicated)"
+                    "{why}, and there is no terminal on which to ask; run `sateen-host join {coordinator}` on one, or pass --yes (for a machine that is the grid's own: --dedicated)"
                 ),
             ));
         }
@@ -54,7 +65,7 @@ pub fn ensure(folder: &DataFolder, known: &Known, is_yes: bool, asks: bool) -> R
         }
     }
     let agreed_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    if let Err(why) = Consent::to(&coordinator, &known.resolved, agreed_s).save(folder.path()) {
+    if let Err(why) = Consent::to(&coordinator, &known.resolved, priority, agreed_s).save(folder.path()) {
         note(&format!("sateen-host: your consent is not kept, and you will be asked again: {why}"));
     }
     Ok(())

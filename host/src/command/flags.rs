@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use sateen_command_line as values;
-use sateen_host::Priority;
 use sateen_host::grid::{CoordinatorAddress, DataFolder, DirectListen, PageListen};
 use sateen_logging::LogFlags;
 use sateen_protocol::RunLimits;
 use sateen_protocol::limits::TEXT_BYTES_MAX;
 
 use super::preference_flags::PreferenceFlags;
+use super::priority::PriorityFlag;
 use super::say::{USAGE, fail, result};
 
 /// Give this machine's cores to a grid. Without a command, takes part in the grid until `sateen-host leave` or
@@ -72,6 +72,7 @@ pub enum Ask {
 }
 
 #[derive(Args)]
+#[command(mut_arg("coordinator", |flag| flag.hide(true)))] // URL counts
 pub struct Join {
     /// The grid's coordinator: a URL, or HOST:PORT
     #[arg(value_name = "URL", value_parser = parse_coordinator)]
@@ -159,7 +160,7 @@ pub struct Host {
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub direct_advertise: Option<SocketAddr>,
     /// Memory for the apps of all runs and for results that wait to be delivered, together; runs that ask for more for one
-    /// instance are refused [default: no limit] [range: 64K to 1024T]
+    /// instance are refused [default: 2G; no limit with --dedicated] [range: 64K to 1024T]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Processor time for one run, like 90s, 30m or 2h; after that, other hosts continue the run [default: no limit]
@@ -183,29 +184,13 @@ pub struct Agreement {
     /// Agree to what the host may use of this machine, without being asked
     #[arg(long, short)]
     pub yes: bool,
-    /// This machine is for the grid: compute all the time, unless preferences say otherwise
+    /// This machine is for the grid: compute all the time, unless preferences say otherwise. The default for a coordinator
+    /// on this machine, until it is joined
     #[arg(long, env = "SATEEN_DEDICATED")]
     pub dedicated: bool,
     /// A folder whose dev, proc and sys stand for those of the machine
     #[arg(long, value_name = "DIR", hide = true)]
     pub machine: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub enum PriorityFlag {
-    /// Only processor time that no other program wants
-    Idle,
-    /// The same priority as other programs
-    Normal,
-}
-
-impl From<PriorityFlag> for Priority {
-    fn from(flag: PriorityFlag) -> Self {
-        match flag {
-            PriorityFlag::Idle => Self::Idle,
-            PriorityFlag::Normal => Self::Normal,
-        }
-    }
 }
 
 impl Host {
@@ -366,6 +351,15 @@ mod tests {
         assert_eq!((join.url.authority(), join.host.threads), ("grid:80", Some(3)));
         assert_eq!((join.host.name.as_deref(), join.host.agreement.yes), (Some("join"), true));
         assert_eq!(join.host.preferences.0, [("share-in-use".to_owned(), "10".to_owned())]);
+    }
+
+    #[test]
+    fn the_help_of_join_names_one_coordinator() {
+        let help = |words: &[&str]| SateenHost::try_parse_from(words).err().expect("help").to_string();
+        let join = help(&["sateen-host", "join", "--help"]);
+        assert!(join.contains("<URL>") && join.contains("--site <NAME>"), "{join}");
+        assert!(!join.contains("--coordinator"), "{join}");
+        assert!(help(&["sateen-host", "--help"]).contains("--coordinator <URL>"));
     }
 
     #[test]

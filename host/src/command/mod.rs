@@ -5,6 +5,7 @@ mod consent;
 mod flags;
 mod preference_flags;
 mod preferences;
+mod priority;
 mod say;
 mod self_test;
 mod service;
@@ -91,7 +92,8 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
         Err(error) => return fail(USAGE, error),
     };
     known.resolved.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    if let Err(code) = consent::ensure(&folder, &known, host.agreement.yes, joins.is_some()) {
+    let (priority, is_yes) = (host.priority.into(), host.agreement.yes);
+    if let Err(code) = consent::ensure(&folder, &known, priority, is_yes, joins.is_some()) {
         return code;
     }
     if joins.as_ref().is_some_and(|(_, is_all)| *is_all) {

@@ -25,7 +25,7 @@ fn flag(key: &'static Key) -> Arg {
     let range = key.kind.range().map_or_else(String::new, |range| format!(" [range: {range}]"));
     Arg::new(key.name)
         .long(key.name)
-        .value_name(key.kind.value_name())
+        .value_name(key.value_name())
         .help(format!("{} [default: {default}]{range}", key.help))
         .help_heading("Preferences")
         .value_parser(move |text: &str| key.kind.parse(text).map(|_| text.to_owned()))

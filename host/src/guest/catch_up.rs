@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_is_told() {
+    fn the_worker_is_notified() {
         let repeats = Arc::new(AtomicBool::new(true));
         let mut catch_up = CatchUp::new(Some(ms(250)), repeats.clone(), false);
         catch_up.repeated(ms(0), ms(249));

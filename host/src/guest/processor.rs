@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn readings_are_exact_but_for_moments() {
+    fn readings_are_exact_except_for_moments() {
         let before = of_thread();
         let mut last = Duration::ZERO;
         let started = Instant::now();

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_whose_jobs_last_and_who_are_answered_at_once_want_none_ahead() {
+    fn workers_with_long_jobs_and_fast_answers_want_none_ahead() {
         let demand = Demand::default();
         demand.note_taken();
         demand.count(1, 0);

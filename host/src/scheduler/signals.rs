@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_compute_hear_a_ring_and_others_hear_of_it_when_they_come() {
+    fn computing_workers_notice_a_ring_and_others_notice_it_when_they_come() {
         let signals = Signals::new(1);
         let (here, waiting) = (signal(&signals, None), signal(&signals, None));
         signals.enter(0, &here);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_does_not_hear_of_a_pause_goes_back() {
+    fn a_job_that_does_not_notice_a_pause_goes_back() {
         let signals = Signals::new(2);
         let job = || Some(Arc::new(Job::new(0, sateen_protocol::Bytes::default(), 1, Duration::ZERO)));
         let (deaf, standing) = (signal(&signals, job()), signal(&signals, job()));

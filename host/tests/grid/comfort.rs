@@ -25,7 +25,7 @@ fn setting<'a>(shown: &'a Value, key: &str) -> &'a Value {
 }
 
 #[test]
-fn each_preference_tells_where_it_comes_from() {
+fn each_preference_is_shown_with_its_source() {
     let parent = tempfile::tempdir().expect("a folder");
     let folder = parent.path().join("data");
     let plain = shown(&folder, &["--coordinator", GRID]);
@@ -106,7 +106,7 @@ fn preferences_that_make_no_sense_cost_exit_code_2_if_somebody_types_them() {
 }
 
 #[test]
-fn nobody_computes_for_strangers_without_consent() {
+fn no_machine_computes_for_strangers_without_consent() {
     let parent = tempfile::tempdir().expect("a folder");
     let folder = parent.path().join("data");
     for words in [&["join", GRID][..], &["--coordinator", GRID]] {
@@ -125,18 +125,23 @@ fn nobody_computes_for_strangers_without_consent() {
 
     assert_eq!(run(&folder, &["join", GRID, "--yes", "--no-start"]).0, 0);
     assert!(folder.join("consent.json").exists());
-    // He is not asked again, and the host knows its grid.
+    // The owner is not asked again, and the host knows its grid.
     let mut host = Host::start(&folder, &["--page", "off"]);
     let line = host.line_with("cannot reach the coordinator", 1);
     assert!(line.contains("192.0.2.7"), "{line}");
     drop(host);
-    // What he has set himself is his word; another grid is not.
+    // Preferences that the owner set count as consent; another grid and a higher priority do not.
     assert_eq!(run(&folder, &["config", "set", "share-in-use", "50"]).0, 0);
     let mut host = Host::start(&folder, &["--page", "off"]);
     host.line_with("cannot reach the coordinator", 1);
     drop(host);
     let (code, _, said) = run(&folder, &["--coordinator", "http://192.0.2.8:7700"]);
     assert!(code == 2 && said.contains("you agreed to http://192.0.2.7:7700"), "{said}");
+    let (code, _, said) = run(&folder, &["--priority", "normal"]);
+    assert!(
+        code == 2 && said.contains("the priority of your own programs; you agreed to the lowest"),
+        "{said}"
+    );
     // A newer program's default that takes more.
     let consent = fs::read_to_string(folder.join("consent.json")).expect("there");
     let less = consent.replace(r#""memory": "2G""#, r#""memory": "1G""#);
@@ -264,13 +269,13 @@ fn every_pause_has_its_reason_in_the_status() {
 }
 
 #[test]
-fn hours_and_missing_senses_are_told() {
+fn hours_and_missing_senses_are_reported() {
     let parent = tempfile::tempdir().expect("a folder");
     let folder = parent.path().join("data");
     let machine = Machine::new();
     let stands = machine.0.path().display().to_string();
     let _host = Host::start(&folder, &["--coordinator", NOBODY, "--machine", &stands, "--hours", "never"]);
-    await_state(&folder, "paused: it has no hours in which it may compute");
+    await_state(&folder, "paused: `hours` allows no time");
     // Each sense reports when it has looked.
     await_status(&folder, "senses", |text| text.contains("\nsenses    ") && text.contains("no battery"));
     let (_, json, _) = run(&folder, &["status", "--json"]);

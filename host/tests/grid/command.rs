@@ -60,7 +60,7 @@ impl Drop for Host {
 pub const NOBODY: &str = "http://127.0.0.1:9";
 
 #[test]
-fn a_host_without_coordinator_says_so_and_goes_on() {
+fn a_host_without_coordinator_says_so_and_continues() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().join("data");
     let mut host = Host::start(&folder, &["--coordinator", NOBODY, "--site", "attic", "--name", "old"]);

@@ -88,7 +88,7 @@ fn the_encoder_puts_no_more_messages_into_a_frame_than_the_decoder_accepts() {
 }
 
 #[test]
-fn the_older_side_is_told_to_update() {
+fn the_older_side_is_asked_to_update() {
     let advice = |version| {
         FrameError::Version(version).advice("sateen-host", "1.2.3", "sateen-coordinator").unwrap_or_default()
     };

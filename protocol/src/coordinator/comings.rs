@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_comes_back_is_another_incarnation_and_told_once() {
+    fn one_that_comes_back_is_another_incarnation_and_notified_once() {
         let mut comings = Comings::first(u32::MAX);
         assert_eq!((comings.take_untold(), comings.back_since()), (false, None));
         comings.come_back(Time(7));

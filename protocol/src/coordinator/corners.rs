@@ -378,7 +378,7 @@ fn the_reason_why_nothing_happens_with_a_run_is_shown() {
     let mut grid = Grid::new();
     let waits = |grid: &Grid, run| grid.machine.run(run).and_then(|run| run.waiting_for).unwrap_or_default();
     grid.submit(RUN);
-    assert!(waits(&grid, RUN).starts_with("no host is there"));
+    assert!(waits(&grid, RUN).starts_with("no host is connected"));
     let (link, _) = grid.join();
     grid.tell(link, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
     assert_eq!(waits(&grid, RUN), "all hosts are paused (one says: its user works)");

@@ -1,4 +1,4 @@
-//! Runs that are over: their counts, until these are final, and the time for which their hosts are heard.
+//! Runs that are over: their counts, until these are final, and the time for which their hosts' messages count.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,14 +18,14 @@ pub struct Over {
     pub part: Box<CoordinatorRun>,
     /// The number of entries in its result table at the end, and their bytes.
     pub table: (usize, usize),
-    /// Not all hosts have been told that it is over.
+    /// Not all hosts have been notified that it is over.
     pub is_asking: bool,
     /// Some hosts went, or never answered.
     pub is_partial: bool,
 }
 
 impl Over {
-    /// A run that has just ended, of which no host has been told.
+    /// A run that has just ended. No host has been notified of that.
     pub fn new(part: CoordinatorRun) -> Self {
         let table = part.ledger.size();
         Self { part: Box::new(part), table, is_asking: true, is_partial: false }
@@ -42,7 +42,7 @@ impl Over {
 pub struct Ended {
     /// Those whose counts are not final.
     unsettled: BTreeMap<RunId, Over>,
-    /// Those whose hosts are heard, and until when; the run that ended first is the first.
+    /// Those about which messages still count, and until when; the run that ended first is the first.
     late: VecDeque<(Time, RunId)>,
 }
 
@@ -111,22 +111,22 @@ impl Ended {
 
     // ---- late messages ----
 
-    /// A run is over now: its hosts' messages count for a while.
-    pub fn hear_late(&mut self, now: Time, run: RunId) {
+    /// A run is over now: messages from its hosts are accepted for a while.
+    pub fn accept_late(&mut self, now: Time, run: RunId) {
         self.late.push_back((now + LATE_MAX, run));
     }
 
-    /// When the next run's hosts are no longer heard.
+    /// When messages about the next run are no longer accepted.
     pub fn next_late(&self) -> Option<Time> {
         self.late.front().map(|(until, _)| *until)
     }
 
-    /// The number of runs whose hosts are no longer heard from now on.
+    /// The number of runs about which messages are no longer accepted from now on.
     pub fn late_len(&self, now: Time) -> usize {
         self.late.iter().filter(|(until, _)| now >= *until).count()
     }
 
-    /// A run whose hosts are no longer heard, because of its time or because there are too many.
+    /// Takes a run about which messages are no longer accepted, because of its time or because there are too many.
     pub fn take_late(&mut self, now: Time) -> Option<RunId> {
         let (until, run) = self.late.front().copied()?;
         if now < until && self.late.len() <= LATE_RUNS_MAX {
@@ -157,22 +157,22 @@ mod tests {
         let mut ended = Ended::default();
         for (run, rows) in [(3, 5), (1, 4), (2, 3)] {
             ended.insert(RunId(run), over(rows));
-            ended.hear_late(Time(run), RunId(run));
+            ended.accept_late(Time(run), RunId(run));
         }
         for (most, runs) in [(12, vec![]), (11, vec![3]), (7, vec![3]), (6, vec![3, 1]), (0, vec![3, 1, 2])] {
             let runs: Vec<RunId> = runs.into_iter().map(RunId).collect();
             assert_eq!(ended.beyond(most), runs, "at most {most}");
         }
         assert!(ended.remove(&RunId(3)).is_some() && ended.remove(&RunId(3)).is_none());
-        assert_eq!(ended.beyond(6), [RunId(3), RunId(1)], "it is heard, and has no rows");
+        assert_eq!(ended.beyond(6), [RunId(3), RunId(1)], "its messages are accepted, and it has no rows");
         assert_eq!((ended.len(), ended.contains_key(&RunId(3))), (2, false));
     }
 
     #[test]
-    fn hosts_are_heard_for_a_while_and_of_a_bounded_number_of_runs() {
+    fn late_messages_are_accepted_for_a_while_and_about_a_bounded_number_of_runs() {
         let mut ended = Ended::default();
         let late = LATE_RUNS_MAX as u64;
-        (0..=late).for_each(|run| ended.hear_late(Time(run), RunId(run)));
+        (0..=late).for_each(|run| ended.accept_late(Time(run), RunId(run)));
         assert_eq!([ended.take_late(Time(0)), ended.take_late(Time(0))], [Some(RunId(0)), None]);
         let due = Time(1) + LATE_MAX;
         assert_eq!(

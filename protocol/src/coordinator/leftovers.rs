@@ -149,7 +149,7 @@ fn hello_as(grid: &mut Grid, link: u64, was: Identity, site: &str, paused: Optio
 }
 
 #[test]
-fn others_are_told_of_a_returning_host_only_if_it_has_changed() {
+fn others_are_notified_of_a_returning_host_only_if_it_has_changed() {
     for (site, paused, is_told) in [("here", None, false), ("there", None, true)] {
         let mut grid = Grid::new();
         let (other, _) = grid.join();

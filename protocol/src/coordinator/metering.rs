@@ -14,7 +14,7 @@ impl CoordinatorRun {
         self.meter.look(now, is_under_way);
     }
 
-    /// When it exceeds the limit on its time under way, if it goes on.
+    /// When it exceeds the limit on its time under way, if it continues.
     pub(super) fn time_limit_met_at(&self) -> Option<Time> {
         self.meter.reaches(Duration::from_millis(self.spec.limits.time_ms_max?))
     }

@@ -245,7 +245,7 @@ impl Coordinator {
         let waits = waits.map(|time| (time, "hosts from before the restart have had their time"));
         let ping = (!self.hosts.is_empty()).then_some((self.chores.next_ping(), "hosts are pinged"));
         let slices = self.chores.slices().next().map(|time| (time, "a task was too long for one event"));
-        let news = self.newsroom.next().map(|time| (time, "hosts are told who came and who went"));
+        let news = self.newsroom.next().map(|time| (time, "hosts are notified of arrivals and departures"));
         let owed = self.newsroom.next_expiry(self.silence.deaf_until);
         let owed = owed.map(|time| (time, "a host has not answered that another is gone"));
         let missing = self.missing.next().map(|time| (time, "a host that was given up has not come back"));

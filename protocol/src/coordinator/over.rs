@@ -1,6 +1,6 @@
 //! Runs that are over, until hosts have sent their last counts.
 //!
-//! Hosts count until they hear that a run is over, and a moment longer. Each host that has loaded the run answers
+//! Hosts count until they receive the message that a run is over, and a moment longer. Each host that has loaded the run answers
 //! [`StopRun`](ToHost::StopRun) with its last counts and [`Stopped`](crate::message::ToCoordinator::Stopped). When all have, are
 //! gone, or have run out of time, the run's counts are final, and the driver saves them. Nothing waits for that: a run's
 //! result is saved before.
@@ -16,13 +16,13 @@ use super::slices::Slice;
 use super::{Account, Command, Coordinator};
 
 impl Coordinator {
-    /// A run is over: hosts are told, and send their last counts.
+    /// A run is over: hosts are notified, and send their last counts.
     pub(super) fn await_last_counts(&mut self, now: Time, run: RunId, mut part: CoordinatorRun) {
         part.root.forget_claims();
         self.over.insert(run, Over::new(part));
         self.in_slices(now, Slice::Stop { after: None, run });
         self.in_slices(now, Slice::Shed(run));
-        self.hear_late(now, run);
+        self.accept_late(now, run);
         // The run that ended first goes first.
         for first in self.over.beyond(OVER_ROWS_MAX) {
             self.settle_counts(now, first);
@@ -195,7 +195,7 @@ mod tests {
         let (counts, account) = say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).expect("all");
         assert_eq!((counts.jobs.spawned, counts.busy, account.at_work.hosts), (19, 0, 2));
         assert!(account.is_complete && grid.machine.run_over(RUN).is_none());
-        // Nothing changes any more, and people are told of nothing that is in no row.
+        // Nothing changes any more, and no event names a host without a row.
         assert!(say(&mut grid, two, ToCoordinator::Stopped { run: RUN }).is_none());
         let events = |grid: &mut Grid| std::iter::from_fn(|| grid.machine.poll_event()).count();
         events(&mut grid);

@@ -112,8 +112,8 @@ impl Coordinator {
     // ---- finished runs ----
 
     /// A run is over: its hosts' messages count for a while.
-    pub(super) fn hear_late(&mut self, now: Time, run: RunId) {
-        self.over.hear_late(now, run);
+    pub(super) fn accept_late(&mut self, now: Time, run: RunId) {
+        self.over.accept_late(now, run);
         self.forget_late(now);
     }
 
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_from_before_a_restart_is_heard_before_it_is_ready() {
+    fn messages_of_a_host_from_before_a_restart_count_before_it_is_ready() {
         let stored = |state| crate::coordinator::StoredRun {
             run: RUN,
             submitter: Default::default(),

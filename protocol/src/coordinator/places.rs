@@ -1,9 +1,9 @@
-//! Who has the places of runs under way. A free one goes to the submitter that has the fewest, and among its runs to the
+//! Assigns the places for active runs. A free one goes to the submitter that has the fewest, and among its runs to the
 //! oldest. If all are taken and a submitter that has none waits, the newest run of the submitter that has the most gives
 //! way, if that one has several: hosts save and drop it as if it were suspended, and it waits for another turn.
 //!
-//! So one submitter has all places only while nobody else waits. As giving way costs what jobs have not finished, a run
-//! keeps its place for a while, and one that no host can load takes nobody's place.
+//! So one submitter has all places only while no other submitter waits. As giving way costs what jobs have not finished, a run
+//! keeps its place for a while, and one that no host can load takes no place.
 
 use std::collections::BTreeMap;
 
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn one_submitter_has_all_places_only_while_nobody_else_waits() {
+    fn one_submitter_has_all_places_only_while_no_other_waits() {
         let mut grid = Grid::new();
         let (link, _) = grid.join();
         for run in 1..=MOST + 2 {
@@ -190,7 +190,7 @@ mod tests {
         grid.advance(2_000, &[link]);
         assert_eq!(active(&grid), (1..MOST).chain([20]).collect::<Vec<_>>());
         grid.tell(link, ToCoordinator::Suspended { run: RunId(MOST) });
-        // It gives its turn up, and the first submitter's run goes on.
+        // It gives its turn up, and the first submitter's run continues.
         grid.tell(link, ToCoordinator::Unready { run: RunId(20), reason: "no room".to_owned() });
         for _ in 0..8 {
             keep_places(&mut grid, &[link]);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_gives_way_is_under_way_on_the_disk_until_it_waits_and_can_be_suspended_meanwhile() {
+    fn a_run_that_loses_its_place_is_active_on_the_disk_until_it_waits_and_can_be_suspended_meanwhile() {
         for is_suspended in [false, true] {
             let mut grid = Grid::new();
             let (link, _) = grid.join();

@@ -100,7 +100,7 @@ impl Coordinator {
     pub(super) fn claim_root(&mut self, now: Time, host: HostId, claim: &RootClaim, was_missing: bool) {
         let RootClaim { run, number, .. } = *claim;
         let Some(part) = self.runs.get_mut(&run) else { return };
-        // Also for a suspended run: its root may have ended before its host heard of the suspension.
+        // Also for a suspended run: its root may have ended before its host received the suspension.
         part.root.claim(host, number);
         if !part.turn.is_active() {
             return;
@@ -130,7 +130,7 @@ impl Coordinator {
     }
 
     /// The root's host was away for a moment, and another has begun the root meanwhile: the first has done more of
-    /// it, and one is enough. If the other finishes before it hears of that, its result counts.
+    /// it, and one is enough. If the other finishes before it receives the withdrawal, its result counts.
     fn give_root_back(
         &mut self,
         now: Time,

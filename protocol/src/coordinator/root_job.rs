@@ -314,7 +314,7 @@ mod tests {
 
     /// It came back without the root, and reports later what it did before its link broke; or a thief of it does.
     #[test]
-    fn a_host_that_is_heard_late_had_begun_it() {
+    fn a_host_whose_report_arrives_late_had_begun_it() {
         let tag = new().spec().key.tag();
         let note = |job, parent, victim| {
             let (what, parameters) = (NoteKind::Begun { victim, redone: false, worker: 0 }, None);

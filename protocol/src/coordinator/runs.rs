@@ -379,7 +379,7 @@ impl Coordinator {
     /// Why no host has begun a run that was given to all.
     fn reason_of_hosts(&self, run: RunId, part: &CoordinatorRun) -> String {
         let Some(host) = self.hosts.values().next() else {
-            return "no host is there; start one with `sateen-host`".to_owned();
+            return "no host is connected; start one with `sateen-host`".to_owned();
         };
         if self.working.is_empty() {
             let reason = host.paused.clone().unwrap_or_default();
@@ -388,7 +388,7 @@ impl Coordinator {
         match self.why_unable(run) {
             Some(why) => why,
             None if !part.readiness.ready().is_empty() => {
-                "hosts tell what they have of it before it is begun again".to_owned()
+                "hosts report what they still have of the run before it begins again".to_owned()
             }
             None => "hosts load the app".to_owned(),
         }

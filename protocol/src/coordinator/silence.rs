@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_gives_hosts_time_to_be_heard() {
+    fn a_stall_leaves_hosts_time_to_send_messages() {
         let mut grid = grid(3);
         assert_eq!(time_out(&mut grid, Time(SECOND)), 0);
         // Nothing was read for ten seconds: a link had closed, others had said something.
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_heard_in_another_way_is_not_silent() {
+    fn a_host_whose_messages_arrive_in_another_way_is_not_silent() {
         let mut grid = grid(2);
         let now = Time(5 * SECOND);
         let silent = grid.silent(now);

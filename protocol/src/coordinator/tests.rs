@@ -389,7 +389,7 @@ fn a_welcome_that_is_lost_is_made_up_for() {
 }
 
 #[test]
-fn leaving_and_coming_back_at_once_is_told_in_order() {
+fn leaving_and_coming_back_at_once_is_notified_in_order() {
     let mut grid = Grid::new();
     let (other, _) = grid.join();
     let (link, identity) = grid.join();
@@ -439,7 +439,7 @@ fn loads(grid: &Grid, link: LinkId, run: RunId) -> (usize, usize) {
 }
 
 #[test]
-fn runs_that_no_host_can_load_starve_nobody() {
+fn runs_that_no_host_can_load_starve_no_other() {
     let mut grid = Grid::new();
     let (link, _) = grid.join();
     let unloadable = crate::limits::RUNS_ACTIVE_MAX as u64;

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_run_has_had_its_turns_and_begins_anew() {
+    fn a_resumed_run_has_had_its_turns_and_begins_again() {
         let mut turn = Turn::restored(true);
         assert!(turn.was_active() && !turn.is_active() && !turn.end());
         turn.begin(Time(1));

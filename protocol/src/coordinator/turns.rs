@@ -100,7 +100,7 @@ impl Coordinator {
     /// When a run gives its turn up because others wait and no host has loaded it.
     pub(super) fn next_yield(&self) -> Option<(Time, &'static str)> {
         let (until, _) = self.stuck().min()?;
-        self.do_others_wait().then_some((until, "a run that nobody has loaded gives its turn up"))
+        self.do_others_wait().then_some((until, "a run that no host has loaded gives up its turn"))
     }
 
     /// A host has loaded a run that gave its turn up.

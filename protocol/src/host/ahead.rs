@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_with_waiting_jobs_of_others_gives_none_to_busy_thieves() {
+    fn a_host_with_waiting_jobs_of_others_lends_none_to_busy_thieves() {
         let mut host = host();
         host.handle_notice(Time(0), RUN, Notice::Idle(1));
         let (steal, _) = asked(&mut host)[0];

@@ -140,7 +140,7 @@ fn only_what_a_host_waits_for_is_pulled() {
 }
 
 #[test]
-fn a_peer_that_is_cut_off_is_told_the_reason_and_then_ignored() {
+fn a_peer_that_is_cut_off_is_sent_the_reason_and_then_ignored() {
     let mut host = busy();
     host.handle_misbehaviour(NOW, PEER, "its frames break the rules".to_owned());
     let told = said(&mut host);

@@ -154,7 +154,7 @@ fn a_host_that_asks_again_gets_the_job_that_it_got_before() {
 }
 
 #[test]
-fn no_host_waits_for_more_jobs_than_it_may_be_told_of() {
+fn no_host_waits_for_more_jobs_than_it_may_be_notified_of() {
     let mut host = thief(1);
     lend(&mut host, 0, 0, bonds::job(0));
     let accepted = (1..2 * LISTED_JOBS_MAX as u64).filter(|number| {

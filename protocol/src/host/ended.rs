@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counts_of_a_run_that_was_begun_anew_are_not_mixed_with_earlier_ones() {
+    fn the_counts_of_a_run_that_began_again_are_not_mixed_with_earlier_ones() {
         let mut host = host();
         host.handle_from_coordinator(NOW, ToHost::SuspendRun { run: RUN });
         host.handle_notice(NOW, RUN, Notice::Drained);

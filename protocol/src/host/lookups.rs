@@ -28,7 +28,7 @@ pub struct Lookups {
     sought: BTreeMap<JobKey, u64>,
     /// Where [`Self::check`] continues: after this one of these entries.
     checked: Option<JobKey>,
-    /// The entries of which the runtime was not told, and whether it was told of any.
+    /// The entries of which the runtime was not notified, and whether it was notified of any.
     untold: BTreeSet<JobTag>,
     is_told: bool,
 }
@@ -140,8 +140,8 @@ impl Lookups {
         }
     }
 
-    /// The jobs that may be found and of which the runtime was not told; empty if it was told of some and none are
-    /// left.
+    /// The jobs that may be found and of which the runtime was not notified; empty if it was notified of some and none
+    /// are left.
     pub fn take_news(&mut self) -> Option<Vec<JobTag>> {
         let jobs = std::mem::take(&mut self.untold);
         let is_any = !self.sought.is_empty() || self.expects_more();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_is_told_of_entries_that_may_be_found_until_there_are_none() {
+    fn the_runtime_is_notified_of_entries_that_may_be_found_until_there_are_none() {
         let (mut lookups, table) = (Lookups::default(), table(&[1, 2]));
         assert_eq!(lookups.take_news(), None);
         assert_eq!(lookups.expect_below(&table, &job(99)), 1);
@@ -228,7 +228,7 @@ mod tests {
         assert!(!found(&lookups, 1, &[99]), "an equal job has found it");
     }
 
-    /// The runtime is told whether a job that it looks up had been begun before the one above it was run again.
+    /// The runtime is notified whether a job that it looks up had been begun before the one above it was run again.
     #[test]
     fn a_result_that_an_equal_job_has_made_since_is_not_found_again() {
         for is_earlier in [true, false] {
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Two equal jobs ran side by side, and one of them was lost. The other goes on, and the results that it records drop
+    /// Two equal jobs ran side by side, and one of them was lost. The other continues, and the results that it records drop
     /// the entries below them, which the lost job was to find when it is run again.
     #[test]
     fn a_result_of_an_equal_job_is_found_instead_of_the_entries_that_it_drops() {

@@ -109,7 +109,7 @@ impl Host {
         })
     }
 
-    /// Whether a result is on its way as a parcel. If so, announces the parcel again.
+    /// Whether a result is in transit as a parcel. If so, announces the parcel again.
     pub(super) fn is_result_under_way(&mut self, run: RunId, owner: Owner) -> bool {
         let Some((to, contents, _)) = Self::parcel_of_result(run, owner) else { return false };
         let Some(announcement) = self.transfers.outgoing.announce_again(to, contents) else { return false };
@@ -328,14 +328,14 @@ impl Host {
         self.peer_message(now, from, message)
     }
 
-    /// Whether the job that answers a request is on its way here.
+    /// Whether the job that answers a request is in transit to this host.
     pub(super) fn is_job_arriving(&self, run: RunId, steal: StealId, request: &Request) -> bool {
         request.arriving.is_some_and(|number| {
             self.transfers.incoming.has(request.victim, Contents::Job { run, steal, number })
         })
     }
 
-    /// Whether the result that this host asked for is on its way here.
+    /// Whether the result that this host asked for is in transit to this host.
     pub(super) fn is_result_arriving(&self, run: RunId, unresolved: &Unresolved) -> bool {
         let key = unresolved.spec.key;
         unresolved
@@ -360,7 +360,7 @@ impl Host {
         self.send_pulls();
     }
 
-    /// Whether a parcel is on its way from or to a peer.
+    /// Whether a parcel is in transit from or to a peer.
     pub(super) fn has_parcels_with(&self, peer: HostId) -> bool {
         self.transfers.has_peer(peer)
     }

@@ -84,7 +84,7 @@ impl HostRun {
     }
 
     /// Whether a job has the name of the run's root job and is another. The coordinator may assign the root to this host
-    /// later, which then goes on with the job of that name.
+    /// later, which then continues with the job of that name.
     pub fn is_other_root(&self, job: &JobSpec) -> bool {
         let is_root = |root: &JobSpec| (job.kind, &job.parameters) == (root.kind, &root.parameters);
         self.recovery.is_root(&job.key) && !(is_root(&root_job(&self.spec)) && job.objects.is_empty())

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn pausing_while_the_hello_travels_is_told_afterwards() {
+    fn a_pause_while_the_hello_is_in_transit_is_reported_afterwards() {
         let mut standing = joined();
         standing.pause("its user works".to_owned());
         greet(&mut standing);

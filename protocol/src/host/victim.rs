@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_is_told_a_changed_number_once() {
+    fn the_runtime_is_notified_of_a_changed_number_once() {
         let mut victim = Victim::default();
         assert_eq!(victim.take_news(), None);
         victim.park(parked(THIEF, 1, 1));

@@ -41,7 +41,7 @@ const REFUSED_SENDERS_MAX: usize = 1024;
 
 type Name<K> = (K, ParcelId);
 
-/// Parcels that are on their way to this receiver; `K` identifies senders.
+/// Parcels in transit to this receiver; `K` identifies senders.
 #[derive(Debug)]
 pub struct Incoming<K> {
     parcels: BTreeMap<Name<K>, Arriving>,

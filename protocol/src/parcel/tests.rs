@@ -261,7 +261,7 @@ fn parcels_that_are_announced_and_never_sent_are_given_up() {
 }
 
 #[test]
-fn parcels_that_nobody_pulls_are_dropped() {
+fn parcels_that_are_not_pulled_are_dropped() {
     let mut outgoing = Outgoing::<u8>::default();
     outgoing.add(Time(0), PEER, result(1), bytes(10)).expect("room");
     let due = outgoing.next_timeout().expect("one waits");
@@ -292,7 +292,7 @@ fn unsound_parcels_are_errors() {
 }
 
 #[test]
-fn bytes_that_nobody_asked_for_are_not_kept() {
+fn bytes_that_were_not_asked_for_are_not_kept() {
     let mut incoming = Incoming::<u8>::default();
     incoming.announce(Time(0), ME, ParcelId(1), result(1), PARCEL_BYTES_MAX as u64).expect("sound");
     for place in (10..2000).rev() {

@@ -33,7 +33,7 @@ pub struct Update {
     pub bytes: Bytes,
 }
 
-/// A replica on its way to another host.
+/// A replica in transit to another host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The object at some moment, as a guest encoded it.
@@ -151,11 +151,11 @@ impl Seen {
     }
 }
 
-/// A change of an object that the state machine tells its runtime. The runtime applies all of them in order.
+/// A change of an object that the state machine sends to its runtime. The runtime applies all of them in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// The whole object, for the first time, or because the replica was replaced. Own updates that are not among the
-    /// first `own` ones are on their way to the state machine, and are applied to it again.
+    /// first `own` ones are in transit to the state machine, and are applied to it again.
     Whole {
         /// The object at some moment.
         base: Bytes,
@@ -164,7 +164,7 @@ pub enum Change {
         /// The number of the runtime's updates that the state machine has received.
         own: u64,
     },
-    /// Updates of other hosts. If there are none, only what the state machine has received is told.
+    /// Updates of other hosts. If there are none, only the number that the state machine has received is sent.
     More {
         /// The updates.
         updates: Vec<Bytes>,
@@ -176,9 +176,9 @@ pub enum Change {
 /// The value of a guest, from which instances and other hosts start from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewBase {
-    /// How often the runtime has been told the whole object.
+    /// How often the runtime has been sent the whole object.
     pub generation: u64,
-    /// The updates that it contains, in addition to those in the base that the runtime was told last.
+    /// The updates that it contains, in addition to those in the base that the runtime was sent last.
     pub seen: Seen,
     /// The object, as the guest encoded it.
     pub base: Bytes,

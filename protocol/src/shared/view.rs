@@ -19,7 +19,7 @@ struct Logged {
 ///
 /// The host's state machine has a [`Replica`](super::Replica) of its own, in which the same updates may have another
 /// order. What the two exchange are values: guests' updates and new bases in one direction, [changes](Change) in the
-/// other, both in order. Updates that are on their way to the state machine when the view is replaced are applied to
+/// other, both in order. Updates that are in transit to the state machine when the view is replaced are applied to
 /// the new one, so guests never lose what they have made.
 ///
 /// *Positions* count the updates in the order of the view, from 1. A base has a position, and so does an instance. They
@@ -76,7 +76,7 @@ impl View {
         self.log_bytes > self.base.len().max(SHARED_LOG_BYTES_MIN)
     }
 
-    /// Whether too many updates are on their way to the state machine: guests that want to make more wait.
+    /// Whether too many updates are in transit to the state machine: guests that want to make more wait.
     pub fn is_crowded(&self) -> bool {
         self.unconfirmed_bytes > SHARED_UNCONFIRMED_BYTES_MAX
     }
@@ -98,7 +98,7 @@ impl View {
 
     // ---- changes ----
 
-    /// A guest makes an update, which the state machine is then told.
+    /// A guest makes an update, which is then sent to the state machine.
     pub fn append(&mut self, bytes: Bytes) {
         self.unconfirmed_bytes += cost(&bytes);
         self.unconfirmed.push_back(bytes.clone());
@@ -124,8 +124,8 @@ impl View {
         }
     }
 
-    /// Replaces the base with the value of a guest that has applied all updates up to `position`. Returns what the
-    /// state machine is to be told; `None` if that position does not lie after the base, or is beyond the end.
+    /// Replaces the base with the value of a guest that has applied all updates up to `position`. Returns what is
+    /// sent to the state machine; `None` if that position does not lie after the base, or is beyond the end.
     pub fn set_base(&mut self, position: u64, base: Bytes) -> Option<NewBase> {
         if position <= self.base_position || position > self.end() {
             return None;

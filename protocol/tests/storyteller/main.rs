@@ -38,7 +38,7 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn stories_go_as_they_are_told() {
+fn stories_have_their_golden_output() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories");
     let chosen = std::env::var("SATEEN_STORIES").ok();
     let is_chosen = |name: &str| {

@@ -1,6 +1,6 @@
 //! Whether modules do the same with the checks that make them stoppable (see `sateen_rewriter`): random modules, each run
 //! without checks, with checks that never poll, and with checks that always do. And whether modules that may not end do
-//! end when they are told to, with all optimisations: the compiler must leave no check out.
+//! end when they are asked to, with all optimisations: the compiler must leave no check out.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -20,11 +20,11 @@ use wasmtime::{
 
 /// Loops and calls that a random module may make.
 const TURNS_MAX: u32 = 1_000;
-/// When modules that may not end are told to stop: while they run, as words may be read before.
-const TOLD_AFTER: Duration = Duration::from_millis(5);
-/// How long a module that was told to stop may go on.
+/// When modules that may not end are asked to stop: while they run, as words may be read before.
+const ASKED_AFTER: Duration = Duration::from_millis(5);
+/// Maximum time for which a module that was asked to stop may continue.
 const STOPS_WITHIN: Duration = Duration::from_secs(20);
-/// How a module ends that was told to stop in a poll.
+/// How a module ends that was asked to stop in a poll.
 const STOPPED: &str = "stopped in a poll";
 
 fn main() -> ExitCode {
@@ -72,7 +72,7 @@ struct Tally {
     differences: u64,
     rewritten: u64,
     polls: u64,
-    /// Modules that still ran when they were told to stop.
+    /// Modules that still ran when they were asked to stop.
     stopped: u64,
 }
 
@@ -89,8 +89,8 @@ fn compare_all(next: &AtomicU64, end: u64) -> Result<Tally> {
         if let Ok(module) = random_module(seed, false) {
             let checked = rewrite(&module).with_context(|| format!("seed {seed}"))?;
             let _watched = watch(seed);
-            let is_told = stop(&optimised, &checked).map_err(|error| anyhow!("seed {seed}: {error:#}"))?;
-            tally.stopped += u64::from(is_told);
+            let still_ran = stop(&optimised, &checked).map_err(|error| anyhow!("seed {seed}: {error:#}"))?;
+            tally.stopped += u64::from(still_ran);
         }
         // Of some seeds the generator makes nothing.
         let Ok(module) = random_module(seed, true) else { continue };
@@ -104,7 +104,7 @@ fn compare_all(next: &AtomicU64, end: u64) -> Result<Tally> {
         let (expected, _) = outcome(&compiled, None).map_err(failed)?;
         // Once without a poll, and once with a poll at each check.
         for news in [News::None, News::Poll] {
-            let (found, count) = told(&stoppable, &checked, news).map_err(failed)?;
+            let (found, count) = with_news(&stoppable, &checked, news).map_err(failed)?;
             tally.polls += count;
             if found != expected {
                 tally.differences += 1;
@@ -246,25 +246,25 @@ fn outcome(module: &Module, told: Option<(&SharedMemory, News)>) -> wasmtime::Re
     Ok((Outcome(outcome), *store.data()))
 }
 
-/// Runs a module that may not end, which is told to stop after a while. Returns whether it still ran then.
+/// Runs a module that may not end, which is asked to stop after a while. Returns whether it still ran then.
 fn stop(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<bool> {
     let module = Module::new(engine, bytes)?;
     let words = SharedMemory::new(engine, MemoryType::shared(1, 1))?;
     let began = Instant::now();
     std::thread::scope(|scope| {
         let telling = scope.spawn(|| {
-            std::thread::sleep(TOLD_AFTER);
+            std::thread::sleep(ASKED_AFTER);
             tell(engine, &words, News::Stop)
         });
         outcome(&module, Some((&words, News::Stop)))?;
-        let still_ran = began.elapsed() >= TOLD_AFTER;
+        let still_ran = began.elapsed() >= ASKED_AFTER;
         telling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(still_ran)
     })
 }
 
-/// What a module with checks does that is told this before it begins.
-fn told(engine: &Engine, bytes: &[u8], news: News) -> wasmtime::Result<(Outcome, u64)> {
+/// What a module with checks does that is sent this news before it begins.
+fn with_news(engine: &Engine, bytes: &[u8], news: News) -> wasmtime::Result<(Outcome, u64)> {
     let words = SharedMemory::new(engine, MemoryType::shared(1, 1))?;
     tell(engine, &words, news)?;
     outcome(&Module::new(engine, bytes)?, Some((&words, news)))

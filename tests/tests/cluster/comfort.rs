@@ -74,7 +74,7 @@ fn short_pauses_keep_the_jobs_and_cost_no_work() {
 }
 
 #[test]
-fn a_long_pause_gives_the_jobs_to_others() {
+fn a_long_pause_hands_the_jobs_to_other_hosts() {
     let mut cluster = Cluster::start(&[("other", "here")]);
     let machine = machine(&cluster);
     volunteer(&mut cluster, &machine, &["--hand-over-after", "500ms"]);

@@ -44,7 +44,7 @@ fn a_run_ends_at_the_limits_on_its_time() {
 
 /// A host's owner may bound the resources for one run: other hosts continue the run.
 #[test]
-fn a_host_gives_a_run_no_more_than_its_owner_allows() {
+fn a_host_allows_a_run_no_more_than_its_owner_does() {
     let mut cluster = Cluster::start(&[]);
     let url = format!("http://{}", cluster.address());
     cluster.start_host_with("ada", "here", &url, &["--run-cpu-limit", "1s"]);

@@ -74,7 +74,7 @@ fn a_stolen_job_has_the_same_result_here() {
 }
 
 #[test]
-fn the_root_job_gives_the_runs_result_or_its_failure() {
+fn the_root_job_has_the_runs_result_or_its_failure() {
     let cluster = Cluster::start_beside_others(&[("ada", "here")]);
     let run = cluster.submit("nqueens", &["10"]);
     cluster.done(run, "724\n");

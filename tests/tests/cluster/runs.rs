@@ -237,7 +237,7 @@ fn a_run_without_hosts_waits_for_the_first() {
 
 /// What is shown of a run that is over, and of a grid without runs, is not what was true while it ran.
 #[test]
-fn nothing_goes_on_when_the_last_run_is_over() {
+fn no_work_continues_when_the_last_run_is_over() {
     let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
     let run = cluster.submit("nqueens", &["14"]);
     cluster.api().run_over(run, PATIENCE);

@@ -14,7 +14,7 @@ const NO_URLS: [&str; 4] = ["", "ftp://x", "http://", "http://a b"];
 /// Names of values that may be any word: files and folders, names that are checked elsewhere, search words.
 const WORDS: [&str; 5] = ["FILE", "FOLDER", "DIR", "NAME", "WHO"];
 /// Names of values that may be anything.
-const FREE: [&str; 3] = ["TEXT", "FEATURES", "NAMES"];
+const FREE: [&str; 4] = ["TEXT", "FEATURES", "NAMES", "HASHES"];
 /// Names of values that may be 0.
 const ZERO: [&str; 2] = ["PERCENT", "PERCENT|off"];
 /// Names of values that have a minimum and a maximum.

@@ -46,14 +46,25 @@ fn server_of(mut answer: impl FnMut(&str) -> String + Send + 'static) -> String 
             while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count > 0) {
                 head.push(byte[0]);
             }
+            // If the body were left unread, the connection might be reset before the client has the answer.
+            let _ = stream.read_exact(&mut vec![0; body_bytes(&String::from_utf8_lossy(&head))]);
             let _ = stream.write_all(answer(&String::from_utf8_lossy(&head)).as_bytes());
         }
     });
     url
 }
 
+/// The length of the body that follows the head of a request.
+fn body_bytes(head: &str) -> usize {
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    });
+    length.unwrap_or_default()
+}
+
 #[test]
-fn nobody_answers() {
+fn a_coordinator_that_does_not_answer_is_reported() {
     // A port that was free a moment ago.
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let url = format!("http://{}", free.expect("a port is free"));
@@ -195,6 +206,35 @@ fn a_problem_is_reported_in_the_coordinators_words() {
         2,
         &["there is no file `nothing.wasm`", "no app of that name or hash is published", "sateen publish"],
     );
+}
+
+#[test]
+fn commands_say_whether_they_or_the_coordinator_must_be_updated() {
+    let json = |status: &str, kind: &str, body: &str| {
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+    };
+    for (release, update) in [("0.0.1", "update the coordinator"), ("999.0.0", "update the command")] {
+        let url = server_of(move |head| match head.split(' ').nth(1) {
+            Some("/version") => json("200 OK", "application/json", &format!(r#"{{"version":"{release}"}}"#)),
+            Some("/api/v1/apps/fib") => json("200 OK", "application/json", r#"{"hash":"ab","name":"fib"}"#),
+            Some("/api/v1/runs") => json(
+                "400 Bad Request",
+                "application/problem+json",
+                r#"{"detail":"invalid submission: unknown field `strict_nan`"}"#,
+            ),
+            _ => json("200 OK", "application/json", r#"{"run":"seven"}"#),
+        });
+        let releases = format!("the coordinator is release {release} and this command is release ");
+        for words in [&["status", "1"][..], &["result", "1"], &["tree", "1"], &["replay", "12345678"]] {
+            let words = [words, &["--coordinator", url.as_str()]].concat();
+            run(words).fails_with(4, &["the coordinator's answer is invalid", &releases, update]);
+        }
+        let refused = ["invalid submission: unknown field `strict_nan`; ", &releases, update];
+        run(["submit", "fib", "10", "--coordinator", &url]).fails_with(2, &refused);
+    }
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn what_a_process_says_of_jobs_that_it_does_not_have_is_dropped() {
 }
 
 #[test]
-fn a_process_that_reads_nothing_blocks_nobody() {
+fn a_process_that_reads_nothing_blocks_no_other() {
     let host = Host::new("deaf");
     let (mut portion, notices) = host.start(&Cancel::default()).expect("it starts");
     let since = Instant::now();

@@ -78,7 +78,7 @@ fn failures_in_a_set_are_values_or_end_the_run() {
 }
 
 #[test]
-fn a_stream_gives_each_result_once() {
+fn a_stream_yields_each_result_once() {
     gives_everywhere("streamed", &["2000", "20"], 2_000_u64 * 1_999 / 2);
     gives_everywhere("left_stream", &["2000"], probe::sets::left_stream(2000));
     gives("streamed", &["0", "20"], 0, &SETTINGS);

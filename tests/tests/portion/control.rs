@@ -40,7 +40,7 @@ fn loops(jobs: u64, turns: u64) -> (Task, String) {
 }
 
 #[test]
-fn a_loop_that_does_not_poll_stands_still_in_a_pause_and_goes_on() {
+fn a_loop_that_does_not_poll_stands_still_in_a_pause_and_continues() {
     let (task, expected) = loops(2, 300_000_000);
     let mut shuttle = Shuttle::new(task, &[1, 1], 0);
     shuttle.begin(0);
@@ -69,7 +69,7 @@ fn a_loop_that_does_not_poll_and_stands_still_can_be_stopped() {
 
 /// Two runs on a host of one worker.
 #[test]
-fn a_loop_that_does_not_poll_gives_others_their_turn() {
+fn a_loop_that_does_not_poll_leaves_others_their_turn() {
     let turns = Some(Turns::new(1));
     let (task, expected) = loops(1, 1_000_000_000);
     let mut deaf = Shuttle::new(Task { turns: turns.clone(), ..task }, &[1], 0);

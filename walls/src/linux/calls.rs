@@ -20,7 +20,7 @@ pub type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 /// Fails like a call that the kernel does not have, so that the C library starts threads by `clone`, whose flags can be read.
 pub const ABSENT: [i64; 1] = [libc::SYS_clone3];
 
-/// Calls that no library makes by itself: whoever makes them has taken over the process.
+/// Calls that no library makes by itself: a process that makes one has been taken over.
 #[rustfmt::skip]
 pub const BREACHES: [i64; 37] = [
     // Other processes, and other programs.

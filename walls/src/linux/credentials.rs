@@ -58,7 +58,7 @@ pub fn refuse_privileges() -> Result<(), Missing> {
 /// system forget it.
 pub fn die_with(parent: Option<u32>) -> Result<(), Missing> {
     let Some(parent) = parent else {
-        return Err("the process was not told which process it belongs to".to_owned());
+        return Err("the process got no parent id".to_owned());
     };
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("the system does not end it with its host: {error}"))?;

@@ -22,12 +22,13 @@ const fn exception(name: &'static str, most: usize, why: &'static str) -> Except
 }
 
 #[rustfmt::skip]
-pub const LINES: [Exception; 6] = [
-    exception("coordinator/tests/service/doors.rs", 511, TESTS),
+pub const LINES: [Exception; 7] = [
+    exception("coordinator/tests/service/doors.rs", 479, TESTS),
     exception("guest-sdk/assemblyscript/sateen.ts", 473, ONE_FILE),
+    exception("guest-sdk/c/sateen.h", 536, ONE_FILE),
     exception("protocol/src/coordinator/corners.rs", 420, TESTS),
-    exception("protocol/src/coordinator/tests.rs", 541, TESTS),
-    exception("protocol/src/host/tests.rs", 442, TESTS),
+    exception("protocol/src/coordinator/tests.rs", 529, TESTS),
+    exception("protocol/src/host/tests.rs", 434, TESTS),
     exception("protocol/src/parcel/tests.rs", 465, TESTS),
 ];
 
@@ -35,7 +36,7 @@ pub const LINES: [Exception; 6] = [
 pub const FIELDS: [Exception; 10] = [
     exception("api/src/grid.rs: Host", 17, RECORD),
     exception("api/src/job.rs: JobDetails", 19, RECORD),
-    exception("api/src/run.rs: Figures", 18, RECORD),
+    exception("api/src/run.rs: Figures", 16, RECORD),
     exception("cli/src/flags/grid.rs: Submit", 16, RECORD),
     exception("coordinator/src/metrics/mod.rs: Counters", 20, RECORD),
     exception("host/src/grid/control/status.rs: Status", 24, RECORD),

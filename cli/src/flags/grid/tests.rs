@@ -23,6 +23,24 @@ fn keys_are_digits() {
     }
 }
 
+/// Its help had the hosts' defaults, but a replay has the limits of the job's run.
+#[test]
+fn a_replay_has_the_limits_of_its_run() {
+    let help = |command: clap::Command| {
+        let limits = ["memory", "stack", "max_output", "max_shared", "guard_limit"];
+        let helps = command.get_arguments().filter(|flag| limits.contains(&flag.get_id().as_str()));
+        helps.map(|flag| flag.get_help().expect("it has one").to_string()).collect::<Vec<_>>()
+    };
+    let replay = help(Replay::augment_args(clap::Command::new("replay")));
+    let submit = help(Submit::augment_args(clap::Command::new("submit")));
+    assert_eq!((replay.len(), submit.len()), (5, 5));
+    for (replay, submit) in replay.iter().zip(&submit) {
+        let (_, of_run) = replay.split_once("[default: that of the run, else ").expect("a default");
+        let (_, of_hosts) = submit.split_once("[hosts' default: ").expect("a default");
+        assert!(of_run == of_hosts && !replay.contains("host"), "{replay} {submit}");
+    }
+}
+
 #[test]
 fn runs_are_numbers() {
     assert_eq!(parse_run("17"), Ok(17));

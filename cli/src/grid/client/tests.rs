@@ -36,7 +36,7 @@ fn the_coordinators_answer_decides_the_exit_code() {
 }
 
 #[test]
-fn a_problem_is_told_by_its_detail() {
+fn a_problem_is_shown_by_its_detail() {
     assert_eq!(detail(r#"{"title":"t","detail":"there is no run 9"}"#).as_deref(), Some("there is no run 9"));
     assert_eq!(detail(r#"{"title":"t"}"#).as_deref(), Some("t"));
     assert_eq!(detail("<html>"), None);
@@ -54,7 +54,7 @@ fn a_coordinator_that_does_not_answer_in_time_is_reported() {
 }
 
 #[test]
-fn nobody_there_is_told() {
+fn a_missing_coordinator_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it has one");
     drop(listener);

@@ -27,7 +27,7 @@ use crate::shutdown::stopped;
 /// A page's request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wish {
+struct WatchRequest {
     /// All topics that the page watches.
     watch: Vec<String>,
     /// Of these, topics to be sent from the beginning.
@@ -157,22 +157,22 @@ impl Client {
         if text.len() > WATCH_MESSAGE_BYTES_MAX {
             return self.refuse("the message is too long").await;
         }
-        let wish: Wish = match serde_json::from_str(&text) {
-            Ok(wish) => wish,
+        let request: WatchRequest = match serde_json::from_str(&text) {
+            Ok(request) => request,
             Err(error) => {
-                let why = format!("the message is no {{\"watch\":[TOPIC,…]}} ({error})");
+                let why = format!("invalid message; expected {{\"watch\":[TOPIC,...]}} ({error})");
                 return self.refuse(&why).await;
             }
         };
-        if wish.watch.len() > TOPICS_MAX {
-            let why = format!("{} topics are too many: one page can watch {TOPICS_MAX}", wish.watch.len());
+        if request.watch.len() > TOPICS_MAX {
+            let why = format!("{} topics are too many: one page can watch {TOPICS_MAX}", request.watch.len());
             return self.refuse(&why).await;
         }
         let mut wanted = BTreeMap::new();
-        for name in &wish.watch {
+        for name in &request.watch {
             match Topic::parse(name) {
                 Ok(topic) => {
-                    wanted.insert(topic, wish.again.contains(name));
+                    wanted.insert(topic, request.again.contains(name));
                 }
                 Err(problem) => self.send_gone(name, &problem.json().to_string()).await?,
             }

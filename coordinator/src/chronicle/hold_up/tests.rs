@@ -79,7 +79,7 @@ fn no_more_workers_compute_than_are_connected() {
     assert!(evidence.averages().is_none());
 }
 
-const NO_HOST: &str = "no host is there; start one with `sateen-host`";
+const NO_HOST: &str = "no host is connected; start one with `sateen-host`";
 
 /// A run that has waited for these reasons.
 fn waited(passed_s: f64, waited: &[(&str, f64)]) -> Evidence {
@@ -98,12 +98,12 @@ fn waits(passed_s: f64, reasons: &[(&str, f64)], why: &str, reason: &str) -> Str
 #[test]
 fn a_run_that_waits_reports_the_reason_and_the_time() {
     assert_eq!(
-        waits(10.0, &[("no host is there", 3.0)], NO_HOST, NO_HOST),
-        "It has waited for 3.0 s of the 10.0 s since its submission: no host is there; start one with `sateen-host`."
+        waits(10.0, &[("no host is connected", 3.0)], NO_HOST, NO_HOST),
+        "It has waited for 3.0 s of the 10.0 s since its submission: no host is connected; start one with `sateen-host`."
     );
     assert_eq!(
-        waits(10.0, &[("no host is there", 0.4)], NO_HOST, NO_HOST),
-        "It waits: no host is there; start one with `sateen-host`."
+        waits(10.0, &[("no host is connected", 0.4)], NO_HOST, NO_HOST),
+        "It waits: no host is connected; start one with `sateen-host`."
     );
     assert_eq!(waits(0.1, &[], "a", "a"), "It waits: a.");
     // Details change all the time, and the reason stays the same.
@@ -118,11 +118,11 @@ fn a_run_that_waits_reports_the_reason_and_the_time() {
 #[test]
 fn a_run_that_waits_for_another_reason_reports_its_time_and_that_of_all() {
     let suspended = ("the run is suspended until it is resumed", 29.0);
-    let text = |this_s| waits(54.0, &[("no host is there", this_s), suspended], NO_HOST, NO_HOST);
+    let text = |this_s| waits(54.0, &[("no host is connected", this_s), suspended], NO_HOST, NO_HOST);
     assert_eq!(
         text(4.6),
         "It has waited for 33.6 s of the 54.0 s since its submission, for 4.6 s of that for this reason: no host is \
-         there; start one with `sateen-host`."
+         connected; start one with `sateen-host`."
     );
     assert!(text(0.0).starts_with(
         "It has waited for 29.0 s of the 54.0 s since its submission, for 0.0 s of that for this "
@@ -132,17 +132,17 @@ fn a_run_that_waits_for_another_reason_reports_its_time_and_that_of_all() {
 #[test]
 fn a_run_that_waited_reports_the_reason_and_the_time_without_advice() {
     let suspended = "the run is suspended until it is resumed";
-    let both = waited(10.0, &[("no host is there", 3.0), (suspended, 1.5)]);
+    let both = waited(10.0, &[("no host is connected", 3.0), (suspended, 1.5)]);
     let text = "For 4.5 s of the 10.0 s since its submission, nothing was done; for 3.0 s of that, the reason was: \"no host is \
-                there\".";
+                connected\".";
     is(&both, HoldUpKind::Waiting, &[text]);
     let text = "For 3.0 s of the 10.0 s since its submission, nothing was done; the reason was: the run was suspended.";
     is(&waited(10.0, &[(suspended, 3.0)]), HoldUpKind::Waiting, &[text]);
-    is(&waited(10.0, &[("no host is there", 1.0)]), HoldUpKind::Nothing, &[]);
+    is(&waited(10.0, &[("no host is connected", 1.0)]), HoldUpKind::Nothing, &[]);
     // All times in a sentence are equally exact.
     let text = "For 35 s of the 2 min 12 s from its submission to its end, nothing was done; the reason was: \"no host is \
-                there\".";
-    let over = Evidence { stage: Stage::Over, ..waited(132.6, &[("no host is there", 35.0)]) };
+                connected\".";
+    let over = Evidence { stage: Stage::Over, ..waited(132.6, &[("no host is connected", 35.0)]) };
     is(&over, HoldUpKind::Waiting, &[text]);
 }
 
@@ -151,13 +151,13 @@ fn time_waited_grows_until_the_wait_is_over_and_then_stands() {
     let mut chronicle = Chronicle::default();
     chronicle.idle_because(None, Some(NO_HOST), 1000);
     let of = |chronicle: &Chronicle, now_ms| chronicle.waiting(None, now_ms).waited;
-    let expected = |time_s| BTreeMap::from([("no host is there".to_owned(), time_s)]);
+    let expected = |time_s| BTreeMap::from([("no host is connected".to_owned(), time_s)]);
     assert_eq!(of(&chronicle, 3000), expected(2.0));
     assert_eq!(of(&chronicle, 4000), expected(3.0));
     chronicle.idle_because(None, None, 5000);
     chronicle.idle_because(None, Some(NO_HOST), 7000);
     assert_eq!(of(&chronicle, 9000), expected(6.0));
-    assert_eq!(chronicle.idle()[0].text, "no host is there");
+    assert_eq!(chronicle.idle()[0].text, "no host is connected");
 }
 
 #[test]

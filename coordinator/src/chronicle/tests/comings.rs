@@ -171,7 +171,7 @@ fn absences_survive_a_restart_although_their_events_are_not_saved() {
 
 /// Counts were called final although a host that had been given up had never reported its last ones.
 #[test]
-fn hosts_that_were_given_up_and_are_not_back_have_untold_counts() {
+fn hosts_that_were_given_up_and_are_not_back_have_unreported_counts() {
     let untold = |chronicle: &Chronicle| chronicle.untold(&BTreeSet::new());
     for (how, expected) in [
         (Going::Left, Untold::Nothing),
@@ -249,7 +249,7 @@ fn steals_from_hosts_survive_a_restart() {
 
 /// A new process took part before an earlier one of its name was given up, and nothing told them apart.
 #[test]
-fn processes_of_one_name_are_told_apart() {
+fn processes_of_one_name_are_distinguished() {
     let a = |id| Source { id: HostId(id), name: "a", site: "here" };
     let mut chronicle = Chronicle::default();
     chronicle.note(a(1), &[begun(1, None)]);

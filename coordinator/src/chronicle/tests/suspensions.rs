@@ -200,7 +200,7 @@ fn a_suspended_run_is_idle_for_that_reason_until_it_is_resumed() {
 }
 
 #[test]
-fn a_run_that_gave_its_place_to_another_waits_for_its_turn_and_is_not_resumed_before_it_runs() {
+fn a_run_that_lost_its_place_waits_for_its_turn_and_is_not_resumed_before_it_runs() {
     let mut chronicle = Chronicle::default();
     chronicle.state(RunState::Running);
     chronicle.gives_way();

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_move_with_a_process_and_a_host_that_is_heard_has_lost_nothing() {
+    fn counts_move_with_a_process_and_a_host_that_reports_has_lost_nothing() {
         let mut hosts = Hosts::default();
         let [one, two] = [1, 2].map(|id| hosts.add(HostId(id), "name", "site"));
         assert_eq!((one, two, hosts.add(HostId(1), "other", "site")), (0, 1, 0));
@@ -207,7 +207,7 @@ mod tests {
 
     /// A steal was missing if the thief's report came before the victim's first one.
     #[test]
-    fn jobs_of_a_host_that_is_heard_later_than_its_thief_are_counted() {
+    fn jobs_of_a_host_that_reports_later_than_its_thief_are_counted() {
         let mut hosts = Hosts::default();
         hosts.lends(HostId(1));
         hosts.lends(HostId(1));

@@ -20,7 +20,7 @@ pub enum Missing {
     )]
     TooLong,
     /// The notes that contained them were lost.
-    #[error("the coordinator was not told how it began; choose a job above or below it")]
+    #[error("no host reported the job's parameters; choose a job above or below it")]
     Unheard,
     /// There was no room left when they arrived.
     #[error(

@@ -162,14 +162,14 @@ async fn why_a_run_waits_is_noted_when_it_begins_to_and_not_when_it_is_looked_at
     while paced.driver.machine.sizes().slices > 0 {
         paced.driver.time_out();
     }
-    assert!(looked_at(&paced).starts_with("no host is there"));
+    assert!(looked_at(&paced).starts_with("no host is connected"));
     assert_eq!(idle(&paced), before, "a look changes nothing");
     // No sample is due.
     paced.driver.next_part();
     let now_ms = paced.driver.chronicles.get(RUN).map(|chronicle| locked(&chronicle).now_ms());
     paced.round();
     let last = idle(&paced).pop().expect("it waits");
-    assert_eq!((last.text.as_str(), Some(last.from_ms), last.to_ms), ("no host is there", now_ms, None));
+    assert_eq!((last.text.as_str(), Some(last.from_ms), last.to_ms), ("no host is connected", now_ms, None));
 }
 
 /// A row said how many workers of a host compute that could not say so.

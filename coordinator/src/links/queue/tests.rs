@@ -108,7 +108,7 @@ fn the_bytes_queued_on_all_links_are_known() {
 }
 
 #[test]
-fn other_messages_overtake_bulk_and_bulk_that_does_not_fit_is_nobodys_fault() {
+fn other_messages_overtake_bulk_and_bulk_that_does_not_fit_is_dropped() {
     let queue = Queue::default();
     let [one, two] = senders();
     let chunk = || ToHost::RelayedBulk { from: HostId(1), frame: vec![0; WRITE_BULK_BATCH_BYTES] };

@@ -124,7 +124,7 @@ fn header(record: usize) -> *mut Header {
 }
 
 pub fn kind_of(record: usize) -> &'static Kind {
-    // SAFETY: records on the stack carry the address of a static kind, but for the marks.
+    // SAFETY: records on the stack carry the address of a static kind, except for the marks.
     unsafe { &*(((*header(record)).kind & !MARKS) as *const Kind) }
 }
 

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_does_not_read_blocks_nobody_and_one_that_breaks_the_rules_is_refused() {
+    fn a_side_that_does_not_read_blocks_no_other_and_one_that_breaks_the_rules_is_refused() {
         let (here, there) = pair();
         let frame = Frame::of(&vec![0_u8; 30_000], Vec::new()).expect("small");
         let sent = (0..1000).take_while(|_| here.send(&frame, false).expect("open")).count();

@@ -84,7 +84,7 @@ impl Member {
     /// Sends it a message. One that does not read is killed.
     pub fn post(&self, message: &ToGuests) {
         if self.mailbox.post(message).is_err() {
-            self.process.condemn("it did not read what it was told");
+            self.process.condemn("it did not read its messages");
         }
     }
 

@@ -140,7 +140,7 @@ impl Apart {
             }),
         };
         if member.mailbox.send(frame).is_err() {
-            member.process.condemn("it cannot be told what to run");
+            member.process.condemn("its start message could not be sent");
         }
         self.pools.join(&member);
         let thread = std::thread::Builder::new().name("sateen-guests".to_owned());
@@ -183,7 +183,7 @@ impl Apart {
     }
 }
 
-/// The brake of a process: its guests stand still at their next heartbeat, and it goes on lending their jobs.
+/// The brake of a process: its guests stand still at their next heartbeat, and it continues to lend their jobs.
 struct HeldApart(Arc<Member>);
 
 impl Brake for HeldApart {

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_told_when_others_wait() {
+    fn processes_are_notified_when_others_wait() {
         let now = Instant::now();
         let mut pool = TurnPool::new(1);
         pool.join(1, now);

@@ -49,7 +49,7 @@ impl PreferencesStatus {
     }
 }
 
-/// A reason as its user reads it: he is the one who uses the machine.
+/// A reason as the user of the machine reads it.
 pub fn to_user(reason: &str) -> String {
     localised(&reason.replace("somebody uses the machine", "you are using the machine"))
 }

@@ -38,7 +38,7 @@ impl Caps {
         let had = Duration::from_nanos(*self.had_ns.get(&run)?);
         (had >= most).then(|| {
             let most = humantime::format_duration(most);
-            format!("this host gives at most {most} of processor time to one run (--run-cpu-limit)")
+            format!("this host allows each run at most {most} of processor time (--run-cpu-limit)")
         })
     }
 }

@@ -284,7 +284,7 @@ impl Driver {
                 Stopped::Abandoned(why) | Stopped::Failed(why) => {
                     Answer::Refused(format!("it exited without notifying the coordinator: {why}"))
                 }
-                Stopped::Interrupted => Answer::Refused("it was told to exit at once".to_owned()),
+                Stopped::Interrupted => Answer::Refused("a second signal stopped it at once".to_owned()),
             });
         }
     }

@@ -281,7 +281,7 @@ impl Driver {
         match &stopped {
             Stopped::Left => info!("left the grid"),
             Stopped::Abandoned(why) => warn!(why, "exiting without notifying the coordinator"),
-            Stopped::Interrupted => warn!("ends at once"),
+            Stopped::Interrupted => warn!("exiting at once"),
             Stopped::Failed(why) => error!(why, "the host ends"),
         }
         if let Some(link) = self.coordinator.take_link() {

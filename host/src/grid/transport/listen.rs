@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn on_loopback_nobody_else_can_dial() {
+    fn on_loopback_no_other_machine_can_dial() {
         let listener = DirectListen::Auto.bind(&CoordinatorAddress::default()).expect("a port").expect("one");
         assert!(listener.reported.ip().is_loopback() && listener.reported.port() != 0);
         assert!(DirectListen::Off.bind(&CoordinatorAddress::default()).expect("nothing to do").is_none());

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn bytes_of_a_frame_that_is_not_whole_are_heard() {
+    async fn bytes_of_an_incomplete_frame_count_as_a_sign_of_life() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let mut peer = TcpStream::connect(listener.local_addr().expect("bound")).await.expect("it listens");
         let mut stream = Stream::new(listener.accept().await.expect("it dialled").0);

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_is_done_when_guests_have_come_to_rest_and_not_when_they_go_on() {
+    fn a_drain_is_done_when_guests_rest_and_not_when_they_continue() {
         let drain = Drain::default();
         assert!(!drain.is_under_way() && drain.duration().is_none());
         drain.begin();

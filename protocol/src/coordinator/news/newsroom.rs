@@ -1,4 +1,4 @@
-//! What hosts have not been told yet, and which departures they have not answered.
+//! Notifications that hosts have not been sent, and departures that they have not acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,92 +6,99 @@ use crate::limits::{DEPARTURE_ANSWER_MAX, DEPARTURES_EXPIRED_AT_ONCE_MAX, NEWS, 
 use crate::message::Departure;
 use crate::{HostId, Time};
 
-/// What a host has not been told yet.
+/// A host's pending notification.
 pub struct News {
+    /// When it is sent.
     pub(super) due: Time,
+    /// Hosts that joined.
     pub(super) joined: BTreeSet<HostId>,
+    /// Hosts that are gone.
     pub(super) gone: Vec<(HostId, Departure)>,
 }
 
-/// What a host has not been told yet, and which departures it has to answer.
+/// A host's pending notification, and the departures that it has to acknowledge.
 #[derive(Default)]
 pub struct Mailbox {
     pub(super) news: Option<Box<News>>,
-    /// It may be told of other hosts from then on, and what it was told is spread out until then.
+    /// Earliest time of the next notification; those already sent are paced until then.
     from: Time,
+    /// When the notifications already sent would all have been sent at intervals of `NEWS`.
     paid: Time,
-    /// By epoch; in order.
+    /// Epochs whose departures the host has to acknowledge, in order.
     owed: VecDeque<u64>,
 }
 
 impl Mailbox {
-    /// Of a host that comes now.
+    /// The mailbox of a host that joins now.
     pub fn from(now: Time) -> Self {
         Self { from: now, paid: now, ..Self::default() }
     }
 
-    /// When its host may be told something.
+    /// When the host may be sent its next notification.
     pub(super) fn due(&self, now: Time) -> Time {
         now.max(self.from)
     }
 
-    /// Its host is told all that there is. A few messages in a row go out at once, more of them at their distance.
+    /// Counts a notification as sent: a few may follow at once, further ones are spaced by `NEWS`.
     pub(super) fn pay(&mut self, now: Time) {
         self.paid = self.paid.max(now) + NEWS;
         let ahead = NEWS.saturating_mul(NEWS_AT_ONCE);
         self.from = Time(self.paid.0.saturating_sub(ahead.as_nanos() as u64));
     }
 
-    /// How much its host has not been told.
+    /// The size of the pending notification.
     pub fn untold(&self) -> usize {
         self.news.as_ref().map_or(0, |news| 1 + news.joined.len())
     }
 
-    /// Whether it is about to be told that another host is gone.
+    /// Whether the pending notification says that another host is gone.
     pub(super) fn has_gone(&self, gone: HostId) -> bool {
         self.news.as_ref().is_some_and(|news| news.gone.iter().any(|(id, _)| *id == gone))
     }
 }
 
-/// When all hosts are told what they have not been told yet, and how many answers are missing.
+/// When all pending notifications are sent, and how many acknowledgements are missing.
 #[derive(Default)]
 pub struct Newsroom {
+    /// The hosts with a pending notification, by the time when it is sent.
     pub(super) due: BTreeSet<(Time, HostId)>,
-    /// Counts the departures.
+    /// The number of departures so far.
     epoch: u64,
-    /// How many hosts have to answer departures, by epoch.
+    /// Acknowledgements that are missing, by epoch.
     owed: BTreeMap<u64, Owed>,
-    /// Up to this epoch nobody is waited for any more.
+    /// Departures up to this epoch are settled, acknowledged or not.
     expired: Option<u64>,
-    /// Hosts that are being shown round; how often at once, if they came more than once.
+    /// Hosts that joined and whose acquaintances are not all notified; how often at once, if they joined more than once.
     pub(super) shown: BTreeMap<HostId, usize>,
-    /// Who is still to hear of hosts that are gone.
+    /// Departed hosts whose acquaintances are not all notified.
     pub(super) going: BTreeMap<HostId, Going>,
 }
 
-/// Answers to a departure that have not come.
+/// An epoch that is not settled.
 struct Owed {
-    /// How many, and what else holds the epoch.
+    /// The number of missing acknowledgements and other holds on the epoch.
     count: usize,
-    /// When it was first told.
+    /// When the first of them began.
     since: Time,
 }
 
-/// A host that is gone, and whose circle is being told.
+/// A departed host whose acquaintances are being notified.
 pub struct Going {
     pub(super) departure: Departure,
-    /// When it went; not settled before all have been told.
+    /// The epoch of its departure, which is held until all are notified.
     pub(super) epoch: u64,
+    /// Acquaintances that are not notified yet.
     pub(super) untold: VecDeque<HostId>,
 }
 
 impl Newsroom {
-    /// How many hosts have not been told all, or are not known by all who are to know that they came or went.
+    /// The number of hosts with a pending notification, and of arrivals and departures of which not all acquaintances are
+    /// notified.
     pub fn untold(&self) -> usize {
         self.due.len() + self.shown.len() + self.going.len()
     }
 
-    /// How many are still to hear that a host is gone.
+    /// The number of acquaintances that are not notified of a host's departure yet.
     pub fn untold_of(&self, gone: HostId) -> usize {
         self.going.get(&gone).map_or(0, |going| going.untold.len())
     }
@@ -101,28 +108,28 @@ impl Newsroom {
         self.epoch
     }
 
-    /// Some hosts are gone: returns the epoch of their departure.
+    /// Begins the epoch of a departure, and returns it.
     pub fn begin_epoch(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch
     }
 
-    /// How many answers to departures are missing.
+    /// The number of missing acknowledgements and other holds, over all epochs.
     pub fn owed(&self) -> usize {
         self.owed.values().map(|owed| owed.count).sum()
     }
 
-    /// The first departure that somebody has not answered.
+    /// The first epoch that is not settled; `u64::MAX` if all are.
     pub fn unsettled(&self) -> u64 {
         self.owed.first_key_value().map_or(u64::MAX, |(epoch, _)| *epoch)
     }
 
-    /// Whether all have answered all departures up to an epoch.
+    /// Whether all epochs up to this one are settled.
     pub fn has_settled(&self, epoch: u64) -> bool {
         self.unsettled() > epoch
     }
 
-    /// A host is to answer when it has told all that it has of those that went at this epoch.
+    /// The host must acknowledge this epoch's departures once it has sent its entries of the departed hosts.
     pub fn owe(&mut self, now: Time, mailbox: &mut Mailbox, epoch: u64) {
         while mailbox.owed.front().is_some_and(|first| Some(*first) <= self.expired) {
             mailbox.owed.pop_front();
@@ -135,14 +142,14 @@ impl Newsroom {
         }
     }
 
-    /// An epoch is not settled before [`release`](Self::release), or has expired.
+    /// Holds an epoch: it is not settled before [`release`](Self::release), unless it expires.
     pub fn hold(&mut self, now: Time, epoch: u64) {
         if Some(epoch) > self.expired {
             self.owed.entry(epoch).or_insert(Owed { count: 0, since: now }).count += 1;
         }
     }
 
-    /// What held it is over.
+    /// Removes one hold on the epoch.
     pub fn release(&mut self, epoch: u64) {
         if let Some(owed) = self.owed.get_mut(&epoch) {
             owed.count -= 1;
@@ -152,20 +159,20 @@ impl Newsroom {
         }
     }
 
-    /// When answers to the first departure are no longer waited for. Nothing was heard before `deaf_until`.
+    /// When the first epoch expires. The coordinator received nothing before `deaf_until`.
     pub fn next_expiry(&self, deaf_until: Time) -> Option<Time> {
         let (_, first) = self.owed.first_key_value()?;
         Some(first.since.max(deaf_until) + DEPARTURE_ANSWER_MAX)
     }
 
-    /// How many departures have had the time for their answers.
+    /// The number of epochs that have expired by now.
     pub fn expired_len(&self, now: Time, deaf_until: Time) -> usize {
         let has_expired = |owed: &&Owed| now >= owed.since.max(deaf_until) + DEPARTURE_ANSWER_MAX;
         self.owed.values().take_while(has_expired).count()
     }
 
-    /// Waits no longer for answers that have had their time: some now, the others in events that follow at once. A host
-    /// that is silent is gone long before; one that is heard and does not answer delays all searches.
+    /// Settles epochs that have expired: some now, the others in events that follow at once. A silent host is given up
+    /// long before. A host that sends messages but no acknowledgement would delay all searches.
     pub fn expire(&mut self, now: Time, deaf_until: Time) {
         for _ in 0..DEPARTURES_EXPIRED_AT_ONCE_MAX {
             if self.next_expiry(deaf_until).is_none_or(|at| now < at) {
@@ -176,7 +183,7 @@ impl Newsroom {
         }
     }
 
-    /// It has answered up to an epoch; all, if it is gone or has nothing to do with any of it.
+    /// Acknowledges a host's departures up to an epoch: all of them, if the host is gone or none concerns it.
     pub fn settle(&mut self, mailbox: &mut Mailbox, epoch: u64) {
         while let Some(first) = mailbox.owed.front().copied().filter(|first| *first <= epoch) {
             mailbox.owed.pop_front();
@@ -184,14 +191,14 @@ impl Newsroom {
         }
     }
 
-    /// What a host has not been told: it will not be, or is told in another way.
+    /// Discards a host's pending notifications.
     pub fn drop(&mut self, host: HostId, mailbox: &mut Mailbox) {
         if let Some(news) = mailbox.news.take() {
             self.due.remove(&(news.due, host));
         }
     }
 
-    /// When something is to be told.
+    /// When the next notification is sent.
     pub fn next(&self) -> Option<Time> {
         self.due.first().map(|(time, _)| *time)
     }

@@ -109,7 +109,7 @@ fn a_root_whose_host_was_not_saved_yet_is_lost_all_the_same() {
 
 /// As one whose process was stopped, and that another host had the root job from meanwhile.
 #[test]
-fn only_the_host_with_the_root_job_tells_its_progress() {
+fn only_the_host_with_the_root_job_reports_its_progress() {
     let mut grid = Grid::new();
     let links = [grid.join().0, grid.join().0];
     grid.submit(RUN);
@@ -132,7 +132,7 @@ fn only_the_host_with_the_root_job_tells_its_progress() {
 
 /// Jobs below it continue at other hosts, and are adopted although nothing was lost.
 #[test]
-fn a_root_that_its_host_gives_back_is_counted() {
+fn a_root_that_its_host_returns_is_counted() {
     let unready = ToCoordinator::Unready { run: RUN, reason: "it has no room".to_owned() };
     for (last, given_back) in [(Some(unready), 1), (Some(ToCoordinator::Leaving), 1), (None, 0)] {
         let mut grid = Grid::new();

@@ -101,7 +101,7 @@ fn runs_with_limits_are_checked_while_they_are_under_way() {
 }
 
 #[test]
-fn the_largest_table_gives_way() {
+fn the_largest_table_shrinks_first() {
     let mut roster = roster([spec(), spec()]);
     for (run, entries) in [(RUN, 40), (OTHER, 4)] {
         for job in 0..entries {

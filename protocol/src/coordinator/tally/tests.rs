@@ -66,7 +66,7 @@ fn a_root_that_was_given_back_counts_at_the_host_that_had_it() {
 }
 
 #[test]
-fn counts_of_a_host_are_added_once_even_if_a_side_begins_anew() {
+fn counts_of_a_host_are_added_once_even_if_a_side_restarts() {
     let mut tally = Tally::default();
     assert_eq!(tally.count(HOST, 1, counts(100)).work_ns, 100);
     // It was given the run again, after a suspension, and has done more than before when it is heard.

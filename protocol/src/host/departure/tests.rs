@@ -167,7 +167,7 @@ fn a_job_of_its_own_that_a_host_had_not_begun_is_taken_back_as_it_was() {
 
 /// A host with a job of a peer, a job that the peer has of it, and perhaps the root; then its guests crash.
 #[test]
-fn the_jobs_of_guests_that_crash_go_back_and_the_run_begins_anew() {
+fn the_jobs_of_guests_that_crash_go_back_and_the_run_begins_again() {
     for has_root in [false, true] {
         let mut host = host();
         let now = Time::default();

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_nobody_takes_keeps_its_bound_if_no_entry_names_it() {
+    fn a_job_that_no_host_takes_keeps_its_bound_if_no_entry_names_it() {
         let (child, entry) = unexposed();
         let (mut lookups, mut table) = (Lookups::default(), Table::new(1 << 20));
         assert_eq!(lookups.bound_of(&table, &child), 0);

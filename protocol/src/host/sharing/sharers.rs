@@ -7,7 +7,7 @@ use crate::limits::{SHARED_COMPARED_MAX, SHARED_HINTS_MAX, SHARERS_PER_MESSAGE_M
 use crate::shared::{NamedSharers, Versions};
 use crate::{HostId, Random, Time};
 
-/// This host's updates on their way to another.
+/// This host's updates in transit to another.
 #[derive(Debug, Clone, Copy)]
 struct Shipped {
     /// The number of this host's updates that have arrived.
@@ -150,7 +150,7 @@ impl Sharers {
         self.answered.insert(to, total);
     }
 
-    /// A host is sent a replica with these updates. If it `is_as_before`, the parcel with the last one goes on instead.
+    /// A host is sent a replica with these updates. If it `is_as_before`, the parcel with the last one continues instead.
     pub fn note_replica(&mut self, to: HostId, has: &Versions, is_as_before: bool) {
         if !is_as_before || !self.replicas.contains_key(&to) {
             self.replicas.insert(to, has.clone());
@@ -183,7 +183,7 @@ impl Sharers {
     }
 
     /// A host is sent large updates as this host, which has made this number, makes them. Returns whether they arrive, as far
-    /// as is known, and none were on their way.
+    /// as is known, and none were in transit.
     pub fn note_shipped(&mut self, to: HostId, all: u64) -> bool {
         if self.served.contains(&to) {
             return false;

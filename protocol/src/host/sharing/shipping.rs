@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_for_large_updates_begins_anew_whenever_some_have_arrived() {
+    fn the_wait_for_large_updates_begins_again_whenever_some_have_arrived() {
         let mut host = sharing();
         let step = RECONCILE / 2;
         for seq in 0..4 {

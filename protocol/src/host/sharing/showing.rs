@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_is_told_each_update_of_others_once() {
+    fn the_runtime_is_sent_each_update_of_others_once() {
         let mut host = created();
         make(&mut host, update(1));
         assert_eq!(told(&mut host), [], "it knows its own");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_is_told_now_and_then_that_its_updates_have_arrived() {
+    fn the_runtime_is_notified_now_and_then_that_its_updates_have_arrived() {
         let mut host = created();
         let half = Bytes::from(vec![0; SHARED_CONFIRMED_BYTES / 2]);
         for count in 1..6 {

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_adds_up_until_nothing_is_left() {
+    fn notifications_add_up_until_nothing_is_left() {
         let mut lookups = Lookups::default();
         assert!(!lookups.are_on() && !lookups.may_find(JobTag(1)));
         lookups.tell(vec![JobTag(1)]);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn news_of_a_job_is_what_was_told_of_itself_later() {
+    fn news_of_a_job_is_what_it_reported_of_itself_later() {
         let mut lookups = Lookups::default();
         lookups.tell(vec![JobTag(1)]);
         assert!(lookups.has_news(JobTag(1), 0) && !lookups.has_news(JobTag(1), lookups.told()));

@@ -68,7 +68,7 @@ fn the_oldest_is_lent_and_a_worker_takes_back_its_newest() {
 }
 
 #[test]
-fn a_thief_that_waits_is_told_of_open_jobs() {
+fn a_thief_that_waits_is_notified_of_open_jobs() {
     let mut exchange = exchange(&[1], false);
     assert_eq!(notices(&mut exchange), [""; 0], "nobody waits");
     assert_eq!(exchange.want(2), 0);

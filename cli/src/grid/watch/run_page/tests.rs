@@ -88,7 +88,7 @@ fn lines_are_shared_in_equal_parts() {
 }
 
 #[test]
-fn time_left_is_shown_only_of_a_run_that_goes_on() {
+fn time_left_is_shown_only_of_a_run_that_continues() {
     for (state, is_shown) in [("running", true), ("queued", false), ("suspended", false), ("done", false)] {
         let mut page = RunPage::new(7);
         page.take(news(state, 2));
@@ -124,7 +124,7 @@ fn the_hosts_of_a_line_are_those_that_take_part() {
 }
 
 #[test]
-fn a_coordinator_that_is_away_is_told_of() {
+fn a_coordinator_that_is_away_is_reported() {
     let mut page = RunPage::new(7);
     page.take(news("running", 1));
     page.take(News::Away("no coordinator answers".to_owned()));
@@ -137,7 +137,7 @@ fn a_coordinator_that_is_away_is_told_of() {
 }
 
 #[test]
-fn lines_tell_what_is_new_once() {
+fn lines_name_what_is_new_once() {
     let mut page = RunPage::new(7);
     page.take(news("running", 1));
     let first = page.new_lines();

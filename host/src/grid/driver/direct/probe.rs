@@ -211,7 +211,7 @@ mod tests {
 
     /// One direction is broken: data that still arrives in the other direction proves nothing.
     #[test]
-    fn small_messages_from_the_peer_do_not_hide_that_it_hears_nothing() {
+    fn small_messages_from_the_peer_do_not_hide_that_it_receives_nothing() {
         let mut probe = written(100);
         let mut heard = 0;
         let doubted = (1050..9000).step_by(50).find(|ms| {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_was_late_itself_blames_nobody() {
+    fn a_host_that_was_late_itself_blames_no_peer() {
         let mut probe = written(100);
         probe.excuse(Duration::from_secs(3));
         assert_eq!(probe.look(at(4100), 0, 0).change, None);

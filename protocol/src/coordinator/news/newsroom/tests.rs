@@ -48,7 +48,7 @@ fn answers_that_do_not_come_are_not_waited_for_for_ever() {
 }
 
 #[test]
-fn nothing_is_due_for_a_host_that_is_told_no_more() {
+fn nothing_is_due_for_a_host_that_is_notified_no_more() {
     let (host, other) = (HostId(1), HostId(2));
     let mut room = Newsroom::default();
     let mut mailbox = Mailbox::default();
