@@ -185,7 +185,7 @@ impl Inspection {
 mod tests {
     use super::*;
 
-    const LIMITS: ModuleLimits = ModuleLimits::widest(1 << 20);
+    const LIMITS: ModuleLimits = ModuleLimits::widest(8 << 20);
 
     fn of(wat: &str) -> Inspection {
         inspect(&wat::parse_str(wat).expect("the test's own text is valid"), &LIMITS)

@@ -161,7 +161,7 @@ fn hours_hand_over_at_once() {
     let brakes = Brakes::default();
     let (_governor, changed) = start(place.path(), &[("hours", "never")], &brakes);
     let change = next(&changed, Phase::HandsOver);
-    assert!(change.state.reason().is_some_and(|reason| reason.contains("no hours")));
+    assert!(change.state.reason().is_some_and(|reason| reason.contains("`hours` allows no time")));
     assert!(
         !change.missing.is_empty()
             || next(&changed, Phase::HandsOver).missing.iter().any(|why| why.contains("battery"))

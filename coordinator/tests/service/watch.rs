@@ -201,8 +201,8 @@ fn a_page_that_sends_nonsense_gets_the_reason_and_is_cut_off() {
     let nine: Vec<String> = (1..=9).map(|run| format!("run/{run}")).collect();
     let long = json!({"watch": ["x".repeat(5000)]}).to_string();
     for (said, why) in [
-        ("hello", "no {\"watch\":[TOPIC"),
-        (r#"{"watch":"grid"}"#, "no {\"watch\":[TOPIC"),
+        ("hello", "expected {\"watch\":[TOPIC"),
+        (r#"{"watch":"grid"}"#, "expected {\"watch\":[TOPIC"),
         (r#"{"watch":[],"surprise":1}"#, "surprise"),
         (&json!({"watch": nine}).to_string(), "9 topics"),
         (&long, "too long"),

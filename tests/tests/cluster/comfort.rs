@@ -111,7 +111,7 @@ fn a_host_that_runs_goes_by_preferences_that_change() {
     let run = cluster.submit(RUN.0, RUN.1);
     cluster.await_work(run, &["volunteer"], 0.2);
     set(&cluster, "hours", "never");
-    says(&cluster, "paused", "it has no hours in which it may compute");
+    says(&cluster, "paused", "`hours` allows no time");
     set(&cluster, "hours", "always");
     until("it works again", SOON, || host(&cluster)["paused"].is_null().then_some(()));
     set(&cluster, "disk", "1G");
