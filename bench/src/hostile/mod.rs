@@ -21,9 +21,12 @@ const HOST: &str = "volunteer";
 /// Workers of the host.
 const THREADS: &str = "2";
 
+/// Measures one part of it.
+type Part = fn() -> Result<Vec<Figure>>;
+
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
-    let parts: [(&str, fn() -> Result<Vec<Figure>>); 5] = [
+    let parts: [(&str, Part); 5] = [
         ("system calls", within::figures),
         ("deadlines", deadlines::figures),
         ("memory", bombs::figures),
@@ -34,9 +37,9 @@ pub fn bench() -> Result<Vec<Figure>> {
     for (name, part) in parts {
         eprintln!("{BENCH}: {name}");
         let measured = part()?;
-        measured.iter().for_each(|figure| {
-            eprintln!("{BENCH}: {}: {}{}", figure.name, shown(figure.value()), figure.unit)
-        });
+        for figure in &measured {
+            eprintln!("{BENCH}: {}: {}{}", figure.name, shown(figure.value()), figure.unit);
+        }
         figures.extend(measured);
     }
     Ok(figures)
