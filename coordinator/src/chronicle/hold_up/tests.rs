@@ -210,8 +210,8 @@ fn what_is_said_of_hosts_that_are_gone_is_past() {
     };
     is(&evidence(&[ada.clone(), bob.clone()], None), HoldUpKind::Starved, &["machines are busy elsewhere"]);
     let away = HostFigures { is_away: true, ..ada };
-    for by_host in [&[bob.clone()] as &[_], &[bob, away.clone()], &[]] {
-        is(&evidence(by_host, None), HoldUpKind::Starved, &["machines were busy elsewhere"]);
+    for by_host in [vec![bob.clone()], vec![bob, away.clone()], Vec::new()] {
+        is(&evidence(&by_host, None), HoldUpKind::Starved, &["machines were busy elsewhere"]);
     }
     // "The coordinator was started again and waits for its hosts" was beside it.
     let waits = Waits { why: RESTARTED.to_owned(), reason: RESTARTED.to_owned() };
