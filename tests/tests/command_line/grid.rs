@@ -93,7 +93,8 @@ fn somebody_else_answers() {
     let absent = server("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     run(["ps", "--coordinator", &absent]).fails_with(4, &["503", "is it a coordinator?"]);
     let stranger = server("HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\n{\"a\":1}");
-    run(["status", "1", "--coordinator", &stranger]).fails_with(4, &["cannot be understood"]);
+    run(["status", "1", "--coordinator", &stranger])
+        .fails_with(4, &["answer is invalid", "does not name its release"]);
     let silent = server("");
     run(["ps", "--coordinator", &silent]).fails_with(4, &["no coordinator answers at "]);
 }

@@ -62,6 +62,16 @@ pub struct Frame {
     descriptors: Vec<OwnedFd>,
 }
 
+/// Whether a message does not fit into a frame.
+pub fn is_large<M: Serialize>(message: &M) -> bool {
+    encoded_bytes(message) >= FRAME_BYTES_MAX
+}
+
+/// The size of an encoded message, in bytes.
+fn encoded_bytes<M: Serialize>(message: &M) -> usize {
+    postcard::serialize_with_flavor(message, postcard::ser_flavors::Size::default()).unwrap_or(0)
+}
+
 impl Frame {
     /// A frame of one message, with descriptors.
     ///
@@ -80,7 +90,7 @@ impl Frame {
 
     /// Whether it has no message.
     pub fn is_empty(&self) -> bool {
-        self.bytes.len() <= 1
+        self.bytes.len() <= 1 && !self.is_large()
     }
 
     /// Its size, in bytes.
@@ -98,11 +108,16 @@ impl Frame {
         self.large_bytes > 0
     }
 
-    /// Adds a message.
+    /// Adds a message. A large one must be the only one.
     ///
     /// # Errors
-    /// Never for messages that can be encoded.
+    /// If the system has no memory for a large one.
     pub fn push<M: Serialize>(&mut self, message: &M) -> io::Result<()> {
+        if self.is_empty() && is_large(message) {
+            self.descriptors.push(sealed::write_message("sateen-message", message)?);
+            (self.large_bytes, self.bytes) = (encoded_bytes(message), vec![LARGE]);
+            return Ok(());
+        }
         let bytes = std::mem::take(&mut self.bytes);
         self.bytes = postcard::to_extend(message, bytes).map_err(io::Error::other)?;
         Ok(())

@@ -209,7 +209,7 @@ impl Loaded {
         if engine.is_pooled != start.is_pooled {
             return Ok(None);
         }
-        let app = App::of_host(&engine, module, code, start.is_copyable).map_err(say)?;
+        let app = App::of_host(&engine, module, code.to_vec(), start.is_copyable).map_err(say)?;
         Ok(Some(Self { start, app, inputs }))
     }
 

@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use sateen_protocol::Counts;
 use sateen_protocol::host::Notice;
 
-use super::channel::{Channel, FRAME_BYTES_MAX, Frame};
+use super::channel::{Channel, FRAME_BYTES_MAX, Frame, is_large};
 use super::wire::FromGuests;
 use crate::HostMemory;
 use crate::grid::portion_runtime::counts_of;
@@ -166,8 +166,12 @@ impl Post {
                 }
                 result_bytes += bytes_of_result(notice);
             }
+            let is_large = is_large(&message);
+            if is_large {
+                self.send(std::mem::replace(&mut frame, Frame::empty()))?;
+            }
             frame.push(&message)?;
-            if frame.len() >= FRAME_BYTES_MAX / 2 {
+            if is_large || frame.len() >= FRAME_BYTES_MAX / 2 {
                 self.send(std::mem::replace(&mut frame, Frame::empty()))?;
             }
         }
