@@ -3,7 +3,7 @@
 //! Each process has a lease, and reports how much of it it uses. A process that needs more gets it from what is free, then
 //! from what others do not use. If that is not enough, only the *first* process gets more, from the others, whose youngest
 //! instances are evicted. It is the one whose oldest instance is the oldest of all: so the oldest instance of a host
-//! always continues, as in one process (`host/src/memory.rs`).
+//! always continues, as in one process (`host/src/memory.rs`), except that it waits for the host's own part to become free.
 
 use std::collections::BTreeMap;
 
@@ -92,9 +92,11 @@ impl MemoryPool {
 
     fn answer(&mut self, member: u64, needs: u64, leases: &mut Leases) {
         let first = self.first();
-        let is_first = first.is_none_or(|first| first == member);
         let room = self.room();
         let needs = needs.min(self.bytes_max);
+        // What the host itself uses becomes free by itself, so even the first process waits for it.
+        let has_room = self.reserved == 0 || needs <= room;
+        let is_first = has_room && first.is_none_or(|first| first == member);
         let spared = needs.saturating_add(self.bytes_max / SPARE_PART);
         let free = |pool: &Self| room.saturating_sub(pool.leased_by_others(member));
         if free(self) < needs {
@@ -235,6 +237,10 @@ mod tests {
         assert_eq!((pool.lease(1), pool.lease(2)), (800, 800));
         assert_eq!(pool.reserve(100), [(2, lease(700, false, 0))]);
         assert_eq!(pool.reserve(1000), [(2, lease(0, false, 0)), (1, lease(600, true, 0))]);
+        // Not even the oldest instance takes what the host still uses; when that is free, it continues.
+        pool.hear(2, asks(0, 0, 0, None));
+        assert_eq!(pool.hear(1, asks(2, 700, 600, Some(1))), [(1, lease(600, false, 2))]);
         assert_eq!(pool.reserve(0), []);
+        assert_eq!(pool.hear(1, asks(3, 700, 0, Some(2))), [(1, lease(800, true, 3))]);
     }
 }
