@@ -136,16 +136,16 @@ impl Repository {
     /// Whether none of the files that `file` names has all words of the path `name`. A missing file lacks nothing: that
     /// it is missing is an error of its own.
     fn lacks(&self, name: &str, file: &str) -> Result<bool> {
-        let mut is_found = true;
+        let mut is_there = false;
         for path in self.paths_of(file) {
             let text = fs::read_to_string(root().join(path)).with_context(|| path.clone())?;
             let words: BTreeSet<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-            is_found = name.split("::").all(|word| words.contains(word));
-            if is_found {
-                break;
+            if name.split("::").all(|word| words.contains(word)) {
+                return Ok(false);
             }
+            is_there = true;
         }
-        Ok(!is_found)
+        Ok(is_there)
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Invalid {
 }
 
 /// All preferences, with what was wrong with the layers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Resolved {
     settings: BTreeMap<&'static str, Setting>,
     /// Sentences about values that were not used.

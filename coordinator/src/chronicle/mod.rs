@@ -3,8 +3,9 @@
 //!
 //! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `pace` the progress of
 //! the run, `hold_up` what slows it down, `waits` why it waits, `suspensions` when it was suspended, `absences` which hosts
-//! are away, `silences` which do not answer, `roots` which has the root job, `worked` how many workers computed; `events` and `log` its messages. `saved` is what
-//! the store keeps of all that; `all` has the chronicles of all runs; `shown` is their interface for others, `record` for drawing.
+//! are away, `silences` which do not answer, `roots` which has the root job, `worked` how many workers computed; `events`
+//! and `log` its messages. `saved` is what the store keeps of all that; `all` has the chronicles of all runs; `shown` is
+//! their interface for others, `record` for drawing.
 
 mod absences;
 mod all;

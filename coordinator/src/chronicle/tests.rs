@@ -5,8 +5,19 @@ mod waiting;
 use sateen_protocol::{JobTag, RunId, RunState};
 
 use super::*;
+use crate::clock::Simulation;
 use crate::figures::{Figures, HostFigures};
 use crate::limits::{LOG_LINES_MAX, TREE_PARAMETERS_BYTES_MAX};
+
+/// When the runs of these tests were submitted.
+const SUBMITTED_MS: u64 = 2_000_000_000_000;
+
+/// Sets the time that this thread reads, in milliseconds after the submission.
+fn clock() -> impl Fn(u64) {
+    let time = Simulation::default();
+    time.follow();
+    move |t_ms| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000)
+}
 
 fn note(job: u64, what: NoteKind) -> JobNote {
     let parent = (job > 1).then_some(JobTag(1));

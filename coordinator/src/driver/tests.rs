@@ -256,7 +256,6 @@ async fn slices_continue_however_much_hosts_send() {
 }
 
 /// The machine names any host; what it says is known here.
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_says_whose_pause_ends_first_and_that_it_is_suspended() {
     let bed = Bed::start();

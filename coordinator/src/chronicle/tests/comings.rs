@@ -5,7 +5,6 @@ use std::sync::Mutex;
 
 use super::super::worked::Worked;
 use super::*;
-use crate::clock::Simulation;
 use crate::figures::Untold;
 
 #[test]
@@ -69,10 +68,7 @@ fn the_end_is_the_last_event_and_a_host_takes_part_before_its_first_job() {
 /// results, and then took part. The host of the root job took part half a second after it had it.
 #[test]
 fn a_host_takes_part_before_all_that_it_does() {
-    const SUBMITTED_MS: u64 = 2_000_000_000_000;
-    let time = Simulation::default();
-    time.follow();
-    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    let at = clock();
     let ago = |ago_ms, note| JobNote { ago_ms, ..note };
     let steals = |steal_ms| [WorkerTimes { steal_ms, ..WorkerTimes::default() }];
     at(1_000);
@@ -123,10 +119,7 @@ fn events_are_listed_in_order_of_time() {
 /// had been given up, and the time until it was back was drawn as work.
 #[test]
 fn absences_survive_a_restart_although_their_events_are_not_saved() {
-    const SUBMITTED_MS: u64 = 2_000_000_000_000;
-    let time = Simulation::default();
-    time.follow();
-    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    let at = clock();
     let worked = |work_ms| [WorkerTimes { work_ms, ..WorkerTimes::default() }];
     at(5_000);
     let mut before = Chronicle::new(SUBMITTED_MS);
@@ -280,10 +273,8 @@ fn processes_of_one_name_are_distinguished() {
 /// A chart that was made of samples showed half of the work of busy hosts, for good.
 #[test]
 fn the_chart_of_busy_workers_has_what_was_reported_late() {
-    const SUBMITTED_MS: u64 = 2_000_000_000_000;
-    let time = Simulation::default();
-    time.follow();
-    let at = |t_ms: u32| time.stand_at((SUBMITTED_MS + u64::from(t_ms)) * 1_000_000);
+    let set = clock();
+    let at = |t_ms: u32| set(t_ms.into());
     at(0);
     let chronicle = Mutex::new(Chronicle::new(SUBMITTED_MS));
     // It computes all the time, and each other report is half a second behind.

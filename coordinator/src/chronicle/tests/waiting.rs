@@ -1,7 +1,6 @@
 //! Why runs wait, and since when.
 
 use super::*;
-use crate::clock::Simulation;
 
 /// Between two samples, a run was shown to wait with another reason, since the time when the first began.
 #[test]
@@ -85,10 +84,7 @@ fn a_run_stands_still_since_the_last_report_of_the_host_that_does_not_answer() {
 /// Charts are saved less often than reports: hosts that had computed for seconds since were said to have done nothing.
 #[test]
 fn nothing_is_done_from_the_last_report_on_and_not_from_the_last_save_of_charts() {
-    const SUBMITTED_MS: u64 = 2_000_000_000_000;
-    let time = Simulation::default();
-    time.follow();
-    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    let at = clock();
     let worked = |work_ms| [WorkerTimes { work_ms, ..WorkerTimes::default() }];
     at(8_000);
     let mut before = Chronicle::new(SUBMITTED_MS);
@@ -143,10 +139,7 @@ fn nothing_is_done_from_a_crash_of_all_on_and_something_if_a_host_is_back() {
 /// The root job of a run was at a host whose workers computed for other runs, and the run was running and waited for nothing.
 #[test]
 fn a_root_job_waits_from_when_a_host_got_it_until_it_begins() {
-    const SUBMITTED_MS: u64 = 2_000_000_000_000;
-    let time = Simulation::default();
-    time.follow();
-    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    let at = clock();
     at(1_000);
     let mut chronicle = Chronicle::new(SUBMITTED_MS);
     chronicle.sample(Sample { t_ms: 100, ..Sample::default() }, None, Some("hosts load the app"));
@@ -167,10 +160,7 @@ fn a_root_job_waits_from_when_a_host_got_it_until_it_begins() {
 /// After a restart, a run was queued for a second without a reason.
 #[test]
 fn a_run_that_nobody_has_begun_waits_while_the_coordinator_waits_for_its_hosts() {
-    const SUBMITTED_MS: u64 = 2_000_000_000_000;
-    let time = Simulation::default();
-    time.follow();
-    let at = |t_ms: u64| time.stand_at((SUBMITTED_MS + t_ms) * 1_000_000);
+    let at = clock();
     let restarted = |has_begun: bool| {
         at(1_000);
         let mut before = Chronicle::new(SUBMITTED_MS);

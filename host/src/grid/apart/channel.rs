@@ -79,7 +79,13 @@ impl Frame {
     /// If the system has no memory for a large one.
     pub fn of<M: Serialize>(message: &M, descriptors: Vec<OwnedFd>) -> io::Result<Self> {
         let mut frame = Self::empty();
-        frame.push(message)?;
+        let bytes = encoded_bytes(message);
+        if bytes < FRAME_BYTES_MAX {
+            frame.push(message)?;
+        } else {
+            frame.descriptors.push(sealed::write_message("sateen-message", message)?);
+            (frame.large_bytes, frame.bytes) = (bytes, vec![LARGE]);
+        }
         frame.seal(descriptors)
     }
 
@@ -90,7 +96,7 @@ impl Frame {
 
     /// Whether it has no message.
     pub fn is_empty(&self) -> bool {
-        self.bytes.len() <= 1 && !self.is_large()
+        self.bytes.len() <= 1
     }
 
     /// Its size, in bytes.
@@ -108,16 +114,11 @@ impl Frame {
         self.large_bytes > 0
     }
 
-    /// Adds a message. A large one must be the only one.
+    /// Adds a message; a [large one](is_large) better has a frame of its own.
     ///
     /// # Errors
-    /// If the system has no memory for a large one.
+    /// Never for messages that can be encoded.
     pub fn push<M: Serialize>(&mut self, message: &M) -> io::Result<()> {
-        if self.is_empty() && is_large(message) {
-            self.descriptors.push(sealed::write_message("sateen-message", message)?);
-            (self.large_bytes, self.bytes) = (encoded_bytes(message), vec![LARGE]);
-            return Ok(());
-        }
         let bytes = std::mem::take(&mut self.bytes);
         self.bytes = postcard::to_extend(message, bytes).map_err(io::Error::other)?;
         Ok(())

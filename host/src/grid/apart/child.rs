@@ -91,7 +91,7 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
                     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
                     memory.iter().for_each(|memory| memory.see_resident(bytes));
                 }
-                ToGuests::Hold(is_held) => held.by_owner(is_held),
+                ToGuests::Hold(is_held) => held.change(|held| held.by_owner = is_held),
                 ToGuests::Alive => {}
                 ToGuests::Stop => return stop(channel, portion, outbox),
                 ToGuests::Start(_) => return Err("the host has started the guests twice".to_owned()),
@@ -99,7 +99,8 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
         }
         outbox.flush();
         let received = channel.receive::<ToGuests>(&mut buffer, RECEIVED_BYTES_MAX);
-        held.by_silence(matches!(received, Err(ChannelError::Silent)));
+        let is_silent = matches!(received, Err(ChannelError::Silent));
+        held.change(|held| held.by_silence = is_silent);
         messages = match received {
             Ok(Some(received)) => received.messages.into_iter(),
             Err(ChannelError::Silent) => Vec::new().into_iter(),
@@ -110,30 +111,30 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
     }
 }
 
-/// Why guests stand still.
+/// Guests stand still for as long as there is a reason.
 struct Held {
     brake: Box<dyn Brake>,
-    /// Whether the owner's governor holds them, and whether nothing is heard of the host.
-    reasons: (bool, bool),
+    /// The owner's governor holds them.
+    by_owner: bool,
+    /// Nothing comes from the host.
+    by_silence: bool,
 }
 
 impl Held {
     fn new(brake: Box<dyn Brake>) -> Self {
-        Self { brake, reasons: (false, false) }
+        Self { brake, by_owner: false, by_silence: false }
     }
 
-    fn by_owner(&mut self, is_held: bool) {
-        self.settle((is_held, self.reasons.1));
+    fn is_held(&self) -> bool {
+        self.by_owner || self.by_silence
     }
 
-    fn by_silence(&mut self, is_silent: bool) {
-        self.settle((self.reasons.0, is_silent));
-    }
-
-    fn settle(&mut self, reasons: (bool, bool)) {
-        let is_held = |(by_owner, by_silence)| by_owner || by_silence;
-        if is_held(reasons) != is_held(std::mem::replace(&mut self.reasons, reasons)) {
-            self.brake.hold(is_held(reasons));
+    /// Changes the reasons, and holds or releases the guests if that makes a difference.
+    fn change(&mut self, change: impl FnOnce(&mut Self)) {
+        let before = self.is_held();
+        change(self);
+        if self.is_held() != before {
+            self.brake.hold(self.is_held());
         }
     }
 }

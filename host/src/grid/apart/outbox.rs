@@ -166,12 +166,13 @@ impl Post {
                 }
                 result_bytes += bytes_of_result(notice);
             }
-            let is_large = is_large(&message);
-            if is_large {
+            if is_large(&message) {
                 self.send(std::mem::replace(&mut frame, Frame::empty()))?;
+                self.channel.send(&Frame::of(&message, Vec::new())?, true)?;
+                continue;
             }
             frame.push(&message)?;
-            if is_large || frame.len() >= FRAME_BYTES_MAX / 2 {
+            if frame.len() >= FRAME_BYTES_MAX / 2 {
                 self.send(std::mem::replace(&mut frame, Frame::empty()))?;
             }
         }

@@ -14,6 +14,9 @@ use serde::Serialize;
 /// After these, nobody can change the memory, not even who made it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::WRITE);
 
+/// The unit of `st_blocks`.
+const BLOCK_BYTES: i128 = 512;
+
 /// Writes the parts, one after the other, to new memory.
 ///
 /// # Errors
@@ -125,9 +128,13 @@ pub fn read(memory: &OwnedFd, bytes_max: usize) -> Result<Mapped, String> {
     if !seals.contains(SEALS) {
         return Err("a descriptor is not sealed memory".to_owned());
     }
-    let size = fstat(memory).map_err(|error| failed(error.into()))?.st_size;
-    let size = usize::try_from(size).ok().filter(|size| *size <= bytes_max);
+    let stat = fstat(memory).map_err(|error| failed(error.into()))?;
+    let size = usize::try_from(stat.st_size).ok().filter(|size| *size <= bytes_max);
     let size = size.ok_or("shared memory is larger than allowed")?;
+    // A hole is filled when it is read. If the system has no memory for that, it ends the reader.
+    if i128::from(stat.st_blocks) * BLOCK_BYTES < size as i128 {
+        return Err("shared memory has holes".to_owned());
+    }
     let Some(bytes) = NonZeroUsize::new(size) else {
         return Ok(Mapped { address: std::ptr::null_mut(), bytes: 0 });
     };
@@ -150,6 +157,10 @@ mod tests {
         let memory = write("test", &[b"one", b"", b"two"]).expect("memory");
         assert_eq!(read(&memory, 6).as_deref(), Ok(&b"onetwo"[..]));
         assert!(read(&memory, 5).expect_err("too large").contains("larger"));
+        let holes = create("test").expect("memory");
+        holes.set_len(1 << 20).expect("it may grow");
+        let holes = seal(holes).expect("it can be sealed");
+        assert!(read(&holes, 1 << 20).expect_err("nothing is there").contains("holes"));
         let empty = write("test", &[]).expect("memory");
         assert_eq!(read(&empty, 0).as_deref(), Ok(&b""[..]));
         let message = vec![7_u8; 100_000];

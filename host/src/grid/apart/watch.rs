@@ -1,6 +1,5 @@
-//! Looks after the processes of guests: how much memory and time they take, and whether they read. They hear regularly
-//! that their host is not stopped. A process that takes
-//! more than it was given is killed, whatever its guests do.
+//! Looks after the processes of guests: how much memory and time they take, and whether they read. A process that takes
+//! more than it was given is killed, whatever its guests do. Each process gets signs of life of its host.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -64,7 +63,7 @@ fn watch(pools: &Weak<Pools>, bytes_max: Option<u64>) {
 
 /// What was seen of a process.
 struct Seen {
-    /// When it was last told that the host is alive.
+    /// When it was last sent a sign of life.
     greeted: Option<Instant>,
     /// Resident memory without guests, when they started.
     base_bytes: Option<u64>,

@@ -56,8 +56,8 @@ impl Reread {
     pub fn new(file: PathBuf, read: ReadAll) -> Result<Self, String> {
         // A change from here on is noticed, if it was read or not.
         let seen = Seen::of(&file);
-        let (begun, last) = (read()?, read()?);
-        let status = PreferencesStatus::default();
+        let begun = read()?;
+        let (last, status) = (begun.clone(), PreferencesStatus::default());
         Ok(Self { file, read, begun, last, seen, next_look: Time::default(), status })
     }
 
