@@ -90,6 +90,38 @@ pub struct Host {
     pub speed: Option<f64>,
 }
 
+/// A host's key: who it is, whatever its name, its address and its id are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
+pub struct HostKey {
+    /// The public part of its ed25519 key, 64 digits.
+    pub key: String,
+    /// `enrolled`: it may take part. `waiting`: it waits for the operator's approval. `revoked`: it is refused.
+    /// `replaced`: its host has another key now.
+    pub state: String,
+    /// Whether the operator has approved it by name.
+    #[serde(default)]
+    pub approved: bool,
+    /// The key that has replaced it.
+    pub replaced_by: Option<String>,
+    /// The host's name when it was last seen; empty if it was never seen.
+    #[serde(default)]
+    pub name: String,
+    /// Its address then.
+    #[serde(default)]
+    pub address: String,
+    /// Whether a host with this key is connected.
+    #[serde(default)]
+    pub connected: bool,
+    /// When it was first seen, or approved before that.
+    #[serde(default)]
+    pub since: String,
+    /// When it was last seen; null if it never was.
+    pub seen: Option<String>,
+    /// The address from which a second host with the same key has tried to connect, while this coordinator ran: the
+    /// key was copied.
+    pub copied_to: Option<String>,
+}
+
 /// `/api/v1/status`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(default)]

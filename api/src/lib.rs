@@ -19,7 +19,7 @@ mod watch;
 
 pub use app::{App, Blob, Version, is_publisher};
 pub use counts::JobCounts;
-pub use grid::{Host, Log, LogLine, Status};
+pub use grid::{Host, HostKey, Log, LogLine, Status};
 pub use job::{ChildJob, Job, JobDetails, Node, Tree};
 pub use limits::{RunLimits, SubmittedLimits};
 pub use run::{

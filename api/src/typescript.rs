@@ -39,6 +39,7 @@ fn typescript() -> BTreeMap<String, String> {
         HoldUp,
         HoldUpKind,
         Host,
+        HostKey,
         HostOfRun,
         IdleWhy,
         Job,

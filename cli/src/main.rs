@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Resume(flags) => grid::resume(&flags),
         Command::Rm(flags) => grid::remove(&flags),
         Command::Hosts(flags) => grid::hosts(&flags),
+        Command::Host(what) => grid::host_keys(&what),
         Command::Watch(flags) => grid::watch(&flags),
         Command::Replay(flags) => grid::replay(&flags),
         Command::Generate(what) => what.run(flags::program()).map_err(exit::Failure::usage),

@@ -43,6 +43,10 @@ pub struct Flags {
     /// folder
     #[arg(long)]
     pub new_grid: bool,
+    /// Let hosts take part only when `sateen host approve` has approved their keys; without this, unknown hosts take part at
+    /// once. Hosts that have taken part before need no approval
+    #[arg(long)]
+    pub approve: bool,
     #[command(flatten)]
     pub log: LogFlags,
     #[command(subcommand)]

@@ -12,6 +12,7 @@ mod chronicle;
 mod clock;
 mod descriptors;
 mod driver;
+mod enrolment;
 mod figures;
 mod host_name;
 mod limits;
@@ -39,7 +40,8 @@ use tokio::time::timeout;
 use api::{Api, PublicNames};
 use clock::Clock;
 use driver::{Driver, Known};
-use limits::{MODULES_INSPECTED_MAX, STOP_MAX};
+use enrolment::Enrolment;
+use limits::{MODULES_INSPECTED_MAX, SAVE_KEYS_EVERY, STOP_MAX};
 use links::Links;
 use metrics::Counters;
 use server::Gates;
@@ -72,6 +74,8 @@ pub struct Config {
     pub results_bytes_max: u64,
     /// A folder whose database is lost becomes the folder of a new grid.
     pub new_grid: bool,
+    /// Hosts with unknown keys wait for the operator's approval. Otherwise they take part at once.
+    pub approve: bool,
 }
 
 /// Why a coordinator cannot run.
@@ -195,7 +199,9 @@ pub async fn run(
         restored.runs,
         clock.now(),
     );
-    let links = Arc::new(Links::new(Arc::new(Counters::default()), clock, descriptors::raise()));
+    let enrolment = Arc::new(Enrolment::new(restored.grid, config.approve, restored.host_keys));
+    let counters = Arc::new(Counters::default());
+    let links = Arc::new(Links::new(counters, clock, descriptors::raise(), Arc::clone(&enrolment)));
     let (from_links, to_driver) = mpsc::unbounded_channel();
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let known = Known {
@@ -226,7 +232,8 @@ pub async fn run(
     };
     let serve = server::serve(listener, api::router(api), gates, stopping.clone());
     let mut serve = tokio::spawn(serve);
-    let mut driving = work.handle().spawn(driver.run(stopping));
+    let mut driving = work.handle().spawn(driver.run(stopping.clone()));
+    let keys = work.handle().spawn(save_keys(Arc::clone(&enrolment), Arc::clone(&store), stopping));
 
     let broke = tokio::select! {
         () = shutdown => None,
@@ -251,9 +258,39 @@ pub async fn run(
     })
     .await;
     serve.abort();
+    keys.abort();
+    save_changed_keys(&enrolment, &store).await;
     saved?;
     store.checkpoint().await?;
     Ok(())
+}
+
+/// Saves the keys of hosts that were seen, until shutdown.
+async fn save_keys(
+    enrolment: Arc<Enrolment>,
+    store: Arc<Store>,
+    mut shutdown: tokio::sync::watch::Receiver<bool>,
+) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(SAVE_KEYS_EVERY) => {}
+            () = shutdown::stopped(&mut shutdown) => return,
+        }
+        save_changed_keys(&enrolment, &store).await;
+    }
+}
+
+/// What cannot be saved is saved later; the store says why it could not.
+async fn save_changed_keys(enrolment: &Enrolment, store: &Store) {
+    let changes = enrolment.take_unsaved();
+    if changes.is_empty() {
+        return;
+    }
+    let keys = changes.iter().map(|(key, _)| *key).collect();
+    let saved = store.write(move |connection| store::sql::save_host_keys(connection, &changes, true)).await;
+    if saved.is_err() {
+        enrolment.put_back(keys);
+    }
 }
 
 /// Locks a mutex, also after a panic of a thread that held it.

@@ -110,6 +110,18 @@ pub const ARGUMENTS_LISTED_BYTES_MAX: usize = 1024;
 pub const APPS_LISTED_BYTES_MAX: usize = 8 << 20;
 /// Time for which the driver does pending work before it looks at hosts' messages again.
 pub const SLICES_FOR: Duration = Duration::from_millis(10);
+/// Maximum keys of hosts that are remembered. Keys about which the operator has decided are not forgotten.
+pub const KEYS_MAX: usize = 2 * LINKS_MAX;
+/// Keys that are forgotten at once when there are too many.
+pub const KEYS_FORGOTTEN: usize = KEYS_MAX / 16;
+/// Maximum keys that wait for the operator's approval.
+pub const KEYS_WAITING_MAX: usize = 4096;
+/// The same for the hosts of one address.
+pub const KEYS_WAITING_PER_PEER_MAX: usize = 256;
+/// Digits that name a key at least.
+pub const KEY_DIGITS_MIN: usize = 8;
+/// How often keys of hosts that were seen are saved.
+pub const SAVE_KEYS_EVERY: Duration = Duration::from_secs(1);
 /// Maximum hosts in one answer.
 pub const HOSTS_LISTED_MAX: usize = 1000;
 /// Maximum runs that are looked at for one answer, if only some are wanted.

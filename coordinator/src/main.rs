@@ -66,6 +66,7 @@ fn serve(flags: Flags) -> Result<()> {
         trees_kept: flags.trees_kept,
         results_bytes_max: flags.results_max,
         new_grid: flags.new_grid,
+        approve: flags.approve,
     })?;
     let sockets = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(socket_threads())

@@ -1,12 +1,15 @@
 //! A host as the coordinator sees it: a websocket with a peer that knows the protocol, computes nothing and
 //! sends any messages that a test wants.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
+use sateen_identity::Identity as Key;
 use sateen_protocol::codec::{Decoder, Encoder};
+use sateen_protocol::identity::{Challenge, Rotation};
 use sateen_protocol::limits::NOTES_WAITING_MAX;
 use sateen_protocol::message::{HostReport, JobNote, RootClaim, ToCoordinator, ToHost};
 use sateen_protocol::{AssignmentId, Counts, Finished, GridId, HostId, Outcome, RunId};
@@ -19,7 +22,39 @@ pub struct ForgedHost {
     socket: WebSocket<TcpStream>,
     decoder: Decoder,
     received: VecDeque<ToHost>,
+    challenge: Option<Challenge>,
+    principal: Principal,
+    /// How its key came from earlier ones.
+    pub rotations: Vec<Rotation>,
 }
+
+/// A host's key, and the number of its process.
+#[derive(Clone)]
+pub struct Principal {
+    /// The key.
+    pub key: Key,
+    /// The number.
+    pub instance: u64,
+}
+
+impl Principal {
+    /// A new key.
+    ///
+    /// # Panics
+    /// When the system has no randomness.
+    pub fn new() -> Self {
+        Self { key: Key::generate().expect("randomness"), instance: 1 }
+    }
+}
+
+impl Default for Principal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The hosts that were welcome to any coordinator: one that comes back has the key that it had.
+static WELCOME: LazyLock<Mutex<HashMap<HostId, Principal>>> = LazyLock::new(Mutex::default);
 
 /// The identity that a host receives at its welcome.
 pub type Identity = (HostId, u64, GridId);
@@ -34,7 +69,38 @@ impl ForgedHost {
         stream.set_nodelay(true).expect("a socket");
         stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
         let (socket, _) = client(format!("ws://{address}/ws/host"), stream).expect("a websocket");
-        Self { socket, decoder: Decoder::default(), received: VecDeque::new() }
+        Self {
+            socket,
+            decoder: Decoder::default(),
+            received: VecDeque::new(),
+            challenge: None,
+            principal: Principal::new(),
+            rotations: Vec::new(),
+        }
+    }
+
+    /// The same with this key.
+    ///
+    /// # Panics
+    /// When no coordinator listens at `address`.
+    pub fn connect_as(address: &str, principal: &Principal) -> Self {
+        Self { principal: principal.clone(), ..Self::connect(address) }
+    }
+
+    /// Its key.
+    pub fn key(&self) -> &Key {
+        &self.principal.key
+    }
+
+    /// What the coordinator has sent first.
+    ///
+    /// # Panics
+    /// When it sends something else.
+    pub fn challenge(&mut self) -> Challenge {
+        while self.challenge.is_none() {
+            self.read_frame().unwrap_or_else(|reason| panic!("the link was closed: {reason}"));
+        }
+        self.challenge.expect("it was read")
     }
 
     /// Opens a link and joins the grid.
@@ -64,18 +130,37 @@ impl ForgedHost {
         (host, identity)
     }
 
-    /// Sends messages in as few frames as they fit in.
+    /// Sends messages in as few frames as they fit in. A hello names this host's key and is proven.
     ///
     /// # Panics
     /// When the link is closed.
     pub fn send(&mut self, messages: &[ToCoordinator]) {
         let mut encoder = Encoder::default();
         for message in messages {
-            encoder.push(message).expect("short enough");
+            let proven = self.proven(message);
+            let messages = proven.as_ref().map_or(std::slice::from_ref(message), |proven| proven);
+            messages.iter().for_each(|message| encoder.push(message).expect("short enough"));
         }
         for frame in encoder.finish() {
             self.send_frame(frame);
         }
+    }
+
+    /// A hello with this host's key, and its proof; `None` for other messages.
+    pub fn proven(&mut self, message: &ToCoordinator) -> Option<[ToCoordinator; 2]> {
+        let mut hello = message.clone();
+        let ToCoordinator::Hello { report, was, .. } = &mut hello else { return None };
+        let known = was.and_then(|(host, ..)| {
+            WELCOME.lock().unwrap_or_else(PoisonError::into_inner).get(&host).cloned()
+        });
+        if let Some(known) = known {
+            self.principal = known;
+        }
+        report.key = self.principal.key.public();
+        let challenge = self.challenge();
+        let Principal { key, instance } = &self.principal;
+        let proof = key.prove(&challenge, &hello, *instance, self.rotations.clone());
+        Some([hello, ToCoordinator::Proof(proof)])
     }
 
     /// Sends a frame with any contents.
@@ -124,23 +209,42 @@ impl ForgedHost {
         loop {
             assert!(Instant::now() < until, "nothing but pings came");
             if let Some(message) = self.received.pop_front() {
-                if let ToHost::Ping { ping } = message {
-                    self.answer(ping);
-                    continue;
+                match message {
+                    ToHost::Ping { ping } => self.answer(ping),
+                    message => return Ok(message),
                 }
-                return Ok(message);
+                continue;
             }
-            match self.socket.read() {
-                Ok(Message::Binary(frame)) => {
-                    self.received.extend(self.decoder.decode::<ToHost>(&frame).expect("sound frames"));
+            self.read_frame()?;
+        }
+    }
+
+    /// Reads what comes next, or the reason why the link is closed.
+    fn read_frame(&mut self) -> Result<(), String> {
+        match self.socket.read() {
+            Ok(Message::Binary(frame)) => {
+                for message in self.decoder.decode::<ToHost>(&frame).expect("sound frames") {
+                    match &message {
+                        ToHost::Challenge(challenge) => {
+                            self.challenge = Some(*challenge);
+                            continue;
+                        }
+                        ToHost::Welcome { host, .. } => {
+                            let mut welcome = WELCOME.lock().unwrap_or_else(PoisonError::into_inner);
+                            welcome.insert(*host, self.principal.clone());
+                        }
+                        _ => {}
+                    }
+                    self.received.push_back(message);
                 }
-                Ok(Message::Close(Some(close))) => return Err(close.reason.to_string()),
-                Ok(Message::Close(None)) => return Err(String::new()),
-                Ok(_) => {}
-                // A read with a time limit ends in this way when this process was stopped and continued.
-                Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(format!("{error}")),
+                Ok(())
             }
+            Ok(Message::Close(Some(close))) => Err(close.reason.to_string()),
+            Ok(Message::Close(None)) => Err(String::new()),
+            Ok(_) => Ok(()),
+            // A read with a time limit ends in this way when this process was stopped and continued.
+            Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(format!("{error}")),
         }
     }
 
@@ -238,6 +342,7 @@ pub fn hello(name: &str, was: Option<Identity>, roots: Vec<RootClaim>) -> ToCoor
         threads: 2,
         version: "0".to_owned(),
         direct: None,
+        key: Default::default(),
     };
     ToCoordinator::Hello { report, was, incarnation: 0, roots, paused: None }
 }

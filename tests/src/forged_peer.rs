@@ -4,6 +4,9 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use sateen_identity::session::Session;
+use sateen_identity::{Identity, direct};
+use sateen_protocol::PublicKey;
 use sateen_protocol::codec::Encoder;
 use sateen_protocol::message::PeerMessage;
 use sateen_protocol::message::direct::{Caller, decode_challenge, decode_greeting, encode};
@@ -12,35 +15,29 @@ use tokio_tungstenite::tungstenite::{self, Bytes, Message, WebSocket, client};
 use crate::cluster::PATIENCE;
 
 /// A direct link to a host.
-pub struct ForgedPeer(WebSocket<TcpStream>);
+pub struct ForgedPeer {
+    socket: WebSocket<TcpStream>,
+    session: Session,
+    /// The number of the next frame.
+    next: u64,
+}
 
 impl ForgedPeer {
-    /// Dials a host as `caller`, with a secret; `None` if the host refuses the caller.
+    /// Dials the host with the key `peer` as `caller`, with a key of its own; `None` if the host refuses the caller.
     ///
     /// # Panics
     /// When no host listens there.
-    pub fn dial(address: SocketAddr, caller: Caller, secret: u64) -> Option<Self> {
+    pub fn dial(address: SocketAddr, caller: Caller, own: &Identity, peer: &PublicKey) -> Option<Self> {
         let stream = TcpStream::connect(address).expect("it listens");
         stream.set_nodelay(true).expect("a socket");
         stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-        let (socket, _) = client(format!("ws://{address}/ws/peer"), stream).expect("a websocket");
-        let mut peer = Self(socket);
-        let challenge = decode_challenge(&peer.next_binary()?).expect("a challenge");
-        let hello = challenge.answer(caller, secret, [7; 16]);
-        peer.0.send(Message::binary(encode(&hello))).ok()?;
-        let greeting = decode_greeting(&peer.next_binary()?).expect("a greeting");
-        assert!(hello.is_greeted(secret, &challenge, &greeting), "the host proves who it is");
-        Some(peer)
-    }
-
-    fn next_binary(&mut self) -> Option<Bytes> {
-        loop {
-            match self.0.read() {
-                Ok(Message::Binary(bytes)) => return Some(bytes),
-                Ok(Message::Close(_)) | Err(_) => return None,
-                Ok(_) => {}
-            }
-        }
+        let (mut socket, _) = client(format!("ws://{address}/ws/peer"), stream).expect("a websocket");
+        let challenge = decode_challenge(&next_binary(&mut socket)?).expect("a challenge");
+        let (dialling, hello) = direct::hello(own, peer, &challenge, caller).expect("valid keys");
+        socket.send(Message::binary(encode(&hello))).ok()?;
+        let greeting = decode_greeting(&next_binary(&mut socket)?).expect("a greeting");
+        let session = dialling.greeted(&greeting).expect("the host proves who it is");
+        Some(Self { socket, session, next: 0 })
     }
 
     /// Whether the host closes the link within `patience`.
@@ -48,9 +45,9 @@ impl ForgedPeer {
     /// # Panics
     /// When the socket fails.
     pub fn is_closed(&mut self, patience: Duration) -> bool {
-        self.0.get_ref().set_read_timeout(Some(patience)).expect("a socket");
+        self.socket.get_ref().set_read_timeout(Some(patience)).expect("a socket");
         loop {
-            match self.0.read() {
+            match self.socket.read() {
                 Ok(Message::Close(_)) => return true,
                 Ok(_) => {}
                 Err(tungstenite::Error::Io(error))
@@ -68,11 +65,30 @@ impl ForgedPeer {
     /// # Panics
     /// When a message is too long, or the socket fails.
     pub fn send(&mut self, messages: &[PeerMessage], patience: Duration) -> bool {
-        self.0.get_ref().set_write_timeout(Some(patience)).expect("a socket");
+        self.socket.get_ref().set_write_timeout(Some(patience)).expect("a socket");
         let mut encoder = Encoder::default();
         for message in messages {
             encoder.push(message).expect("short enough");
         }
-        encoder.finish().into_iter().all(|frame| self.0.send(Message::binary(frame)).is_ok())
+        let frames = encoder.finish();
+        frames.iter().all(|frame| {
+            let sealed = self.session.seal(&mut self.next, frame);
+            self.socket.send(Message::binary(sealed)).is_ok()
+        })
+    }
+
+    /// Sends bytes in place of a frame; returns whether the link accepted them.
+    pub fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.socket.send(Message::binary(bytes.to_vec())).is_ok()
+    }
+}
+
+fn next_binary(socket: &mut WebSocket<TcpStream>) -> Option<Bytes> {
+    loop {
+        match socket.read() {
+            Ok(Message::Binary(bytes)) => return Some(bytes),
+            Ok(Message::Close(_)) | Err(_) => return None,
+            Ok(_) => {}
+        }
     }
 }

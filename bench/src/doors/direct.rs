@@ -4,6 +4,7 @@ use std::io::{Error, Result};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use sateen_identity::Identity;
 use sateen_protocol::RunId;
 use sateen_protocol::message::PeerMessage;
 use sateen_protocol::message::direct::Caller;
@@ -26,42 +27,43 @@ impl Peer {
         let mut member = self.join().await?;
         let known = member.hosts.iter().find_map(|info| {
             let address = info.report.direct.as_ref()?.parse().ok()?;
-            self.hosts.contains(&address).then_some((info.id, info.direct_secret, address))
+            self.hosts.contains(&address).then_some((info.id, info.report.key, address))
         });
         // Hosts do not know all others.
-        let Some((to, secret, address)) = known else { return self.idle(&mut member, 5).await };
+        let Some((to, key, address)) = known else { return self.idle(&mut member, 5).await };
         let caller = Caller { grid: member.grid, from: member.id, to };
         let mut links = Vec::new();
         for _ in 0..LINKS {
-            links.push(dial(address, self.address, caller, secret).await?);
+            links.push(dial(address, self.address, caller, &member.key, &key).await?);
         }
         member.idle(Duration::from_millis(500)).await?;
         let run = member.runs.last().copied().unwrap_or(RunId(1));
         let asked = frames(&vec![PeerMessage::Lending { run }; 4000]);
-        for link in &mut links {
+        for (link, session) in &mut links {
+            let mut next = 0;
             for frame in &asked {
                 // The older ones are closed by now.
-                let _ = link.send(frame).await;
+                let _ = link.send(&session.seal(&mut next, frame)).await;
             }
         }
         self.idle(&mut member, 3).await
     }
 
-    /// Dials as another host, or as itself, with a secret that it shares with another, or with none.
+    /// Dials as another host with its own key, or as itself with another one.
     pub async fn forges_proofs(&mut self) -> Result<()> {
         let mut member = self.join().await?;
-        let known: Vec<_> = member.hosts.iter().map(|info| (info.id, info.direct_secret)).collect();
+        let known: Vec<_> = member.hosts.iter().map(|info| (info.id, info.report.key)).collect();
         if known.len() < 2 {
             return self.idle(&mut member, 1).await;
         }
         let one = self.random.below(known.len());
         let other = (one + 1 + self.random.below(known.len() - 1)) % known.len();
-        let ((to, _), (pair, of_pair)) = (known[one], known[other]);
-        let from = [member.id, pair][self.random.below(2)];
-        let secret = [of_pair, self.random.next_u64()][self.random.below(2)];
+        let ((to, key), (other, _)) = (known[one], known[other]);
+        let none = Identity::generate().map_err(Error::other)?;
+        let (from, own) = [(member.id, &none), (other, &member.key)][self.random.below(2)];
         let caller = Caller { grid: member.grid, from, to };
         let address = self.host();
-        if dial(address, self.address, caller, secret).await.is_ok() {
+        if dial(address, self.address, caller, own, &key).await.is_ok() {
             return Err(super::attackers::let_in(101));
         }
         self.idle(&mut member, 1).await

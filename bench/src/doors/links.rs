@@ -37,6 +37,7 @@ impl Peer {
             threads: u32::MAX,
             version: "0".to_owned(),
             direct: None,
+            key: Default::default(),
         }
     }
 
@@ -66,7 +67,7 @@ impl Peer {
 
     /// Opens a link and sends nothing.
     pub async fn says_no_hello(&mut self) -> Result<()> {
-        let mut socket = Socket::open(self.coordinator, self.address, "/ws/host").await?;
+        let (mut socket, _) = Socket::open_link(self.coordinator, self.address).await?;
         socket.next().await.map(drop)
     }
 
@@ -88,7 +89,7 @@ impl Peer {
         let mebibytes = [1, 7, 20][self.random.below(3)];
         let message = empty_strings(mebibytes << 20);
         let mut socket = match self.random.below(4) {
-            0 => Socket::open(self.coordinator, self.address, "/ws/host").await?,
+            0 => Socket::open_link(self.coordinator, self.address).await?.0,
             _ => self.join().await?.socket,
         };
         let mut parts = message.chunks(FRAGMENT_BYTES).peekable();
@@ -165,10 +166,8 @@ impl Peer {
         let was = Some((member.id, self.random.next_u64(), member.grid));
         let hello =
             ToCoordinator::Hello { report: self.report("back"), was, incarnation: 9, roots, paused: None };
-        let mut socket = Socket::open(self.coordinator, self.address, "/ws/host").await?;
-        for frame in super::wire::frames(&[hello]) {
-            socket.send(&frame).await?;
-        }
+        let (mut socket, challenge) = Socket::open_link(self.coordinator, self.address).await?;
+        socket.say_hello(&challenge, hello, &member.key).await?;
         socket.next().await.map(drop)
     }
 
@@ -232,8 +231,13 @@ impl Peer {
         let mut member = self.join().await?;
         let rubbish = vec![self.random.below(256) as u8; 1 << self.random.below(16)];
         let to: Vec<HostId> = member.hosts.iter().map(|info| info.id).collect();
+        let is_sealed = self.random.below(2) == 0;
         for to in to {
-            member.say(&[ToCoordinator::Relay { to, frame: rubbish.clone() }]).await?;
+            if is_sealed {
+                member.relay_frames(to, vec![rubbish.clone()]).await?;
+            } else {
+                member.say(&[ToCoordinator::Relay { to, frame: rubbish.clone() }]).await?;
+            }
         }
         self.idle(&mut member, 2).await
     }

@@ -109,9 +109,8 @@ impl Peer {
         let run = self.live_run(&mut member).await?;
         let Some(to) = Self::acquaintances(&member).first().copied() else { return Ok(()) };
         let frame = frames(&[PeerMessage::Lending { run }]).concat();
-        let some = vec![ToCoordinator::Relay { to, frame }; 2000];
         for _ in 0..10 {
-            member.say(&some).await?;
+            member.relay_frames(to, vec![frame.clone(); 2000]).await?;
         }
         self.idle(&mut member, 2).await
     }

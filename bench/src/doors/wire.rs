@@ -4,10 +4,14 @@ use std::io::{Error, ErrorKind, Result};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use sateen_identity::Identity;
+use sateen_identity::session::Session;
+use sateen_identity::tunnel::{Ends, Lane, Tunnels};
 use sateen_protocol::codec::{Decoder, Encoder};
-use sateen_protocol::message::direct::{Caller, decode_challenge, encode};
+use sateen_protocol::identity::Challenge;
+use sateen_protocol::message::direct::{Caller, decode_challenge, decode_greeting, encode};
 use sateen_protocol::message::{HostInfo, HostReport, PeerMessage, ToCoordinator, ToHost};
-use sateen_protocol::{GridId, HostId, RunId};
+use sateen_protocol::{GridId, HostId, PublicKey, RunId, Time};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -100,6 +104,33 @@ impl Socket {
         Ok(Self { stream })
     }
 
+    /// Opens a link to a coordinator, which sends a challenge.
+    pub async fn open_link(to: SocketAddr, from: Ipv4Addr) -> Result<(Self, Challenge)> {
+        let mut socket = Self::open(to, from, "/ws/host").await?;
+        let messages = Decoder::default().decode::<ToHost>(&socket.next().await?).map_err(Error::other)?;
+        match messages.first() {
+            Some(ToHost::Challenge(challenge)) => Ok((socket, *challenge)),
+            _ => Err(Error::other("the coordinator sent no challenge")),
+        }
+    }
+
+    /// Says hello with this key, and proves it.
+    pub async fn say_hello(
+        &mut self,
+        challenge: &Challenge,
+        mut hello: ToCoordinator,
+        key: &Identity,
+    ) -> Result<()> {
+        if let ToCoordinator::Hello { report, .. } = &mut hello {
+            report.key = key.public();
+        }
+        let proof = ToCoordinator::Proof(key.prove(challenge, &hello, 1, Vec::new()));
+        for frame in frames(&[hello, proof]) {
+            self.send(&frame).await?;
+        }
+        Ok(())
+    }
+
     /// Sends a binary message.
     pub async fn send(&mut self, message: &[u8]) -> Result<()> {
         self.stream.write_all(&frame_header(message.len())).await?;
@@ -138,17 +169,19 @@ pub struct Member {
     pub hosts: Vec<HostInfo>,
     /// Runs that it was asked to take part in, the newest last.
     pub runs: Vec<RunId>,
+    pub key: Identity,
+    tunnels: Tunnels,
+    since: Instant,
 }
 
 impl Member {
     /// Joins under a name and a site, and with a direct address.
     pub async fn join(to: SocketAddr, from: Ipv4Addr, report: HostReport) -> Result<Self> {
-        let mut socket = Socket::open(to, from, "/ws/host").await?;
+        let (mut socket, challenge) = Socket::open_link(to, from).await?;
         let hello =
             ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };
-        for frame in frames(&[hello]) {
-            socket.send(&frame).await?;
-        }
+        let key = Identity::generate().map_err(Error::other)?;
+        socket.say_hello(&challenge, hello, &key).await?;
         let mut decoder = Decoder::default();
         loop {
             let messages = decoder.decode::<ToHost>(&socket.next().await?).map_err(Error::other)?;
@@ -161,7 +194,8 @@ impl Member {
                 }
             }
             if let Some((id, grid, hosts)) = welcome {
-                return Ok(Self { socket, decoder, id, grid, hosts, runs });
+                let (tunnels, since) = (Tunnels::new(key.clone()), Instant::now());
+                return Ok(Self { socket, decoder, id, grid, hosts, runs, key, tunnels, since });
             }
         }
     }
@@ -176,9 +210,44 @@ impl Member {
 
     /// Sends messages to another host through the coordinator.
     pub async fn relay(&mut self, to: HostId, messages: &[PeerMessage]) -> Result<()> {
-        let relayed: Vec<ToCoordinator> =
-            frames(messages).into_iter().map(|frame| ToCoordinator::Relay { to, frame }).collect();
+        self.relay_frames(to, frames(messages)).await
+    }
+
+    /// Sends frames with any contents to another host through the coordinator, encrypted for that host. They are dropped if it
+    /// does not answer in time.
+    pub async fn relay_frames(&mut self, to: HostId, frames: Vec<Vec<u8>>) -> Result<()> {
+        if !self.tunnels.is_open(to)
+            && let Some(ends) = self.ends(to)
+        {
+            if let Some(begin) = self.tunnels.begin(self.now(), &ends) {
+                self.say(&[ToCoordinator::Relay { to, frame: begin }]).await?;
+            }
+            for _ in 0..5 {
+                if !self.tunnels.is_open(to) {
+                    self.idle(Duration::from_millis(100)).await?;
+                }
+            }
+        }
+        let sealed = frames.iter().filter_map(|frame| self.tunnels.seal(to, Lane::Control, frame));
+        let relayed: Vec<ToCoordinator> = sealed.map(|frame| ToCoordinator::Relay { to, frame }).collect();
         self.say(&relayed).await
+    }
+
+    fn now(&self) -> Time {
+        Time(self.since.elapsed().as_nanos() as u64)
+    }
+
+    fn ends(&self, peer: HostId) -> Option<Ends> {
+        let info = self.hosts.iter().find(|info| info.id == peer)?;
+        Some(Ends { grid: self.grid, own: self.id, peer, key: info.report.key })
+    }
+
+    async fn relayed(&mut self, from: HostId, packet: &[u8]) -> Result<()> {
+        let Some(ends) = self.ends(from) else { return Ok(()) };
+        let received = self.tunnels.receive(self.now(), &ends, packet);
+        let answers: Vec<ToCoordinator> =
+            received.packets.into_iter().map(|frame| ToCoordinator::Relay { to: from, frame }).collect();
+        self.say(&answers).await
     }
 
     /// Behaves as an honest host without work, for a while: it reads, and answers pings.
@@ -191,6 +260,7 @@ impl Member {
                     ToHost::StartRun { run, .. } => self.runs.push(run),
                     ToHost::StopRun { run } => self.runs.retain(|known| *known != run),
                     ToHost::Hosts { joined, .. } => self.hosts.extend(joined),
+                    ToHost::Relayed { from, frame } => self.relayed(from, &frame).await?,
                     ToHost::Refused { reason } => return Err(Error::other(reason)),
                     _ => {}
                 }
@@ -200,14 +270,23 @@ impl Member {
     }
 }
 
-/// Dials a host as `caller`, with a secret; an error if the host refuses the caller.
-pub async fn dial(to: SocketAddr, from: Ipv4Addr, caller: Caller, secret: u64) -> Result<Socket> {
+/// Dials the host with the key `peer` as `caller`, with the key `own`; an error if the host refuses the caller.
+pub async fn dial(
+    to: SocketAddr,
+    from: Ipv4Addr,
+    caller: Caller,
+    own: &Identity,
+    peer: &PublicKey,
+) -> Result<(Socket, Session)> {
     let mut socket = Socket::open(to, from, "/ws/peer").await?;
     let challenge = decode_challenge(&socket.next().await?)
         .ok_or_else(|| Error::other("the answer is not a challenge"))?;
-    socket.send(&encode(&challenge.answer(caller, secret, [7; 16]))).await?;
-    socket.next().await?;
-    Ok(socket)
+    let (dialling, hello) =
+        sateen_identity::direct::hello(own, peer, &challenge, caller).map_err(Error::other)?;
+    socket.send(&encode(&hello)).await?;
+    let greeting =
+        decode_greeting(&socket.next().await?).ok_or_else(|| Error::other("the answer is not a greeting"))?;
+    Ok((socket, dialling.greeted(&greeting).map_err(Error::other)?))
 }
 
 /// Messages in as few frames as they fit in.

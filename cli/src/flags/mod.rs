@@ -2,6 +2,7 @@
 
 mod apps;
 mod grid;
+mod keys;
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub use grid::{
     GetResult, GridLimits, List, OfRun, OfRuns, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree,
     Unpublish, Wait, Watch,
 };
+pub use keys::{HostKeys, OfKeys};
 
 /// Write divide-and-conquer programs as ordinary recursive functions, and run them on all cores of this
 /// machine or on a grid of machines.
@@ -73,6 +75,9 @@ pub enum Command {
     Rm(Remove),
     /// List the grid's hosts
     Hosts(List),
+    /// Decide which hosts may take part in the grid
+    #[command(subcommand)]
+    Host(HostKeys),
     /// Watch a run, or the whole grid, live
     Watch(Watch),
     /// Run one job of a run again on this machine, from its key

@@ -128,6 +128,7 @@ mod tests {
             threads: 1,
             version: "0".to_owned(),
             direct: None,
+            key: Default::default(),
         };
         let view = HostView {
             id: HostId(1),

@@ -8,6 +8,7 @@ mod feed;
 mod gate;
 mod hosts;
 mod jobs;
+mod keys;
 mod openapi;
 mod operations;
 mod origin;
@@ -123,6 +124,9 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/runs/{run}/resume", post(runs::resume))
         .route("/api/v1/jobs/{key}", get(jobs::show))
         .route("/api/v1/hosts", get(hosts::list))
+        .route("/api/v1/keys", get(keys::list))
+        .route("/api/v1/keys/{host_key}/approve", post(keys::approve))
+        .route("/api/v1/keys/{host_key}/revoke", post(keys::revoke))
         .route("/api/v1/status", get(service::status))
         .route("/api/v1/overview", get(service::overview))
         .route_layer(from_fn(extract::known_parameters))

@@ -179,7 +179,7 @@ impl New {
             folder,
             Opening { blobs_bytes_max: u64::MAX, results_bytes_max: u64::MAX, new_grid: false },
         )?;
-        let links = Arc::new(Links::new(Arc::default(), clock, links_max));
+        let links = Arc::new(Links::new(Arc::default(), clock, links_max, Arc::default()));
         let config = CoordinatorConfig {
             grid: restored.grid,
             secret: restored.secret,
@@ -205,7 +205,8 @@ impl New {
 
 /// A host's hello.
 pub(super) fn hello(name: String, site: String, threads: u32) -> ToCoordinator {
-    let report = HostReport { name, site, threads, version: "0".to_owned(), direct: None };
+    let (version, key) = ("0".to_owned(), Default::default());
+    let report = HostReport { name, site, threads, version, direct: None, key };
     ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None }
 }
 

@@ -110,7 +110,7 @@ impl Simulated {
             .map_err(broken)?;
         let (store, restored) = open(folder)?;
         let (store, clock) = (Arc::new(store), Clock::start());
-        let links = Arc::new(Links::new(Arc::default(), clock, 0));
+        let links = Arc::new(Links::new(Arc::default(), clock, 0, Arc::default()));
         let (from_links, to_driver) = mpsc::unbounded_channel();
         let (stop, stopping) = watch::channel(false);
         let grid = config.grid;

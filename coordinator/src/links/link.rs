@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::ToHost;
-use sateen_protocol::{HostId, Time};
+use sateen_protocol::{HostId, PublicKey, Time};
 use tokio::sync::watch;
 
 use super::Open;
@@ -39,6 +39,8 @@ pub struct Link {
     queue: Queue,
     phase: watch::Sender<Phase>,
     host: OnceLock<HostId>,
+    /// The key of its host, once that is proven.
+    pub(super) key: OnceLock<PublicKey>,
     identified: tokio::sync::Notify,
     reason: Mutex<String>,
     counters: Arc<Counters>,
@@ -68,6 +70,7 @@ impl Link {
             queue: Queue::new(Arc::clone(&others.queued_bytes)),
             phase: watch::Sender::new(Phase::Open),
             host: OnceLock::new(),
+            key: OnceLock::new(),
             identified: tokio::sync::Notify::new(),
             reason: Mutex::default(),
             counters,

@@ -20,11 +20,14 @@ use axum::extract::ws::WebSocket;
 use futures_util::StreamExt;
 use sateen_protocol::HostId;
 use sateen_protocol::coordinator::LinkId;
-use sateen_protocol::message::ToCoordinator;
+use sateen_protocol::identity::Challenge;
+use sateen_protocol::limits::shortened;
+use sateen_protocol::message::{ToCoordinator, ToHost};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, unix_ms};
+use crate::enrolment::Enrolment;
 use crate::limits::{INBOX_BYTES_MAX, WRITE_TIMEOUT};
 use crate::metrics::Counters;
 use crate::server::{Connection, Pass};
@@ -109,11 +112,13 @@ pub struct Links {
     by_host: RwLock<HashMap<HostId, Arc<Link>>>,
     /// Room for messages that wait for the state machine, in bytes.
     inbox: Arc<Semaphore>,
+    /// Which hosts may take part.
+    pub enrolment: Arc<Enrolment>,
 }
 
 impl Links {
     /// No links yet.
-    pub fn new(counters: Arc<Counters>, clock: Clock, most: usize) -> Self {
+    pub fn new(counters: Arc<Counters>, clock: Clock, most: usize, enrolment: Arc<Enrolment>) -> Self {
         Self {
             counters,
             clock,
@@ -122,6 +127,7 @@ impl Links {
             open: Arc::default(),
             by_host: RwLock::default(),
             inbox: Arc::new(Semaphore::new(INBOX_BYTES_MAX)),
+            enrolment,
         }
     }
 
@@ -221,15 +227,32 @@ pub async fn serve(
     let (sink, mut stream) = socket.split();
     let writer = tokio::spawn(writer::write(Arc::clone(&link), Arc::clone(&links.counters), sink));
     let connection = Arc::clone(&doors.connection);
+    let read = async {
+        let mut nonce = [0; 32];
+        if let Err(error) = getrandom::fill(&mut nonce) {
+            tracing::error!(%error, "the system has no randomness for a challenge");
+            return End::Closed("the coordinator cannot challenge it".to_owned());
+        }
+        let challenge = Challenge { nonce, grid: links.enrolment.grid };
+        let _ = link.send(None, ToHost::Challenge(challenge));
+        Reader::new(&link, &links, &driver, &mut doors, challenge).read(&mut stream).await
+    };
     let end = tokio::select! {
-        end = async { Reader::new(&link, &links, &driver, &mut doors).read(&mut stream).await } => end,
+        end = read => end,
         // Only links without a hello can lose their places.
         () = connection.until_cut() => End::Closed("it did not say hello, and other connections wait".to_owned()),
     };
+    if let Some(key) = link.key.get() {
+        links.enrolment.leave(key, link.id, unix_ms());
+    }
     link.holds_fragments(0);
     link.has_whole_frame();
     let reason = match end {
         End::Closed(reason) => reason,
+        End::Refused(reason) => {
+            let _ = link.send(None, ToHost::Refused { reason: shortened(&reason) });
+            reason
+        }
         End::Misbehaved(reason) => {
             // The machine answers with a refusal and closes the link.
             let _ = driver.send(FromLink::Misbehaved { link: link.id, reason: reason.clone() });

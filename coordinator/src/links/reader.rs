@@ -10,12 +10,16 @@ use futures_util::StreamExt;
 use futures_util::stream::SplitStream;
 use sateen_protocol::HostId;
 use sateen_protocol::codec::{Decoder, FrameError, may_be_hello};
+use sateen_protocol::coordinator::Misbehaviour;
+use sateen_protocol::identity::Challenge;
 use sateen_protocol::message::{ToCoordinator, ToHost};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
 use super::link::{Link, Phase};
 use super::{Doors, FromLink, Links, direct};
+use crate::clock::unix_ms;
+use crate::enrolment::Arrival;
 use crate::limits::{
     FRAMES_WAITING_PER_LINK_MAX, HELLO_FRAME_BYTES_MAX, HELLO_TIMEOUT, INBOX_BYTES_MAX,
     MESSAGES_PER_SECOND_MAX,
@@ -27,6 +31,8 @@ pub enum End {
     Closed(String),
     /// Its host broke the rules.
     Misbehaved(String),
+    /// Its host has proven who it is, and may not take part.
+    Refused(String),
 }
 
 pub struct Reader<'a> {
@@ -38,6 +44,7 @@ pub struct Reader<'a> {
     /// Keeps the driver's queue short, and treats links fairly.
     waiting: Arc<Semaphore>,
     pace: Pace,
+    challenge: Challenge,
     said_hello: bool,
     /// The last fragment of a message has not arrived.
     holds_fragments: bool,
@@ -51,6 +58,7 @@ impl<'a> Reader<'a> {
         links: &'a Links,
         driver: &'a mpsc::UnboundedSender<FromLink>,
         doors: &'a mut Doors,
+        challenge: Challenge,
     ) -> Self {
         Self {
             link,
@@ -60,6 +68,7 @@ impl<'a> Reader<'a> {
             decoder: Decoder::default(),
             waiting: Arc::new(Semaphore::new(FRAMES_WAITING_PER_LINK_MAX)),
             pace: Pace { began: Instant::now(), messages: 0 },
+            challenge,
             said_hello: false,
             holds_fragments: false,
             receiver: None,
@@ -118,7 +127,7 @@ impl<'a> Reader<'a> {
         }
         // A byte may be a message of hundreds: room is for memory, at first for the maximum.
         let mut room = self.room(self.decoder.memory_max::<ToCoordinator>(frame.len())).await?;
-        let messages: Vec<ToCoordinator> =
+        let mut messages: Vec<ToCoordinator> =
             self.decoder.decode(frame).map_err(|error| self.undecodable(frame, &error))?;
         let superfluous = room.num_permits().saturating_sub(self.decoder.decoded_bytes());
         drop(room.split(superfluous));
@@ -129,9 +138,8 @@ impl<'a> Reader<'a> {
             self.link.holds_fragments(bytes);
         }
         if !self.said_hello {
-            let Some(ToCoordinator::Hello { .. }) = messages.first() else {
-                return Err(End::Misbehaved("it did not say hello first".to_owned()));
-            };
+            self.check_hello(&messages)?;
+            messages.remove(1);
             self.said_hello = true;
             self.doors.said_hello();
         }
@@ -155,6 +163,40 @@ impl<'a> Reader<'a> {
             }
         }
         if for_driver.is_empty() { Ok(()) } else { self.pass_on(for_driver, room.take()).await }
+    }
+
+    /// Checks that the first two messages are a hello and its proof, and whether its host may take part.
+    fn check_hello(&self, messages: &[ToCoordinator]) -> Result<(), End> {
+        let hello = match messages.first() {
+            Some(hello @ ToCoordinator::Hello { .. }) => hello,
+            _ => return Err(End::Misbehaved("it did not say hello first".to_owned())),
+        };
+        let Some(ToCoordinator::Proof(proof)) = messages.get(1) else {
+            return Err(End::Misbehaved("it did not prove its hello".to_owned()));
+        };
+        let key = sateen_identity::check(&self.challenge, hello, proof)
+            .map_err(|forged| End::Misbehaved(forged.to_string()))?;
+        if hello.has_long_text() {
+            return Err(End::Misbehaved(Misbehaviour::TooMuch.to_string()));
+        }
+        let plain = hello.clone().in_plain_text();
+        let ToCoordinator::Hello { report, .. } = &plain else { return Ok(()) };
+        let arrival = Arrival {
+            key,
+            rotations: &proof.rotations,
+            instance: proof.instance,
+            name: &report.name,
+            address: self.link.address,
+            link: self.link.id,
+            now_ms: unix_ms(),
+        };
+        // Set first: a link that is admitted is always released when it is closed.
+        let _ = self.link.key.set(key);
+        self.links.enrolment.admit(&arrival).map_err(|refusal| {
+            let (address, name) = (arrival.address, arrival.name);
+            tracing::warn!(%address, name, %key, "a host is refused: {refusal}");
+            End::Refused(refusal.to_string())
+        })
     }
 
     /// Only a host can be of another version; other clients may send any bytes.

@@ -7,7 +7,7 @@ use axum::extract::{State, WebSocketUpgrade};
 use axum::response::Response;
 use axum::routing::get;
 use futures_util::SinkExt;
-use sateen_protocol::codec::{PROTOCOL_VERSION, encode};
+use sateen_protocol::codec::{Decoder, Encoder, PROTOCOL_VERSION, encode};
 use sateen_protocol::message::HostReport;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -43,16 +43,23 @@ async fn join(to: SocketAddr, number: usize) -> WebSocketStream<TcpStream> {
     let stream = TcpStream::connect(to).await.expect("it listens");
     let url = format!("ws://{to}/ws/host");
     let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.expect("a websocket");
+    let key = sateen_identity::Identity::generate().expect("randomness");
     let report = HostReport {
         name: number.to_string(),
         site: String::new(),
         threads: 1,
         version: String::new(),
         direct: None,
+        key: key.public(),
     };
     let hello = ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };
-    let frame = encode(&hello).expect("short").concat();
-    socket.send(Message::binary(frame)).await.expect("an open link");
+    let Some(Ok(Message::Binary(frame))) = socket.next().await else { panic!("a challenge") };
+    let challenge = Decoder::default().decode::<ToHost>(&frame).expect("a frame").remove(0);
+    let ToHost::Challenge(challenge) = challenge else { panic!("{challenge:?} is not a challenge") };
+    let proof = ToCoordinator::Proof(key.prove(&challenge, &hello, 1, Vec::new()));
+    let mut encoder = Encoder::default();
+    [hello, proof].iter().for_each(|message| encoder.push(message).expect("short"));
+    socket.send(Message::binary(encoder.finish().concat())).await.expect("an open link");
     socket
 }
 
@@ -60,7 +67,7 @@ async fn join(to: SocketAddr, number: usize) -> WebSocketStream<TcpStream> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn small_messages_that_wait_for_the_driver_take_bounded_memory() {
     let (driver, mut from_links) = mpsc::unbounded_channel();
-    let links = Arc::new(Links::new(Arc::default(), Clock::start(), 1000));
+    let links = Arc::new(Links::new(Arc::default(), Clock::start(), 1000, Arc::default()));
     let bed = Bed { links, gates: Arc::default(), driver };
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let to = listener.local_addr().expect("bound");

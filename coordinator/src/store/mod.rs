@@ -31,10 +31,11 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use sateen_protocol::coordinator::StoredRun;
-use sateen_protocol::{BlobHash, GridId, HostId, RunId};
+use sateen_protocol::{BlobHash, GridId, HostId, PublicKey, RunId};
 
 use crate::chronicle::Chronicle;
 use crate::clock::unix_ms;
+use crate::enrolment::Record;
 use crate::limits::APPS_LISTED_BYTES_MAX;
 use crate::metrics::Timing;
 use crate::peer::Peer;
@@ -135,6 +136,8 @@ pub struct Restored {
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
     /// Modules and inputs that are needed and missing, each in a sentence.
     pub missing: Vec<String>,
+    /// The keys of hosts, and what is known of them.
+    pub host_keys: Vec<(PublicKey, Record)>,
 }
 
 impl Store {
@@ -192,6 +195,7 @@ impl Store {
             settle(&mut connection, run, chronicle)?;
         }
         let hosts = chronicle::hosts(&connection)?;
+        let host_keys = sql::host_keys(&connection)?;
         let uploaded = sql::uploads(&connection)?;
         match sql::rewrite_if_useful(&connection) {
             Ok(is_rewritten) if is_rewritten => {
@@ -215,8 +219,19 @@ impl Store {
             folder: folder.to_owned(),
             _lock: lock,
         };
-        let restored =
-            Restored { grid, secret, restarted, seed, runs, submitters, names, hosts, chronicles, missing };
+        let restored = Restored {
+            grid,
+            secret,
+            restarted,
+            seed,
+            runs,
+            submitters,
+            names,
+            hosts,
+            chronicles,
+            missing,
+            host_keys,
+        };
         Ok((store, restored))
     }
 

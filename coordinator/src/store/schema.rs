@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 12] = [
+const MIGRATIONS: [&str; 13] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -137,6 +137,19 @@ const MIGRATIONS: [&str; 12] = [
 ",
     "
     ALTER TABLE chronicles ADD COLUMN lent BLOB; -- postcard; how many jobs of the run others got from each host
+",
+    "
+    -- Hosts that may take part, and those that may not, by the public parts of their keys.
+    CREATE TABLE host_keys (
+        key BLOB PRIMARY KEY,
+        standing TEXT NOT NULL,
+        replaced_by BLOB,
+        approved INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        address TEXT NOT NULL,
+        since_ms INTEGER NOT NULL,
+        seen_ms INTEGER
+    ) WITHOUT ROWID;
 ",
 ];
 

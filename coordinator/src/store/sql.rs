@@ -4,6 +4,7 @@
 mod apps;
 mod blobs;
 mod entries;
+mod keys;
 mod results;
 mod space;
 
@@ -23,6 +24,7 @@ pub use apps::{
 };
 pub use blobs::{referred, uploaded, uploads};
 pub use entries::{EntryChanges, entries, save_entries};
+pub use keys::{host_keys, save_host_keys};
 pub use results::{cancelled, results_by_peer};
 pub use space::{give_back_space, prepare_space, rewrite_if_useful};
 

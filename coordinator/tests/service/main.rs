@@ -7,6 +7,7 @@ mod doors;
 mod exports;
 mod folder;
 mod host;
+mod keys;
 mod links;
 mod listing;
 mod log;

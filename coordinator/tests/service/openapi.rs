@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use crate::host::{Host, said, text};
 use crate::server::{Server, app, detail};
 
+/// A key that no host has.
+const ZERO_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
 /// Where a value differs from its schema.
 fn differences(document: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
     if let Some(reference) = schema["$ref"].as_str() {
@@ -117,6 +120,7 @@ fn furnished() -> (Server, Host, Vec<(&'static str, String)>) {
         ("{run}", run.to_string()),
         ("{job}", "0000000000000002".to_owned()),
         ("{key}", "0000000000000001".to_owned()),
+        ("{host_key}", "00000001".repeat(8)),
     ];
     (server, host, words)
 }
@@ -218,6 +222,7 @@ fn exactly_the_required_properties_cannot_be_left_out() {
                         let value = match (path.as_str(), name) {
                             ("/api/v1/runs", "state") => "done",
                             ("/api/v1/hosts", "after") => "h0000000000000001",
+                            ("/api/v1/keys", "after") => ZERO_KEY,
                             _ => value(parameter["schema"]["type"].as_str().expect("a type")),
                         };
                         format!("{name}={value}")
@@ -300,7 +305,7 @@ fn numbers_out_of_their_ranges_are_refused_and_not_replaced() {
             }
         }
     }
-    assert_eq!(looked_at, 9);
+    assert_eq!(looked_at, 10);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use sateen_logging::LogFlags;
 use sateen_protocol::RunLimits;
 use sateen_protocol::limits::TEXT_BYTES_MAX;
 
+use super::key::Key;
 use super::preference_flags::PreferenceFlags;
 use super::priority::PriorityFlag;
 use super::say::{USAGE, fail, result};
@@ -43,6 +44,9 @@ pub enum Command {
     /// Show and change the preferences of this machine's owner
     #[command(subcommand)]
     Config(Config),
+    /// Show or replace the key by which coordinators and other hosts know this host
+    #[command(subcommand)]
+    Key(Key),
     /// Have the system start the host with its user
     #[command(subcommand)]
     Service(Service),

@@ -3,6 +3,7 @@
 mod ask;
 mod consent;
 mod flags;
+mod key;
 mod preference_flags;
 mod preferences;
 mod priority;
@@ -54,6 +55,7 @@ pub fn main() -> ExitCode {
         Ok((Some(Command::Config(command)), host)) => {
             with_folder(&host, |folder| preferences::config(folder, &host, &command))
         }
+        Ok((Some(Command::Key(command)), host)) => with_folder(&host, |folder| key::key(folder, &command)),
         Ok((Some(Command::Service(command)), host)) => {
             with_folder(&host, |folder| service::service(folder, &command))
         }

@@ -294,8 +294,9 @@ fn names_and_sites_have_the_maximum_length_of_texts() {
                 threads: 1,
                 version: "0".to_owned(),
                 direct: None,
+                key: Default::default(),
             };
-            let mut paused = None;
+            let (was, incarnation, roots, mut paused) = (None, 0, Vec::new(), None);
             match case {
                 0 => report.name = text(),
                 1 => report.site = text(),
@@ -304,7 +305,6 @@ fn names_and_sites_have_the_maximum_length_of_texts() {
                 _ => paused = Some(text()),
             }
             let mut grid = Grid::new();
-            let (was, incarnation, roots) = (None, 0, Vec::new());
             grid.tell(LinkId(7), ToCoordinator::Hello { report, was, incarnation, roots, paused });
             assert_eq!(!grid.is_closed(LinkId(7)), is_taken, "case {case}: {bytes}");
         }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::limits::{ENTRIES_FREED_AT_ONCE_MAX, RUNS_ACTIVE_MAX, SILENCE_MAX};
 use crate::message::{Departure, HostReport, RootClaim, ToHost};
 use crate::pace::Pace;
-use crate::{Counts, GridId, HostId, RunId, Time};
+use crate::{Counts, GridId, HostId, PublicKey, RunId, Time};
 
 use super::answers::{BURST, PIECE};
 use super::comings::Comings;
@@ -113,23 +113,13 @@ impl HostState {
 }
 
 impl Coordinator {
-    /// Proves a host's identity after its link broke. Derived instead of stored, so that a restarted
-    /// coordinator still accepts it.
-    pub(super) fn secret_of(&self, host: HostId) -> u64 {
-        self.secret_for(b"identity", &[host])
-    }
-
-    /// Known only to these two hosts: the one that connects proves its identity with it.
-    pub(super) fn pair_secret(&self, one: HostId, other: HostId) -> u64 {
-        self.secret_for(b"pair", &[one.min(other), one.max(other)])
-    }
-
-    fn secret_for(&self, purpose: &[u8], hosts: &[HostId]) -> u64 {
+    /// Proves after its link broke that this id was given to the host with this key. Derived instead of stored, so that a
+    /// restarted coordinator still accepts it.
+    pub(super) fn secret_of(&self, host: HostId, key: &PublicKey) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.config.secret);
-        hasher.update(purpose);
-        for host in hosts {
-            hasher.update(&host.0.to_le_bytes());
-        }
+        hasher.update(b"identity");
+        hasher.update(&host.0.to_le_bytes());
+        hasher.update(&key.0);
         let mut secret = [0; 8];
         secret.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
         u64::from_le_bytes(secret)
@@ -152,9 +142,13 @@ impl Coordinator {
         let incarnation = was.map_or(0, |(_, incarnation)| incarnation);
         let was = was.map(|(was, _)| was);
         if let Some((host, secret, _)) = was
-            && secret != self.secret_of(host)
+            && secret != self.secret_of(host, &report.key)
         {
-            return Err(Misbehaviour::Identity(host));
+            let known = self.hosts.get(&host).map(|state| state.report.key);
+            return Err(match known.filter(|known| secret == self.secret_of(host, known)) {
+                Some(known) => Misbehaviour::KeyChanged { host, known, new: report.key },
+                None => Misbehaviour::Identity(host),
+            });
         }
         // Those of another grid are useless here.
         let roots = if was.is_some() { roots } else { &[] };
@@ -277,7 +271,6 @@ impl Coordinator {
     }
 
     fn welcome(&mut self, now: Time, host: HostId, is_new: bool, was_elsewhere: bool) {
-        let secret = self.secret_of(host);
         let complete = !self.missing.is_awaiting();
         if let Some(state) = self.hosts.get_mut(&host) {
             self.newsroom.drop(host, &mut state.mailbox);
@@ -289,6 +282,7 @@ impl Coordinator {
         let is_paused = state.paused.is_some();
         state.gone_since_asked = (!complete).then(BTreeSet::new);
         let incarnation = state.comings.incarnation();
+        let key = state.report.key;
         if is_paused {
             self.close_mailbox(host);
             self.circles.step_aside(host);
@@ -298,7 +292,7 @@ impl Coordinator {
         let welcome = ToHost::Welcome {
             host,
             incarnation,
-            secret,
+            secret: self.secret_of(host, &key),
             grid: self.config.grid,
             hosts: if is_paused { Vec::new() } else { self.circle_of(host) },
             complete,

@@ -139,6 +139,7 @@ fn hello_as(grid: &mut Grid, link: u64, was: Identity, site: &str, paused: Optio
         threads: 1,
         version: "0".to_owned(),
         direct: None,
+        key: Default::default(),
     };
     let paused = paused.map(str::to_owned);
     grid.tell(

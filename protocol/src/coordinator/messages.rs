@@ -114,6 +114,7 @@ impl Coordinator {
             ToCoordinator::Relay { .. }
             | ToCoordinator::RelayBulk { .. }
             | ToCoordinator::Pong { .. }
+            | ToCoordinator::Proof(_)
             | ToCoordinator::Hello { .. } => {}
             ToCoordinator::Parcel(message) => self.on_parcel(now, host, message)?,
         }

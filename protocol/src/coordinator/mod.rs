@@ -28,6 +28,8 @@ mod corners;
 mod doors;
 mod ended;
 mod hosts;
+#[cfg(test)]
+mod keys;
 mod ledger;
 #[cfg(test)]
 mod leftovers;

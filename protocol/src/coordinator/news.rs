@@ -127,7 +127,7 @@ impl Coordinator {
             joined.push(id);
         }
         joined.sort_unstable();
-        let joined: Vec<HostInfo> = joined.into_iter().filter_map(|id| self.info(host, id)).collect();
+        let joined: Vec<HostInfo> = joined.into_iter().filter_map(|id| self.info(id)).collect();
         let is_all = news.joined.is_empty();
         if let Some(state) = self.hosts.get_mut(&host).filter(|_| !is_all) {
             news.due = now;
@@ -143,17 +143,16 @@ impl Coordinator {
         self.send(host, ToHost::Hosts { epoch: self.newsroom.epoch(), joined, gone });
     }
 
-    /// A host as `viewer` sees it, if it is working.
-    fn info(&self, viewer: HostId, host: HostId) -> Option<HostInfo> {
+    /// A host as others are told of it, if it is working.
+    fn info(&self, host: HostId) -> Option<HostInfo> {
         let state = self.hosts.get(&host).filter(|state| state.paused.is_none())?;
-        let direct_secret = self.pair_secret(viewer, host);
         let incarnation = state.comings.incarnation();
-        Some(HostInfo { id: host, report: state.report.clone(), direct_secret, incarnation })
+        Some(HostInfo { id: host, report: state.report.clone(), incarnation })
     }
 
     /// Itself and its acquaintances, if it is working.
     pub(super) fn circle_of(&self, host: HostId) -> Vec<HostInfo> {
-        self.ids_of_circle(host).into_iter().filter_map(|id| self.info(host, id)).collect()
+        self.ids_of_circle(host).into_iter().filter_map(|id| self.info(id)).collect()
     }
 
     /// In order: itself and its acquaintances.

@@ -216,7 +216,7 @@ mod tests {
             true,
             vec![StoredRun { run: RUN, submitter: Default::default(), spec, state, entries, standing }],
         );
-        let was = (host, grid.machine.secret_of(host), GridId(7));
+        let was = (host, grid.machine.secret_of(host, &Default::default()), GridId(7));
         let link = grid.hello(Some(was), Vec::new());
         grid.machine.cancel(grid.now, RUN).expect("it is under way");
         assert!(settled(&mut grid).is_none());

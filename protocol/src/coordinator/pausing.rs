@@ -126,6 +126,7 @@ mod tests {
             threads: 1,
             version: "0".to_owned(),
             direct: None,
+            key: Default::default(),
         }
     }
 

@@ -197,6 +197,7 @@ mod tests {
                 threads: 1,
                 version: String::new(),
                 direct: None,
+                key: Default::default(),
             };
             let hello =
                 ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::{Account, Circle};
 use crate::message::{Departure, JobNote, LogLine, WorkerTimes};
-use crate::{Counts, Entry, GridId, HostId, RunEnd, RunId, RunSpec, RunState};
+use crate::{Counts, Entry, GridId, HostId, PublicKey, RunEnd, RunId, RunSpec, RunState};
 
 /// One websocket of a host, from open to close; the driver numbers them and never reuses a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -213,6 +213,20 @@ pub enum Misbehaviour {
     /// The secret for the claimed identity was wrong.
     #[error("it claims the identity of {0} and cannot prove it")]
     Identity(HostId),
+    /// A host came back with another key than it had. No host changes its key while it runs.
+    #[error(
+        "{host} has the key {} and came back with {}: an id belongs to the key that first used it; start the host again",
+        .known.short(),
+        .new.short()
+    )]
+    KeyChanged {
+        /// The host.
+        host: HostId,
+        /// Its key.
+        known: PublicKey,
+        /// The key in its hello.
+        new: PublicKey,
+    },
     /// The result of a root job that was never assigned to it.
     #[error("it sent the result of a root job that was never assigned to it")]
     NotItsRoot,

@@ -77,13 +77,8 @@ impl Grid {
     pub fn hello(&mut self, was: Option<Identity>, roots: Vec<RootClaim>) -> LinkId {
         self.links += 1;
         let link = LinkId(self.links);
-        let report = HostReport {
-            name: "one".to_owned(),
-            site: "here".to_owned(),
-            threads: 1,
-            version: "0".to_owned(),
-            direct: None,
-        };
+        let [name, site, version] = ["one", "here", "0"].map(str::to_owned);
+        let report = HostReport { name, site, threads: 1, version, direct: None, key: Default::default() };
         self.tell(link, ToCoordinator::Hello { report, was, incarnation: 0, roots, paused: None });
         link
     }

@@ -84,7 +84,10 @@ impl Host {
             ToHost::Found { run, key } => self.on_found(now, run, key),
             // The driver unpacks relayed frames. If an unreachable peer is gone, the coordinator says so in another
             // message.
-            ToHost::Relayed { .. } | ToHost::RelayedBulk { .. } | ToHost::Unreachable { .. } => {}
+            ToHost::Relayed { .. }
+            | ToHost::RelayedBulk { .. }
+            | ToHost::Unreachable { .. }
+            | ToHost::Challenge(_) => {}
             ToHost::Parcel(message) => self.on_parcel_of_coordinator(now, &message),
             ToHost::Ping { ping } => self.tell_coordinator(ToCoordinator::Pong { ping }),
             ToHost::Farewell => self.on_farewell(),

@@ -16,17 +16,12 @@ pub const ME: HostId = HostId(10);
 pub const PEER: HostId = HostId(20);
 
 fn report(name: &str) -> HostReport {
-    HostReport {
-        name: name.to_owned(),
-        site: "here".to_owned(),
-        threads: 1,
-        version: "0".to_owned(),
-        direct: None,
-    }
+    let [name, site, version] = [name, "here", "0"].map(str::to_owned);
+    HostReport { name, site, threads: 1, version, direct: None, key: Default::default() }
 }
 
 pub fn info(id: HostId) -> HostInfo {
-    HostInfo { id, report: Arc::new(report("peer")), direct_secret: 1, incarnation: 0 }
+    HostInfo { id, report: Arc::new(report("peer")), incarnation: 0 }
 }
 
 pub fn spec() -> RunSpec {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::identity::{Proof, PublicKey};
 use crate::parcel::ParcelMessage;
 use crate::{AssignmentId, Counts, Entry, Finished, GridId, HostId, JobFailure, JobKey, JobTag, RunId};
 
@@ -20,6 +21,8 @@ pub struct HostReport {
     pub version: String,
     /// Where hosts of the same site can reach it directly, as `address:port`.
     pub direct: Option<String>,
+    /// Its key. The reader of its link has checked that the host holds the secret part.
+    pub key: PublicKey,
 }
 
 /// A host, as it is described to others.
@@ -30,9 +33,6 @@ pub struct HostInfo {
     /// Its description of itself; all messages about it share one copy.
     #[serde(with = "shared")]
     pub report: Arc<HostReport>,
-    /// A secret that only the host and the receiver of this message know. With it, each proves its identity to the
-    /// other on a direct link.
-    pub direct_secret: u64,
     /// How often the host was given up and came back. Loans and requests between it and a peer from before it was given
     /// up are void.
     pub incarnation: u32,
@@ -52,7 +52,7 @@ pub struct RootClaim {
 /// Messages that a host sends to its coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToCoordinator {
-    /// The first message on every link.
+    /// The first message on every link. [`Self::Proof`] follows in the same frame.
     Hello {
         /// The host's description.
         report: HostReport,
@@ -221,6 +221,8 @@ pub enum ToCoordinator {
         /// Why they stand still; `None` if they compute.
         reason: Option<String>,
     },
+    /// Proves the hello before it. The reader of the link checks it, and the state machine does not see it.
+    Proof(Proof),
 }
 
 /// How a worker has spent its time since its portion of the run began, in milliseconds. For the rest of the time it was

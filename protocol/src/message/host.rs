@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::HostInfo;
+use crate::identity::Challenge;
 use crate::parcel::ParcelMessage;
 use crate::{AssignmentId, Entry, GridId, HostId, JobKey, JobSpec, RunId, RunSpec};
 
@@ -166,6 +167,8 @@ pub enum ToHost {
         /// The number under which the root was assigned.
         number: AssignmentId,
     },
+    /// The first message on every link. The host's hello answers it, with a proof; the state machine does not see it.
+    Challenge(Challenge),
 }
 
 /// Encodes a run's specification, which messages share in memory, by value.

@@ -6,6 +6,8 @@
 //! host ◄─► host          PeerMessage     steals, jobs, results, reconciliation
 //! ```
 //!
+//! **A hello**: `Challenge` → `Hello` and `Proof` → `Welcome` or `Refused`.
+//!
 //! **A steal**: `Steal` → `Job` or `Nothing`; later `Result` → `Received`.
 //!
 //! **Lost messages.** Links may break and relays may restart, so nothing relies on delivery. Every second each thief

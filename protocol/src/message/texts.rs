@@ -38,12 +38,12 @@ fn make_plain(text: &mut String) {
 
 impl HostReport {
     fn make_plain(&mut self) {
-        let Self { name, site, threads: _, version, direct } = self;
+        let Self { name, site, threads: _, version, direct, key: _ } = self;
         [name, site, version].into_iter().chain(direct).for_each(make_plain);
     }
 
     fn has_long_text(&self) -> bool {
-        let Self { name, site, threads: _, version, direct } = self;
+        let Self { name, site, threads: _, version, direct, key: _ } = self;
         is_long(name) || is_long(site) || is_long(version) || direct.as_deref().is_some_and(is_long)
     }
 }
@@ -106,7 +106,8 @@ impl ToCoordinator {
             | Self::Forgot { ask: _, host: _, forgotten: _ }
             | Self::Parcel(_)
             | Self::RelayBulk { to: _, frame: _ }
-            | Self::Stopped { run: _ } => false,
+            | Self::Stopped { run: _ }
+            | Self::Proof(_) => false,
         }
     }
 }
@@ -169,7 +170,7 @@ mod tests {
     use crate::host::tests::{PEER, host, said};
     use crate::host::{Event, Transmit};
     use crate::message::NoteKind;
-    use crate::{HostId, JobTag, RunId, Time};
+    use crate::{HostId, JobTag, PublicKey, RunId, Time};
 
     const RUN: RunId = RunId(1);
     /// Stands in the place of each text.
@@ -182,7 +183,8 @@ mod tests {
     /// A message of each variant that has texts, with all of them.
     fn samples() -> Vec<ToCoordinator> {
         let direct = Some(mark());
-        let report = HostReport { name: mark(), site: mark(), threads: 1, version: mark(), direct };
+        let key = PublicKey::default();
+        let report = HostReport { name: mark(), site: mark(), threads: 1, version: mark(), direct, key };
         let failure = JobFailure { job: mark(), message: mark(), backtrace: vec![mark(), mark()] };
         let note = JobNote {
             job: JobTag(1),
@@ -277,6 +279,7 @@ mod tests {
             threads: 1,
             version: hostile(),
             direct: Some(hostile()),
+            key: PublicKey::default(),
         };
         let hello = ToCoordinator::Hello {
             report,
@@ -289,7 +292,7 @@ mod tests {
         let link = crate::coordinator::LinkId(1);
         grid.tell(link, hello);
         let host = grid.machine.hosts().next().expect("it was let in");
-        let HostReport { name, site, threads: _, version, direct } = &*host.report;
+        let HostReport { name, site, threads: _, version, direct, key: _ } = &*host.report;
         for text in [name, site, version].into_iter().chain(direct).chain(&host.paused) {
             assert_eq!(text, plain);
         }

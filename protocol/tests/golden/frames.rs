@@ -2,7 +2,7 @@
 
 use sateen_protocol::codec::{self, Decoder, FrameError, PROTOCOL_VERSION};
 use sateen_protocol::limits::FRAME_BYTES_MAX;
-use sateen_protocol::message::direct::{self, Caller, Challenge};
+use sateen_protocol::message::direct::{self, Caller, Challenge, DirectHello, Greeting};
 use sateen_protocol::message::{PeerMessage, ToHost};
 use sateen_protocol::{GridId, HostId, RunId, StealId};
 
@@ -19,10 +19,9 @@ pub fn lines() -> Vec<Line> {
     let long = PeerMessage::Refused { reason: "x".repeat(FRAME_BYTES_MAX) };
     let fragments = codec::encode(&long).expect("short enough");
     let [fragment, last] = &fragments[..] else { panic!("the message makes {} frames", fragments.len()) };
-    let secret = 7;
     let caller = Caller { grid: GridId(1), from: HostId(2), to: HostId(300) };
     let challenge = Challenge::new([3; 16]);
-    let hello = challenge.answer(caller, secret, [4; 16]);
+    let hello = DirectHello::new(caller, vec![4; 48]);
     let line = |name: &str, bytes: &[u8]| (name.to_owned(), hex(bytes));
     vec![
         line("frame batch", &batch),
@@ -30,7 +29,7 @@ pub fn lines() -> Vec<Line> {
         line("frame last-fragment", last),
         line("direct Challenge", &direct::encode(&challenge)),
         line("direct DirectHello", &direct::encode(&hello)),
-        line("direct Greeting", &direct::encode(&hello.greeting(secret, &challenge))),
+        line("direct Greeting", &direct::encode(&Greeting { noise: vec![5; 48] })),
     ]
 }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use sateen_protocol::Bytes;
+use sateen_protocol::identity::{Challenge, Proof, Rotation, Signature};
 use sateen_protocol::message::{
     Departure, HostInfo, HostReport, JobNote, LogLine, NoteKind, PeerMessage, RootClaim, ToCoordinator,
     ToHost, WorkerTimes,
 };
 use sateen_protocol::parcel::{ParcelId, ParcelMessage};
 use sateen_protocol::shared::Digest;
-use sateen_protocol::{GridId, HostId, JobTag, StealId};
+use sateen_protocol::{GridId, HostId, JobTag, PublicKey, StealId};
 
 use crate::Line;
 use crate::samples::samples;
@@ -23,6 +24,8 @@ pub fn lines() -> Vec<Line> {
     [to_coordinator(), to_host(), between_hosts(), of_parcels(), of_notes()].concat()
 }
 
+const KEY_OF_HOST: PublicKey = PublicKey([0xa5; 32]);
+
 fn report() -> HostReport {
     HostReport {
         name: "otter".to_owned(),
@@ -30,11 +33,12 @@ fn report() -> HostReport {
         threads: 8,
         version: "1.2.3".to_owned(),
         direct: Some("10.0.0.1:7".to_owned()),
+        key: KEY_OF_HOST,
     }
 }
 
 fn host_info() -> HostInfo {
-    HostInfo { id: HOST, report: Arc::new(report()), direct_secret: 0x1234_5678, incarnation: 2 }
+    HostInfo { id: HOST, report: Arc::new(report()), incarnation: 2 }
 }
 
 fn note(what: NoteKind) -> JobNote {
@@ -48,6 +52,13 @@ fn note(what: NoteKind) -> JobNote {
         parameters: Some(vec![1, 2]),
         shares: true,
     }
+}
+
+fn proof() -> Proof {
+    let signature = |byte| Signature([byte; 32], [byte + 1; 32]);
+    let rotation =
+        Rotation { from: PublicKey([3; 32]), to: KEY_OF_HOST, signatures: [signature(4), signature(6)] };
+    Proof { signature: signature(8), instance: 300, rotations: vec![rotation] }
 }
 
 fn log_line() -> LogLine {
@@ -94,6 +105,7 @@ fn to_coordinator() -> Vec<Line> {
         RelayBulk { to: HOST, frame: vec![4, 0, 2] }
         Stopped { run: RUN }
         Holds { reason: Some("somebody uses the machine".to_owned()) }
+        Proof { 0: proof() }
     }
 }
 
@@ -132,6 +144,7 @@ fn to_host() -> Vec<Line> {
         Parcel { 0: ParcelMessage::Refused { parcel: ParcelId(8) } }
         RelayedBulk { from: HOST, frame: vec![4, 0, 2] }
         Withdraw { run: RUN, number: ASSIGNMENT }
+        Challenge { 0: Challenge { nonce: [7; 32], grid: GridId(5) } }
     }
 }
 

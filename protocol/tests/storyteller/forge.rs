@@ -102,6 +102,7 @@ impl World {
                     threads: 1,
                     version: "1".to_owned(),
                     direct: None,
+                    key: Default::default(),
                 };
                 ToCoordinator::Hello { report, was, incarnation: 0, roots: Vec::new(), paused: None }
             }

@@ -61,9 +61,10 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
         ToCoordinator::Relay { to, .. } | ToCoordinator::RelayBulk { to, .. } => {
             format!("Relay to {}", names.host(*to))
         }
-        ToCoordinator::Counts { .. } | ToCoordinator::Stopped { .. } | ToCoordinator::Pong { .. } => {
-            return None;
-        }
+        ToCoordinator::Counts { .. }
+        | ToCoordinator::Stopped { .. }
+        | ToCoordinator::Pong { .. }
+        | ToCoordinator::Proof(_) => return None,
     })
 }
 
@@ -103,7 +104,7 @@ pub fn down(names: &Names, message: &ToHost) -> Option<String> {
         ToHost::Withdraw { .. } => "Withdraw r".to_owned(),
         ToHost::RelayedBulk { from, .. } => format!("Relayed from {}", names.host(*from)),
         ToHost::Parcel(message) => parcel(message, |contents| format!("{contents:?}")),
-        ToHost::Ping { .. } => return None,
+        ToHost::Ping { .. } | ToHost::Challenge(_) => return None,
     })
 }
 

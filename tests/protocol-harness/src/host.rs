@@ -33,6 +33,7 @@ impl Start {
             threads: 1,
             version: "1".to_owned(),
             direct: None,
+            key: Default::default(),
         };
         Host::new(HostConfig { report, seed: self.seed, table_bytes_max: TABLE_BYTES_MAX }, now)
     }

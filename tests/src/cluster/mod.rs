@@ -123,10 +123,19 @@ impl Cluster {
     /// When it does not.
     #[track_caller]
     pub fn start_coordinator(&mut self) {
+        self.start_coordinator_with(&[]);
+    }
+
+    /// As `start_coordinator`, with more words.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    #[track_caller]
+    pub fn start_coordinator_with(&mut self, more: &[&str]) {
         assert!(self.coordinator.is_none(), "there is a coordinator already");
         let mut command = Command::new(binary("sateen-coordinator"));
         command.args(["--listen", &self.address.to_string(), "--data-dir"]);
-        command.arg(self.data_folder("coordinator"));
+        command.arg(self.data_folder("coordinator")).args(more);
         self.coordinator = Some(Process::start("coordinator", command, self.folder.path()));
         until("the coordinator answers", SOON, || {
             let ended = self.coordinator.as_mut().is_none_or(Process::has_ended);

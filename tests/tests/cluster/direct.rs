@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use sateen_identity::Identity;
 use sateen_protocol::message::direct::Caller;
 use sateen_protocol::message::{HostInfo, PeerMessage, ToHost};
 use sateen_protocol::{GridId, HostId, RunId};
@@ -111,17 +112,38 @@ fn no_peer_can_dial_as_another() {
     let mut cluster = Cluster::start_beside_others(&[("bob", "here")]);
     let ada_listens = start_listening(&mut cluster, "ada");
     cluster.await_hosts(2);
-    let (_eve, own, grid, hosts) = intruder(&cluster);
+    let (eve, own, grid, hosts) = intruder(&cluster);
     let (ada, bob) = (named(&hosts, "ada"), named(&hosts, "bob"));
     let caller = |from: HostId| Caller { grid, from, to: ada.id };
-    let secrets = [ada.direct_secret, bob.direct_secret, named(&hosts, "eve").direct_secret, 0];
-    for secret in secrets {
-        assert!(ForgedPeer::dial(ada_listens, caller(bob.id), secret).is_none(), "eve is not bob");
-        assert!(ForgedPeer::dial(ada_listens, caller(ada.id), secret).is_none(), "eve is not ada");
+    let dial =
+        |caller, with: &Identity| ForgedPeer::dial(ada_listens, caller, with, &ada.report.key).is_some();
+    let other = Identity::generate().expect("randomness");
+    for with in [eve.key(), &other] {
+        assert!(!dial(caller(bob.id), with), "eve is not bob");
+        assert!(!dial(caller(ada.id), with), "eve is not ada");
     }
-    assert!(ForgedPeer::dial(ada_listens, Caller { to: bob.id, ..caller(own) }, ada.direct_secret).is_none());
-    assert!(ForgedPeer::dial(ada_listens, caller(own), bob.direct_secret).is_none());
-    assert!(ForgedPeer::dial(ada_listens, caller(own), ada.direct_secret).is_some(), "as itself it may");
+    assert!(!dial(Caller { to: bob.id, ..caller(own) }, eve.key()), "ada is not bob");
+    assert!(!dial(caller(own), &other), "not with another key");
+    assert!(dial(caller(own), eve.key()), "as itself it may");
+}
+
+/// What somebody between two hosts changes, they do not read: the link ends, and no host is blamed.
+#[test]
+fn a_frame_that_was_changed_on_its_way_ends_the_link_and_blames_nobody() {
+    let mut cluster = Cluster::start_beside_others(&[]);
+    let ada_listens = start_listening(&mut cluster, "ada");
+    cluster.await_hosts(1);
+    let (eve, own, grid, hosts) = intruder(&cluster);
+    let ada = named(&hosts, "ada");
+    let caller = Caller { grid, from: own, to: ada.id };
+    for bytes in [vec![0; 100], vec![sateen_protocol::codec::PROTOCOL_VERSION, 0, 1], Vec::new()] {
+        let mut link =
+            ForgedPeer::dial(ada_listens, caller, eve.key(), &ada.report.key).expect("it may dial");
+        assert!(link.try_send(&bytes));
+        assert!(link.is_closed(PATIENCE), "{bytes:?}");
+    }
+    assert_eq!(cluster.api().get("/api/v1/status")["misbehaviours"], 0);
+    assert_eq!(cluster.host_status("ada")["peers"][0]["name"], "eve", "she is not cut off");
 }
 
 #[test]
@@ -129,10 +151,10 @@ fn links_of_one_peer_replace_one_another() {
     let mut cluster = Cluster::start_beside_others(&[]);
     let ada_listens = start_listening(&mut cluster, "ada");
     cluster.await_hosts(1);
-    let (_eve, own, grid, hosts) = intruder(&cluster);
+    let (eve, own, grid, hosts) = intruder(&cluster);
     let ada = named(&hosts, "ada");
     let caller = Caller { grid, from: own, to: ada.id };
-    let dial = || ForgedPeer::dial(ada_listens, caller, ada.direct_secret).expect("it may dial");
+    let dial = || ForgedPeer::dial(ada_listens, caller, eve.key(), &ada.report.key).expect("it may dial");
     let mut links: Vec<ForgedPeer> = (0..12).map(|_| dial()).collect();
     let newest = links.split_off(10);
     for mut link in links {
@@ -150,13 +172,13 @@ fn a_peer_that_reads_nothing_takes_little_memory() {
     let mut cluster = Cluster::start_beside_others(&[]);
     let ada_listens = start_listening(&mut cluster, "ada");
     cluster.await_hosts(1);
-    let (_eve, own, grid, hosts) = intruder(&cluster);
+    let (eve, own, grid, hosts) = intruder(&cluster);
     let ada = named(&hosts, "ada");
     let caller = Caller { grid, from: own, to: ada.id };
-    let mut eve = ForgedPeer::dial(ada_listens, caller, ada.direct_secret).expect("it may dial");
+    let mut link = ForgedPeer::dial(ada_listens, caller, eve.key(), &ada.report.key).expect("it may dial");
     let asked = vec![PeerMessage::Lending { run: RunId(7) }; 10_000];
     for _ in 0..1000 {
-        if !eve.send(&asked, Duration::from_secs(2)) {
+        if !link.send(&asked, Duration::from_secs(2)) {
             break;
         }
     }

@@ -14,6 +14,7 @@ mod data_folder;
 mod direct;
 #[cfg(target_os = "linux")]
 mod guests;
+mod keys;
 mod leave;
 mod limits;
 mod loss;

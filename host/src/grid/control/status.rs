@@ -14,6 +14,9 @@ const NAMES: usize = 10;
 /// The status of a host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
+    /// The public part of its key, 64 digits.
+    #[serde(default)]
+    pub key: String,
     /// Its id in the grid.
     pub id: Option<String>,
     /// For people.
@@ -176,6 +179,7 @@ impl Status {
             (None, None, None) => "connecting".to_owned(),
         };
         lines.push(format!("grid      {}, {link}", self.coordinator));
+        lines.push(format!("key       {}", self.key));
         let state = match (&self.paused, self.leaving) {
             (_, true) => "leaving".to_owned(),
             (Some(why), _) if !why.starts_with(PAUSED_BY_USER) => format!("takes no work: {why}"),

@@ -318,6 +318,7 @@ impl Driver {
             path: if self.direct.is_direct(info.id) { PeerPath::Direct } else { PeerPath::Relayed },
         });
         Status {
+            key: self.coordinator.key().to_string(),
             id: self.machine.id().map(|id| id.to_string()),
             name: self.options.name.clone(),
             site: self.options.site.clone(),

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use sateen_protocol::codec::{Decoder, Encoder, encode};
+use sateen_protocol::codec::{Decoder, Encoder, PROTOCOL_VERSION, encode};
 use sateen_protocol::host::Host;
+use sateen_protocol::identity::Challenge;
 use sateen_protocol::limits::SILENCE_MAX;
 use sateen_protocol::message::{ToCoordinator, ToHost};
-use sateen_protocol::{Random, Time};
+use sateen_protocol::{PublicKey, Random, Time};
 use tracing::{info, warn};
 
 use super::Driver;
+use crate::grid::identity::HostKey;
 use crate::grid::transport::{Closed, Link, LinkNumber, Socket, connect};
 
 /// The first pause after a refusal; twice as long after each further one.
@@ -27,7 +29,29 @@ const WELCOME_MIN: Duration = Duration::from_secs(60);
 /// calls the coordinator silent.
 const HEARS_AGAIN: Duration = Duration::from_millis(500);
 
+/// A coordinator sends its challenge first. If none has come after this time, it may be of an older release, which waits for
+/// the host's first frame; any first frame makes it say which release it is.
+const CHALLENGE_MAX: Duration = Duration::from_secs(3);
+
+/// What proves this host's hello.
+pub struct Proving {
+    pub key: HostKey,
+    /// Of this process.
+    instance: u64,
+    /// Of the link that is open.
+    challenge: Option<Challenge>,
+    /// The coordinator sent none and was asked why.
+    is_asked: bool,
+}
+
+impl Proving {
+    pub fn new(key: HostKey, instance: u64) -> Self {
+        Self { key, instance, challenge: None, is_asked: false }
+    }
+}
+
 pub struct CoordinatorSide {
+    proving: Proving,
     /// Draws how long to wait before the next attempt.
     random: Random,
     link: Option<Link>,
@@ -53,8 +77,9 @@ pub struct CoordinatorSide {
 
 impl CoordinatorSide {
     /// Not yet connected.
-    pub fn new(random: Random) -> Self {
+    pub fn new(random: Random, proving: Proving) -> Self {
         Self {
+            proving,
             random,
             link: None,
             encoder: Encoder::default(),
@@ -70,6 +95,11 @@ impl CoordinatorSide {
             refusals: 0,
             breaks: Breaks::default(),
         }
+    }
+
+    /// This host's key.
+    pub fn key(&self) -> PublicKey {
+        self.proving.key.identity.public()
     }
 
     pub fn is_link(&self, link: LinkNumber) -> bool {
@@ -105,10 +135,20 @@ impl CoordinatorSide {
                 self.has_messages = true;
                 // The first frame of a link is short: the coordinator does not read a long one from a stranger.
                 if matches!(message, ToCoordinator::Hello { .. }) {
+                    self.prove(message);
                     self.send();
                 }
             }
             Err(error) => warn!(%error, "not sent to the coordinator"),
+        }
+    }
+
+    /// Adds the proof of a hello.
+    fn prove(&mut self, hello: &ToCoordinator) {
+        let Proving { key, instance, challenge: Some(challenge), .. } = &self.proving else { return };
+        let proof = key.identity.prove(challenge, hello, *instance, key.rotations.clone());
+        if let Err(error) = self.encoder.push(&ToCoordinator::Proof(proof)) {
+            warn!(%error, "not sent to the coordinator");
         }
     }
 
@@ -180,7 +220,15 @@ impl Driver {
         self.coordinator.last_heard = now;
         self.coordinator.heard_bytes = 0;
         self.coordinator.silent_since = None;
-        self.tell(Host::handle_connected);
+        let proving = &mut self.coordinator.proving;
+        (proving.challenge, proving.is_asked) = (None, false);
+    }
+
+    /// The coordinator has begun to speak: now it can be told who this host is.
+    fn on_challenge(&mut self, challenge: Challenge) {
+        if self.coordinator.proving.challenge.replace(challenge).is_none() {
+            self.tell(Host::handle_connected);
+        }
     }
 
     pub(super) fn on_coordinator_unreachable(&mut self, why: String) {
@@ -274,14 +322,16 @@ impl Driver {
                 ToHost::Relayed { from, frame } | ToHost::RelayedBulk { from, frame } => {
                     self.on_relayed(from, &frame);
                 }
+                ToHost::Challenge(challenge) => self.on_challenge(challenge),
                 message => {
                     if matches!(message, ToHost::Welcome { .. }) && self.coordinator.refused.take().is_some()
                     {
                         info!(coordinator = %self.options.coordinator, "the coordinator takes this host again");
                     }
-                    if matches!(message, ToHost::Welcome { .. }) {
+                    if let ToHost::Welcome { host, .. } = &message {
                         // It may give this host another id, under which nothing from before is to be relayed.
                         self.send_all();
+                        self.direct.is_known_as(self.machine.id(), *host);
                     }
                     self.losses.note(&message);
                     let has_hosts = matches!(message, ToHost::Welcome { .. } | ToHost::Hosts { .. });
@@ -294,6 +344,17 @@ impl Driver {
         }
     }
 
+    /// A coordinator of an older release sends nothing before it is spoken to.
+    fn ask_for_challenge(&mut self, now: Time) {
+        let waits = self.coordinator.since.map_or(Duration::ZERO, |since| now.since(since));
+        let Some(link) = self.coordinator.link.as_ref().filter(|_| waits >= CHALLENGE_MAX) else { return };
+        let proving = &mut self.coordinator.proving;
+        if proving.challenge.is_none() && !std::mem::replace(&mut proving.is_asked, true) {
+            // The beginning of a hello, and no more.
+            link.send(vec![vec![PROTOCOL_VERSION, 0, 0, 0]]);
+        }
+    }
+
     /// A coordinator sends pings; if nothing arrives from it, it counts as gone. A long frame over a slow link
     /// arrives byte by byte, and pings follow it.
     pub(super) fn listen_for_silence(&mut self, now: Time) {
@@ -301,6 +362,7 @@ impl Driver {
         if heard_bytes != self.coordinator.heard_bytes {
             (self.coordinator.heard_bytes, self.coordinator.last_heard) = (heard_bytes, now);
         }
+        self.ask_for_challenge(now);
         if self.coordinator.link.is_none() || now.since(self.coordinator.last_heard) < SILENCE_MAX {
             self.coordinator.silent_since = None;
             return;

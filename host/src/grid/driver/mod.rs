@@ -45,7 +45,7 @@ use super::transport::{Listener, NetEvent, Way, accept_all};
 use comfort::Comfort;
 pub use comfort::ComfortOptions;
 use control::Users;
-use coordinator::CoordinatorSide;
+use coordinator::{CoordinatorSide, Proving};
 use direct::Direct;
 pub use health::Health;
 use losses::Losses;
@@ -114,7 +114,7 @@ impl Driver {
         options: Options,
         runtime: Arc<dyn Runtime>,
         keeper: Keeper,
-        seed: u64,
+        (seed, proving): (u64, Proving),
         (listener, page): (Option<Listener>, Option<TcpListener>),
         comfort: Comfort,
         inputs: mpsc::UnboundedSender<Input>,
@@ -129,6 +129,7 @@ impl Driver {
             threads: u32::try_from(threads).unwrap_or(u32::MAX),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             direct: reported.clone(),
+            key: proving.key.identity.public(),
         };
         let config = HostConfig { report, seed, table_bytes_max: runtime.table_bytes_max() };
         let may_use = runtime.may_use();
@@ -148,8 +149,8 @@ impl Driver {
             clock,
             loader: Arc::new(loader),
             keeper: Arc::new(keeper),
-            coordinator: CoordinatorSide::new(Random::new(seed.rotate_left(32))),
-            direct: Direct::new(reported, Way::to(&options.coordinator)),
+            direct: Direct::new(reported, Way::to(&options.coordinator), proving.key.identity.clone()),
+            coordinator: CoordinatorSide::new(Random::new(seed.rotate_left(32)), proving),
             sockets,
             runs: Runs::new(threads, caps::Caps::new(options.run_work_max), contribution),
             commands: VecDeque::new(),
@@ -225,7 +226,7 @@ impl Driver {
             }
             NetEvent::Closed(link, closed) => self.on_direct_closed(link, closed),
             NetEvent::Hello(stranger) => self.on_stranger(stranger),
-            NetEvent::Dialled(peer, socket) => self.on_dialled(peer, socket),
+            NetEvent::Dialled(peer, sealed) => self.on_dialled(peer, *sealed),
             NetEvent::DialFailed(peer, why) => self.on_dial_failed(peer, &why),
         }
     }

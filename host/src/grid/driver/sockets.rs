@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 
-use crate::grid::transport::{Link, LinkNumber, NetEvent, Socket};
+use crate::grid::transport::{Dialled, Link, LinkNumber, NetEvent, Seal, Socket};
 
 /// Maximum frames that wait for the driver; the senders of more wait at their sockets.
 const NET_EVENTS_MAX: usize = 1024;
@@ -26,9 +26,18 @@ impl Sockets {
         self.events.clone()
     }
 
-    /// Makes a link of a socket. No number is given twice.
+    /// Makes a link to the coordinator. No number is given twice.
     pub fn open(&mut self, socket: Socket) -> Link {
+        self.start(socket, None)
+    }
+
+    /// The same to a peer.
+    pub fn open_sealed(&mut self, dialled: Dialled) -> Link {
+        self.start(dialled.socket, Some(dialled.seal))
+    }
+
+    fn start(&mut self, socket: Socket, seal: Option<Seal>) -> Link {
         self.last += 1;
-        Link::start(LinkNumber(self.last), socket, self.events())
+        Link::start(LinkNumber(self.last), socket, seal, self.events())
     }
 }

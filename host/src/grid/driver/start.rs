@@ -11,9 +11,11 @@ use tokio::sync::mpsc;
 use tracing::info;
 
 use super::comfort::{Comfort, ComfortOptions};
+use super::coordinator::Proving;
 use super::{Driver, Health, Input};
 use crate::grid::address::CoordinatorAddress;
 use crate::grid::folder::DataFolder;
+use crate::grid::identity::{HostKey, KeyError};
 use crate::grid::page::{PageError, PageListen};
 use crate::grid::runtime::Runtime;
 use crate::grid::store::{Keeper, Opener, StoreError, open};
@@ -50,6 +52,9 @@ pub enum StartError {
     /// Its page's address is taken.
     #[error(transparent)]
     Page(#[from] PageError),
+    /// It has no key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// This machine lacks what a host needs.
     #[error("the host cannot begin: {}", explained(.0))]
     System(#[from] io::Error),
@@ -96,14 +101,16 @@ impl Handle {
 /// Starts a host.
 ///
 /// # Errors
-/// If its address is taken, or threads cannot be started.
+/// If its address is taken, it has no key, or threads cannot be started.
 pub fn start(options: Options, runtime: Arc<dyn Runtime>) -> Result<Handle, StartError> {
     let listener = options.direct.bind(&options.coordinator)?;
     if listener.is_none() && options.direct != DirectListen::Off {
         info!("other hosts cannot reach this one directly; all goes through the coordinator");
     }
     let page = options.page.bind()?;
+    let key = HostKey::of(&options.folder)?;
     let keeper = Keeper::start(opener(&options.folder))?;
+    let proving = Proving::new(key, seed()?);
     let seed = seed()?;
     let (inputs, receiver) = mpsc::unbounded_channel();
     let own_inputs = inputs.clone();
@@ -114,7 +121,8 @@ pub fn start(options: Options, runtime: Arc<dyn Runtime>) -> Result<Handle, Star
             Err(error) => return Stopped::Failed(explained(&error)),
         };
         let stopped = tokio.block_on(async move {
-            let driver = Driver::new(options, runtime, keeper, seed, (listener, page), comfort, own_inputs);
+            let driver =
+                Driver::new(options, runtime, keeper, (seed, proving), (listener, page), comfort, own_inputs);
             match driver {
                 Ok((driver, net_events)) => driver.drive(receiver, net_events).await,
                 Err(error) => Stopped::Failed(explained(&error)),

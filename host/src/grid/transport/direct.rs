@@ -1,7 +1,7 @@
 //! Direct links between the hosts of a site: dialling and being dialled.
 //!
-//! Both sides prove that they know the secret that the coordinator gave only to these two hosts
-//! (`sateen_protocol::message::direct`). Only then is the link used; until then, messages are relayed.
+//! Both sides prove that they have the keys that the coordinator has named (`sateen_identity::direct`). Only then is the
+//! link used, and all its frames are encrypted; until then, messages are relayed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,7 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use sateen_protocol::message::direct::{self, Caller, Challenge, DirectHello, Nonce};
+use sateen_identity::Identity;
+use sateen_identity::session::Session;
+use sateen_protocol::PublicKey;
+use sateen_protocol::message::direct::{self, Caller, Challenge, DirectHello, Greeting, Nonce};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
@@ -20,7 +23,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 use tokio_tungstenite::{accept_hdr_async_with_config, client_async_with_config};
 
 use super::NetEvent;
-use super::link::{Socket, limits, set_up};
+use super::link::{Seal, Socket, limits, set_up};
 use super::listen::Listener;
 
 const PATH: &str = "/ws/peer";
@@ -46,11 +49,19 @@ pub struct Stranger {
 }
 
 impl Stranger {
-    /// Accepts the host: returns its link, whose first frame must be the greeting.
-    pub fn let_in(self, secret: u64) -> (Socket, Vec<u8>) {
-        let greeting = direct::encode(&self.hello.greeting(secret, &self.challenge));
-        (self.socket, greeting)
+    /// Accepts the host: its link, which begins with the greeting.
+    pub fn let_in(self, session: Session, greeting: &Greeting) -> Dialled {
+        let seal = Seal { session, greeting: Some(direct::encode(greeting)) };
+        Dialled { socket: self.socket, seal }
     }
+}
+
+/// A link whose handshake is complete, or is so with the greeting.
+pub struct Dialled {
+    /// The link.
+    pub socket: Socket,
+    /// What its frames are encrypted with.
+    pub seal: Seal,
 }
 
 /// Accepts connections as long as the driver lives.
@@ -133,18 +144,29 @@ fn nonce() -> Result<Nonce, String> {
     Ok(nonce)
 }
 
-/// Dials a peer with which this host shares a secret, and reports the outcome to the driver.
-pub async fn dial(address: SocketAddr, caller: Caller, secret: u64, events: mpsc::Sender<NetEvent>) {
+/// Dials the peer with this key, and reports the outcome to the driver.
+pub async fn dial(
+    address: SocketAddr,
+    caller: Caller,
+    identity: Identity,
+    key: PublicKey,
+    events: mpsc::Sender<NetEvent>,
+) {
     let peer = caller.to;
-    let event = match timeout(DIAL_MAX, try_dial(address, caller, secret)).await {
-        Ok(Ok(socket)) => NetEvent::Dialled(peer, socket),
+    let event = match timeout(DIAL_MAX, try_dial(address, caller, &identity, &key)).await {
+        Ok(Ok(dialled)) => NetEvent::Dialled(peer, Box::new(dialled)),
         Ok(Err(why)) => NetEvent::DialFailed(peer, why),
         Err(_) => NetEvent::DialFailed(peer, format!("no answer in {} s", DIAL_MAX.as_secs())),
     };
     let _ = events.send(event).await;
 }
 
-async fn try_dial(address: SocketAddr, caller: Caller, secret: u64) -> Result<Socket, String> {
+async fn try_dial(
+    address: SocketAddr,
+    caller: Caller,
+    identity: &Identity,
+    key: &PublicKey,
+) -> Result<Dialled, String> {
     let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
     let stream = set_up(stream).map_err(|error| error.to_string())?;
     let (mut socket, _) = client_async_with_config(format!("ws://{address}{PATH}"), stream, Some(limits()))
@@ -152,13 +174,13 @@ async fn try_dial(address: SocketAddr, caller: Caller, secret: u64) -> Result<So
         .map_err(|error| error.to_string())?;
     let challenge = next_binary(&mut socket).await.and_then(|bytes| direct::decode_challenge(&bytes));
     let challenge = challenge.ok_or("it is not a host of this version")?;
-    let hello = challenge.answer(caller, secret, nonce()?);
+    let (dialling, hello) = sateen_identity::direct::hello(identity, key, &challenge, caller)
+        .map_err(|error| error.to_string())?;
     socket.send(Message::binary(direct::encode(&hello))).await.map_err(|error| error.to_string())?;
     let greeting = next_binary(&mut socket).await.ok_or("it did not let this host in")?;
-    match direct::decode_greeting(&greeting) {
-        Some(greeting) if hello.is_greeted(secret, &challenge, &greeting) => Ok(socket),
-        _ => Err("it is not the host that was dialled".to_owned()),
-    }
+    let greeting = direct::decode_greeting(&greeting).ok_or("it sent something else than a greeting")?;
+    let session = dialling.greeted(&greeting).map_err(|error| error.to_string())?;
+    Ok(Dialled { socket, seal: Seal { session, greeting: None } })
 }
 
 async fn next_binary(socket: &mut Socket) -> Option<Bytes> {

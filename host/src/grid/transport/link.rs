@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use sateen_identity::session::{SEAL_BYTES_MAX, Session};
 use sateen_protocol::limits::{CHUNK_BYTES_MAX, FRAME_BYTES_MAX, MESSAGE_BYTES_MAX, SILENCE_MAX};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 
 use super::NetEvent;
 use super::stream::{Heard, Stream};
@@ -41,8 +42,8 @@ pub fn limits() -> WebSocketConfig {
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
         .max_write_buffer_size(WRITE_BUFFER_BYTES + 2 * FRAME_BYTES_MAX)
-        .max_message_size(Some(FRAME_BYTES_MAX))
-        .max_frame_size(Some(FRAME_BYTES_MAX))
+        .max_message_size(Some(FRAME_BYTES_MAX + SEAL_BYTES_MAX))
+        .max_frame_size(Some(FRAME_BYTES_MAX + SEAL_BYTES_MAX))
 }
 
 /// Sets up the stream below a websocket: small messages are sent at once, the system buffers little, and received
@@ -55,6 +56,14 @@ pub fn set_up(stream: TcpStream) -> io::Result<Stream> {
     // If this cannot be set, pings wait longer.
     let _ = socket2::SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES);
     Ok(Stream::new(stream))
+}
+
+/// What the frames of a direct link are encrypted with.
+pub struct Seal {
+    /// The session's keys.
+    pub session: Session,
+    /// Sent before all frames, and not encrypted: it completes the handshake.
+    pub greeting: Option<Vec<u8>>,
 }
 
 /// Counts the links of this process.
@@ -97,7 +106,14 @@ pub struct Link {
 
 impl Link {
     /// Begins to read and write.
-    pub fn start(number: LinkNumber, socket: Socket, events: mpsc::Sender<NetEvent>) -> Self {
+    pub fn start(
+        number: LinkNumber,
+        socket: Socket,
+        seal: Option<Seal>,
+        events: mpsc::Sender<NetEvent>,
+    ) -> Self {
+        let (session, greeting) =
+            seal.map_or((None, None), |seal| (Some(Arc::new(seal.session)), seal.greeting));
         let heard = socket.get_ref().heard();
         let (sink, stream) = socket.split();
         let (frames, outgoing) = mpsc::unbounded_channel();
@@ -105,9 +121,11 @@ impl Link {
         let waiting = Arc::<Waiting>::default();
         let (pings, asked) = watch::channel(0);
         let pong = Arc::<AtomicU64>::default();
-        let outgoing = Outgoing { frames: outgoing, bulk: outgoing_bulk, pings: asked };
+        let sealer = Sealer { session: session.clone(), next: 0 };
+        let outgoing = Outgoing { greeting, frames: outgoing, bulk: outgoing_bulk, pings: asked, sealer };
         let writer = tokio::spawn(write(number, sink, outgoing, waiting.clone(), events.clone()));
-        let reader = tokio::spawn(read(number, stream, pong.clone(), events));
+        let opener = Sealer { session, next: 0 };
+        let reader = tokio::spawn(read(number, stream, opener, pong.clone(), events));
         Self { number, frames, bulk, waiting, pings, heard, pong, reader, writer: Some(writer) }
     }
 
@@ -180,15 +198,43 @@ impl Drop for Link {
     }
 }
 
+/// Seals the frames of a direction, or opens them, in their order.
+struct Sealer {
+    session: Option<Arc<Session>>,
+    next: u64,
+}
+
+impl Sealer {
+    fn seal(&mut self, frame: Vec<u8>) -> Vec<u8> {
+        match &self.session {
+            Some(session) => session.seal(&mut self.next, &frame),
+            None => frame,
+        }
+    }
+
+    /// The frame; `None` if it was changed on its way.
+    fn open(&mut self, frame: Bytes) -> Option<Bytes> {
+        match &self.session {
+            Some(session) => session.open(&mut self.next, &frame).ok().map(Bytes::from),
+            None => Some(frame),
+        }
+    }
+}
+
 async fn read(
     number: LinkNumber,
     mut stream: SplitStream<Socket>,
+    mut opener: Sealer,
     pong: Arc<AtomicU64>,
     events: mpsc::Sender<NetEvent>,
 ) {
     let closed = loop {
         match stream.next().await {
             Some(Ok(Message::Binary(bytes))) => {
+                // The peer is not to blame for what the network does.
+                let Some(bytes) = opener.open(bytes) else {
+                    break Closed::Gone("a frame was changed on its way".to_owned());
+                };
                 if events.send(NetEvent::Frame(number, bytes)).await.is_err() {
                     return;
                 }
@@ -217,6 +263,8 @@ async fn read(
 
 /// Data to write to a link.
 struct Outgoing {
+    greeting: Option<Vec<u8>>,
+    sealer: Sealer,
     frames: mpsc::UnboundedReceiver<Vec<u8>>,
     bulk: mpsc::UnboundedReceiver<Vec<u8>>,
     pings: watch::Receiver<u64>,
@@ -224,6 +272,7 @@ struct Outgoing {
 
 /// One message of it.
 enum Next {
+    Greeting(Vec<u8>),
     Ping(u64),
     Frame(Vec<u8>),
     Bulk(Vec<u8>),
@@ -233,6 +282,9 @@ impl Outgoing {
     /// The next data; `None` once the link is dropped and all frames are written: the remaining chunks of
     /// parcels are sent on another link.
     async fn next(&mut self) -> Option<Next> {
+        if let Some(greeting) = self.greeting.take() {
+            return Some(Next::Greeting(greeting));
+        }
         tokio::select! {
             biased;
             Ok(()) = self.pings.changed() => Some(Next::Ping(*self.pings.borrow_and_update())),
@@ -264,14 +316,15 @@ async fn write(
 ) {
     while let Some(next) = outgoing.next().await {
         let (message, bytes, bulk_bytes) = match next {
+            Next::Greeting(greeting) => (Message::binary(greeting), 0, 0),
             Next::Ping(number) => (Message::Ping(number.to_le_bytes().to_vec().into()), 0, 0),
             Next::Frame(frame) => {
                 let bytes = frame.len() + FRAME_OVERHEAD_BYTES;
-                (Message::binary(frame), bytes, 0)
+                (Message::binary(outgoing.sealer.seal(frame)), bytes, 0)
             }
             Next::Bulk(frame) => {
                 let bytes = frame.len();
-                (Message::binary(frame), 0, bytes)
+                (Message::binary(outgoing.sealer.seal(frame)), 0, bytes)
             }
         };
         // The limit is for each message: it limits the time without progress.

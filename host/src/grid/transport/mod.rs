@@ -11,8 +11,8 @@ mod stream;
 mod traffic;
 
 pub use coordinator::connect;
-pub use direct::{Stranger, accept_all, dial};
-pub use link::{Closed, Link, LinkNumber, Socket};
+pub use direct::{Dialled, Stranger, accept_all, dial};
+pub use link::{Closed, Link, LinkNumber, Seal, Socket};
 pub use listen::{DirectListen, ListenError, Listener, Way};
 pub use traffic::{Flow, Traffic};
 
@@ -34,7 +34,7 @@ pub enum NetEvent {
     /// A host has dialled this one.
     Hello(Stranger),
     /// This host dialled a peer and was accepted.
-    Dialled(HostId, Socket),
+    Dialled(HostId, Box<Dialled>),
     /// It was not accepted.
     DialFailed(HostId, String),
 }

@@ -1,13 +1,18 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::GridId;
 use crate::coordinator::{CoordinatorConfig, LinkId};
 use crate::limits::{CIRCLE, PLACE_KEPT_MIN};
 use crate::message::{HostReport, ToCoordinator};
+use crate::{GridId, PublicKey};
 
-/// What each of three hosts of a site is told about the others.
-fn secrets() -> BTreeMap<(HostId, HostId), u64> {
+/// The key of the host on this link.
+fn key_of(link: LinkId) -> PublicKey {
+    PublicKey([link.0 as u8; 32])
+}
+
+/// What each of three hosts of a site is told about the others: the number of the link of the one that is told, and the key.
+fn keys() -> BTreeSet<(u64, PublicKey)> {
     let config = CoordinatorConfig {
         grid: GridId(1),
         secret: [7; 32],
@@ -19,7 +24,7 @@ fn secrets() -> BTreeMap<(HostId, HostId), u64> {
     };
     let mut coordinator = Coordinator::new(config, Vec::new(), Time::default());
     let mut ids = BTreeMap::new();
-    let mut told = BTreeMap::new();
+    let mut told = BTreeSet::new();
     for link in (1..=3).map(LinkId) {
         let report = HostReport {
             name: link.0.to_string(),
@@ -27,6 +32,7 @@ fn secrets() -> BTreeMap<(HostId, HostId), u64> {
             threads: 1,
             version: "0".to_owned(),
             direct: None,
+            key: key_of(link),
         };
         let hello =
             ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None };
@@ -41,20 +47,17 @@ fn secrets() -> BTreeMap<(HostId, HostId), u64> {
                 ToHost::Hosts { joined, .. } => joined,
                 _ => continue,
             };
-            told.extend(hosts.into_iter().map(|info| ((ids[&link], info.id), info.direct_secret)));
+            let others = hosts.into_iter().filter(|info| info.id != ids[&link]);
+            told.extend(others.map(|info| (link.0, info.report.key)));
         }
     }
-    told.retain(|(viewer, host), _| viewer != host);
     told
 }
 
+/// With these keys hosts know one another on direct links and through the relay.
 #[test]
-fn each_pair_of_hosts_has_a_secret_of_its_own() {
-    let secrets = secrets();
-    assert_eq!(secrets.len(), 6, "three hosts know two others each");
-    for ((viewer, host), secret) in &secrets {
-        assert_eq!(secrets[&(*host, *viewer)], *secret, "both know the same");
-    }
-    let different: BTreeSet<u64> = secrets.values().copied().collect();
-    assert_eq!(different.len(), 3, "a third host knows no other pair's");
+fn each_host_is_told_the_keys_of_those_that_it_knows() {
+    let others = |viewer: u64| (1..=3).filter(move |host| *host != viewer);
+    let expected = (1..=3).flat_map(|viewer| others(viewer).map(move |host| (viewer, key_of(LinkId(host)))));
+    assert_eq!(keys(), expected.collect());
 }

@@ -43,7 +43,7 @@ fn one_root_remains_of_two_that_hosts_come_back_with_after_a_restart() {
         for number in order {
             let (host, number) = (HostId(10 + number), AssignmentId(number));
             let proof = grid.machine.root_proof(RUN, number);
-            let was = (host, grid.machine.secret_of(host), GridId(7));
+            let was = (host, grid.machine.secret_of(host, &Default::default()), GridId(7));
             let link = grid.hello(Some(was), vec![RootClaim { run: RUN, number, proof }]);
             links.insert(number, link);
         }

@@ -24,6 +24,7 @@ fn host() -> Host {
         threads: 1,
         version: "1".to_owned(),
         direct: None,
+        key: Default::default(),
     };
     let mut host = Host::new(HostConfig { report, seed: 1, table_bytes_max: 1 << 20 }, NOW);
     let mut part = HostRun::new(RunSpec::new(BlobHash::of(b"app")), 1 << 20, NOW);

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use sateen_protocol::host::{FinalCounts, Host, HostConfig, Notice};
 use sateen_protocol::message::HostReport;
 use sateen_protocol::shared::{ObjectId, Replica};
-use sateen_protocol::{Entry, HostId, JobSpec, RunId, RuntimeJobId, Time};
+use sateen_protocol::{Entry, HostId, JobSpec, PublicKey, RunId, RuntimeJobId, Time};
 
 use crate::event::Event;
 use crate::faults::sleep::Clock;
@@ -143,6 +143,8 @@ impl Process {
             threads: plan.workers as u32,
             version: "simulated".into(),
             direct: config.network.is_direct_in_site.then(|| format!("{place}:1")),
+            // A host that is started again has the key that it had.
+            key: PublicKey(std::array::from_fn(|byte| place.to_le_bytes()[byte % 8])),
         };
         let host = HostConfig { report, seed, table_bytes_max: config.table_bytes_max };
         Self {

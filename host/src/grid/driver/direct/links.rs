@@ -14,7 +14,7 @@ use tracing::{debug, info, warn};
 use super::Driver;
 use super::probe::{Change, Probe};
 use super::routes::{Dial, DirectLink, LINKS_PER_PEER_MAX};
-use crate::grid::transport::{Closed, DirectListen, Link, LinkNumber, Socket, dial};
+use crate::grid::transport::{Closed, Dialled, DirectListen, Link, LinkNumber, dial};
 
 /// Maximum direct links; further peers are reached through the relay.
 pub const LINKS_MAX: usize = 1024;
@@ -42,7 +42,7 @@ impl Driver {
         if !is_near || self.options.direct == DirectListen::Off || self.direct.peer_links.len() >= LINKS_MAX {
             return;
         }
-        let (caller, secret) = (Caller { grid, from: own, to: peer }, info.direct_secret);
+        let (caller, key) = (Caller { grid, from: own, to: peer }, info.report.key);
         let Some(route) = self.direct.peers.get_mut(&peer) else { return };
         let may = match route.dial {
             Dial::Idle => true,
@@ -51,15 +51,16 @@ impl Driver {
         };
         if may && route.links.is_empty() {
             route.dial = Dial::Dialling;
-            tokio::spawn(dial(address, caller, secret, self.sockets.events()));
+            let identity = self.direct.identity.clone();
+            tokio::spawn(dial(address, caller, identity, key, self.sockets.events()));
         }
     }
 
-    pub fn on_dialled(&mut self, peer: HostId, socket: Socket) {
+    pub fn on_dialled(&mut self, peer: HostId, dialled: Dialled) {
         let Some(route) = self.direct.peers.get_mut(&peer) else { return };
         if route.dial == Dial::Dialling {
             route.dial = Dial::Idle;
-            self.add_link(peer, socket, None);
+            self.add_link(peer, dialled);
         }
     }
 
@@ -74,12 +75,9 @@ impl Driver {
         }
     }
 
-    pub fn add_link(&mut self, peer: HostId, socket: Socket, greeting: Option<Vec<u8>>) {
-        let link = self.sockets.open(socket);
+    pub fn add_link(&mut self, peer: HostId, dialled: Dialled) {
+        let link = self.sockets.open_sealed(dialled);
         let number = link.number;
-        if let Some(greeting) = greeting {
-            link.send(vec![greeting]);
-        }
         let route = self.direct.peers.entry(peer).or_default();
         route.unreachable_since = None;
         route.is_last_dial = false;

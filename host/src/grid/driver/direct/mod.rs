@@ -3,16 +3,20 @@
 mod links;
 mod peers;
 mod probe;
+mod relay;
 mod routes;
 mod strangers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sateen_identity::Identity;
+use sateen_identity::tunnel::Tunnels;
 use sateen_protocol::{HostId, Time};
 
 use super::Driver;
 use crate::grid::transport::{LinkNumber, Stranger, Way};
 use routes::Route;
+use strangers::Proofs;
 
 /// The driver's side of the links to other hosts.
 pub struct Direct {
@@ -28,6 +32,10 @@ pub struct Direct {
     strangers: Vec<(Stranger, Time)>,
     /// Peers to which messages must be sent.
     written: Vec<HostId>,
+    identity: Identity,
+    /// Sessions for what is relayed.
+    tunnels: Tunnels,
+    proofs: Proofs,
 }
 
 /// Links that are checked, and what must be done because of them.
@@ -54,7 +62,7 @@ impl Watched {
 
 impl Direct {
     /// Without a peer.
-    pub fn new(reported: Option<String>, way: Way) -> Self {
+    pub fn new(reported: Option<String>, way: Way, identity: Identity) -> Self {
         Self {
             reported,
             way,
@@ -63,6 +71,9 @@ impl Direct {
             watched: Watched::default(),
             strangers: Vec::new(),
             written: Vec::new(),
+            tunnels: Tunnels::new(identity.clone()),
+            identity,
+            proofs: Proofs::default(),
         }
     }
 
@@ -74,6 +85,13 @@ impl Direct {
     /// Whether messages to a peer take a direct link that works.
     pub fn is_direct(&self, peer: HostId) -> bool {
         self.peers.get(&peer).is_some_and(Route::is_direct)
+    }
+
+    /// The coordinator knows this host under an id: sessions belong to the id that they were made under.
+    pub fn is_known_as(&mut self, was: Option<HostId>, is: HostId) {
+        if was != Some(is) {
+            self.tunnels.forget_all();
+        }
     }
 
     /// When links are next checked.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sateen_protocol::codec::{FrameError, decode_whole, encode};
 use sateen_protocol::host::{Receiver, Transmit};
-use sateen_protocol::message::{PeerMessage, ToCoordinator};
+use sateen_protocol::message::PeerMessage;
 use sateen_protocol::{HostId, Time};
 use tracing::{info, warn};
 
@@ -54,20 +54,34 @@ impl Driver {
     /// Sends chunks of parcels if links have room.
     pub fn send_bulk(&mut self) {
         let may_relay = self.may_relay();
+        let mut without_session = Vec::new();
         loop {
             let (peers, coordinator) = (&mut self.direct.peers, &self.coordinator);
+            let tunnels = &self.direct.tunnels;
             let chunk = self.machine.poll_bulk(|to| {
                 let direct = match to {
                     Receiver::Coordinator => None,
-                    Receiver::Peer(peer) => peers.get_mut(&peer).and_then(|route| route.link(may_relay)),
+                    Receiver::Peer(peer) => {
+                        match peers.get_mut(&peer).and_then(|route| route.link(may_relay)) {
+                            None if !tunnels.is_open(peer) => {
+                                without_session.push(peer);
+                                return false;
+                            }
+                            direct => direct,
+                        }
+                    }
                 };
                 direct.map_or_else(|| may_relay && coordinator.has_room(), |direct| direct.link.has_room())
             });
             match chunk {
-                None => return,
+                None => break,
                 Some(Transmit::ToCoordinator(message)) => self.coordinator.send_bulk(&message),
                 Some(Transmit::ToPeer(peer, message)) => self.send_bulk_to(peer, &message),
             }
+        }
+        if may_relay && !without_session.is_empty() {
+            without_session.into_iter().for_each(|peer| self.begin_session(peer));
+            self.coordinator.send();
         }
     }
 
@@ -78,12 +92,7 @@ impl Driver {
         };
         let may_relay = self.may_relay();
         let direct = self.direct.peers.get_mut(&peer).and_then(|route| route.link(may_relay));
-        let Some(direct) = direct else {
-            for frame in frames {
-                self.coordinator.send_bulk(&ToCoordinator::RelayBulk { to: peer, frame });
-            }
-            return;
-        };
+        let Some(direct) = direct else { return self.relay_bulk(peer, frames) };
         let number = direct.link.number;
         direct.probe.on_sent(frames.iter().map(Vec::len).sum());
         frames.into_iter().for_each(|frame| direct.link.send_bulk(frame));
@@ -112,9 +121,7 @@ impl Driver {
         }
         if may_relay {
             route.unreachable_since = None;
-            for frame in frames {
-                self.coordinator.push(&ToCoordinator::Relay { to: peer, frame });
-            }
+            self.relay(peer, frames);
         } else {
             let now = self.clock.now();
             route.unreachable_since.get_or_insert(now);
@@ -130,10 +137,8 @@ impl Driver {
 
     // ---- receiving ----
 
-    pub fn on_relayed(&mut self, from: HostId, frame: &[u8]) {
-        if self.machine.peer(from).is_none() {
-            return;
-        }
+    /// A frame of a peer was relayed, and is opened.
+    pub fn on_opened(&mut self, from: HostId, frame: &[u8]) {
         self.suspect_links(from);
         self.on_decoded(from, decode_whole(frame));
     }
@@ -204,5 +209,6 @@ impl Driver {
         for peer in away {
             self.lose(peer);
         }
+        self.look_at_sessions(now);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use sateen_identity::session::Session;
 use sateen_protocol::Time;
+use sateen_protocol::message::direct::Greeting;
 use tracing::debug;
 
 use super::Driver;
@@ -15,11 +17,32 @@ const STRANGERS_MAX: usize = 64;
 /// Maximum waiting strangers from one address.
 const STRANGERS_PER_ADDRESS_MAX: usize = 32;
 
+/// Maximum proofs that are checked in a second: each takes about 0.3 ms of this thread.
+const PROOFS_PER_SECOND_MAX: u32 = 200;
+
 enum Verdict {
-    /// The host has proven its identity with this secret.
-    Peer(u64),
+    /// The host has proven its identity.
+    Peer(Box<(Session, Greeting)>),
     NotYetKnown,
     Wrong,
+}
+
+/// Counts proofs.
+#[derive(Default)]
+pub struct Proofs {
+    since: Time,
+    count: u32,
+}
+
+impl Proofs {
+    /// Whether one more may be checked.
+    fn allows(&mut self, now: Time) -> bool {
+        if now.since(self.since) >= Duration::from_secs(1) {
+            *self = Self { since: now, count: 0 };
+        }
+        self.count += 1;
+        self.count <= PROOFS_PER_SECOND_MAX
+    }
 }
 
 impl Driver {
@@ -37,10 +60,10 @@ impl Driver {
 
     fn judge(&mut self, stranger: Stranger, since: Time) {
         match self.verdict(&stranger) {
-            Verdict::Peer(secret) => {
+            Verdict::Peer(proven) => {
                 let peer = stranger.hello.caller.from;
-                let (socket, greeting) = stranger.let_in(secret);
-                self.add_link(peer, socket, Some(greeting));
+                let (session, greeting) = *proven;
+                self.add_link(peer, stranger.let_in(session, &greeting));
             }
             Verdict::NotYetKnown if self.has_room_for(&stranger) => {
                 self.direct.strangers.push((stranger, since));
@@ -57,7 +80,7 @@ impl Driver {
         self.direct.strangers.len() < STRANGERS_MAX && from_there.count() < STRANGERS_PER_ADDRESS_MAX
     }
 
-    fn verdict(&self, stranger: &Stranger) -> Verdict {
+    fn verdict(&mut self, stranger: &Stranger) -> Verdict {
         let (Some(own), Some(grid)) = (self.machine.id(), self.machine.grid()) else {
             return Verdict::NotYetKnown;
         };
@@ -72,10 +95,15 @@ impl Driver {
             {
                 Verdict::Wrong
             }
-            Some(info) if stranger.hello.is_proven(info.direct_secret, &stranger.challenge) => {
-                Verdict::Peer(info.direct_secret)
+            Some(info) => {
+                let key = info.report.key;
+                if !self.direct.proofs.allows(self.clock.now()) {
+                    return Verdict::Wrong;
+                }
+                let (identity, challenge) = (&self.direct.identity, &stranger.challenge);
+                let proven = sateen_identity::direct::greet(identity, &key, challenge, &stranger.hello);
+                proven.map_or(Verdict::Wrong, |proven| Verdict::Peer(Box::new(proven)))
             }
-            Some(_) => Verdict::Wrong,
         }
     }
 }

@@ -29,13 +29,13 @@ fn report() -> HostReport {
         threads: 2,
         version: String::new(),
         direct: None,
+        key: Default::default(),
     }
 }
 
 /// The coordinator's answer to a hello.
 fn welcome(hosts: RangeInclusive<u64>, epoch: u64) -> ToHost {
-    let peer =
-        |id| HostInfo { id: HostId(id), incarnation: 0, report: Arc::new(report()), direct_secret: id };
+    let peer = |id| HostInfo { id: HostId(id), incarnation: 0, report: Arc::new(report()) };
     ToHost::Welcome {
         host: HostId(1),
         incarnation: 0,

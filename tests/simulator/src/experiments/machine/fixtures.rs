@@ -3,7 +3,7 @@
 use sateen_protocol::coordinator::CoordinatorConfig;
 use sateen_protocol::message::HostReport;
 use sateen_protocol::{
-    BlobHash, Entry, EntryState, Finished, GridId, JobKey, Lineage, Outcome, RunSpec, limits,
+    BlobHash, Entry, EntryState, Finished, GridId, JobKey, Lineage, Outcome, PublicKey, RunSpec, limits,
 };
 
 /// Entries of one message: the maximum.
@@ -52,6 +52,11 @@ pub fn config() -> CoordinatorConfig {
     }
 }
 
+/// The key of the host with this number.
+fn key_of(host: u64) -> PublicKey {
+    PublicKey(std::array::from_fn(|place| host.to_le_bytes()[place % 8]))
+}
+
 /// What the host with this number says of itself.
 pub fn report(host: u64) -> HostReport {
     HostReport {
@@ -60,5 +65,6 @@ pub fn report(host: u64) -> HostReport {
         threads: 2,
         version: "1".to_owned(),
         direct: None,
+        key: key_of(host),
     }
 }
