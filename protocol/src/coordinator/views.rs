@@ -79,7 +79,7 @@ pub struct RunView<'a> {
     pub waiting_for: Option<String>,
     /// Details of that.
     pub waiting: Option<Waiting>,
-    pub(super) part: &'a CoordinatorRun,
+    pub(super) coordinator_run: &'a CoordinatorRun,
     pub(super) table: (usize, usize),
     pub(super) hosts: &'a BTreeMap<HostId, HostState>,
 }
@@ -101,7 +101,8 @@ impl Coordinator {
             _ => there.next(),
         });
         hosts.map(|(id, state)| {
-            let loaded = self.runs.active().filter(|(_, part)| part.readiness.is_ready(*id));
+            let loaded =
+                self.runs.active().filter(|(_, coordinator_run)| coordinator_run.readiness.is_ready(*id));
             let ready = loaded.map(|(run, _)| run).collect();
             state.view(*id, ready, |run| !self.runs.contains_key(run))
         })
@@ -198,14 +199,15 @@ impl<'a> RunView<'a> {
 impl Coordinator {
     /// Runs that are given to hosts, and for how long, the time before a restart included.
     pub fn active_runs(&self, now: Time) -> impl Iterator<Item = (RunId, Duration)> {
-        (self.runs.active())
-            .map(move |(run, part)| (run, now.since(part.turn.since()).max(part.meter.under_way)))
+        (self.runs.active()).map(move |(run, coordinator_run)| {
+            (run, now.since(coordinator_run.turn.since()).max(coordinator_run.meter.under_way))
+        })
     }
 
     /// Whether there is something to take by [`Self::take_changed`].
     pub fn has_changed(&self, run: RunId) -> bool {
         let over = || self.over.get(&run).map(|over| &*over.part);
-        self.runs.get(&run).or_else(over).is_some_and(|part| part.tally.has_changed())
+        self.runs.get(&run).or_else(over).is_some_and(|run| run.tally.has_changed())
     }
 
     /// At most `most` of what hosts have counted of a run that has changed since it was taken last, to be saved, until its
@@ -218,7 +220,7 @@ impl Coordinator {
         most: usize,
     ) -> Vec<(HostId, Option<Row>)> {
         let over = self.over.get_mut(&run).map(|over| &mut *over.part);
-        let part = self.runs.get_mut(&run).or(over);
-        part.map_or_else(Vec::new, |part| part.tally.take_changed(after, most))
+        let coordinator_run = self.runs.get_mut(&run).or(over);
+        coordinator_run.map_or_else(Vec::new, |run| run.tally.take_changed(after, most))
     }
 }
