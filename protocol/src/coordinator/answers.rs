@@ -46,13 +46,13 @@ impl Answer {
     }
 
     /// Reads the next piece, of at most `most` entries; returns it, and whether it is the last.
-    fn read(&mut self, part: &CoordinatorRun, most: usize) -> (Vec<Entry>, bool) {
+    fn read(&mut self, coordinator_run: &CoordinatorRun, most: usize) -> (Vec<Entry>, bool) {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let tag = self.key.tag();
         if !std::mem::replace(&mut self.is_begun, true) {
-            entries.extend(part.ledger.table().get(&self.key).cloned());
+            entries.extend(coordinator_run.ledger.table().get(&self.key).cloned());
         }
-        for (place, entry) in part.ledger.table().below_after(tag, self.after) {
+        for (place, entry) in coordinator_run.ledger.table().below_after(tag, self.after) {
             bytes += entry.bytes();
             if entries.len() >= most || (bytes > MESSAGE_PART_BYTES && !entries.is_empty()) {
                 return (entries, false);
@@ -105,8 +105,8 @@ impl Answers {
     pub fn left(&self, runs: &Roster) -> usize {
         let answers = self.askers.values().flat_map(|asker| &asker.answers);
         let left = answers.map(|answer| {
-            let below = |part: &CoordinatorRun| {
-                part.ledger.table().below_after(answer.key.tag(), answer.after).count()
+            let below = |coordinator_run: &CoordinatorRun| {
+                coordinator_run.ledger.table().below_after(answer.key.tag(), answer.after).count()
             };
             1 + usize::from(!answer.is_begun) + runs.get(&answer.run).map_or(0, below)
         });
@@ -165,16 +165,16 @@ impl Coordinator {
     pub(super) fn begin_answer(&mut self, now: Time, host: HostId, answer: Answer) {
         let Some(state) = self.hosts.get(&host) else { return };
         let due = now.max(state.paces.answers_from());
-        if let Some(part) = self.runs.get_mut(&answer.run) {
-            part.ledger.subscribe(host, answer.key.tag());
+        if let Some(coordinator_run) = self.runs.get_mut(&answer.run) {
+            coordinator_run.ledger.subscribe(host, answer.key.tag());
         }
         self.lookups.answers().push(host, due, answer);
     }
 
     /// Sends the first piece at once, whatever else is under way to the host.
     pub(super) fn send_ahead(&mut self, now: Time, host: HostId, answer: Answer) {
-        if let Some(part) = self.runs.get_mut(&answer.run) {
-            part.ledger.subscribe(host, answer.key.tag());
+        if let Some(coordinator_run) = self.runs.get_mut(&answer.run) {
+            coordinator_run.ledger.subscribe(host, answer.key.tag());
         }
         if let Some(rest) = self.send_piece(now, host, answer, &mut Room::default()) {
             self.begin_answer(now, host, rest);
@@ -204,7 +204,7 @@ impl Coordinator {
         room: &mut Room,
     ) -> Option<Answer> {
         let (entries, is_last) = match self.runs.get(&answer.run) {
-            Some(part) => answer.read(part, room.entries),
+            Some(coordinator_run) => answer.read(coordinator_run, room.entries),
             None => (Vec::new(), true),
         };
         room.entries -= entries.len().min(room.entries);

@@ -66,10 +66,10 @@ pub struct Backlog {
 impl Coordinator {
     /// The work left now.
     pub fn backlog(&self, now: Time) -> Backlog {
-        let may_begin = |part: &CoordinatorRun| {
-            !part.turn.is_active()
-                && matches!(part.state, RunState::Queued | RunState::Running)
-                && part.turn.has_rested(now)
+        let may_begin = |coordinator_run: &CoordinatorRun| {
+            !coordinator_run.turn.is_active()
+                && matches!(coordinator_run.state, RunState::Queued | RunState::Running)
+                && coordinator_run.turn.has_rested(now)
         };
         let mut backlog = Backlog {
             waiting_is_over: self.missing.is_awaiting_in_vain(now),
@@ -89,13 +89,14 @@ impl Coordinator {
             is_any_search_ready: self.lookups.is_any_ready(),
             ..Backlog::default()
         };
-        for part in self.runs.values() {
-            backlog.suspending += usize::from(part.suspending.is_some());
-            backlog.turns += usize::from(may_begin(part));
-            if part.turn.is_active() && part.root.assigned().is_none() {
-                backlog.roots += 1 + usize::from(part.root.is_held_back());
+        for coordinator_run in self.runs.values() {
+            backlog.suspending += usize::from(coordinator_run.suspending.is_some());
+            backlog.turns += usize::from(may_begin(coordinator_run));
+            if coordinator_run.turn.is_active() && coordinator_run.root.assigned().is_none() {
+                backlog.roots += 1 + usize::from(coordinator_run.root.is_held_back());
             }
-            backlog.unsaved += part.ledger.unsaved_len() + usize::from(part.ledger.save_due().is_some());
+            backlog.unsaved += coordinator_run.ledger.unsaved_len()
+                + usize::from(coordinator_run.ledger.save_due().is_some());
         }
         for slice in self.chores.slices().iter() {
             let steps = self.steps_left(slice);
@@ -133,15 +134,17 @@ impl Coordinator {
             Slice::ForgetAbsent { after } => self.circles.after(*after, usize::MAX).len(),
             Slice::Lose { after, .. } | Slice::Unlist { after, .. } => runs_after(*after),
             Slice::ForgetEntries { run, host } => {
-                self.runs.get(run).map_or(0, |part| part.ledger.table().len_with(*host))
+                self.runs.get(run).map_or(0, |run| run.ledger.table().len_with(*host))
             }
-            Slice::Unsubscribe { from, host: _ } => {
-                self.runs.range(*from..).map(|(_, part)| 1 + part.ledger.subscriptions_len()).sum()
-            }
-            Slice::Sweep(run) => self.runs.get(run).map_or(0, |part| part.ledger.table().sweepable_len()),
+            Slice::Unsubscribe { from, host: _ } => self
+                .runs
+                .range(*from..)
+                .map(|(_, coordinator_run)| 1 + coordinator_run.ledger.subscriptions_len())
+                .sum(),
+            Slice::Sweep(run) => self.runs.get(run).map_or(0, |run| run.ledger.table().sweepable_len()),
             Slice::Drop(readiness) => readiness.len(),
-            Slice::Shed(run) => self.over.get(run).map_or(0, |over| over.part.shed_len()),
-            Slice::Free(part) => part.len(),
+            Slice::Shed(run) => self.over.get(run).map_or(0, |over| over.coordinator_run.shed_len()),
+            Slice::Free(coordinator_run) => coordinator_run.len(),
         }
     }
 }

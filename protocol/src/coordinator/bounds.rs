@@ -26,14 +26,14 @@ fn with_entries(count: u64) -> (Grid, LinkId, JobKey) {
     let (link, _) = grid.join();
     grid.advance(1_000, &[link]);
     grid.submit(RUN);
-    let part = grid.machine.runs.get_mut(&RUN).expect("the run");
-    let root = part.root.spec().key;
+    let coordinator_run = grid.machine.runs.get_mut(&RUN).expect("the run");
+    let root = coordinator_run.root.spec().key;
     for job in 0..count {
         let state = EntryState::DoneAt { host: HostId(99), work_ns: 1 };
         let depth = 1 + (count - job) as u32 % 20;
         let above = Lineage(vec![root.tag(); depth as usize]);
         let entry = Entry { key: key(job), depth, lineage: above, state };
-        assert!(part.ledger.record(&entry, HostId(99), None).is_some());
+        assert!(coordinator_run.ledger.record(&entry, HostId(99), None).is_some());
     }
     (grid, link, root)
 }
@@ -216,13 +216,13 @@ fn a_search_does_not_introduce_a_host_to_a_whole_grid() {
     let (link, (searcher, ..)) = joined[0];
     grid.submit(RUN);
     grid.advance(200, &[]);
-    let part = grid.machine.runs.get_mut(&RUN).expect("the run");
-    let root = part.root.spec().key;
+    let coordinator_run = grid.machine.runs.get_mut(&RUN).expect("the run");
+    let root = coordinator_run.root.spec().key;
     for (job, (_, (host, ..))) in joined.iter().enumerate() {
         let state = EntryState::DoneAt { host: *host, work_ns: 1 };
         let above = Lineage(vec![root.tag()]);
         let entry = Entry { key: key(job as u64), depth: 1, lineage: above, state };
-        assert!(part.ledger.record(&entry, *host, None).is_some());
+        assert!(coordinator_run.ledger.record(&entry, *host, None).is_some());
     }
     let circle = |grid: &Grid| grid.machine.circle(searcher).collect::<Vec<_>>();
     grid.tell(link, ToCoordinator::Find { run: RUN, key: root });

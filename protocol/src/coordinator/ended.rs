@@ -15,7 +15,7 @@ const LATE_RUNS_MAX: usize = 256;
 /// A run that is over, and whose counts are not final.
 pub struct Over {
     /// The rest of the run; everything except counts is being freed.
-    pub part: Box<CoordinatorRun>,
+    pub coordinator_run: Box<CoordinatorRun>,
     /// The number of entries in its result table at the end, and their bytes.
     pub table: (usize, usize),
     /// Not all hosts have been notified that it is over.
@@ -26,14 +26,14 @@ pub struct Over {
 
 impl Over {
     /// A run that has just ended. No host has been notified of that.
-    pub fn new(part: CoordinatorRun) -> Self {
-        let table = part.ledger.size();
-        Self { part: Box::new(part), table, is_asking: true, is_partial: false }
+    pub fn new(coordinator_run: CoordinatorRun) -> Self {
+        let table = coordinator_run.ledger.size();
+        Self { coordinator_run: Box::new(coordinator_run), table, is_asking: true, is_partial: false }
     }
 
     /// Whether no host still has to send its last counts.
     pub fn is_settled(&self) -> bool {
-        !self.is_asking && self.part.awaited.is_empty()
+        !self.is_asking && self.coordinator_run.awaited.is_empty()
     }
 }
 
@@ -96,7 +96,7 @@ impl Ended {
 
     /// The runs that ended first, without which the others have at most `rows_max` rows of counts.
     pub fn beyond(&self, rows_max: usize) -> Vec<RunId> {
-        let rows_of = |over: &Over| over.part.tally.len();
+        let rows_of = |over: &Over| over.coordinator_run.tally.len();
         let mut rows: usize = self.unsettled.values().map(rows_of).sum();
         let mut found = Vec::new();
         for (_, run) in &self.late {
@@ -144,12 +144,12 @@ mod tests {
     use crate::{Counts, HostId, RunState, Table};
 
     fn over(rows: u64) -> Over {
-        let mut part =
+        let mut coordinator_run =
             CoordinatorRun::new(Default::default(), spec(), RunState::Done, Table::new(1 << 20), Time(0));
         for host in 1..=rows {
-            part.tally.count(HostId(host), 1, Counts::default());
+            coordinator_run.tally.count(HostId(host), 1, Counts::default());
         }
-        Over::new(part)
+        Over::new(coordinator_run)
     }
 
     #[test]
@@ -188,9 +188,9 @@ mod tests {
         let mut over = over(1);
         assert!(!over.is_settled());
         over.is_asking = false;
-        over.part.awaited.insert(HostId(1));
+        over.coordinator_run.awaited.insert(HostId(1));
         assert!(!over.is_settled());
-        over.part.awaited.clear();
+        over.coordinator_run.awaited.clear();
         assert!(over.is_settled());
     }
 }

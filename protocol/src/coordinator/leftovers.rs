@@ -28,13 +28,15 @@ fn a_finished_run_is_freed_in_parts() {
     let hosts = || (1..=7).map(HostId);
     let counts = Counts { work_ns: 1, ..Counts::default() };
     let fillers: [fn(&mut CoordinatorRun, u8); 6] = [
-        |part, job| assert!(part.ledger.record(&running(job), HostId(9), None).is_some()),
-        |part, job| part.ledger.save_later(Time::default(), vec![running(job)]),
-        |part, job| part.ledger.subscribe(HostId(1), key(job).tag()),
-        |part, job| part.readiness.set_ready(HostId(job.into())),
-        |part, job| part.readiness.set_unready(HostId(job.into()), "why".to_owned()),
-        |part, job| {
-            part.tally.count(HostId(job.into()), 1, Counts::default());
+        |coordinator_run, job| {
+            assert!(coordinator_run.ledger.record(&running(job), HostId(9), None).is_some())
+        },
+        |coordinator_run, job| coordinator_run.ledger.save_later(Time::default(), vec![running(job)]),
+        |coordinator_run, job| coordinator_run.ledger.subscribe(HostId(1), key(job).tag()),
+        |coordinator_run, job| coordinator_run.readiness.set_ready(HostId(job.into())),
+        |coordinator_run, job| coordinator_run.readiness.set_unready(HostId(job.into()), "why".to_owned()),
+        |coordinator_run, job| {
+            coordinator_run.tally.count(HostId(job.into()), 1, Counts::default());
         },
     ];
     let new = || {
@@ -42,9 +44,9 @@ fn a_finished_run_is_freed_in_parts() {
     };
     let mut parts: Vec<CoordinatorRun> = (fillers.into_iter())
         .map(|fill| {
-            let mut part = new();
-            (1..=7).for_each(|job| fill(&mut part, job));
-            part
+            let mut coordinator_run = new();
+            (1..=7).for_each(|job| fill(&mut coordinator_run, job));
+            coordinator_run
         })
         .collect();
     let mut suspending = new();
@@ -58,18 +60,24 @@ fn a_finished_run_is_freed_in_parts() {
     sums.tally = tally::Tally::restore(hosts().map(|host| (host, counts)).collect(), Vec::new(), 0);
     anew.tally = tally::Tally::restore(Vec::new(), hosts().map(|host| (host, counts, counts)).collect(), 0);
     parts.extend([suspending, sums, anew]);
-    for (case, mut part) in parts.into_iter().enumerate() {
-        let is_left: Vec<bool> = (0..4).map(|_| part.shrink(3)).collect();
+    for (case, mut coordinator_run) in parts.into_iter().enumerate() {
+        let is_left: Vec<bool> = (0..4).map(|_| coordinator_run.shrink(3)).collect();
         assert_eq!(is_left, [true, true, false, false], "case {case}");
         let lists = [
-            part.ledger.size().0,
-            part.ledger.unsaved_len(),
-            part.ledger.subscriptions_len(),
-            part.tally.rows_from(HostId(0)).count(),
+            coordinator_run.ledger.size().0,
+            coordinator_run.ledger.unsaved_len(),
+            coordinator_run.ledger.subscriptions_len(),
+            coordinator_run.tally.rows_from(HostId(0)).count(),
         ];
         assert_eq!(lists, [0; 4], "case {case}");
-        assert!(part.readiness.ready().is_empty() && part.readiness.unready().is_empty(), "case {case}");
-        assert!(part.suspending.is_none_or(|suspending| suspending.hosts.is_empty()), "case {case}");
+        assert!(
+            coordinator_run.readiness.ready().is_empty() && coordinator_run.readiness.unready().is_empty(),
+            "case {case}"
+        );
+        assert!(
+            coordinator_run.suspending.is_none_or(|suspending| suspending.hosts.is_empty()),
+            "case {case}"
+        );
     }
 }
 

@@ -45,17 +45,17 @@ impl Coordinator {
 
     /// A host has the run's root job: its time under way counts from now on.
     pub(super) fn begin_time(&mut self, now: Time, run: RunId) {
-        if let Some(part) = self.runs.get_mut(&run) {
-            part.count_time(now);
+        if let Some(coordinator_run) = self.runs.get_mut(&run) {
+            coordinator_run.count_time(now);
         }
     }
 
     /// Ends runs that have exceeded a time limit.
     pub(super) fn meter(&mut self, now: Time) {
         for run in self.runs.begin_metering(now) {
-            let Some(part) = self.runs.get_mut(&run) else { continue };
-            part.count_time(now);
-            if let Some(reason) = part.met_limit() {
+            let Some(coordinator_run) = self.runs.get_mut(&run) else { continue };
+            coordinator_run.count_time(now);
+            if let Some(reason) = coordinator_run.met_limit() {
                 self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
             }
         }

@@ -183,17 +183,24 @@ impl Coordinator {
 
     /// A run that is not over.
     pub fn run(&self, run: RunId) -> Option<RunView<'_>> {
-        let part = self.runs.get(&run)?;
+        let coordinator_run = self.runs.get(&run)?;
         let (waiting_for, waiting) = self.reason_to_wait(run).unzip();
-        let table = part.ledger.size();
-        Some(RunView { run, part, table, hosts: &self.hosts, waiting_for, waiting: waiting.flatten() })
+        let table = coordinator_run.ledger.size();
+        Some(RunView {
+            run,
+            coordinator_run,
+            table,
+            hosts: &self.hosts,
+            waiting_for,
+            waiting: waiting.flatten(),
+        })
     }
 
     /// A run that is over, as long as its counts are not final: [`Command::SaveCounts`] follows.
     pub fn run_over(&self, run: RunId) -> Option<RunView<'_>> {
         let over = self.over.get(&run)?;
-        let (part, table) = (&over.part, over.table);
-        Some(RunView { run, part, table, hosts: &self.hosts, waiting_for: None, waiting: None })
+        let (coordinator_run, table) = (&over.coordinator_run, over.table);
+        Some(RunView { run, coordinator_run, table, hosts: &self.hosts, waiting_for: None, waiting: None })
     }
 
     /// The ids of all runs that are over and whose counts are not final.

@@ -17,9 +17,9 @@ use super::{Account, Command, Coordinator};
 
 impl Coordinator {
     /// A run is over: hosts are notified, and send their last counts.
-    pub(super) fn await_last_counts(&mut self, now: Time, run: RunId, mut part: CoordinatorRun) {
-        part.root.forget_claims();
-        self.over.insert(run, Over::new(part));
+    pub(super) fn await_last_counts(&mut self, now: Time, run: RunId, mut coordinator_run: CoordinatorRun) {
+        coordinator_run.root.forget_claims();
+        self.over.insert(run, Over::new(coordinator_run));
         self.in_slices(now, Slice::Stop { after: None, run });
         self.in_slices(now, Slice::Shed(run));
         self.accept_late(now, run);
@@ -43,9 +43,10 @@ impl Coordinator {
             // One whose link is down answers when it is back. One that has counted something may have told that before a
             // restart, or when it was able to take part.
             if let Some(over) = self.over.get_mut(&run)
-                && (state.given.get(&run).is_some_and(Given::was_ready) || over.part.tally.has_row(*host))
+                && (state.given.get(&run).is_some_and(Given::was_ready)
+                    || over.coordinator_run.tally.has_row(*host))
             {
-                over.part.awaited.insert(*host);
+                over.coordinator_run.awaited.insert(*host);
             }
         }
         if let Some(after) = self.if_more(last) {
@@ -61,7 +62,7 @@ impl Coordinator {
     /// A host has stopped a run and sent all its counts.
     pub(super) fn on_stopped(&mut self, now: Time, run: RunId, host: HostId) {
         if let Some(over) = self.over.get_mut(&run) {
-            over.part.awaited.remove(&host);
+            over.coordinator_run.awaited.remove(&host);
             self.settle_counts_if_told(now, run);
         }
     }
@@ -72,9 +73,9 @@ impl Coordinator {
         let over: Vec<RunId> = self.over.keys().copied().collect();
         for run in over {
             let Some(over) = self.over.get_mut(&run) else { continue };
-            over.is_partial |= over.part.awaited.remove(&host) && departure == Departure::Crashed;
+            over.is_partial |= over.coordinator_run.awaited.remove(&host) && departure == Departure::Crashed;
             let (hosts, missing) = (&self.hosts, &self.missing);
-            over.part.tally.leave(host, |host| super::runs::whereabouts(hosts, missing, host));
+            over.coordinator_run.tally.leave(host, |host| super::runs::whereabouts(hosts, missing, host));
             self.settle_counts_if_told(now, run);
         }
     }
@@ -87,19 +88,21 @@ impl Coordinator {
 
     /// The counts of a run that is over are as final as possible.
     pub(super) fn settle_counts(&mut self, now: Time, run: RunId) {
-        let Some(Over { mut part, table, is_asking, is_partial }) = self.over.remove(&run) else { return };
-        let counts = Counts { busy: 0, ..part.counts() };
+        let Some(Over { mut coordinator_run, table, is_asking, is_partial }) = self.over.remove(&run) else {
+            return;
+        };
+        let counts = Counts { busy: 0, ..coordinator_run.counts() };
         let account = Account {
-            progress: part.progress,
-            root_host: part.root.known_host(),
-            root_losses: part.root.losses(),
+            progress: coordinator_run.progress,
+            root_host: coordinator_run.root.known_host(),
+            root_losses: coordinator_run.root.losses(),
             table,
-            at_work: part.tally.at_work(),
-            by_host: part.tally.take_rows(),
-            is_complete: !is_asking && part.awaited.is_empty() && !is_partial,
+            at_work: coordinator_run.tally.at_work(),
+            by_host: coordinator_run.tally.take_rows(),
+            is_complete: !is_asking && coordinator_run.awaited.is_empty() && !is_partial,
         };
         self.in_slices(now, Slice::Forget { after: None, run, is_late: false });
-        self.in_slices(now, Slice::Free(part));
+        self.in_slices(now, Slice::Free(coordinator_run));
         self.outputs.command(Command::SaveCounts {
             run,
             counts: Box::new(counts),
@@ -274,9 +277,9 @@ mod tests {
         for run in 1..=40 {
             grid.submit(RunId(run));
             grid.tell(link, ToCoordinator::Ready { run: RunId(run) });
-            let part = grid.machine.runs.get_mut(&RunId(run)).expect("it is under way");
+            let coordinator_run = grid.machine.runs.get_mut(&RunId(run)).expect("it is under way");
             for host in 0..OVER_ROWS_MAX as u64 / 16 {
-                part.tally.count(HostId(1 + host), 1, Counts::default());
+                coordinator_run.tally.count(HostId(1 + host), 1, Counts::default());
             }
             grid.machine.cancel(grid.now, RunId(run)).expect("it is under way");
             grid.drain();

@@ -61,7 +61,8 @@ impl Coordinator {
         match message {
             ToCoordinator::RootFinished { run, number, finished } if is_announced => {
                 // The host had the root when it announced the result; it may have given the root up meanwhile.
-                let is_given_up = |part: &CoordinatorRun| !part.root.is_claimed(host, number);
+                let is_given_up =
+                    |coordinator_run: &CoordinatorRun| !coordinator_run.root.is_claimed(host, number);
                 if self.runs.get(&run).is_some_and(is_given_up) {
                     return Ok(());
                 }

@@ -33,11 +33,11 @@ impl Given {
 impl Coordinator {
     /// Gives a run to a host.
     pub(super) fn give(&mut self, run: RunId, host: HostId) {
-        let Some(part) = self.runs.get(&run) else { return };
+        let Some(coordinator_run) = self.runs.get(&run) else { return };
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let Some(link) = state.link else { return };
-        state.given.entry(run).or_default().turn = part.turn.number();
-        self.outputs.transmit((link, ToHost::StartRun { run, spec: part.spec.clone() }));
+        state.given.entry(run).or_default().turn = coordinator_run.turn.number();
+        self.outputs.transmit((link, ToHost::StartRun { run, spec: coordinator_run.spec.clone() }));
     }
 
     /// Asks a host to save and drop what it has of a run. It answers once; false if it is unreachable.
@@ -79,8 +79,10 @@ impl Coordinator {
 
     /// Whether a host may search a run's table. It may before it has loaded the run, to continue the jobs it has of it.
     pub(super) fn may_search(&self, host: HostId, run: RunId) -> bool {
-        let Some(part) = self.runs.get(&run) else { return false };
-        self.was_given(host, run) || self.had_before(host, part) || part.root.is_claimed_by(host)
+        let Some(coordinator_run) = self.runs.get(&run) else { return false };
+        self.was_given(host, run)
+            || self.had_before(host, coordinator_run)
+            || coordinator_run.root.is_claimed_by(host)
     }
 
     /// Whether a host may add to a run's table: it has loaded the run at some time, or may have under an earlier identity.
@@ -94,19 +96,20 @@ impl Coordinator {
         if state.given.get(&run).is_some_and(|given| given.was_ready || state.comings.was_elsewhere()) {
             return true;
         }
-        let Some(part) = self.runs.get(&run) else { return false };
-        self.had_before(host, part) || part.root.is_claimed_by(host)
+        let Some(coordinator_run) = self.runs.get(&run) else { return false };
+        self.had_before(host, coordinator_run) || coordinator_run.root.is_claimed_by(host)
     }
 
     /// Whether a host may end a run: it has loaded the app in this turn, or has the root job.
     pub(super) fn takes_part(&self, host: HostId, run: RunId) -> bool {
-        let part = self.runs.get(&run);
-        part.is_some_and(|part| part.readiness.is_ready(host) || part.root.is_claimed_by(host))
+        let coordinator_run = self.runs.get(&run);
+        coordinator_run.is_some_and(|run| run.readiness.is_ready(host) || run.root.is_claimed_by(host))
     }
 
     /// Whether a host may have had a run before it got its present identity here.
-    fn had_before(&self, host: HostId, part: &CoordinatorRun) -> bool {
-        part.turn.was_active() && self.hosts.get(&host).is_some_and(|state| state.comings.was_elsewhere())
+    fn had_before(&self, host: HostId, coordinator_run: &CoordinatorRun) -> bool {
+        coordinator_run.turn.was_active()
+            && self.hosts.get(&host).is_some_and(|state| state.comings.was_elsewhere())
     }
 
     // ---- finished runs ----

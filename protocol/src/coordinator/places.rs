@@ -23,7 +23,7 @@ impl Coordinator {
 
     /// The same after a start: hosts may still have the runs that were under way, so these are first.
     pub(super) fn activate_again(&mut self, now: Time) {
-        self.activate_those(now, |part| part.state == RunState::Running && part.waits_for_its_turn());
+        self.activate_those(now, |run| run.state == RunState::Running && run.waits_for_its_turn());
         self.activate(now);
     }
 
@@ -31,8 +31,9 @@ impl Coordinator {
         if self.runs.turns_free() == 0 {
             return;
         }
-        let waiting = self.runs.iter().filter(|(_, part)| which(part));
-        let mut waiting: Vec<Waiting> = waiting.map(|(run, part)| Waiting::of(*run, part)).collect();
+        let waiting = self.runs.iter().filter(|(_, coordinator_run)| which(coordinator_run));
+        let mut waiting: Vec<Waiting> =
+            waiting.map(|(run, coordinator_run)| Waiting::of(*run, coordinator_run)).collect();
         let mut places = self.runs.places();
         for _ in 0..self.runs.turns_free() {
             let Some(next) = next_of(&waiting, &places) else { break };
@@ -78,8 +79,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn of(run: RunId, part: &CoordinatorRun) -> Self {
-        Self { run, submitter: part.submitter, yields: part.turn.yields() }
+    fn of(run: RunId, coordinator_run: &CoordinatorRun) -> Self {
+        Self { run, submitter: coordinator_run.submitter, yields: coordinator_run.turn.yields() }
     }
 }
 

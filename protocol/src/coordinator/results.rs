@@ -38,18 +38,18 @@ impl Coordinator {
         if !self.may_record(host, run) {
             return Ok(());
         }
-        let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return Ok(()) };
         // The root's key can be computed from what all hosts know: its result counts as the run's.
-        let may_be_root = part.root.is_claimed_by(host);
+        let may_be_root = coordinator_run.root.is_claimed_by(host);
         let mut forwarded: BTreeMap<HostId, Vec<Entry>> = BTreeMap::new();
         let mut news = Vec::new();
         for entry in entries {
-            if entry.key == part.root.spec().key && !may_be_root {
+            if entry.key == coordinator_run.root.spec().key && !may_be_root {
                 continue;
             }
-            let Some(hosts) = part.ledger.record(&entry, host, part.root.host()) else {
+            let Some(hosts) = coordinator_run.ledger.record(&entry, host, coordinator_run.root.host()) else {
                 // A host that comes back need not go on with an orphan whose result came meanwhile.
-                if let Some(result) = part.ledger.result_for_runner(&entry) {
+                if let Some(result) = coordinator_run.ledger.result_for_runner(&entry) {
                     forwarded.entry(host).or_default().push(result.clone());
                 }
                 continue;
@@ -59,8 +59,8 @@ impl Coordinator {
             }
             news.push(entry);
         }
-        part.ledger.save_later(now, news);
-        let is_more = part.ledger.begin_sweep();
+        coordinator_run.ledger.save_later(now, news);
+        let is_more = coordinator_run.ledger.begin_sweep();
         self.runs.attend(run);
         if is_more {
             self.in_slices(now, Slice::Sweep(run));

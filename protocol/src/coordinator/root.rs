@@ -38,17 +38,18 @@ impl Coordinator {
     /// A host is back without root jobs that were assigned to it: the messages were lost with the link.
     pub(super) fn take_unclaimed_roots(&mut self, now: Time, host: HostId, claims: &[RootClaim]) {
         let unclaimed: Vec<(RunId, AssignmentId)> = (self.runs.active())
-            .filter_map(|(run, part)| {
-                let (_, number) = part.root.assigned().filter(|(assigned, _)| *assigned == host)?;
+            .filter_map(|(run, coordinator_run)| {
+                let (_, number) =
+                    coordinator_run.root.assigned().filter(|(assigned, _)| *assigned == host)?;
                 let has_it = claims.iter().any(|claim| claim.run == run && claim.number == number);
                 (!has_it).then_some((run, number))
             })
             .collect();
         for (run, number) in unclaimed {
-            if let Some(part) = self.runs.get_mut(&run) {
-                part.root.disclaim(host, number);
+            if let Some(coordinator_run) = self.runs.get_mut(&run) {
+                coordinator_run.root.disclaim(host, number);
                 // If it had begun the root, it could not go on with it, and has not said so yet.
-                part.count_root_given_back(host);
+                coordinator_run.count_root_given_back(host);
                 self.outputs.event(Event::RootGivenBack(run, host));
             }
             // The host has started over.
@@ -57,10 +58,10 @@ impl Coordinator {
     }
 
     /// A host reports what happened to jobs.
-    pub(super) fn hear_of_root(&mut self, host: HostId, run: RunId, notes: &[JobNote]) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(gave_back) = part.root.hear(host, notes) {
-            part.tally.count_root_given_back(gave_back);
+    pub(super) fn on_root_notes(&mut self, host: HostId, run: RunId, notes: &[JobNote]) {
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        if let Some(gave_back) = coordinator_run.root.hear(host, notes) {
+            coordinator_run.tally.count_root_given_back(gave_back);
             self.outputs.event(Event::RootGivenBack(run, gave_back));
         }
     }
@@ -70,11 +71,11 @@ impl Coordinator {
         if !self.working.contains(host) {
             return;
         }
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if !part.turn.is_active() {
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        if !coordinator_run.turn.is_active() {
             self.wake_turn(now, run);
         } else if is_of_this_turn {
-            part.readiness.set_ready(host);
+            coordinator_run.readiness.set_ready(host);
             self.assign_roots(now);
         }
     }
@@ -83,13 +84,13 @@ impl Coordinator {
         if !self.was_given(host, run) {
             return;
         }
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
         if self.working.contains(host) {
-            part.readiness.set_unready(host, reason.clone());
+            coordinator_run.readiness.set_unready(host, reason.clone());
         }
         self.note_unready(run);
         self.outputs.event(Event::Unready(run, host, reason));
-        if self.runs.get(&run).is_some_and(|part| part.root.host() == Some(host)) {
+        if self.runs.get(&run).is_some_and(|run| run.root.host() == Some(host)) {
             // It has sent its notes, and gives its jobs back like a host that leaves.
             self.take_root(now, run, Departure::Left);
             self.assign_roots(now);
@@ -99,15 +100,15 @@ impl Coordinator {
     /// A host that comes back still has the root job, and has proved it.
     pub(super) fn claim_root(&mut self, now: Time, host: HostId, claim: &RootClaim, was_missing: bool) {
         let RootClaim { run, number, .. } = *claim;
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
         // Also for a suspended run: its root may have ended before its host received the suspension.
-        part.root.claim(host, number);
-        if !part.turn.is_active() {
+        coordinator_run.root.claim(host, number);
+        if !coordinator_run.turn.is_active() {
             return;
         }
-        match part.root.assigned() {
+        match coordinator_run.root.assigned() {
             // The message that withdrew it was lost with a link.
-            Some((root_host, _)) if root_host != host && part.root.is_withdrawn(host, number) => {
+            Some((root_host, _)) if root_host != host && coordinator_run.root.is_withdrawn(host, number) => {
                 self.send(host, ToHost::Withdraw { run, number });
             }
             Some((root_host, other)) if root_host != host => {
@@ -122,7 +123,7 @@ impl Coordinator {
                 }
             }
             Some(_) | None => {
-                part.root.keep(host, number);
+                coordinator_run.root.keep(host, number);
                 self.set_state(run, RunState::Running);
                 self.begin_time(now, run);
             }
@@ -138,8 +139,8 @@ impl Coordinator {
         (host, number): (HostId, AssignmentId),
         (other, withdrawn): (HostId, AssignmentId),
     ) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.root.keep(host, number);
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        coordinator_run.root.keep(host, number);
         self.withdraw_root(run, other, withdrawn);
         self.introduce_master(now, run, host);
         self.broadcast(now, ToHost::Master { run, host });
@@ -148,8 +149,8 @@ impl Coordinator {
 
     /// A host must not continue a root job: an earlier host has it.
     fn withdraw_root(&mut self, run: RunId, host: HostId, number: AssignmentId) {
-        if let Some(part) = self.runs.get_mut(&run) {
-            part.root.withdraw(host, number);
+        if let Some(coordinator_run) = self.runs.get_mut(&run) {
+            coordinator_run.root.withdraw(host, number);
             self.send(host, ToHost::Withdraw { run, number });
         }
     }
@@ -160,38 +161,48 @@ impl Coordinator {
             return;
         }
         let is_giving_up = self.silence.is_giving_up(now);
-        let is_free =
-            |part: &CoordinatorRun| part.root.is_free(now, |epoch| self.has_settled(epoch) && !is_giving_up);
-        let free: Vec<RunId> =
-            self.runs.active().filter(|(_, part)| is_free(part)).map(|(run, _)| run).collect();
+        let is_free = |coordinator_run: &CoordinatorRun| {
+            coordinator_run.root.is_free(now, |epoch| self.has_settled(epoch) && !is_giving_up)
+        };
+        let free: Vec<RunId> = self
+            .runs
+            .active()
+            .filter(|(_, coordinator_run)| is_free(coordinator_run))
+            .map(|(run, _)| run)
+            .collect();
         for run in free {
             self.assign_root(now, run);
         }
     }
 
     fn assign_root(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let before = part.root.take_before();
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        let before = coordinator_run.root.take_before();
         if before != RootBefore::Nobody {
             // Its host went while the coordinator was away.
-            part.root.lose();
-            part.note_root_begun(Departure::Crashed);
+            coordinator_run.root.lose();
+            coordinator_run.note_root_begun(Departure::Crashed);
             if let Some(host) = before.host() {
                 self.outputs.event(Event::RootLost(run, host));
             }
         }
-        let Some(part) = self.runs.get(&run) else { return };
-        let known = part.ledger.table().get(&part.root.spec().key).map(|entry| entry.state.clone());
+        let Some(coordinator_run) = self.runs.get(&run) else { return };
+        let known = coordinator_run
+            .ledger
+            .table()
+            .get(&coordinator_run.root.spec().key)
+            .map(|entry| entry.state.clone());
         let orphan = match known {
             Some(EntryState::Done(finished)) => return self.finish(now, run, finished),
             Some(EntryState::Running(host)) if self.hosts.contains_key(&host) => Some(host),
             _ => None,
         };
         let Some(host) = orphan.or_else(|| self.choose_root_host(run)) else { return };
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let (number, mut spec) = part.root.assign(host, !part.ledger.table().is_empty());
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        let (number, mut spec) =
+            coordinator_run.root.assign(host, !coordinator_run.ledger.table().is_empty());
         if spec.redone {
-            spec.lookup_below = part.ledger.table().depth_below(spec.key.tag());
+            spec.lookup_below = coordinator_run.ledger.table().depth_below(spec.key.tag());
             self.send_ahead(now, host, Answer::unasked(run, spec.key));
         }
         let proof = self.root_proof(run, number);
@@ -213,7 +224,7 @@ impl Coordinator {
     /// A ready host with the fewest roots; among many, one of a random sample.
     fn choose_root_host(&mut self, run: RunId) -> Option<HostId> {
         let mut of_host: BTreeMap<HostId, usize> = BTreeMap::new();
-        for host in self.runs.active().filter_map(|(_, part)| part.root.host()) {
+        for host in self.runs.active().filter_map(|(_, coordinator_run)| coordinator_run.root.host()) {
             *of_host.entry(host).or_default() += 1;
         }
         let roots = |host: HostId| of_host.get(&host).copied().unwrap_or_default();
@@ -233,8 +244,8 @@ impl Coordinator {
 
     /// Its host has crashed.
     pub(super) fn lose_root(&mut self, now: Time, run: RunId, host: HostId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.root.lose();
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        coordinator_run.root.lose();
         self.outputs.event(Event::RootLost(run, host));
         self.take_root(now, run, Departure::Crashed);
     }
@@ -242,13 +253,13 @@ impl Coordinator {
     /// Its host does not continue it.
     pub(super) fn take_root(&mut self, now: Time, run: RunId, how: Departure) {
         let epoch = self.newsroom.epoch();
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(host) = part.root.take().filter(|_| how == Departure::Left) {
-            part.count_root_given_back(host);
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        if let Some(host) = coordinator_run.root.take().filter(|_| how == Departure::Left) {
+            coordinator_run.count_root_given_back(host);
             self.outputs.event(Event::RootGivenBack(run, host));
         }
-        part.note_root_begun(how);
-        part.root.hold_back(epoch, now + SETTLE_MAX);
+        coordinator_run.note_root_begun(how);
+        coordinator_run.root.hold_back(epoch, now + SETTLE_MAX);
     }
 
     /// The run whose result a host has under this number. `None` if it does not count any longer: the run is over, or was
@@ -260,8 +271,12 @@ impl Coordinator {
         number: AssignmentId,
     ) -> Result<Option<&CoordinatorRun>, Misbehaviour> {
         match self.runs.get(&run) {
-            Some(part) if part.root.is_claimed(host, number) => Ok(Some(part)),
-            Some(part) if !part.root.is_outdated(host, number) => Err(Misbehaviour::NotItsRoot),
+            Some(coordinator_run) if coordinator_run.root.is_claimed(host, number) => {
+                Ok(Some(coordinator_run))
+            }
+            Some(coordinator_run) if !coordinator_run.root.is_outdated(host, number) => {
+                Err(Misbehaviour::NotItsRoot)
+            }
             _ => Ok(None),
         }
     }
@@ -274,9 +289,9 @@ impl Coordinator {
         number: AssignmentId,
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
-        if let Some(part) = self.run_of_result(host, run, number)? {
-            let is_suspended = matches!(part.state, RunState::Suspended | RunState::Suspending);
-            if is_suspended || part.turn.is_active() || part.turn.is_dropped() {
+        if let Some(coordinator_run) = self.run_of_result(host, run, number)? {
+            let is_suspended = matches!(coordinator_run.state, RunState::Suspended | RunState::Suspending);
+            if is_suspended || coordinator_run.turn.is_active() || coordinator_run.turn.is_dropped() {
                 self.finish(now, run, finished);
             }
         }

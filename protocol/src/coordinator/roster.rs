@@ -58,13 +58,13 @@ impl Roster {
 
     /// A run is over.
     pub fn remove(&mut self, run: RunId) -> Option<CoordinatorRun> {
-        let mut part = self.all.remove(&run)?;
+        let mut coordinator_run = self.all.remove(&run)?;
         self.active.remove(&run);
         self.attended.remove(&run);
-        if let Some(until) = part.turn.wake() {
+        if let Some(until) = coordinator_run.turn.wake() {
             self.resting.remove(&(until, run));
         }
-        Some(part)
+        Some(coordinator_run)
     }
 
     // ---- all of them, in order of their ids ----
@@ -147,8 +147,8 @@ impl Roster {
     /// The number of runs that each submitter has given to hosts.
     pub fn places(&self) -> BTreeMap<Submitter, usize> {
         let mut places = BTreeMap::new();
-        for (_, part) in self.active() {
-            *places.entry(part.submitter).or_default() += 1;
+        for (_, coordinator_run) in self.active() {
+            *places.entry(coordinator_run.submitter).or_default() += 1;
         }
         places
     }
@@ -158,9 +158,12 @@ impl Roster {
     pub fn next_to_give_way(&self) -> Option<(Time, RunId)> {
         let places = self.places();
         let most = places.values().copied().max().filter(|most| *most > 1)?;
-        let may = self.active().filter(|(_, part)| places.get(&part.submitter) == Some(&most));
-        let (run, part) = may.max_by_key(|(run, part)| (part.keeps_what_is_finished(), *run))?;
-        Some((part.turn.since() + self.place_kept, run))
+        let may = self
+            .active()
+            .filter(|(_, coordinator_run)| places.get(&coordinator_run.submitter) == Some(&most));
+        let (run, coordinator_run) =
+            may.max_by_key(|(run, coordinator_run)| (coordinator_run.keeps_what_is_finished(), *run))?;
+        Some((coordinator_run.turn.since() + self.place_kept, run))
     }
 
     /// Notes when a run gives its place to another submitter: if all are taken and a submitter without a place waits,
@@ -169,8 +172,10 @@ impl Roster {
         let at = self.next_to_give_way().filter(|_| self.turns_free() == 0).map(|(at, _)| at);
         self.gives_way_at = at.filter(|_| {
             let places = self.places();
-            let is_shut_out = |part: &CoordinatorRun| {
-                part.waits_for_its_turn() && part.turn.yields() == 0 && !places.contains_key(&part.submitter)
+            let is_shut_out = |coordinator_run: &CoordinatorRun| {
+                coordinator_run.waits_for_its_turn()
+                    && coordinator_run.turn.yields() == 0
+                    && !places.contains_key(&coordinator_run.submitter)
             };
             self.all.values().any(is_shut_out)
         });
@@ -183,37 +188,37 @@ impl Roster {
 
     /// A run's turn begins; returns the run, which hosts are asked to load it, and the number of the turn.
     pub fn begin_turn(&mut self, now: Time, run: RunId) -> Option<(&mut CoordinatorRun, Asked, u32)> {
-        let part = self.all.get_mut(&run)?;
-        let (asked, turn) = part.turn.begin(now);
+        let coordinator_run = self.all.get_mut(&run)?;
+        let (asked, turn) = coordinator_run.turn.begin(now);
         self.active.insert(run);
-        Some((part, asked, turn))
+        Some((coordinator_run, asked, turn))
     }
 
     /// A run is suspended; returns whether it had the turn.
     pub fn end_turn(&mut self, run: RunId) -> bool {
         self.active.remove(&run);
-        self.all.get_mut(&run).is_some_and(|part| part.turn.end())
+        self.all.get_mut(&run).is_some_and(|run| run.turn.end())
     }
 
     /// A run that no host can load gives its turn up, and rests.
     pub fn give_turn_up(&mut self, now: Time, run: RunId) {
-        if let Some(part) = self.all.get_mut(&run) {
-            self.resting.insert((part.turn.give_up(now), run));
+        if let Some(coordinator_run) = self.all.get_mut(&run) {
+            self.resting.insert((coordinator_run.turn.give_up(now), run));
             self.active.remove(&run);
         }
     }
 
     /// A run is resumed: hosts have dropped it, and it waits for its turn like a new one.
     pub fn renew_turn(&mut self, run: RunId) {
-        if let Some(part) = self.all.get_mut(&run) {
-            part.turn = part.turn.anew();
+        if let Some(coordinator_run) = self.all.get_mut(&run) {
+            coordinator_run.turn = coordinator_run.turn.anew();
         }
         self.resting.retain(|(_, resting)| *resting != run);
     }
 
     /// A host has loaded a run; returns whether the run rested, and need not any longer.
     pub fn wake(&mut self, run: RunId) -> bool {
-        let Some(until) = self.all.get_mut(&run).and_then(|part| part.turn.wake()) else { return false };
+        let Some(until) = self.all.get_mut(&run).and_then(|run| run.turn.wake()) else { return false };
         self.resting.remove(&(until, run));
         true
     }
@@ -222,8 +227,8 @@ impl Roster {
     pub fn wake_all(&mut self) -> bool {
         let resting = std::mem::take(&mut self.resting);
         for (_, run) in &resting {
-            if let Some(part) = self.all.get_mut(run) {
-                part.turn.wake();
+            if let Some(coordinator_run) = self.all.get_mut(run) {
+                coordinator_run.turn.wake();
             }
         }
         !resting.is_empty()
@@ -234,8 +239,8 @@ impl Roster {
         let mut is_any = false;
         while let Some((until, run)) = self.resting.first().copied().filter(|(until, _)| now >= *until) {
             self.resting.remove(&(until, run));
-            if let Some(part) = self.all.get_mut(&run) {
-                part.turn.try_again();
+            if let Some(coordinator_run) = self.all.get_mut(&run) {
+                coordinator_run.turn.try_again();
                 is_any = true;
             }
         }
@@ -256,15 +261,17 @@ impl Roster {
 
     /// A run is being suspended.
     pub fn begin_suspending(&mut self, run: RunId, suspending: Suspending) {
-        if let Some(part) = self.all.get_mut(&run) {
-            part.suspending = Some(suspending);
+        if let Some(coordinator_run) = self.all.get_mut(&run) {
+            coordinator_run.suspending = Some(suspending);
             self.attended.insert(run);
         }
     }
 
     /// A run that has no such timer any more is not looked at.
     pub fn stop_attending_if_idle(&mut self, run: RunId) {
-        let is_needed = |part: &CoordinatorRun| part.ledger.save_due().is_some() || part.suspending.is_some();
+        let is_needed = |coordinator_run: &CoordinatorRun| {
+            coordinator_run.ledger.save_due().is_some() || coordinator_run.suspending.is_some()
+        };
         if !self.all.get(&run).is_some_and(is_needed) {
             self.attended.remove(&run);
         }
@@ -287,12 +294,12 @@ impl Roster {
 
     /// When runs with limits on their time are checked, if any are under way.
     pub fn next_metering(&self) -> Option<Time> {
-        let limited = self.active().filter(|(_, part)| part.has_time_limit());
-        let at = |part: &CoordinatorRun| {
+        let limited = self.active().filter(|(_, coordinator_run)| coordinator_run.has_time_limit());
+        let at = |coordinator_run: &CoordinatorRun| {
             let regularly = self.metered_at + METER_EVERY;
-            part.time_limit_met_at().map_or(regularly, |met| met.min(regularly))
+            coordinator_run.time_limit_met_at().map_or(regularly, |met| met.min(regularly))
         };
-        limited.map(|(_, part)| at(part)).min()
+        limited.map(|(_, coordinator_run)| at(coordinator_run)).min()
     }
 
     /// The runs to be checked now, each of which has a limit on its time.
@@ -301,7 +308,10 @@ impl Roster {
             return Vec::new();
         }
         self.metered_at = now;
-        self.active().filter(|(_, part)| part.has_time_limit()).map(|(run, _)| run).collect()
+        self.active()
+            .filter(|(_, coordinator_run)| coordinator_run.has_time_limit())
+            .map(|(run, _)| run)
+            .collect()
     }
 
     // ---- memory ----
@@ -320,7 +330,7 @@ impl Roster {
         }
         let far_too_much = most.saturating_add(most / 4);
         let mut room = ENTRIES_EVICTED_AT_ONCE_MAX;
-        let Some(largest) = self.all.values_mut().max_by_key(|part| part.ledger.size().1) else { return };
+        let Some(largest) = self.all.values_mut().max_by_key(|run| run.ledger.size().1) else { return };
         while (room > 0 && self.tables.bytes() > most) || self.tables.bytes() > far_too_much {
             if !largest.ledger.evict() {
                 break;

@@ -75,22 +75,22 @@ impl CoordinatorRun {
             RunState::Suspending => RunState::Suspended,
             state => state,
         };
-        let mut part = Self::new(stored.submitter, stored.spec, state, table, now);
+        let mut coordinator_run = Self::new(stored.submitter, stored.spec, state, table, now);
         let was_begun = state != RunState::Queued || !stored.entries.is_empty();
         if was_begun {
-            let is_given_back = state == RunState::Suspended && keeps_what_is_finished(&part.spec);
-            part.root.begin_again(is_given_back);
+            let is_given_back = state == RunState::Suspended && keeps_what_is_finished(&coordinator_run.spec);
+            coordinator_run.root.begin_again(is_given_back);
         }
-        part.turn = Turn::restored(was_begun);
-        part.ledger.restore(stored.entries);
+        coordinator_run.turn = Turn::restored(was_begun);
+        coordinator_run.ledger.restore(stored.entries);
         let standing = stored.standing;
         let is_under_way = state == RunState::Running;
         let before = if is_under_way { RootBefore::of(&standing) } else { RootBefore::Nobody };
-        part.root.restore(before, standing.root_losses);
-        part.progress = standing.progress;
-        part.meter.under_way = Duration::from_millis(standing.under_way_ms);
-        part.tally = Tally::restore(standing.by_host, standing.counted, standing.long_gone);
-        part
+        coordinator_run.root.restore(before, standing.root_losses);
+        coordinator_run.progress = standing.progress;
+        coordinator_run.meter.under_way = Duration::from_millis(standing.under_way_ms);
+        coordinator_run.tally = Tally::restore(standing.by_host, standing.counted, standing.long_gone);
+        coordinator_run
     }
 
     /// The root will be begun again: its host crashed, or has saved what was finished.

@@ -51,10 +51,10 @@ impl Coordinator {
     /// # Errors
     /// When there is no such run, or it is suspended or being suspended already.
     pub fn suspend(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
-        let Some(part) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
-        match part.state {
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
+        match coordinator_run.state {
             RunState::Queued | RunState::Running => self.drop_everywhere(now, run, false),
-            RunState::Suspending => match &mut part.suspending {
+            RunState::Suspending => match &mut coordinator_run.suspending {
                 Some(suspending) if suspending.gives_way => {
                     suspending.gives_way = false;
                     self.save_state(run, RunState::Suspending);
@@ -72,10 +72,10 @@ impl Coordinator {
     pub(super) fn drop_everywhere(&mut self, now: Time, run: RunId, gives_way: bool) {
         let hears = |host| self.hosts.get(host).is_some_and(|state| state.link.is_some());
         let is_any_to_hear = self.working.len() > BROADCAST_AT_ONCE_MAX || self.working.iter().any(hears);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.state == RunState::Running {
-            part.meter.look(now, false);
-            part.note_root_begun(Departure::Left);
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        if coordinator_run.state == RunState::Running {
+            coordinator_run.meter.look(now, false);
+            coordinator_run.note_root_begun(Departure::Left);
         }
         // Hosts that come back are told then.
         let is_asking = self.runs.end_turn(run) && is_any_to_hear;
@@ -97,8 +97,8 @@ impl Coordinator {
     /// # Errors
     /// When there is no such run, or it is not suspended.
     pub fn resume(&mut self, now: Time, run: RunId) -> Result<(), CommandError> {
-        let Some(part) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
-        match part.state {
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return Err(CommandError::NoRun(run)) };
+        match coordinator_run.state {
             RunState::Suspended => {}
             RunState::Suspending => {
                 return Err(CommandError::State(
@@ -130,8 +130,8 @@ impl Coordinator {
 
     /// Changes a run's state without saving it; returns whether that is another one.
     fn show_state(&mut self, run: RunId, state: RunState) -> bool {
-        let Some(part) = self.runs.get_mut(&run).filter(|part| part.state != state) else { return false };
-        part.state = state;
+        let Some(shown) = self.runs.get_mut(&run).filter(|run| run.state != state) else { return false };
+        shown.state = state;
         self.outputs.event(Event::RunChanged(run, state));
         true
     }
@@ -139,14 +139,14 @@ impl Coordinator {
     /// Gives a host the active runs. A host from before may not have heard which are suspended.
     pub(super) fn start_runs_at(&mut self, now: Time, host: HostId, was_here: bool) {
         let (mut given, mut masters) = (Vec::new(), Vec::new());
-        for (run, part) in self.runs.iter() {
-            if part.turn.is_active() {
-                let master = part.root.host();
-                masters.extend(master.filter(|_| part.is_of_master_and_workers()));
+        for (run, coordinator_run) in self.runs.iter() {
+            if coordinator_run.turn.is_active() {
+                let master = coordinator_run.root.host();
+                masters.extend(master.filter(|_| coordinator_run.is_of_master_and_workers()));
                 given.push((*run, Some(master)));
             } else if was_here
-                && (matches!(part.state, RunState::Suspended | RunState::Suspending)
-                    || part.turn.is_dropped())
+                && (matches!(coordinator_run.state, RunState::Suspended | RunState::Suspending)
+                    || coordinator_run.turn.is_dropped())
             {
                 given.push((*run, None));
             }
@@ -170,11 +170,11 @@ impl Coordinator {
     }
 
     pub(super) fn end(&mut self, now: Time, run: RunId, end: RunEnd, state: RunState) {
-        let Some(mut part) = self.runs.remove(run) else { return };
-        part.state = state;
+        let Some(mut coordinator_run) = self.runs.remove(run) else { return };
+        coordinator_run.state = state;
         self.outputs.command(Command::SaveEnd { run, end });
         self.outputs.event(Event::RunChanged(run, state));
-        self.await_last_counts(now, run, part);
+        self.await_last_counts(now, run, coordinator_run);
         self.activate(now);
     }
 
@@ -186,14 +186,12 @@ impl Coordinator {
         (series, counts): (u64, Counts),
         progress: Option<(u64, u64)>,
     ) -> bool {
-        let active = self.runs.get_mut(&run);
-        let Some(part) = active.or_else(|| self.over.get_mut(&run).map(|over| &mut *over.part)) else {
-            return false;
-        };
-        let counts = part.tally.count(host, series, counts);
+        let over = || self.over.get_mut(&run).map(|over| &mut *over.coordinator_run);
+        let Some(coordinator_run) = self.runs.get_mut(&run).or_else(over) else { return false };
+        let counts = coordinator_run.tally.count(host, series, counts);
         // A host that has dropped the root job may report for a while what it was told last.
-        if progress.is_some() && part.root.known_host().is_none_or(|root| root == host) {
-            part.progress = progress;
+        if progress.is_some() && coordinator_run.root.known_host().is_none_or(|root| root == host) {
+            coordinator_run.progress = progress;
         }
         if let Some(state) = self.hosts.get_mut(&host) {
             state.counts.insert(run, counts);
@@ -203,9 +201,9 @@ impl Coordinator {
 
     /// A host's process has another id: its counts continue under it.
     pub(super) fn rename_counts(&mut self, was: HostId, is: HostId) {
-        let over = self.over.iter_mut().map(|(run, over)| (run, &mut *over.part));
-        for (run, part) in self.runs.iter_mut().chain(over) {
-            if let Some(counts) = part.tally.rename(was, is)
+        let over = self.over.iter_mut().map(|(run, over)| (run, &mut *over.coordinator_run));
+        for (run, coordinator_run) in self.runs.iter_mut().chain(over) {
+            if let Some(counts) = coordinator_run.tally.rename(was, is)
                 && let Some(state) = self.hosts.get_mut(&is)
             {
                 state.counts.insert(*run, counts);
@@ -216,14 +214,14 @@ impl Coordinator {
     pub(super) fn on_suspended(&mut self, now: Time, run: RunId, host: HostId) {
         self.suspend_without(now, run, host);
         let was_asked = self.has_dropped(run, host);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let had_root = part.root.host() == Some(host);
-        if !part.turn.is_active() || !(was_asked || had_root) {
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        let had_root = coordinator_run.root.host() == Some(host);
+        if !coordinator_run.turn.is_active() || !(was_asked || had_root) {
             return;
         }
         // It was too slow, and the run was resumed already. It has dropped everything, including the root if it
         // came back with that in the meantime.
-        part.readiness.set_not_ready(host);
+        coordinator_run.readiness.set_not_ready(host);
         if had_root {
             self.take_root(now, run, Departure::Left);
             self.assign_roots(now);
@@ -233,7 +231,7 @@ impl Coordinator {
 
     /// A suspension no longer waits for this host.
     fn suspend_without(&mut self, now: Time, run: RunId, host: HostId) {
-        if let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
+        if let Some(suspending) = self.runs.get_mut(&run).and_then(|run| run.suspending.as_mut()) {
             suspending.hosts.remove(&host);
             self.finish_suspending_if_saved(now, run);
         }
@@ -241,17 +239,17 @@ impl Coordinator {
 
     /// Completes a suspension, if all hosts have saved what they had of the run.
     pub(super) fn finish_suspending_if_saved(&mut self, now: Time, run: RunId) {
-        let suspending = self.runs.get(&run).and_then(|part| part.suspending.as_ref());
+        let suspending = self.runs.get(&run).and_then(|run| run.suspending.as_ref());
         if suspending.is_some_and(|suspending| !suspending.is_asking && suspending.hosts.is_empty()) {
             self.finish_suspending(now, run);
         }
     }
 
     fn finish_suspending(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let gives_way = part.suspending.take().is_some_and(|suspending| suspending.gives_way);
-        part.root.take();
-        part.root.outdate_claims();
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        let gives_way = coordinator_run.suspending.take().is_some_and(|suspending| suspending.gives_way);
+        coordinator_run.root.take();
+        coordinator_run.root.outdate_claims();
         self.save_entries(run, &mut ENTRIES_SAVED_AT_ONCE_MAX.clone());
         if gives_way {
             self.show_state(run, RunState::Suspended);
@@ -265,9 +263,9 @@ impl Coordinator {
 
     /// Forgets what a host has reported about a run.
     pub(super) fn forget_readiness(&mut self, run: RunId, host: HostId) {
-        if let Some(part) = self.runs.get_mut(&run) {
-            part.readiness.forget_host(host);
-            part.turn.doubt();
+        if let Some(coordinator_run) = self.runs.get_mut(&run) {
+            coordinator_run.readiness.forget_host(host);
+            coordinator_run.turn.doubt();
         }
     }
 
@@ -281,25 +279,25 @@ impl Coordinator {
     ) {
         // All remaining hosts may be unable.
         self.note_unready(run);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.ledger.forget_host(host, room) {
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        if coordinator_run.ledger.forget_host(host, room) {
             self.in_slices(now, Slice::ForgetEntries { run, host });
         }
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.readiness.forget_host(host);
-        if part.turn.is_active() {
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        coordinator_run.readiness.forget_host(host);
+        if coordinator_run.turn.is_active() {
             // Its root may be below jobs that this host leaves behind, too.
-            part.root.hold_back_further(self.newsroom.epoch());
+            coordinator_run.root.hold_back_further(self.newsroom.epoch());
         }
-        let has_root = part.root.host() == Some(host);
+        let has_root = coordinator_run.root.host() == Some(host);
         match departure {
             Departure::Crashed if has_root => self.lose_root(now, run, host),
             Departure::Left if has_root => self.take_root(now, run, departure),
             _ => {}
         }
-        if let Some(part) = self.runs.get_mut(&run) {
+        if let Some(coordinator_run) = self.runs.get_mut(&run) {
             let (hosts, missing) = (&self.hosts, &self.missing);
-            part.tally.leave(host, |host| whereabouts(hosts, missing, host));
+            coordinator_run.tally.leave(host, |host| whereabouts(hosts, missing, host));
         }
         self.suspend_without(now, run, host);
     }
@@ -308,13 +306,13 @@ impl Coordinator {
 
     pub(super) fn next_run_timeout(&self) -> Option<(Time, &'static str)> {
         let saves = (self.runs.attended())
-            .filter_map(|part| Some((part.ledger.save_due()?, "entries have waited to be saved together")));
-        let suspends = self.runs.attended().filter_map(|part| {
-            let until = part.suspending.as_ref()?.until;
+            .filter_map(|run| Some((run.ledger.save_due()?, "entries have waited to be saved together")));
+        let suspends = self.runs.attended().filter_map(|run| {
+            let until = run.suspending.as_ref()?.until;
             Some((until, "hosts have had their time to save what they have"))
         });
         let roots = (self.runs.active())
-            .filter_map(|(_, part)| part.root.held_back_until(|epoch| self.has_settled(epoch)))
+            .filter_map(|(_, run)| run.root.held_back_until(|epoch| self.has_settled(epoch)))
             .map(|until| (until, "a root job is given away without what some hosts may have"));
         let turns = self.runs.next_rested();
         let turns = turns.map(|until| (until, "a run that no host could load is tried again"));
@@ -324,13 +322,13 @@ impl Coordinator {
     pub(super) fn time_out_runs(&mut self, now: Time) {
         let mut room = ENTRIES_SAVED_AT_ONCE_MAX;
         for run in self.runs.urgent_ids() {
-            let Some(part) = self.runs.get(&run) else { continue };
-            if room > 0 && part.ledger.save_due().is_some_and(|due| now >= due) {
+            let Some(coordinator_run) = self.runs.get(&run) else { continue };
+            if room > 0 && coordinator_run.ledger.save_due().is_some_and(|due| now >= due) {
                 self.save_entries(run, &mut room);
             }
-            let Some(part) = self.runs.get_mut(&run) else { continue };
-            part.root.time_out(now);
-            if part.suspending.as_ref().is_some_and(|suspending| now >= suspending.until) {
+            let Some(coordinator_run) = self.runs.get_mut(&run) else { continue };
+            coordinator_run.root.time_out(now);
+            if coordinator_run.suspending.as_ref().is_some_and(|suspending| now >= suspending.until) {
                 self.finish_suspending(now, run);
             }
             self.runs.stop_attending_if_idle(run);
@@ -341,8 +339,8 @@ impl Coordinator {
 
     /// Saves entries; some now, the others in events that follow at once.
     fn save_entries(&mut self, run: RunId, room: &mut usize) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let (entries, superfluous) = part.ledger.take_unsaved(room);
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        let (entries, superfluous) = coordinator_run.ledger.take_unsaved(room);
         if !entries.is_empty() || !superfluous.is_empty() {
             self.outputs.command(Command::SaveEntries { run, entries, superfluous });
         }
@@ -356,8 +354,10 @@ impl Coordinator {
             let why = "its result is on its way to the coordinator".to_owned();
             return Some((why, Some(Waiting::Result { from, bytes, total })));
         }
-        let part = self.runs.get(&run)?;
-        if !matches!(part.state, RunState::Queued | RunState::Running) || part.root.assigned().is_some() {
+        let coordinator_run = self.runs.get(&run)?;
+        if !matches!(coordinator_run.state, RunState::Queued | RunState::Running)
+            || coordinator_run.root.assigned().is_some()
+        {
             return None;
         }
         if self.missing.is_awaiting() {
@@ -367,17 +367,17 @@ impl Coordinator {
         if let Some(why) = self.reason_to_rest(run) {
             return Some((why, None));
         }
-        if !part.turn.is_active() {
+        if !coordinator_run.turn.is_active() {
             let why = format!(
                 "{RUNS_ACTIVE_MAX} other runs are under way, the most at a time, and this one waits its turn"
             );
             return Some((why, Some(Waiting::Turn)));
         }
-        Some((self.reason_of_hosts(run, part), None))
+        Some((self.reason_of_hosts(run, coordinator_run), None))
     }
 
     /// Why no host has begun a run that was given to all.
-    fn reason_of_hosts(&self, run: RunId, part: &CoordinatorRun) -> String {
+    fn reason_of_hosts(&self, run: RunId, coordinator_run: &CoordinatorRun) -> String {
         let Some(host) = self.hosts.values().next() else {
             return "no host is connected; start one with `sateen-host`".to_owned();
         };
@@ -387,7 +387,7 @@ impl Coordinator {
         }
         match self.why_unable(run) {
             Some(why) => why,
-            None if !part.readiness.ready().is_empty() => {
+            None if !coordinator_run.readiness.ready().is_empty() => {
                 "hosts report what they still have of the run before it begins again".to_owned()
             }
             None => "hosts load the app".to_owned(),

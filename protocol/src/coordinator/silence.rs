@@ -103,8 +103,8 @@ impl Coordinator {
     pub fn handle_stall(&mut self, now: Time) {
         self.silence.deaf_until = now;
         self.missing.await_until(now + LISTEN_AGAIN);
-        for part in self.runs.values_mut() {
-            if let Some(suspending) = &mut part.suspending {
+        for coordinator_run in self.runs.values_mut() {
+            if let Some(suspending) = &mut coordinator_run.suspending {
                 suspending.until = suspending.until.max(now + LISTEN_AGAIN);
             }
         }

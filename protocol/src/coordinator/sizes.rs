@@ -56,7 +56,7 @@ impl Coordinator {
             down: self.silence.down_len(),
             searches: self.lookups.len(),
             runs: self.runs.len(),
-            over: (self.over.len(), self.over.values().map(|over| over.part.awaited.len()).sum()),
+            over: (self.over.len(), self.over.values().map(|over| over.coordinator_run.awaited.len()).sum()),
             slices: self.chores.slices().len(),
             partings: self.circles.parting(),
             news: self.newsroom.untold(),
@@ -65,12 +65,14 @@ impl Coordinator {
             incoming: (self.incoming.len(), self.incoming.held_bytes()),
             ..Sizes::default()
         };
-        for part in self.runs.values().chain(self.over.values().map(|over| &*over.part)) {
-            sizes.claims += part.root.claims_len();
-            sizes.subscribers += part.ledger.subscriptions_len();
-            sizes.readiness += part.readiness.ready().len() + part.readiness.unready().len();
-            sizes.unsaved += part.ledger.unsaved_len();
-            sizes.rows += part.tally.size();
+        for coordinator_run in self.runs.values().chain(self.over.values().map(|over| &*over.coordinator_run))
+        {
+            sizes.claims += coordinator_run.root.claims_len();
+            sizes.subscribers += coordinator_run.ledger.subscriptions_len();
+            sizes.readiness +=
+                coordinator_run.readiness.ready().len() + coordinator_run.readiness.unready().len();
+            sizes.unsaved += coordinator_run.ledger.unsaved_len();
+            sizes.rows += coordinator_run.tally.size();
         }
         sizes
     }

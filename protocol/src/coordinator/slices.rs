@@ -160,7 +160,7 @@ impl Coordinator {
             Slice::Stop { after, run } => self.stop_some(now, after, run),
             Slice::Shed(run) => {
                 let over = self.over.get_mut(&run)?;
-                over.part.shed(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Shed(run))
+                over.coordinator_run.shed(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Shed(run))
             }
             Slice::Suspend { after, run } => self.do_suspend(now, after, run),
             Slice::IntroduceMaster { after, run, master } => {
@@ -258,8 +258,8 @@ impl Coordinator {
             }
             Slice::Unsubscribe { from, host } => {
                 let mut runs = self.runs.range_mut(from..);
-                for (run, part) in runs.by_ref().take(RUNS_LOOKED_AT_ONCE_MAX) {
-                    if part.ledger.unsubscribe(host, ENTRIES_FREED_AT_ONCE_MAX) {
+                for (run, coordinator_run) in runs.by_ref().take(RUNS_LOOKED_AT_ONCE_MAX) {
+                    if coordinator_run.ledger.unsubscribe(host, ENTRIES_FREED_AT_ONCE_MAX) {
                         return Some(Slice::Unsubscribe { from: *run, host });
                     }
                 }
@@ -270,7 +270,9 @@ impl Coordinator {
             Slice::Drop(mut readiness) => {
                 readiness.shrink(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Drop(readiness))
             }
-            Slice::Free(mut part) => part.shrink(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Free(part)),
+            Slice::Free(mut coordinator_run) => {
+                coordinator_run.shrink(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Free(coordinator_run))
+            }
         }
     }
 
@@ -282,7 +284,7 @@ impl Coordinator {
         suspending.is_asking = is_more;
         for host in hosts.iter().copied() {
             if self.have_dropped(run, host)
-                && let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut())
+                && let Some(suspending) = self.runs.get_mut(&run).and_then(|run| run.suspending.as_mut())
             {
                 suspending.hosts.insert(host);
             }

@@ -32,23 +32,23 @@ impl CoordinatorRun {
 impl Coordinator {
     pub(super) fn begin_turn(&mut self, now: Time, run: RunId) {
         let epoch = self.newsroom.epoch();
-        let Some((part, asked, turn)) = self.runs.begin_turn(now, run) else { return };
-        part.root.hold_back(epoch, now + SETTLE_MAX);
+        let Some((coordinator_run, asked, turn)) = self.runs.begin_turn(now, run) else { return };
+        coordinator_run.root.hold_back(epoch, now + SETTLE_MAX);
         let before = match asked {
-            Asked::New => part.readiness.take_ready(),
-            Asked::All | Asked::Again => std::mem::take(&mut part.readiness),
+            Asked::New => coordinator_run.readiness.take_ready(),
+            Asked::All | Asked::Again => std::mem::take(&mut coordinator_run.readiness),
         };
         self.in_slices(now, Slice::Start { after: None, run, turn, before });
     }
 
     /// Gives a run to a host; false if that turn is over. `before` is what hosts had reported about it.
     pub(super) fn start_at(&mut self, run: RunId, turn: u32, host: HostId, before: &Readiness) -> bool {
-        let Some(part) = self.runs.get(&run) else { return false };
-        if !part.turn.is_active() || part.turn.number() != turn {
+        let Some(coordinator_run) = self.runs.get(&run) else { return false };
+        if !coordinator_run.turn.is_active() || coordinator_run.turn.number() != turn {
             return false;
         }
-        match part.turn.asked() {
-            Asked::New if part.readiness.is_unready(host) => return true,
+        match coordinator_run.turn.asked() {
+            Asked::New if coordinator_run.readiness.is_unready(host) => return true,
             Asked::Again if before.is_unready(host) => {
                 self.have_dropped(run, host);
             }
@@ -60,24 +60,34 @@ impl Coordinator {
 
     /// Some host cannot run it, or one that could is gone.
     pub(super) fn note_unready(&mut self, run: RunId) {
-        if let Some(part) = self.runs.get_mut(&run) {
-            part.turn.doubt();
+        if let Some(coordinator_run) = self.runs.get_mut(&run) {
+            coordinator_run.turn.doubt();
         }
     }
 
     /// Runs that no working host can load give their turns up.
     pub(super) fn yield_turns(&mut self, now: Time) {
-        let is_doubtful = |part: &CoordinatorRun| part.root.assigned().is_none() && part.turn.is_in_doubt();
-        let doubtful = self.runs.active().filter(|(_, part)| is_doubtful(part)).map(|(run, _)| run);
+        let is_doubtful = |coordinator_run: &CoordinatorRun| {
+            coordinator_run.root.assigned().is_none() && coordinator_run.turn.is_in_doubt()
+        };
+        let doubtful = self
+            .runs
+            .active()
+            .filter(|(_, coordinator_run)| is_doubtful(coordinator_run))
+            .map(|(run, _)| run);
         let doubtful: Vec<RunId> = doubtful.collect();
         let mut have_yielded = false;
         let stuck: Vec<RunId> = self.stuck().filter(|(until, _)| now >= *until).map(|(_, run)| run).collect();
         let others_wait = !stuck.is_empty() && self.do_others_wait();
         for run in doubtful.into_iter().chain(stuck) {
             let is_unable = self.is_unable_everywhere(run);
-            let Some(part) = self.runs.get_mut(&run).filter(|part| part.turn.is_active()) else { continue };
-            part.turn.clear_doubt();
-            if is_unable || (others_wait && part.is_stuck() && now >= part.turn.patient_until()) {
+            let Some(coordinator_run) = self.runs.get_mut(&run).filter(|run| run.turn.is_active()) else {
+                continue;
+            };
+            coordinator_run.turn.clear_doubt();
+            if is_unable
+                || (others_wait && coordinator_run.is_stuck() && now >= coordinator_run.turn.patient_until())
+            {
                 self.runs.give_turn_up(now, run);
                 have_yielded = true;
             }
@@ -89,8 +99,8 @@ impl Coordinator {
 
     /// Active runs that no host has loaded and some cannot, by when they give their turns up if others wait.
     fn stuck(&self) -> impl Iterator<Item = (Time, RunId)> {
-        let stuck = self.runs.active().filter(|(_, part)| part.is_stuck());
-        stuck.map(|(run, part)| (part.turn.patient_until(), run))
+        let stuck = self.runs.active().filter(|(_, coordinator_run)| coordinator_run.is_stuck());
+        stuck.map(|(run, coordinator_run)| (coordinator_run.turn.patient_until(), run))
     }
 
     fn do_others_wait(&self) -> bool {
@@ -125,8 +135,8 @@ impl Coordinator {
     }
 
     fn is_unable_everywhere(&self, run: RunId) -> bool {
-        let Some(part) = self.runs.get(&run) else { return false };
-        let unready = part.readiness.unready();
+        let Some(coordinator_run) = self.runs.get(&run) else { return false };
+        let unready = coordinator_run.readiness.unready();
         // Reports of departed hosts are forgotten a moment later.
         !self.working.is_empty()
             && unready.len() >= self.working.len()
@@ -146,9 +156,10 @@ impl Coordinator {
 
     /// Why a run that gave its turn up has not got another.
     pub(super) fn reason_to_rest(&self, run: RunId) -> Option<String> {
-        let part = self.runs.get(&run).filter(|part| !part.turn.is_active() && part.turn.yields() > 0)?;
+        let coordinator_run =
+            self.runs.get(&run).filter(|run| !run.turn.is_active() && run.turn.yields() > 0)?;
         let why = self.why_unable(run)?;
-        Some(match part.turn.rests() {
+        Some(match coordinator_run.turn.rests() {
             true => format!("{why} (it is tried again in a while, or when another host joins)"),
             false => format!("{why} (it waits for its turn to be tried again)"),
         })

@@ -79,7 +79,7 @@ pub struct RunView<'a> {
     pub waiting_for: Option<String>,
     /// Details of that.
     pub waiting: Option<Waiting>,
-    pub(super) part: &'a CoordinatorRun,
+    pub(super) coordinator_run: &'a CoordinatorRun,
     pub(super) table: (usize, usize),
     pub(super) hosts: &'a BTreeMap<HostId, HostState>,
 }
@@ -101,7 +101,8 @@ impl Coordinator {
             _ => there.next(),
         });
         hosts.map(|(id, state)| {
-            let loaded = self.runs.active().filter(|(_, part)| part.readiness.is_ready(*id));
+            let loaded =
+                self.runs.active().filter(|(_, coordinator_run)| coordinator_run.readiness.is_ready(*id));
             let ready = loaded.map(|(run, _)| run).collect();
             state.view(*id, ready, |run| !self.runs.contains_key(run))
         })
@@ -111,37 +112,37 @@ impl Coordinator {
 impl<'a> RunView<'a> {
     /// What it is.
     pub fn spec(&self) -> &'a Arc<RunSpec> {
-        &self.part.spec
+        &self.coordinator_run.spec
     }
 
     /// Its state.
     pub fn state(&self) -> RunState {
-        self.part.state
+        self.coordinator_run.state
     }
 
     /// The host of the root job.
     pub fn root_host(&self) -> Option<HostId> {
-        self.part.root.known_host()
+        self.coordinator_run.root.known_host()
     }
 
     /// Whether that host is known to have begun it.
     pub fn is_root_begun(&self) -> bool {
-        self.part.root.is_begun()
+        self.coordinator_run.root.is_begun()
     }
 
     /// How often the root was lost with its host.
     pub fn root_losses(&self) -> u32 {
-        self.part.root.losses()
+        self.coordinator_run.root.losses()
     }
 
     /// The sum over all hosts, including those that are gone.
     pub fn counts(&self) -> Counts {
-        self.part.counts()
+        self.coordinator_run.counts()
     }
 
     /// Workers of the hosts that have counted anything of it and are not gone.
     pub fn workers(&self) -> u32 {
-        self.part.tally.workers()
+        self.coordinator_run.tally.workers()
     }
 
     /// The counts of each host that took part, also of one that found nothing to do, and whether it is still there.
@@ -152,17 +153,20 @@ impl<'a> RunView<'a> {
     /// The same of the hosts from `first` on in the order of their ids.
     pub fn by_host_from(&self, first: HostId) -> impl Iterator<Item = (HostId, bool, Counts)> + use<'a> {
         let hosts = self.hosts;
-        self.part.tally.rows_from(first).map(|(host, counts)| (host, hosts.contains_key(&host), counts))
+        self.coordinator_run
+            .tally
+            .rows_from(first)
+            .map(|(host, counts)| (host, hosts.contains_key(&host), counts))
     }
 
     /// Hosts that have computed anything of it, each host process once.
     pub fn at_work(&self) -> AtWork {
-        self.part.tally.at_work()
+        self.coordinator_run.tally.at_work()
     }
 
     /// The progress that the root reported: done, total.
     pub fn progress(&self) -> Option<(u64, u64)> {
-        self.part.progress
+        self.coordinator_run.progress
     }
 
     /// Entries of its result table, and their bytes.
@@ -172,12 +176,12 @@ impl<'a> RunView<'a> {
 
     /// How often it gave its turn up to others because no host had loaded it.
     pub fn turns_given_up(&self) -> u32 {
-        self.part.turn.yields()
+        self.coordinator_run.turn.yields()
     }
 
     /// When it was submitted or restored.
     pub fn since(&self) -> Time {
-        self.part.since
+        self.coordinator_run.since
     }
 
     /// What is to be saved of it now and then, beside what each host has counted: see
@@ -189,8 +193,8 @@ impl<'a> RunView<'a> {
             by_host: Vec::new(),
             counted: Vec::new(),
             progress: self.progress(),
-            under_way_ms: u64::try_from(self.part.meter.under_way.as_millis()).unwrap_or(u64::MAX),
-            long_gone: self.part.tally.long_gone(),
+            under_way_ms: u64::try_from(self.coordinator_run.meter.under_way.as_millis()).unwrap_or(u64::MAX),
+            long_gone: self.coordinator_run.tally.long_gone(),
         }
     }
 }
@@ -198,14 +202,15 @@ impl<'a> RunView<'a> {
 impl Coordinator {
     /// Runs that are given to hosts, and for how long, the time before a restart included.
     pub fn active_runs(&self, now: Time) -> impl Iterator<Item = (RunId, Duration)> {
-        (self.runs.active())
-            .map(move |(run, part)| (run, now.since(part.turn.since()).max(part.meter.under_way)))
+        (self.runs.active()).map(move |(run, coordinator_run)| {
+            (run, now.since(coordinator_run.turn.since()).max(coordinator_run.meter.under_way))
+        })
     }
 
     /// Whether there is something to take by [`Self::take_changed`].
     pub fn has_changed(&self, run: RunId) -> bool {
-        let over = || self.over.get(&run).map(|over| &*over.part);
-        self.runs.get(&run).or_else(over).is_some_and(|part| part.tally.has_changed())
+        let over = || self.over.get(&run).map(|over| &*over.coordinator_run);
+        self.runs.get(&run).or_else(over).is_some_and(|run| run.tally.has_changed())
     }
 
     /// At most `most` of what hosts have counted of a run that has changed since it was taken last, to be saved, until its
@@ -217,8 +222,8 @@ impl Coordinator {
         after: Option<HostId>,
         most: usize,
     ) -> Vec<(HostId, Option<Row>)> {
-        let over = self.over.get_mut(&run).map(|over| &mut *over.part);
-        let part = self.runs.get_mut(&run).or(over);
-        part.map_or_else(Vec::new, |part| part.tally.take_changed(after, most))
+        let over = self.over.get_mut(&run).map(|over| &mut *over.coordinator_run);
+        let coordinator_run = self.runs.get_mut(&run).or(over);
+        coordinator_run.map_or_else(Vec::new, |run| run.tally.take_changed(after, most))
     }
 }

@@ -69,12 +69,12 @@ mod tests {
     /// 3, below job 2, has a result.
     fn redoer(places: u64) -> Host {
         let mut host = host();
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
         let lineage = Lineage(vec![job(1, 1).key.tag(), job(2, 2).key.tag()]);
         let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
         let state = EntryState::Done(finished);
-        assert!(part.table.insert(Entry { key: job(3, 3).key, depth: 3, lineage, state }));
-        part.recovery.lookups.expect_below(&part.table, &job(1, 1));
+        assert!(host_run.table.insert(Entry { key: job(3, 3).key, depth: 3, lineage, state }));
+        host_run.recovery.lookups.expect_below(&host_run.table, &job(1, 1));
         host.tell_lookups(RUN);
         for place in 0..places {
             host.handle_notice(NOW, RUN, Notice::Lookup { number: RuntimeJobId(place), spec: job(2, 2) });

@@ -73,16 +73,16 @@ fn mean(before: Option<Duration>, now: Duration) -> Duration {
 impl Host {
     /// Whom to ask for a job although no worker is idle, and whether that host is of another site.
     pub(super) fn choose_ahead(&self, run: RunId) -> Option<(HostId, bool)> {
-        let part = self.runs.get(&run)?;
-        let (victim, per_worker) = part.thief.ahead.wanted()?;
+        let host_run = self.runs.get(&run)?;
+        let (victim, per_worker) = host_run.thief.ahead.wanted()?;
         let jobs = per_worker.saturating_mul(self.config.report.threads as usize);
-        let coming = part.thief.requests().count() + part.held.waiting();
-        let stealing = part.spec.stealing;
+        let coming = host_run.thief.requests().count() + host_run.held.waiting();
+        let stealing = host_run.spec.stealing;
         let is_wide = stealing == Stealing::ClusterAware && self.peers.is_far(victim);
-        let is_former_master = stealing == Stealing::MasterWorker && part.thief.master() != Some(victim);
+        let is_former_master = stealing == Stealing::MasterWorker && host_run.thief.master() != Some(victim);
         let may_ask = match is_wide {
-            true => part.thief.wide().next().is_none(),
-            false => part.thief.near().count() < STEALS_IN_SITE_MAX,
+            true => host_run.thief.wide().next().is_none(),
+            false => host_run.thief.near().count() < STEALS_IN_SITE_MAX,
         };
         let is_there = self.peers.contains(victim) && !self.peers.is_silent(victim);
         (is_there && !is_former_master && may_ask && coming < jobs).then_some((victim, is_wide))
@@ -90,8 +90,8 @@ impl Host {
 
     /// A victim that was asked ahead has no job or does not answer, or this host cannot run its job.
     pub(super) fn end_asking_ahead(&mut self, run: RunId) {
-        if let Some(part) = self.runs.get_mut(&run) {
-            part.thief.ahead.end();
+        if let Some(host_run) = self.runs.get_mut(&run) {
+            host_run.thief.ahead.end();
         }
     }
 }
@@ -206,9 +206,9 @@ mod tests {
                     host.handle_from_coordinator(Time(0), hosts);
                 }
                 assert_eq!(host.peers.is_far(PEER), is_far);
-                let part = host.runs.get_mut(&RUN).expect("it takes part");
-                part.spec.stealing = stealing;
-                part.thief.note_master(PEER);
+                let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+                host_run.spec.stealing = stealing;
+                host_run.thief.note_master(PEER);
                 let (mut host, mut now, open) = run(host, 6, MS * 4);
                 assert!(matches!(*open, [(_, true)]), "{stealing:?}, {is_far}: {open:?}");
                 host.handle_notice(now, RUN, Notice::Idle(1));
@@ -226,13 +226,13 @@ mod tests {
     #[test]
     fn a_former_master_is_not_asked_ahead() {
         let mut host = host();
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.spec.stealing = Stealing::MasterWorker;
-        part.thief.note_master(PEER);
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        host_run.spec.stealing = Stealing::MasterWorker;
+        host_run.thief.note_master(PEER);
         let (mut host, _, open) = run(host, 6, MS * 4);
         assert_eq!(open.len(), 1);
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.thief.end(open[0].0);
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        host_run.thief.end(open[0].0);
         assert_eq!(host.choose_ahead(RUN), Some((PEER, false)));
         host.runs.get_mut(&RUN).expect("it takes part").thief.note_master(ME);
         assert_eq!(host.choose_ahead(RUN), None);

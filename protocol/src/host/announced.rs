@@ -35,7 +35,7 @@ pub fn busy() -> Host {
     let mut host = host();
     let joined = vec![info(OTHER)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
-    let part = host.runs.get_mut(&RUN).expect("it takes part");
+    let host_run = host.runs.get_mut(&RUN).expect("it takes part");
     let request = |victim| thief::Request {
         victim,
         since: NOW,
@@ -45,9 +45,9 @@ pub fn busy() -> Host {
         arriving: None,
     };
     for number in 0..2 {
-        let steal = part.numbers.new_steal();
+        let steal = host_run.numbers.new_steal();
         assert_eq!(steal, StealId(number));
-        part.thief.ask(steal, request(PEER));
+        host_run.thief.ask(steal, request(PEER));
     }
     let (spec, number) = (root_job(&spec()), LoanId(5));
     let message = PeerMessage::Job { run: RUN, steal: StealId(0), number, spec };
@@ -59,11 +59,14 @@ pub fn busy() -> Host {
     );
     let (number, lent) = (RuntimeJobId(7), JobSpec { key: JobKey([8; 32]), ..root_job(&self::spec()) });
     host.handle_offered(NOW, RUN, Some((number, lent)));
-    let part = host.runs.get_mut(&RUN).expect("it takes part");
-    assert_eq!((part.held.len(), part.loans.len(), part.numbers.has_given(LoanId(2))), (1, 1, true));
+    let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+    assert_eq!(
+        (host_run.held.len(), host_run.loans.len(), host_run.numbers.has_given(LoanId(2))),
+        (1, 1, true)
+    );
     let spec = JobSpec { key: SOUGHT, ..root_job(&self::spec()) };
-    assert!(!part.numbers.has_given(LoanId(3)));
-    part.recovery.begin(RuntimeJobId(11), bonds::unresolved(spec, Some(PEER)));
+    assert!(!host_run.numbers.has_given(LoanId(3)));
+    host_run.recovery.begin(RuntimeJobId(11), bonds::unresolved(spec, Some(PEER)));
     host.handle_notice(NOW, RUN, Notice::Opened { object: KNOWN, place: 1 });
     said(&mut host);
     while host.poll_event().is_some() {}

@@ -31,7 +31,7 @@ type SetUp = fn(&mut Host);
 const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);
 
-fn part() -> HostRun {
+fn host_run() -> HostRun {
     HostRun::new(spec(), 1 << 20, NOW)
 }
 
@@ -59,10 +59,10 @@ pub fn unresolved(spec: JobSpec, wanted_from: Option<HostId>) -> Unresolved {
 }
 
 /// Makes a host hold a job without owners.
-pub fn hold_orphan(part: &mut HostRun, token: HeldId, spec: JobSpec) {
+pub fn hold_orphan(host_run: &mut HostRun, token: HeldId, spec: JobSpec) {
     let owner = Owner::Here(RuntimeJobId(0));
-    part.held.hold(token, Held::new(NOW, spec, owner));
-    part.held.remove_owner(owner);
+    host_run.held.hold(token, Held::new(NOW, spec, owner));
+    host_run.held.remove_owner(owner);
 }
 
 pub fn note(parameters: usize) -> JobNote {
@@ -74,39 +74,41 @@ pub fn note(parameters: usize) -> JobNote {
 #[test]
 fn a_host_has_to_do_with_hosts_that_wait_for_it_or_for_which_it_waits() {
     let bonds: [fn(&mut HostRun, HostId); 9] = [
-        |part, peer| {
-            part.spec.stealing = Stealing::MasterWorker;
-            part.thief.note_master(peer);
+        |host_run, peer| {
+            host_run.spec.stealing = Stealing::MasterWorker;
+            host_run.thief.note_master(peer);
         },
-        |part, peer| part.thief.ask(StealId(0), request(peer)),
-        |part, peer| {
-            part.victim.park(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
+        |host_run, peer| host_run.thief.ask(StealId(0), request(peer)),
+        |host_run, peer| {
+            host_run.victim.park(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
         },
-        |part, thief| {
-            part.loans.lend(LoanId(2), loan(1, thief, LoanState::Asked));
+        |host_run, thief| {
+            host_run.loans.lend(LoanId(2), loan(1, thief, LoanState::Asked));
         },
-        |part, peer| {
-            part.held.hold(HeldId(3), Held::new(NOW, job(1), Owner::Host(peer, LoanId(1))));
+        |host_run, peer| {
+            host_run.held.hold(HeldId(3), Held::new(NOW, job(1), Owner::Host(peer, LoanId(1))));
         },
-        |part, peer| {
-            part.recovery.begin(RuntimeJobId(1), unresolved(job(1), Some(peer)));
+        |host_run, peer| {
+            host_run.recovery.begin(RuntimeJobId(1), unresolved(job(1), Some(peer)));
         },
-        |part, peer| part.outbox.push_for(peer, entry(1, 0, EntryState::Running(HostId(99)))),
-        |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::Running(peer)))),
-        |part, peer| assert!(part.table.insert(entry(1, 0, EntryState::DoneAt { host: peer, work_ns: 1 }))),
+        |host_run, peer| host_run.outbox.push_for(peer, entry(1, 0, EntryState::Running(HostId(99)))),
+        |host_run, peer| assert!(host_run.table.insert(entry(1, 0, EntryState::Running(peer)))),
+        |host_run, peer| {
+            assert!(host_run.table.insert(entry(1, 0, EntryState::DoneAt { host: peer, work_ns: 1 })))
+        },
     ];
-    assert!(!part().has_to_do_with(PEER));
+    assert!(!host_run().has_to_do_with(PEER));
     for (case, bond) in bonds.into_iter().enumerate() {
-        let mut part = part();
-        bond(&mut part, PEER);
-        assert!(part.has_to_do_with(PEER), "case {case}");
+        let mut host_run = host_run();
+        bond(&mut host_run, PEER);
+        assert!(host_run.has_to_do_with(PEER), "case {case}");
         for other in [HostId(PEER.0 - 1), HostId(PEER.0 + 1)] {
-            assert!(!part.has_to_do_with(other), "case {case}");
+            assert!(!host_run.has_to_do_with(other), "case {case}");
         }
     }
-    let mut part = part();
-    part.thief.note_master(PEER);
-    assert!(!part.has_to_do_with(PEER), "it does not steal from the master alone");
+    let mut host_run = host_run();
+    host_run.thief.note_master(PEER);
+    assert!(!host_run.has_to_do_with(PEER), "it does not steal from the master alone");
 }
 
 #[test]
@@ -210,16 +212,16 @@ fn a_job_that_cannot_be_taken_goes_back_at_once() {
         (|host| host.leave(NOW), false),
         (
             |host| {
-                let part = host.runs.get_mut(&RUN).expect("it takes part");
-                part.stage = Stage::Drained;
+                let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+                host_run.stage = Stage::Drained;
             },
             false,
         ),
         (
             |host| {
-                let part = host.runs.get_mut(&RUN).expect("it takes part");
+                let host_run = host.runs.get_mut(&RUN).expect("it takes part");
                 for number in 0..HELD_JOBS_MAX as u64 {
-                    hold_orphan(part, HeldId(1_000 + number), job(1));
+                    hold_orphan(host_run, HeldId(1_000 + number), job(1));
                 }
             },
             false,
@@ -269,15 +271,15 @@ fn a_thief_is_due_only_while_it_may_ask() {
     for stealing in [Stealing::ClusterAware, Stealing::Random, Stealing::MasterWorker] {
         for (case, (set_up, is_due)) in cases.iter().enumerate() {
             let mut host = host();
-            let part = host.runs.get_mut(&RUN).expect("it takes part");
-            part.spec.stealing = stealing;
-            part.thief.note_master(PEER);
+            let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+            host_run.spec.stealing = stealing;
+            host_run.thief.note_master(PEER);
             host.handle_notice(NOW, RUN, Notice::Idle(1));
             host.handle_from_peer(NOW, PEER, PeerMessage::Nothing { run: RUN, steal: StealId(0) });
             set_up(&mut host);
             said(&mut host);
-            let part = &host.runs[&RUN];
-            let due = host.next_steal_timeout(RUN, part);
+            let host_run = &host.runs[&RUN];
+            let due = host.next_steal_timeout(RUN, host_run);
             assert_eq!(
                 due.is_some_and(|(_, why)| why == "a thief has rested"),
                 *is_due,
@@ -348,9 +350,9 @@ fn only_the_host_that_was_asked_can_answer_that_it_has_no_orphan() {
         let mut host = host();
         let joined = vec![info(other)];
         host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 0, joined, gone: Vec::new() });
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        let number = part.numbers.new_loan();
-        part.loans.lend(number, loan(1, PEER, state));
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        let number = host_run.numbers.new_loan();
+        host_run.loans.lend(number, loan(1, PEER, state));
         host.handle_from_peer(NOW, from, PeerMessage::NotHeld { run: RUN, number });
         assert_eq!(host.held_and_lent(RUN).1 == 0, is_over, "{from}, {state:?}");
     }
@@ -375,10 +377,10 @@ fn each_way_of_stealing_has_its_victims() {
             NOW,
             ToHost::Hosts { epoch: 0, joined: joined.collect(), gone: Vec::new() },
         );
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.spec.stealing = stealing;
-        part.thief.note_master(HostId(31));
-        part.thief.note_idle(1);
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        host_run.spec.stealing = stealing;
+        host_run.thief.note_master(HostId(31));
+        host_run.thief.note_idle(1);
         let drawn = |host: &mut Host| -> BTreeSet<(HostId, bool)> {
             (0..100).filter_map(|_| host.choose_victim(NOW, RUN)).collect()
         };
@@ -388,11 +390,11 @@ fn each_way_of_stealing_has_its_victims() {
             "{stealing:?}"
         );
         // While it rests within its site, it may ask elsewhere.
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.thief.rest_until(false, NOW + STEAL_REST_MIN);
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        host_run.thief.rest_until(false, NOW + STEAL_REST_MIN);
         assert_eq!(drawn(&mut host), wide.into_iter().map(|victim| (victim, true)).collect(), "{stealing:?}");
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.thief.rest_until(true, NOW + STEAL_REST_MIN);
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        host_run.thief.rest_until(true, NOW + STEAL_REST_MIN);
         assert_eq!(drawn(&mut host), BTreeSet::new(), "{stealing:?}");
     }
 }

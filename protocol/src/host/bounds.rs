@@ -82,11 +82,11 @@ fn only_a_bounded_number_of_hosts_that_were_cut_off_is_remembered() {
 /// A host with entries below a job.
 fn with_entries(count: u64, job: &JobSpec) -> Host {
     let mut host = host();
-    let part = host.runs.get_mut(&RUN).expect("the run");
+    let host_run = host.runs.get_mut(&RUN).expect("the run");
     for number in 0..count {
         let state = EntryState::DoneAt { host: PEER, work_ns: 1 };
         let lineage = Lineage(vec![job.key.tag()]);
-        part.table.insert(Entry { key: key(number), depth: 1 + number as u32, lineage, state });
+        host_run.table.insert(Entry { key: key(number), depth: 1 + number as u32, lineage, state });
     }
     host
 }
@@ -133,12 +133,12 @@ fn a_thief_is_sent_a_bounded_number_of_entries() {
 #[test]
 fn only_a_bounded_number_of_jobs_that_were_run_again_is_remembered() {
     let mut host = host();
-    let part = host.runs.get_mut(&RUN).expect("the run");
+    let host_run = host.runs.get_mut(&RUN).expect("the run");
     for job in 0..2 * REDOING_MAX as u64 {
         let spec = JobSpec { key: key(job), ..root_job(&tests::spec()) };
-        part.recovery.lookups.expect_below(&part.table, &spec);
+        host_run.recovery.lookups.expect_below(&host_run.table, &spec);
     }
-    assert!(!part.recovery.lookups.expects_more(), "there is nothing below them");
+    assert!(!host_run.recovery.lookups.expects_more(), "there is nothing below them");
     assert!(host.sizes().redoing <= REDOING_MAX);
 }
 

@@ -126,9 +126,9 @@ fn only_requests_to_a_host_that_is_gone_are_given_up_with_it() {
     host.handle_notice(NOW, RUN, Notice::Idle(0));
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
-    let part = &host.runs[&RUN];
-    assert_eq!(part.thief.requests().map(|(_, request)| request.victim).collect::<Vec<_>>(), [OTHER]);
-    assert_eq!(part.reporting.own().steals.scopes.iter().map(|scope| scope.unanswered).sum::<u64>(), 1);
+    let host_run = &host.runs[&RUN];
+    assert_eq!(host_run.thief.requests().map(|(_, request)| request.victim).collect::<Vec<_>>(), [OTHER]);
+    assert_eq!(host_run.reporting.own().steals.scopes.iter().map(|scope| scope.unanswered).sum::<u64>(), 1);
 }
 
 #[test]
@@ -183,9 +183,9 @@ fn logs_that_begin_under_a_new_id_are_named_by_it() {
 fn a_note_is_sent_with_the_milliseconds_for_which_it_has_waited() {
     let mut host = host();
     host.handle_notice(NOW, RUN, Notice::Idle(0));
-    let part = host.runs.get_mut(&RUN).expect("it takes part");
-    part.reporting.note(Time(2_000_000), note(0));
-    let ago = part.reporting.take_notes(Time(7_999_999) + Duration::from_secs(1));
+    let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+    host_run.reporting.note(Time(2_000_000), note(0));
+    let ago = host_run.reporting.take_notes(Time(7_999_999) + Duration::from_secs(1));
     assert_eq!(ago[0].ago_ms, 1_005);
 }
 
@@ -207,8 +207,8 @@ fn lender() -> (Host, LoanId) {
 fn only_the_results_of_adopted_jobs_are_counted_as_saved() {
     for (state, saved) in [(LoanState::Given(StealId(4)), 0), (LoanState::Agreed, 1)] {
         let (mut host, number) = lender();
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.loans.get_mut(number).expect("it is lent").state = state;
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        host_run.loans.get_mut(number).expect("it is lent").state = state;
         let finished = Finished { outcome: Outcome::Done(vec![0].into()), work_ns: 1, span_ns: 1 };
         host.handle_from_peer(NOW, PEER, PeerMessage::Result { run: RUN, number, finished });
         let counts = host.counts(RUN).expect("it takes part");
@@ -220,8 +220,8 @@ fn only_the_results_of_adopted_jobs_are_counted_as_saved() {
 fn an_adopted_job_is_lost_when_its_host_no_longer_lists_it() {
     for (holding, is_lost) in [(1, false), (2, false), (3, true), (4, true)] {
         let (mut host, number) = lender();
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.loans.get_mut(number).expect("it is lent").state = LoanState::Agreed;
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        host_run.loans.get_mut(number).expect("it is lent").state = LoanState::Agreed;
         let (next_steal, held, pending) = (StealId(0), Vec::new(), Vec::new());
         let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
         host.handle_from_peer(NOW, PEER, message);
@@ -281,9 +281,9 @@ fn a_note_says_whether_its_job_mentions_shared_objects() {
         let shares = !objects.is_empty();
         let spec = JobSpec { objects, ..root_job(&spec()) };
         host.note(RUN, &spec, NoteKind::Lost);
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
         assert_eq!(
-            part.reporting.take_notes(NOW).iter().map(|note| note.shares).collect::<Vec<_>>(),
+            host_run.reporting.take_notes(NOW).iter().map(|note| note.shares).collect::<Vec<_>>(),
             [shares]
         );
     }

@@ -12,13 +12,13 @@ impl Host {
     /// finds the entries that were saved. Nothing is shared with the runtime before: the state in the run begins anew as if
     /// the run was given to this host again.
     pub(super) fn on_crashed(&mut self, now: Time, run: RunId, reason: String) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        match part.stage {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        match host_run.stage {
             Stage::Unable => return,
             Stage::Draining { .. } | Stage::Drained => {
                 self.give_up_jobs(run);
-                if let Some(part) = self.runs.get_mut(&run) {
-                    part.stage = Stage::Drained;
+                if let Some(host_run) = self.runs.get_mut(&run) {
+                    host_run.stage = Stage::Drained;
                 }
                 self.flush(now, run);
                 self.finish_suspending(now, run);
@@ -26,8 +26,8 @@ impl Host {
             }
             Stage::Loading | Stage::Ready => {}
         }
-        let spec = part.spec.clone();
-        let has_root = part.held.roots().next().is_some();
+        let spec = host_run.spec.clone();
+        let has_root = host_run.held.roots().next().is_some();
         self.flush(now, run);
         self.give_up_jobs(run);
         self.report_last(now, run);
@@ -36,11 +36,11 @@ impl Host {
             self.tell_coordinator(ToCoordinator::Unready { run, reason });
             self.tell_coordinator(ToCoordinator::Ready { run });
         }
-        let former = self.runs.get_mut(&run).map(|part| std::mem::replace(&mut part.table, Table::new(0)));
+        let former = self.runs.get_mut(&run).map(|run| std::mem::replace(&mut run.table, Table::new(0)));
         self.stop_run(run, false);
         self.on_start(now, run, spec);
-        if let (Some(part), Some(table)) = (self.runs.get_mut(&run), former) {
-            part.table = table;
+        if let (Some(host_run), Some(table)) = (self.runs.get_mut(&run), former) {
+            host_run.table = table;
         }
     }
 }

@@ -31,11 +31,11 @@ impl Host {
     /// of the other. Nobody else can be waiting for it in good faith.
     pub(super) fn on_misnamed(&mut self, now: Time, run: RunId, token: HeldId) {
         let threads = self.config.report.threads as usize;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(token) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(held) = host_run.held.get(token) else { return };
         let lender = held.lender();
         if held.keeps_worker() {
-            part.thief.free_worker(threads);
+            host_run.thief.free_worker(threads);
         }
         self.hand_back_one(now, run, token);
         if let Some(lender) = lender {

@@ -129,31 +129,31 @@ impl Host {
     }
 
     fn drain(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        match part.stage {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        match host_run.stage {
             Stage::Ready => {
-                part.stage = Stage::Draining { until: now + DRAIN_MAX };
+                host_run.stage = Stage::Draining { until: now + DRAIN_MAX };
                 self.unpolled.command(RunCommand::Drain.of(run));
             }
-            Stage::Loading => part.stage = Stage::Drained,
+            Stage::Loading => host_run.stage = Stage::Drained,
             Stage::Draining { .. } | Stage::Drained | Stage::Unable => {}
         }
     }
 
     pub(super) fn on_suspend(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else {
+        let Some(host_run) = self.runs.get_mut(&run) else {
             return self.tell_coordinator(ToCoordinator::Suspended { run });
         };
-        part.suspending = Some(Suspending { starts_again: false });
+        host_run.suspending = Some(Suspending { starts_again: false });
         self.drain(now, run);
         self.finish_suspending(now, run);
     }
 
     /// A run's guests have come to rest.
     pub(super) fn on_drained(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if matches!(part.stage, Stage::Draining { .. }) {
-            part.stage = Stage::Drained;
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        if matches!(host_run.stage, Stage::Draining { .. }) {
+            host_run.stage = Stage::Drained;
             self.refuse_parked(run, true, now);
             self.flush(now, run);
             self.finish_suspending(now, run);
@@ -165,19 +165,19 @@ impl Host {
         let is_late = self
             .runs
             .get(&run)
-            .is_some_and(|part| matches!(part.stage, Stage::Draining { until } if now >= until));
+            .is_some_and(|run| matches!(run.stage, Stage::Draining { until } if now >= until));
         if is_late {
             self.on_drained(now, run);
         }
     }
 
     pub(super) fn finish_suspending(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        let Some(suspending) = part.suspending else { return };
-        if !matches!(part.stage, Stage::Drained | Stage::Unable) {
+        let Some(host_run) = self.runs.get(&run) else { return };
+        let Some(suspending) = host_run.suspending else { return };
+        if !matches!(host_run.stage, Stage::Drained | Stage::Unable) {
             return;
         }
-        let again = suspending.starts_again.then(|| part.spec.clone());
+        let again = suspending.starts_again.then(|| host_run.spec.clone());
         self.report_last(now, run);
         self.tell_coordinator(ToCoordinator::Suspended { run });
         self.stop_run(run, false);
@@ -190,7 +190,7 @@ impl Host {
 
     pub(super) fn say_goodbye(&mut self, now: Time) {
         let is_connected = self.is_connected();
-        let at_rest = self.runs.values().all(|part| matches!(part.stage, Stage::Drained | Stage::Unable));
+        let at_rest = self.runs.values().all(|run| matches!(run.stage, Stage::Drained | Stage::Unable));
         let Some(departing) = &mut self.departing else { return };
         if !at_rest || self.ended.is_any_stopping() || departing.has_said_goodbye || !is_connected {
             return;
@@ -267,16 +267,16 @@ impl Host {
 
     /// This host cannot continue with a run, and gives its jobs back.
     pub(super) fn become_unable(&mut self, run: RunId, reason: String) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.stage == Stage::Unable {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        if host_run.stage == Stage::Unable {
             return;
         }
         // The counts of its work are sent with the reason, not some time after it.
-        part.reporting.make_due(self.latest);
+        host_run.reporting.make_due(self.latest);
         self.report(self.latest, run);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.stage = Stage::Unable;
-        part.unable = Some(reason.clone());
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.stage = Stage::Unable;
+        host_run.unable = Some(reason.clone());
         self.give_up_jobs(run);
         self.unpolled.command(Command::Stop { run, forget: false });
         self.tell_coordinator(ToCoordinator::Unready { run, reason });
@@ -285,14 +285,14 @@ impl Host {
     /// The runtime cannot continue with any job: those that were lent become orphans, and those that are held go back.
     pub(super) fn give_up_jobs(&mut self, run: RunId) {
         // First, so that the orphans are known when the jobs above them are redone.
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
         let loans: Vec<(HostId, LoanId)> =
-            part.loans.iter().map(|(number, loan)| (loan.thief(), number)).collect();
-        part.loans = Loans::default();
-        part.recovery.end_all();
-        part.drop_requests(|_| true);
-        part.thief.note_idle(0);
-        for (thief, steal) in part.victim.refuse(true, self.latest) {
+            host_run.loans.iter().map(|(number, loan)| (loan.thief(), number)).collect();
+        host_run.loans = Loans::default();
+        host_run.recovery.end_all();
+        host_run.drop_requests(|_| true);
+        host_run.thief.note_idle(0);
+        for (thief, steal) in host_run.victim.refuse(true, self.latest) {
             self.tell_peer(thief, PeerMessage::Nothing { run, steal });
         }
         for (thief, number) in loans {
@@ -303,10 +303,10 @@ impl Host {
 
     /// Gives all held jobs back to their owners; the runtime is gone.
     pub(super) fn hand_back(&mut self, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let tokens: Vec<HeldId> = part.held.tokens().collect();
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let tokens: Vec<HeldId> = host_run.held.tokens().collect();
         for token in tokens {
-            let held = self.runs.get_mut(&run).and_then(|part| part.held.forget(token));
+            let held = self.runs.get_mut(&run).and_then(|run| run.held.forget(token));
             if let Some(held) = held {
                 let begun = held.is_begun();
                 self.tell_returned(run, held.into_owners().0, begun);
@@ -317,7 +317,7 @@ impl Host {
     /// The runtime has no room for a held job, which is given back to its owners. An owner may also be this host
     /// itself: for a job that it lost with another host and then found among those that it holds.
     pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: HeldId) {
-        let Some(held) = self.runs.get_mut(&run).and_then(|part| part.held.forget(token)) else { return };
+        let Some(held) = self.runs.get_mut(&run).and_then(|run| run.held.forget(token)) else { return };
         let begun = held.is_begun();
         if !begun {
             self.end_asking_ahead(run);

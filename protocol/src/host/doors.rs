@@ -160,9 +160,9 @@ fn no_host_waits_for_more_jobs_than_it_may_be_notified_of() {
     let accepted = (1..2 * LISTED_JOBS_MAX as u64).filter(|number| {
         // Several jobs, as each has a bounded number of owners.
         let job = bonds::job((number % 64) as u8);
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        if part.held.of_key(&job.key).is_none() {
-            bonds::hold_orphan(part, crate::HeldId(1_000 + number), job.clone());
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        if host_run.held.of_key(&job.key).is_none() {
+            bonds::hold_orphan(host_run, crate::HeldId(1_000 + number), job.clone());
         }
         adopt(&mut host, *number, &job)
     });
@@ -240,10 +240,10 @@ fn a_peers_entries_end_only_jobs_that_concern_it() {
         assert_eq!(held.values().any(|held| held.finished().is_some()), is_ended, "held for {concerned}");
         // Lent.
         let mut host = thief(1);
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        let number = part.numbers.new_loan();
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        let number = host_run.numbers.new_loan();
         let given = lent::LoanState::Given(StealId(0));
-        part.loans.lend(number, bonds::loan(1, concerned, given));
+        host_run.loans.lend(number, bonds::loan(1, concerned, given));
         // The peer lends an equal job, as if it had been lost.
         lend(&mut host, 0, 6, redone(1));
         host.handle_from_peer(Time(0), PEER, told(redone(1).key));
@@ -251,8 +251,8 @@ fn a_peers_entries_end_only_jobs_that_concern_it() {
     }
     // An orphan.
     let mut host = thief(1);
-    let part = host.runs.get_mut(&RUN).expect("it takes part");
-    bonds::hold_orphan(part, crate::HeldId(7), bonds::job(1));
+    let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+    bonds::hold_orphan(host_run, crate::HeldId(7), bonds::job(1));
     host.handle_from_peer(Time(0), PEER, told(bonds::job(1).key));
     assert_eq!(host.held_and_lent(RUN).0, 1);
 }

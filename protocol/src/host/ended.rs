@@ -47,11 +47,11 @@ struct Ended {
 }
 
 impl Ended {
-    fn of(part: &HostRun, run: RunId, is_over: bool, now: Time) -> Self {
+    fn of(host_run: &HostRun, run: RunId, is_over: bool, now: Time) -> Self {
         Self {
             run,
             until: now + ENDED_KEPT,
-            figures: part.reporting.figures().clone(),
+            figures: host_run.reporting.figures().clone(),
             is_over,
             has_stopped: false,
         }
@@ -97,10 +97,10 @@ impl Host {
     /// if the run had no runtime.
     pub fn handle_stopped(&mut self, now: Time, run: RunId, last: Option<FinalCounts>) {
         self.latest = now;
-        if let Some(part) = self.runs.get_mut(&run) {
-            if let Some(last) = last.filter(|_| part.stage == Stage::Unable) {
-                part.reporting.take_counts(Counts { busy: 0, ..last.counts });
-                part.reporting.take_activity(now, last.workers, last.jobs, last.jobs_dropped);
+        if let Some(host_run) = self.runs.get_mut(&run) {
+            if let Some(last) = last.filter(|_| host_run.stage == Stage::Unable) {
+                host_run.reporting.take_counts(Counts { busy: 0, ..last.counts });
+                host_run.reporting.take_activity(now, last.workers, last.jobs, last.jobs_dropped);
             }
             return;
         }
@@ -117,9 +117,9 @@ impl Host {
     }
 
     /// This host's part of a run is dropped: its runtime stops.
-    pub(super) fn keep_last(&mut self, run: RunId, part: &HostRun, is_over: bool) {
+    pub(super) fn keep_last(&mut self, run: RunId, host_run: &HostRun, is_over: bool) {
         let now = self.latest;
-        self.ended.keep(now, Ended::of(part, run, is_over, now));
+        self.ended.keep(now, Ended::of(host_run, run, is_over, now));
     }
 
     /// A run is over of which this host has no part: it never had one, or has dropped it before.

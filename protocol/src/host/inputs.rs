@@ -67,8 +67,8 @@ impl Host {
                 if entries.len() > ENTRIES_PER_MESSAGE_MAX || entries.iter().any(Entry::is_too_large) {
                     return Err(Misbehaviour::TooMuch);
                 }
-                if let Some(part) = self.runs.get(&run) {
-                    entries.retain(|entry| !part.recovery.is_root(&entry.key));
+                if let Some(host_run) = self.runs.get(&run) {
+                    entries.retain(|entry| !host_run.recovery.is_root(&entry.key));
                 }
                 self.on_entries(run, Receiver::Peer(from), entries);
             }
@@ -113,16 +113,16 @@ impl Host {
     /// The run's app is ready to run here, or cannot be run for the given reason.
     pub fn handle_loaded(&mut self, now: Time, run: RunId, result: Result<(), String>) {
         self.latest = now;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.stage != Stage::Loading {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        if host_run.stage != Stage::Loading {
             return;
         }
         match result {
             Ok(()) => {
-                part.stage = Stage::Ready;
-                part.thief.rest_until(false, now);
-                let is_more_to_tell = !part.outbox.is_empty();
-                let tokens: Vec<HeldId> = part.held.tokens().collect();
+                host_run.stage = Stage::Ready;
+                host_run.thief.rest_until(false, now);
+                let is_more_to_tell = !host_run.outbox.is_empty();
+                let tokens: Vec<HeldId> = host_run.held.tokens().collect();
                 self.unpolled.event(Event::RunStarted(run));
                 self.tell_coordinator(ToCoordinator::Ready { run });
                 // The entries that a former process saved.
@@ -142,17 +142,17 @@ impl Host {
     /// The runtime of a run sends a notice.
     pub fn handle_notice(&mut self, now: Time, run: RunId, notice: Notice) {
         self.latest = now;
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
         match notice {
             Notice::Idle(idle) => {
-                part.thief.note_idle(idle);
+                host_run.thief.note_idle(idle);
                 if idle >= self.config.report.threads as usize {
                     self.refuse_parked(run, true, now);
                 }
                 self.seek(now, run);
             }
             Notice::Exposed => {
-                if part.victim.note_exposed() {
+                if host_run.victim.note_exposed() {
                     self.unpolled.command(RunCommand::Offer.of(run));
                 }
             }
@@ -162,9 +162,9 @@ impl Host {
             Notice::Abandoned { number } => self.on_abandoned(run, number),
             Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),
             Notice::Recorded { key, depth, lineage, finished } => {
-                if part.recovery.lookups.redoes(&key.tag()) {
+                if host_run.recovery.lookups.redoes(&key.tag()) {
                     // The job was redone, so it is not to be looked up any more.
-                    part.recovery.lookups.forget(&key);
+                    host_run.recovery.lookups.forget(&key);
                 }
                 self.record(now, run, key, depth, lineage, finished);
             }
@@ -175,10 +175,10 @@ impl Host {
             Notice::Closed { object } => self.on_closed(run, object),
             Notice::Refetch { object, held } => self.on_refetch(run, object, held),
             Notice::Log(line) => {
-                part.outbox.wait(now);
-                part.reporting.take_line(line);
+                host_run.outbox.wait(now);
+                host_run.reporting.take_line(line);
             }
-            Notice::Progress(done, total) => part.reporting.take_progress(done, total),
+            Notice::Progress(done, total) => host_run.reporting.take_progress(done, total),
             Notice::Limit(reason) => self.judge(now, run, ToCoordinator::Limit { run, reason }),
             Notice::Failed(failure) => {
                 self.judge(now, run, ToCoordinator::Failed { run, failure: failure.shortened() });
@@ -188,9 +188,9 @@ impl Host {
             Notice::HandedBack { held } => self.hand_back_one(now, run, held),
             Notice::Misnamed { held } => self.on_misnamed(now, run, held),
             Notice::Drained => self.on_drained(now, run),
-            Notice::Counts(counts) => part.reporting.take_counts(*counts),
+            Notice::Counts(counts) => host_run.reporting.take_counts(*counts),
             Notice::Activity { workers, jobs, jobs_dropped } => {
-                part.reporting.take_activity(now, workers, jobs, jobs_dropped);
+                host_run.reporting.take_activity(now, workers, jobs, jobs_dropped);
             }
         }
     }

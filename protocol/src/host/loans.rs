@@ -17,9 +17,9 @@ use super::{Event, Host, Misbehaviour, Receiver, Repeated, RunCommand};
 impl Host {
     /// Gives a held job to the runtime once that can run it.
     pub(super) fn inject(&mut self, run: RunId, token: HeldId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        if part.stage == Stage::Ready
-            && let Some(held) = part.held.get(token)
+        let Some(host_run) = self.runs.get(&run) else { return };
+        if host_run.stage == Stage::Ready
+            && let Some(held) = host_run.held.get(token)
             && held.finished().is_none()
         {
             let (spec, was_begun) = (held.spec().clone(), held.was_begun());
@@ -31,20 +31,20 @@ impl Host {
 
     /// A held job has ended in the runtime.
     pub(super) fn on_finished(&mut self, now: Time, run: RunId, token: HeldId, finished: Finished) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let may_record = part.may_record(&finished);
-        let Some(held) = part.held.get_mut(token) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let may_record = host_run.may_record(&finished);
+        let Some(held) = host_run.held.get_mut(token) else { return };
         let (spec, was_begun, is_orphan) = (held.spec().clone(), held.was_begun(), held.is_orphan());
         let what = match finished.outcome {
             Outcome::Done(_) => NoteKind::Done { work_ns: finished.work_ns },
             Outcome::Failed(_) => NoteKind::Failed,
         };
-        let is_worth_it = is_orphan || finished.work_ns >= part.spec.recorded_work_ns_min();
+        let is_worth_it = is_orphan || finished.work_ns >= host_run.spec.recorded_work_ns_min();
         let recorded = (is_worth_it && may_record).then(|| finished.clone());
         if held.lender().is_some() {
-            part.thief.ahead.note_work(Duration::from_nanos(finished.work_ns));
+            host_run.thief.ahead.note_work(Duration::from_nanos(finished.work_ns));
         }
-        part.held.finish(token, finished);
+        host_run.held.finish(token, finished);
         self.note_ended(run, (&spec, was_begun), what);
         // A result that is sent over the network is also put into the table, so that it survives if its owner does not
         // receive it (2005 result table, section 3.1).
@@ -52,9 +52,9 @@ impl Host {
             self.record(now, run, spec.key, spec.depth, spec.lineage.clone(), finished);
         }
         if is_orphan {
-            if let Some(part) = self.runs.get_mut(&run) {
-                part.reporting.own_mut().orphans_saved += 1;
-                part.held.forget(token);
+            if let Some(host_run) = self.runs.get_mut(&run) {
+                host_run.reporting.own_mut().orphans_saved += 1;
+                host_run.held.forget(token);
             }
             self.flush(now, run);
             return;
@@ -65,8 +65,8 @@ impl Host {
 
     /// Sends counts before a job's result: at once if it is the root's, otherwise soon.
     fn report_ended(&mut self, now: Time, run: RunId, token: HeldId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let is_root = part
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let is_root = host_run
             .held
             .get(token)
             .is_some_and(|held| held.owners().iter().any(|owner| matches!(owner, Owner::Coordinator(_))));
@@ -78,22 +78,22 @@ impl Host {
 
     /// Holds a job that has its result before it is begun, and delivers the result.
     pub(super) fn hold_and_deliver(&mut self, run: RunId, held: Held) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let token = part.numbers.new_held();
-        part.held.hold(token, held);
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let token = host_run.numbers.new_held();
+        host_run.held.hold(token, held);
         self.deliver(run, token);
     }
 
     /// Sends a held job's result to all its owners, except those to which it was sent and whose answer is not overdue.
     pub(super) fn deliver(&mut self, run: RunId, token: HeldId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(token).filter(|held| held.finished().is_some()) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(held) = host_run.held.get(token).filter(|held| held.finished().is_some()) else { return };
         for owner in held.owners().to_vec() {
             let is_due = self.is_result_due(run, owner);
             if !is_due || self.is_result_under_way(run, owner) {
                 continue;
             }
-            let held = self.runs.get(&run).and_then(|part| part.held.get(token));
+            let held = self.runs.get(&run).and_then(|run| run.held.get(token));
             let Some(finished) = held.and_then(|held| held.finished().cloned()) else { return };
             let bytes = finished.outcome.bytes().len();
             match owner {
@@ -104,8 +104,8 @@ impl Host {
                     self.tell_coordinator(ToCoordinator::RootFinished { run, number, finished });
                 }
                 Owner::Here(number) => {
-                    if let Some(part) = self.runs.get_mut(&run) {
-                        part.reporting.count_saved(&finished);
+                    if let Some(host_run) = self.runs.get_mut(&run) {
+                        host_run.reporting.count_saved(&finished);
                     }
                     // The job was adopted and the tree knows that it is done: the result does not count as one from the
                     // table.
@@ -121,18 +121,18 @@ impl Host {
     /// An owner no longer needs the job. A held job whose result all owners have is forgotten.
     pub(super) fn settle_owner(&mut self, run: RunId, owner: Owner) {
         self.end_result(run, owner);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.held.remove_owner(owner) else { return };
-        if part.held.get(token).is_some_and(|held| held.is_orphan() && held.finished().is_some()) {
-            part.held.forget(token);
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(token) = host_run.held.remove_owner(owner) else { return };
+        if host_run.held.get(token).is_some_and(|held| held.is_orphan() && held.finished().is_some()) {
+            host_run.held.forget(token);
         }
     }
 
     pub(super) fn on_received(&mut self, from: HostId, run: RunId, number: LoanId) {
         let owner = Owner::Host(from, number);
-        let Some(part) = self.runs.get(&run) else { return };
-        let token = part.held.of_owner(owner);
-        let Some(held) = token.and_then(|token| part.held.get(token)) else { return };
+        let Some(host_run) = self.runs.get(&run) else { return };
+        let token = host_run.held.of_owner(owner);
+        let Some(held) = token.and_then(|token| host_run.held.get(token)) else { return };
         if held.finished().is_some() {
             self.repeats.answered(self.latest, Receiver::Peer(from), Repeated::Result(run, number));
             self.settle_owner(run, owner);
@@ -146,17 +146,17 @@ impl Host {
         number: LoanId,
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
-        if let Some(part) = self.runs.get_mut(&run) {
-            if !part.numbers.has_given(number) {
+        if let Some(host_run) = self.runs.get_mut(&run) {
+            if !host_run.numbers.has_given(number) {
                 return Err(Misbehaviour::ResultOfNoJob);
             }
-            match part.loans.get(number) {
+            match host_run.loans.get(number) {
                 Some(loan) if loan.thief() != from => return Err(Misbehaviour::ResultOfNoJob),
                 Some(_) => {
-                    if let Some(loan) = part.loans.end(number) {
+                    if let Some(loan) = host_run.loans.end(number) {
                         if loan.state == LoanState::Agreed {
-                            part.reporting.own_mut().jobs.adopted += 1;
-                            part.reporting.count_saved(&finished);
+                            host_run.reporting.own_mut().jobs.adopted += 1;
+                            host_run.reporting.count_saved(&finished);
                         }
                         self.end_loan_parcels(run, number, &loan);
                         let number = loan.number();
@@ -176,11 +176,11 @@ impl Host {
 
     /// The runtime no longer needs a lent or looked-up job.
     pub(super) fn on_abandoned(&mut self, run: RunId, number: RuntimeJobId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.recovery.end(number);
-        part.recovery.end_doubt(number);
-        if let Some(loan) = part.loans.of_number(number)
-            && let Some(ended) = part.loans.end(loan)
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.recovery.end(number);
+        host_run.recovery.end_doubt(number);
+        if let Some(loan) = host_run.loans.of_number(number)
+            && let Some(ended) = host_run.loans.end(loan)
         {
             self.end_loan_parcels(run, loan, &ended);
             self.tell_peer(ended.thief(), PeerMessage::Abort { run, number: loan });
@@ -196,7 +196,7 @@ impl Host {
     /// search.
     pub(super) fn on_orphaned(&mut self, now: Time, from: HostId, run: RunId, number: LoanId) {
         let owner = Owner::Host(from, number);
-        let token = self.runs.get(&run).and_then(|part| part.held.of_owner(owner));
+        let token = self.runs.get(&run).and_then(|run| run.held.of_owner(owner));
         if let Some(token) = token {
             self.orphan(now, run, owner, token);
             self.flush(now, run);
@@ -212,21 +212,21 @@ impl Host {
     /// An owner no longer needs a held job; if it has no other owners, it is aborted.
     pub(super) fn give_up_owner(&mut self, run: RunId, owner: Owner) {
         self.end_result(run, owner);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(token) = part.held.remove_owner(owner) else { return };
-        if part.held.get(token).is_some_and(Held::is_orphan) {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(token) = host_run.held.remove_owner(owner) else { return };
+        if host_run.held.get(token).is_some_and(Held::is_orphan) {
             self.abort_held(run, token);
         }
     }
 
     pub(super) fn abort_held(&mut self, run: RunId, token: HeldId) {
         let threads = self.config.report.threads as usize;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(held) = part.held.forget(token)
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        if let Some(held) = host_run.held.forget(token)
             && held.finished().is_none()
         {
             if held.keeps_worker() {
-                part.thief.free_worker(threads);
+                host_run.thief.free_worker(threads);
             }
             self.note_ended(run, (held.spec(), held.was_begun()), NoteKind::Aborted);
             self.unpolled.command(RunCommand::Abort { held: token }.of(run));
@@ -234,9 +234,9 @@ impl Host {
     }
 
     pub(super) fn on_returned(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, begun: bool) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.loans.get(number).is_some_and(|loan| loan.thief() == from)
-            && let Some(loan) = part.loans.end(number)
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        if host_run.loans.get(number).is_some_and(|loan| loan.thief() == from)
+            && let Some(loan) = host_run.loans.end(number)
         {
             self.end_loan_parcels(run, number, &loan);
             self.take_back(now, run, loan.number(), loan.into_spec(), begun);
@@ -265,13 +265,13 @@ impl Host {
     pub(super) fn on_adopt(&mut self, now: Time, from: HostId, run: RunId, number: LoanId, key: JobKey) {
         // A host that is gone is promised nothing.
         let (me, is_there) = (self.id(), self.peers.contains(from));
-        let Some(part) = self.runs.get_mut(&run).filter(|_| is_there) else {
+        let Some(host_run) = self.runs.get_mut(&run).filter(|_| is_there) else {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
-        let (owner, holding) = (Owner::Host(from, number), part.numbers.holding());
-        if let Some(token) = part.held.of_owner(owner) {
+        let (owner, holding) = (Owner::Host(from, number), host_run.numbers.holding());
+        if let Some(token) = host_run.held.of_owner(owner) {
             // It has asked before. A number that it uses for another job as well says nothing.
-            let is_same = part.held.get(token).is_some_and(|held| held.spec().key == key);
+            let is_same = host_run.held.get(token).is_some_and(|held| held.spec().key == key);
             return if is_same {
                 self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
                 self.deliver(run, token);
@@ -279,22 +279,22 @@ impl Host {
                 self.tell_peer(from, PeerMessage::NotHeld { run, number });
             };
         }
-        if !part.held.has_room_for(from) {
+        if !host_run.held.has_room_for(from) {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         }
-        if let Some(token) = part.held.of_key(&key) {
+        if let Some(token) = host_run.held.of_key(&key) {
             let has_room = |held: &&Held| held.owners().len() < OWNERS_PER_JOB_MAX;
-            let held = part.held.get(token).filter(has_room);
-            if !held.is_some_and(|held| part.may_adopt(from, held, me)) {
+            let held = host_run.held.get(token).filter(has_room);
+            if !held.is_some_and(|held| host_run.may_adopt(from, held, me)) {
                 return self.tell_peer(from, PeerMessage::NotHeld { run, number });
             }
-            part.held.add_owner(token, owner);
+            host_run.held.add_owner(token, owner);
             self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
             self.deliver(run, token);
             return;
         }
-        let has_room = part.held.len() < HELD_JOBS_MAX;
-        let done = part.table.get(&key).filter(|_| has_room).and_then(|entry| match &entry.state {
+        let has_room = host_run.held.len() < HELD_JOBS_MAX;
+        let done = host_run.table.get(&key).filter(|_| has_room).and_then(|entry| match &entry.state {
             EntryState::Done(finished) => Some((finished.clone(), entry.depth, entry.lineage.clone())),
             _ => None,
         });
@@ -324,11 +324,11 @@ impl Host {
         number: LoanId,
         holding: u64,
     ) -> Result<(), Misbehaviour> {
-        let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        if !part.numbers.has_given(number) {
+        let Some(host_run) = self.runs.get_mut(&run) else { return Ok(()) };
+        if !host_run.numbers.has_given(number) {
             return Err(Misbehaviour::AdoptionOfNoJob);
         }
-        let Some(loan) = part.loans.get_mut(number) else { return Ok(()) };
+        let Some(loan) = host_run.loans.get_mut(number) else { return Ok(()) };
         if loan.thief() != from || matches!(loan.state, LoanState::Given(_)) {
             return Err(Misbehaviour::AdoptionOfNoJob);
         }
@@ -339,14 +339,14 @@ impl Host {
 
     /// The host that was asked to accept this host as the owner has done so.
     pub(super) fn agree(&mut self, now: Time, run: RunId, number: LoanId, holding: u64) {
-        let loan = self.runs.get_mut(&run).and_then(|part| part.loans.get_mut(number));
+        let loan = self.runs.get_mut(&run).and_then(|run| run.loans.get_mut(number));
         if let Some(loan) = loan.filter(|loan| loan.state == LoanState::Asked) {
             loan.state = LoanState::Agreed;
             loan.holding = holding;
             loan.heard = now;
             let (spec, host, number_here) = (loan.spec().clone(), loan.thief(), loan.number());
-            if let Some(part) = self.runs.get_mut(&run) {
-                part.recovery.end_doubt(number_here);
+            if let Some(host_run) = self.runs.get_mut(&run) {
+                host_run.recovery.end_doubt(number_here);
             }
             self.repeats.forget(Receiver::Peer(host), Repeated::Adopt(run, number));
             self.unpolled.event(Event::Adopted(run, spec.key));
@@ -355,15 +355,17 @@ impl Host {
     }
 
     pub(super) fn on_not_held(&mut self, now: Time, from: HostId, run: RunId, number: LoanId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
         self.repeats.answered(now, Receiver::Peer(from), Repeated::Adopt(run, number));
-        let is_asked =
-            part.loans.get(number).is_some_and(|loan| loan.thief() == from && loan.state == LoanState::Asked);
-        if is_asked && let Some(loan) = part.loans.end(number) {
+        let is_asked = host_run
+            .loans
+            .get(number)
+            .is_some_and(|loan| loan.thief() == from && loan.state == LoanState::Asked);
+        if is_asked && let Some(loan) = host_run.loans.end(number) {
             // The entry that named that host was wrong. A better one may have come since.
-            let place = part.table.get(&loan.spec().key).and_then(|entry| entry.state.place());
+            let place = host_run.table.get(&loan.spec().key).and_then(|entry| entry.state.place());
             if place == Some(from) && !loan.is_renewed {
-                part.table.remove(&loan.spec().key);
+                host_run.table.remove(&loan.spec().key);
             }
             if !self.use_known(now, run, loan.number(), loan.spec()) {
                 self.redo(now, run, loan.number(), loan.spec());
@@ -375,19 +377,19 @@ impl Host {
 
     /// A job has exceeded a limit or failed for good: the coordinator is told repeatedly until the run is over.
     pub(super) fn judge(&mut self, now: Time, run: RunId, verdict: ToCoordinator) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if part.reporting.verdict().is_some() {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        if host_run.reporting.verdict().is_some() {
             // The first verdict is enough.
             return;
         }
-        part.reporting.judge(verdict);
-        part.next_reconcile = now + RECONCILE;
+        host_run.reporting.judge(verdict);
+        host_run.next_reconcile = now + RECONCILE;
         self.repeat_verdict(run);
     }
 
     /// Tells the coordinator again why the run is to end.
     pub(super) fn repeat_verdict(&mut self, run: RunId) {
-        let verdict = self.runs.get(&run).and_then(|part| part.reporting.verdict().cloned());
+        let verdict = self.runs.get(&run).and_then(|run| run.reporting.verdict().cloned());
         if let Some(verdict) = verdict {
             self.repeats.note(self.latest, Receiver::Coordinator, Repeated::Verdict(run));
             self.tell_coordinator(verdict);

@@ -236,11 +236,11 @@ mod tests {
             let lineage = Lineage(vec![job(1).key.tag()]);
             let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
             let state = EntryState::Done(finished.clone());
-            let part = host.runs.get_mut(&RUN).expect("it takes part");
+            let host_run = host.runs.get_mut(&RUN).expect("it takes part");
             if is_earlier {
-                part.table.insert(Entry { lineage: lineage.clone(), ..entry(2, 2, state) });
+                host_run.table.insert(Entry { lineage: lineage.clone(), ..entry(2, 2, state) });
             }
-            part.recovery.lookups.expect_below(&part.table, &job(1));
+            host_run.recovery.lookups.expect_below(&host_run.table, &job(1));
             let (key, depth) = (job(2).key, 2);
             let recorded =
                 Notice::Recorded { key, depth, lineage: lineage.clone(), finished: finished.clone() };
@@ -260,10 +260,10 @@ mod tests {
     fn a_result_of_an_equal_job_is_found_instead_of_the_entries_that_it_drops() {
         let mut host = host();
         let lineage = |above: &[u8]| Lineage(above.iter().map(|above| job(*above).key.tag()).collect());
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
         let below = Entry { lineage: lineage(&[1, 2]), ..entry(3, 3, EntryState::Running(HostId(20))) };
-        assert!(part.table.insert(below));
-        part.recovery.lookups.expect_below(&part.table, &job(1));
+        assert!(host_run.table.insert(below));
+        host_run.recovery.lookups.expect_below(&host_run.table, &job(1));
         host.tell_lookups(RUN);
         run_commands(&mut host);
         let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };

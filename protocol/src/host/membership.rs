@@ -20,8 +20,8 @@ impl Host {
     pub fn handle_connected(&mut self, now: Time) {
         self.latest = now;
         let roots = (self.runs.iter())
-            .flat_map(|(run, part)| {
-                let roots = part.held.proven_roots();
+            .flat_map(|(run, host_run)| {
+                let roots = host_run.held.proven_roots();
                 roots.map(|(number, proof)| RootClaim { run: *run, number, proof })
             })
             .collect::<Vec<RootClaim>>();
@@ -63,16 +63,16 @@ impl Host {
             }
             ToHost::StartRun { run, spec } => self.on_start(now, run, Arc::unwrap_or_clone(spec)),
             ToHost::Master { run, host } => {
-                if let Some(part) = self.runs.get_mut(&run) {
-                    part.thief.note_master(host);
+                if let Some(host_run) = self.runs.get_mut(&run) {
+                    host_run.thief.note_master(host);
                 }
                 self.seek(now, run);
             }
             ToHost::StopRun { run } => self.on_stop(now, run),
             ToHost::SuspendRun { run } => self.on_suspend(now, run),
             ToHost::Assign { run, number, proof, spec } => {
-                if let Some(part) = self.runs.get_mut(&run) {
-                    part.held.note_root(number, proof);
+                if let Some(host_run) = self.runs.get_mut(&run) {
+                    host_run.held.note_root(number, proof);
                 }
                 self.on_assign(now, run, number, spec);
             }
@@ -111,10 +111,10 @@ impl Host {
         if let Some(reason) = self.standing.holds().map(str::to_owned) {
             self.tell_coordinator(ToCoordinator::Holds { reason: Some(reason) });
         }
-        for part in self.runs.values_mut() {
+        for host_run in self.runs.values_mut() {
             // Everything is announced again below, under the id that the host has now.
-            part.outbox.clear();
-            part.recovery.note_announced(None);
+            host_run.outbox.clear();
+            host_run.recovery.note_announced(None);
         }
         self.disclaim_roots();
         let over: Vec<RunId> =
@@ -127,7 +127,7 @@ impl Host {
         }
         self.tell_last_again(now);
         if is_disowned {
-            self.runs.values_mut().for_each(|part| part.reporting.count_as_another());
+            self.runs.values_mut().for_each(|run| run.reporting.count_as_another());
             self.disown_roots(now);
         }
         if let Some(event) = event {
@@ -173,7 +173,7 @@ impl Host {
     /// The coordinator has not recognised this host as the one to which it assigned root jobs: they become orphans.
     fn disown_roots(&mut self, now: Time) {
         let roots: Vec<(RunId, AssignmentId, HeldId)> = (self.runs.iter())
-            .flat_map(|(run, part)| part.held.roots().map(|(number, token)| (*run, number, token)))
+            .flat_map(|(run, host_run)| host_run.held.roots().map(|(number, token)| (*run, number, token)))
             .collect();
         for (run, number, token) in roots {
             self.orphan(now, run, Owner::Coordinator(number), token);
@@ -182,13 +182,17 @@ impl Host {
 
     /// Announces a run's state again, as the coordinator may not have received the last messages.
     fn announce_again(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.reporting.tell_again();
-        part.recovery.announce_all();
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.reporting.tell_again();
+        host_run.recovery.announce_all();
         let orphans: Vec<HeldId> =
-            part.held.iter().filter(|(_, held)| held.is_orphan()).map(|(token, _)| token).collect();
-        let ended: Vec<HeldId> =
-            part.held.iter().filter(|(_, held)| held.finished().is_some()).map(|(token, _)| token).collect();
+            host_run.held.iter().filter(|(_, held)| held.is_orphan()).map(|(token, _)| token).collect();
+        let ended: Vec<HeldId> = host_run
+            .held
+            .iter()
+            .filter(|(_, held)| held.finished().is_some())
+            .map(|(token, _)| token)
+            .collect();
         for token in orphans {
             self.announce_orphan(now, run, token);
         }
@@ -207,8 +211,8 @@ impl Host {
             // The peer was given up and came back while this host's link was down.
             self.lose_peer(now, id);
         }
-        for part in self.runs.values_mut() {
-            part.recovery.stop_forgetting(id);
+        for host_run in self.runs.values_mut() {
+            host_run.recovery.stop_forgetting(id);
         }
         if self.peers.add(info) {
             self.unpolled.event(Event::PeerJoined(id));
@@ -248,7 +252,7 @@ impl Host {
     /// host.
     fn on_forget(&mut self, ask: u64, host: HostId) {
         let forgotten =
-            !self.runs.values().any(|part| part.has_to_do_with(host)) && !self.has_parcels_with(host);
+            !self.runs.values().any(|run| run.has_to_do_with(host)) && !self.has_parcels_with(host);
         if forgotten {
             self.peers.forget(host);
             self.repeats.forget_receiver(Receiver::Peer(host));
@@ -261,10 +265,10 @@ impl Host {
         if self.is_leaving() || self.paused().is_some() {
             return;
         }
-        match self.runs.get(&run).map(|part| part.stage) {
+        match self.runs.get(&run).map(|run| run.stage) {
             Some(Stage::Draining { .. } | Stage::Drained) => {
                 // The host learned late that the run was suspended: it has been resumed by now.
-                if let Some(suspending) = self.runs.get_mut(&run).and_then(|part| part.suspending.as_mut()) {
+                if let Some(suspending) = self.runs.get_mut(&run).and_then(|run| run.suspending.as_mut()) {
                     suspending.starts_again = true;
                 }
             }
@@ -274,16 +278,16 @@ impl Host {
                 self.repeat_verdict(run);
             }
             Some(Stage::Unable) => {
-                let unable = self.runs.get(&run).and_then(|part| part.unable.clone());
+                let unable = self.runs.get(&run).and_then(|run| run.unable.clone());
                 let reason = unable.unwrap_or_else(|| "it could not take part before".to_owned());
                 self.tell_coordinator(ToCoordinator::Unready { run, reason });
             }
             None => {
-                let mut part = HostRun::new(spec.clone(), self.config.table_bytes_max, now);
-                part.numbers = self.last_numbers.begin_run();
+                let mut host_run = HostRun::new(spec.clone(), self.config.table_bytes_max, now);
+                host_run.numbers = self.last_numbers.begin_run();
                 self.ended.forget(|ended| ended == run);
-                part.reporting.begin(self.last_numbers.new_series());
-                self.runs.insert(run, Box::new(part));
+                host_run.reporting.begin(self.last_numbers.new_series());
+                self.runs.insert(run, Box::new(host_run));
                 self.unpolled.command(Command::Load { run, spec });
             }
         }
@@ -291,19 +295,20 @@ impl Host {
 
     fn on_assign(&mut self, now: Time, run: RunId, number: AssignmentId, mut spec: JobSpec) {
         // If the host has no part of the run or cannot run it, the coordinator has been told or is about to be.
-        let Some(part) = self.runs.get_mut(&run).filter(|part| part.stage != Stage::Unable) else { return };
+        let Some(host_run) = self.runs.get_mut(&run).filter(|run| run.stage != Stage::Unable) else { return };
         let owner = Owner::Coordinator(number);
-        if part.held.of_owner(owner).is_some() {
+        if host_run.held.of_owner(owner).is_some() {
             return;
         }
-        if let Some(token) = part.held.of_key(&spec.key) {
+        if let Some(token) = host_run.held.of_key(&spec.key) {
             // The job is running here already, as an orphan.
-            part.held.add_owner(token, owner);
+            host_run.held.add_owner(token, owner);
             self.deliver(run, token);
             return;
         }
         if spec.redone {
-            spec.lookup_below = spec.lookup_below.max(part.recovery.lookups.expect_below(&part.table, &spec));
+            spec.lookup_below =
+                spec.lookup_below.max(host_run.recovery.lookups.expect_below(&host_run.table, &spec));
             self.tell_lookups(run);
         }
         self.take_in(now, run, owner, spec);
@@ -311,11 +316,11 @@ impl Host {
 
     /// A run is over. Its last counts and notes are sent before it is dropped.
     fn on_stop(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return self.stop_again(run) };
+        let Some(host_run) = self.runs.get_mut(&run) else { return self.stop_again(run) };
         // Results are no longer needed.
-        part.outbox.clear();
-        part.outbox.clear_for_owners();
-        let unfinished = part.held.values().filter(|held| held.finished().is_none());
+        host_run.outbox.clear();
+        host_run.outbox.clear_for_owners();
+        let unfinished = host_run.held.values().filter(|held| held.finished().is_none());
         let unfinished: Vec<(JobSpec, bool)> =
             unfinished.map(|held| (held.spec().clone(), held.was_begun())).collect();
         for (spec, was_begun) in unfinished {
@@ -327,9 +332,9 @@ impl Host {
 
     /// Drops this host's part of a run.
     pub(super) fn stop_run(&mut self, run: RunId, forget: bool) {
-        if let Some(part) = self.runs.remove(&run) {
-            self.keep_last(run, &part, forget);
-            self.last_numbers.end_run(part.numbers);
+        if let Some(host_run) = self.runs.remove(&run) {
+            self.keep_last(run, &host_run, forget);
+            self.last_numbers.end_run(host_run.numbers);
             self.forget_parcels_of_run(run);
             self.repeats.forget_run(run, is_known(&self.peers));
             self.unpolled.command(Command::Stop { run, forget });

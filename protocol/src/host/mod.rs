@@ -200,27 +200,27 @@ impl Host {
 
     /// The counts of a run's jobs at this host.
     pub fn counts(&self, run: RunId) -> Option<Counts> {
-        self.runs.get(&run).map(|part| part.reporting.counts())
+        self.runs.get(&run).map(|run| run.reporting.counts())
     }
 
     /// The number of jobs that it holds for others, and of jobs that others hold for it.
     pub fn held_and_lent(&self, run: RunId) -> (usize, usize) {
-        self.runs.get(&run).map_or((0, 0), |part| (part.held.len(), part.loans.len()))
+        self.runs.get(&run).map_or((0, 0), |run| (run.held.len(), run.loans.len()))
     }
 
     /// The number of entries in its part of a run's result table, and their bytes.
     pub fn table(&self, run: RunId) -> (usize, usize) {
-        self.runs.get(&run).map_or((0, 0), |part| (part.table.len(), part.table.bytes()))
+        self.runs.get(&run).map_or((0, 0), |run| (run.table.len(), run.table.bytes()))
     }
 
     /// The number of entries that its part of a run's result table has dropped to keep to its bound.
     pub fn entries_evicted(&self, run: RunId) -> Option<u64> {
-        self.runs.get(&run).map(|part| part.table.dropped())
+        self.runs.get(&run).map(|run| run.table.dropped())
     }
 
     /// The number of a run's shared objects that it knows, and the bytes of their replicas.
     pub fn shared(&self, run: RunId) -> (usize, u64) {
-        self.runs.get(&run).map_or((0, 0), |part| (part.shared.len(), part.reporting.own().shared_bytes))
+        self.runs.get(&run).map_or((0, 0), |run| (run.shared.len(), run.reporting.own().shared_bytes))
     }
 
     /// The replica of a shared object, if there is one.

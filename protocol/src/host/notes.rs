@@ -61,8 +61,8 @@ pub fn note_bytes(note: &JobNote) -> usize {
 impl Host {
     /// Counts and notes how a job has ended that this host ran for others; `was_begun` is that of [`Held`](super::held::Held).
     pub(super) fn note_ended(&mut self, run: RunId, (spec, was_begun): (&JobSpec, bool), what: NoteKind) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let held = &mut part.reporting.own_mut().held[usize::from(was_begun)];
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let held = &mut host_run.reporting.own_mut().held[usize::from(was_begun)];
         match what {
             // Jobs are counted as begun when they come.
             NoteKind::Begun { .. } => {}
@@ -77,7 +77,7 @@ impl Host {
     /// Notes that something happened to a job.
     pub(super) fn note(&mut self, run: RunId, spec: &JobSpec, what: NoteKind) {
         let latest = self.latest;
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
         // Jobs that are done or lost have begun, and a note has their parameters. Reused and adopted jobs may never
         // begin here, and people may want to run them again, too.
         let is_first = matches!(what, NoteKind::Begun { .. } | NoteKind::Reused | NoteKind::Adopted);
@@ -89,9 +89,9 @@ impl Host {
             depth: spec.depth,
             what,
             ago_ms: 0,
-            parameters: has_parameters.then(|| part.reporting.noted(&spec.parameters)).flatten(),
+            parameters: has_parameters.then(|| host_run.reporting.noted(&spec.parameters)).flatten(),
             shares: !spec.objects.is_empty(),
         };
-        part.reporting.note(latest, note);
+        host_run.reporting.note(latest, note);
     }
 }

@@ -120,9 +120,9 @@ mod tests {
         // Each kind of number is the greatest once.
         for (steal, number, holding) in [(5, 7, 9), (9, 5, 7), (7, 9, 5)] {
             let mut host = host();
-            let part = host.runs.get_mut(&RUN).expect("it takes part");
+            let host_run = host.runs.get_mut(&RUN).expect("it takes part");
             let before = Numbers::of(steal, number, holding);
-            part.numbers = before;
+            host_run.numbers = before;
             host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
             host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
             assert!(host.runs[&RUN].numbers.is_past(before));

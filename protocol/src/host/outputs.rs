@@ -26,16 +26,16 @@ impl Host {
 
     /// When `handle_timeout` is to be called at the latest, and the reason.
     pub fn poll_timeout(&self) -> Option<(Time, &'static str)> {
-        let runs = self.runs.iter().flat_map(|(run, part)| {
+        let runs = self.runs.iter().flat_map(|(run, host_run)| {
             [
-                self.next_steal_timeout(*run, part),
-                self.next_reconcile(part),
-                self.next_recovery_timeout(*run, &part.recovery),
-                self.next_tidying(part),
-                Self::next_flush(part),
-                self.next_report(&part.reporting),
-                self.next_sharing(*run, &part.shared),
-                match part.stage {
+                self.next_steal_timeout(*run, host_run),
+                self.next_reconcile(host_run),
+                self.next_recovery_timeout(*run, &host_run.recovery),
+                self.next_tidying(host_run),
+                Self::next_flush(host_run),
+                self.next_report(&host_run.reporting),
+                self.next_sharing(*run, &host_run.shared),
+                match host_run.stage {
                     Stage::Draining { until } => Some((until, "guests have had their time to come to rest")),
                     _ => None,
                 },
@@ -84,18 +84,18 @@ impl Host {
 
 /// Splits a list into parts of about `MESSAGE_PART_BYTES` each, at least one. `bytes` returns an item's length.
 pub fn in_parts<T>(items: Vec<T>, bytes: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
-    let (mut parts, mut part, mut length) = (Vec::new(), Vec::new(), 0);
+    let (mut parts, mut host_run, mut length) = (Vec::new(), Vec::new(), 0);
     for item in items {
         let more = bytes(&item);
-        if length + more > MESSAGE_PART_BYTES && !part.is_empty() {
-            parts.push(std::mem::take(&mut part));
+        if length + more > MESSAGE_PART_BYTES && !host_run.is_empty() {
+            parts.push(std::mem::take(&mut host_run));
             length = 0;
         }
         length += more;
-        part.push(item);
+        host_run.push(item);
     }
-    if parts.is_empty() || !part.is_empty() {
-        parts.push(part);
+    if parts.is_empty() || !host_run.is_empty() {
+        parts.push(host_run);
     }
     parts
 }

@@ -261,7 +261,7 @@ impl Host {
         bytes: u64,
     ) -> Result<Verdict, Misbehaviour> {
         let is_acquainted = self.peers.contains(from);
-        let Some(part) = self.runs.get_mut(&contents.run()).filter(|_| is_acquainted) else {
+        let Some(host_run) = self.runs.get_mut(&contents.run()).filter(|_| is_acquainted) else {
             return Ok(Verdict::Unwanted(match contents {
                 Contents::Result { run, number } => Some(PeerMessage::Received { run, number }),
                 _ => None,
@@ -269,26 +269,26 @@ impl Host {
         };
         let is_wanted = match contents {
             Contents::Job { steal, number, .. } => {
-                if !part.numbers.has_asked(steal) {
+                if !host_run.numbers.has_asked(steal) {
                     return Err(Misbehaviour::AnswerToNoSteal);
                 }
-                match part.thief.request_mut(steal) {
+                match host_run.thief.request_mut(steal) {
                     Some(request) if request.victim != from => return Err(Misbehaviour::AnswerToNoSteal),
                     Some(request) => {
                         request.arriving = Some(number);
                         true
                     }
-                    None if part.held.of_owner(Owner::Host(from, number)).is_some() => {
+                    None if host_run.held.of_owner(Owner::Host(from, number)).is_some() => {
                         return Ok(Verdict::Here);
                     }
                     None => false,
                 }
             }
             Contents::Result { run, number } => {
-                if !part.numbers.has_given(number) {
+                if !host_run.numbers.has_given(number) {
                     return Err(Misbehaviour::ResultOfNoJob);
                 }
-                match part.loans.get_mut(number) {
+                match host_run.loans.get_mut(number) {
                     Some(loan) if loan.thief() != from => return Err(Misbehaviour::ResultOfNoJob),
                     Some(loan) => {
                         (loan.heard, loan.is_heard) = (now, true);
@@ -297,15 +297,15 @@ impl Host {
                     None => return Ok(Verdict::Unwanted(Some(PeerMessage::Received { run, number }))),
                 }
             }
-            Contents::Have { key, .. } => part.recovery.wanted_of(Some(from), key).next().is_some(),
-            Contents::Updates { run, object, .. } if !part.shared.contains(object) => {
+            Contents::Have { key, .. } => host_run.recovery.wanted_of(Some(from), key).next().is_some(),
+            Contents::Updates { run, object, .. } if !host_run.shared.contains(object) => {
                 return Ok(Verdict::Unwanted(Some(PeerMessage::NotShared { run, object })));
             }
             Contents::Updates { .. } => true,
             Contents::Replica { object, .. } => {
-                let is_known = part.shared.contains(object);
-                !matches!(part.stage, Stage::Loading | Stage::Unable)
-                    && (is_known || part.shared.has_room_for(bytes))
+                let is_known = host_run.shared.contains(object);
+                !matches!(host_run.stage, Stage::Loading | Stage::Unable)
+                    && (is_known || host_run.shared.has_room_for(bytes))
             }
             Contents::RootFinished { .. } => return Err(Misbehaviour::Parcel),
         };

@@ -23,8 +23,8 @@ impl Parting {
 impl Host {
     /// A job of this host is lost with its thief.
     pub(super) fn count_lost(&mut self, run: RunId, spec: &JobSpec) {
-        if let Some(part) = self.runs.get_mut(&run) {
-            part.reporting.own_mut().jobs.lost += 1;
+        if let Some(host_run) = self.runs.get_mut(&run) {
+            host_run.reporting.own_mut().jobs.lost += 1;
             self.unpolled.event(Event::Lost(run, spec.key));
             self.note(run, spec, NoteKind::Lost);
         }
@@ -32,7 +32,7 @@ impl Host {
 
     /// A job is redone whose thief is there: it is lost after all.
     pub(super) fn lose_if_doubted(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec) {
-        if self.runs.get_mut(&run).is_some_and(|part| part.recovery.end_doubt(number)) {
+        if self.runs.get_mut(&run).is_some_and(|run| run.recovery.end_doubt(number)) {
             self.count_lost(run, spec);
         }
     }

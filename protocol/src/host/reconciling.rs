@@ -14,18 +14,18 @@ use super::run::HostRun;
 use super::{Host, Receiver, Repeated};
 
 impl Host {
-    pub(super) fn next_reconcile(&self, part: &HostRun) -> Option<(Time, &'static str)> {
-        (!part.loans.is_empty() || !part.held.is_empty() || part.reporting.verdict().is_some())
-            .then_some((part.next_reconcile, "hosts tell one another which jobs they hold"))
+    pub(super) fn next_reconcile(&self, host_run: &HostRun) -> Option<(Time, &'static str)> {
+        (!host_run.loans.is_empty() || !host_run.held.is_empty() || host_run.reporting.verdict().is_some())
+            .then_some((host_run.next_reconcile, "hosts tell one another which jobs they hold"))
     }
 
     pub(super) fn reconcile(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if now < part.next_reconcile {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        if now < host_run.next_reconcile {
             return;
         }
-        part.next_reconcile = now + RECONCILE;
-        let mut owners: Vec<HostId> = (part.held.values())
+        host_run.next_reconcile = now + RECONCILE;
+        let mut owners: Vec<HostId> = (host_run.held.values())
             .filter(|held| now >= held.since() + RECONCILE)
             .flat_map(Held::owners)
             .filter_map(|owner| match owner {
@@ -35,13 +35,13 @@ impl Host {
             .collect();
         owners.sort_unstable();
         owners.dedup();
-        let again: Vec<HeldId> = (part.held.iter())
+        let again: Vec<HeldId> = (host_run.held.iter())
             .filter(|(_, held)| held.finished().is_some() && now >= held.since() + RECONCILE)
             .map(|(token, _)| token)
             .collect();
         let mut silent: Vec<HostId> = Vec::new();
         let mut asked = Vec::new();
-        for (number, loan) in part.loans.iter() {
+        for (number, loan) in host_run.loans.iter() {
             if now >= loan.heard + RECONCILE * 2 {
                 match loan.state {
                     LoanState::Asked => asked.push((loan.thief(), number, loan.spec().key)),
@@ -93,7 +93,7 @@ impl Host {
 
     /// Tells an owner which of its jobs this host holds.
     pub(super) fn send_holding(&mut self, run: RunId, owner: HostId) {
-        let Some(part) = self.runs.get_mut(&run) else {
+        let Some(host_run) = self.runs.get_mut(&run) else {
             // This host has no part of the run, so it holds nothing.
             let (held, pending) = (Vec::new(), Vec::new());
             let message =
@@ -101,14 +101,14 @@ impl Host {
             return self.tell_peer(owner, message);
         };
         self.repeats.note(self.latest, Receiver::Peer(owner), Repeated::Holding(run));
-        let holding = part.numbers.new_holding();
-        let held = part.held.of_host(owner).map(|(number, _)| number).collect();
-        let pending = (part.thief.requests())
+        let holding = host_run.numbers.new_holding();
+        let held = host_run.held.of_host(owner).map(|(number, _)| number).collect();
+        let pending = (host_run.thief.requests())
             .filter(|(_, request)| request.victim == owner)
             .map(|(steal, _)| steal)
             .collect();
         let message =
-            PeerMessage::Holding { run, holding, next_steal: part.numbers.next_steal(), held, pending };
+            PeerMessage::Holding { run, holding, next_steal: host_run.numbers.next_steal(), held, pending };
         self.tell_peer(owner, message);
     }
 
@@ -129,7 +129,7 @@ impl Host {
         // The thief may have sent this before our question reached it.
         self.repeats.forget(Receiver::Peer(from), Repeated::Lending(run));
         let repeats = &self.repeats;
-        let Some(part) = self.runs.get_mut(&run) else {
+        let Some(host_run) = self.runs.get_mut(&run) else {
             if !held.is_empty() {
                 self.tell_peer(from, PeerMessage::Unknown { run, numbers: held.to_vec() });
             }
@@ -138,9 +138,9 @@ impl Host {
         let held_set: BTreeSet<LoanId> = held.iter().copied().collect();
         let pending: BTreeSet<StealId> = pending.iter().copied().collect();
         let (mut again, mut lost, mut agreed) = (Vec::new(), Vec::new(), Vec::new());
-        for number in part.loans.to(from).collect::<Vec<_>>() {
+        for number in host_run.loans.to(from).collect::<Vec<_>>() {
             if held_set.contains(&number) {
-                let Some(loan) = part.loans.get_mut(number) else { continue };
+                let Some(loan) = host_run.loans.get_mut(number) else { continue };
                 loan.heard = now;
                 loan.is_heard = true;
                 // Its answer was lost.
@@ -149,15 +149,15 @@ impl Host {
                 }
                 continue;
             }
-            let Some(loan) = part.loans.get(number) else { continue };
+            let Some(loan) = host_run.loans.get(number) else { continue };
             match loan.state {
                 LoanState::Given(steal) if pending.contains(&steal) => {
                     let spec = loan.spec();
                     let wait = repeats.wait(Receiver::Peer(from), Duration::ZERO, spec.parameters.len());
                     // Nothing is to be done for a job that may still be on its way.
-                    if !part.loans.is_on_its_way(number, now, wait) {
+                    if !host_run.loans.is_on_its_way(number, now, wait) {
                         again.push(PeerMessage::Job { run, steal, number, spec: spec.clone() });
-                        part.loans.note_sent(now, number);
+                        host_run.loans.note_sent(now, number);
                     }
                 }
                 LoanState::Given(steal) if steal < next_steal && holding > loan.holding => lost.push(number),
@@ -166,9 +166,9 @@ impl Host {
             }
         }
         let unknown: Vec<LoanId> =
-            held_set.into_iter().filter(|number| !part.loans.contains(*number)).collect();
-        let parked: BTreeSet<StealId> = part.victim.of(from).collect();
-        let lent: BTreeSet<StealId> = part.loans.lent_for(from);
+            held_set.into_iter().filter(|number| !host_run.loans.contains(*number)).collect();
+        let parked: BTreeSet<StealId> = host_run.victim.of(from).collect();
+        let lent: BTreeSet<StealId> = host_run.loans.lent_for(from);
         let refused: Vec<StealId> =
             pending.into_iter().filter(|steal| !parked.contains(steal) && !lent.contains(steal)).collect();
         for number in agreed {
@@ -185,7 +185,7 @@ impl Host {
             self.tell_peer(from, PeerMessage::Unknown { run, numbers: unknown });
         }
         for number in lost {
-            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) {
+            if let Some(loan) = self.runs.get_mut(&run).and_then(|run| run.loans.end(number)) {
                 match loan.state {
                     // It never began.
                     LoanState::Given(_) if !loan.is_heard => self.requeue(run, loan.number(), loan.spec()),

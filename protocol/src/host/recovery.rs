@@ -67,21 +67,21 @@ impl Host {
     }
 
     pub(super) fn lose_peer_of_run(&mut self, now: Time, run: RunId, peer: HostId, how: Parting) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.drop_requests(|request| request.victim == peer);
-        part.victim.drop_thief(peer);
-        part.outbox.drop_owner(peer);
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.drop_requests(|request| request.victim == peer);
+        host_run.victim.drop_thief(peer);
+        host_run.outbox.drop_owner(peer);
         self.lose_sharer(now, run, peer);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let (room, before) = (self.room_to_forget, part.table.len());
-        if part.table.forget_host(peer, room) {
-            part.recovery.forget_later(peer);
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let (room, before) = (self.room_to_forget, host_run.table.len());
+        if host_run.table.forget_host(peer, room) {
+            host_run.recovery.forget_later(peer);
         }
-        self.room_to_forget = room.saturating_sub(before - part.table.len());
-        part.thief.lose_master(peer);
-        let orphaned: Vec<(LoanId, HeldId)> = part.held.of_host(peer).collect();
-        let lost: Vec<LoanId> = part.loans.to(peer).collect();
-        let unanswered = part.recovery.wanted_from(Some(peer));
+        self.room_to_forget = room.saturating_sub(before - host_run.table.len());
+        host_run.thief.lose_master(peer);
+        let orphaned: Vec<(LoanId, HeldId)> = host_run.held.of_host(peer).collect();
+        let lost: Vec<LoanId> = host_run.loans.to(peer).collect();
+        let unanswered = host_run.recovery.wanted_from(Some(peer));
         let unanswered: Vec<RuntimeJobId> = unanswered.map(|(number, _)| number).collect();
         self.tell_wanted(run);
         // Orphans first: a job that this host loses may be below one of them, or be one.
@@ -90,12 +90,12 @@ impl Host {
         }
         self.flush(now, run);
         for number in lost {
-            if let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) {
+            if let Some(loan) = self.runs.get_mut(&run).and_then(|run| run.loans.end(number)) {
                 self.resolve(now, run, loan.number(), (Some(peer), how), loan.into_spec());
             }
         }
         for number in unanswered {
-            let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
+            let unresolved = self.runs.get_mut(&run).and_then(|run| run.recovery.end(number));
             if let Some(unresolved) = unresolved {
                 self.redo(now, run, number, &unresolved.spec);
             }
@@ -105,11 +105,11 @@ impl Host {
 
     /// A held job has lost an owner.
     pub(super) fn orphan(&mut self, now: Time, run: RunId, owner: Owner, token: HeldId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.held.remove_owner(owner);
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.held.remove_owner(owner);
         self.forget_result(run, owner);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get(token) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(held) = host_run.held.get(token) else { return };
         if !held.is_orphan() {
             return;
         }
@@ -117,17 +117,17 @@ impl Host {
         if let Some(finished) = finished {
             // Its result may not have reached the owner (state 7 of the papers' appendix).
             self.record(now, run, spec.key, spec.depth, spec.lineage, finished);
-            if let Some(part) = self.runs.get_mut(&run) {
-                part.held.forget(token);
+            if let Some(host_run) = self.runs.get_mut(&run) {
+                host_run.held.forget(token);
             }
             return;
         }
-        part.reporting.own_mut().orphaned += 1;
+        host_run.reporting.own_mut().orphaned += 1;
         self.unpolled.event(Event::Orphaned(run, spec.key));
-        match part.spec.fault_tolerance {
+        match host_run.spec.fault_tolerance {
             FaultTolerance::Full => self.announce_orphan(now, run, token),
             FaultTolerance::FinishedOrphans => {
-                let finished: Vec<_> = part.table.below(spec.key.tag()).cloned().collect();
+                let finished: Vec<_> = host_run.table.below(spec.key.tag()).cloned().collect();
                 for entry in finished {
                     self.share(now, run, &entry);
                 }
@@ -149,15 +149,15 @@ impl Host {
         mut spec: JobSpec,
     ) {
         let is_connected = self.is_connected();
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let tolerance = part.spec.fault_tolerance;
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let tolerance = host_run.spec.fault_tolerance;
         spec.given_back = how == Parting::LEFT;
         let are_dropped = matches!(tolerance, FaultTolerance::Off | FaultTolerance::RedoOnly);
         if spec.given_back {
-            part.reporting.own_mut().jobs.given_back += 1;
+            host_run.reporting.own_mut().jobs.given_back += 1;
             self.note(run, &spec, NoteKind::GivenBack);
         } else if how == Parting::GaveUp && !are_dropped {
-            part.recovery.doubt(number);
+            host_run.recovery.doubt(number);
         } else {
             self.count_lost(run, &spec);
         }
@@ -183,8 +183,8 @@ impl Host {
     /// Asks the coordinator what it knows of a job.
     fn search(&mut self, run: RunId, number: RuntimeJobId, searched: Unresolved) {
         let key = searched.spec.key;
-        if let Some(part) = self.runs.get_mut(&run) {
-            part.recovery.begin(number, searched);
+        if let Some(host_run) = self.runs.get_mut(&run) {
+            host_run.recovery.begin(number, searched);
         }
         self.tell_coordinator(ToCoordinator::Find { run, key });
     }
@@ -192,7 +192,7 @@ impl Host {
     /// Whether a job's entry names a host that this one does not know: a peer's entries may name hosts outside this
     /// host's circle.
     fn is_with_stranger(&self, run: RunId, spec: &JobSpec) -> bool {
-        let entry = self.runs.get(&run).and_then(|part| part.table.get(&spec.key));
+        let entry = self.runs.get(&run).and_then(|run| run.table.get(&spec.key));
         let place = entry.and_then(|entry| entry.state.place());
         place.is_some_and(|host| Some(host) != self.id() && !self.peers.contains(host))
     }
@@ -206,9 +206,9 @@ impl Host {
         if self.use_known(now, run, number, &spec) {
             return;
         }
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.recovery.lookups.note_again(spec.key.tag());
-        let lookup_below = part.recovery.lookups.bound(&part.table, &spec);
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.recovery.lookups.note_again(spec.key.tag());
+        let lookup_below = host_run.recovery.lookups.bound(&host_run.table, &spec);
         let again = Again { redone: true, begun: false, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
     }
@@ -216,8 +216,8 @@ impl Host {
     /// Uses the table's entry of a job. Returns false if there is none.
     pub(super) fn use_known(&mut self, now: Time, run: RunId, number: RuntimeJobId, spec: &JobSpec) -> bool {
         let me = self.id();
-        let Some(part) = self.runs.get_mut(&run) else { return false };
-        let Some(entry) = part.table.get(&spec.key) else { return self.adopt_here(run, number, spec) };
+        let Some(host_run) = self.runs.get_mut(&run) else { return false };
+        let Some(entry) = host_run.table.get(&spec.key) else { return self.adopt_here(run, number, spec) };
         match entry.state.clone() {
             EntryState::Done(finished) => {
                 self.reuse(run, number, spec, finished);
@@ -226,7 +226,7 @@ impl Host {
             EntryState::DoneAt { host, .. } if self.peers.contains(host) => {
                 let key = spec.key;
                 let (spec, wanted_from) = (spec.clone(), Some(host));
-                part.recovery.begin(number, Unresolved { spec, since: now, wanted_from, thief: None });
+                host_run.recovery.begin(number, Unresolved { spec, since: now, wanted_from, thief: None });
                 self.tell_peer(host, PeerMessage::Want { run, key });
                 true
             }
@@ -236,7 +236,7 @@ impl Host {
                 true
             }
             EntryState::DoneAt { .. } | EntryState::Running(_) => {
-                part.table.remove(&spec.key);
+                host_run.table.remove(&spec.key);
                 self.adopt_here(run, number, spec)
             }
         }
@@ -244,26 +244,26 @@ impl Host {
 
     /// Adopts the job if this host itself runs it as an orphan. Returns whether it does.
     fn adopt_here(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec) -> bool {
-        let Some(part) = self.runs.get_mut(&run) else { return false };
-        if part.spec.fault_tolerance != FaultTolerance::Full {
+        let Some(host_run) = self.runs.get_mut(&run) else { return false };
+        if host_run.spec.fault_tolerance != FaultTolerance::Full {
             return false;
         }
-        let Some(token) = part.held.of_key(&spec.key) else { return false };
-        let Some(held) = part.held.get(token) else { return false };
+        let Some(token) = host_run.held.of_key(&spec.key) else { return false };
+        let Some(held) = host_run.held.get(token) else { return false };
         if !held.is_begun() {
             // Waiting for a job that has not begun would save nothing. If it has no other owner, it is dropped, so that
             // it does not run beside the one that is redone, which finds the entries below it.
             if held.is_orphan() {
-                part.recovery.lookups.forget(&spec.key);
-                part.table.remove(&spec.key);
+                host_run.recovery.lookups.forget(&spec.key);
+                host_run.table.remove(&spec.key);
                 self.abort_held(run, token);
             }
             return false;
         }
-        part.recovery.end_doubt(number);
-        part.recovery.lookups.found(&part.table, &spec.key);
-        part.reporting.own_mut().jobs.adopted += 1;
-        part.held.add_owner(token, Owner::Here(number));
+        host_run.recovery.end_doubt(number);
+        host_run.recovery.lookups.found(&host_run.table, &spec.key);
+        host_run.reporting.own_mut().jobs.adopted += 1;
+        host_run.held.add_owner(token, Owner::Here(number));
         self.unpolled.event(Event::Adopted(run, spec.key));
         self.note(run, spec, NoteKind::Adopted);
         self.deliver(run, token);
@@ -271,11 +271,11 @@ impl Host {
     }
 
     pub(super) fn reuse(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec, finished: Finished) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.recovery.end_doubt(number);
-        let is_found_again = part.recovery.lookups.finds_again(spec);
-        part.recovery.lookups.found(&part.table, &spec.key);
-        part.reporting.count_reused(&finished);
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.recovery.end_doubt(number);
+        let is_found_again = host_run.recovery.lookups.finds_again(spec);
+        host_run.recovery.lookups.found(&host_run.table, &spec.key);
+        host_run.reporting.count_reused(&finished);
         self.unpolled.event(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
         self.unpolled.command(RunCommand::Complete { number, finished, is_found_again }.of(run));
@@ -283,19 +283,19 @@ impl Host {
     }
 
     fn ask_to_adopt(&mut self, now: Time, run: RunId, number: RuntimeJobId, spec: &JobSpec, thief: HostId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.recovery.lookups.found(&part.table, &spec.key);
-        let loan = part.numbers.new_loan();
-        part.loans.lend(loan, Loan::new(now, number, spec.clone(), thief, LoanState::Asked, 0));
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.recovery.lookups.found(&host_run.table, &spec.key);
+        let loan = host_run.numbers.new_loan();
+        host_run.loans.lend(loan, Loan::new(now, number, spec.clone(), thief, LoanState::Asked, 0));
         self.ask_for_adoption(now, run, thief, loan, spec.key);
     }
 
     /// Runs a job again of which there is no entry; results known below it are reused.
     pub(super) fn redo(&mut self, _now: Time, run: RunId, number: RuntimeJobId, spec: &JobSpec) {
         self.lose_if_doubted(run, number, spec);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.recovery.lookups.note_again(spec.key.tag());
-        let lookup_below = part.recovery.lookups.bound_of(&part.table, spec);
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.recovery.lookups.note_again(spec.key.tag());
+        let lookup_below = host_run.recovery.lookups.bound_of(&host_run.table, spec);
         self.tell_lookups(run);
         let again = Again { redone: true, begun: true, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
@@ -304,8 +304,8 @@ impl Host {
     /// Gives a job that never began back to the runtime as it was.
     pub(super) fn requeue(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec) {
         let redone = spec.redone;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let lookup_below = if redone { part.recovery.lookups.bound_of(&part.table, spec) } else { 0 };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let lookup_below = if redone { host_run.recovery.lookups.bound_of(&host_run.table, spec) } else { 0 };
         self.tell_lookups(run);
         let again = Again { redone, begun: false, given_back: spec.given_back, lookup_below };
         self.unpolled.command(RunCommand::Requeue { number, again }.of(run));
@@ -313,15 +313,15 @@ impl Host {
 
     /// All entries that answer a search were sent.
     pub(super) fn on_found(&mut self, now: Time, run: RunId, key: JobKey) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let numbers: Vec<RuntimeJobId> = part.recovery.wanted_of(None, key).collect();
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let numbers: Vec<RuntimeJobId> = host_run.recovery.wanted_of(None, key).collect();
         for number in numbers {
             self.settle(now, run, number);
         }
     }
 
     fn settle(&mut self, now: Time, run: RunId, number: RuntimeJobId) {
-        let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
+        let unresolved = self.runs.get_mut(&run).and_then(|run| run.recovery.end(number));
         let Some(Unresolved { spec, wanted_from, thief, .. }) = unresolved else { return };
         // An entry would name the same host again that was asked for the result and has not answered.
         if wanted_from.is_none() && self.use_known(now, run, number, &spec) {
@@ -343,10 +343,10 @@ impl Host {
         key: JobKey,
         finished: Option<Finished>,
     ) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let numbers: Vec<RuntimeJobId> = part.recovery.wanted_of(Some(from), key).collect();
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let numbers: Vec<RuntimeJobId> = host_run.recovery.wanted_of(Some(from), key).collect();
         for number in numbers {
-            let unresolved = self.runs.get_mut(&run).and_then(|part| part.recovery.end(number));
+            let unresolved = self.runs.get_mut(&run).and_then(|run| run.recovery.end(number));
             let Some(unresolved) = unresolved else { continue };
             match &finished {
                 Some(finished) => self.reuse(run, number, &unresolved.spec, finished.clone()),
@@ -368,8 +368,8 @@ impl Host {
     }
 
     pub(super) fn time_out_recovery(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        let late: Vec<RuntimeJobId> = (part.recovery.unresolved())
+        let Some(host_run) = self.runs.get(&run) else { return };
+        let late: Vec<RuntimeJobId> = (host_run.recovery.unresolved())
             .filter(|(_, unresolved)| now >= unresolved.since + FIND_TIMEOUT)
             .filter(|(_, unresolved)| !self.is_result_arriving(run, unresolved))
             .map(|(number, _)| number)
@@ -384,9 +384,9 @@ impl Host {
     pub(super) fn settle_all(&mut self, now: Time) {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
-            let Some(part) = self.runs.get(&run) else { continue };
+            let Some(host_run) = self.runs.get(&run) else { continue };
             let numbers: Vec<RuntimeJobId> =
-                part.recovery.wanted_from(None).map(|(number, _)| number).collect();
+                host_run.recovery.wanted_from(None).map(|(number, _)| number).collect();
             for number in numbers {
                 self.settle(now, run, number);
             }

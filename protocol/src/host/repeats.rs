@@ -244,7 +244,7 @@ impl Host {
         self.repeats.on_new_link(Receiver::Coordinator);
         for peer in self.peers.relayed() {
             self.repeats.on_new_link(Receiver::Peer(peer));
-            self.runs.values_mut().for_each(|part| part.loans.doubt(peer));
+            self.runs.values_mut().for_each(|run| run.loans.doubt(peer));
         }
     }
 }

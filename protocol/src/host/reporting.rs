@@ -285,8 +285,8 @@ impl Host {
 
     /// Sends the coordinator all news of a run, as there may be no later occasion.
     pub(super) fn report_last(&mut self, now: Time, run: RunId) {
-        if let Some(part) = self.runs.get_mut(&run) {
-            part.reporting.make_due(now);
+        if let Some(host_run) = self.runs.get_mut(&run) {
+            host_run.reporting.make_due(now);
         }
         self.flush(now, run);
         self.report(now, run);
@@ -294,11 +294,11 @@ impl Host {
 
     /// Sends a report as soon as its interval allows, or at once.
     pub(super) fn report_soon(&mut self, now: Time, run: RunId, at_once: bool) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
         if at_once {
-            part.reporting.make_due(now);
+            host_run.reporting.make_due(now);
         } else {
-            part.reporting.make_due_soon(now);
+            host_run.reporting.make_due_soon(now);
         }
         self.report(now, run);
     }
@@ -306,17 +306,19 @@ impl Host {
     /// Reports the counts to the coordinator if they have changed. Also reports all other runs whose busy workers have
     /// changed, so that the coordinator does not add up workers of different moments.
     pub(super) fn report(&mut self, now: Time, run: RunId) {
-        let is_due = self.runs.get(&run).is_some_and(|part| part.reporting.is_due(now));
+        let is_due = self.runs.get(&run).is_some_and(|run| run.reporting.is_due(now));
         if !self.is_connected() || !is_due {
             return;
         }
         self.report_one(now, run);
-        let others =
-            self.runs.iter().filter(|(other, part)| **other != run && part.reporting.has_other_workers());
+        let others = self
+            .runs
+            .iter()
+            .filter(|(other, host_run)| **other != run && host_run.reporting.has_other_workers());
         let others: Vec<RunId> = others.map(|(other, _)| *other).collect();
         for other in others {
-            if let Some(part) = self.runs.get_mut(&other) {
-                part.reporting.make_due(now);
+            if let Some(host_run) = self.runs.get_mut(&other) {
+                host_run.reporting.make_due(now);
             }
             self.report_one(now, other);
         }
@@ -324,18 +326,18 @@ impl Host {
 
     fn report_one(&mut self, now: Time, run: RunId) {
         let is_connected = self.is_connected();
-        let part = self.runs.get_mut(&run).filter(|part| is_connected && part.reporting.is_due(now));
-        let Some(part) = part else { return };
-        let messages = part.reporting.report(now, run);
+        let host_run = self.runs.get_mut(&run).filter(|run| is_connected && run.reporting.is_due(now));
+        let Some(host_run) = host_run else { return };
+        let messages = host_run.reporting.report(now, run);
         messages.into_iter().for_each(|message| self.tell_coordinator(message));
     }
 
     /// Sends the lines of the app's log, if the coordinator is connected.
     pub(super) fn send_log(&mut self, run: RunId) {
         let is_connected = self.is_connected();
-        let part = self.runs.get_mut(&run).filter(|part| is_connected && !part.reporting.log.is_empty());
-        let Some(part) = part else { return };
-        let lines = part.reporting.take_log();
+        let host_run = self.runs.get_mut(&run).filter(|run| is_connected && !run.reporting.log.is_empty());
+        let Some(host_run) = host_run else { return };
+        let lines = host_run.reporting.take_log();
         for lines in in_parts(lines, |line| line.text.len() + line.function.len() + LINE_BYTES) {
             self.tell_coordinator(ToCoordinator::Log { run, lines });
         }

@@ -178,8 +178,8 @@ fn replicas_end_a_run_when_they_take_more_than_it_allows() {
         };
         create(&mut host);
         let (_, bytes) = host.shared(RUN);
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.spec.limits.shared_bytes_max = bytes.checked_add_signed(spare);
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        host_run.spec.limits.shared_bytes_max = bytes.checked_add_signed(spare);
         create(&mut host);
         assert_eq!(host.runs[&RUN].reporting.verdict().is_some(), ends, "{spare} bytes to spare");
         assert_eq!(host.shared(RUN), (1, bytes), "it is counted once");

@@ -29,8 +29,8 @@ impl Host {
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
             let between = self.between(run, peer);
-            if let Some(part) = self.runs.get_mut(&run) {
-                part.loans.doubt(peer);
+            if let Some(host_run) = self.runs.get_mut(&run) {
+                host_run.loans.doubt(peer);
             }
             if between.holds {
                 self.send_holding(run, peer);
@@ -50,16 +50,16 @@ impl Host {
 
     fn between(&self, run: RunId, peer: HostId) -> Between {
         let mut between = Between::default();
-        let Some(part) = self.runs.get(&run) else { return between };
-        for (_, token) in part.held.of_host(peer) {
+        let Some(host_run) = self.runs.get(&run) else { return between };
+        for (_, token) in host_run.held.of_host(peer) {
             between.holds = true;
-            if part.held.get(token).is_some_and(|held| held.finished().is_some()) {
+            if host_run.held.get(token).is_some_and(|held| held.finished().is_some()) {
                 between.finished.push(token);
             }
         }
-        between.holds |= part.thief.asks(peer);
-        for number in part.loans.to(peer) {
-            let Some(loan) = part.loans.get(number) else { continue };
+        between.holds |= host_run.thief.asks(peer);
+        for number in host_run.loans.to(peer) {
+            let Some(loan) = host_run.loans.get(number) else { continue };
             match loan.state {
                 LoanState::Asked => between.asked.push((number, loan.spec().key)),
                 LoanState::Given(_) | LoanState::Agreed => between.lends = true,

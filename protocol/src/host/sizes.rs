@@ -60,7 +60,7 @@ pub struct Sizes {
 impl Host {
     /// Bytes of results that their owners do not have, and of parcels that are on their way from or to this host.
     pub fn undelivered_bytes(&self) -> usize {
-        let results: usize = (self.runs.values().flat_map(|part| part.held.values()))
+        let results: usize = (self.runs.values().flat_map(|run| run.held.values()))
             .filter_map(|held| held.finished())
             .map(|finished| finished.outcome.bytes().len())
             .sum();
@@ -81,26 +81,26 @@ impl Host {
             incoming: (self.transfers.incoming.len(), self.transfers.incoming.held_bytes()),
             ..Sizes::default()
         };
-        for part in self.runs.values() {
-            sizes.requests += part.thief.requests().count();
-            sizes.parked += part.victim.len() + part.recovery.wanted_early_len();
-            sizes.held += part.held.len();
-            sizes.held_indexed += part.held.indexed_len();
-            sizes.away += part.loans.len() + part.recovery.unresolved_len();
-            sizes.lent += part.loans.numbers_len();
-            sizes.outbox += part.outbox.len();
-            let (owners, for_owners) = part.outbox.for_owners_len();
+        for host_run in self.runs.values() {
+            sizes.requests += host_run.thief.requests().count();
+            sizes.parked += host_run.victim.len() + host_run.recovery.wanted_early_len();
+            sizes.held += host_run.held.len();
+            sizes.held_indexed += host_run.held.indexed_len();
+            sizes.away += host_run.loans.len() + host_run.recovery.unresolved_len();
+            sizes.lent += host_run.loans.numbers_len();
+            sizes.outbox += host_run.outbox.len();
+            let (owners, for_owners) = host_run.outbox.for_owners_len();
             sizes.outbox_hosts += owners;
             sizes.owner_outbox += for_owners;
-            sizes.replicas.0 += part.shared.len();
-            sizes.replicas.1 += part.reporting.own().shared_bytes;
-            sizes.former_sharers += part.shared.former_len();
-            sizes.logs_before += part.shared.logs_len();
-            sizes.sought += part.recovery.lookups.sought_len();
-            sizes.redoing += part.recovery.lookups.redoing_len();
-            sizes.entries += part.table.len();
+            sizes.replicas.0 += host_run.shared.len();
+            sizes.replicas.1 += host_run.reporting.own().shared_bytes;
+            sizes.former_sharers += host_run.shared.former_len();
+            sizes.logs_before += host_run.shared.logs_len();
+            sizes.sought += host_run.recovery.lookups.sought_len();
+            sizes.redoing += host_run.recovery.lookups.redoing_len();
+            sizes.entries += host_run.table.len();
             sizes.waiting_texts =
-                sizes.waiting_texts.max(part.reporting.notes_len()).max(part.reporting.log().len());
+                sizes.waiting_texts.max(host_run.reporting.notes_len()).max(host_run.reporting.log().len());
         }
         sizes
     }
@@ -125,29 +125,29 @@ mod tests {
     #[test]
     fn each_size_counts_what_its_name_says() {
         let mut host = announced::busy();
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        part.victim.park(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        host_run.victim.park(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
         for number in [1, 2] {
-            part.outbox.push(entry(number, 0, EntryState::Running(PEER)));
+            host_run.outbox.push(entry(number, 0, EntryState::Running(PEER)));
         }
         for _ in 0..3 {
-            part.outbox.push_for(PEER, entry(1, 0, EntryState::Running(PEER)));
+            host_run.outbox.push_for(PEER, entry(1, 0, EntryState::Running(PEER)));
         }
-        part.reporting.own_mut().shared_bytes = 77;
+        host_run.reporting.own_mut().shared_bytes = 77;
         let writer = Writer { host: PEER, incarnation: 1 };
         for byte in [1, 2] {
-            part.shared.keep_log(ObjectId([byte; 16]), (writer, 1));
+            host_run.shared.keep_log(ObjectId([byte; 16]), (writer, 1));
         }
         let tags = [1, 2, 3].map(|number| job(number).key.tag());
-        part.recovery.lookups = Lookups::of(&[1, 2, 3].map(|byte| JobKey([byte; 32])), &tags[..2], &tags);
-        assert!(part.table.insert(entry(1, 0, EntryState::Running(PEER))));
+        host_run.recovery.lookups = Lookups::of(&[1, 2, 3].map(|byte| JobKey([byte; 32])), &tags[..2], &tags);
+        assert!(host_run.table.insert(entry(1, 0, EntryState::Running(PEER))));
         // Two index entries that should have been forgotten.
         for number in [97, 98] {
-            part.held.leave_behind(Owner::Here(RuntimeJobId(number)), HeldId(number));
+            host_run.held.leave_behind(Owner::Here(RuntimeJobId(number)), HeldId(number));
         }
-        part.reporting.take_notes(NOW);
+        host_run.reporting.take_notes(NOW);
         for _ in 0..2 {
-            part.reporting.note(NOW, note(0));
+            host_run.reporting.note(NOW, note(0));
         }
         host.peers.leave_behind(HostId(31));
         assert!(host.peers.cut_off(NOW, HostId(32)));
@@ -195,10 +195,10 @@ mod tests {
         };
         assert_eq!(host.sizes(), expected);
         assert_eq!(host.undelivered_bytes(), 70_000);
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
-        let token = part.held.tokens().next().expect("it holds a job");
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+        let token = host_run.held.tokens().next().expect("it holds a job");
         let finished = Finished { outcome: Outcome::Done(vec![0; 300].into()), work_ns: 1, span_ns: 1 };
-        part.held.finish(token, finished);
+        host_run.held.finish(token, finished);
         assert_eq!(host.undelivered_bytes(), 70_300);
     }
 }

@@ -38,26 +38,28 @@ impl Host {
             return;
         }
         loop {
-            let Some(part) = self.runs.get(&run) else { return };
-            if part.stage != Stage::Ready || part.held.len() >= HELD_JOBS_MAX {
+            let Some(host_run) = self.runs.get(&run) else { return };
+            if host_run.stage != Stage::Ready || host_run.held.len() >= HELD_JOBS_MAX {
                 return;
             }
-            let is_ahead = part.thief.idle() == 0;
+            let is_ahead = host_run.thief.idle() == 0;
             let chosen = if is_ahead { self.choose_ahead(run) } else { self.choose_victim(now, run) };
             let Some((victim, is_wide)) = chosen else { return };
             let scope = self.scope_of(victim);
-            let Some(part) = self.runs.get_mut(&run) else { return };
-            let steal = part.numbers.new_steal();
-            part.reporting.own_mut().steal_requests += 1;
-            part.thief.ask(steal, Request { victim, since: now, is_wide, is_ahead, scope, arriving: None });
-            let holding = part.numbers.holding();
+            let Some(host_run) = self.runs.get_mut(&run) else { return };
+            let steal = host_run.numbers.new_steal();
+            host_run.reporting.own_mut().steal_requests += 1;
+            host_run
+                .thief
+                .ask(steal, Request { victim, since: now, is_wide, is_ahead, scope, arriving: None });
+            let holding = host_run.numbers.holding();
             self.tell_peer(victim, PeerMessage::Steal { run, steal, holding, ahead: is_ahead });
         }
     }
 
     pub(super) fn choose_victim(&mut self, now: Time, run: RunId) -> Option<(HostId, bool)> {
-        let part = self.runs.get(&run)?;
-        let thief = &part.thief;
+        let host_run = self.runs.get(&run)?;
+        let thief = &host_run.thief;
         let waiting_near = thief.near_waiting(now);
         let may_near = waiting_near < thief.idle().min(STEALS_IN_SITE_MAX) && now >= thief.rests_until(false);
         let may_wide = thief.wide().next().is_none() && now >= thief.rests_until(true);
@@ -77,7 +79,7 @@ impl Host {
             let peers = if has_slow { &free } else { peers };
             (!peers.is_empty()).then(|| peers[self.random.below(peers.len())])
         };
-        match part.spec.stealing {
+        match host_run.spec.stealing {
             Stealing::ClusterAware => {
                 if may_near
                     && let Some(victim) = pick(known.near())
@@ -100,7 +102,7 @@ impl Host {
                 (!is_asked(&victim)).then_some((victim, false))
             }
             Stealing::MasterWorker => {
-                let master = part.thief.master().filter(|master| known.contains(*master))?;
+                let master = host_run.thief.master().filter(|master| known.contains(*master))?;
                 (may_near && !is_asked(&master)).then_some((master, false))
             }
         }
@@ -113,11 +115,11 @@ impl Host {
         run: RunId,
         steal: StealId,
     ) -> Result<Option<Request>, Misbehaviour> {
-        let Some(part) = self.runs.get_mut(&run) else { return Ok(None) };
-        if !part.numbers.has_asked(steal) {
+        let Some(host_run) = self.runs.get_mut(&run) else { return Ok(None) };
+        if !host_run.numbers.has_asked(steal) {
             return Err(Misbehaviour::AnswerToNoSteal);
         }
-        match part.thief.request(steal) {
+        match host_run.thief.request(steal) {
             Some(request) if request.victim != from => Err(Misbehaviour::AnswerToNoSteal),
             // The answer is late: the request was given up, and the victim will be told.
             None => Ok(None),
@@ -126,7 +128,7 @@ impl Host {
                 if request.arriving.is_none() {
                     self.repeats.measure(Receiver::Peer(from), self.latest.since(request.since));
                 }
-                Ok(part.thief.end(steal))
+                Ok(host_run.thief.end(steal))
             }
         }
     }
@@ -139,8 +141,8 @@ impl Host {
         steal: StealId,
     ) -> Result<(), Misbehaviour> {
         if let Some(request) = self.end_request(from, run, steal)? {
-            if let Some(part) = self.runs.get_mut(&run) {
-                part.reporting.own_mut().steals.of(request.scope).refused += 1;
+            if let Some(host_run) = self.runs.get_mut(&run) {
+                host_run.reporting.own_mut().steals.of(request.scope).refused += 1;
             }
             self.note_refusal(now, run, &request);
             self.seek(now, run);
@@ -154,8 +156,8 @@ impl Host {
         }
         let round = self.peers.near().len().clamp(1, 8);
         let jitter = self.random.next_u64();
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.thief.note_refusal(now, request.is_wide, round, jitter);
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.thief.note_refusal(now, request.is_wide, round, jitter);
     }
 
     pub(super) fn on_job(
@@ -171,34 +173,36 @@ impl Host {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(request) = self.end_request(from, run, steal)? else { return Ok(()) };
-        if self.runs.get(&run).is_some_and(|part| part.is_other_root(&spec)) {
+        if self.runs.get(&run).is_some_and(|run| run.is_other_root(&spec)) {
             return Err(Misbehaviour::OtherRoot);
         }
         let is_far = self.peers.is_far(from);
         let departing = self.is_leaving();
-        let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        part.thief.end_rest(request.is_wide, now);
+        let Some(host_run) = self.runs.get_mut(&run) else { return Ok(()) };
+        host_run.thief.end_rest(request.is_wide, now);
         let owner = Owner::Host(from, number);
-        let may_be_held = part.held.of_owner(owner).is_none() && part.held.has_room_for(from);
-        let is_taken =
-            part.stage == Stage::Ready && !departing && part.held.len() < HELD_JOBS_MAX && may_be_held;
-        let steals = part.reporting.own_mut().steals.of(request.scope);
+        let may_be_held = host_run.held.of_owner(owner).is_none() && host_run.held.has_room_for(from);
+        let is_taken = host_run.stage == Stage::Ready
+            && !departing
+            && host_run.held.len() < HELD_JOBS_MAX
+            && may_be_held;
+        let steals = host_run.reporting.own_mut().steals.of(request.scope);
         if !is_taken {
             steals.refused += 1;
-            part.thief.ahead.end();
+            host_run.thief.ahead.end();
             self.tell_peer(from, PeerMessage::Returned { run, number, begun: false });
             return Ok(());
         }
         steals.jobs += 1;
         steals.latencies.count(now.since(request.since));
-        part.thief.ahead.note_trip(now.since(request.since));
-        part.reporting.own_mut().jobs.stolen += 1;
-        part.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
+        host_run.thief.ahead.note_trip(now.since(request.since));
+        host_run.reporting.own_mut().jobs.stolen += 1;
+        host_run.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
         self.take_in(now, run, owner, spec);
-        let Some(part) = self.runs.get_mut(&run) else { return Ok(()) };
-        let token = part.held.of_owner(owner);
-        if let Some(held) = token.and_then(|token| part.held.get_mut(token)) {
+        let Some(host_run) = self.runs.get_mut(&run) else { return Ok(()) };
+        let token = host_run.held.of_owner(owner);
+        if let Some(held) = token.and_then(|token| host_run.held.get_mut(token)) {
             held.asked = Some((request, now));
         }
         self.seek(now, run);
@@ -206,13 +210,13 @@ impl Host {
     }
 
     pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: HeldId, worker: u32) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.begin(token) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(held) = host_run.held.begin(token) else { return };
         let spec = held.spec().clone();
         let asked = held.asked.take();
         let from = asked.as_ref().map(|(request, _)| request.victim);
         if let Some(victim) = from {
-            part.thief.ahead.note_begun(victim);
+            host_run.thief.ahead.note_begun(victim);
         }
         if let Some((Request { victim, since, is_ahead, .. }, arrived)) = asked {
             let ns = |until: Time| u64::try_from(until.since(since).as_nanos()).unwrap_or(u64::MAX);
@@ -226,32 +230,32 @@ impl Host {
 
     /// Takes in a job of another host or of the coordinator, to run it.
     pub(super) fn take_in(&mut self, now: Time, run: RunId, owner: Owner, spec: JobSpec) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
         if spec.redone
-            && let Some(EntryState::Done(finished)) = part.table.get(&spec.key).map(|entry| &entry.state)
+            && let Some(EntryState::Done(finished)) = host_run.table.get(&spec.key).map(|entry| &entry.state)
         {
             let finished = finished.clone();
-            part.reporting.count_reused(&finished);
+            host_run.reporting.count_reused(&finished);
             self.note(run, &spec, NoteKind::Reused);
             self.hold_and_deliver(run, Held::done(now, spec, owner, finished));
             return;
         }
         let mut is_named = true;
         if spec.redone && spec.lookup_below > spec.depth {
-            part.recovery.lookups.note_again(spec.key.tag());
+            host_run.recovery.lookups.note_again(spec.key.tag());
             // The victim has sent the entries ahead.
-            is_named = part.recovery.lookups.expect_below(&part.table, &spec) > 0;
-            part.recovery.lookups.expect_unnamed(&part.table, &spec);
+            is_named = host_run.recovery.lookups.expect_below(&host_run.table, &spec) > 0;
+            host_run.recovery.lookups.expect_unnamed(&host_run.table, &spec);
             self.tell_lookups(run);
         }
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let token = part.numbers.new_held();
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let token = host_run.numbers.new_held();
         let held = Held::new(now, spec, owner);
         // A root that is run again was lost, even if nothing below it is known.
         let held = if is_named || held.spec().kind == ROOT_KIND { held } else { held.unnamed() };
-        part.reporting.own_mut().held[usize::from(held.was_begun())].begun += 1;
-        let has_worker = part.thief.take_worker();
-        part.held.hold(token, held.with_worker(has_worker));
+        host_run.reporting.own_mut().held[usize::from(held.was_begun())].begun += 1;
+        let has_worker = host_run.thief.take_worker();
+        host_run.held.hold(token, held.with_worker(has_worker));
         self.inject(run, token);
     }
 
@@ -278,35 +282,35 @@ impl Host {
         let knows_thief = !is_far || self.peers.contains(thief);
         let threads = self.config.report.threads as usize;
         let nothing = PeerMessage::Nothing { run, steal };
-        let Some(part) = self.runs.get_mut(&run) else {
+        let Some(host_run) = self.runs.get_mut(&run) else {
             return self.tell_peer(thief, nothing);
         };
         // Jobs of others that wait here are for thieves with idle workers.
-        let is_for_others = ahead && part.held.waiting() > 0;
-        if !matches!(part.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief || is_for_others {
+        let is_for_others = ahead && host_run.held.waiting() > 0;
+        if !matches!(host_run.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief || is_for_others {
             return self.tell_peer(thief, nothing);
         }
-        if part.victim.has(thief, steal) || part.loans.is_lent(thief, steal) {
+        if host_run.victim.has(thief, steal) || host_run.loans.is_lent(thief, steal) {
             return;
         }
         // A host that computes nothing will expose nothing: only a job that is in its queue right now can be given.
-        let patience = if part.thief.idle() >= threads {
+        let patience = if host_run.thief.idle() >= threads {
             std::time::Duration::ZERO
         } else if is_far {
             PARK_WIDE
         } else {
             PARK
         };
-        if let Some(steal) = part.victim.park(Parked { thief, steal, holding, until: now + patience }) {
+        if let Some(steal) = host_run.victim.park(Parked { thief, steal, holding, until: now + patience }) {
             self.tell_peer(thief, PeerMessage::Nothing { run, steal });
-        } else if part.victim.ask() {
+        } else if host_run.victim.ask() {
             self.unpolled.command(RunCommand::Offer.of(run));
         }
     }
 
     pub(super) fn on_offered(&mut self, now: Time, run: RunId, job: Option<(RuntimeJobId, JobSpec)>) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let is_more = part.victim.note_answer(job.is_some());
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let is_more = host_run.victim.note_answer(job.is_some());
         let Some((number, mut spec)) = job else {
             if is_more {
                 self.unpolled.command(RunCommand::Offer.of(run));
@@ -315,28 +319,28 @@ impl Host {
             }
             return;
         };
-        let Some(parked) = part.victim.next() else {
+        let Some(parked) = host_run.victim.next() else {
             return self.requeue(run, number, &spec);
         };
-        let loan = part.numbers.new_loan();
+        let loan = host_run.numbers.new_loan();
         let state = LoanState::Given(parked.steal);
         let thief = parked.thief;
         self.forward_entries(run, thief, &mut spec);
         let job = PeerMessage::Job { run, steal: parked.steal, number: loan, spec: spec.clone() };
         self.tell_peer(thief, job);
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.loans.lend(loan, Loan::new(now, number, spec, thief, state, parked.holding));
-        if part.victim.is_empty() {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.loans.lend(loan, Loan::new(now, number, spec, thief, state, parked.holding));
+        if host_run.victim.is_empty() {
             self.tell_wanted(run);
-        } else if part.victim.ask() {
+        } else if host_run.victim.ask() {
             self.unpolled.command(RunCommand::Offer.of(run));
         }
     }
 
     /// Refuses the thieves that have waited long enough, or all if `all` is set.
     pub(super) fn refuse_parked(&mut self, run: RunId, all: bool, now: Time) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        for (thief, steal) in part.victim.refuse(all, now) {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        for (thief, steal) in host_run.victim.refuse(all, now) {
             self.tell_peer(thief, PeerMessage::Nothing { run, steal });
         }
         self.tell_wanted(run);
@@ -344,8 +348,8 @@ impl Host {
 
     /// Tells the runtime how many thieves wait, if that has changed.
     pub(super) fn tell_wanted(&mut self, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if let Some(thieves) = part.victim.take_news() {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        if let Some(thieves) = host_run.victim.take_news() {
             self.unpolled.command(RunCommand::Want { thieves }.of(run));
         }
     }

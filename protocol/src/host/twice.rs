@@ -13,10 +13,10 @@ use super::{Event, Host, Receiver, RunCommand};
 impl Host {
     /// The host that had the root job before has it again.
     pub(super) fn on_withdraw(&mut self, run: RunId, number: AssignmentId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
         let root = Owner::Coordinator(number);
-        let Some(token) = part.held.of_owner(root) else { return };
-        let Some(held) = part.held.get(token).filter(|held| held.finished().is_none()) else { return };
+        let Some(token) = host_run.held.of_owner(root) else { return };
+        let Some(held) = host_run.held.get(token).filter(|held| held.finished().is_none()) else { return };
         if held.owners().len() == 1 {
             self.leave_adopted(run, token);
         }
@@ -26,14 +26,14 @@ impl Host {
     /// Returns the jobs that this host adopted below the root to being orphans: the root's former host will search for
     /// them.
     fn leave_adopted(&mut self, run: RunId, token: HeldId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        let adopted: Vec<LoanId> = (part.loans.iter())
+        let Some(host_run) = self.runs.get(&run) else { return };
+        let adopted: Vec<LoanId> = (host_run.loans.iter())
             .filter(|(_, loan)| !matches!(loan.state, LoanState::Given(_)))
-            .filter(|(_, loan)| part.held.nearest(&loan.spec().lineage.0) == Some(token))
+            .filter(|(_, loan)| host_run.held.nearest(&loan.spec().lineage.0) == Some(token))
             .map(|(number, _)| number)
             .collect();
         for number in adopted {
-            let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) else {
+            let Some(loan) = self.runs.get_mut(&run).and_then(|run| run.loans.end(number)) else {
                 continue;
             };
             self.end_loan_parcels(run, number, &loan);
@@ -43,7 +43,7 @@ impl Host {
 
     /// The result of a job that was lost and lent again has come from another host: ends the loan and uses the result.
     pub(super) fn reuse_for_lent(&mut self, run: RunId, number: LoanId, finished: Finished) {
-        let Some(loan) = self.runs.get_mut(&run).and_then(|part| part.loans.end(number)) else { return };
+        let Some(loan) = self.runs.get_mut(&run).and_then(|run| run.loans.end(number)) else { return };
         self.end_loan_parcels(run, number, &loan);
         self.tell_peer(loan.thief(), PeerMessage::Abort { run, number });
         self.reuse(run, loan.number(), loan.spec(), finished);
@@ -52,20 +52,22 @@ impl Host {
     /// Ends a held job with the result that another host found.
     pub(super) fn finish_known(&mut self, run: RunId, token: HeldId, finished: Finished) {
         let threads = self.config.report.threads as usize;
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(held) = part.held.get_mut(token).filter(|held| held.finished().is_none()) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(held) = host_run.held.get_mut(token).filter(|held| held.finished().is_none()) else {
+            return;
+        };
         let (spec, was_begun, is_orphan) = (held.spec().clone(), held.was_begun(), held.is_orphan());
         if held.keeps_worker() {
-            part.thief.free_worker(threads);
+            host_run.thief.free_worker(threads);
         }
-        part.held.finish(token, finished.clone());
-        part.reporting.count_reused(&finished);
+        host_run.held.finish(token, finished.clone());
+        host_run.reporting.count_reused(&finished);
         self.unpolled.event(Event::Reused(run, spec.key));
         self.note_ended(run, (&spec, was_begun), NoteKind::Aborted);
         self.unpolled.command(RunCommand::Abort { held: token }.of(run));
         if is_orphan {
-            if let Some(part) = self.runs.get_mut(&run) {
-                part.held.forget(token);
+            if let Some(host_run) = self.runs.get_mut(&run) {
+                host_run.held.forget(token);
             }
         } else {
             self.deliver(run, token);
@@ -141,11 +143,11 @@ mod tests {
     /// A host that runs two jobs again and has lent both to a peer.
     fn lender(state: LoanState) -> (Host, LoanId) {
         let mut host = host();
-        let part = host.runs.get_mut(&RUN).expect("it takes part");
+        let host_run = host.runs.get_mut(&RUN).expect("it takes part");
         let loans = [1, 2].map(|number| {
-            let here = part.numbers.new_loan();
-            part.recovery.lookups.expect_below(&part.table, &job(number));
-            part.loans.lend(here, loan(number, PEER, state));
+            let here = host_run.numbers.new_loan();
+            host_run.recovery.lookups.expect_below(&host_run.table, &job(number));
+            host_run.loans.lend(here, loan(number, PEER, state));
             here
         });
         (host, loans[0])
@@ -179,16 +181,16 @@ mod tests {
     fn an_entry_that_comes_after_a_host_was_asked_is_newer_than_its_answer() {
         for is_renewed in [false, true] {
             let (mut host, loan) = lender(LoanState::Asked);
-            let part = host.runs.get_mut(&RUN).expect("it takes part");
-            part.table.insert(entry(1, 0, EntryState::Running(PEER)));
+            let host_run = host.runs.get_mut(&RUN).expect("it takes part");
+            host_run.table.insert(entry(1, 0, EntryState::Running(PEER)));
             if is_renewed {
                 tell(&mut host, EntryState::Running(PEER));
             }
             host.handle_from_peer(NOW, PEER, PeerMessage::NotHeld { run: RUN, number: loan });
-            let part = &host.runs[&RUN];
-            assert_eq!(part.table.get(&job(1).key).is_some(), is_renewed);
+            let host_run = &host.runs[&RUN];
+            assert_eq!(host_run.table.get(&job(1).key).is_some(), is_renewed);
             // The host is asked again, or the job is run again here.
-            assert_eq!(part.loans.of_job(&job(1).key).count(), usize::from(is_renewed));
+            assert_eq!(host_run.loans.of_job(&job(1).key).count(), usize::from(is_renewed));
         }
     }
 }

@@ -18,7 +18,8 @@ fn roster(specs: [RunSpec; 2]) -> Roster {
 
 fn active(roster: &Roster) -> Vec<RunId> {
     let found: Vec<RunId> = roster.active().map(|(run, _)| run).collect();
-    let with_turn = roster.iter().filter(|(_, part)| part.turn.is_active()).map(|(run, _)| *run);
+    let with_turn =
+        roster.iter().filter(|(_, coordinator_run)| coordinator_run.turn.is_active()).map(|(run, _)| *run);
     assert_eq!((&found, roster.active_ids()), (&with_turn.collect(), found.clone()));
     assert_eq!(roster.turns_free() + found.len(), RUNS_ACTIVE_MAX);
     found
@@ -110,7 +111,7 @@ fn the_largest_table_shrinks_first() {
             roster.get_mut(&run).expect("it is there").ledger.restore(vec![entry]);
         }
     }
-    let len = |roster: &Roster, run| roster.get(&run).map(|part| part.ledger.size().0);
+    let len = |roster: &Roster, run| roster.get(&run).map(|run| run.ledger.size().0);
     let (before, others) = (len(&roster, RUN), len(&roster, OTHER));
     let bound = roster.tables_bytes() / TABLES_TOGETHER_MAX - 1;
     roster.keep_tables_to_bound(bound);

@@ -88,9 +88,9 @@ mod tests {
     fn a_thief_gets_the_entries_below_a_job_that_none_of_them_names() {
         let (child, entry) = unexposed();
         let mut victim = host();
-        let part = victim.runs.get_mut(&RUN).expect("it takes part");
-        part.table.insert(entry.clone());
-        part.recovery.lookups.expect_below(&part.table, &job(1));
+        let host_run = victim.runs.get_mut(&RUN).expect("it takes part");
+        host_run.table.insert(entry.clone());
+        host_run.recovery.lookups.expect_below(&host_run.table, &job(1));
         victim.handle_from_peer(
             NOW,
             PEER,
@@ -124,12 +124,12 @@ mod tests {
         let (child, entry) = unexposed();
         let named = Entry { key: job(4).key, lineage: entry.lineage.child(&child.key), ..entry.clone() };
         let mut victim = host();
-        let part = victim.runs.get_mut(&RUN).expect("it takes part");
+        let host_run = victim.runs.get_mut(&RUN).expect("it takes part");
         let deeper = Entry { depth: 5, ..entry.clone() };
         for entry in [&named, &deeper] {
-            part.table.insert(entry.clone());
+            host_run.table.insert(entry.clone());
         }
-        part.recovery.lookups.expect_below(&part.table, &job(1));
+        host_run.recovery.lookups.expect_below(&host_run.table, &job(1));
         let mut child = child;
         victim.forward_entries(RUN, PEER, &mut child);
         let sent = said(&mut victim);

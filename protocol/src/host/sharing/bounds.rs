@@ -9,21 +9,21 @@ use crate::{RunId, Time};
 impl Host {
     /// The object has changed: ends the run if its replicas take too much memory.
     pub(super) fn check_bytes(&mut self, now: Time, run: RunId, object: ObjectId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(sharing) = host_run.shared.objects.get_mut(&object) else { return };
         let bytes = sharing.bytes();
         let before = std::mem::replace(&mut sharing.counted, bytes);
-        let own = part.reporting.own_mut();
+        let own = host_run.reporting.own_mut();
         own.shared_bytes = own.shared_bytes - before + sharing.counted;
         if !sharing.is_mentioned {
-            part.shared.unmentioned.bytes = part.shared.unmentioned.bytes - before + sharing.counted;
-            if part.shared.unmentioned.bytes > UNMENTIONED_BYTES_MAX {
+            host_run.shared.unmentioned.bytes = host_run.shared.unmentioned.bytes - before + sharing.counted;
+            if host_run.shared.unmentioned.bytes > UNMENTIONED_BYTES_MAX {
                 self.forget(run, object);
             }
             return;
         }
-        let bytes = part.reporting.own().shared_bytes - part.shared.unmentioned.bytes;
-        let most = part.spec.limits.shared_bytes_max.unwrap_or(SHARED_BYTES_MAX);
+        let bytes = host_run.reporting.own().shared_bytes - host_run.shared.unmentioned.bytes;
+        let most = host_run.spec.limits.shared_bytes_max.unwrap_or(SHARED_BYTES_MAX);
         if bytes > most {
             self.end_for_sharing(now, run, || {
                 format!(
@@ -35,14 +35,14 @@ impl Host {
 
     /// A job here mentions the object: from now on it counts as one of the run's objects.
     pub(super) fn note_mention(&mut self, run: RunId, object: ObjectId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.objects.get_mut(&object).filter(|sharing| !sharing.is_mentioned)
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(sharing) = host_run.shared.objects.get_mut(&object).filter(|sharing| !sharing.is_mentioned)
         else {
             return;
         };
         sharing.is_mentioned = true;
-        part.shared.unmentioned.count -= 1;
-        part.shared.unmentioned.bytes -= sharing.counted;
+        host_run.shared.unmentioned.count -= 1;
+        host_run.shared.unmentioned.bytes -= sharing.counted;
     }
 
     /// The object has more writers than replicas can count, so its replicas cannot be kept equal: ends the run, if one
@@ -60,9 +60,9 @@ impl Host {
 
     /// Whether this host may take the object in. Ends the run if it has too many.
     pub(super) fn has_room_for(&mut self, now: Time, run: RunId, object: ObjectId) -> bool {
-        let Some(part) = self.runs.get(&run) else { return false };
-        let mentioned = part.shared.len() - part.shared.unmentioned.count;
-        let has_room = mentioned < OBJECTS_PER_RUN_MAX || part.shared.contains(object);
+        let Some(host_run) = self.runs.get(&run) else { return false };
+        let mentioned = host_run.shared.len() - host_run.shared.unmentioned.count;
+        let has_room = mentioned < OBJECTS_PER_RUN_MAX || host_run.shared.contains(object);
         if !has_room {
             self.end_for_sharing(now, run, || {
                 format!(
@@ -74,7 +74,7 @@ impl Host {
     }
 
     fn end_for_sharing(&mut self, now: Time, run: RunId, reason: impl FnOnce() -> String) {
-        if self.runs.get(&run).is_some_and(|part| part.reporting.verdict().is_none()) {
+        if self.runs.get(&run).is_some_and(|run| run.reporting.verdict().is_none()) {
             self.judge(now, run, ToCoordinator::Limit { run, reason: reason() });
         }
     }

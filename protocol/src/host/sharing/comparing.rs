@@ -16,7 +16,7 @@ impl Host {
     // ---- comparing ----
 
     pub(super) fn tell_versions(&mut self, run: RunId, object: ObjectId, to: HostId, is_question: bool) {
-        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|run| run.shared.objects.get_mut(&object))
         else {
             return;
         };
@@ -46,7 +46,7 @@ impl Host {
             .filter(|host| Some(*host) != me)
             .filter(|host| self.meet(run, object, *host))
             .collect();
-        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|run| run.shared.objects.get_mut(&object))
         else {
             return;
         };
@@ -184,8 +184,8 @@ impl Host {
     /// under another id or not at all. If they have new ids, too, it is unknown which hosts they are, so more hosts are
     /// asked. The request to meet strangers is also sent again, as it may have been lost with the link.
     pub(in crate::host) fn meet_again(&mut self, now: Time, run: RunId, is_reborn: bool) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let former: Vec<(ObjectId, Vec<HostId>)> = (part.shared.objects.iter_mut())
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let former: Vec<(ObjectId, Vec<HostId>)> = (host_run.shared.objects.iter_mut())
             .map(|(object, sharing)| (*object, sharing.sharers.seek_again(is_reborn)))
             .collect();
         for (object, mut asked) in former {
@@ -198,8 +198,8 @@ impl Host {
 
     /// Updates on their way between this host and a peer may be lost.
     pub(in crate::host) fn compare_soon_with(&mut self, now: Time, run: RunId, peer: HostId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        for sharing in part.shared.objects.values_mut().filter(|sharing| sharing.sharers.contains(peer)) {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        for sharing in host_run.shared.objects.values_mut().filter(|sharing| sharing.sharers.contains(peer)) {
             sharing.comparison.hasten(now);
         }
     }
@@ -207,8 +207,8 @@ impl Host {
     /// A host has become known, or is back: it may have replicas.
     pub(in crate::host) fn greet_sharer(&mut self, now: Time, peer: HostId) {
         let met: Vec<(RunId, ObjectId)> = (self.runs.iter())
-            .flat_map(|(run, part)| {
-                part.shared.objects.iter().map(|(object, sharing)| (*run, *object, sharing))
+            .flat_map(|(run, host_run)| {
+                host_run.shared.objects.iter().map(|(object, sharing)| (*run, *object, sharing))
             })
             .filter(|(.., sharing)| sharing.sharers.may_include(peer))
             .take(OBJECTS_GREETED_MAX)
@@ -229,8 +229,8 @@ impl Host {
         former: &[FormerSharer],
     ) {
         let me = self.id();
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(sharing) = host_run.shared.objects.get_mut(&object) else { return };
         for heard in former {
             if Some(heard.host) != me && !self.peers.contains(heard.host) {
                 sharing.sharers.former.hear(now, *heard);
@@ -240,22 +240,22 @@ impl Host {
 
     /// That host is no longer an acquaintance: its departure will not be reported.
     pub(in crate::host) fn forget_sharer(&mut self, peer: HostId) {
-        for sharing in self.runs.values_mut().flat_map(|part| part.shared.objects.values_mut()) {
+        for sharing in self.runs.values_mut().flat_map(|run| run.shared.objects.values_mut()) {
             sharing.drop_sharer(peer);
         }
     }
 
     /// That host left: it will have no replica when it comes back.
     pub(in crate::host) fn expect_no_more(&mut self, peer: HostId) {
-        for sharing in self.runs.values_mut().flat_map(|part| part.shared.objects.values_mut()) {
+        for sharing in self.runs.values_mut().flat_map(|run| run.shared.objects.values_mut()) {
             sharing.sharers.former.forget(peer);
         }
     }
 
     pub(in crate::host) fn lose_sharer(&mut self, now: Time, run: RunId, peer: HostId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
         let mut waiting = Vec::new();
-        for (object, sharing) in &mut part.shared.objects {
+        for (object, sharing) in &mut host_run.shared.objects {
             sharing.sharers.drop_hint(peer);
             if sharing.give_up_sharer(now, peer) {
                 // Its last updates may have reached some hosts and not others.

@@ -33,8 +33,8 @@ impl Host {
         if !self.has_room_for(now, run, object) {
             return;
         }
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now));
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let sharing = host_run.shared.objects.entry(object).or_insert_with(|| Sharing::new(now));
         // The runtime has no place for it yet if the job is still to be handed over.
         sharing.is_unused = false;
         if let Some(victim) = hint {
@@ -58,11 +58,11 @@ impl Host {
     /// that host is gone, the waiting job is given up, which loses no work: the host that redoes the job above spawns
     /// it again.
     pub(in crate::host) fn on_refetch(&mut self, run: RunId, object: ObjectId, held: HeldId) {
-        let Some(job) = self.runs.get(&run).and_then(|part| part.held.get(held)) else { return };
+        let Some(job) = self.runs.get(&run).and_then(|run| run.held.get(held)) else { return };
         if job.lender().is_some_and(|lender| !self.peers.contains(lender)) {
             return self.give_back(run, held);
         }
-        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
+        let Some(sharing) = self.runs.get(&run).and_then(|run| run.shared.objects.get(&object)) else {
             return;
         };
         if !sharing.has_replica() {
@@ -79,7 +79,7 @@ impl Host {
     /// Asks the next host for a replica: first the hosts that lent jobs that mention the object, then those known to
     /// have a replica, then all others.
     pub(super) fn fetch(&mut self, now: Time, run: RunId, object: ObjectId) {
-        let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
+        let Some(sharing) = self.runs.get(&run).and_then(|run| run.shared.objects.get(&object)) else {
             return;
         };
         let is_asked = |host: &HostId| sharing.fetch.as_ref().is_some_and(|fetch| fetch.asked.contains(host));
@@ -131,7 +131,7 @@ impl Host {
     /// Sends an object's replica. Returns false if there is none.
     pub(super) fn send_replica(&mut self, to: HostId, run: RunId, object: ObjectId) -> bool {
         let is_there = self.peers.contains(to);
-        let Some(sharing) = self.runs.get_mut(&run).and_then(|part| part.shared.objects.get_mut(&object))
+        let Some(sharing) = self.runs.get_mut(&run).and_then(|run| run.shared.objects.get_mut(&object))
         else {
             return false;
         };
@@ -164,22 +164,22 @@ impl Host {
         snapshot: Snapshot,
         sharers: &NamedSharers,
     ) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        if matches!(part.stage, Stage::Loading | Stage::Unable) {
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        if matches!(host_run.stage, Stage::Loading | Stage::Unable) {
             return;
         }
-        if !part.shared.contains(object) {
+        if !host_run.shared.contains(object) {
             // A host that leaves sends its replica so that it is not lost.
-            if !part.shared.has_room_for(snapshot.bytes() as u64) {
+            if !host_run.shared.has_room_for(snapshot.bytes() as u64) {
                 return self.tell_peer(from, PeerMessage::NotShared { run, object });
             }
-            part.shared.unmentioned.count += 1;
-            part.shared.objects.insert(object, Sharing { is_mentioned: false, ..Sharing::new(now) });
+            host_run.shared.unmentioned.count += 1;
+            host_run.shared.objects.insert(object, Sharing { is_mentioned: false, ..Sharing::new(now) });
         }
         let incarnation = self.last_numbers.next_incarnation();
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let log = Log { incarnation, before: part.shared.log_before(object) };
-        let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let log = Log { incarnation, before: host_run.shared.log_before(object) };
+        let Some(sharing) = host_run.shared.objects.get_mut(&object) else { return };
         let heals = sharing.healing.take_if(|(whom, _)| *whom == from).is_some();
         let (installed, is_begun, is_other_log) = if let Some(replica) = &mut sharing.replica {
             let own = replica.own_log().map(|(writer, _)| writer);
@@ -250,8 +250,8 @@ impl Host {
     /// No host has the object any more, so jobs that mention it cannot continue here. Its creator is lost, and the jobs
     /// below the redone creator mention another object.
     pub(super) fn give_up_object(&mut self, run: RunId, object: ObjectId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        let lost: Vec<HeldId> = (part.held.iter())
+        let Some(host_run) = self.runs.get(&run) else { return };
+        let lost: Vec<HeldId> = (host_run.held.iter())
             .filter(|(_, held)| held.finished().is_none())
             .filter(|(_, held)| held.spec().objects.iter().any(|mention| mention.creation == object))
             .map(|(token, _)| token)
@@ -263,7 +263,7 @@ impl Host {
 
     /// Gives back a held job that cannot continue here but may elsewhere.
     pub(super) fn give_back(&mut self, run: RunId, token: HeldId) {
-        let held = self.runs.get(&run).and_then(|part| part.held.get(token));
+        let held = self.runs.get(&run).and_then(|run| run.held.get(token));
         let (owners, begun) =
             held.map_or_else(|| (Vec::new(), false), |held| (held.owners().to_vec(), held.is_begun()));
         self.abort_held(run, token);

@@ -14,12 +14,12 @@ impl Host {
     /// replicas may lack stay until the other hosts have confirmed them. Objects that were updated since a host with a
     /// replica was given up stay for that host. Both only up to a limit.
     pub(super) fn sweep(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.shared.next_sweep = now + SHARED_UNUSED;
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.shared.next_sweep = now + SHARED_UNUSED;
         let mut unused = Vec::new();
         let mut unstable = Vec::new();
         let mut unstable_bytes = 0;
-        for (object, sharing) in &mut part.shared.objects {
+        for (object, sharing) in &mut host_run.shared.objects {
             sharing.sharers.former.expire(now);
             let is_unused = sharing.shown.is_none();
             if !(std::mem::replace(&mut sharing.is_unused, is_unused) && is_unused) {
@@ -92,15 +92,15 @@ impl Host {
     }
 
     pub(super) fn forget(&mut self, run: RunId, object: ObjectId) {
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let Some(sharing) = part.shared.objects.remove(&object) else { return };
-        part.reporting.own_mut().shared_bytes -= sharing.counted;
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let Some(sharing) = host_run.shared.objects.remove(&object) else { return };
+        host_run.reporting.own_mut().shared_bytes -= sharing.counted;
         if !sharing.is_mentioned {
-            part.shared.unmentioned.count -= 1;
-            part.shared.unmentioned.bytes -= sharing.counted;
+            host_run.shared.unmentioned.count -= 1;
+            host_run.shared.unmentioned.bytes -= sharing.counted;
         }
         if let Some(own) = sharing.own_log() {
-            part.shared.keep_log(object, own);
+            host_run.shared.keep_log(object, own);
         }
         for sharer in sharing.sharers.hosts() {
             self.tell_peer(sharer, PeerMessage::NotShared { run, object });
@@ -110,8 +110,8 @@ impl Host {
     /// Before this host leaves, sends others the updates that they may lack, and sends objects that only this host has
     /// to some other hosts.
     pub(in crate::host) fn hand_over_objects(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        let objects: Vec<(ObjectId, bool)> = part
+        let Some(host_run) = self.runs.get(&run) else { return };
+        let objects: Vec<(ObjectId, bool)> = host_run
             .shared
             .objects
             .iter()
@@ -130,8 +130,8 @@ impl Host {
 
     /// The hosts with jobs of this host that mention the object, and some others.
     fn heirs(&mut self, run: RunId, object: ObjectId) -> Vec<HostId> {
-        let Some(part) = self.runs.get(&run) else { return Vec::new() };
-        let mut heirs: Vec<HostId> = (part.loans.values())
+        let Some(host_run) = self.runs.get(&run) else { return Vec::new() };
+        let mut heirs: Vec<HostId> = (host_run.loans.values())
             .filter(|loan| loan.spec().objects.iter().any(|mention| mention.creation == object))
             .map(Loan::thief)
             .filter(|thief| self.peers.contains(*thief))

@@ -190,8 +190,8 @@ impl Host {
         if !self.has_room_for(now, run, object) {
             return;
         }
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        let sharing = part.shared.objects.entry(object).or_insert_with(|| Sharing::new(now));
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        let sharing = host_run.shared.objects.entry(object).or_insert_with(|| Sharing::new(now));
         sharing.replica = Some(Replica::new(initial));
         sharing.shown = Some(Shown::new(place));
         sharing.fetch = None;
@@ -232,14 +232,14 @@ impl Host {
     }
 
     pub(in crate::host) fn time_out_sharing(&mut self, now: Time, run: RunId) {
-        let Some(part) = self.runs.get(&run) else { return };
-        if now >= part.shared.next_sweep {
+        let Some(host_run) = self.runs.get(&run) else { return };
+        if now >= host_run.shared.next_sweep {
             self.sweep(now, run);
         }
-        let Some(part) = self.runs.get(&run) else { return };
-        let objects: Vec<ObjectId> = part.shared.objects.keys().copied().collect();
+        let Some(host_run) = self.runs.get(&run) else { return };
+        let objects: Vec<ObjectId> = host_run.shared.objects.keys().copied().collect();
         for object in objects {
-            let Some(sharing) = self.runs.get(&run).and_then(|part| part.shared.objects.get(&object)) else {
+            let Some(sharing) = self.runs.get(&run).and_then(|run| run.shared.objects.get(&object)) else {
                 continue;
             };
             let is_arriving = self.is_replica_arriving(run, object, sharing);

@@ -15,9 +15,9 @@ impl Host {
     pub(in crate::host) fn on_updated(&mut self, now: Time, (run, object): (RunId, ObjectId), bytes: Bytes) {
         // A host without an id takes part in no run.
         let me = self.id().unwrap_or(HostId(0));
-        let Some(part) = self.runs.get_mut(&run) else { return };
-        part.reporting.own_mut().updates += 1;
-        let Some(sharing) = part.shared.objects.get_mut(&object) else { return };
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.reporting.own_mut().updates += 1;
+        let Some(sharing) = host_run.shared.objects.get_mut(&object) else { return };
         let (Some(replica), Some(shown)) = (&mut sharing.replica, &mut sharing.shown) else { return };
         let made = replica.append_local(me, bytes.clone());
         if shown.note_own(&bytes, made.is_some()) {
@@ -198,7 +198,7 @@ impl Host {
 
     /// Whether the object is known here. If it is not, tells the sender.
     pub(super) fn knows(&mut self, from: HostId, run: RunId, object: ObjectId) -> bool {
-        let is_known = self.runs.get(&run).is_some_and(|part| part.shared.contains(object));
+        let is_known = self.runs.get(&run).is_some_and(|run| run.shared.contains(object));
         if !is_known {
             self.tell_peer(from, PeerMessage::NotShared { run, object });
         }

@@ -26,9 +26,9 @@ fn host() -> Host {
         direct: None,
     };
     let mut host = Host::new(HostConfig { report, seed: 1, table_bytes_max: 1 << 20 }, NOW);
-    let mut part = HostRun::new(RunSpec::new(BlobHash::of(b"app")), 1 << 20, NOW);
-    part.stage = Stage::Ready;
-    host.runs.insert(RUN, Box::new(part));
+    let mut host_run = HostRun::new(RunSpec::new(BlobHash::of(b"app")), 1 << 20, NOW);
+    host_run.stage = Stage::Ready;
+    host.runs.insert(RUN, Box::new(host_run));
     host
 }
 
@@ -142,7 +142,7 @@ fn an_update_is_stable_when_all_others_have_it() {
     let mut host = host();
     create(&mut host, OBJECT);
     let sharing =
-        host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
+        host.runs.get_mut(&RUN).and_then(|run| run.shared.objects.get_mut(&OBJECT)).expect("created");
     sharing.replica.as_mut().expect("created").append_local(HostId(9), vec![1].into());
     let is_unstable = |sharing: &mut Sharing| {
         sharing.note_stable();
@@ -162,7 +162,7 @@ fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
     create(&mut host, OBJECT);
     let back = HostId(2);
     let sharing =
-        host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
+        host.runs.get_mut(&RUN).and_then(|run| run.shared.objects.get_mut(&OBJECT)).expect("created");
     sharing.replica.as_mut().expect("created").append_local(HostId(9), vec![1].into());
     note_has(sharing, HostId(1), 1);
     sharing.note_stable();
@@ -177,7 +177,7 @@ fn an_object_stays_while_a_host_that_came_back_lacks_updates_made_here() {
     });
     assert!(asked);
     let sharing =
-        host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("it stays");
+        host.runs.get_mut(&RUN).and_then(|run| run.shared.objects.get_mut(&OBJECT)).expect("it stays");
     note_has(sharing, back, 1);
     host.sweep(NOW + SHARED_UNUSED * 5, RUN);
     assert_eq!(host.shared(RUN).0, 0, "all have it");
@@ -189,7 +189,7 @@ fn a_host_that_is_no_longer_an_acquaintance_is_not_waited_for() {
     create(&mut host, OBJECT);
     let (one, other) = (HostId(1), HostId(2));
     let sharing =
-        host.runs.get_mut(&RUN).and_then(|part| part.shared.objects.get_mut(&OBJECT)).expect("created");
+        host.runs.get_mut(&RUN).and_then(|run| run.shared.objects.get_mut(&OBJECT)).expect("created");
     note_has(sharing, one, 0);
     note_has(sharing, other, 0);
     assert!(sharing.sharers.needs(one), "one of the few that it compares its replica with");
@@ -279,10 +279,10 @@ fn the_logs_of_forgotten_objects_are_bounded() {
         host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![0].into() });
         host.handle_notice(NOW, RUN, Notice::Updated { object: OBJECT, bytes: vec![1].into() });
         host.handle_notice(NOW, RUN, Notice::Closed { object: OBJECT });
-        let part = host.runs.get_mut(&RUN).expect("the run");
+        let host_run = host.runs.get_mut(&RUN).expect("the run");
         let log = (Writer { host: HostId(1), incarnation: 0 }, 1);
         for number in 0..before as u128 {
-            part.shared.keep_log(ObjectId(number.to_le_bytes()), log);
+            host_run.shared.keep_log(ObjectId(number.to_le_bytes()), log);
         }
         for time in 1..3 {
             host.handle_timeout(NOW + SHARED_UNUSED * time);
