@@ -186,8 +186,8 @@ impl Coordinator {
         (series, counts): (u64, Counts),
         progress: Option<(u64, u64)>,
     ) -> bool {
-        let over = || self.over.get_mut(&run).map(|over| &mut *over.coordinator_run);
-        let Some(coordinator_run) = self.runs.get_mut(&run).or_else(over) else { return false };
+        let over = self.over.get_mut(&run).map(|over| &mut *over.coordinator_run);
+        let Some(coordinator_run) = self.runs.get_mut(&run).or(over) else { return false };
         let counts = coordinator_run.tally.count(host, series, counts);
         // A host that has dropped the root job may report for a while what it was told last.
         if progress.is_some() && coordinator_run.root.known_host().is_none_or(|root| root == host) {
