@@ -111,7 +111,7 @@ impl ScriptedPortion {
 
     fn inject(&mut self, held: HeldId, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
-        (self.notify)(Notice::Begun { held, worker: 0 });
+        (self.notify)(Notice::Begun { held, worker: 0, late_ns: 0 });
         if spec.kind != ROOT_KIND {
             lock(&self.board.stolen).push((self.notify.clone(), held));
             return (self.notify)(Notice::Opened { object: OBJECT, place: 1 });

@@ -49,7 +49,7 @@ impl Runtime for Scripted {
 impl ScriptedPortion {
     fn inject(&mut self, held: HeldId, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
-        (self.notify)(Notice::Begun { held, worker: 0 });
+        (self.notify)(Notice::Begun { held, worker: 0, late_ns: 0 });
         if spec.kind == ROOT_KIND {
             self.root = Some((held, spec));
             (self.notify)(Notice::Exposed);

@@ -71,7 +71,7 @@ fn a_steal_is_over_when_the_job_has_arrived() {
     let took = Duration::from_millis(3);
     host.handle_from_peer(NOW + took, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
     let held = host.runs[&RUN].held.tokens().next().expect("the job");
-    host.handle_notice(NOW + Duration::from_secs(10), RUN, Notice::Begun { held, worker: 0 });
+    host.handle_notice(NOW + Duration::from_secs(10), RUN, Notice::Begun { held, worker: 0, late_ns: 0 });
     let scopes = host.counts(RUN).expect("it takes part").steals.scopes;
     let latencies = scopes.iter().filter(|scope| scope.jobs > 0).map(|scope| scope.latencies);
     let sums: Vec<_> = latencies.map(|of| (of.buckets.iter().sum::<u64>(), u128::from(of.sum_ns))).collect();
@@ -260,7 +260,7 @@ fn an_orphan_of_its_own_is_adopted_and_counted_as_saved() {
     let (steal, number, spec) = (StealId(0), LoanId(5), job(5));
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec: spec.clone() });
     let held = host.runs[&RUN].held.tokens().next().expect("the job");
-    host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
+    host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0, late_ns: 0 });
     host.lose_peer(NOW, PEER);
     host.handle_notice(NOW, RUN, Notice::Lookup { number: RuntimeJobId(7), spec });
     host.handle_notice(NOW, RUN, Notice::Finished { held, finished: finished() });

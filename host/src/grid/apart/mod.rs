@@ -29,6 +29,7 @@ mod outbox;
 mod pools;
 mod portion;
 mod process;
+mod reader;
 mod runtime;
 mod sealed;
 mod strikes;

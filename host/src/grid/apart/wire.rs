@@ -16,7 +16,7 @@
 use std::time::Duration;
 
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
-use sateen_protocol::{Counts, RunId, RunSpec};
+use sateen_protocol::{Counts, HeldId, RunId, RunSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::memory::{Lease, MemoryNews};
@@ -90,6 +90,15 @@ pub enum FromGuests {
     Refused(String),
     /// A notice for the state machine.
     Notice(Notice),
+    /// The same for a job that a worker has begun.
+    Begun {
+        /// As in [`Notice::Begun`].
+        held: HeldId,
+        /// As in [`Notice::Begun`].
+        worker: u32,
+        /// When that was, by the machine's clock.
+        at_ns: u64,
+    },
     /// The counts so far.
     Counts(Box<Counts>),
     /// News about turns.

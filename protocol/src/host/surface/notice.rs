@@ -22,6 +22,8 @@ pub enum Notice {
         held: HeldId,
         /// The worker that took it, counted from 0.
         worker: u32,
+        /// How long ago that was when the notice came, in nanoseconds; 0 if it is not known.
+        late_ns: u64,
     },
     /// A held job has ended.
     Finished {
