@@ -22,6 +22,8 @@ use super::wire::FromGuests;
 use crate::grid::clock::now_ns;
 use crate::grid::runtime::Notify;
 
+/// Frames that are read before others get the thread.
+const IN_A_ROW_MAX: u32 = 4;
 /// Maximum reports of progress that are passed on in each [`PERIOD`].
 const PROGRESS_MAX: u32 = 1000;
 /// See [`PROGRESS_MAX`].
@@ -86,10 +88,14 @@ impl Reader {
         let socket =
             socket.map_err(|error| format!("nothing could be read from it: {}", explained(&error.into())))?;
         let mut buffer = Vec::new();
+        let mut in_a_row = 0;
         loop {
             self.member.wait_for_room().await;
             let Ok(mut ready) = socket.readable().await else { return Ok(()) };
-            let Ok(frame) = ready.try_io(|channel| channel.get_ref().try_take(&mut buffer)) else { continue };
+            let Ok(frame) = ready.try_io(|channel| channel.get_ref().try_take(&mut buffer)) else {
+                in_a_row = 0;
+                continue;
+            };
             let received = match frame {
                 Ok(Ok(Some(frame))) if frame.is_large() => {
                     // To decode it takes long, and others wait for this thread.
@@ -105,8 +111,11 @@ impl Reader {
                 Err(ChannelError::Broken(why)) => return Err(why),
                 Err(ChannelError::System(_) | ChannelError::Silent) => return Ok(()),
             }
-            // A process that sends all the time does not keep this thread from anything else.
-            tokio::task::yield_now().await;
+            in_a_row += 1;
+            if in_a_row % IN_A_ROW_MAX == 0 {
+                // A process that sends all the time does not keep this thread from anything else.
+                tokio::task::yield_now().await;
+            }
         }
     }
 
