@@ -29,7 +29,7 @@ fn a_finished_run_is_freed_in_parts() {
     let counts = Counts { work_ns: 1, ..Counts::default() };
     let fillers: [fn(&mut CoordinatorRun, u8); 6] = [
         |coordinator_run, job| {
-            assert!(coordinator_run.ledger.record(&running(job), HostId(9), None).is_some())
+            assert!(coordinator_run.ledger.record(&running(job), HostId(9), None).is_some());
         },
         |coordinator_run, job| coordinator_run.ledger.save_later(Time::default(), vec![running(job)]),
         |coordinator_run, job| coordinator_run.ledger.subscribe(HostId(1), key(job).tag()),

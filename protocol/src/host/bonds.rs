@@ -94,7 +94,7 @@ fn a_host_has_to_do_with_hosts_that_wait_for_it_or_for_which_it_waits() {
         |host_run, peer| host_run.outbox.push_for(peer, entry(1, 0, EntryState::Running(HostId(99)))),
         |host_run, peer| assert!(host_run.table.insert(entry(1, 0, EntryState::Running(peer)))),
         |host_run, peer| {
-            assert!(host_run.table.insert(entry(1, 0, EntryState::DoneAt { host: peer, work_ns: 1 })))
+            assert!(host_run.table.insert(entry(1, 0, EntryState::DoneAt { host: peer, work_ns: 1 })));
         },
     ];
     assert!(!host_run().has_to_do_with(PEER));

@@ -144,7 +144,9 @@ impl Input {
             Self::Hold(reason) => host.hold(now, reason),
             Self::Idle(run, workers) => host.handle_notice(now, run, Notice::Idle(workers as usize)),
             Self::Exposed(run) => host.handle_notice(now, run, Notice::Exposed),
-            Self::Begun(run, held) => host.handle_notice(now, run, Notice::Begun { held, worker: 0, late_ns: 0 }),
+            Self::Begun(run, held) => {
+                host.handle_notice(now, run, Notice::Begun { held, worker: 0, late_ns: 0 });
+            }
             Self::Finished(run, held, finished) => {
                 host.handle_notice(now, run, Notice::Finished { held, finished });
             }

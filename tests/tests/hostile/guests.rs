@@ -35,7 +35,8 @@ impl Host {
         compiler.program = binary("sateen-host");
         let runtime = Apart::with_program(2, compiler, program).expect("this system has what it needs");
         let cache = folder.path().join("cache");
-        let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
+        let tokio =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
         let handle = tokio.handle().clone();
         let (is_used, is_over) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || tokio.block_on(is_over).is_ok());
