@@ -239,7 +239,7 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
     use rustls::pki_types::PrivateKeyDer;
     use rustls::{ServerConfig, ServerConnection};
 
@@ -247,8 +247,13 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// A server with a certificate for `names` that an authority of its own has signed; serves one connection.
+    /// A server with a certificate for `names` that an authority of its own has signed.
     fn server(names: &[&str]) -> (u16, Authority) {
+        server_valid(names, 1975, 4096)
+    }
+
+    /// The same with a certificate that is valid from one year to another.
+    fn server_valid(names: &[&str], from: i32, to: i32) -> (u16, Authority) {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -256,7 +261,9 @@ mod tests {
         let issuer = Issuer::new(params, key);
         let key = KeyPair::generate().expect("a key");
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        let leaf = CertificateParams::new(names).expect("names").signed_by(&key, &issuer).expect("signed");
+        let mut params = CertificateParams::new(names).expect("names");
+        (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
+        let leaf = params.signed_by(&key, &issuer).expect("signed");
         let chain = vec![leaf.der().clone(), authority.der().clone()];
         let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -316,6 +323,18 @@ mod tests {
             assert!(why.contains(&format!("expected one for {expected}")), "{why}");
             assert!(why.contains("it is for grid.example.org, 192.0.2.1"), "{why}");
             assert!(why.contains(&format!("--public-name {expected}")), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_of_another_time_is_blamed_on_one_of_the_clocks() {
+        for (from, to, word) in [(1975, 2001, "has expired"), (4000, 4096, "is not valid yet")] {
+            let (port, authority) = server_valid(&["localhost"], from, to);
+            let why = handshake(port, "localhost", Some(&authority)).expect_err("another time");
+            assert!(
+                why.contains(word) && why.contains("by the clock of this machine; check the clock"),
+                "{why}"
+            );
         }
     }
 

@@ -315,6 +315,8 @@ pub const TOKENS_MAX: usize = 100_000;
 pub const TOKEN_NAME_BYTES_MAX: usize = 64;
 /// Minimum time between two saves of when a token was last used.
 pub const TOKEN_USED_EVERY: Duration = Duration::from_secs(60);
+/// Time for which such saves are collected: after a restart, all hosts use their tokens at once.
+pub const TOKEN_USED_SAVE_AFTER: Duration = Duration::from_secs(1);
 /// Time for which the dashboard stays logged in.
 pub const SESSION_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Maximum browsers that are logged in; the oldest is logged out first.

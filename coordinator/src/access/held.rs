@@ -73,12 +73,12 @@ impl Held {
     /// # Errors
     /// When it was revoked or has expired.
     pub fn check(&self) -> Result<(), Denied> {
-        let (name, now_ms) = (self.row.name.clone(), unix_ms());
+        let (name, now_ms) = (|| self.row.name.clone(), unix_ms());
         if let Some(at_ms) = *self.revoked.borrow() {
-            return Err(Denied::Revoked { name, at: written(at_ms) });
+            return Err(Denied::Revoked { name: name(), at: written(at_ms) });
         }
         match self.row.expires_at_ms.filter(|at_ms| *at_ms <= now_ms) {
-            Some(at_ms) => Err(Denied::Expired { name, at: written(at_ms), now: written(now_ms) }),
+            Some(at_ms) => Err(Denied::Expired { name: name(), at: written(at_ms), now: written(now_ms) }),
             None => Ok(()),
         }
     }

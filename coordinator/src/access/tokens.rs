@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::Denied;
 use super::held::Held;
 use crate::clock::unix_ms;
-use crate::limits::{TOKEN_NAME_BYTES_MAX, TOKENS_MAX};
+use crate::limits::{TOKEN_NAME_BYTES_MAX, TOKEN_USED_SAVE_AFTER, TOKENS_MAX};
 use crate::store::{Store, StoreError, sql};
 use crate::token::{TokenId, TokenRow, Uses};
 
@@ -79,6 +79,8 @@ impl Known {
 pub struct Tokens {
     store: Arc<Store>,
     known: Mutex<Known>,
+    /// Tokens whose last use is to be saved, and when that was.
+    used: Arc<Mutex<Vec<(TokenId, u64)>>>,
     /// Locked while a token is made, so that names stay unique.
     making: tokio::sync::Mutex<()>,
 }
@@ -86,7 +88,7 @@ pub struct Tokens {
 impl Tokens {
     /// No tokens.
     pub fn none(store: Arc<Store>) -> Self {
-        Self { store, known: Mutex::default(), making: tokio::sync::Mutex::default() }
+        Self { store, known: Mutex::default(), used: Arc::default(), making: tokio::sync::Mutex::default() }
     }
 
     /// The tokens that are saved.
@@ -127,10 +129,20 @@ impl Tokens {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let store = Arc::clone(&self.store);
+        let is_first = {
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            used.push((id, now_ms));
+            used.len() == 1
+        };
+        if !is_first {
+            return;
+        }
+        let (store, used) = (Arc::clone(&self.store), Arc::clone(&self.used));
         runtime.spawn(async move {
-            if let Err(error) = store.write(move |connection| sql::token_used(connection, id, now_ms)).await {
-                tracing::debug!(%error, token = id.0, "when a token was used is not saved");
+            tokio::time::sleep(TOKEN_USED_SAVE_AFTER).await;
+            let used = std::mem::take(&mut *used.lock().unwrap_or_else(PoisonError::into_inner));
+            if let Err(error) = store.write(move |connection| sql::tokens_used(connection, &used)).await {
+                tracing::debug!(%error, "when tokens were last used is not saved");
             }
         });
     }

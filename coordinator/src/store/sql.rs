@@ -28,7 +28,7 @@ pub use results::{cancelled, results_by_peer};
 pub use space::{give_back_space, prepare_space, rewrite_if_useful};
 pub use tokens::{
     AuditRow, add_audit, add_token, audit, exchange_token, forget_token, has_admin, revoke_token, run_owner,
-    set_owner, token_used, tokens,
+    set_owner, tokens, tokens_used,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

@@ -132,7 +132,7 @@ impl Own {
         names.extend(self.names.iter().cloned());
         match self.listen.ip() {
             address if address.is_unspecified() => {
-                names.extend(own_addresses().map(|address| address.to_string()))
+                names.extend(own_addresses().map(|address| address.to_string()));
             }
             address => names.push(address.to_string()),
         }

@@ -1,6 +1,7 @@
 //! Tokens: who may do what, and what each bad one is told.
 
 use std::process::Command;
+use std::time::Duration;
 
 use sateen_tests::websocket::WebSocket;
 use serde_json::{Value, json};
@@ -197,11 +198,14 @@ fn a_join_key_is_exchanged_as_often_as_it_may_be() {
     assert!(guarded.socket("/ws/host", &own).is_ok());
     let (status, why) = detail(join(&guarded, &key));
     assert!(status == 403 && why.contains("`once` was used already: 1 of 1"), "{status} {why}");
+    // Last uses are collected for a moment before they are saved.
+    std::thread::sleep(Duration::from_millis(1500));
     let Guarded { server, admin } = guarded;
     let guarded = Guarded { server: start(server.kill()), admin };
+    let listed = guarded.json_as(&guarded.admin, "/api/v1/tokens");
+    assert!(listed[1]["used_at"].is_string() && listed[2]["used_at"].is_string(), "{listed}");
     assert_eq!(join(&guarded, &key).0, 403, "after a restart");
     assert!(guarded.socket("/ws/host", &own).is_ok(), "the host's own token is kept");
-    let listed = guarded.json_as(&guarded.admin, "/api/v1/tokens");
     let states: Vec<_> =
         listed.as_array().expect("a list").iter().map(|token| (&token["name"], &token["state"])).collect();
     assert_eq!(states[1..], [(&json!("once"), &json!("used up")), (&json!("pc"), &json!("valid"))]);

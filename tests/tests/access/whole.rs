@@ -1,6 +1,8 @@
 //! The whole way: an operator, a volunteer who joins with a key, a submitter, a result; then the volunteer is cut off.
 
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 
 use sateen_tests::cluster::{SOON, until};
 use sateen_tests::command::{app, ended};
@@ -48,7 +50,14 @@ fn a_run_is_computed_over_tls_by_a_host_that_has_joined_with_a_key() {
     assert!(!words.contains("sateen_volunteer"), "other users see the command line");
     // A submitter, and somebody who may only look.
     grid.login("ada", &grid.token(&["--scope", "submitter", "--name", "ada"]));
-    grid.login("bob", &grid.token(&["--scope", "viewer", "--name", "bob", "--expires", "30d"]));
+    // From stdin, as in a script that gets the token from elsewhere.
+    let token = grid.token(&["--scope", "viewer", "--name", "bob", "--expires", "30d"]);
+    let mut login = grid.command_of("bob", &["login", &url, "--pin", &pin]);
+    let mut login = login.stdin(Stdio::piped()).spawn().expect("it starts");
+    writeln!(login.stdin.take().expect("piped"), "{token}").expect("it reads");
+    let login = login.wait_with_output().expect("it ends");
+    let said = String::from_utf8(login.stderr).expect("text");
+    assert!(login.status.success() && said.contains("`bob`") && said.contains("valid until"), "{said}");
     let module = app("fib").display().to_string();
     let submitted = grid.sateen("ada", &["submit", "--wait", "--quiet", &module, "25"]);
     assert_eq!(submitted.code, Some(0), "{submitted:?}");

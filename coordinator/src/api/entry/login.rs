@@ -11,11 +11,10 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use sateen_access::{Scope, Token};
 use serde::Deserialize;
 
-use super::{cookie, logged_in};
-use crate::access::{Access, Denied, Held, Line, SESSION_COOKIE};
+use super::{cookie, logged_in, note};
+use crate::access::{Access, Denied, Held, SESSION_COOKIE};
 use crate::api::problem::Problem;
 use crate::api::{Api, body};
-use crate::clock::unix_ms;
 use crate::limits::SESSION_MAX;
 use crate::server::Connection;
 
@@ -46,15 +45,14 @@ pub async fn log_in(
         return Ok(Redirect::to("/").into_response());
     }
     let bytes = body::in_memory(&connection, content, FORM_BYTES_MAX).await?;
-    let note = |who: String, denied: Option<&Denied>| {
-        let status = denied.map_or(StatusCode::OK.as_u16(), Denied::status);
-        let (address, what) = (connection.peer.to_string(), "log in to the dashboard".to_owned());
-        let why = denied.map(ToString::to_string);
-        api.guard.audit.note(Line { number: 0, at_ms: unix_ms(), who, address, what, status, why });
+    let noted = |access: &Access, denied: Option<&Denied>| {
+        let status = denied.map_or(Ok(StatusCode::OK), |denied| StatusCode::from_u16(denied.status()));
+        let (what, why) = ("log in to the dashboard".to_owned(), denied.map(ToString::to_string));
+        note(&api, &connection, access, (status.unwrap_or(StatusCode::UNAUTHORIZED), what, why));
     };
     match find(&api, &bytes) {
         Ok(held) => {
-            note(Access::Holder(Arc::clone(&held)).who(), None);
+            noted(&Access::Holder(Arc::clone(&held)), None);
             let begun = api.guard.sessions.begin(held, Instant::now());
             let value = begun.map_err(|error| {
                 Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("there is no randomness: {error}"))
@@ -64,7 +62,7 @@ pub async fn log_in(
         Err(denied) => {
             let flood = api.guard.strike(connection.peer).err();
             if flood.is_none() {
-                note(String::new(), Some(&denied));
+                noted(&Access::Everyone, Some(&denied));
             }
             let denied = flood.unwrap_or(denied);
             let status = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::UNAUTHORIZED);

@@ -50,17 +50,6 @@ pub async fn check(
     // A path without a route has files of the dashboard, which say nothing of this grid.
     let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
     let need = route.as_deref().map_or(Need::Nothing, |route| rules::need(&method, route));
-    let note = |access: &Access, status: StatusCode, what: String, why: Option<String>| {
-        api.guard.audit.note(Line {
-            number: 0,
-            at_ms: unix_ms(),
-            who: access.who(),
-            address: connection.peer.to_string(),
-            what,
-            status: status.as_u16(),
-            why,
-        });
-    };
     let access = match identify(&api, request.headers(), need) {
         Ok(access) => access,
         Err(_) if need == Need::Page => return Redirect::to("/login").into_response(),
@@ -70,7 +59,14 @@ pub async fn check(
         return refuse(&api, &connection, &access, denied, &target);
     }
     if let Err(problem) = may_see_run(&api, &access, need, request.uri().clone()).await {
-        note(&access, problem.status(), target, Some("the run is another's".to_owned()));
+        if api.guard.strike(connection.peer).is_ok() {
+            note(
+                &api,
+                &connection,
+                &access,
+                (problem.status(), target, Some("the run is another's".to_owned())),
+            );
+        }
         return problem.into_response();
     }
     request.extensions_mut().insert(access.clone());
@@ -83,9 +79,27 @@ pub async fn check(
     let why = response.extensions_mut().remove::<Why>().map(|Why(why)| why);
     if is_change && need != Need::Nothing {
         let what = noted.map_or_else(|| target.clone(), |Noted(what)| format!("{target}: {what}"));
-        note(&access, response.status(), what, why);
+        note(&api, &connection, &access, (response.status(), what, why));
     }
     response
+}
+
+/// Notes a request in the audit log: the status of the answer, what was requested, and why it was refused, if it was.
+fn note(
+    api: &Api,
+    connection: &Connection,
+    access: &Access,
+    (status, what, why): (StatusCode, String, Option<String>),
+) {
+    api.guard.audit.note(Line {
+        number: 0,
+        at_ms: unix_ms(),
+        who: access.who(),
+        address: connection.peer.to_string(),
+        what,
+        status: status.as_u16(),
+        why,
+    });
 }
 
 fn target(request: &Request) -> String {
@@ -105,15 +119,7 @@ fn refuse(api: &Api, connection: &Connection, access: &Access, denied: Denied, t
     let status = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::UNAUTHORIZED);
     tracing::debug!(address = %connection.peer, target, why = %denied, "a request is refused");
     if is_noted {
-        api.guard.audit.note(Line {
-            number: 0,
-            at_ms: unix_ms(),
-            who: access.who(),
-            address: connection.peer.to_string(),
-            what: target.to_owned(),
-            status: status.as_u16(),
-            why: Some(denied.to_string()),
-        });
+        note(api, connection, access, (status, target.to_owned(), Some(denied.to_string())));
     }
     refusal(&denied)
 }

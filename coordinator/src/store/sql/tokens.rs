@@ -87,11 +87,19 @@ pub fn revoke_token(connection: &Connection, id: TokenId, now_ms: u64) -> Result
     Ok(())
 }
 
-/// Saves when a token was last used.
-pub fn token_used(connection: &Connection, id: TokenId, now_ms: u64) -> Result<()> {
-    connection
-        .execute("UPDATE tokens SET used_at_ms = ?2 WHERE id = ?1", params![id.0 as i64, now_ms as i64])?;
-    Ok(())
+/// Saves when tokens were last used, in milliseconds since 1970. The last of it may be lost in a crash.
+pub fn tokens_used(connection: &mut Connection, used: &[(TokenId, u64)]) -> Result<()> {
+    super::relaxed(connection, |connection| {
+        let transaction = connection.transaction()?;
+        for (id, at_ms) in used {
+            transaction.execute(
+                "UPDATE tokens SET used_at_ms = ?2 WHERE id = ?1",
+                params![id.0 as i64, *at_ms as i64],
+            )?;
+        }
+        transaction.commit()?;
+        Ok(())
+    })
 }
 
 /// Forgets a token that is not accepted any more.
@@ -136,10 +144,9 @@ pub struct AuditRow {
 }
 
 impl AuditRow {
-    /// Whether the request was refused before anything was done. Such lines are bounded by themselves, so that they cannot
-    /// displace what was done.
+    /// Whether nothing was done. Such lines are bounded by themselves, so that they cannot displace what was done.
     pub fn is_refusal(&self) -> bool {
-        matches!(self.status, 401 | 403 | 429)
+        self.status >= 400
     }
 }
 
