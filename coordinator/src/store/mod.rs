@@ -4,6 +4,7 @@
 //! lock           held while a process uses the folder
 //! state.sqlite   see `schema`
 //! blobs/HASH     modules and inputs
+//! tls/           the coordinator's own certificate authority, see `tls/own.rs`
 //! ```
 //!
 //! Only its owner may read it: with the grid's secret, anyone can impersonate any host.

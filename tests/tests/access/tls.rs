@@ -1,9 +1,11 @@
 //! Certificates: what is trusted, and what a client is told otherwise.
 
 use std::fs;
+use std::time::Instant;
 
 use sateen_tests::cluster::{SOON, until};
 use sateen_tests::command::ended;
+use sateen_tests::websocket::shout;
 
 use crate::certificates::Authority;
 use crate::grid::Grid;
@@ -56,6 +58,19 @@ fn who_speaks_no_tls_or_needs_none_is_told_so() {
     child.kill().expect("it runs");
     child.wait().expect("it ends");
     ended.fails_with(4, &["does not speak TLS", "http://"]);
+}
+
+#[test]
+fn who_begins_a_handshake_and_stalls_is_cut_off() {
+    let grid = Grid::with_own_certificate();
+    let address = ([127, 0, 0, 1], grid.port).into();
+    // The first byte of a handshake, and none.
+    for begun in [&[22][..], &[]] {
+        let since = Instant::now();
+        assert_eq!(shout(address, begun), b"");
+        assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+    }
+    grid.login("admin", &grid.admin);
 }
 
 #[test]
