@@ -44,7 +44,7 @@ pub struct TokenRequest {
     /// Its name, which no other valid token may have; made from the scope if not given.
     #[serde(default)]
     pub name: Option<String>,
-    /// Time for which it is valid, in seconds; for ever if not given.
+    /// Time for which it is valid, in seconds; no expiry if not given.
     #[serde(default)]
     pub valid_s: Option<u64>,
     /// Only with the scope `volunteer`: a join key that can be exchanged this often for the token of a host.

@@ -89,7 +89,7 @@ pub struct NewToken {
     /// The token's name, for people [default: the scope]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Time for which it is valid, like 12h or 30d [default: for ever] [range: 1s to 36500d]
+    /// Time for which it is valid, like 12h or 30d [default: no expiry] [range: 1s to 36500d]
     #[arg(long, value_name = "TIME", value_parser = valid_for)]
     pub expires: Option<Duration>,
     /// The coordinator's data folder [default: `sateen/coordinator` in the user's folder for data]

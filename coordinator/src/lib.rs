@@ -94,10 +94,10 @@ pub enum Error {
          127.0.0.1. In a network where everybody is trusted, --insecure does without"
     )]
     NotLoopback(SocketAddr),
-    /// Nobody could use it.
+    /// There is no token with which others could be made.
     #[error(
-        "requests need a token, and nobody has one with which others could be made; make the first with `sateen-coordinator token \
-         new --scope admin --data-dir {}`, and start again", .0.display()
+        "requests need a token, and there is no valid admin's token, with which others are made; make one with \
+         `sateen-coordinator token new --scope admin --data-dir {}`, and start again", .0.display()
     )]
     NoAdmin(PathBuf),
     /// Something with the certificate.

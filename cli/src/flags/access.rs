@@ -50,7 +50,7 @@ pub struct NewToken {
     /// The token's name, for people [default: the scope]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Time for which it is valid, like 12h or 30d, by the coordinator's clock [default: for ever] [range: 1s to 36500d]
+    /// Time for which it is valid, like 12h or 30d, by the coordinator's clock [default: no expiry] [range: 1s to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_valid_for)]
     pub expires: Option<Duration>,
     /// Only with the scope `volunteer`: this many hosts may join with it, and each gets a token of its own [default: any

@@ -94,7 +94,7 @@ async fn save(store: Arc<Store>, mut notes: mpsc::Receiver<Note>, mut stopping: 
             tracing::error!(%error, lines = count, "lines of the audit log are lost");
         }
         for done in waiting {
-            // Whoever waited may be gone.
+            // The request that waited may have been cancelled.
             let _ = done.send(());
         }
     }

@@ -112,8 +112,8 @@ impl Held {
             && self.used_at_ms.compare_exchange(before_ms, now_ms, Relaxed, Relaxed).is_ok()
     }
 
-    /// It is not valid any more, and everybody who waits for that learns it.
-    pub(super) fn is_revoked(&self, now_ms: u64) {
+    /// Revokes it, and notifies the connections that it opened.
+    pub(super) fn revoke(&self, now_ms: u64) {
         self.revoked.send_if_modified(|at_ms| {
             let is_new = at_ms.is_none();
             at_ms.get_or_insert(now_ms);

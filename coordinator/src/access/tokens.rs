@@ -249,7 +249,7 @@ impl Tokens {
     /// When this cannot be saved. Then the token is revoked until the coordinator is started again.
     pub async fn revoke(&self, held: &Arc<Held>) -> Result<(), StoreError> {
         let (id, now_ms) = (held.id(), unix_ms());
-        held.is_revoked(now_ms);
+        held.revoke(now_ms);
         self.store.write(move |connection| sql::revoke_token(connection, id, now_ms)).await
     }
 }

@@ -170,7 +170,7 @@ fn are_needed(api: &Api) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::conflict(
-        "this coordinator needs no tokens, and keeps no audit log: everybody who reaches it may do everything. Make a token with \
+        "this coordinator needs no tokens, and keeps no audit log: anyone who can reach it may do everything. Make a token with \
          `sateen-coordinator token new --scope admin`, and start it with --require-tokens, or with --tls-cert or \
          --tls-self-signed on an address that others reach",
     ))

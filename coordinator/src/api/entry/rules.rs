@@ -6,7 +6,7 @@ use sateen_access::Scope::{self, Submitter, Viewer, Volunteer};
 /// What an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing: it tells no more than that a coordinator is here.
+    /// Nothing: it reveals only that this is a coordinator.
     Nothing,
     /// A browser that is logged in; others are sent to the page where they can log in.
     Page,
@@ -44,7 +44,7 @@ fn rule(method: &Method, route: &str) -> Option<Need> {
         "/api/v1/status" | "/api/v1/overview" | "/api/v1/hosts" => Need::Scopes(&[Viewer, Submitter]),
         "/api/v1/apps" | "/api/v1/apps/{app}" if is_read => Need::Scopes(&[Viewer, Submitter]),
         "/api/v1/apps" | "/api/v1/apps/{app}" => Need::Scopes(&[Submitter]),
-        // Who knows the hash of an input was told it, or has the input.
+        // Hashes of inputs are known only to those who have the input, or were given its run.
         "/api/v1/blobs/{hash}" if is_read => Need::Scopes(&[Volunteer, Submitter]),
         "/api/v1/blobs" | "/api/v1/blobs/{hash}" => Need::Scopes(&[Submitter]),
         "/api/v1/runs" if is_read => Need::Scopes(&[Viewer, Submitter]),
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(need(&Method::GET, "/api/v1/new"), ADMIN);
     }
 
-    /// Whoever adds an operation decides here whether somebody without a token, or a viewer, may use it.
+    /// A new operation must be added here if it needs no token.
     #[test]
     fn without_a_token_nothing_is_told_and_viewers_change_nothing() {
         let open: Vec<&str> =

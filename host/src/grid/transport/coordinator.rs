@@ -26,13 +26,13 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(10);
 /// `RESTART_GRACE` for its hosts before it gives them up.
 const BACK_OFF_KNOWN_MAX: Duration = Duration::from_secs(1);
 
-/// The longest pause for a host that the coordinator refuses: somebody must do something first.
+/// The longest pause for a host that the coordinator refuses: the operator must act first.
 const BACK_OFF_REFUSED_MAX: Duration = Duration::from_secs(60);
 
 /// Why an attempt failed.
 #[derive(Debug, PartialEq, Eq)]
 enum Failed {
-    /// Nobody answers, or somebody else does.
+    /// No coordinator answers.
     Unreachable(String),
     /// The coordinator does not take this host.
     Refused(String),
