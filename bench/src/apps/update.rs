@@ -235,6 +235,7 @@ fn join(cluster: &Cluster, folder: &TempDir, runtime: Scripted) -> Result<Handle
     let address = format!("http://{}", cluster.address());
     let coordinator = CoordinatorAddress::parse(&address).map_err(|error| anyhow::anyhow!("{error}"))?;
     let options = Options {
+        credentials: sateen_access::Credentials::default(),
         coordinator,
         name: format!("host {}", runtime.host),
         site: "here".to_owned(),

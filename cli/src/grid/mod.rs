@@ -1,8 +1,10 @@
 //! The commands that talk to a coordinator.
 
+mod access;
 mod apps;
 mod client;
 mod columns;
+mod credentials;
 mod ended;
 mod follow;
 mod hosts;
@@ -18,8 +20,10 @@ mod tree;
 mod view;
 mod watch;
 
+pub use access::{audit, token};
 pub use apps::{apps, publish, unpublish};
 pub use client::url_of;
+pub use credentials::{login, logout};
 pub use hosts::hosts;
 pub use replay::replay;
 pub use runs::{cancel, ps, remove, result, resume, suspend, wait};

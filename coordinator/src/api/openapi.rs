@@ -1,6 +1,8 @@
 //! The document of the API, in OpenAPI 3.1. Its schemas come from the types; its operations are listed here, and
 //! tests compare them with the routes and with the answers of a running server.
 
+mod operations;
+
 use std::collections::BTreeMap;
 
 use axum::Json;
@@ -10,221 +12,8 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use serde_json::{Value, json};
 
-use super::ranges::{self, Range};
-
-/// The content of a body.
-enum Content {
-    /// A value of a type, as JSON.
-    Json(&'static str),
-    /// A list of such values.
-    Jsons(&'static str),
-    /// Something else: its media type.
-    Other(&'static str),
-    /// Nothing.
-    Nothing,
-}
-
-/// A query parameter.
-struct Parameter {
-    name: &'static str,
-    /// Its description.
-    description: &'static str,
-    /// Its type in JSON Schema.
-    kind: &'static str,
-    /// The range of a number.
-    range: Option<Range>,
-    is_required: bool,
-}
-
-impl Parameter {
-    const fn text(name: &'static str, description: &'static str) -> Self {
-        Self { name, description, kind: "string", range: None, is_required: false }
-    }
-
-    const fn whole(range: Range, description: &'static str) -> Self {
-        Self { kind: "integer", range: Some(range), ..Self::text(range.name, description) }
-    }
-
-    const fn number(range: Range, description: &'static str) -> Self {
-        Self { kind: "number", ..Self::whole(range, description) }
-    }
-
-    const fn flag(name: &'static str, description: &'static str) -> Self {
-        Self { kind: "boolean", ..Self::text(name, description) }
-    }
-
-    const fn required(self) -> Self {
-        Self { is_required: true, ..self }
-    }
-}
-
-struct Operation {
-    method: &'static str,
-    path: &'static str,
-    /// The description of an operation.
-    summary: &'static str,
-    query: &'static [Parameter],
-    body: Content,
-    status: u16,
-    gives: Content,
-}
-
-const fn get(path: &'static str, summary: &'static str, gives: Content) -> Operation {
-    Operation { method: "get", path, summary, query: &[], body: Content::Nothing, status: 200, gives }
-}
-
-const fn change(path: &'static str, summary: &'static str) -> Operation {
-    let gives = Content::Json("Run");
-    Operation { method: "post", path, summary, query: &[], body: Content::Nothing, status: 202, gives }
-}
-
-const WASM: &str = "application/wasm";
-const BYTES: &str = "application/octet-stream";
-const TEXT: &str = "text/plain";
-
-const OPERATIONS: [Operation; 36] = [
-    get("/healthz", "Whether the process answers.", Content::Other(TEXT)),
-    get("/readyz", "Whether requests can be served: the data folder is written to.", Content::Other(TEXT)),
-    get("/version", "The versions of the software and of the protocol.", Content::Json("Version")),
-    get("/metrics", "Figures for Prometheus.", Content::Other(TEXT)),
-    get("/ws/watch", "A websocket that sends pages what has changed.", Content::Other(TEXT)),
-    get("/api/v1/openapi.json", "This document.", Content::Other("application/json")),
-    get("/api/v1/status", "The status of the grid.", Content::Json("Status")),
-    get(
-        "/api/v1/overview",
-        "Status, the first 1000 hosts, the newest runs, and what needs attention.",
-        Content::Json("Grid"),
-    ),
-    Operation {
-        query: &[
-            Parameter::text("after", "Only hosts with greater ids than this."),
-            Parameter::whole(ranges::HOSTS_LIMIT, "Maximum hosts of the answer, 1000 if not given."),
-        ],
-        ..get(
-            "/api/v1/hosts",
-            "The connected hosts, in the order of their ids. The header Link has the next page, if there is one.",
-            Content::Jsons("Host"),
-        )
-    },
-    get("/api/v1/apps", "All published apps, the newest first.", Content::Jsons("App")),
-    Operation {
-        query: &[
-            Parameter::text("name", "The app's name.").required(),
-            Parameter::text("by", "The publisher to show."),
-        ],
-        body: Content::Other(WASM),
-        method: "post",
-        status: 201,
-        ..get("/api/v1/apps", "Publishes a module; 200 if it was published before.", Content::Json("App"))
-    },
-    get("/api/v1/apps/{app}", "An app by its name, hash, or the beginning of that.", Content::Json("App")),
-    Operation {
-        method: "delete",
-        status: 204,
-        ..get("/api/v1/apps/{app}", "Gives up a name; only for the address that owns it.", Content::Nothing)
-    },
-    Operation {
-        method: "post",
-        body: Content::Other(BYTES),
-        status: 201,
-        ..get(
-            "/api/v1/blobs",
-            "Uploads an input whose hash is not known; 200 if it existed before.",
-            Content::Json("Blob"),
-        )
-    },
-    get("/api/v1/blobs/{hash}", "A module or an input.", Content::Other(BYTES)),
-    Operation { method: "head", ..get("/api/v1/blobs/{hash}", "Whether the blob exists.", Content::Nothing) },
-    Operation {
-        method: "put",
-        body: Content::Other(BYTES),
-        status: 201,
-        ..get("/api/v1/blobs/{hash}", "Uploads an input; 200 if it existed before.", Content::Json("Blob"))
-    },
-    Operation {
-        query: &[
-            Parameter::text(
-                "state",
-                "Only runs in this state, or in one of several, with commas between them.",
-            ),
-            Parameter::text("q", "Only runs whose number, app, entry point or arguments contain this."),
-            Parameter::whole(ranges::BEFORE, "Only runs with smaller numbers."),
-            Parameter::whole(ranges::RUNS_LIMIT, "Maximum runs of the answer, 100 if not given."),
-        ],
-        ..get(
-            "/api/v1/runs",
-            "Runs, the newest first, without the figures of each host. The header Link has the next page, if there is one.",
-            Content::Jsons("Run"),
-        )
-    },
-    Operation {
-        method: "post",
-        body: Content::Json("Submission"),
-        status: 201,
-        ..get("/api/v1/runs", "Submits a run.", Content::Json("Submitted"))
-    },
-    get("/api/v1/runs/{run}", "A run.", Content::Json("Run")),
-    Operation {
-        method: "delete",
-        status: 204,
-        ..get("/api/v1/runs/{run}", "Deletes a run that is over, with all its data.", Content::Nothing)
-    },
-    Operation {
-        query: &[
-            Parameter::number(ranges::TIMEOUT_S, "Answers after this time at the latest, 30 s if not given."),
-            Parameter::flag("figures", "Waits until its counts are final or partial, too."),
-        ],
-        ..get(
-            "/api/v1/runs/{run}/wait",
-            "Answers when the run is over; earlier, with the run as it is, when too many requests wait.",
-            Content::Json("Run"),
-        )
-    },
-    get("/api/v1/runs/{run}/result", "The run's result, unchanged.", Content::Other(BYTES)),
-    get(
-        "/api/v1/runs/{run}/overview",
-        "A run with jobs by depth, critical path, series and events.",
-        Content::Json("RunDetails"),
-    ),
-    get("/api/v1/runs/{run}/tree", "The first jobs of a run's tree.", Content::Json("Tree")),
-    Operation {
-        query: &[Parameter::whole(
-            ranges::AFTER,
-            "The number of the last line that is known; 0 if not given.",
-        )],
-        ..get("/api/v1/runs/{run}/log", "The newest lines of the app's log.", Content::Json("Log"))
-    },
-    Operation {
-        query: &[
-            Parameter::whole(
-                ranges::FROM_MS,
-                "From this moment on, counted from the run's submission; from the first if not given.",
-            ),
-            Parameter::whole(ranges::TO_MS, "To this one; to the last if not given."),
-            Parameter::whole(ranges::BUCKETS, "Maximum stretches of time; 600 if not given."),
-        ],
-        ..get("/api/v1/runs/{run}/timeline", "What each worker did, over time.", Content::Json("Timeline"))
-    },
-    get("/api/v1/runs/{run}/jobs/{job}", "One job of a run.", Content::Json("JobDetails")),
-    get("/api/v1/runs/{run}/jobs.csv", "All jobs of a run, for spreadsheets.", Content::Other("text/csv")),
-    get(
-        "/api/v1/runs/{run}/trace.json",
-        "The same in Chrome's trace format, which Perfetto opens.",
-        Content::Other("application/json"),
-    ),
-    change("/api/v1/runs/{run}/cancel", "Ends a run without a result."),
-    change("/api/v1/runs/{run}/suspend", "Suspends a run."),
-    change("/api/v1/runs/{run}/resume", "Resumes a suspended run."),
-    Operation {
-        query: &[Parameter::whole(
-            ranges::RUN,
-            "Only in this run; in the newest run that has the job if not given.",
-        )],
-        ..get("/api/v1/jobs/{key}", "All that is needed to run one job again.", Content::Json("Job"))
-    },
-    get("/", "The dashboard.", Content::Other("text/html")),
-    get("/ws/host", "The websocket of hosts, which use their own protocol on it.", Content::Other(TEXT)),
-];
+use super::ranges::Range;
+use operations::{Content, OPERATIONS, Operation};
 
 /// The parameters of the operation with this method at this path of the API.
 pub fn parameters(method: &Method, path: &str) -> Option<Vec<&'static str>> {
@@ -303,6 +92,8 @@ fn schemas() -> serde_json::Map<String, Value> {
     };
     let mut taken = settings().for_deserialize().into_generator();
     taken.subschema_for::<sateen_api::Submission>();
+    taken.subschema_for::<sateen_api::TokenRequest>();
+    taken.subschema_for::<sateen_api::JoinRequest>();
     // A default stands for a field that an older version did not write. This version writes all fields.
     let no_default = |schema: &mut Schema| drop(schema.remove("default"));
     let given = settings().for_serialize().with_transform(RecursiveTransform(no_default));
@@ -313,8 +104,27 @@ fn schemas() -> serde_json::Map<String, Value> {
         };
     }
     add!(
-        App, Blob, Grid, Host, Job, JobDetails, Log, Run, RunDetails, Status, Submitted, Timeline, Tree,
-        TreeTable, Version, HoldUp,
+        AccessToken,
+        App,
+        AuditLine,
+        Blob,
+        Grid,
+        Host,
+        Job,
+        JobDetails,
+        Joined,
+        Log,
+        Me,
+        NewToken,
+        Run,
+        RunDetails,
+        Status,
+        Submitted,
+        Timeline,
+        Tree,
+        TreeTable,
+        Version,
+        HoldUp,
     );
     let mut schemas = given.take_definitions(true);
     schemas.extend(taken.take_definitions(true));
@@ -361,7 +171,8 @@ mod tests {
     use super::*;
 
     /// Pages of the dashboard: the same file for all paths.
-    const PAGES: [&str; 5] = ["/runs/{run}", "/runs/{run}/tree", "/runs/{run}/timeline", "/hosts", "/apps"];
+    const PAGES: [&str; 7] =
+        ["/login", "/logout", "/runs/{run}", "/runs/{run}/tree", "/runs/{run}/timeline", "/hosts", "/apps"];
 
     /// The routes in the router's own source: each is described, and each that is described exists.
     #[test]

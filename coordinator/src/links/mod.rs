@@ -24,6 +24,7 @@ use sateen_protocol::message::ToCoordinator;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
+use crate::access::Access;
 use crate::clock::Clock;
 use crate::limits::{INBOX_BYTES_MAX, WRITE_TIMEOUT};
 use crate::metrics::Counters;
@@ -196,6 +197,8 @@ pub struct Doors {
     pub unknown: Option<Pass>,
     /// Its socket, from which little is read before that.
     pub connection: Arc<Connection>,
+    /// The token with which it was opened, and with which it ends.
+    pub access: Access,
 }
 
 impl Doors {
@@ -220,11 +223,12 @@ pub async fn serve(
     doors.connection.when_read(move |bytes| heard.reads(clock.now(), bytes));
     let (sink, mut stream) = socket.split();
     let writer = tokio::spawn(writer::write(Arc::clone(&link), Arc::clone(&links.counters), sink));
-    let connection = Arc::clone(&doors.connection);
+    let (connection, access) = (Arc::clone(&doors.connection), doors.access.clone());
     let end = tokio::select! {
         end = async { Reader::new(&link, &links, &driver, &mut doors).read(&mut stream).await } => end,
         // Only links without a hello can lose their places.
         () = connection.until_cut() => End::Closed("it did not say hello, and other connections wait".to_owned()),
+        denied = access.until_over() => End::Closed(denied.to_string()),
     };
     link.holds_fragments(0);
     link.has_whole_frame();

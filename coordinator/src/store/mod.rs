@@ -4,6 +4,7 @@
 //! lock           held while a process uses the folder
 //! state.sqlite   see `schema`
 //! blobs/HASH     modules and inputs
+//! tls/           the coordinator's own certificate authority, see `tls/own.rs`
 //! ```
 //!
 //! Only its owner may read it: with the grid's secret, anyone can impersonate any host.
@@ -135,6 +136,8 @@ pub struct Restored {
     pub chronicles: Vec<(RunId, bool, Chronicle)>,
     /// Modules and inputs that are needed and missing, each in a sentence.
     pub missing: Vec<String>,
+    /// Somebody has a token with which others can be made.
+    pub has_admin: bool,
 }
 
 impl Store {
@@ -193,6 +196,7 @@ impl Store {
         }
         let hosts = chronicle::hosts(&connection)?;
         let uploaded = sql::uploads(&connection)?;
+        let has_admin = sql::has_admin(&connection, unix_ms())?;
         match sql::rewrite_if_useful(&connection) {
             Ok(is_rewritten) if is_rewritten => {
                 tracing::info!("the database was rewritten to give disk space back");
@@ -215,8 +219,19 @@ impl Store {
             folder: folder.to_owned(),
             _lock: lock,
         };
-        let restored =
-            Restored { grid, secret, restarted, seed, runs, submitters, names, hosts, chronicles, missing };
+        let restored = Restored {
+            grid,
+            secret,
+            restarted,
+            seed,
+            runs,
+            submitters,
+            names,
+            hosts,
+            chronicles,
+            missing,
+            has_admin,
+        };
         Ok((store, restored))
     }
 

@@ -1,11 +1,13 @@
 //! The service as a process: its API, hosts' websockets, its data folder, its shutdown.
 
+mod access;
 mod api;
 mod attacks;
 mod damage;
 mod doors;
 mod exports;
 mod folder;
+mod guarded;
 mod host;
 mod links;
 mod listing;
@@ -19,4 +21,5 @@ mod restart;
 mod runs;
 mod server;
 mod shares;
+mod sharing;
 mod watch;

@@ -7,6 +7,7 @@
 //! blobs/         modules and inputs by hash
 //! contributed.json  the host's work so far
 //! consent.json   what the machine's owner agreed to
+//! credentials.json  the host's token, and the authority that it trusts
 //! preferences.toml  what the owner allows
 //! transferred.json  bytes of today, if the owner limits them
 //! store/         entries of result tables
