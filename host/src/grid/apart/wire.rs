@@ -100,13 +100,13 @@ pub enum FromGuests {
     Panicked(String),
     /// No guest computes any more.
     Stopped(Box<FinalCounts>),
-    /// A notice that a worker has begun a job.
+    /// [`Notice::Begun`], with the time at which the job began.
     Begun {
         /// As in [`Notice::Begun`].
         held: HeldId,
         /// As in [`Notice::Begun`].
         worker: u32,
-        /// When that was, by the machine's clock.
+        /// The time of the machine's clock, in nanoseconds.
         at_ns: u64,
     },
 }
