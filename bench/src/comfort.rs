@@ -171,19 +171,19 @@ fn computes(processes: &[u32]) -> Result<bool> {
 /// Processor time of all threads of these processes, in nanoseconds.
 fn schedule_ns(processes: &[u32]) -> Result<u64> {
     let time = |text: String| text.split(' ').next()?.parse::<u64>().ok();
-    Ok(of_threads(processes, "schedstat", time)?.iter().sum())
+    sum_of_threads(processes, "schedstat", time)
 }
 
-/// What the file `name` of each thread of these processes says.
-fn of_threads(processes: &[u32], name: &str, read: impl Fn(String) -> Option<u64>) -> Result<Vec<u64>> {
-    let mut all = Vec::new();
+/// The sum of what `read` finds in the file `name` of each thread of these processes.
+fn sum_of_threads(processes: &[u32], name: &str, read: impl Fn(String) -> Option<u64>) -> Result<u64> {
+    let mut sum = 0;
     for process in processes {
         for thread in fs::read_dir(format!("/proc/{process}/task"))? {
             // A thread may have ended since.
-            all.extend(fs::read_to_string(thread?.path().join(name)).ok().and_then(&read));
+            sum += fs::read_to_string(thread?.path().join(name)).ok().and_then(&read).unwrap_or(0);
         }
     }
-    Ok(all)
+    Ok(sum)
 }
 
 /// Work that pauses cost: jobs that were lost or redone, and the processor time of a whole run with pauses and without.
@@ -262,5 +262,5 @@ fn switches(processes: &[u32]) -> Result<u64> {
         let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
         line?.trim().parse().ok()
     };
-    Ok(of_threads(processes, "status", count)?.iter().sum())
+    sum_of_threads(processes, "status", count)
 }

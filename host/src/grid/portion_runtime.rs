@@ -99,7 +99,6 @@ impl Runtime for Workers {
             memory: self.memory.clone(),
             turns: Some(self.turns.clone()),
             notify,
-            flush: None,
         };
         let portion = Portion::start(&app, options).map_err(say)?;
         self.brakes.add(portion.brake());

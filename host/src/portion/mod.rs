@@ -53,9 +53,6 @@ pub struct PortionOptions {
     /// Called on workers' threads and on threads that call this portion's methods. It must return at once,
     /// never block, and never call the portion.
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
-    /// If notices are kept to be sent together: called on the thread of a worker that has nothing to do, so that they
-    /// are sent at once.
-    pub flush: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl Default for PortionOptions {
@@ -72,7 +69,6 @@ impl Default for PortionOptions {
             memory: None,
             turns: None,
             notify: Arc::new(|_| {}),
-            flush: None,
         }
     }
 }
@@ -104,7 +100,6 @@ impl Portion {
             }),
             record_every: options.record_every,
             notify: options.notify,
-            flush: options.flush,
         };
         let remote = Remote::new(parts, options.threads);
         let settings = Settings {

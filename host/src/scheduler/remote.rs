@@ -47,8 +47,6 @@ pub struct RemoteParts {
     pub keys: Arc<Keys>,
     pub record_every: Option<Duration>,
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
-    /// See `PortionOptions`.
-    pub flush: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 /// The part of a [`Registry`] that only portions have.
@@ -97,11 +95,11 @@ struct RemoteFigures {
 
 impl Remote {
     pub fn new(parts: RemoteParts, threads: usize) -> Self {
-        let RemoteParts { keys, record_every, notify, flush } = parts;
+        let RemoteParts { keys, record_every, notify } = parts;
         Self {
             keys,
             record_every,
-            notices: Arc::new(Notices::new(notify, flush, record_every)),
+            notices: Arc::new(Notices::new(notify, record_every)),
             lookups: Lookups::new(),
             held: Mutex::default(),
             away: Mutex::default(),
@@ -274,10 +272,7 @@ mod tests {
         let root = KeyMaker::new(1, 0, BlobHash([7; 32]), "main", &[]);
         let keys = Keys { root, by_kind: Vec::new(), within_run: Vec::new(), run_name: Vec::new() };
         let record_every = Some(Duration::from_millis(250));
-        Remote::new(
-            RemoteParts { keys: Arc::new(keys), record_every, notify: Arc::new(|_| {}), flush: None },
-            1,
-        )
+        Remote::new(RemoteParts { keys: Arc::new(keys), record_every, notify: Arc::new(|_| {}) }, 1)
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn a_finished_run_is_freed_in_parts() {
     let new = || {
         CoordinatorRun::new(Default::default(), spec(), RunState::Done, Table::new(1 << 20), Time::default())
     };
-    let mut parts: Vec<CoordinatorRun> = (fillers.into_iter())
+    let mut runs: Vec<CoordinatorRun> = (fillers.into_iter())
         .map(|fill| {
             let mut coordinator_run = new();
             (1..=7).for_each(|job| fill(&mut coordinator_run, job));
@@ -59,8 +59,8 @@ fn a_finished_run_is_freed_in_parts() {
     let (mut sums, mut anew) = (new(), new());
     sums.tally = tally::Tally::restore(hosts().map(|host| (host, counts)).collect(), Vec::new(), 0);
     anew.tally = tally::Tally::restore(Vec::new(), hosts().map(|host| (host, counts, counts)).collect(), 0);
-    parts.extend([suspending, sums, anew]);
-    for (case, mut coordinator_run) in parts.into_iter().enumerate() {
+    runs.extend([suspending, sums, anew]);
+    for (case, mut coordinator_run) in runs.into_iter().enumerate() {
         let is_left: Vec<bool> = (0..4).map(|_| coordinator_run.shrink(3)).collect();
         assert_eq!(is_left, [true, true, false, false], "case {case}");
         let lists = [

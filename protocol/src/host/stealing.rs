@@ -209,7 +209,7 @@ impl Host {
         Ok(())
     }
 
-    /// A worker has begun a job, this long ago.
+    /// A worker has begun a job, `late_ns` nanoseconds ago.
     pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: HeldId, (worker, late_ns): (u32, u64)) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         let Some(held) = host_run.held.begin(token) else { return };

@@ -1,11 +1,10 @@
 //! A grid of real processes on loopback: a coordinator, hosts, and faults.
 //!
-//! A test process runs two clusters at a time, and one alone if its test measures something; clusters whose tests mostly
-//! wait run beside them. When a test fails, its cluster shows the log of each process. When a cluster ends, all
+//! A test process runs one cluster at a time, as each needs the machine's cores for itself; only clusters whose tests
+//! mostly wait run in parallel. When a test fails, its cluster shows the log of each process. When a cluster ends, all
 //! its published numbers are compared with one another, and all of its processes are killed.
 
 mod api;
-mod place;
 mod process;
 
 pub mod namespaces;
@@ -15,6 +14,7 @@ use std::ffi::OsStr;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sateen_contradictions::contradictions;
@@ -27,7 +27,6 @@ pub use process::Process;
 use crate::command::{Ended, app, command, ended};
 use crate::proxy::Proxy;
 use crate::root;
-use place::Place;
 
 /// Maximum wait for anything, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -36,6 +35,8 @@ pub const SOON: Duration = Duration::from_secs(15);
 
 /// Maximum jobs of an unfinished run that are shown when a test fails.
 const OPEN_JOBS_SHOWN: usize = 60;
+
+static TURN: Mutex<()> = Mutex::new(());
 
 /// A grid.
 pub struct Cluster {
@@ -48,19 +49,14 @@ pub struct Cluster {
     folder: TempDir,
     /// The reason why its numbers may contradict one another, if they may.
     excuse: Option<&'static str>,
-    _place: Option<Place>,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Cluster {
     /// Starts a coordinator, and a host of one thread for each of `hosts`, given as names and sites, and waits until
     /// all are connected.
     pub fn start(hosts: &[(&str, &str)]) -> Self {
-        Self::start_in(Some(Place::beside_one()), hosts)
-    }
-
-    /// As [`Cluster::start`], for a test that measures: no other but those that mostly wait runs meanwhile.
-    pub fn start_alone(hosts: &[(&str, &str)]) -> Self {
-        Self::start_in(Some(Place::alone()), hosts)
+        Self::start_in(Some(TURN.lock().unwrap_or_else(PoisonError::into_inner)), hosts)
     }
 
     /// As [`Cluster::start`], for a test that mostly waits: it runs in parallel with others.
@@ -71,12 +67,12 @@ impl Cluster {
     /// As [`Cluster::start`], for a benchmark: comparisons take time, and hosts may be forged, so its numbers are
     /// not compared at its end.
     pub fn start_to_measure(hosts: &[(&str, &str)]) -> Self {
-        let mut cluster = Self::start_alone(hosts);
+        let mut cluster = Self::start(hosts);
         cluster.excuse("it is measured");
         cluster
     }
 
-    fn start_in(place: Option<Place>, hosts: &[(&str, &str)]) -> Self {
+    fn start_in(turn: Option<MutexGuard<'static, ()>>, hosts: &[(&str, &str)]) -> Self {
         let address = free_address();
         let mut cluster = Self {
             hosts: BTreeMap::new(),
@@ -86,7 +82,7 @@ impl Cluster {
             api: Api::new(&format!("http://{address}")),
             folder: tempfile::tempdir().expect("a temporary folder can be made"),
             excuse: None,
-            _place: place,
+            _turn: turn,
         };
         cluster.start_coordinator();
         for (name, site) in hosts {

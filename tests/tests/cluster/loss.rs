@@ -49,7 +49,7 @@ fn spawned(about: &Value, is_wanted: impl Fn(&str) -> bool) -> u64 {
 
 /// Kills a host without the root when it has spawned `share` of all jobs.
 fn crash(problem: &Problem, share: f64) {
-    let mut cluster = Cluster::start_alone(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here"), ("cyd", "there")]);
     let run = cluster.submit(problem.app, problem.arguments);
     let root = cluster.root_host(run);
     let victim = ["cyd", "bob"].into_iter().find(|name| *name != root).expect("three are not one");

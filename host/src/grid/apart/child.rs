@@ -234,7 +234,6 @@ impl Loaded {
             memory: memory.clone(),
             turns: Some(turns.clone()),
             notify: notify(outbox, memory.clone()),
-            flush: Some(outbox.flusher()),
         };
         let portion = Portion::start(&app, options).map_err(|error| error.to_string())?;
         Ok(Guests { portion, turns, memory })

@@ -53,7 +53,7 @@ pub struct Member {
     stage_changed: Condvar,
     shown: Mutex<Shown>,
     in_transit: Mutex<usize>,
-    has_room: tokio::sync::Notify,
+    has_room: Condvar,
 }
 
 /// What people are shown of it.
@@ -77,7 +77,7 @@ impl Member {
             stage_changed: Condvar::new(),
             shown: Mutex::default(),
             in_transit: Mutex::default(),
-            has_room: tokio::sync::Notify::new(),
+            has_room: Condvar::new(),
         })
     }
 
@@ -109,7 +109,7 @@ impl Member {
             return None;
         }
         self.stage_changed.notify_all();
-        self.has_room.notify_one();
+        self.has_room.notify_all();
         Some(std::mem::replace(&mut *stage, to))
     }
 
@@ -134,16 +134,15 @@ impl Member {
         let before = *count;
         *count = before.saturating_sub(weight(notice));
         if before >= NOTICES_MAX / 2 && *count < NOTICES_MAX / 2 {
-            self.has_room.notify_one();
+            self.has_room.notify_all();
         }
     }
 
     /// Waits until not too many notices are on their way to the driver.
-    pub async fn wait_for_room(&self) {
-        while *self.in_transit.lock() >= NOTICES_MAX
-            && matches!(self.stage(), Stage::Starting | Stage::Started)
-        {
-            self.has_room.notified().await;
+    pub fn wait_for_room(&self) {
+        let mut count = self.in_transit.lock();
+        while *count >= NOTICES_MAX && matches!(self.stage(), Stage::Starting | Stage::Started) {
+            self.has_room.wait_for(&mut count, Duration::from_millis(100));
         }
     }
 

@@ -29,7 +29,6 @@ mod outbox;
 mod pools;
 mod portion;
 mod process;
-mod reader;
 mod runtime;
 mod sealed;
 mod strikes;

@@ -1,6 +1,5 @@
-//! What a process of guests sends to its host. Workers only put it into a queue, and a thread sends it. Others need not be
-//! woken for what somebody waits for: the main thread sends what follows from a command itself, and a worker without a job
-//! that it has none.
+//! What a process of guests sends to its host. Workers only put it into a queue, and a thread sends it. The main thread
+//! sends what follows from a command itself, without waking the other: a thief elsewhere waits for that.
 
 use std::collections::VecDeque;
 use std::io;
@@ -70,13 +69,13 @@ impl Outbox {
 
     /// Sends what the main thread has caused, unless the other thread is sending already.
     pub fn flush(&self) {
-        self.queue.flush();
-    }
-
-    /// The same for workers.
-    pub fn flusher(&self) -> Arc<dyn Fn() + Send + Sync> {
-        let queue = self.queue.clone();
-        Arc::new(move || queue.flush())
+        if self.queue.waiting.lock().is_empty() {
+            return;
+        }
+        match self.queue.post.try_lock() {
+            Some(mut post) => drop(post.as_mut().map(|post| post.send_all(&self.queue.waiting))),
+            None => drop(self.queue.filled.notify_one()),
+        }
     }
 
     /// Sends what is waiting, and then nothing more.
@@ -93,17 +92,6 @@ impl Outbox {
 }
 
 impl Queue {
-    /// Sends what waits, unless another thread is sending already.
-    fn flush(&self) {
-        if self.waiting.lock().is_empty() {
-            return;
-        }
-        match self.post.try_lock() {
-            Some(mut post) => drop(post.as_mut().map(|post| post.send_all(&self.waiting))),
-            None => drop(self.filled.notify_one()),
-        }
-    }
-
     fn push(&self, message: FromGuests) {
         push(&mut self.waiting.lock(), message);
         if thread::current().id() != self.main {

@@ -90,15 +90,6 @@ pub enum FromGuests {
     Refused(String),
     /// A notice for the state machine.
     Notice(Notice),
-    /// The same for a job that a worker has begun.
-    Begun {
-        /// As in [`Notice::Begun`].
-        held: HeldId,
-        /// As in [`Notice::Begun`].
-        worker: u32,
-        /// When that was, by the machine's clock.
-        at_ns: u64,
-    },
     /// The counts so far.
     Counts(Box<Counts>),
     /// News about turns.
@@ -109,4 +100,13 @@ pub enum FromGuests {
     Panicked(String),
     /// No guest computes any more.
     Stopped(Box<FinalCounts>),
+    /// [`Notice::Begun`], with the time at which the job began.
+    Begun {
+        /// As in [`Notice::Begun`].
+        held: HeldId,
+        /// As in [`Notice::Begun`].
+        worker: u32,
+        /// The time of the machine's clock, in nanoseconds.
+        at_ns: u64,
+    },
 }

@@ -99,8 +99,6 @@ impl Remote {
     pub(super) fn begin_sleep(&self, registry: &Registry) {
         self.resting.begin();
         self.announce_idle(registry);
-        // A victim elsewhere is asked for a job, and meanwhile this worker has nothing else to do.
-        self.notices.flush();
     }
 
     /// and ends it.

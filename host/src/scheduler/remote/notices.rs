@@ -14,7 +14,6 @@ const RECORDED_DELAY: Duration = Duration::from_millis(200);
 /// The way to a portion's driver.
 pub struct Notices {
     notify: Arc<dyn Fn(Notice) + Send + Sync>,
-    flush: Option<Arc<dyn Fn() + Send + Sync>>,
     /// How long a recorded result waits for others at most.
     delay: Duration,
     is_closed: AtomicBool,
@@ -23,25 +22,16 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Notices to this driver, sent at once by `flush` if they are not anyway; finished work is recorded at this interval.
-    pub fn new(
-        notify: Arc<dyn Fn(Notice) + Send + Sync>,
-        flush: Option<Arc<dyn Fn() + Send + Sync>>,
-        record_every: Option<Duration>,
-    ) -> Self {
+    /// Notices to this driver; finished work is recorded at this interval.
+    pub fn new(notify: Arc<dyn Fn(Notice) + Send + Sync>, record_every: Option<Duration>) -> Self {
         // A crash loses waiting notices: not much more than one interval of recording.
         let delay = record_every.map_or(RECORDED_DELAY, |every| every.min(RECORDED_DELAY));
-        Self { notify, flush, delay, is_closed: AtomicBool::new(false), recorded: Mutex::default() }
+        Self { notify, delay, is_closed: AtomicBool::new(false), recorded: Mutex::default() }
     }
 
     /// Notifies the driver, after earlier recorded results.
     pub fn notify(&self, notice: Notice) {
         self.tell(&mut self.recorded.lock(), Some(notice));
-    }
-
-    /// The driver hears of all that it was notified of without waiting for another thread. Called without locks.
-    pub fn flush(&self) {
-        self.flush.iter().for_each(|flush| flush());
     }
 
     /// Notifies the driver soon.
@@ -91,7 +81,7 @@ mod tests {
                 other => panic!("{other:?} was not sent"),
             })
         };
-        let notices = Notices::new(notify, None, Some(Duration::MAX));
+        let notices = Notices::new(notify, Some(Duration::MAX));
         let notice = |number| Notice::Abandoned { number: RuntimeJobId(number) };
         notices.notify_recorded(notice(1));
         notices.send_recorded(false);

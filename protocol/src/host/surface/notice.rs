@@ -22,7 +22,7 @@ pub enum Notice {
         held: HeldId,
         /// The worker that took it, counted from 0.
         worker: u32,
-        /// How long ago that was when the notice came, in nanoseconds; 0 if it is not known.
+        /// Time from the first instruction to the arrival of this notice, in nanoseconds; 0 if unknown.
         late_ns: u64,
     },
     /// A held job has ended.
