@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use sateen_tests::cluster::{Process, SOON, binary, free_address, until};
+use sateen_tests::cluster::{Process, SOON, binary, until};
 use sateen_tests::command::{Ended, command, ended};
 use tempfile::TempDir;
 
@@ -37,14 +37,15 @@ impl Grid {
         let made =
             ended(program("sateen-coordinator", &["token", "new", "--name", "root", "--data-dir", &data]));
         assert_eq!(made.code, Some(0), "{made:?}");
-        let port = free_address().port();
         let mut command = Command::new(binary("sateen-coordinator"));
-        command.args(["--listen", &format!("0.0.0.0:{port}"), "--data-dir", &data]).args(words);
+        command.args(["--listen", "0.0.0.0:0", "--data-dir", &data]).args(words);
         let coordinator = Process::start("coordinator", command, folder.path());
-        let mut grid = Self { port, admin: made.text().trim().to_owned(), coordinator, folder };
-        until("the coordinator listens", SOON, || {
+        let mut grid = Self { port: 0, admin: made.text().trim().to_owned(), coordinator, folder };
+        grid.port = until("the coordinator listens", SOON, || {
             assert!(!grid.coordinator.has_ended(), "{}", grid.coordinator.log());
-            grid.coordinator.log().contains("listens on").then_some(())
+            let log = grid.coordinator.log();
+            let (_, after) = log.split_once("listens on ")?;
+            after.lines().next()?.trim_end().rsplit_once(':')?.1.parse().ok()
         });
         grid
     }

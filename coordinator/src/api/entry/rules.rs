@@ -81,7 +81,7 @@ mod tests {
     fn without_a_token_nothing_is_told_and_viewers_change_nothing() {
         let open: Vec<&str> =
             routes().into_iter().filter(|route| need(&Method::GET, route) == Need::Nothing).collect();
-        assert_eq!(open, ["/healthz", "/readyz", "/version", "/login", "/logout", "/api/v1/openapi.json"]);
+        assert_eq!(open, ["/login", "/logout", "/healthz", "/readyz", "/version", "/api/v1/openapi.json"]);
         for route in routes() {
             for method in [Method::POST, Method::PUT, Method::DELETE] {
                 let scopes = match need(&method, route) {
