@@ -6,6 +6,7 @@
 //! unknown field is ignored in an answer and refused in a [`Submission`], where it would change the run. An unknown
 //! kind is read as `Other`, or as the most cautious kind.
 
+mod access;
 mod app;
 mod counts;
 mod grid;
@@ -17,6 +18,7 @@ mod run;
 mod typescript;
 mod watch;
 
+pub use access::{AccessToken, AuditLine, JoinRequest, Joined, Me, NewToken, TokenRequest};
 pub use app::{App, Blob, Version, is_publisher};
 pub use counts::JobCounts;
 pub use grid::{Host, HostKey, Log, LogLine, Status};

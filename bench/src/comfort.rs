@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use sateen_tests::cluster::Cluster;
+use sateen_tests::guests;
 
 use crate::figure::Figure;
 use crate::grid::{processor_seconds, submit, wait};
@@ -114,13 +115,13 @@ fn latency() -> Result<Vec<Figure>> {
     const INPUTS: usize = 40;
     let (grid, machine) = start(&[])?;
     begin(&grid)?;
-    let process = grid.host_process(HOST);
+    let processes = processes(&grid);
     let mut took_ms = Vec::new();
     for round in 0..INPUTS {
-        until("guests compute", || computes(process))?;
+        until("guests compute", || computes(&processes))?;
         std::thread::sleep(Duration::from_micros(1700) * round as u32);
         machine.touch(SystemTime::now())?;
-        took_ms.push(stops(process)?.as_secs_f64() * 1e3);
+        took_ms.push(stops(&processes)?.as_secs_f64() * 1e3);
         machine.touch(SystemTime::now() - LONG_AGO)?;
     }
     took_ms.sort_by(f64::total_cmp);
@@ -134,17 +135,23 @@ fn latency() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Time from now until the processor time of a process stays what it is, except for what its other threads take.
-fn stops(process: u32) -> Result<Duration> {
+/// A host's process and those of its guests.
+fn processes(grid: &Cluster) -> Vec<u32> {
+    let host = grid.host_process(HOST);
+    std::iter::once(host).chain(guests::of_host(host)).collect()
+}
+
+/// Time from now until the processor time of a host's processes stays what it is, except for what its other threads take.
+fn stops(processes: &[u32]) -> Result<Duration> {
     const STEP: Duration = Duration::from_millis(4);
     /// Time for which it must not grow by more than the rest.
     const WINDOW: Duration = Duration::from_millis(120);
     const REST_NS: u64 = 3_000_000;
     let since = Instant::now();
-    let mut samples = vec![(Duration::ZERO, schedule_ns(process)?)];
+    let mut samples = vec![(Duration::ZERO, schedule_ns(processes)?)];
     loop {
         std::thread::sleep(STEP);
-        let (at, total) = (since.elapsed(), schedule_ns(process)?);
+        let (at, total) = (since.elapsed(), schedule_ns(processes)?);
         samples.push((at, total));
         // What a thread that runs has used is known once it stops.
         let plateau = samples.iter().find(|(_, ns)| ns + REST_NS >= total).map_or(at, |(first, _)| *first);
@@ -155,19 +162,26 @@ fn stops(process: u32) -> Result<Duration> {
     }
 }
 
-fn computes(process: u32) -> Result<bool> {
-    let before = schedule_ns(process)?;
+fn computes(processes: &[u32]) -> Result<bool> {
+    let before = schedule_ns(processes)?;
     std::thread::sleep(Duration::from_millis(50));
-    Ok(schedule_ns(process)? - before > 25_000_000)
+    Ok(schedule_ns(processes)?.saturating_sub(before) > 25_000_000)
 }
 
-/// Processor time of all threads of a process, in nanoseconds.
-fn schedule_ns(process: u32) -> Result<u64> {
+/// Processor time of all threads of these processes, in nanoseconds.
+fn schedule_ns(processes: &[u32]) -> Result<u64> {
+    let time = |text: String| text.split(' ').next()?.parse::<u64>().ok();
+    sum_of_threads(processes, "schedstat", time)
+}
+
+/// The sum of what `read` finds in the file `name` of each thread of these processes.
+fn sum_of_threads(processes: &[u32], name: &str, read: impl Fn(String) -> Option<u64>) -> Result<u64> {
     let mut sum = 0;
-    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        // A thread may have ended since.
-        let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
-        sum += text.split(' ').next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    for process in processes {
+        for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+            // A thread may have ended since.
+            sum += fs::read_to_string(thread?.path().join(name)).ok().and_then(&read).unwrap_or(0);
+        }
     }
     Ok(sum)
 }
@@ -220,15 +234,15 @@ fn pauses() -> Result<Vec<Figure>> {
 /// What a host takes that has nothing to do.
 fn idle() -> Result<Vec<Figure>> {
     let (grid, _machine) = start(&[])?;
-    let process = grid.host_process(HOST);
+    let processes = processes(&grid);
     std::thread::sleep(Duration::from_secs(5));
     let (mut shares, mut wakes) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let (since, used, switches) = (Instant::now(), schedule_ns(process)?, switches(process)?);
+        let (since, used, switches) = (Instant::now(), schedule_ns(&processes)?, switches(&processes)?);
         std::thread::sleep(MEASURED);
         let elapsed_s = since.elapsed().as_secs_f64();
-        shares.push((schedule_ns(process)? - used) as f64 / 1e9 / elapsed_s * 100.0);
-        wakes.push((self::switches(process)? - switches) as f64 / elapsed_s);
+        shares.push(schedule_ns(&processes)?.saturating_sub(used) as f64 / 1e9 / elapsed_s * 100.0);
+        wakes.push((self::switches(&processes)? - switches) as f64 / elapsed_s);
     }
     Ok(vec![
         Figure::ratio(BENCH, "a host without runs: processor", shares.into_iter().collect())
@@ -242,13 +256,11 @@ fn idle() -> Result<Vec<Figure>> {
     ])
 }
 
-/// How often the threads of a process have waited for something, and were woken.
-fn switches(process: u32) -> Result<u64> {
-    let mut sum = 0;
-    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        let text = fs::read_to_string(thread?.path().join("status")).unwrap_or_default();
+/// How often the threads of these processes have waited for something, and were woken.
+fn switches(processes: &[u32]) -> Result<u64> {
+    let count = |text: String| {
         let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        sum += line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
-    }
-    Ok(sum)
+        line?.trim().parse().ok()
+    };
+    sum_of_threads(processes, "status", count)
 }

@@ -52,6 +52,10 @@ fn main() -> ExitCode {
         Command::Host(what) => grid::host_keys(&what),
         Command::Watch(flags) => grid::watch(&flags),
         Command::Replay(flags) => grid::replay(&flags),
+        Command::Login(flags) => grid::login(&flags),
+        Command::Logout(flags) => grid::logout(&flags),
+        Command::Token(command) => grid::token(&command),
+        Command::Audit(flags) => grid::audit(&flags),
         Command::Generate(what) => what.run(flags::program()).map_err(exit::Failure::usage),
     };
     match result {

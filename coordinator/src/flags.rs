@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{CommandFactory, Parser};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use sateen_access::Scope;
 use sateen_command_line as values;
-use sateen_coordinator::{PublicName, TREES_KEPT};
+use sateen_coordinator::{Entry, PublicName, TREES_KEPT, TlsSource};
 use sateen_logging::LogFlags;
 
 /// The service that brings the hosts of a grid together: it assigns runs to hosts, keeps apps and
@@ -19,9 +21,24 @@ pub struct Flags {
     /// The folder for apps, runs and results [default: `sateen/coordinator` in the user's folder for data]
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
-    /// Allow --listen addresses that other machines can reach; anyone who can reach one can use the grid
+    /// Allow --listen addresses that other machines can reach without TLS and without tokens: anyone who can reach one can
+    /// use the grid. Only for networks where everybody is trusted
+    #[arg(long, alias = "trusted-network")]
+    pub insecure: bool,
+    /// Refuse requests without a token even where they are not needed: on loopback behind a proxy that speaks TLS, or with
+    /// --insecure
     #[arg(long)]
-    pub trusted_network: bool,
+    pub require_tokens: bool,
+    /// The TLS certificate, and those between it and a public authority, in PEM; read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's private key, in PEM; read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Speak TLS with a certificate that this program makes, signed by an authority of its own in the data folder. Clients
+    /// give the authority's fingerprint, which is printed at the start, with --pin
+    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
+    pub tls_self_signed: bool,
     /// A name by which clients reach this coordinator, in addition to localhost and its addresses; requests for
     /// other names are refused. May be given several times
     #[arg(long = "public-name", value_name = "NAME")]
@@ -50,7 +67,51 @@ pub struct Flags {
     #[command(flatten)]
     pub log: LogFlags,
     #[command(subcommand)]
-    pub generate: Option<values::Generate>,
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make the first token of a grid, while its coordinator does not run
+    #[command(subcommand)]
+    Token(TokenCommand),
+    #[command(flatten)]
+    Generate(values::Generate),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token, and print it; with an admin's token, `sateen token new` makes others while the coordinator runs
+    New(NewToken),
+}
+
+#[derive(Debug, Args)]
+pub struct NewToken {
+    /// What its holder may do
+    #[arg(long, value_name = "SCOPE", default_value = "admin", value_parser = scope)]
+    pub scope: Scope,
+    /// The token's name, for people [default: the scope]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Time for which it is valid, like 12h or 30d [default: no expiry] [range: 1s to 36500d]
+    #[arg(long, value_name = "TIME", value_parser = valid_for)]
+    pub expires: Option<Duration>,
+    /// The coordinator's data folder [default: `sateen/coordinator` in the user's folder for data]
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
+}
+
+impl Flags {
+    /// Who may use the coordinator.
+    pub fn entry(&self) -> Entry {
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => {
+                Some(TlsSource::Files { certificate: certificate.clone(), key: key.clone() })
+            }
+            _ => self.tls_self_signed.then_some(TlsSource::SelfSigned),
+        };
+        Entry { insecure: self.insecure, require_tokens: self.require_tokens, tls }
+    }
 }
 
 /// The program with all its flags, from which help, man pages and completions are generated.
@@ -69,6 +130,15 @@ fn size(text: &str) -> Result<u64, String> {
     values::size(text, 1 << 20..=1 << 50)
 }
 
+fn scope(text: &str) -> Result<Scope, String> {
+    Scope::parse(text).ok_or_else(|| format!("expected one of {}", Scope::ALL.map(Scope::word).join(", ")))
+}
+
+fn valid_for(text: &str) -> Result<Duration, String> {
+    const MAX_MS: u64 = 36_500 * 24 * 3_600_000;
+    values::time(text, 1000..=MAX_MS)
+}
+
 fn trees(text: &str) -> Result<usize, String> {
     values::number(text, 1..=10_000).map(|number| number as usize)
 }
@@ -82,5 +152,28 @@ mod tests {
         Flags::command().debug_assert();
         assert_eq!(size("64G"), Ok(sateen_coordinator::BLOBS_BYTES_MAX));
         assert_eq!(size("64G"), Ok(sateen_coordinator::RESULTS_BYTES_MAX));
+    }
+
+    #[test]
+    fn a_certificate_comes_with_its_key_or_is_made() {
+        let tls = |words: &[&str]| {
+            let flags = Flags::try_parse_from([&["sateen-coordinator"], words].concat());
+            flags.map(|flags| flags.entry().tls).map_err(|error| one_line(&error))
+        };
+        assert_eq!(tls(&[]), Ok(None));
+        assert_eq!(tls(&["--tls-self-signed"]), Ok(Some(TlsSource::SelfSigned)));
+        let files = TlsSource::Files { certificate: "a".into(), key: "b".into() };
+        assert_eq!(tls(&["--tls-cert", "a", "--tls-key", "b"]), Ok(Some(files)));
+        for words in
+            [&["--tls-cert", "a"][..], &["--tls-key", "b"], &["--tls-self-signed", "--tls-cert", "a"]]
+        {
+            assert!(tls(words).is_err_and(|why| why.contains("--tls-")), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn the_former_name_of_insecure_still_works() {
+        let flags = Flags::try_parse_from(["sateen-coordinator", "--trusted-network"]);
+        assert!(flags.is_ok_and(|flags| flags.entry().insecure));
     }
 }

@@ -7,12 +7,14 @@
 //! and logs are saved less strictly: of these, the last moment may be lost.
 #![forbid(unsafe_code)]
 
+mod access;
 mod api;
 mod chronicle;
 mod clock;
 mod descriptors;
 mod driver;
 mod enrolment;
+mod entry;
 mod figures;
 mod host_name;
 mod limits;
@@ -24,19 +26,23 @@ mod saved_id;
 mod server;
 mod shutdown;
 mod store;
+mod tls;
+mod token;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sateen_protocol::coordinator::{Coordinator, CoordinatorConfig};
 use sateen_protocol::limits::COORDINATOR_TABLE_BYTES_MAX;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime::{Handle, Runtime};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
+use access::Audit;
 use api::{Api, PublicNames};
 use clock::Clock;
 use driver::{Driver, Known};
@@ -52,18 +58,19 @@ pub use api::PublicName;
 pub use driver::measure::measure as measure_driver;
 #[doc(hidden)]
 pub use driver::simulated;
+pub use entry::{Entry, make_token};
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
 pub use server::listen;
 pub use store::StoreError;
+pub use tls::{CertificateError, Tls, TlsSource};
 
 /// The configuration of a coordinator.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Its data folder.
     pub data_dir: PathBuf,
-    /// Allow addresses that other machines can reach: anyone who can reach the coordinator can use it. Otherwise only
-    /// loopback addresses are allowed.
-    pub trusted_network: bool,
+    /// Who may use it, and how connections are encrypted.
+    pub entry: Entry,
     /// Names under which it accepts requests, in addition to localhost and addresses.
     pub public_names: Vec<PublicName>,
     /// Maximum disk space for modules and inputs, in bytes; one address may use an eighth of it.
@@ -86,10 +93,23 @@ pub enum Error {
     Store(#[from] StoreError),
     /// Other machines can reach the address.
     #[error(
-        "{0} can be reached from other machines, so anybody there could use the grid; listen on 127.0.0.1, \
-         or add --trusted-network if that is intended"
+        "{0} can be reached from other machines, so it needs TLS and tokens: add --tls-cert FILE and --tls-key FILE, or \
+         --tls-self-signed, after making the first token with `sateen-coordinator token new --scope admin`; or listen on \
+         127.0.0.1. In a network where everybody is trusted, --insecure does without"
     )]
     NotLoopback(SocketAddr),
+    /// There is no token with which others could be made.
+    #[error(
+        "requests need a token, and there is no valid admin's token, with which others are made; make one with \
+         `sateen-coordinator token new --scope admin --data-dir {}`, and start again", .0.display()
+    )]
+    NoAdmin(PathBuf),
+    /// Something with the certificate.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// A token was not made.
+    #[error("{0}")]
+    Token(String),
     /// The socket failed.
     #[error("the listening socket failed: {0}")]
     Socket(String),
@@ -104,20 +124,36 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// Checks whether the address may be listened on.
-///
-/// # Errors
-/// When other machines could reach it and that is not allowed.
-pub fn check_address(address: SocketAddr, trusted_network: bool) -> Result<(), Error> {
-    if address.ip().is_loopback() || trusted_network { Ok(()) } else { Err(Error::NotLoopback(address)) }
-}
-
 /// A coordinator whose data folder is open. Nothing is served yet.
 #[derive(Debug)]
 pub struct Prepared {
     config: Config,
     store: Store,
     restored: store::Restored,
+}
+
+impl Prepared {
+    /// Checks whether the address may be listened on, and somebody could use the coordinator there.
+    ///
+    /// # Errors
+    /// When other machines could reach the address and nothing protects it, or nobody has a token although all need one.
+    pub fn check(&self, address: SocketAddr) -> Result<(), Error> {
+        self.config.entry.check(address)?;
+        if self.config.entry.needs_tokens(address) && !self.restored.has_admin {
+            return Err(Error::NoAdmin(self.config.data_dir.clone()));
+        }
+        Ok(())
+    }
+
+    /// Reads or makes the certificate, if there is to be one. Blocks.
+    ///
+    /// # Errors
+    /// When there is none that can be used.
+    pub fn tls(&self, address: SocketAddr) -> Result<Option<Tls>, Error> {
+        let Some(source) = &self.config.entry.tls else { return Ok(None) };
+        let names: Vec<String> = self.config.public_names.iter().map(ToString::to_string).collect();
+        Ok(Some(Tls::open(source, &self.config.data_dir, &names, address)?))
+    }
 }
 
 /// Opens the data folder. Blocks.
@@ -169,11 +205,12 @@ impl Drop for Work {
 pub async fn run(
     prepared: Prepared,
     listener: TcpListener,
+    tls: Option<Tls>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), Error> {
-    let Prepared { config, store, restored } = prepared;
     let address = listener.local_addr()?;
-    check_address(address, config.trusted_network)?;
+    prepared.check(address)?;
+    let Prepared { config, store, restored } = prepared;
     let store = Arc::new(store);
     let clock = Clock::start();
     tracing::info!(
@@ -203,7 +240,7 @@ pub async fn run(
     let counters = Arc::new(Counters::default());
     let links = Arc::new(Links::new(counters, clock, descriptors::raise(), Arc::clone(&enrolment)));
     let (from_links, to_driver) = mpsc::unbounded_channel();
-    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let (stop, stopping) = watch::channel(false);
     let known = Known {
         names: restored.names,
         hosts: restored.hosts,
@@ -214,6 +251,9 @@ pub async fn run(
     let (driver, handle) =
         Driver::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
     let work = Work::new()?;
+    let (audit, audited) = Audit::start(Arc::clone(&store), stopping.clone());
+    let mut audited = work.handle().spawn(audited);
+    let guard = entry::guard(&config.entry, address, &store, audit).await?;
     let gates = Arc::new(Gates::default());
     let api = Api {
         work: work.handle(),
@@ -223,14 +263,20 @@ pub async fn run(
         driver: handle,
         links: Arc::clone(&links),
         from_links,
-        names: Arc::new(PublicNames::new(config.public_names, address.ip())),
+        names: Arc::new(PublicNames::new(config.public_names, address.ip(), tls.is_some())),
         shutdown: stopping.clone(),
         watching: Arc::default(),
         gates: Arc::clone(&gates),
         inspections: Arc::new(Semaphore::new(MODULES_INSPECTED_MAX)),
         results: Arc::default(),
+        guard: Arc::new(guard),
+        is_tls: tls.is_some(),
     };
-    let serve = server::serve(listener, api::router(api), gates, stopping.clone());
+    let acceptor = tls.as_ref().map(Tls::acceptor);
+    if let Some(tls) = tls {
+        work.handle().spawn(tls.keep(stopping.clone()));
+    }
+    let serve = server::serve(listener, api::router(api), gates, acceptor, stopping.clone());
     let mut serve = tokio::spawn(serve);
     let mut driving = work.handle().spawn(driver.run(stopping.clone()));
     let keys = work.handle().spawn(save_keys(Arc::clone(&enrolment), Arc::clone(&store), stopping));
@@ -252,8 +298,9 @@ pub async fn run(
     // Within a time limit, links send what is queued and close in order, and requests finish.
     let _ = timeout(STOP_MAX, async {
         let _ = (&mut serve).await;
+        let _ = (&mut audited).await;
         while links.count() > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
     .await;
@@ -269,7 +316,7 @@ pub async fn run(
 async fn save_keys(
     enrolment: Arc<Enrolment>,
     store: Arc<Store>,
-    mut shutdown: tokio::sync::watch::Receiver<bool>,
+    mut shutdown: watch::Receiver<bool>,
 ) {
     loop {
         tokio::select! {

@@ -320,3 +320,34 @@ pub const SAVE_AGAIN_EVERY: Duration = Duration::from_secs(1);
 pub const STORE_QUEUE_MAX: usize = 256;
 /// Maximum time for open requests to finish when the service stops.
 pub const STOP_MAX: Duration = Duration::from_secs(3);
+
+/// Maximum tokens, including those that have expired or were revoked; the oldest of these are forgotten first.
+pub const TOKENS_MAX: usize = 100_000;
+/// Maximum length of a token's name, in bytes.
+pub const TOKEN_NAME_BYTES_MAX: usize = 64;
+/// Minimum time between two saves of when a token was last used.
+pub const TOKEN_USED_EVERY: Duration = Duration::from_secs(60);
+/// Time for which such saves are collected: after a restart, all hosts use their tokens at once.
+pub const TOKEN_USED_SAVE_AFTER: Duration = Duration::from_secs(1);
+/// Time for which the dashboard stays logged in.
+pub const SESSION_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Maximum browsers that are logged in; the oldest is logged out first.
+pub const SESSIONS_MAX: usize = 10_000;
+/// Invalid tokens that one peer may present in a row before it has to wait,
+pub const BAD_TOKENS_MAX: u32 = 20;
+/// and the time after which it may present one more.
+pub const BAD_TOKEN_EVERY: Duration = Duration::from_secs(3);
+/// Maximum peers whose invalid tokens are counted.
+pub const BAD_TOKEN_PEERS_MAX: usize = 8192;
+/// Lines of the audit log about what was done that are kept.
+pub const AUDIT_KEPT_MAX: usize = 50_000;
+/// Lines of the audit log about refused requests that are kept.
+pub const AUDIT_REFUSALS_KEPT_MAX: usize = 10_000;
+/// Maximum lines that wait to be saved; further ones are lost, which the log of the service says.
+pub const AUDIT_WAITING_MAX: usize = 4096;
+/// Interval at which lines of the audit log are saved in batches.
+pub const AUDIT_SAVE_EVERY: Duration = Duration::from_millis(200);
+/// Interval at which the files of the TLS certificate are looked at.
+pub const CERTIFICATE_LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Maximum time for a TLS handshake.
+pub const TLS_HANDSHAKE_MAX: Duration = Duration::from_secs(10);

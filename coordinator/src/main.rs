@@ -10,10 +10,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use clap::Parser;
 use sateen_command_line::explained;
-use sateen_coordinator::{Config, check_address, listen, prepare, run};
+use sateen_coordinator::{Config, Tls, listen, make_token, prepare, run};
 use tokio::signal::unix::{SignalKind, signal};
 
-use flags::Flags;
+use flags::{Command, Flags, NewToken, TokenCommand};
 
 /// Exit code for wrong usage.
 const USAGE: u8 = 2;
@@ -30,15 +30,21 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    if let Some(what) = flags.generate {
-        return match what.run(flags::program()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(USAGE, &anyhow!(error)),
-        };
+    match flags.command {
+        Some(Command::Generate(what)) => {
+            return match what.run(flags::program()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => fail(USAGE, &anyhow!(error)),
+            };
+        }
+        Some(Command::Token(TokenCommand::New(new))) => {
+            return make(new).map_or_else(|error| fail(UNABLE, &error), |()| ExitCode::SUCCESS);
+        }
+        None => {}
     }
     sateen_command_line::free_at_once();
     sateen_logging::start(flags.log);
-    if let Err(error) = check_address(flags.listen, flags.trusted_network) {
+    if let Err(error) = flags.entry().check(flags.listen) {
         return fail(USAGE, &error.into());
     }
     match serve(flags) {
@@ -48,19 +54,40 @@ fn main() -> ExitCode {
 }
 
 fn fail(code: u8, error: &anyhow::Error) -> ExitCode {
-    // Nowhere to say it if this fails.
-    let _ = writeln!(std::io::stderr(), "sateen-coordinator: {error:#}");
+    note(&format!("{error:#}"));
     ExitCode::from(code)
 }
 
+/// A line on stderr, whatever is logged.
+fn note(line: &str) {
+    // Nowhere to say it if this fails.
+    let _ = writeln!(std::io::stderr(), "sateen-coordinator: {line}");
+}
+
+/// Makes a token, and prints its secret.
+fn make(new: NewToken) -> Result<()> {
+    let data_dir = match new.data_dir {
+        Some(folder) => folder,
+        None => default_data_dir()?,
+    };
+    let (name, secret) = make_token(&data_dir, new.scope, new.name, new.expires)?;
+    writeln!(std::io::stdout(), "{}", secret.text())?;
+    note(&format!(
+        "the token `{name}` has the scope {}; it is not kept and cannot be shown again",
+        new.scope
+    ));
+    Ok(())
+}
+
 fn serve(flags: Flags) -> Result<()> {
+    let entry = flags.entry();
     let data_dir = match flags.data_dir {
         Some(folder) => folder,
         None => default_data_dir()?,
     };
     let prepared = prepare(Config {
         data_dir,
-        trusted_network: flags.trusted_network,
+        entry: entry.clone(),
         public_names: flags.public_names,
         blobs_bytes_max: flags.blobs_max,
         trees_kept: flags.trees_kept,
@@ -68,6 +95,14 @@ fn serve(flags: Flags) -> Result<()> {
         new_grid: flags.new_grid,
         approve: flags.approve,
     })?;
+    prepared.check(flags.listen)?;
+    let tls = prepared.tls(flags.listen)?;
+    if let Some(what) = entry.exposure(flags.listen) {
+        note(&format!("WARNING: {what}"));
+    }
+    if let Some(pin) = tls.as_ref().and_then(Tls::pin) {
+        note(&format!("clients give the fingerprint of its certificate authority: --pin {pin}"));
+    }
     let sockets = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(socket_threads())
         .thread_name("sateen-sockets")
@@ -83,7 +118,8 @@ fn serve(flags: Flags) -> Result<()> {
         })?;
         // Callers that used port 0 learn the address here.
         let address = listener.local_addr()?;
-        match writeln!(std::io::stdout(), "sateen-coordinator listens on http://{address}") {
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        match writeln!(std::io::stdout(), "sateen-coordinator listens on {scheme}://{address}") {
             // It serves others without a reader of that line.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
             written => written?,
@@ -94,7 +130,7 @@ fn serve(flags: Flags) -> Result<()> {
                 _ = terminate.recv() => {}
             }
         };
-        Ok(run(prepared, listener, shutdown).await?)
+        Ok(run(prepared, listener, tls, shutdown).await?)
     })
 }
 

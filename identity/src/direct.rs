@@ -68,7 +68,7 @@ mod tests {
         };
         assert!(greeted(&dialled, &third, &challenge, &said).is_err(), "another host's key");
         assert!(greeted(&dialled, &dials, &Challenge::new([9; 16]), &said).is_err(), "overheard");
-        let as_another = DirectHello { caller: Caller { from: HostId(8), ..CALLER }, ..said.clone() };
+        let as_another = DirectHello::new(Caller { from: HostId(8), ..CALLER }, said.noise.clone());
         assert!(greeted(&dialled, &dials, &challenge, &as_another).is_err(), "another id");
         let (session, greeting) = greeted(&dialled, &dials, &challenge, &said).expect("it is right");
         let own = dialling.greeted(&greeting).expect("it is right");

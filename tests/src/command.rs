@@ -33,7 +33,9 @@ pub fn command<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Comma
     command
         .args(arguments)
         .env("SATEEN_CACHE_DIR", cache.path())
+        .env("SATEEN_CONFIG_DIR", cache.path().join("config"))
         .env_remove("SATEEN_COORDINATOR")
+        .env_remove("SATEEN_TOKEN")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -13,6 +13,8 @@ use sateen_protocol::identity::{Challenge, Rotation};
 use sateen_protocol::limits::NOTES_WAITING_MAX;
 use sateen_protocol::message::{HostReport, JobNote, RootClaim, ToCoordinator, ToHost};
 use sateen_protocol::{AssignmentId, Counts, Finished, GridId, HostId, Outcome, RunId};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket, client};
 
 use crate::cluster::PATIENCE;
@@ -65,10 +67,25 @@ impl ForgedHost {
     /// # Panics
     /// When no coordinator listens at `address`.
     pub fn connect(address: &str) -> Self {
+        Self::opened(address, format!("ws://{address}/ws/host").into_client_request().expect("a request"))
+    }
+
+    /// The same with a token.
+    ///
+    /// # Panics
+    /// When no coordinator listens at `address`, or it refuses the token.
+    pub fn connect_with(address: &str, token: &str) -> Self {
+        let mut request = format!("ws://{address}/ws/host").into_client_request().expect("a request");
+        let value = format!("Bearer {token}").parse().expect("a value");
+        request.headers_mut().insert("authorization", value);
+        Self::opened(address, request)
+    }
+
+    fn opened(address: &str, request: Request) -> Self {
         let stream = TcpStream::connect(address).expect("it listens");
         stream.set_nodelay(true).expect("a socket");
         stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-        let (socket, _) = client(format!("ws://{address}/ws/host"), stream).expect("a websocket");
+        let (socket, _) = client(request, stream).expect("a websocket");
         Self {
             socket,
             decoder: Decoder::default(),

@@ -17,12 +17,20 @@ impl WebSocket {
     /// When the server refuses it.
     #[track_caller]
     pub fn connect(address: SocketAddr, path: &str) -> Self {
+        Self::connect_with(address, path, "").unwrap_or_else(|head| panic!("{path} is a websocket: {head}"))
+    }
+
+    /// The same with more headers, each ended by a new line.
+    ///
+    /// # Errors
+    /// The answer's headers, when the server refuses it.
+    pub fn connect_with(address: SocketAddr, path: &str, headers: &str) -> Result<Self, String> {
         let mut stream = TcpStream::connect(address).expect("somebody listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{headers}\r\n"
         );
         stream.write_all(request.as_bytes()).expect("it listens");
         let (mut head, mut byte) = (Vec::new(), [0]);
@@ -31,8 +39,34 @@ impl WebSocket {
             head.push(byte[0]);
         }
         let head = String::from_utf8_lossy(&head).into_owned();
-        assert!(head.starts_with("HTTP/1.1 101"), "{path} is a websocket: {head}");
-        Self(stream)
+        if head.starts_with("HTTP/1.1 101") { Ok(Self(stream)) } else { Err(head) }
+    }
+
+    /// Sends a short text message.
+    pub fn say(&mut self, text: &str) {
+        assert!(text.len() < 126, "a short one");
+        let mut frame = vec![0x81, 0x80 | text.len() as u8, 0, 0, 0, 0];
+        frame.extend(text.as_bytes());
+        self.send_raw(&frame);
+    }
+
+    /// Reads until all of the words have come; returns everything that has.
+    ///
+    /// # Panics
+    /// When they do not come.
+    #[track_caller]
+    pub fn hear(&mut self, words: &[&str]) -> String {
+        let (mut heard, mut chunk) = (Vec::new(), [0; 4096]);
+        loop {
+            let text = String::from_utf8_lossy(&heard).into_owned();
+            if words.iter().all(|word| text.contains(word)) {
+                return text;
+            }
+            match self.0.read(&mut chunk) {
+                Ok(count) if count > 0 => heard.extend(&chunk[..count]),
+                other => panic!("{words:?} have not come ({other:?}); so far came {text}"),
+            }
+        }
     }
 
     /// Sends a binary message. If it cannot be sent completely, the client was cut off, which is not an error.

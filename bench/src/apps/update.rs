@@ -111,7 +111,7 @@ impl ScriptedPortion {
 
     fn inject(&mut self, held: HeldId, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
-        (self.notify)(Notice::Begun { held, worker: 0 });
+        (self.notify)(Notice::Begun { held, worker: 0, late_ns: 0 });
         if spec.kind != ROOT_KIND {
             lock(&self.board.stolen).push((self.notify.clone(), held));
             return (self.notify)(Notice::Opened { object: OBJECT, place: 1 });
@@ -235,6 +235,7 @@ fn join(cluster: &Cluster, folder: &TempDir, runtime: Scripted) -> Result<Handle
     let address = format!("http://{}", cluster.address());
     let coordinator = CoordinatorAddress::parse(&address).map_err(|error| anyhow::anyhow!("{error}"))?;
     let options = Options {
+        credentials: sateen_access::Credentials::default(),
         coordinator,
         name: format!("host {}", runtime.host),
         site: "here".to_owned(),

@@ -31,6 +31,10 @@ pub struct Grid {
         value_parser = parse_coordinator
     )]
     pub coordinator: String,
+    /// File with the token for this coordinator; `-` is stdin. [default: the variable SATEEN_TOKEN, or else what `sateen login`
+    /// has kept]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -345,7 +349,7 @@ fn parse_run(text: &str) -> Result<u64, String> {
     number.map_err(|_| "expected a run's number, as `sateen ps --all` lists them".to_owned())
 }
 
-fn parse_coordinator(text: &str) -> Result<String, String> {
+pub(super) fn parse_coordinator(text: &str) -> Result<String, String> {
     crate::grid::url_of(text).map(|(url, _)| url)
 }
 

@@ -1,6 +1,8 @@
 //! The command line, parsed into plain values.
 
+mod access;
 mod apps;
+mod cargo;
 mod grid;
 mod keys;
 
@@ -16,8 +18,10 @@ use sateen_command_line as values;
 use sateen_protocol::RunLimits;
 
 use crate::exit::{USAGE, say};
+pub use access::{Audit, Login, Logout, NewToken, Revoke, TokenCommand};
+pub use cargo::CargoFlags;
 pub use grid::{
-    GetResult, GridLimits, List, OfRun, OfRuns, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree,
+    GetResult, Grid, GridLimits, List, OfRun, OfRuns, Ps, Publish, Remove, Replay, Submit, TimeLimits, Tree,
     Unpublish, Wait, Watch,
 };
 pub use keys::{HostKeys, OfKeys};
@@ -82,6 +86,15 @@ pub enum Command {
     Watch(Watch),
     /// Run one job of a run again on this machine, from its key
     Replay(Replay),
+    /// Keep a token for a coordinator that needs one
+    Login(Login),
+    /// Forget the token for a coordinator
+    Logout(Logout),
+    /// Make, list and revoke tokens; needs an admin's token
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Show what was done on the grid, and refused; needs an admin's token
+    Audit(Audit),
     #[command(flatten)]
     Generate(values::Generate),
 }
@@ -146,53 +159,6 @@ pub struct Test {
     pub verbose: bool,
     #[command(flatten)]
     pub cargo: CargoFlags,
-}
-
-/// Flags that are passed on to cargo.
-#[derive(Args, Default)]
-#[command(next_help_heading = "Cargo")]
-pub struct CargoFlags {
-    /// The app's package, in a workspace
-    #[arg(long, short, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
-    pub package: Option<String>,
-    /// Features of the app to enable
-    #[arg(long, short = 'F', value_name = "FEATURES")]
-    pub features: Vec<String>,
-    /// Enable all features of the app
-    #[arg(long)]
-    pub all_features: bool,
-    /// Disable the app's default features
-    #[arg(long)]
-    pub no_default_features: bool,
-    /// Fail if Cargo.lock would change
-    #[arg(long)]
-    pub locked: bool,
-    /// Do not use the network
-    #[arg(long)]
-    pub offline: bool,
-    /// Same as --locked and --offline
-    #[arg(long)]
-    pub frozen: bool,
-}
-
-impl CargoFlags {
-    /// The flags about features, as words for cargo.
-    pub fn of_features(&self) -> Vec<String> {
-        let features = self.features.iter().map(|features| format!("--features={features}"));
-        let switches =
-            [(self.all_features, "--all-features"), (self.no_default_features, "--no-default-features")];
-        features.chain(switched_on(&switches)).collect()
-    }
-
-    /// The flags about the source of dependencies.
-    pub fn of_dependencies(&self) -> Vec<String> {
-        let switches = [(self.locked, "--locked"), (self.offline, "--offline"), (self.frozen, "--frozen")];
-        switched_on(&switches)
-    }
-}
-
-fn switched_on(switches: &[(bool, &str)]) -> Vec<String> {
-    switches.iter().filter(|(is_on, _)| *is_on).map(|(_, flag)| (*flag).to_owned()).collect()
 }
 
 #[derive(Args)]

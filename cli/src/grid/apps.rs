@@ -15,7 +15,7 @@ use crate::files::{print, print_json, read_module};
 use crate::flags::{List, Publish, Unpublish};
 
 pub fn publish(flags: &Publish) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let module = Module::read(&flags.app)?;
     let name = flags.name.clone().unwrap_or_else(|| name_of(&flags.app));
     check_app_name(&name).map_err(Failure::usage)?;
@@ -31,7 +31,7 @@ pub fn publish(flags: &Publish) -> Result<(), Failure> {
 
 /// Gives up all names that it can. Fails with the error of the first that it cannot give up.
 pub fn unpublish(flags: &Unpublish) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     client.delete_all(
         &flags.names,
         |name| format!("/api/v1/apps/{}", segment(name)),
@@ -40,7 +40,7 @@ pub fn unpublish(flags: &Unpublish) -> Result<(), Failure> {
 }
 
 pub fn apps(flags: &List) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let answer = client.get("/api/v1/apps")?;
     if flags.json {
         return print_json(&answer);

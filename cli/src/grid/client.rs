@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use sateen_access::{Credentials, explain_tls};
 use sateen_command_line::explained;
 use sateen_host::Output;
 use sateen_protocol::BlobHash;
@@ -12,9 +13,11 @@ use serde_json::Value;
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::{Agent, Body, Timeout};
 
+use super::credentials::credentials_for;
 use super::patience::Patience;
 use super::refusal::Refusal;
 use crate::exit::{Failure, say};
+use crate::flags::Grid;
 
 /// Maximum time to connect.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -36,17 +39,28 @@ const RESULT_BYTES_MAX: u64 = 4 << 30;
 /// A coordinator, by its address.
 pub struct Client {
     url: String,
+    /// Its name or address.
+    host: String,
     agent: Agent,
     patience: Patience,
 }
 
 impl Client {
+    /// The coordinator that the flags name, with the token for it.
+    ///
+    /// # Errors
+    /// If there is no such address, or the token cannot be read.
+    pub fn new(grid: &Grid) -> Result<Self, Failure> {
+        let token_file = grid.token_file.as_deref();
+        Self::with(&grid.coordinator, &credentials_for(&grid.coordinator, token_file)?)
+    }
+
     /// # Arguments
     /// * `address`: like `http://HOST:PORT`, or just `HOST:PORT`.
     ///
     /// # Errors
     /// If `address` is not the address of a coordinator.
-    pub fn new(address: &str) -> Result<Self, Failure> {
+    pub fn with(address: &str, credentials: &Credentials) -> Result<Self, Failure> {
         let (url, host) = url_of(address).map_err(Failure::usage)?;
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
@@ -57,7 +71,7 @@ impl Client {
             config = config.proxy(None);
         }
         let url = url.trim_end_matches('/').to_owned();
-        Ok(Self { url, agent: config.build().new_agent(), patience: Patience::default() })
+        Ok(Self { url, host, agent: credentials.agent(config), patience: Patience::default() })
     }
 
     /// Asks a busy coordinator again for as long as one that is gone may take to come back.
@@ -281,6 +295,11 @@ impl Client {
             let why = format!("{} closed the connection before the whole request was sent", self.url);
             return Refusal::Busy(why, CLOSED_AGAIN);
         }
+        if let ureq::Error::Io(error) = error
+            && let Some(why) = explain_tls(error, &self.host)
+        {
+            return Refusal::Unreachable(why);
+        }
         let why: &dyn Display = match error {
             ureq::Error::Io(error) => &explained(error),
             ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
@@ -326,8 +345,7 @@ pub fn url_of(address: &str) -> Result<(String, String), String> {
     let uri = url.parse::<Uri>().map_err(|_| expected())?;
     let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(expected)?;
     match uri.scheme_str() {
-        Some("http") => Ok((url, host.to_owned())),
-        Some("https") => Err("this build speaks no TLS; use an http address".to_owned()),
+        Some("http" | "https") => Ok((url, host.to_owned())),
         _ => Err(expected()),
     }
 }
@@ -336,7 +354,7 @@ fn has_port(authority: &str) -> bool {
     authority.trim_end_matches('/').rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
 }
 
-fn is_this_machine(host: &str) -> bool {
+pub(super) fn is_this_machine(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

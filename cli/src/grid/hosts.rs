@@ -12,7 +12,7 @@ use crate::files::{print, print_json};
 use crate::flags::List;
 
 pub fn hosts(flags: &List) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let answer = client.patiently(|| client.get_all_once("/api/v1/hosts", SHORT))?;
     if flags.json {
         return print_json(&answer);

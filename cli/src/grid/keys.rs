@@ -22,7 +22,7 @@ pub fn host_keys(what: &HostKeys) -> Result<(), Failure> {
 }
 
 fn list(flags: &List) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let answer = client.patiently(|| client.get_all_once("/api/v1/keys", SHORT))?;
     if flags.json {
         return print_json(&answer);
@@ -77,7 +77,7 @@ fn note(key: &HostKey) -> String {
 
 /// Decides about all keys that it can. Fails with the error of the first that it cannot.
 fn decide(flags: &OfKeys, what: &str) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let mut answers = Vec::new();
     let done = to_each(&flags.keys, |key| {
         let answer = client.order(&format!("/api/v1/keys/{}/{what}", segment(key)))?;

@@ -1,8 +1,10 @@
 //! The commands that talk to a coordinator.
 
+mod access;
 mod apps;
 mod client;
 mod columns;
+mod credentials;
 mod ended;
 mod follow;
 mod hosts;
@@ -19,8 +21,10 @@ mod tree;
 mod view;
 mod watch;
 
+pub use access::{audit, token};
 pub use apps::{apps, publish, unpublish};
 pub use client::url_of;
+pub use credentials::{login, logout};
 pub use hosts::hosts;
 pub use keys::host_keys;
 pub use replay::replay;

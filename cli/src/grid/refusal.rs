@@ -18,6 +18,11 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Whether the coordinator needs a token, or another one.
+    pub fn is_unauthorised(&self) -> bool {
+        matches!(self, Self::Answered(StatusCode::UNAUTHORIZED, _))
+    }
+
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Answered(StatusCode::NOT_FOUND | StatusCode::GONE, _))
     }

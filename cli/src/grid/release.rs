@@ -98,7 +98,8 @@ mod tests {
                 );
             }
         });
-        Client::new(&format!("http://{address}")).expect("an address")
+        Client::with(&format!("http://{address}"), &sateen_access::Credentials::default())
+            .expect("an address")
     }
 
     fn of_release(version: &str) -> Client {

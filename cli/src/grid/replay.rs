@@ -23,7 +23,7 @@ const RESULT_BYTES_MAX: usize = 1 << 20;
 
 pub fn replay(flags: &Flags) -> Result<(), Failure> {
     let interrupt = Interrupt::install()?;
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let of_run = flags.run.map(|run| format!("?run={run}")).unwrap_or_default();
     let job: Job = client.read(&client.get(&format!("/api/v1/jobs/{}{of_run}", flags.key))?)?;
     let output = flags.output.as_deref().map(OutputFile::open).transpose()?;

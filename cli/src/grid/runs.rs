@@ -19,7 +19,7 @@ use crate::flags::{GetResult, OfRuns, Ps, Remove, Wait};
 const TITLE_COLUMNS_MAX: usize = 48;
 
 pub fn ps(flags: &Ps) -> Result<(), Failure> {
-    let client = Client::new(&flags.list.grid.coordinator)?;
+    let client = Client::new(&flags.list.grid)?;
     let states = if flags.all { String::new() } else { unfinished() };
     let limit = flags.limit.min(RUNS_LISTED_MAX as usize).to_string();
     let words = flags.search.as_deref().unwrap_or_default();
@@ -55,7 +55,7 @@ fn unfinished() -> String {
 
 /// Exits as the run ended.
 pub fn wait(flags: &Wait) -> Result<(), Failure> {
-    let client = Client::new(&flags.of.grid.coordinator)?.waiting();
+    let client = Client::new(&flags.of.grid)?.waiting();
     let how = Follow { quiet: flags.quiet, json: false, figures: flags.of.json };
     let (run, _) = follow(&client, flags.of.run, &how)?;
     if flags.of.json {
@@ -72,7 +72,7 @@ pub fn wait(flags: &Wait) -> Result<(), Failure> {
 }
 
 pub fn result(flags: &GetResult) -> Result<(), Failure> {
-    let client = Client::new(&flags.of.grid.coordinator)?;
+    let client = Client::new(&flags.of.grid)?;
     let number = flags.of.run;
     let run: Run = client.read(&client.get(&format!("/api/v1/runs/{number}"))?)?;
     if !run.is_over() {
@@ -99,7 +99,7 @@ pub fn resume(flags: &OfRuns) -> Result<(), Failure> {
 
 /// Deletes all runs that it can. Fails with the error of the first that it cannot delete.
 pub fn remove(flags: &Remove) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     client.delete_all(
         &flags.runs,
         |run| format!("/api/v1/runs/{run}"),
@@ -109,7 +109,7 @@ pub fn remove(flags: &Remove) -> Result<(), Failure> {
 
 /// Changes all runs that it can. Fails with the error of the first that it cannot change.
 fn order(flags: &OfRuns, what: &str) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let mut answers = Vec::new();
     let done = to_each(&flags.runs, |run| {
         let answer = client.order(&format!("/api/v1/runs/{run}/{what}"))?;

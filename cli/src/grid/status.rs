@@ -20,7 +20,7 @@ use crate::progress::counted;
 const COMPUTED_S_MIN: f64 = 2.0;
 
 pub fn status(flags: &OfRun) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let answer = client.get(&format!("/api/v1/runs/{}", flags.run))?;
     if flags.json {
         return print_json(&answer);

@@ -21,7 +21,7 @@ use crate::flags::{GridLimits, Submit as Flags, TimeLimits, in_ms};
 use crate::run::say_dropped;
 
 pub fn submit(flags: &Flags) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let client = if flags.wait { client.waiting() } else { client };
     let inputs = read_inputs(
         &flags.input,

@@ -13,7 +13,7 @@ use crate::files::{print, print_json};
 use crate::flags::Tree as Flags;
 
 pub fn tree(flags: &Flags) -> Result<(), Failure> {
-    let client = Client::new(&flags.of.grid.coordinator)?;
+    let client = Client::new(&flags.of.grid)?;
     let answer = client.get(&format!("/api/v1/runs/{}/tree", flags.of.run))?;
     if flags.of.json {
         return print_json(&answer);

@@ -16,6 +16,7 @@ use super::extract::{Path, Query};
 use super::gate::turn;
 use super::problem::Problem;
 use super::{Api, body};
+use crate::access::Access;
 use crate::clock::{unix_ms, written};
 use crate::limits::{APPS_LISTED_BYTES_MAX, PUBLISHED_MAX, PUBLISHED_PER_PEER_MAX};
 use crate::module::{About, inspect};
@@ -33,6 +34,7 @@ pub struct Publication {
 pub async fn publish(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
+    Extension(access): Extension<Access>,
     Query(Publication { name, by }): Query<Publication>,
     content: Body,
 ) -> Result<(StatusCode, Json<App>), Problem> {
@@ -41,7 +43,7 @@ pub async fn publish(
     if let Some(by) = &by {
         check_publisher(by)?;
     }
-    let publisher = publisher(&connection, by);
+    let publisher = publisher(&connection, &access, by);
     let _turn = turn(&api, &connection, Kind::Transfer).await?;
     let incoming = body::in_file(&api, &connection, content).await?;
     let (hash, length_bytes) = (incoming.hash(), incoming.length_bytes());
@@ -77,7 +79,7 @@ pub async fn publish(
         }
         Published::Full { of_peer } => return Err(full(of_peer)),
     };
-    let Publisher { name: by, address } = &row.publisher;
+    let Publisher { name: by, address, .. } = &row.publisher;
     tracing::info!(app = %row.hash, name = row.name, bytes = row.bytes, is_new, by, address, "app published");
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(row.into())))
@@ -87,9 +89,10 @@ pub async fn publish(
 pub async fn unpublish(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
+    Extension(access): Extension<Access>,
     Path(name): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let publisher = publisher(&connection, None);
+    let publisher = publisher(&connection, &access, None);
     let wanted = name.clone();
     let done = api.store.write(move |connection| sql::unpublish(connection, &wanted, &publisher)).await;
     match done.map_err(|error| Problem::unsaved(&error))? {
@@ -179,8 +182,13 @@ fn limits(about: &About) -> Vec<String> {
     begins.into_iter().chain(ends).collect()
 }
 
-fn publisher(connection: &Connection, name: Option<String>) -> Publisher {
-    Publisher { name, address: Some(connection.address.ip().to_canonical().to_string()) }
+/// Names belong to the tokens of those who published them first, and to addresses where nobody has a token.
+fn publisher(connection: &Connection, access: &Access, name: Option<String>) -> Publisher {
+    let address = match access.token() {
+        Some(token) => format!("token {token}"),
+        None => connection.address.ip().to_canonical().to_string(),
+    };
+    Publisher { name, address: Some(address), is_admin: access.is_admin() }
 }
 
 fn full(of_peer: bool) -> Problem {

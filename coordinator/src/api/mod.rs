@@ -3,6 +3,7 @@
 mod apps;
 mod blobs;
 mod body;
+mod entry;
 mod extract;
 mod feed;
 mod gate;
@@ -18,6 +19,7 @@ mod ranges;
 mod runs;
 mod service;
 mod shown;
+mod tokens;
 mod websockets;
 
 use std::sync::Arc;
@@ -27,23 +29,26 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use sateen_api::Run;
 use sateen_protocol::GridId;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::access::Guard;
 use crate::clock::Clock;
 use crate::driver::DriverHandle;
 use crate::limits::RUNS_WATCHED_MAX;
 use crate::links::{FromLink, Links};
 use crate::server::Gates;
 use crate::store::Store;
+use crate::token::TokenId;
 
 use feed::Watching;
 use runs::result::Results;
 
+pub use entry::is_run_of;
 pub use hosts::all as hosts;
 pub use origin::{PublicName, PublicNames};
 pub use problem::Problem;
@@ -53,9 +58,9 @@ pub use runs::names as names_of;
 pub use runs::parse as parse_run;
 pub use service::status_of as status;
 
-/// Maximum runs in a page's list.
-pub async fn runs(api: &Api) -> Result<Vec<Run>, Problem> {
-    runs::newest(api, RUNS_WATCHED_MAX).await
+/// The newest runs, as many as a page lists; only those that `owner` submitted, if given.
+pub async fn runs(api: &Api, owner: Option<TokenId>) -> Result<Vec<Run>, Problem> {
+    runs::newest(api, RUNS_WATCHED_MAX, owner).await
 }
 
 /// State that request handlers share.
@@ -87,6 +92,10 @@ pub struct Api {
     pub inspections: Arc<Semaphore>,
     /// Long results that are being sent.
     pub results: Arc<Results>,
+    /// Who may do what.
+    pub guard: Arc<Guard>,
+    /// Whether this coordinator speaks TLS itself.
+    pub is_tls: bool,
 }
 
 /// All routes.
@@ -98,6 +107,8 @@ pub fn router(api: Api) -> Router {
         .route("/runs/{run}/timeline", get(pages::page))
         .route("/hosts", get(pages::page))
         .route("/apps", get(pages::page))
+        .route("/login", get(entry::login::page).post(entry::login::log_in))
+        .route("/logout", post(entry::login::log_out))
         .route("/healthz", get(operations::healthz))
         .route("/readyz", get(operations::readyz))
         .route("/version", get(operations::version))
@@ -127,6 +138,11 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/keys", get(keys::list))
         .route("/api/v1/keys/{host_key}/approve", post(keys::approve))
         .route("/api/v1/keys/{host_key}/revoke", post(keys::revoke))
+        .route("/api/v1/me", get(tokens::me))
+        .route("/api/v1/join", post(tokens::join))
+        .route("/api/v1/tokens", post(tokens::make).get(tokens::list))
+        .route("/api/v1/tokens/{token}", delete(tokens::revoke))
+        .route("/api/v1/audit", get(tokens::audit))
         .route("/api/v1/status", get(service::status))
         .route("/api/v1/overview", get(service::overview))
         .route_layer(from_fn(extract::known_parameters))
@@ -138,6 +154,7 @@ pub fn router(api: Api) -> Router {
         .method_not_allowed_fallback(async || Problem::wrong_method())
         // Bodies are read in `gate` and by `body`, each with a limit of its own.
         .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(api.clone(), entry::check))
         .layer(from_fn_with_state(api.clone(), origin::check))
         .layer(from_fn_with_state(api.clone(), operations::count))
         .layer(from_fn(pages::policy))

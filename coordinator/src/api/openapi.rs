@@ -13,64 +13,7 @@ use schemars::transform::RecursiveTransform;
 use serde_json::{Value, json};
 
 use super::ranges::Range;
-use operations::OPERATIONS;
-
-/// The content of a body.
-enum Content {
-    /// A value of a type, as JSON.
-    Json(&'static str),
-    /// A list of such values.
-    Jsons(&'static str),
-    /// Something else: its media type.
-    Other(&'static str),
-    /// Nothing.
-    Nothing,
-}
-
-/// A query parameter.
-struct Parameter {
-    name: &'static str,
-    /// Its description.
-    description: &'static str,
-    /// Its type in JSON Schema.
-    kind: &'static str,
-    /// The range of a number.
-    range: Option<Range>,
-    is_required: bool,
-}
-
-impl Parameter {
-    const fn text(name: &'static str, description: &'static str) -> Self {
-        Self { name, description, kind: "string", range: None, is_required: false }
-    }
-
-    const fn whole(range: Range, description: &'static str) -> Self {
-        Self { kind: "integer", range: Some(range), ..Self::text(range.name, description) }
-    }
-
-    const fn number(range: Range, description: &'static str) -> Self {
-        Self { kind: "number", ..Self::whole(range, description) }
-    }
-
-    const fn flag(name: &'static str, description: &'static str) -> Self {
-        Self { kind: "boolean", ..Self::text(name, description) }
-    }
-
-    const fn required(self) -> Self {
-        Self { is_required: true, ..self }
-    }
-}
-
-struct Operation {
-    method: &'static str,
-    path: &'static str,
-    /// The description of an operation.
-    summary: &'static str,
-    query: &'static [Parameter],
-    body: Content,
-    status: u16,
-    gives: Content,
-}
+use operations::{Content, OPERATIONS, Operation};
 
 /// The parameters of the operation with this method at this path of the API.
 pub fn parameters(method: &Method, path: &str) -> Option<Vec<&'static str>> {
@@ -149,6 +92,8 @@ fn schemas() -> serde_json::Map<String, Value> {
     };
     let mut taken = settings().for_deserialize().into_generator();
     taken.subschema_for::<sateen_api::Submission>();
+    taken.subschema_for::<sateen_api::TokenRequest>();
+    taken.subschema_for::<sateen_api::JoinRequest>();
     // A default stands for a field that an older version did not write. This version writes all fields.
     let no_default = |schema: &mut Schema| drop(schema.remove("default"));
     let given = settings().for_serialize().with_transform(RecursiveTransform(no_default));
@@ -159,8 +104,28 @@ fn schemas() -> serde_json::Map<String, Value> {
         };
     }
     add!(
-        App, Blob, Grid, Host, HostKey, Job, JobDetails, Log, Run, RunDetails, Status, Submitted, Timeline,
-        Tree, TreeTable, Version, HoldUp,
+        AccessToken,
+        App,
+        AuditLine,
+        Blob,
+        Grid,
+        Host,
+        HostKey,
+        Job,
+        JobDetails,
+        Joined,
+        Log,
+        Me,
+        NewToken,
+        Run,
+        RunDetails,
+        Status,
+        Submitted,
+        Timeline,
+        Tree,
+        TreeTable,
+        Version,
+        HoldUp,
     );
     let mut schemas = given.take_definitions(true);
     schemas.extend(taken.take_definitions(true));
@@ -207,7 +172,8 @@ mod tests {
     use super::*;
 
     /// Pages of the dashboard: the same file for all paths.
-    const PAGES: [&str; 5] = ["/runs/{run}", "/runs/{run}/tree", "/runs/{run}/timeline", "/hosts", "/apps"];
+    const PAGES: [&str; 7] =
+        ["/login", "/logout", "/runs/{run}", "/runs/{run}/tree", "/runs/{run}/timeline", "/hosts", "/apps"];
 
     /// The routes in the router's own source: each is described, and each that is described exists.
     #[test]

@@ -9,6 +9,7 @@
 //! A request names its target as `Host`, and may name it in its URI as well (RFC 9112, 3.2.2). A proxy between a
 //! client and this coordinator may use either, so both must be right.
 
+use std::fmt::{self, Display};
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -26,6 +27,12 @@ use super::problem::Problem;
 /// A name under which clients reach a coordinator, without a port: `grid.example.org`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicName(String);
+
+impl Display for PublicName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 impl FromStr for PublicName {
     type Err = String;
@@ -45,12 +52,14 @@ pub struct PublicNames {
     names: Vec<PublicName>,
     /// The coordinator listens on an address that other machines can reach.
     is_public: bool,
+    /// It speaks TLS, so its own pages are https.
+    is_tls: bool,
 }
 
 impl PublicNames {
     /// For a coordinator that listens on `address`.
-    pub fn new(names: Vec<PublicName>, address: IpAddr) -> Self {
-        Self { names, is_public: !address.is_loopback() }
+    pub fn new(names: Vec<PublicName>, address: IpAddr, is_tls: bool) -> Self {
+        Self { names, is_public: !address.is_loopback(), is_tls }
     }
 
     /// Whether `host`, as in the header, is this coordinator.
@@ -70,6 +79,9 @@ impl PublicNames {
     /// Whether `origin` is this coordinator's own, for a request whose `Host` is `host`. Where a proxy speaks TLS
     /// for a listed name, the page's origin is https.
     fn is_own(&self, origin: &str, host: &str) -> bool {
+        if self.is_tls {
+            return origin.strip_prefix("https://") == Some(host);
+        }
         origin.strip_prefix("http://") == Some(host)
             || (self.is_listed(without_port(host)) && origin.strip_prefix("https://") == Some(host))
     }
@@ -156,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_request_that_names_no_host_is_refused_with_the_reason() {
-        let public = PublicNames::new(Vec::new(), "0.0.0.0".parse().expect("an address"));
+        let public = PublicNames::new(Vec::new(), "0.0.0.0".parse().expect("an address"), false);
         for names in [PublicNames::default(), public] {
             for origin in [None, Some("http://127.0.0.1:7700"), Some("http://")] {
                 assert_eq!(status("", origin, &names), Some(400), "{origin:?}");
@@ -170,7 +182,7 @@ mod tests {
     #[test]
     fn on_a_trusted_network_only_listed_names_are_answered() {
         let listed = vec!["Grid.example.org".parse().expect("a name")];
-        let names = PublicNames::new(listed, "0.0.0.0".parse().expect("an address"));
+        let names = PublicNames::new(listed, "0.0.0.0".parse().expect("an address"), false);
         for host in [
             "grid.example.org:7700",
             "GRID.example.org",
@@ -187,6 +199,16 @@ mod tests {
         let evil = "evil.example:7700";
         assert_eq!(status(evil, Some(&format!("http://{evil}")), &names), Some(421));
         assert_eq!(status(evil, None, &names), Some(421));
+    }
+
+    #[test]
+    fn with_tls_its_own_pages_are_https() {
+        let listed = vec!["grid.example.org".parse().expect("a name")];
+        let names = PublicNames::new(listed, "0.0.0.0".parse().expect("an address"), true);
+        for host in ["grid.example.org", "10.0.0.1:7700", "localhost:7700"] {
+            assert_eq!(status(host, Some(&format!("https://{host}")), &names), None, "{host}");
+            assert_eq!(status(host, Some(&format!("http://{host}")), &names), Some(403), "{host}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use axum::Extension;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sateen_logging::visible;
@@ -10,6 +11,10 @@ use serde_json::json;
 
 use crate::driver::Gone;
 use crate::store::StoreError;
+
+/// The sentence of a problem, as an extension of its answer.
+#[derive(Debug, Clone)]
+pub struct Why(pub String);
 
 /// What was wrong with a request, and what to do.
 #[derive(Debug)]
@@ -106,6 +111,8 @@ impl From<StoreError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.json();
-        (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
+        let why = Extension(Why(self.detail));
+        (self.status, [(header::CONTENT_TYPE, "application/problem+json")], why, body.to_string())
+            .into_response()
     }
 }

@@ -25,7 +25,9 @@ pub struct Range {
 pub const RUNS_LIMIT: Range = Range::new("limit", 1, RUNS_LISTED_MAX as u64);
 /// Maximum hosts in an answer.
 pub const HOSTS_LIMIT: Range = Range::new("limit", 1, HOSTS_LISTED_MAX as u64);
-/// Only runs with smaller numbers.
+/// Maximum lines of the audit log in an answer.
+pub const AUDIT_LIMIT: Range = Range::new("limit", 1, 1000);
+/// Only runs, or lines, with smaller numbers.
 pub const BEFORE: Range = Range::new("before", 1, u32::MAX as u64);
 /// A run's number.
 pub const RUN: Range = Range::new("run", 1, u32::MAX as u64);

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use sateen_api::{Grid, Status};
 use sateen_protocol::Time;
 
 use super::Api;
 use super::operations::VERSION;
 use super::problem::Problem;
+use crate::access::Access;
 use crate::api::feed::{Moments, alerts};
 use crate::driver::Request;
 use crate::limits::HOSTS_LISTED_MAX;
@@ -21,9 +22,12 @@ pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
 }
 
 /// Everything on the first page.
-pub async fn overview(State(api): State<Api>) -> Result<Json<Grid>, Problem> {
+pub async fn overview(
+    State(api): State<Api>,
+    Extension(access): Extension<Access>,
+) -> Result<Json<Grid>, Problem> {
     let status = status_of(&api).await?;
-    let (runs, mut hosts) = (super::runs(&api).await?, super::hosts(&api).await?);
+    let (runs, mut hosts) = (super::runs(&api, access.only_runs_of()).await?, super::hosts(&api).await?);
     let alerts = alerts(&status, &runs, &hosts, &Moments::of(&api));
     hosts.truncate(HOSTS_LISTED_MAX);
     Ok(Json(Grid { status, runs, hosts, hosts_gone: None, runs_gone: None, alerts }))

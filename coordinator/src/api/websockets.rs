@@ -12,6 +12,7 @@ use sateen_protocol::limits::FRAME_BYTES_MAX;
 use super::Api;
 use super::feed::Opening;
 use super::problem::Problem;
+use crate::access::Access;
 use crate::limits::{HELLO_READ_BYTES_MAX, LINKS_MAX, READ_BUFFER_BYTES, WATCHERS_MAX, WRITE_BUFFER_BYTES};
 use crate::links::{self, Doors};
 use crate::server::{Connection, Full, Kind};
@@ -19,6 +20,7 @@ use crate::server::{Connection, Full, Kind};
 /// The websocket of a host.
 pub async fn host(
     State(api): State<Api>,
+    Extension(access): Extension<Access>,
     Extension(connection): Extension<Arc<Connection>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
@@ -40,6 +42,7 @@ pub async fn host(
                 .map_err(|full| no_room(full, "hosts are connected that have not said hello"))?,
         ),
         connection: Arc::clone(&connection),
+        access,
     };
     connection.becomes_websocket();
     connection.read_at_most(HELLO_READ_BYTES_MAX);
@@ -55,6 +58,7 @@ pub async fn host(
 /// The websocket of a page that watches.
 pub async fn watch(
     State(api): State<Api>,
+    Extension(access): Extension<Access>,
     Extension(connection): Extension<Arc<Connection>>,
     opening: Result<Opening, Problem>,
 ) -> Result<Response, Problem> {
@@ -71,7 +75,7 @@ pub async fn watch(
     let watching = Arc::clone(&api.watching);
     Ok(opening.open(|socket| async move {
         let _pass = pass;
-        watching.serve(socket, api, connection).await;
+        watching.serve(socket, api, connection, access).await;
     }))
 }
 

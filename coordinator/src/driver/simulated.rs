@@ -23,6 +23,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::{Driver, DriverHandle, Known, Request, RunAction};
+use crate::access::Guard;
 use crate::api::{Api, PublicNames, router};
 use crate::clock::{Clock, Simulation};
 use crate::limits::{
@@ -139,6 +140,8 @@ impl Simulated {
             gates: Arc::new(Gates::default()),
             inspections: Arc::new(Semaphore::new(MODULES_INSPECTED_MAX)),
             results: Arc::default(),
+            guard: Arc::new(Guard::open(&store)),
+            is_tls: false,
         };
         {
             let _entered = runtime.enter();

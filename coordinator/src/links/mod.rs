@@ -26,6 +26,7 @@ use sateen_protocol::message::{ToCoordinator, ToHost};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
+use crate::access::Access;
 use crate::clock::{Clock, unix_ms};
 use crate::enrolment::Enrolment;
 use crate::limits::{INBOX_BYTES_MAX, WRITE_TIMEOUT};
@@ -202,6 +203,8 @@ pub struct Doors {
     pub unknown: Option<Pass>,
     /// Its socket, from which little is read before that.
     pub connection: Arc<Connection>,
+    /// The token with which it was opened, and with which it ends.
+    pub access: Access,
 }
 
 impl Doors {
@@ -226,7 +229,7 @@ pub async fn serve(
     doors.connection.when_read(move |bytes| heard.reads(clock.now(), bytes));
     let (sink, mut stream) = socket.split();
     let writer = tokio::spawn(writer::write(Arc::clone(&link), Arc::clone(&links.counters), sink));
-    let connection = Arc::clone(&doors.connection);
+    let (connection, access) = (Arc::clone(&doors.connection), doors.access.clone());
     let read = async {
         let mut nonce = [0; 32];
         if let Err(error) = getrandom::fill(&mut nonce) {
@@ -241,6 +244,7 @@ pub async fn serve(
         end = read => end,
         // Only links without a hello can lose their places.
         () = connection.until_cut() => End::Closed("it did not say hello, and other connections wait".to_owned()),
+        denied = access.until_over() => End::Closed(denied.to_string()),
     };
     if let Some(key) = link.key.get() {
         links.enrolment.leave(key, link.id, unix_ms());

@@ -35,7 +35,7 @@ async fn open(
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let link = bed.gates.take(connection.peer, Kind::Link, 1).expect("room");
-    let doors = Doors { _link: link, unknown: None, connection };
+    let doors = Doors { _link: link, unknown: None, connection, access: Access::Everyone };
     upgrade.on_upgrade(move |socket| serve(socket, doors, bed.links, bed.driver))
 }
 
@@ -73,7 +73,7 @@ async fn small_messages_that_wait_for_the_driver_take_bounded_memory() {
     let to = listener.local_addr().expect("bound");
     let router = axum::Router::new().route("/ws/host", get(open)).with_state(bed.clone());
     let (_stop, stopping) = watch::channel(false);
-    tokio::spawn(crate::server::serve(listener, router, Arc::clone(&bed.gates), stopping));
+    tokio::spawn(crate::server::serve(listener, router, Arc::clone(&bed.gates), None, stopping));
 
     let small = encode(&ToCoordinator::Ready { run: sateen_protocol::RunId(1) }).expect("short").concat();
     let frame = [&[PROTOCOL_VERSION, 0], small[2..].repeat(MESSAGES).as_slice()].concat();

@@ -131,6 +131,15 @@ impl Guarded {
         Self { socket, connection, pace: Pace::default() }
     }
 
+    /// The first byte that the peer sends, which stays to be read.
+    pub(super) async fn first_byte(&self) -> io::Result<u8> {
+        let mut first = [0];
+        match self.socket.peek(&mut first).await? {
+            0 => Err(ErrorKind::UnexpectedEof.into()),
+            _ => Ok(first[0]),
+        }
+    }
+
     fn written(
         &mut self,
         context: &mut Context<'_>,

@@ -2,6 +2,7 @@
 
 mod activity;
 mod connection;
+mod doors;
 mod gates;
 mod pace;
 mod unread;
@@ -21,8 +22,10 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use sateen_command_line::explained;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
 
 use crate::limits::{CONNECTIONS_MAX, HEADERS_TIMEOUT, HTTP_BUFFER_BYTES_MAX};
 use crate::shutdown::stopped;
@@ -55,6 +58,7 @@ pub async fn serve(
     listener: TcpListener,
     router: Router,
     gates: Arc<Gates>,
+    tls: Option<TlsAcceptor>,
     mut stopping: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
     // Closed when the last connection is.
@@ -65,7 +69,10 @@ pub async fn serve(
             () = stopped(&mut stopping) => break,
         };
         match accepted {
-            Ok((socket, address)) => admit(socket, address, &router, &gates, &stopping, &open),
+            Ok((socket, address)) => {
+                let to = Serving { router: router.clone(), tls: tls.clone(), stopping: stopping.clone() };
+                admit(socket, address, to, &gates, &open);
+            }
             Err(error) if is_of_connection(&error) => {}
             Err(error) => {
                 // Out of descriptors, most likely; other connections will close meanwhile.
@@ -92,17 +99,21 @@ fn is_of_connection(error: &std::io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-fn admit(
-    socket: TcpStream,
-    address: SocketAddr,
-    router: &Router,
-    gates: &Arc<Gates>,
-    stopping: &watch::Receiver<bool>,
-    open: &mpsc::Sender<()>,
-) {
+/// How a connection is served.
+struct Serving {
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    stopping: watch::Receiver<bool>,
+}
+
+fn admit(socket: TcpStream, address: SocketAddr, to: Serving, gates: &Arc<Gates>, open: &mpsc::Sender<()>) {
     let connection = Arc::new(Connection::new(address));
     let Ok(plain) = gates.take_for(connection.activity(), Kind::Connection) else {
         tracing::debug!(%address, "no room for a connection");
+        if to.tls.is_some() {
+            // It could not read an answer without TLS.
+            return;
+        }
         // As far as its socket takes it at once; tokio does not know yet that it takes anything.
         let _ = socket.into_std().and_then(|mut socket| socket.write_all(busy().as_bytes()));
         return;
@@ -112,42 +123,60 @@ fn admit(
     let _ = socket.set_nodelay(true);
     // And pings should not wait behind large results in the system's buffer.
     let _ = socket2::SockRef::from(&socket).set_send_buffer_size(crate::limits::SEND_BUFFER_BYTES);
-    let (router, mut stopping, open) = (router.clone(), stopping.clone(), open.clone());
+    let open = open.clone();
     tokio::spawn(async move {
-        let io = TokioIo::new(Guarded::new(socket, Arc::clone(&connection)));
-        let cut = Arc::clone(&connection);
-        let answer = hyper::service::service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(ConnectInfo(address));
-            request.extensions_mut().insert(Arc::clone(&connection));
-            let (parts, body) = request.into_parts();
-            let body = Body::new(ReadOn::new(&parts.headers, body));
-            let answer = TowerToHyperService::new(router.clone()).call(Request::from_parts(parts, body));
-            let connection = Arc::clone(&connection);
-            async move {
-                connection.is_answered(true);
-                let answer = answer.await;
-                connection.is_answered(false);
-                answer
-            }
-        });
-        let served = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADERS_TIMEOUT)
-            .max_buf_size(HTTP_BUFFER_BYTES_MAX)
-            .serve_connection(io, answer)
-            .with_upgrades();
-        tokio::pin!(served);
-        let ended = tokio::select! {
-            ended = &mut served => ended,
-            () = cut.until_cut() => return,
-            () = stopped(&mut stopping) => {
-                served.as_mut().graceful_shutdown();
-                served.await
-            }
+        let socket = Guarded::new(socket, Arc::clone(&connection));
+        let ended = match to.tls.clone() {
+            None => serve_connection(socket, connection, to).await.map_err(|error| error.to_string()),
+            Some(acceptor) => match doors::handshake(&acceptor, socket, &connection).await {
+                Ok(Some(socket)) => {
+                    serve_connection(socket, connection, to).await.map_err(|error| error.to_string())
+                }
+                Ok(None) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            },
         };
         if let Err(error) = ended {
-            tracing::debug!(%address, %error, "a connection broke");
+            tracing::debug!(%address, error, "a connection broke");
         }
         drop(open);
     });
+}
+
+/// Serves the requests of one connection.
+async fn serve_connection(
+    socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    connection: Arc<Connection>,
+    Serving { router, mut stopping, .. }: Serving,
+) -> hyper::Result<()> {
+    let cut = Arc::clone(&connection);
+    let answer = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(ConnectInfo(connection.address));
+        request.extensions_mut().insert(Arc::clone(&connection));
+        let (parts, body) = request.into_parts();
+        let body = Body::new(ReadOn::new(&parts.headers, body));
+        let answer = TowerToHyperService::new(router.clone()).call(Request::from_parts(parts, body));
+        let connection = Arc::clone(&connection);
+        async move {
+            connection.is_answered(true);
+            let answer = answer.await;
+            connection.is_answered(false);
+            answer
+        }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_TIMEOUT)
+        .max_buf_size(HTTP_BUFFER_BYTES_MAX)
+        .serve_connection(TokioIo::new(socket), answer)
+        .with_upgrades();
+    tokio::pin!(served);
+    tokio::select! {
+        ended = &mut served => ended,
+        () = cut.until_cut() => Ok(()),
+        () = stopped(&mut stopping) => {
+            served.as_mut().graceful_shutdown();
+            served.await
+        }
+    }
 }

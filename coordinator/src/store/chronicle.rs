@@ -293,6 +293,10 @@ mod tests {
     use crate::store::schema::migrate;
     use crate::store::sql;
 
+    /// As the tables were before there were tokens.
+    const WITHOUT_TOKENS: &str = "DROP TABLE host_keys; DROP TABLE tokens; DROP TABLE audit; DROP INDEX runs_by_token;
+        ALTER TABLE runs DROP COLUMN submitted_by;";
+
     const RUN: RunId = RunId(1);
 
     fn with_run() -> Connection {
@@ -345,6 +349,7 @@ mod tests {
         assert_eq!(known(&connection), (1, 2.0));
         let before = "ALTER TABLE chronicles DROP COLUMN latest; ALTER TABLE chronicles DROP COLUMN absences;
             ALTER TABLE chronicles DROP COLUMN lent; UPDATE schema SET version = 9";
+        connection.execute_batch(WITHOUT_TOKENS).expect("as it was before");
         connection.execute_batch(before).expect("as it was before");
         migrate(&mut connection, folder).expect("it becomes of this version");
         assert_eq!(known(&connection), (1, 0.0), "its hosts are known");
@@ -376,6 +381,7 @@ mod tests {
         save_all(&mut connection, true);
         let before = "ALTER TABLE chronicles DROP COLUMN absences; ALTER TABLE chronicles DROP COLUMN lent;
             UPDATE schema SET version = 10";
+        connection.execute_batch(WITHOUT_TOKENS).expect("as it was before");
         connection.execute_batch(before).expect("as it was before");
         assert_eq!(migrate(&mut connection, Path::new("folder")).map_err(|error| error.to_string()), Ok(()));
         assert_eq!(known(&connection), away, "as far as events say");

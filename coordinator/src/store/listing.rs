@@ -6,6 +6,7 @@ use sateen_protocol::RunState;
 use super::error::{StoreError, is_of_row};
 use super::sql::{RUN, RunRow, run_row};
 use crate::limits::{ARGUMENTS_LISTED_BYTES_MAX, RUNS_SCANNED_BYTES_MAX, RUNS_SCANNED_MAX};
+use crate::token::TokenId;
 
 /// A filter for runs.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +17,8 @@ pub struct Wanted {
     pub before: Option<u64>,
     /// Only runs whose number, app, entry point or arguments contain this; in lower case.
     pub words: String,
+    /// Only runs that this token submitted.
+    pub owner: Option<TokenId>,
     /// Maximum runs on a page.
     pub limit: u32,
 }
@@ -32,10 +35,11 @@ pub struct Page {
 /// A page of runs. At most [`RUNS_SCANNED_MAX`] runs are looked at, so a page may have few runs, or none, although others
 /// follow.
 pub fn page(connection: &Connection, wanted: &Wanted) -> Result<Page, StoreError> {
-    let sql = format!("{RUN} WHERE run < ?1 ORDER BY run DESC");
+    let of_owner = if wanted.owner.is_some() { "submitted_by = ?2" } else { "?2 IS NULL" };
+    let sql = format!("{RUN} WHERE run < ?1 AND {of_owner} ORDER BY run DESC");
     let before = wanted.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![before])?;
+    let mut rows = statement.query(params![before, wanted.owner.map(|owner| owner.0 as i64)])?;
     let mut page = Page::default();
     let (mut scanned, mut bytes, mut last) = (0, 0, None);
     while let Some(row) = rows.next()? {

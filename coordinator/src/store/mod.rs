@@ -4,6 +4,7 @@
 //! lock           held while a process uses the folder
 //! state.sqlite   see `schema`
 //! blobs/HASH     modules and inputs
+//! tls/           the coordinator's own certificate authority, see `tls/own.rs`
 //! ```
 //!
 //! Only its owner may read it: with the grid's secret, anyone can impersonate any host.
@@ -138,6 +139,8 @@ pub struct Restored {
     pub missing: Vec<String>,
     /// The keys of hosts, and what is known of them.
     pub host_keys: Vec<(PublicKey, Record)>,
+    /// Somebody has a token with which others can be made.
+    pub has_admin: bool,
 }
 
 impl Store {
@@ -197,6 +200,7 @@ impl Store {
         let hosts = chronicle::hosts(&connection)?;
         let host_keys = sql::host_keys(&connection)?;
         let uploaded = sql::uploads(&connection)?;
+        let has_admin = sql::has_admin(&connection, unix_ms())?;
         match sql::rewrite_if_useful(&connection) {
             Ok(is_rewritten) if is_rewritten => {
                 tracing::info!("the database was rewritten to give disk space back");
@@ -231,6 +235,7 @@ impl Store {
             chronicles,
             missing,
             host_keys,
+            has_admin,
         };
         Ok((store, restored))
     }

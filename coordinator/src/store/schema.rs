@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 14] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -137,6 +137,34 @@ const MIGRATIONS: [&str; 13] = [
 ",
     "
     ALTER TABLE chronicles ADD COLUMN lent BLOB; -- postcard; how many jobs of the run others got from each host
+",
+    "
+    CREATE TABLE tokens (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        hash BLOB NOT NULL UNIQUE, -- blake3 of the secret
+        name TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        made_by TEXT NOT NULL,
+        made_at_ms INTEGER NOT NULL,
+        expires_at_ms INTEGER,
+        used_at_ms INTEGER,
+        revoked_at_ms INTEGER,
+        uses_max INTEGER, -- of join keys that are exchanged for tokens of hosts
+        uses INTEGER
+    );
+    CREATE TABLE audit (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        at_ms INTEGER NOT NULL,
+        who TEXT NOT NULL,
+        address TEXT NOT NULL,
+        what TEXT NOT NULL,
+        status INTEGER NOT NULL,
+        why TEXT,
+        refused INTEGER NOT NULL
+    );
+    CREATE INDEX audit_by_kind ON audit (refused, number);
+    ALTER TABLE runs ADD COLUMN submitted_by INTEGER; -- a token; none if none was needed
+    CREATE INDEX runs_by_token ON runs (submitted_by, run);
 ",
     "
     -- Hosts that may take part, and those that may not, by the public parts of their keys.

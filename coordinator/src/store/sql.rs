@@ -7,6 +7,7 @@ mod entries;
 mod keys;
 mod results;
 mod space;
+mod tokens;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
@@ -27,6 +28,10 @@ pub use entries::{EntryChanges, entries, save_entries};
 pub use keys::{host_keys, save_host_keys};
 pub use results::{cancelled, results_by_peer};
 pub use space::{give_back_space, prepare_space, rewrite_if_useful};
+pub use tokens::{
+    AuditRow, add_audit, add_token, audit, exchange_token, forget_token, has_admin, revoke_token, run_owner,
+    set_owner, tokens, tokens_used,
+};
 
 type Result<T> = std::result::Result<T, StoreError>;
 

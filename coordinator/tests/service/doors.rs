@@ -440,14 +440,7 @@ fn leb128(into: &mut Vec<u8>, mut number: usize) {
 fn a_name_made_to_point_here_is_refused_on_a_trusted_network_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(program());
-    command.args([
-        "--listen",
-        "0.0.0.0:0",
-        "--trusted-network",
-        "--public-name",
-        "grid.example.org",
-        "--data-dir",
-    ]);
+    command.args(["--listen", "0.0.0.0:0", "--insecure", "--public-name", "grid.example.org", "--data-dir"]);
     let child =
         command.arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
     let mut server = Server::from_child(child, folder);

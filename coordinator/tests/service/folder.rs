@@ -152,7 +152,7 @@ fn wrong_usage_is_distinguished_from_failures() {
         refused(Command::new(program()).args(["--listen", listen, "--data-dir"]).arg(folder.path()))
     };
     let (code, why) = with("0.0.0.0:0");
-    assert!(code == Some(2) && why.contains("--trusted-network"), "{why}");
+    assert!(code == Some(2) && why.contains("--insecure") && why.contains("--tls-cert"), "{why}");
     let (code, _) = with("nowhere");
     assert_eq!(code, Some(2));
     assert_eq!(refused(Command::new(program()).arg("--surprise")).0, Some(2));

@@ -1,11 +1,13 @@
 //! The service as a process: its API, hosts' websockets, its data folder, its shutdown.
 
+mod access;
 mod api;
 mod attacks;
 mod damage;
 mod doors;
 mod exports;
 mod folder;
+mod guarded;
 mod host;
 mod keys;
 mod links;
@@ -20,4 +22,5 @@ mod restart;
 mod runs;
 mod server;
 mod shares;
+mod sharing;
 mod watch;

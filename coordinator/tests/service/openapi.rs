@@ -7,9 +7,11 @@ use crate::server::{Server, app, detail};
 
 /// A key that no host has.
 const ZERO_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// Paths that have nothing where no tokens are needed.
+const OF_TOKENS: [&str; 2] = ["/api/v1/tokens", "/api/v1/audit"];
 
 /// Where a value differs from its schema.
-fn differences(document: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
+pub fn differences(document: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or_default();
         return differences(document, &document["components"]["schemas"][name], value, at, found);
@@ -121,6 +123,7 @@ fn furnished() -> (Server, Host, Vec<(&'static str, String)>) {
         ("{job}", "0000000000000002".to_owned()),
         ("{key}", "0000000000000001".to_owned()),
         ("{host_key}", "00000001".repeat(8)),
+        ("{token}", "1".to_owned()),
     ];
     (server, host, words)
 }
@@ -162,6 +165,11 @@ fn answers_match_their_description() {
             continue;
         }
         let (status, body) = server.get(&url);
+        // This server needs no tokens; those of one that does are looked at in `access.rs`.
+        if OF_TOKENS.contains(&path.as_str()) {
+            assert_eq!(status, 409, "{url}");
+            continue;
+        }
         assert_eq!(status, 200, "{url}: {}", String::from_utf8_lossy(&body));
         if let Some(schema) = response["application/json"]["schema"].as_object() {
             let value: Value = serde_json::from_slice(&body).expect("JSON");
@@ -231,7 +239,7 @@ fn exactly_the_required_properties_cannot_be_left_out() {
                 let url = format!("{url}?{}", given.join("&"));
                 if method == "post" { server.post(&url, &app("(func)")).0 } else { server.get(&url).0 }
             };
-            if in_query.is_empty() {
+            if in_query.is_empty() || OF_TOKENS.contains(&path.as_str()) {
                 continue;
             }
             assert!(ask(None) < 300, "{method} {path} with all that it takes: {}", ask(None));
@@ -274,7 +282,9 @@ fn numbers_out_of_their_ranges_are_refused_and_not_replaced() {
     let (server, _host, words) = furnished();
     let document = server.json("/api/v1/openapi.json");
     let mut looked_at = 0;
-    for (_, url, operations) in described(&document, &words) {
+    let without_tokens =
+        described(&document, &words).filter(|(path, ..)| !OF_TOKENS.contains(&path.as_str()));
+    for (_, url, operations) in without_tokens {
         for parameter in operations["get"]["parameters"].as_array().into_iter().flatten() {
             let schema = &parameter["schema"];
             if parameter["in"] != "query" || !["integer", "number"].iter().any(|kind| schema["type"] == *kind)

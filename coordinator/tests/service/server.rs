@@ -62,6 +62,15 @@ impl Server {
         self.child.wait().expect("it ends")
     }
 
+    /// A request with a token, or with other headers.
+    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let mut request = ureq::http::Request::builder().method(method).uri(self.url(path));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        answer(agent().run(request.body(body).expect("a request")))
+    }
+
     pub fn get(&self, path: &str) -> Answer {
         let agent = agent();
         answer(agent.get(self.url(path)).call())
@@ -186,6 +195,13 @@ impl RawRequest {
 
     pub fn send(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).expect("it is taken");
+    }
+
+    /// All of the answer of a server that closes the connection afterwards, with its headers.
+    pub fn whole_answer(mut self) -> String {
+        let mut bytes = Vec::new();
+        self.0.read_to_end(&mut bytes).expect("an answer");
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// The answer of a server that closes the connection afterwards.

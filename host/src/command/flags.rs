@@ -14,6 +14,7 @@ use sateen_protocol::RunLimits;
 use sateen_protocol::limits::TEXT_BYTES_MAX;
 
 use super::key::Key;
+use super::enrol::KeyFlags;
 use super::preference_flags::PreferenceFlags;
 use super::priority::PriorityFlag;
 use super::say::{USAGE, fail, result};
@@ -174,6 +175,8 @@ pub struct Host {
     /// The loopback address of this host's own page, or `off`; port 0 stands for any free one
     #[arg(long, value_name = "ADDR:PORT|off", default_value = "127.0.0.1:0", value_parser = parse_page)]
     pub page: PageListen,
+    #[command(flatten)]
+    pub key: KeyFlags,
     #[command(flatten)]
     pub agreement: Agreement,
     #[command(flatten)]
@@ -370,7 +373,7 @@ mod tests {
     fn errors_are_one_line_and_name_the_flag() {
         for words in [
             &["--threads", "0"][..],
-            &["--coordinator", "https://grid"],
+            &["--coordinator", "ftp://grid"],
             &["--direct", "somewhere"],
             &["--direct", "127.0.0.1:1", "--direct-advertise", "elsewhere"],
             &["--page", "somewhere"],

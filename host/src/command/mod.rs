@@ -2,6 +2,7 @@
 
 mod ask;
 mod consent;
+mod enrol;
 mod flags;
 mod key;
 mod preference_flags;
@@ -98,6 +99,11 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
     if let Err(code) = consent::ensure(&folder, &known, priority, is_yes, joins.is_some()) {
         return code;
     }
+    let name = host.name.clone().unwrap_or_else(machine_name);
+    let credentials = match enrol::enrol(&folder, &known.coordinator, &host.key, &name, joins.is_none()) {
+        Ok(credentials) => credentials,
+        Err(why) => return fail(GRID, why),
+    };
     if joins.as_ref().is_some_and(|(_, is_all)| *is_all) {
         say::note(&format!(
             "sateen-host: this machine has joined {}; `sateen-host` begins",
@@ -129,7 +135,8 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
     let place = Place::new(host.agreement.machine.clone());
     let options = Options {
         coordinator: known.coordinator,
-        name: host.name.clone().unwrap_or_else(machine_name),
+        credentials,
+        name,
         site: host.site.clone(),
         direct,
         folder,

@@ -6,39 +6,38 @@ use thiserror::Error;
 
 /// The coordinator's port, if its address does not name one.
 const PORT: u16 = 7700;
+/// The same for one that speaks TLS: the port of https.
+const TLS_PORT: u16 = 443;
 
 /// A coordinator's address, as given with `--coordinator`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoordinatorAddress {
     /// `host:port`.
     authority: String,
+    /// Whether it speaks TLS.
+    is_tls: bool,
 }
 
 /// Why a text is not the address of a coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AddressError {
-    /// The address requires TLS.
-    #[error(
-        "{0} asks for TLS, which this version does not speak; give an address like http://127.0.0.1:{PORT}"
-    )]
-    Tls(String),
-    /// Something else is wrong with it.
+    /// It is something else.
     #[error("{0:?} is not the address of a coordinator; give one like http://127.0.0.1:{PORT}")]
     Malformed(String),
 }
 
 impl CoordinatorAddress {
-    /// Reads `http://HOST[:PORT]`, `ws://HOST[:PORT]` or `HOST[:PORT]`.
+    /// Reads `http://HOST[:PORT]`, `https://HOST[:PORT]`, or the same with `ws` and `wss`, or `HOST[:PORT]`.
     ///
     /// # Errors
     /// If the text has none of these forms.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let malformed = || AddressError::Malformed(text.to_owned());
-        let bare = match text.split_once("://") {
-            Some(("http" | "ws", rest)) => rest,
-            Some(("https" | "wss", _)) => return Err(AddressError::Tls(text.to_owned())),
+        let (bare, is_tls) = match text.split_once("://") {
+            Some(("http" | "ws", rest)) => (rest, false),
+            Some(("https" | "wss", rest)) => (rest, true),
             Some(_) => return Err(malformed()),
-            None => text,
+            None => (text, false),
         };
         let bare = bare.strip_suffix('/').unwrap_or(bare);
         let is_odd = |c: char| c.is_whitespace() || c.is_control() || "/?#@\\".contains(c);
@@ -52,12 +51,33 @@ impl CoordinatorAddress {
                 port.parse::<u16>().map_err(|_| malformed())?;
                 bare.to_owned()
             }
-            None => format!("{bare}:{PORT}"),
+            None => format!("{bare}:{}", if is_tls { TLS_PORT } else { PORT }),
         };
         if authority.starts_with(':') {
             return Err(malformed());
         }
-        Ok(Self { authority })
+        Ok(Self { authority, is_tls })
+    }
+
+    /// Whether it speaks TLS.
+    pub fn is_tls(&self) -> bool {
+        self.is_tls
+    }
+
+    /// The name or address of its machine, without brackets.
+    pub fn host(&self) -> &str {
+        let host = self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(host, _)| host);
+        host.trim_matches(['[', ']'])
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(PORT)
+    }
+
+    /// The URL of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("{self}{path}")
     }
 
     /// `host:port`, for a socket.
@@ -67,24 +87,24 @@ impl CoordinatorAddress {
 
     /// The URL to which hosts connect.
     pub(super) fn websocket(&self) -> String {
-        format!("ws://{}/ws/host", self.authority)
+        format!("{}://{}/ws/host", if self.is_tls { "wss" } else { "ws" }, self.authority)
     }
 
     /// The URL of the bytes with this hash.
     pub(super) fn blob(&self, hash: sateen_protocol::BlobHash) -> String {
-        format!("http://{}/api/v1/blobs/{hash}", self.authority)
+        self.url(&format!("/api/v1/blobs/{hash}"))
     }
 }
 
 impl Default for CoordinatorAddress {
     fn default() -> Self {
-        Self { authority: format!("127.0.0.1:{PORT}") }
+        Self { authority: format!("127.0.0.1:{PORT}"), is_tls: false }
     }
 }
 
 impl fmt::Display for CoordinatorAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}", self.authority)
+        write!(f, "{}://{}", if self.is_tls { "https" } else { "http" }, self.authority)
     }
 }
 
@@ -111,7 +131,19 @@ mod tests {
             let error = CoordinatorAddress::parse(text).expect_err(text).to_string();
             assert!(error.contains("http://127.0.0.1:7700"), "{error}");
         }
-        let error = CoordinatorAddress::parse("https://a").expect_err("TLS").to_string();
-        assert!(error.contains("TLS"), "{error}");
+    }
+
+    #[test]
+    fn addresses_with_tls_are_kept_as_such() {
+        for text in ["https://grid.example.org", "wss://grid.example.org:443/"] {
+            let address = CoordinatorAddress::parse(text).expect("an address");
+            assert!(address.is_tls());
+            assert_eq!(address.to_string(), "https://grid.example.org:443");
+            assert_eq!(address.websocket(), "wss://grid.example.org:443/ws/host");
+            assert_eq!((address.host(), address.port()), ("grid.example.org", 443));
+        }
+        let address = CoordinatorAddress::parse("https://[::1]:7700").expect("an address");
+        assert_eq!((address.host(), address.port()), ("::1", 7700));
+        assert!(!CoordinatorAddress::default().is_tls());
     }
 }

@@ -21,7 +21,8 @@ pub struct Clock {
     start_ns: u64,
 }
 
-fn now_ns() -> u64 {
+/// The time of the machine's clock, in nanoseconds. It is the same in all processes.
+pub fn now_ns() -> u64 {
     let now = clock_gettime(CLOCK);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

@@ -8,8 +8,9 @@
 //! blobs/         modules and inputs by hash
 //! contributed.json  the host's work so far
 //! consent.json   what the machine's owner agreed to
-//! preferences.toml  what he allows
-//! transferred.json  bytes of today, if he limits them
+//! credentials.json  the host's token, and the authority that it trusts
+//! preferences.toml  what the owner allows
+//! transferred.json  bytes of today, if the owner limits them
 //! store/         entries of result tables
 //! ```
 

@@ -122,7 +122,9 @@ fn rest(registry: &Arc<Registry>) -> bool {
         // Do not wait for the next heartbeat.
         registry.ring();
     }
-    for _ in 0..LOOKS_BEFORE_SLEEP {
+    // Only other workers could make work as soon as that.
+    let looks = if registry.threads() > 1 { LOOKS_BEFORE_SLEEP } else { 0 };
+    for _ in 0..looks {
         if registry.is_work() {
             break;
         }

@@ -124,7 +124,7 @@ fn wrong_words_are_named_and_cost_exit_code_2() {
     let folder = tempfile::tempdir().expect("a folder");
     for (words, said) in [
         (&["--threads", "none"][..], "--threads"),
-        (&["--coordinator", "https://grid"], "TLS"),
+        (&["--coordinator", "ftp://grid"], "ftp://grid"),
         (&["--direct", "nowhere"], "--direct"),
         (&["--direct", "192.0.2.1:1", "--coordinator", NOBODY], "192.0.2.1:1"),
         (&["pause", "soon"], "soon"),

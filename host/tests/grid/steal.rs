@@ -49,7 +49,7 @@ impl Runtime for Scripted {
 impl ScriptedPortion {
     fn inject(&mut self, held: HeldId, spec: JobSpec) {
         (self.notify)(Notice::Idle(0));
-        (self.notify)(Notice::Begun { held, worker: 0 });
+        (self.notify)(Notice::Begun { held, worker: 0, late_ns: 0 });
         if spec.kind == ROOT_KIND {
             self.root = Some((held, spec));
             (self.notify)(Notice::Exposed);
@@ -124,6 +124,7 @@ pub fn host_with(
     std::fs::create_dir_all(folder.join("blobs")).expect("made");
     std::fs::write(folder.join("blobs").join(BlobHash::of(MODULE).to_string()), MODULE).expect("written");
     let options = Options {
+        credentials: sateen_access::Credentials::default(),
         coordinator: CoordinatorAddress::parse(&coordinator.address.to_string()).expect("an address"),
         name: "host".to_owned(),
         site: "here".to_owned(),

@@ -143,7 +143,7 @@ impl Coordinator {
                 .sum(),
             Slice::Sweep(run) => self.runs.get(run).map_or(0, |run| run.ledger.table().sweepable_len()),
             Slice::Drop(readiness) => readiness.len(),
-            Slice::Shed(run) => self.over.get(run).map_or(0, |over| over.part.shed_len()),
+            Slice::Shed(run) => self.over.get(run).map_or(0, |over| over.coordinator_run.shed_len()),
             Slice::Free(coordinator_run) => coordinator_run.len(),
         }
     }

@@ -316,7 +316,7 @@ impl Circles {
     }
 
     /// A host no longer knows another; the other may still know it.
-    pub fn coordinator_run(&mut self, host: HostId, other: HostId) {
+    pub fn part(&mut self, host: HostId, other: HostId) {
         if let Some(known) = self.known.get_mut(&host) {
             known.remove(other);
             if known.others.is_empty() {

@@ -33,7 +33,7 @@ impl Over {
 
     /// Whether no host still has to send its last counts.
     pub fn is_settled(&self) -> bool {
-        !self.is_asking && self.part.awaited.is_empty()
+        !self.is_asking && self.coordinator_run.awaited.is_empty()
     }
 }
 
@@ -96,7 +96,7 @@ impl Ended {
 
     /// The runs that ended first, without which the others have at most `rows_max` rows of counts.
     pub fn beyond(&self, rows_max: usize) -> Vec<RunId> {
-        let rows_of = |over: &Over| over.part.tally.len();
+        let rows_of = |over: &Over| over.coordinator_run.tally.len();
         let mut rows: usize = self.unsettled.values().map(rows_of).sum();
         let mut found = Vec::new();
         for (_, run) in &self.late {
@@ -188,9 +188,9 @@ mod tests {
         let mut over = over(1);
         assert!(!over.is_settled());
         over.is_asking = false;
-        over.part.awaited.insert(HostId(1));
+        over.coordinator_run.awaited.insert(HostId(1));
         assert!(!over.is_settled());
-        over.part.awaited.clear();
+        over.coordinator_run.awaited.clear();
         assert!(over.is_settled());
     }
 }

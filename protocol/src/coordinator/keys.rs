@@ -2,7 +2,7 @@
 
 use super::tests::Grid;
 use super::*;
-use crate::PublicKey;
+use crate::{GridId, PublicKey};
 use crate::message::{HostReport, ToCoordinator};
 
 const KEY: PublicKey = PublicKey([1; 32]);

@@ -29,7 +29,7 @@ fn a_finished_run_is_freed_in_parts() {
     let counts = Counts { work_ns: 1, ..Counts::default() };
     let fillers: [fn(&mut CoordinatorRun, u8); 6] = [
         |coordinator_run, job| {
-            assert!(coordinator_run.ledger.record(&running(job), HostId(9), None).is_some())
+            assert!(coordinator_run.ledger.record(&running(job), HostId(9), None).is_some());
         },
         |coordinator_run, job| coordinator_run.ledger.save_later(Time::default(), vec![running(job)]),
         |coordinator_run, job| coordinator_run.ledger.subscribe(HostId(1), key(job).tag()),
@@ -42,7 +42,7 @@ fn a_finished_run_is_freed_in_parts() {
     let new = || {
         CoordinatorRun::new(Default::default(), spec(), RunState::Done, Table::new(1 << 20), Time::default())
     };
-    let mut parts: Vec<CoordinatorRun> = (fillers.into_iter())
+    let mut runs: Vec<CoordinatorRun> = (fillers.into_iter())
         .map(|fill| {
             let mut coordinator_run = new();
             (1..=7).for_each(|job| fill(&mut coordinator_run, job));
@@ -59,8 +59,8 @@ fn a_finished_run_is_freed_in_parts() {
     let (mut sums, mut anew) = (new(), new());
     sums.tally = tally::Tally::restore(hosts().map(|host| (host, counts)).collect(), Vec::new(), 0);
     anew.tally = tally::Tally::restore(Vec::new(), hosts().map(|host| (host, counts, counts)).collect(), 0);
-    parts.extend([suspending, sums, anew]);
-    for (case, mut coordinator_run) in parts.into_iter().enumerate() {
+    runs.extend([suspending, sums, anew]);
+    for (case, mut coordinator_run) in runs.into_iter().enumerate() {
         let is_left: Vec<bool> = (0..4).map(|_| coordinator_run.shrink(3)).collect();
         assert_eq!(is_left, [true, true, false, false], "case {case}");
         let lists = [

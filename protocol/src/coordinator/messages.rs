@@ -82,7 +82,7 @@ impl Coordinator {
                     self.outputs.event(Event::Activity { run, host, series, workers });
                 }
                 if !notes.is_empty() {
-                    self.hear_of_root(host, run, &notes);
+                    self.on_root_notes(host, run, &notes);
                     self.outputs.event(Event::Notes(run, host, notes));
                 }
             }

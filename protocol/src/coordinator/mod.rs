@@ -201,7 +201,7 @@ impl Coordinator {
     /// A run that is over, as long as its counts are not final: [`Command::SaveCounts`] follows.
     pub fn run_over(&self, run: RunId) -> Option<RunView<'_>> {
         let over = self.over.get(&run)?;
-        let (coordinator_run, table) = (&over.part, over.table);
+        let (coordinator_run, table) = (&over.coordinator_run, over.table);
         Some(RunView { run, coordinator_run, table, hosts: &self.hosts, waiting_for: None, waiting: None })
     }
 

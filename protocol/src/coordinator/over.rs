@@ -43,9 +43,10 @@ impl Coordinator {
             // One whose link is down answers when it is back. One that has counted something may have told that before a
             // restart, or when it was able to take part.
             if let Some(over) = self.over.get_mut(&run)
-                && (state.given.get(&run).is_some_and(Given::was_ready) || over.part.tally.has_row(*host))
+                && (state.given.get(&run).is_some_and(Given::was_ready)
+                    || over.coordinator_run.tally.has_row(*host))
             {
-                over.part.awaited.insert(*host);
+                over.coordinator_run.awaited.insert(*host);
             }
         }
         if let Some(after) = self.if_more(last) {
@@ -61,7 +62,7 @@ impl Coordinator {
     /// A host has stopped a run and sent all its counts.
     pub(super) fn on_stopped(&mut self, now: Time, run: RunId, host: HostId) {
         if let Some(over) = self.over.get_mut(&run) {
-            over.part.awaited.remove(&host);
+            over.coordinator_run.awaited.remove(&host);
             self.settle_counts_if_told(now, run);
         }
     }
@@ -72,9 +73,9 @@ impl Coordinator {
         let over: Vec<RunId> = self.over.keys().copied().collect();
         for run in over {
             let Some(over) = self.over.get_mut(&run) else { continue };
-            over.is_partial |= over.part.awaited.remove(&host) && departure == Departure::Crashed;
+            over.is_partial |= over.coordinator_run.awaited.remove(&host) && departure == Departure::Crashed;
             let (hosts, missing) = (&self.hosts, &self.missing);
-            over.part.tally.leave(host, |host| super::runs::whereabouts(hosts, missing, host));
+            over.coordinator_run.tally.leave(host, |host| super::runs::whereabouts(hosts, missing, host));
             self.settle_counts_if_told(now, run);
         }
     }
@@ -90,7 +91,7 @@ impl Coordinator {
         let Some(Over { mut coordinator_run, table, is_asking, is_partial }) = self.over.remove(&run) else {
             return;
         };
-        let counts = Counts { busy: 0, ..part.counts() };
+        let counts = Counts { busy: 0, ..coordinator_run.counts() };
         let account = Account {
             progress: coordinator_run.progress,
             root_host: coordinator_run.root.known_host(),

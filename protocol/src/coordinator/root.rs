@@ -58,7 +58,7 @@ impl Coordinator {
     }
 
     /// A host reports what happened to jobs.
-    pub(super) fn hear_of_root(&mut self, host: HostId, run: RunId, notes: &[JobNote]) {
+    pub(super) fn on_root_notes(&mut self, host: HostId, run: RunId, notes: &[JobNote]) {
         let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
         if let Some(gave_back) = coordinator_run.root.hear(host, notes) {
             coordinator_run.tally.count_root_given_back(gave_back);

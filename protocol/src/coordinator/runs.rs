@@ -130,10 +130,8 @@ impl Coordinator {
 
     /// Changes a run's state without saving it; returns whether that is another one.
     fn show_state(&mut self, run: RunId, state: RunState) -> bool {
-        let Some(coordinator_run) = self.runs.get_mut(&run).filter(|run| run.state != state) else {
-            return false;
-        };
-        coordinator_run.state = state;
+        let Some(shown) = self.runs.get_mut(&run).filter(|run| run.state != state) else { return false };
+        shown.state = state;
         self.outputs.event(Event::RunChanged(run, state));
         true
     }
@@ -188,11 +186,8 @@ impl Coordinator {
         (series, counts): (u64, Counts),
         progress: Option<(u64, u64)>,
     ) -> bool {
-        let active = self.runs.get_mut(&run);
-        let Some(coordinator_run) = active.or_else(|| self.over.get_mut(&run).map(|over| &mut *over.part))
-        else {
-            return false;
-        };
+        let over = self.over.get_mut(&run).map(|over| &mut *over.coordinator_run);
+        let Some(coordinator_run) = self.runs.get_mut(&run).or(over) else { return false };
         let counts = coordinator_run.tally.count(host, series, counts);
         // A host that has dropped the root job may report for a while what it was told last.
         if progress.is_some() && coordinator_run.root.known_host().is_none_or(|root| root == host) {
@@ -206,7 +201,7 @@ impl Coordinator {
 
     /// A host's process has another id: its counts continue under it.
     pub(super) fn rename_counts(&mut self, was: HostId, is: HostId) {
-        let over = self.over.iter_mut().map(|(run, over)| (run, &mut *over.part));
+        let over = self.over.iter_mut().map(|(run, over)| (run, &mut *over.coordinator_run));
         for (run, coordinator_run) in self.runs.iter_mut().chain(over) {
             if let Some(counts) = coordinator_run.tally.rename(was, is)
                 && let Some(state) = self.hosts.get_mut(&is)
@@ -317,9 +312,7 @@ impl Coordinator {
             Some((until, "hosts have had their time to save what they have"))
         });
         let roots = (self.runs.active())
-            .filter_map(|(_, coordinator_run)| {
-                coordinator_run.root.held_back_until(|epoch| self.has_settled(epoch))
-            })
+            .filter_map(|(_, run)| run.root.held_back_until(|epoch| self.has_settled(epoch)))
             .map(|until| (until, "a root job is given away without what some hosts may have"));
         let turns = self.runs.next_rested();
         let turns = turns.map(|until| (until, "a run that no host could load is tried again"));

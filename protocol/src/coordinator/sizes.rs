@@ -56,7 +56,7 @@ impl Coordinator {
             down: self.silence.down_len(),
             searches: self.lookups.len(),
             runs: self.runs.len(),
-            over: (self.over.len(), self.over.values().map(|over| over.part.awaited.len()).sum()),
+            over: (self.over.len(), self.over.values().map(|over| over.coordinator_run.awaited.len()).sum()),
             slices: self.chores.slices().len(),
             partings: self.circles.parting(),
             news: self.newsroom.untold(),
@@ -65,7 +65,8 @@ impl Coordinator {
             incoming: (self.incoming.len(), self.incoming.held_bytes()),
             ..Sizes::default()
         };
-        for coordinator_run in self.runs.values().chain(self.over.values().map(|over| &*over.part)) {
+        for coordinator_run in self.runs.values().chain(self.over.values().map(|over| &*over.coordinator_run))
+        {
             sizes.claims += coordinator_run.root.claims_len();
             sizes.subscribers += coordinator_run.ledger.subscriptions_len();
             sizes.readiness +=

@@ -160,7 +160,7 @@ impl Coordinator {
             Slice::Stop { after, run } => self.stop_some(now, after, run),
             Slice::Shed(run) => {
                 let over = self.over.get_mut(&run)?;
-                over.part.shed(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Shed(run))
+                over.coordinator_run.shed(ENTRIES_FREED_AT_ONCE_MAX).then_some(Slice::Shed(run))
             }
             Slice::Suspend { after, run } => self.do_suspend(now, after, run),
             Slice::IntroduceMaster { after, run, master } => {

@@ -112,37 +112,37 @@ impl Coordinator {
 impl<'a> RunView<'a> {
     /// What it is.
     pub fn spec(&self) -> &'a Arc<RunSpec> {
-        &self.part.spec
+        &self.coordinator_run.spec
     }
 
     /// Its state.
     pub fn state(&self) -> RunState {
-        self.part.state
+        self.coordinator_run.state
     }
 
     /// The host of the root job.
     pub fn root_host(&self) -> Option<HostId> {
-        self.part.root.known_host()
+        self.coordinator_run.root.known_host()
     }
 
     /// Whether that host is known to have begun it.
     pub fn is_root_begun(&self) -> bool {
-        self.part.root.is_begun()
+        self.coordinator_run.root.is_begun()
     }
 
     /// How often the root was lost with its host.
     pub fn root_losses(&self) -> u32 {
-        self.part.root.losses()
+        self.coordinator_run.root.losses()
     }
 
     /// The sum over all hosts, including those that are gone.
     pub fn counts(&self) -> Counts {
-        self.part.counts()
+        self.coordinator_run.counts()
     }
 
     /// Workers of the hosts that have counted anything of it and are not gone.
     pub fn workers(&self) -> u32 {
-        self.part.tally.workers()
+        self.coordinator_run.tally.workers()
     }
 
     /// The counts of each host that took part, also of one that found nothing to do, and whether it is still there.
@@ -153,17 +153,20 @@ impl<'a> RunView<'a> {
     /// The same of the hosts from `first` on in the order of their ids.
     pub fn by_host_from(&self, first: HostId) -> impl Iterator<Item = (HostId, bool, Counts)> + use<'a> {
         let hosts = self.hosts;
-        self.part.tally.rows_from(first).map(|(host, counts)| (host, hosts.contains_key(&host), counts))
+        self.coordinator_run
+            .tally
+            .rows_from(first)
+            .map(|(host, counts)| (host, hosts.contains_key(&host), counts))
     }
 
     /// Hosts that have computed anything of it, each host process once.
     pub fn at_work(&self) -> AtWork {
-        self.part.tally.at_work()
+        self.coordinator_run.tally.at_work()
     }
 
     /// The progress that the root reported: done, total.
     pub fn progress(&self) -> Option<(u64, u64)> {
-        self.part.progress
+        self.coordinator_run.progress
     }
 
     /// Entries of its result table, and their bytes.
@@ -173,12 +176,12 @@ impl<'a> RunView<'a> {
 
     /// How often it gave its turn up to others because no host had loaded it.
     pub fn turns_given_up(&self) -> u32 {
-        self.part.turn.yields()
+        self.coordinator_run.turn.yields()
     }
 
     /// When it was submitted or restored.
     pub fn since(&self) -> Time {
-        self.part.since
+        self.coordinator_run.since
     }
 
     /// What is to be saved of it now and then, beside what each host has counted: see
@@ -190,8 +193,8 @@ impl<'a> RunView<'a> {
             by_host: Vec::new(),
             counted: Vec::new(),
             progress: self.progress(),
-            under_way_ms: u64::try_from(self.part.meter.under_way.as_millis()).unwrap_or(u64::MAX),
-            long_gone: self.part.tally.long_gone(),
+            under_way_ms: u64::try_from(self.coordinator_run.meter.under_way.as_millis()).unwrap_or(u64::MAX),
+            long_gone: self.coordinator_run.tally.long_gone(),
         }
     }
 }
@@ -206,7 +209,7 @@ impl Coordinator {
 
     /// Whether there is something to take by [`Self::take_changed`].
     pub fn has_changed(&self, run: RunId) -> bool {
-        let over = || self.over.get(&run).map(|over| &*over.part);
+        let over = || self.over.get(&run).map(|over| &*over.coordinator_run);
         self.runs.get(&run).or_else(over).is_some_and(|run| run.tally.has_changed())
     }
 
@@ -219,7 +222,7 @@ impl Coordinator {
         after: Option<HostId>,
         most: usize,
     ) -> Vec<(HostId, Option<Row>)> {
-        let over = self.over.get_mut(&run).map(|over| &mut *over.part);
+        let over = self.over.get_mut(&run).map(|over| &mut *over.coordinator_run);
         let coordinator_run = self.runs.get_mut(&run).or(over);
         coordinator_run.map_or_else(Vec::new, |run| run.tally.take_changed(after, most))
     }

@@ -141,7 +141,7 @@ mod tests {
                 PeerMessage::Job { run: RUN, steal, number: LoanId(number), spec },
             );
             let held = newest(&host);
-            host.handle_notice(now, RUN, Notice::Begun { held, worker: 0 });
+            host.handle_notice(now, RUN, Notice::Begun { held, worker: 0, late_ns: 0 });
             open.extend(asked(&mut host));
             now = now + work;
             let work_ns = work.as_nanos() as u64;
@@ -190,7 +190,7 @@ mod tests {
         };
         assert!(ask(&mut host, 0, true) && !ask(&mut host, 1, false));
         let held = newest(&host);
-        host.handle_notice(Time(0), RUN, Notice::Begun { held, worker: 0 });
+        host.handle_notice(Time(0), RUN, Notice::Begun { held, worker: 0, late_ns: 0 });
         assert!(!ask(&mut host, 2, true));
     }
 
@@ -259,7 +259,7 @@ mod tests {
         host.handle_from_peer(now + MS * 2, PEER, lent(7, again[0].0));
         assert_eq!(asked(&mut host), [], "it has not begun");
         let held = newest(&host);
-        host.handle_notice(now + MS * 2, RUN, Notice::Begun { held, worker: 0 });
+        host.handle_notice(now + MS * 2, RUN, Notice::Begun { held, worker: 0, late_ns: 0 });
         assert!(matches!(*asked(&mut host), [(_, true)]));
     }
 }

@@ -31,7 +31,7 @@ type SetUp = fn(&mut Host);
 const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);
 
-fn host_run() -> HostRun {
+fn new_run() -> HostRun {
     HostRun::new(spec(), 1 << 20, NOW)
 }
 
@@ -94,19 +94,19 @@ fn a_host_has_to_do_with_hosts_that_wait_for_it_or_for_which_it_waits() {
         |host_run, peer| host_run.outbox.push_for(peer, entry(1, 0, EntryState::Running(HostId(99)))),
         |host_run, peer| assert!(host_run.table.insert(entry(1, 0, EntryState::Running(peer)))),
         |host_run, peer| {
-            assert!(host_run.table.insert(entry(1, 0, EntryState::DoneAt { host: peer, work_ns: 1 })))
+            assert!(host_run.table.insert(entry(1, 0, EntryState::DoneAt { host: peer, work_ns: 1 })));
         },
     ];
-    assert!(!host_run().has_to_do_with(PEER));
+    assert!(!new_run().has_to_do_with(PEER));
     for (case, bond) in bonds.into_iter().enumerate() {
-        let mut host_run = host_run();
+        let mut host_run = new_run();
         bond(&mut host_run, PEER);
         assert!(host_run.has_to_do_with(PEER), "case {case}");
         for other in [HostId(PEER.0 - 1), HostId(PEER.0 + 1)] {
             assert!(!host_run.has_to_do_with(other), "case {case}");
         }
     }
-    let mut host_run = host_run();
+    let mut host_run = new_run();
     host_run.thief.note_master(PEER);
     assert!(!host_run.has_to_do_with(PEER), "it does not steal from the master alone");
 }

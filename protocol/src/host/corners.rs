@@ -344,7 +344,7 @@ fn an_orphan_that_ends_is_counted_as_saved() {
     let (number, spec) = (LoanId(1), JobSpec { depth: 1, ..root_job(&spec()) });
     host.handle_from_peer(NOW, PEER, PeerMessage::Job { run: RUN, steal, number, spec });
     let held = host.runs[&RUN].held.tokens().next().expect("it came");
-    host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0 });
+    host.handle_notice(NOW, RUN, Notice::Begun { held, worker: 0, late_ns: 0 });
     let gone = vec![(PEER, Departure::Crashed)];
     host.handle_from_coordinator(NOW, ToHost::Hosts { epoch: 1, joined: Vec::new(), gone });
     assert_eq!(host.counts(RUN).map(|counts| (counts.orphaned, counts.orphans_saved)), Some((1, 0)));

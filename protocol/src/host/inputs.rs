@@ -157,7 +157,7 @@ impl Host {
                 }
             }
             Notice::Offered(job) => self.on_offered(now, run, job),
-            Notice::Begun { held, worker } => self.on_begun(now, run, held, worker),
+            Notice::Begun { held, worker, late_ns } => self.on_begun(now, run, held, (worker, late_ns)),
             Notice::Finished { held, finished } => self.on_finished(now, run, held, finished),
             Notice::Abandoned { number } => self.on_abandoned(run, number),
             Notice::Lookup { number, spec } => self.look_up(now, run, number, spec),

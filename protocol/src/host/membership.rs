@@ -282,7 +282,7 @@ impl Host {
             }
             Some(Stage::Unable) => {
                 let unable = self.runs.get(&run).and_then(|run| run.unable.clone());
-                let reason = unable.unwrap_or_else(|| "it could not take host_run before".to_owned());
+                let reason = unable.unwrap_or_else(|| "it could not take part before".to_owned());
                 self.tell_coordinator(ToCoordinator::Unready { run, reason });
             }
             None => {

@@ -84,18 +84,18 @@ impl Host {
 
 /// Splits a list into parts of about `MESSAGE_PART_BYTES` each, at least one. `bytes` returns an item's length.
 pub fn in_parts<T>(items: Vec<T>, bytes: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
-    let (mut parts, mut host_run, mut length) = (Vec::new(), Vec::new(), 0);
+    let (mut parts, mut part, mut length) = (Vec::new(), Vec::new(), 0);
     for item in items {
         let more = bytes(&item);
-        if length + more > MESSAGE_PART_BYTES && !host_run.is_empty() {
-            parts.push(std::mem::take(&mut host_run));
+        if length + more > MESSAGE_PART_BYTES && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
             length = 0;
         }
         length += more;
-        host_run.push(item);
+        part.push(item);
     }
-    if parts.is_empty() || !host_run.is_empty() {
-        parts.push(host_run);
+    if parts.is_empty() || !part.is_empty() {
+        parts.push(part);
     }
     parts
 }

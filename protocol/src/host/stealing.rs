@@ -209,7 +209,8 @@ impl Host {
         Ok(())
     }
 
-    pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: HeldId, worker: u32) {
+    /// A worker has begun a job, `late_ns` nanoseconds ago.
+    pub(super) fn on_begun(&mut self, now: Time, run: RunId, token: HeldId, (worker, late_ns): (u32, u64)) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         let Some(held) = host_run.held.begin(token) else { return };
         let spec = held.spec().clone();
@@ -219,8 +220,9 @@ impl Host {
             host_run.thief.ahead.note_begun(victim);
         }
         if let Some((Request { victim, since, is_ahead, .. }, arrived)) = asked {
+            let begun = Time(now.0.saturating_sub(late_ns));
             let ns = |until: Time| u64::try_from(until.since(since).as_nanos()).unwrap_or(u64::MAX);
-            let (arrived_ns, begun_ns) = (ns(arrived), (!is_ahead).then(|| ns(now)));
+            let (arrived_ns, begun_ns) = (ns(arrived), (!is_ahead).then(|| ns(begun.max(arrived))));
             self.unpolled.event(Event::Stolen { run, victim, arrived_ns, begun_ns });
         }
         let redone = spec.redone && !spec.given_back;

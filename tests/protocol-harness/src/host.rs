@@ -98,7 +98,7 @@ impl Input {
             Notice::Exposed => Self::Exposed(run),
             Notice::Offered(job) => Self::Offered(run, job),
             Notice::Crashed(reason) => Self::Crashed(run, reason),
-            Notice::Begun { held, worker: _ } => Self::Begun(run, held),
+            Notice::Begun { held, .. } => Self::Begun(run, held),
             Notice::Finished { held, finished } => Self::Finished(run, held, finished),
             Notice::Abandoned { number } => Self::Abandoned(run, number),
             Notice::Lookup { number, spec } => Self::Lookup(run, number, spec),
@@ -145,7 +145,9 @@ impl Input {
             Self::Hold(reason) => host.hold(now, reason),
             Self::Idle(run, workers) => host.handle_notice(now, run, Notice::Idle(workers as usize)),
             Self::Exposed(run) => host.handle_notice(now, run, Notice::Exposed),
-            Self::Begun(run, held) => host.handle_notice(now, run, Notice::Begun { held, worker: 0 }),
+            Self::Begun(run, held) => {
+                host.handle_notice(now, run, Notice::Begun { held, worker: 0, late_ns: 0 });
+            }
             Self::Finished(run, held, finished) => {
                 host.handle_notice(now, run, Notice::Finished { held, finished });
             }

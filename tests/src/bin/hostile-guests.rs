@@ -46,7 +46,7 @@ fn main() {
             let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
             notify(&mut socket, &Notice::Finished { held: HeldId(99), finished });
             notify(&mut socket, &Notice::Abandoned { number: RuntimeJobId(99) });
-            notify(&mut socket, &Notice::Begun { held: HeldId(99), worker: 0 });
+            notify(&mut socket, &Notice::Begun { held: HeldId(99), worker: 0, late_ns: 0 });
             notify(&mut socket, &Notice::Drained);
             notify(&mut socket, &Notice::Idle(1));
         }

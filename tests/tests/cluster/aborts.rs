@@ -13,7 +13,7 @@ const NAMES: [&str; 3] = ["ada", "bob", "cyd"];
 fn submit(cluster: &Cluster, steps: &str) -> u64 {
     let module = probe::module_path().display().to_string();
     let function = ["submit", module.as_str(), "--function", "aborted_later"];
-    let words = [&function[..], &["12", steps, "1500000000", "1000000000"]].concat();
+    let words = [&function[..], &["12", steps, "1000000000", "700000000"]].concat();
     cluster.sateen(words).result().trim().parse().expect("a run's number")
 }
 
@@ -52,7 +52,7 @@ fn an_abort_stops_stolen_jobs_and_records_nothing_of_them() {
 #[test]
 fn the_aborting_host_crashes() {
     let mut cluster = hosts();
-    let run = submit(&cluster, "3000000000");
+    let run = submit(&cluster, "2000000000");
     cluster.await_work(run, &NAMES, 0.5);
     let root = cluster.root_host(run);
     cluster.kill_host(&root);
@@ -66,7 +66,7 @@ fn the_aborting_host_crashes() {
 #[test]
 fn a_thief_crashes_at_about_the_time_of_the_abort() {
     let mut cluster = hosts();
-    let run = submit(&cluster, "3000000000");
+    let run = submit(&cluster, "2000000000");
     let root = cluster.root_host(run);
     let far: Vec<&str> = NAMES.into_iter().filter(|name| *name != root).collect();
     cluster.await_work(run, &far, 0.5);

@@ -17,8 +17,8 @@ struct Problem {
 fn steps() -> &'static Problem {
     static PROBLEM: OnceLock<Problem> = OnceLock::new();
     PROBLEM.get_or_init(|| Problem {
-        words: &["--function", "stepped", "24", "12", "8000000"],
-        expected: format!("{}\n", ::probe::objects::stepped(24, 12, 8_000_000)),
+        words: &["--function", "stepped", "24", "12", "6000000"],
+        expected: format!("{}\n", ::probe::objects::stepped(24, 12, 6_000_000)),
     })
 }
 
@@ -26,8 +26,8 @@ fn steps() -> &'static Problem {
 fn bound() -> &'static Problem {
     static PROBLEM: OnceLock<Problem> = OnceLock::new();
     PROBLEM.get_or_init(|| Problem {
-        words: &["--function", "least_of_results", "8000000"],
-        expected: format!("{}\n", ::probe::objects::least_of_results(8_000_000)),
+        words: &["--function", "least_of_results", "6000000"],
+        expected: format!("{}\n", ::probe::objects::least_of_results(6_000_000)),
     })
 }
 

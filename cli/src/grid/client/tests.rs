@@ -2,17 +2,18 @@ use super::*;
 use crate::exit::{GRID, USAGE};
 
 fn code(url: &str) -> u8 {
-    Client::new(url).map_or_else(|failure| failure.code, |_| 0)
+    Client::with(url, &Credentials::default()).map_or_else(|failure| failure.code, |_| 0)
 }
 
 #[test]
 fn addresses_are_looked_at_before_anything_is_sent() {
     assert_eq!(code("http://127.0.0.1:7700"), 0);
     assert_eq!(code("http://[::1]:7700/"), 0);
+    assert_eq!(code("https://grid.example"), 0);
     for short in ["localhost:7700", "grid.example:80/", "[::1]:7700"] {
         assert_eq!(code(short), 0, "{short}");
     }
-    for wrong in ["", "7700", "localhost", "localhost:", ":7700", "ftp://a", "http://", "https://a", "a:b:80"]
+    for wrong in ["", "7700", "localhost", "localhost:", ":7700", "ftp://a", "http://", "https://", "a:b:80"]
     {
         assert_eq!(code(wrong), USAGE, "{wrong}");
     }
@@ -46,7 +47,7 @@ fn a_problem_is_shown_by_its_detail() {
 fn a_coordinator_that_does_not_answer_in_time_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it has one");
-    let client = Client::new(&format!("http://{address}")).expect("an address");
+    let client = Client::with(&format!("http://{address}"), &Credentials::default()).expect("an address");
     let asked = client.get_within("/api/v1/runs", Duration::from_millis(200));
     let failure = asked.map_err(Failure::from).expect_err("nobody answers");
     assert_eq!(failure.code, GRID);
@@ -58,7 +59,7 @@ fn a_missing_coordinator_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it has one");
     drop(listener);
-    let client = Client::new(&format!("http://{address}")).expect("an address");
+    let client = Client::with(&format!("http://{address}"), &Credentials::default()).expect("an address");
     let failure = client.get("/api/v1/runs").map_err(Failure::from).expect_err("nobody is there");
     assert_eq!(failure.code, GRID);
     assert!(failure.message.contains("sateen-coordinator"), "{}", failure.message);

@@ -45,7 +45,7 @@ trait Page {
 
 /// Ends with the run and its exit code, or when the user quits.
 pub fn watch(flags: &Watch) -> Result<(), Failure> {
-    let client = Client::new(&flags.grid.coordinator)?;
+    let client = Client::new(&flags.grid)?;
     let source = Source { client, run: flags.run, period: flags.every };
     let stopped = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&stopped);

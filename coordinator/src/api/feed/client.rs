@@ -16,13 +16,15 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::opening::Socket;
 use super::watched::{Said, Watched};
 use super::{Topic, Watching};
-use crate::api::{Api, Problem};
+use crate::access::Access;
+use crate::api::{Api, Problem, is_run_of};
 use crate::limits::{
     TOPICS_MAX, WATCH_ALIVE, WATCH_FRAGMENT_BYTES, WATCH_MESSAGE_BYTES_MAX, WATCH_MESSAGES_PER_SECOND_MAX,
     WATCH_PING, WATCH_SMALL_BYTES, WATCH_WRITE_TIMEOUT,
 };
 use crate::server::{Connection, Gates, Kind, Pass};
 use crate::shutdown::stopped;
+use crate::token::TokenId;
 
 /// A page's request.
 #[derive(Deserialize)]
@@ -43,12 +45,19 @@ enum End {
     Told(CloseCode, String),
 }
 
-/// Serves one page.
-pub async fn serve(socket: Socket, api: &Api, watching: &Arc<Watching>, connection: Arc<Connection>) {
+/// Serves one page, as long as its token is valid.
+pub async fn serve(
+    socket: Socket,
+    api: &Api,
+    watching: &Arc<Watching>,
+    (connection, access): (Arc<Connection>, Access),
+) {
+    let only_runs_of = access.only_runs_of();
     let mut client = Client {
         socket,
         connection: Arc::clone(&connection),
         gates: Arc::clone(&api.gates),
+        only_runs_of,
         topics: BTreeMap::new(),
         heard: (Instant::now(), 0),
         sent: Instant::now(),
@@ -59,6 +68,7 @@ pub async fn serve(socket: Socket, api: &Api, watching: &Arc<Watching>, connecti
         end = client.serve(api, watching) => end,
         // It took next to nothing while others wanted its room.
         () = connection.until_cut() => End::Gone,
+        denied = access.until_over() => End::Told(CloseCode::Policy, denied.to_string()),
     };
     if let End::Told(code, reason) = end {
         let frame = CloseFrame { code, reason: shortened(&reason).into() };
@@ -81,6 +91,8 @@ struct Client {
     socket: Socket,
     connection: Arc<Connection>,
     gates: Arc<Gates>,
+    /// The token whose runs are the only ones that the page may watch.
+    only_runs_of: Option<TokenId>,
     topics: BTreeMap<Topic, Watched>,
     /// When the present second began, and the messages received in it.
     heard: (Instant, u32),
@@ -170,7 +182,7 @@ impl Client {
         }
         let mut wanted = BTreeMap::new();
         for name in &request.watch {
-            match Topic::parse(name) {
+            match allowed(api, name, self.only_runs_of).await {
                 Ok(topic) => {
                     wanted.insert(topic, request.again.contains(name));
                 }
@@ -262,6 +274,17 @@ impl Client {
             written(self.socket.flush()).await
         }
     }
+}
+
+/// The topic with this name, if a page may watch it that may see only the runs of a token, or all.
+async fn allowed(api: &Api, name: &str, only_runs_of: Option<TokenId>) -> Result<Topic, Problem> {
+    let topic = Topic::parse(name)?;
+    let Some(owner) = only_runs_of else { return Ok(topic) };
+    let (topic, run) = topic.only_of(owner);
+    if let Some(run) = run {
+        is_run_of(api, run, owner).await?;
+    }
+    Ok(topic)
 }
 
 /// Waits until a page has taken a message; a page that does not is cut off.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use sateen_api::{Alert, Host, Run, Status};
-use sateen_protocol::{HostId, RunId, RunState};
+use sateen_protocol::{HostId, RunId, RunState, Time};
 
 use super::run::json;
 use super::value::Value;
@@ -13,6 +13,7 @@ use crate::chronicle::{Chronicle, Chronicles, EventKind, RESTARTED};
 use crate::clock::{unix_ms, written};
 use crate::limits::HOST_ALERTS_MAX;
 use crate::locked;
+use crate::token::TokenId;
 
 /// In a large grid hosts change with every tick, so they are sent every this many ticks.
 const HOSTS_EVERY: u64 = 4;
@@ -25,16 +26,23 @@ pub struct GridFeed {
     ticks: u64,
     value: Value,
     hosts: usize,
+    /// Only runs that this token submitted.
+    owner: Option<TokenId>,
 }
 
 impl GridFeed {
+    /// With only the runs that a token submitted.
+    pub fn of(owner: TokenId) -> Self {
+        Self { owner: Some(owner), ..Self::default() }
+    }
+
     /// The changes since the last tick.
     pub async fn next(&mut self, api: &Api) -> Result<Option<Arc<Value>>, Problem> {
         self.ticks += 1;
         let mut status = status(api).await?;
         // Changes with every tick without being news.
         status.uptime_s = status.uptime_s.floor();
-        let runs = runs(api).await?;
+        let runs = runs(api, self.owner).await?;
         self.value.begin();
         self.value.set_list("runs", runs.iter().map(|run| (run.run.to_string(), json(run))));
         if self.hosts <= FEW_HOSTS || self.ticks % HOSTS_EVERY == 1 {
@@ -56,6 +64,8 @@ type AwayMs<'a> = Box<dyn Fn(&Host) -> Option<u64> + Send + 'a>;
 pub struct Moments<'a> {
     chronicles: &'a Chronicles,
     trouble_ms: Option<u64>,
+    /// What is missing for safety, since when.
+    exposed: Option<(&'static str, u64)>,
     away_ms: AwayMs<'a>,
     /// What just began is not known yet.
     now_ms: u64,
@@ -68,6 +78,7 @@ impl<'a> Moments<'a> {
         Self {
             chronicles: &api.driver.chronicles,
             trouble_ms: api.store.trouble_since_ms(),
+            exposed: api.guard.is_exposed.map(|what| (what, api.clock.unix_ms(Time(0)))),
             away_ms: Box::new(away_ms),
             now_ms: unix_ms(),
         }
@@ -120,6 +131,9 @@ pub fn alerts(status: &Status, runs: &[Run], hosts: &[Host], moments: &Moments<'
     if let Some(trouble) = &status.trouble {
         let since_ms = moments.trouble_ms.unwrap_or(moments.now_ms);
         add("error", format!("nothing can be saved: {trouble}"), since_ms, (None, None));
+    }
+    if let Some((what, since_ms)) = moments.exposed {
+        add("warn", what.to_owned(), since_ms, (None, None));
     }
     for run in runs.iter().filter(|run| !run.is_over()) {
         // A suspension is intended.
@@ -189,12 +203,13 @@ mod tests {
             let moments = Moments {
                 chronicles: &chronicles,
                 trouble_ms: Some(7),
+                exposed: Some(("it is insecure", 8)),
                 away_ms: Box::new(|host| (host.id == "h1").then_some(9)),
                 now_ms,
             };
             let alerts = alerts(&status, std::slice::from_ref(&run), std::slice::from_ref(&host), &moments);
             let since: Vec<String> = alerts.into_iter().map(|alert| alert.since).collect();
-            let expected = [7, submitted_ms + 20_000, submitted_ms + lost_ms, 9].map(written);
+            let expected = [7, 8, submitted_ms + 20_000, submitted_ms + lost_ms, 9].map(written);
             assert_eq!(since, expected);
         }
     }

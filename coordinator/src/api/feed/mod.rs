@@ -27,6 +27,7 @@ use axum::http::StatusCode;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use crate::access::Access;
 use crate::api::{Api, Problem};
 use crate::limits::{WATCH_TICK, WATCH_TOLD_AFTER, WATCHERS_MAX};
 use crate::peer::Peer;
@@ -157,9 +158,15 @@ impl Watching {
     }
 
     /// Serves one page until its websocket closes.
-    pub async fn serve(self: Arc<Self>, socket: Socket, api: Api, connection: Arc<Connection>) {
+    pub async fn serve(
+        self: Arc<Self>,
+        socket: Socket,
+        api: Api,
+        connection: Arc<Connection>,
+        access: Access,
+    ) {
         self.clients.fetch_add(1, Ordering::Relaxed);
-        client::serve(socket, &api, &self, connection).await;
+        client::serve(socket, &api, &self, (connection, access)).await;
         self.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -169,6 +176,7 @@ async fn next(api: &Api, topic: Topic, feed: &mut Option<Feed>) -> Result<Option
     if feed.is_none() {
         *feed = Some(match topic {
             Topic::Grid => Feed::Grid(Box::default()),
+            Topic::GridOf(owner) => Feed::Grid(Box::new(grid::GridFeed::of(owner))),
             Topic::Run(run) => Feed::Run(Box::new(run::RunFeed::new(run))),
             Topic::Tree(run) => Feed::Tree(Box::new(tree::TreeFeed::new(api, run).await?)),
             Topic::Timeline(run) => Feed::Timeline(Box::new(timeline::TimelineFeed::new(api, run).await?)),

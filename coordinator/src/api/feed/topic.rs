@@ -5,12 +5,15 @@ use sateen_protocol::RunId;
 
 use crate::api::Problem;
 use crate::api::parse_run;
+use crate::token::TokenId;
 
 /// A topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Topic {
     /// Runs, hosts, and the state of the grid.
     Grid,
+    /// The same with only the runs that a token submitted. Pages call it `grid` as well.
+    GridOf(TokenId),
     /// One run.
     Run(RunId),
     /// Its jobs.
@@ -39,10 +42,20 @@ impl Topic {
     }
 }
 
+impl Topic {
+    /// The topic for somebody who may see only the runs that `owner` submitted; and the run, if it is about one.
+    pub fn only_of(self, owner: TokenId) -> (Self, Option<RunId>) {
+        match self {
+            Self::Grid | Self::GridOf(_) => (Self::GridOf(owner), None),
+            Self::Run(run) | Self::Tree(run) | Self::Timeline(run) => (self, Some(run)),
+        }
+    }
+}
+
 impl std::fmt::Display for Topic {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Grid => write!(formatter, "grid"),
+            Self::Grid | Self::GridOf(_) => write!(formatter, "grid"),
             Self::Run(run) => write!(formatter, "run/{run}"),
             Self::Tree(run) => write!(formatter, "tree/{run}"),
             Self::Timeline(run) => write!(formatter, "timeline/{run}"),

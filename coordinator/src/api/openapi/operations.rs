@@ -1,7 +1,63 @@
 //! The operations of the API.
 
-use super::super::ranges;
-use super::{Content, Operation, Parameter};
+use super::super::ranges::{self, Range};
+
+/// The content of a body.
+pub enum Content {
+    /// A value of a type, as JSON.
+    Json(&'static str),
+    /// A list of such values.
+    Jsons(&'static str),
+    /// Something else: its media type.
+    Other(&'static str),
+    /// Nothing.
+    Nothing,
+}
+
+/// A query parameter.
+pub struct Parameter {
+    pub name: &'static str,
+    /// Its description.
+    pub description: &'static str,
+    /// Its type in JSON Schema.
+    pub kind: &'static str,
+    /// The range of a number.
+    pub range: Option<Range>,
+    pub is_required: bool,
+}
+
+impl Parameter {
+    const fn text(name: &'static str, description: &'static str) -> Self {
+        Self { name, description, kind: "string", range: None, is_required: false }
+    }
+
+    const fn whole(range: Range, description: &'static str) -> Self {
+        Self { kind: "integer", range: Some(range), ..Self::text(range.name, description) }
+    }
+
+    const fn number(range: Range, description: &'static str) -> Self {
+        Self { kind: "number", ..Self::whole(range, description) }
+    }
+
+    const fn flag(name: &'static str, description: &'static str) -> Self {
+        Self { kind: "boolean", ..Self::text(name, description) }
+    }
+
+    const fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+}
+
+pub struct Operation {
+    pub method: &'static str,
+    pub path: &'static str,
+    /// The description of an operation.
+    pub summary: &'static str,
+    pub query: &'static [Parameter],
+    pub body: Content,
+    pub status: u16,
+    pub gives: Content,
+}
 
 const fn get(path: &'static str, summary: &'static str, gives: Content) -> Operation {
     Operation { method: "get", path, summary, query: &[], body: Content::Nothing, status: 200, gives }
@@ -16,13 +72,46 @@ const WASM: &str = "application/wasm";
 const BYTES: &str = "application/octet-stream";
 const TEXT: &str = "text/plain";
 
-pub(super) const OPERATIONS: [Operation; 39] = [
+/// All operations.
+pub const OPERATIONS: [Operation; 45] = [
     get("/healthz", "Whether the process answers.", Content::Other(TEXT)),
     get("/readyz", "Whether requests can be served: the data folder is written to.", Content::Other(TEXT)),
     get("/version", "The versions of the software and of the protocol.", Content::Json("Version")),
     get("/metrics", "Figures for Prometheus.", Content::Other(TEXT)),
     get("/ws/watch", "A websocket that sends pages what has changed.", Content::Other(TEXT)),
     get("/api/v1/openapi.json", "This document.", Content::Other("application/json")),
+    get("/api/v1/me", "The token of this request.", Content::Json("Me")),
+    get("/api/v1/tokens", "All tokens, without their secrets.", Content::Jsons("AccessToken")),
+    Operation {
+        method: "post",
+        body: Content::Json("TokenRequest"),
+        status: 201,
+        ..get("/api/v1/tokens", "Makes a token.", Content::Json("NewToken"))
+    },
+    Operation {
+        method: "delete",
+        ..get(
+            "/api/v1/tokens/{token}",
+            "Revokes a token, by its number or name.",
+            Content::Json("AccessToken"),
+        )
+    },
+    Operation {
+        method: "post",
+        body: Content::Json("JoinRequest"),
+        ..get("/api/v1/join", "Exchanges a join key for the token of a host.", Content::Json("Joined"))
+    },
+    Operation {
+        query: &[
+            Parameter::whole(ranges::BEFORE, "Only lines with smaller numbers."),
+            Parameter::whole(ranges::AUDIT_LIMIT, "Maximum lines of the answer, 100 if not given."),
+        ],
+        ..get(
+            "/api/v1/audit",
+            "What was done with tokens, and refused, the newest first.",
+            Content::Jsons("AuditLine"),
+        )
+    },
     get("/api/v1/status", "The status of the grid.", Content::Json("Status")),
     get(
         "/api/v1/overview",

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use sateen_api::Run;
 use sateen_api::limits::SEARCH_BYTES_MAX;
 use sateen_api::names::quoted;
@@ -17,9 +17,11 @@ use super::super::extract::Query;
 use super::super::problem::Problem;
 use super::super::ranges;
 use super::known::{Known, is_between};
+use crate::access::Access;
 use crate::driver::{Live, Request};
 use crate::locked;
 use crate::store::listing::{self, Wanted};
+use crate::token::TokenId;
 
 const RUNS_LISTED: u32 = 100;
 /// Maximum times that a page is read again because runs on it end meanwhile.
@@ -35,16 +37,20 @@ pub struct Filter {
 }
 
 /// Runs, newest first, without what each host did. If there may be more, the header `Link` has the next page.
-pub async fn list(State(api): State<Api>, Query(filter): Query<Filter>) -> Result<Response, Problem> {
-    let wanted = filter.wanted()?;
+pub async fn list(
+    State(api): State<Api>,
+    Extension(access): Extension<Access>,
+    Query(filter): Query<Filter>,
+) -> Result<Response, Problem> {
+    let wanted = Wanted { owner: access.only_runs_of(), ..filter.wanted()? };
     let (runs, next) = page(&api, wanted.clone()).await?;
     let link = next.map(|before| [(header::LINK, link(&wanted, before))]);
     Ok((link, Json(runs)).into_response())
 }
 
-/// The newest runs.
-pub async fn newest(api: &Api, limit: u32) -> Result<Vec<Run>, Problem> {
-    Ok(page(api, Wanted { limit, ..Wanted::default() }).await?.0)
+/// The newest runs; only those that `owner` submitted, if given.
+pub async fn newest(api: &Api, limit: u32, owner: Option<TokenId>) -> Result<Vec<Run>, Problem> {
+    Ok(page(api, Wanted { limit, owner, ..Wanted::default() }).await?.0)
 }
 
 async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Problem> {
@@ -91,6 +97,7 @@ impl Filter {
             states: states.collect::<Result<Vec<RunState>, Problem>>()?,
             before: ranges::BEFORE.whole(self.before.as_deref())?,
             words: words.to_lowercase(),
+            owner: None,
             limit: limit.map_or(RUNS_LISTED, |limit| limit as u32),
         })
     }

@@ -11,9 +11,11 @@ use sateen_api::{Submission, Submitted};
 use sateen_module::{size, sizes};
 use sateen_protocol::{BlobHash, RunSpec, limits};
 
+use super::super::entry::Noted;
 use super::super::problem::Problem;
 use super::super::{Api, apps, body};
 use super::forget;
+use crate::access::Access;
 use crate::driver::Request;
 use crate::limits::{
     ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUTS_MAX, JSON_BYTES_MAX, RUNS_DROPPED_AT_ONCE_MAX,
@@ -28,8 +30,9 @@ use crate::store::sql::{self, AppRow};
 pub async fn submit(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
+    Extension(access): Extension<Access>,
     bytes: Body,
-) -> Result<(StatusCode, Json<Submitted>), Problem> {
+) -> Result<(StatusCode, Extension<Noted>, Json<Submitted>), Problem> {
     let bytes = body::in_memory(&connection, bytes, JSON_BYTES_MAX).await?;
     let submission = read(&bytes)?;
     let app = apps::find(&api, &submission.app).await?;
@@ -46,7 +49,12 @@ pub async fn submit(
     check_room(&api, submitter, &spec).await?;
     let run = api.driver.ask(|reply| Request::Submit { app_name, spec, submitter, reply }).await?;
     let run = run.map_err(|error| Problem::unsaved(&error))?;
-    Ok((StatusCode::CREATED, Json(Submitted { run: run.0 })))
+    if let Some(owner) = access.token() {
+        // If this is lost, the run is nobody's: only admins may read it.
+        let saved = api.store.write(move |connection| sql::set_owner(connection, run, owner)).await;
+        saved.map_err(|error| Problem::unsaved(&error))?;
+    }
+    Ok((StatusCode::CREATED, Extension(Noted(format!("run {run}"))), Json(Submitted { run: run.0 })))
 }
 
 fn read(body: &[u8]) -> Result<Submission, Problem> {

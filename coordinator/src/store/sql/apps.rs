@@ -30,8 +30,10 @@ pub struct AppRow {
 pub struct Publisher {
     /// The publisher's own name for itself, if given. Not verified.
     pub name: Option<String>,
-    /// The address. Older versions did not record it.
+    /// The address, or the token where one is needed. Older versions did not record it.
     pub address: Option<String>,
+    /// Whether all names may be used, whoever owns them.
+    pub is_admin: bool,
 }
 
 const APP: &str = "SELECT apps.hash, app_names.name, apps.bytes, app_names.published_at_ms, apps.about,
@@ -45,7 +47,7 @@ fn app(row: &Row<'_>) -> rusqlite::Result<AppRow> {
         bytes: row.get::<_, i64>(2)? as u64,
         published_at_ms: row.get::<_, i64>(3)? as u64,
         about: from_json(4, &row.get::<_, String>(4)?)?,
-        publisher: Publisher { name: row.get(5)?, address: row.get(6)? },
+        publisher: Publisher { name: row.get(5)?, address: row.get(6)?, is_admin: false },
     })
 }
 
@@ -81,13 +83,16 @@ pub enum Unpublished {
 /// The owner of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// The address from which it was first published; an older version did not record it.
+    /// The address from which it was first published, or the token; an older version did not record it.
     pub address: Option<String>,
 }
 
 impl Owner {
-    /// Whether a publisher at that address owns it. Names without a known owner belong to this machine.
+    /// Whether a publisher at that address, or with that token, owns it. Names without a known owner belong to this machine.
     pub fn is(&self, publisher: &Publisher) -> bool {
+        if publisher.is_admin || (self.address.is_some() && self.address == publisher.address) {
+            return true;
+        }
         let peer = |address: &str| address.parse().ok().map(Peer::of);
         let publisher = publisher.address.as_deref().and_then(peer);
         match &self.address {
@@ -154,11 +159,12 @@ fn refusal(connection: &Connection, row: &AppRow) -> Result<Option<Published>> {
     if let Some(alike) = alike.filter(|alike| *alike != row.name) {
         return Ok(Some(Published::Lookalike(alike)));
     }
-    let peer = row.publisher.address.as_deref().and_then(Peer::parse);
+    let of = |address: String| Peer::parse(&address).map_or(address, |peer| peer.to_string());
+    let publisher = row.publisher.address.clone().map(of);
     let mut statement = connection.prepare("SELECT published_from FROM app_names")?;
-    let published = statement.query_map([], |row| super::peer(row, 0))?;
-    let published = published.collect::<rusqlite::Result<Vec<Option<Peer>>>>()?;
-    let of_peer = published.iter().filter(|other| **other == peer).count() >= PUBLISHED_PER_PEER_MAX;
+    let published = statement.query_map([], |row| Ok(row.get::<_, Option<String>>(0)?.map(of)))?;
+    let published = published.collect::<rusqlite::Result<Vec<Option<String>>>>()?;
+    let of_peer = published.iter().filter(|other| **other == publisher).count() >= PUBLISHED_PER_PEER_MAX;
     Ok((of_peer || published.len() >= PUBLISHED_MAX).then_some(Published::Full { of_peer }))
 }
 

@@ -144,7 +144,7 @@ impl Check {
                 Ok(Verdict::Pass)
             }
             Notice::Abandoned { number } => pass(known.away.remove(number)),
-            Notice::Begun { held, worker } => {
+            Notice::Begun { held, worker, .. } => {
                 if usize::try_from(*worker).is_ok_and(|worker| worker >= self.bounds.threads) {
                     return Err("a job was begun by a worker that it does not have");
                 }
@@ -295,8 +295,11 @@ mod tests {
             check.notice(&Notice::Finished { held: HeldId(held), finished: finished(bytes) })
         };
         inject(1, job(1));
-        assert_eq!(check.notice(&Notice::Begun { held: HeldId(1), worker: 1 }), Ok(Verdict::Pass));
-        assert!(check.notice(&Notice::Begun { held: HeldId(1), worker: 2 }).is_err());
+        assert_eq!(
+            check.notice(&Notice::Begun { held: HeldId(1), worker: 1, late_ns: 0 }),
+            Ok(Verdict::Pass)
+        );
+        assert!(check.notice(&Notice::Begun { held: HeldId(1), worker: 2, late_ns: 0 }).is_err());
         assert!(ends(1, 101).is_err());
         assert_eq!(
             (ends(1, 100), ends(1, 1), ends(9, 1)),

@@ -17,6 +17,7 @@ use super::inherited;
 use super::outbox::{Outbox, bytes_of_result};
 use super::sealed;
 use super::wire::{FromGuests, SILENCE_MAX, Start, ToGuests};
+use crate::grid::clock::now_ns;
 use crate::grid::portion_runtime::{counts_of, engine_for, final_counts, limits_for, record_every};
 use crate::guest::processor::of_process as time_of_process;
 use crate::memory::COPIES_OF_OBJECTS;
@@ -241,7 +242,10 @@ impl Loaded {
 
 /// The function that the portion calls, on any of its threads.
 fn notify(outbox: &Outbox, memory: Option<HostMemory>) -> Arc<dyn Fn(Notice) + Send + Sync> {
-    let send = outbox.sender(FromGuests::Notice);
+    let send = outbox.sender(|notice| match notice {
+        Notice::Begun { held, worker, .. } => FromGuests::Begun { held, worker, at_ns: now_ns() },
+        notice => FromGuests::Notice(notice),
+    });
     Arc::new(move |notice| {
         if let (bytes @ 1.., Some(memory)) = (bytes_of_result(&notice), &memory) {
             memory.pass_result(bytes);

@@ -16,6 +16,7 @@ use super::member::{Member, Stage};
 use super::pools::Pools;
 use super::strikes::Strikes;
 use super::wire::{FromGuests, ToGuests};
+use crate::grid::clock::now_ns;
 use crate::grid::runtime::{Notify, RunningPortion};
 
 /// How long a process may take to stop its guests and report its last counts; then it is killed.
@@ -201,6 +202,10 @@ impl Reader {
             }
             _ if !is_started => return Err("it spoke before it was started".to_owned()),
             FromGuests::Notice(notice) => self.hear_notice(notice)?,
+            FromGuests::Begun { held, worker, at_ns } => {
+                let late_ns = now_ns().saturating_sub(at_ns);
+                self.hear_notice(Notice::Begun { held, worker, late_ns })?;
+            }
             FromGuests::Counts(counts) => self.member.show_counts(*counts),
             FromGuests::Turns(news) => self.pools.hear_of_turns(self.member.id, news)?,
             FromGuests::Memory(news) => self.pools.hear_of_memory(self.member.id, news),

@@ -16,7 +16,7 @@
 use std::time::Duration;
 
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
-use sateen_protocol::{Counts, RunId, RunSpec};
+use sateen_protocol::{Counts, HeldId, RunId, RunSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::memory::{Lease, MemoryNews};
@@ -100,4 +100,13 @@ pub enum FromGuests {
     Panicked(String),
     /// No guest computes any more.
     Stopped(Box<FinalCounts>),
+    /// [`Notice::Begun`], with the time at which the job began.
+    Begun {
+        /// As in [`Notice::Begun`].
+        held: HeldId,
+        /// As in [`Notice::Begun`].
+        worker: u32,
+        /// The time of the machine's clock, in nanoseconds.
+        at_ns: u64,
+    },
 }

@@ -62,7 +62,7 @@ pub struct Status {
     /// Where guests run.
     #[serde(default)]
     pub guests: GuestsStatus,
-    /// What the owner's governor lets guests do; nothing if he allows everything.
+    /// What the owner's governor lets guests do; nothing if the owner allows everything.
     #[serde(default)]
     pub comfort: Option<ComfortStatus>,
     /// The host's work so far.

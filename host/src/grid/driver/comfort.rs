@@ -14,7 +14,7 @@ use crate::grid::control::ComfortStatus;
 use crate::grid::folder::DataFolder;
 use crate::grid::transport::Traffic;
 
-/// What an owner allows his host.
+/// What an owner allows the host to do.
 pub struct ComfortOptions {
     /// His preferences.
     pub preferences: Preferences,
@@ -33,7 +33,7 @@ pub struct Comfort {
     governor: Option<Governor>,
     preferences: Option<Preferences>,
     last: Option<Change>,
-    /// Whether the owner has asked for a pause; his reason is the one that is shown.
+    /// Whether the owner has asked for a pause, whose reason is the one that is shown.
     is_paused_by_user: bool,
     /// Whether the state machine has been told to pause because of the governor.
     is_handed_over: bool,
@@ -87,7 +87,7 @@ impl Comfort {
         Ok(())
     }
 
-    /// Why the owner does not want this app's runs, if he does not.
+    /// Why the owner refuses this app's runs, if so.
     pub fn refusal(&self, app: &str) -> Option<String> {
         // The coordinator does not name submitters to hosts.
         self.preferences.as_ref()?.trust.refusal(app, None)

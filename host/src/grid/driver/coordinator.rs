@@ -202,10 +202,10 @@ impl Driver {
     }
 
     fn connect_after(&mut self, rest: Duration) {
-        let address = self.options.coordinator.clone();
+        let to = (self.options.coordinator.clone(), self.options.credentials.clone());
         let was_known = self.machine.id().is_some();
         let random = Random::new(self.coordinator.random.next_u64());
-        tokio::spawn(connect(address, rest, was_known, random, self.sockets.events()));
+        tokio::spawn(connect(to, rest, was_known, random, self.sockets.events()));
     }
 
     pub(super) fn on_coordinator_opened(&mut self, socket: Socket) {
@@ -243,6 +243,24 @@ impl Driver {
         self.coordinator.connected_since = None;
     }
 
+    /// The coordinator refuses this host's token, or that it has none. It is asked again from time to time.
+    pub(super) fn on_refused_at_the_door(&mut self, why: String) {
+        self.warn_of_refusal(&why);
+        self.coordinator.unreachable = None;
+        self.coordinator.connected_since = None;
+        self.coordinator.refused = Some(why);
+    }
+
+    fn warn_of_refusal(&self, why: &str) {
+        if self.coordinator.refused.as_deref() != Some(why) {
+            warn!(
+                coordinator = %self.options.coordinator,
+                why,
+                "the coordinator refuses this host; trying again from time to time"
+            );
+        }
+    }
+
     pub(super) fn on_coordinator_closed(&mut self, closed: &Closed) {
         match closed {
             // This is expected, once everything is handed over.
@@ -271,13 +289,7 @@ impl Driver {
         let rest =
             REFUSED_REST_MIN.saturating_mul(1 << self.coordinator.refusals.min(16)).min(REFUSED_REST_MAX);
         self.coordinator.refusals = self.coordinator.refusals.saturating_add(1);
-        if self.coordinator.refused.as_ref() != Some(&why) {
-            warn!(
-                coordinator = %self.options.coordinator,
-                why,
-                "the coordinator refuses this host; trying again from time to time"
-            );
-        }
+        self.warn_of_refusal(&why);
         self.coordinator.refused = Some(why);
         self.drop_coordinator_for(rest);
         self.tell(|_, _| {});

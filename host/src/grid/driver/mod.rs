@@ -136,7 +136,7 @@ impl Driver {
         let contribution = Contribution::read(options.folder.part("contributed.json"));
         let disk_bytes = options.comfort.as_ref().and_then(|comfort| comfort.preferences.limits.disk_bytes);
         let loader = Loader {
-            fetcher: Fetcher::new(options.coordinator.clone()),
+            fetcher: Fetcher::new(options.coordinator.clone(), &options.credentials),
             blobs: Arc::new(BlobCache::within(options.folder.part("blobs"), disk_bytes)),
             runtime,
             cache: None,
@@ -215,6 +215,7 @@ impl Driver {
         match event {
             NetEvent::CoordinatorOpened(socket) => self.on_coordinator_opened(socket),
             NetEvent::CoordinatorUnreachable(why) => self.on_coordinator_unreachable(why),
+            NetEvent::CoordinatorRefused(why) => self.on_refused_at_the_door(why),
             NetEvent::Frame(link, frame) if self.coordinator.is_link(link) => {
                 self.on_coordinator_frame(&frame);
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use sateen_access::Credentials;
 use sateen_command_line::explained;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -25,6 +26,8 @@ use crate::grid::transport::{DirectListen, ListenError};
 pub struct Options {
     /// Its coordinator.
     pub coordinator: CoordinatorAddress,
+    /// What it sends to the coordinator, and trusts of it.
+    pub credentials: Credentials,
     /// Its name, for people.
     pub name: String,
     /// Its site.

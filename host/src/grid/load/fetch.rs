@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sateen_access::{Credentials, explain_tls};
 use sateen_command_line::explained;
 use sateen_protocol::BlobHash;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
@@ -37,14 +38,13 @@ enum Failure {
 
 impl Fetcher {
     /// Fetches from this coordinator.
-    pub fn new(coordinator: CoordinatorAddress) -> Self {
+    pub fn new(coordinator: CoordinatorAddress, credentials: &Credentials) -> Self {
         let config = ureq::Agent::config_builder()
             .timeout_connect(Some(CONNECT_MAX))
             .timeout_per_call(Some(CALL_MAX))
             .http_status_as_error(false)
-            .max_redirects(0)
-            .build();
-        Self { agent: config.into(), coordinator }
+            .max_redirects(0);
+        Self { agent: credentials.agent(config), coordinator }
     }
 
     /// Fetches the bytes with this hash. Waits while the coordinator is away.
@@ -83,7 +83,9 @@ impl Fetcher {
     fn attempt(&self, hash: BlobHash) -> Result<Vec<u8>, Failure> {
         let away = |error: ureq::Error| {
             Failure::Away(match error {
-                ureq::Error::Io(error) => explained(&error),
+                ureq::Error::Io(error) => {
+                    explain_tls(&error, self.coordinator.host()).unwrap_or_else(|| explained(&error))
+                }
                 error => error.to_string(),
             })
         };
@@ -91,7 +93,8 @@ impl Fetcher {
         match response.status().as_u16() {
             200 => {}
             404 | 410 => return Err(Failure::Missing),
-            status @ (408 | 425 | 429 | 500..=599) => {
+            // The host's link will say why.
+            status @ (401 | 403 | 408 | 425 | 429 | 500..=599) => {
                 return Err(Failure::Away(format!("the coordinator answered {status}")));
             }
             status => return Err(Failure::Wrong(format!("the coordinator answered {status}"))),

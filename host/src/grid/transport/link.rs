@@ -18,9 +18,10 @@ use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 
 use super::NetEvent;
 use super::stream::{Heard, Stream};
+use super::wire::Wire;
 
 /// A websocket whose handshake is done.
-pub type Socket = WebSocketStream<Stream>;
+pub type Socket = WebSocketStream<Wire>;
 
 /// Maximum bytes that wait to be written to a link, without chunks of parcels.
 const WAITING_BYTES_MAX: usize = MESSAGE_BYTES_MAX + (8 << 20);
@@ -51,11 +52,11 @@ pub fn limits() -> WebSocketConfig {
 ///
 /// # Errors
 /// If the stream is closed.
-pub fn set_up(stream: TcpStream) -> io::Result<Stream> {
+pub fn set_up(stream: TcpStream) -> io::Result<Wire> {
     stream.set_nodelay(true)?;
     // If this cannot be set, pings wait longer.
     let _ = socket2::SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES);
-    Ok(Stream::new(stream))
+    Ok(Wire::Plain(Stream::new(stream)))
 }
 
 /// What the frames of a direct link are encrypted with.

@@ -9,6 +9,7 @@ mod link;
 mod listen;
 mod stream;
 mod traffic;
+mod wire;
 
 pub use coordinator::connect;
 pub use direct::{Dialled, Stranger, accept_all, dial};
@@ -25,6 +26,8 @@ pub enum NetEvent {
     CoordinatorOpened(Socket),
     /// It could not be reached; another attempt follows.
     CoordinatorUnreachable(String),
+    /// It refuses this host's token, or that it has none; another attempt follows.
+    CoordinatorRefused(String),
     /// A frame arrived.
     Frame(LinkNumber, Bytes),
     /// A link has room for chunks of parcels again.

@@ -115,7 +115,7 @@ fn a_thief_says_whether_it_had_begun_a_job_that_it_hands_back() {
         host.handle_from_peer(now, PEER, PeerMessage::Job { run: RUN, steal, number, spec: job(5) });
         let held = host.runs[&RUN].held.tokens().next().expect("the job");
         if is_begun {
-            host.handle_notice(now, RUN, Notice::Begun { held, worker: 0 });
+            host.handle_notice(now, RUN, Notice::Begun { held, worker: 0, late_ns: 0 });
         }
         let why = if is_unable { Notice::Unable("no".to_owned()) } else { Notice::HandedBack { held } };
         host.handle_notice(now, RUN, why);

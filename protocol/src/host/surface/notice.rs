@@ -22,6 +22,8 @@ pub enum Notice {
         held: HeldId,
         /// The worker that took it, counted from 0.
         worker: u32,
+        /// Time from the first instruction to the arrival of this notice, in nanoseconds; 0 if unknown.
+        late_ns: u64,
     },
     /// A held job has ended.
     Finished {

@@ -26,7 +26,7 @@ impl Portion {
             self.take(index)?
         } else if let Some(id) = self.tasks.next_incoming() {
             if let Some(Source::Held(held)) = self.tasks.get(id).map(|task| task.source) {
-                self.exchange.notify(Notice::Begun { held, worker: worker as u32 });
+                self.exchange.notify(Notice::Begun { held, worker: worker as u32, late_ns: 0 });
             }
             if self.is_held_back(id) {
                 return self.pick(worker);
