@@ -313,11 +313,7 @@ pub async fn run(
 }
 
 /// Saves the keys of hosts that were seen, until shutdown.
-async fn save_keys(
-    enrolment: Arc<Enrolment>,
-    store: Arc<Store>,
-    mut shutdown: watch::Receiver<bool>,
-) {
+async fn save_keys(enrolment: Arc<Enrolment>, store: Arc<Store>, mut shutdown: watch::Receiver<bool>) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(SAVE_KEYS_EVERY) => {}

@@ -294,7 +294,8 @@ mod tests {
     use crate::store::sql;
 
     /// As the tables were before there were tokens.
-    const WITHOUT_TOKENS: &str = "DROP TABLE host_keys; DROP TABLE tokens; DROP TABLE audit; DROP INDEX runs_by_token;
+    const WITHOUT_TOKENS: &str =
+        "DROP TABLE host_keys; DROP TABLE tokens; DROP TABLE audit; DROP INDEX runs_by_token;
         ALTER TABLE runs DROP COLUMN submitted_by;";
 
     const RUN: RunId = RunId(1);

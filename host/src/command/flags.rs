@@ -13,8 +13,8 @@ use sateen_logging::LogFlags;
 use sateen_protocol::RunLimits;
 use sateen_protocol::limits::TEXT_BYTES_MAX;
 
-use super::key::Key;
 use super::enrol::KeyFlags;
+use super::key::Key;
 use super::preference_flags::PreferenceFlags;
 use super::priority::PriorityFlag;
 use super::say::{USAGE, fail, result};

@@ -2,8 +2,8 @@
 
 use super::tests::Grid;
 use super::*;
-use crate::{GridId, PublicKey};
 use crate::message::{HostReport, ToCoordinator};
+use crate::{GridId, PublicKey};
 
 const KEY: PublicKey = PublicKey([1; 32]);
 const OTHER: PublicKey = PublicKey([2; 32]);
@@ -23,7 +23,7 @@ fn refusal(grid: &Grid, link: LinkId) -> Option<String> {
         ToHost::Refused { reason } => Some(reason.clone()),
         _ => None,
     })
-    .last()
+    .next_back()
 }
 
 #[test]

@@ -90,7 +90,7 @@ mod tests {
             let record = Record { standing, approved: byte == 1, name, address, since_ms: 5, seen_ms };
             (PublicKey([byte; 32]), record)
         };
-        let records = vec![
+        let records = [
             of(1, Standing::Enrolled),
             of(2, Standing::Revoked),
             of(3, Standing::Replaced(PublicKey([1; 32]))),
