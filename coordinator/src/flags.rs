@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use sateen_access::Scope;
 use sateen_command_line as values;
@@ -87,7 +88,7 @@ pub struct NewToken {
     #[arg(long, value_name = "SCOPE", default_value = "admin", value_parser = scope)]
     pub scope: Scope,
     /// The token's name, for people [default: the scope]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: Option<String>,
     /// Time for which it is valid, like 12h or 30d [default: no expiry] [range: 1s to 36500d]
     #[arg(long, value_name = "TIME", value_parser = valid_for)]
