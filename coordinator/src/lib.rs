@@ -13,14 +13,15 @@ mod chronicle;
 mod clock;
 mod descriptors;
 mod driver;
-mod entry;
 mod figures;
+mod first_token;
 mod host_name;
 mod limits;
 mod links;
 mod metrics;
 mod module;
 mod peer;
+mod protection;
 mod saved_id;
 mod server;
 mod shutdown;
@@ -56,8 +57,9 @@ pub use api::PublicName;
 pub use driver::measure::measure as measure_driver;
 #[doc(hidden)]
 pub use driver::simulated;
-pub use entry::{Entry, make_token};
+pub use first_token::make_token;
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
+pub use protection::Protection;
 pub use server::listen;
 pub use store::StoreError;
 pub use tls::{CertificateError, Tls, TlsSource};
@@ -68,7 +70,7 @@ pub struct Config {
     /// Its data folder.
     pub data_dir: PathBuf,
     /// Who may use it, and how connections are encrypted.
-    pub entry: Entry,
+    pub protection: Protection,
     /// Names under which it accepts requests, in addition to localhost and addresses.
     pub public_names: Vec<PublicName>,
     /// Maximum disk space for modules and inputs, in bytes; one address may use an eighth of it.
@@ -134,8 +136,8 @@ impl Prepared {
     /// # Errors
     /// When other machines could reach the address and nothing protects it, or nobody has a token although all need one.
     pub fn check(&self, address: SocketAddr) -> Result<(), Error> {
-        self.config.entry.check(address)?;
-        if self.config.entry.needs_tokens(address) && !self.restored.has_admin {
+        self.config.protection.check(address)?;
+        if self.config.protection.needs_tokens(address) && !self.restored.has_admin {
             return Err(Error::NoAdmin(self.config.data_dir.clone()));
         }
         Ok(())
@@ -146,7 +148,7 @@ impl Prepared {
     /// # Errors
     /// When there is none that can be used.
     pub fn tls(&self, address: SocketAddr) -> Result<Option<Tls>, Error> {
-        let Some(source) = &self.config.entry.tls else { return Ok(None) };
+        let Some(source) = &self.config.protection.tls else { return Ok(None) };
         let names: Vec<String> = self.config.public_names.iter().map(ToString::to_string).collect();
         Ok(Some(Tls::open(source, &self.config.data_dir, &names, address)?))
     }
@@ -247,7 +249,7 @@ pub async fn run(
     let work = Work::new()?;
     let (audit, audited) = Audit::start(Arc::clone(&store), stopping.clone());
     let mut audited = work.handle().spawn(audited);
-    let guard = entry::guard(&config.entry, address, &store, audit).await?;
+    let guard = protection::guard(&config.protection, address, &store, audit).await?;
     let gates = Arc::new(Gates::default());
     let api = Api {
         work: work.handle(),

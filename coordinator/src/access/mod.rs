@@ -24,7 +24,7 @@ pub use audit::{Audit, Line};
 pub use denied::Denied;
 pub use held::Held;
 pub use sessions::{SESSION_COOKIE, Sessions};
-pub use tokens::{Made, MakeError, New, Tokens, check_name};
+pub use tokens::{Made, MakeError, New, Tokens, check_name, is_in_names};
 
 use strikes::Strikes;
 

@@ -38,8 +38,9 @@ pub struct Clock {
     guesses_max: Duration,
 }
 
-/// Maximum guesses of an exact clock. If its thread was preempted, it has guessed more than this: the shortest threads, such
-/// as that of heartbeats, take the processor for about as long. A chain that another began on a wrong guess is never corrected.
+/// Maximum guesses of an exact clock. If its thread was preempted, it has guessed more than this, since hardly any
+/// other takes the processor for a shorter time. The maximum is small because a child's chain that begins at a wrong guess
+/// is not corrected.
 const EXACT_GUESSES_MAX: Duration = Duration::from_micros(20);
 
 /// Readings of the clocks.

@@ -46,9 +46,9 @@ pub async fn log_in(
     }
     let bytes = body::in_memory(&connection, content, FORM_BYTES_MAX).await?;
     let noted = |access: &Access, denied: Option<&Denied>| {
-        let status = denied.map_or(Ok(StatusCode::OK), |denied| StatusCode::from_u16(denied.status()));
+        let status = denied.map_or(StatusCode::OK, Denied::status);
         let (what, why) = ("log in to the dashboard".to_owned(), denied.map(ToString::to_string));
-        note(&api, &connection, access, (status.unwrap_or(StatusCode::UNAUTHORIZED), what, why));
+        note(&api, &connection, access, (status, what, why));
     };
     match find(&api, &bytes) {
         Ok(held) => {
@@ -65,8 +65,7 @@ pub async fn log_in(
                 noted(&Access::Everyone, Some(&denied));
             }
             let denied = flood.unwrap_or(denied);
-            let status = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::UNAUTHORIZED);
-            Ok(no_store(status, html(None, Some(&denied))))
+            Ok(no_store(denied.status(), html(None, Some(&denied))))
         }
     }
 }
