@@ -134,9 +134,9 @@ fn certificate(why: &CertificateError, host: &str) -> String {
             format!("the certificate of {host} does not match: it is for other names")
         }
         CertificateError::UnknownIssuer => format!(
-            "the certificate of {host} is not signed by an authority that this program trusts: expected {}; for a coordinator \
-             with a certificate of its own (--tls-self-signed), give the fingerprint that the operator knows with --pin",
-            "a public authority, or the pinned one"
+            "the certificate of {host} is not signed by an authority that this program trusts: expected a public authority, or \
+             the pinned one; for a coordinator with a certificate of its own (--tls-self-signed), give the fingerprint that the \
+             operator knows with --pin"
         ),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => format!(
             "the certificate of {host} has expired, by the clock of this machine; check the clock, or let the operator renew \

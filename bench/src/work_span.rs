@@ -13,8 +13,11 @@ use crate::sandbox::{Sandbox, Timed};
 use crate::workloads::{Workload, Workloads};
 
 const BENCH: &str = "profile";
-/// Time for each app and each comparison.
-const BUDGET_S: f64 = 12.0;
+/// Time for each app's cost.
+const COST_BUDGET_S: f64 = 12.0;
+/// Time for each app on different numbers of workers: a span is the length of one chain, which differs more from run to run than
+/// the sum of all pieces does.
+const WORKERS_BUDGET_S: f64 = 30.0;
 /// Numbers of workers that are compared with one worker.
 const WORKERS: [usize; 4] = [2, 4, 8, 16];
 /// Maximum factor between a figure and that of one worker, in either direction.
@@ -52,7 +55,7 @@ fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
     let app = if *name == "coarse" { Sandbox::bench_app(name) } else { Sandbox::app(name) }?;
     let label = workload.label();
     let mut depends = false;
-    let [off, on, off_two, on_two] = interleave(&format!("profile: cost, {label}"), BUDGET_S, || {
+    let [off, on, off_two, on_two] = interleave(&format!("profile: cost, {label}"), COST_BUDGET_S, || {
         let off = app.run_workload("main", workload, 1)?;
         let (on, profile) = profiled(&app, workload, 1)?;
         let off_two = app.run_workload("main", workload, 2)?;
@@ -71,7 +74,7 @@ fn of_app(workload: &Workload) -> Result<Vec<Figure>> {
         if depends { cost_on_two } else { cost_on_two.goal(1.10, 1.05) },
     ];
 
-    let all: [Samples; 10] = interleave(&format!("profile: workers, {label}"), BUDGET_S, || {
+    let all: [Samples; 10] = interleave(&format!("profile: workers, {label}"), WORKERS_BUDGET_S, || {
         let mut values = [0.0; 10];
         for (at, threads) in std::iter::once(1).chain(WORKERS).enumerate() {
             let (_, profile) = profiled(&app, workload, threads)?;

@@ -100,7 +100,11 @@ impl Consent {
                 continue;
             };
             if allows_more(key, &before, &setting.value) {
-                lacking.push(format!("{} would be {}; you agreed to {before}", key.name, setting.value));
+                let now = match &setting.value {
+                    Value::Off => "have no limit".to_owned(),
+                    value => format!("be {value}"),
+                };
+                lacking.push(format!("{} would {now}; you agreed to {before}", key.name));
             }
         }
         lacking
@@ -233,6 +237,7 @@ mod tests {
         );
         let about = |name: &str| lacking.iter().any(|line| line.starts_with(name));
         assert!(about("share-in-use would be 100; you agreed to 0"), "{lacking:?}");
+        assert!(about("temperature-max would have no limit; you agreed to"), "{lacking:?}");
         assert!(
             about("on-battery") && about("battery-min") && about("temperature-max") && about("memory"),
             "{lacking:?}"

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use sateen_access::Scope;
 use sateen_command_line as values;
-use sateen_coordinator::{Entry, PublicName, TREES_KEPT, TlsSource};
+use sateen_coordinator::{Protection, PublicName, TREES_KEPT, TlsSource};
 use sateen_logging::LogFlags;
 
 /// The service that brings the hosts of a grid together: it assigns runs to hosts, keeps apps and
@@ -60,8 +61,8 @@ pub struct Flags {
     /// folder
     #[arg(long)]
     pub new_grid: bool,
-    /// Let hosts take part only when `sateen host approve` has approved their keys; without this, unknown hosts take part at
-    /// once. Hosts that have taken part before need no approval
+    /// Let hosts take part only with a join key, or when `sateen host approve` has approved them; without this, unknown hosts
+    /// take part at once. Hosts that have taken part before need no approval
     #[arg(long)]
     pub approve: bool,
     #[command(flatten)]
@@ -91,7 +92,7 @@ pub struct NewToken {
     #[arg(long, value_name = "SCOPE", default_value = "admin", value_parser = scope)]
     pub scope: Scope,
     /// The token's name, for people [default: the scope]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: Option<String>,
     /// Time for which it is valid, like 12h or 30d [default: no expiry] [range: 1s to 36500d]
     #[arg(long, value_name = "TIME", value_parser = valid_for)]
@@ -102,15 +103,15 @@ pub struct NewToken {
 }
 
 impl Flags {
-    /// Who may use the coordinator.
-    pub fn entry(&self) -> Entry {
+    /// What protects the coordinator.
+    pub fn protection(&self) -> Protection {
         let tls = match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => {
                 Some(TlsSource::Files { certificate: certificate.clone(), key: key.clone() })
             }
             _ => self.tls_self_signed.then_some(TlsSource::SelfSigned),
         };
-        Entry { insecure: self.insecure, require_tokens: self.require_tokens, tls }
+        Protection { insecure: self.insecure, require_tokens: self.require_tokens, tls }
     }
 }
 
@@ -158,7 +159,7 @@ mod tests {
     fn a_certificate_comes_with_its_key_or_is_made() {
         let tls = |words: &[&str]| {
             let flags = Flags::try_parse_from([&["sateen-coordinator"], words].concat());
-            flags.map(|flags| flags.entry().tls).map_err(|error| one_line(&error))
+            flags.map(|flags| flags.protection().tls).map_err(|error| one_line(&error))
         };
         assert_eq!(tls(&[]), Ok(None));
         assert_eq!(tls(&["--tls-self-signed"]), Ok(Some(TlsSource::SelfSigned)));
@@ -174,6 +175,6 @@ mod tests {
     #[test]
     fn the_former_name_of_insecure_still_works() {
         let flags = Flags::try_parse_from(["sateen-coordinator", "--trusted-network"]);
-        assert!(flags.is_ok_and(|flags| flags.entry().insecure));
+        assert!(flags.is_ok_and(|flags| flags.protection().insecure));
     }
 }

@@ -14,14 +14,15 @@ mod clock;
 mod descriptors;
 mod driver;
 mod enrolment;
-mod entry;
 mod figures;
+mod first_token;
 mod host_name;
 mod limits;
 mod links;
 mod metrics;
 mod module;
 mod peer;
+mod protection;
 mod saved_id;
 mod server;
 mod shutdown;
@@ -47,7 +48,7 @@ use api::{Api, PublicNames};
 use clock::Clock;
 use driver::{Driver, Known};
 use enrolment::Enrolment;
-use limits::{MODULES_INSPECTED_MAX, SAVE_KEYS_EVERY, STOP_MAX};
+use limits::{MODULES_INSPECTED_MAX, STOP_MAX};
 use links::Links;
 use metrics::Counters;
 use server::Gates;
@@ -58,8 +59,9 @@ pub use api::PublicName;
 pub use driver::measure::measure as measure_driver;
 #[doc(hidden)]
 pub use driver::simulated;
-pub use entry::{Entry, make_token};
+pub use first_token::make_token;
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
+pub use protection::Protection;
 pub use server::listen;
 pub use store::StoreError;
 pub use tls::{CertificateError, Tls, TlsSource};
@@ -70,7 +72,7 @@ pub struct Config {
     /// Its data folder.
     pub data_dir: PathBuf,
     /// Who may use it, and how connections are encrypted.
-    pub entry: Entry,
+    pub protection: Protection,
     /// Names under which it accepts requests, in addition to localhost and addresses.
     pub public_names: Vec<PublicName>,
     /// Maximum disk space for modules and inputs, in bytes; one address may use an eighth of it.
@@ -138,8 +140,8 @@ impl Prepared {
     /// # Errors
     /// When other machines could reach the address and nothing protects it, or nobody has a token although all need one.
     pub fn check(&self, address: SocketAddr) -> Result<(), Error> {
-        self.config.entry.check(address)?;
-        if self.config.entry.needs_tokens(address) && !self.restored.has_admin {
+        self.config.protection.check(address)?;
+        if self.config.protection.needs_tokens(address) && !self.restored.has_admin {
             return Err(Error::NoAdmin(self.config.data_dir.clone()));
         }
         Ok(())
@@ -150,7 +152,7 @@ impl Prepared {
     /// # Errors
     /// When there is none that can be used.
     pub fn tls(&self, address: SocketAddr) -> Result<Option<Tls>, Error> {
-        let Some(source) = &self.config.entry.tls else { return Ok(None) };
+        let Some(source) = &self.config.protection.tls else { return Ok(None) };
         let names: Vec<String> = self.config.public_names.iter().map(ToString::to_string).collect();
         Ok(Some(Tls::open(source, &self.config.data_dir, &names, address)?))
     }
@@ -253,7 +255,7 @@ pub async fn run(
     let work = Work::new()?;
     let (audit, audited) = Audit::start(Arc::clone(&store), stopping.clone());
     let mut audited = work.handle().spawn(audited);
-    let guard = entry::guard(&config.entry, address, &store, audit).await?;
+    let guard = protection::guard(&config.protection, address, &store, audit).await?;
     let gates = Arc::new(Gates::default());
     let api = Api {
         work: work.handle(),
@@ -279,7 +281,7 @@ pub async fn run(
     let serve = server::serve(listener, api::router(api), gates, acceptor, stopping.clone());
     let mut serve = tokio::spawn(serve);
     let mut driving = work.handle().spawn(driver.run(stopping.clone()));
-    let keys = work.handle().spawn(save_keys(Arc::clone(&enrolment), Arc::clone(&store), stopping));
+    let keys = work.handle().spawn(enrolment::save(Arc::clone(&enrolment), Arc::clone(&store), stopping));
 
     let broke = tokio::select! {
         () = shutdown => None,
@@ -306,34 +308,10 @@ pub async fn run(
     .await;
     serve.abort();
     keys.abort();
-    save_changed_keys(&enrolment, &store).await;
+    enrolment::save_changed(&enrolment, &store).await;
     saved?;
     store.checkpoint().await?;
     Ok(())
-}
-
-/// Saves the keys of hosts that were seen, until shutdown.
-async fn save_keys(enrolment: Arc<Enrolment>, store: Arc<Store>, mut shutdown: watch::Receiver<bool>) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(SAVE_KEYS_EVERY) => {}
-            () = shutdown::stopped(&mut shutdown) => return,
-        }
-        save_changed_keys(&enrolment, &store).await;
-    }
-}
-
-/// What cannot be saved is saved later; the store says why it could not.
-async fn save_changed_keys(enrolment: &Enrolment, store: &Store) {
-    let changes = enrolment.take_unsaved();
-    if changes.is_empty() {
-        return;
-    }
-    let keys = changes.iter().map(|(key, _)| *key).collect();
-    let saved = store.write(move |connection| store::sql::save_host_keys(connection, &changes, true)).await;
-    if saved.is_err() {
-        enrolment.put_back(keys);
-    }
 }
 
 /// Locks a mutex, also after a panic of a thread that held it.

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     }
     sateen_command_line::free_at_once();
     sateen_logging::start(flags.log);
-    if let Err(error) = flags.entry().check(flags.listen) {
+    if let Err(error) = flags.protection().check(flags.listen) {
         return fail(USAGE, &error.into());
     }
     match serve(flags) {
@@ -80,14 +80,14 @@ fn make(new: NewToken) -> Result<()> {
 }
 
 fn serve(flags: Flags) -> Result<()> {
-    let entry = flags.entry();
+    let protection = flags.protection();
     let data_dir = match flags.data_dir {
         Some(folder) => folder,
         None => default_data_dir()?,
     };
     let prepared = prepare(Config {
         data_dir,
-        entry: entry.clone(),
+        protection: protection.clone(),
         public_names: flags.public_names,
         blobs_bytes_max: flags.blobs_max,
         trees_kept: flags.trees_kept,
@@ -97,7 +97,7 @@ fn serve(flags: Flags) -> Result<()> {
     })?;
     prepared.check(flags.listen)?;
     let tls = prepared.tls(flags.listen)?;
-    if let Some(what) = entry.exposure(flags.listen) {
+    if let Some(what) = protection.exposure(flags.listen) {
         note(&format!("WARNING: {what}"));
     }
     if let Some(pin) = tls.as_ref().and_then(Tls::pin) {

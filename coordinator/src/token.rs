@@ -46,4 +46,6 @@ pub struct TokenRow {
     pub revoked_at_ms: Option<u64>,
     /// How often it may be exchanged. With a limit, it can be used for nothing else.
     pub uses: Option<Uses>,
+    /// It is a host's own, for which a join key was exchanged.
+    pub from_join_key: bool,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use sateen_access::{Pin, Scope};
 use sateen_command_line as values;
@@ -48,7 +49,7 @@ pub struct NewToken {
     #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
     pub scope: Scope,
     /// The token's name, for people [default: the scope]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: Option<String>,
     /// Time for which it is valid, like 12h or 30d, by the coordinator's clock [default: no expiry] [range: 1s to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_valid_for)]

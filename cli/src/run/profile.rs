@@ -22,6 +22,7 @@ pub fn as_json(profile: &ProgramProfile) -> Value {
         "work_s": profile.work.as_secs_f64(),
         "span_s": profile.span.as_secs_f64(),
         "parallelism": ratio(profile.work, profile.span),
+        "span_is_bound": profile.is_span_bound(),
         "bound": "work / workers + span",
         "curve": curve,
         "levels": profile.levels,
@@ -52,8 +53,9 @@ fn reasons(profile: &ProgramProfile) -> Vec<String> {
 
 /// For people.
 pub fn text(profile: &ProgramProfile) -> String {
+    let [below, above] = if profile.is_span_bound() { ["below ", "above "] } else { [""; 2] };
     let mut text = format!(
-        "work {}, span {}: parallelism {}\n",
+        "work {}, span {below}{}: parallelism {above}{}\n",
         shown(profile.work.as_secs_f64()),
         shown(profile.span.as_secs_f64()),
         digits(ratio(profile.work, profile.span)),
@@ -172,7 +174,9 @@ mod tests {
     #[test]
     fn machines_get_the_bound_for_each_number_of_workers() {
         let value = as_json(&profile());
-        assert_eq!(value["parallelism"], 400.0);
+        assert_eq!((&value["parallelism"], &value["span_is_bound"]), (&json!(400.0), &json!(false)));
+        let fine = as_json(&ProgramProfile { span: Duration::from_micros(500), ..profile() });
+        assert_eq!(fine["span_is_bound"], true);
         assert_eq!(value["curve"][1], json!({ "workers": 10, "time_s": 0.82, "speedup": 8.0 / 0.82 }));
     }
 
@@ -181,6 +185,8 @@ mod tests {
         let text = text(&profile());
         assert!(text.starts_with("work 8.00 s, span 20.0 ms: parallelism 400\n"), "{text}");
         assert!(text.contains("   1000 workers     28.0 ms    286 times as fast"), "{text}");
+        let fine = super::text(&ProgramProfile { span: Duration::from_micros(500), ..profile() });
+        assert!(fine.starts_with("work 8.00 s, span below 500 µs: parallelism above 16000\n"), "{fine}");
         let serial = super::text(&ProgramProfile { span: Duration::from_secs(7), ..profile() });
         assert!(serial.contains("      2 workers      11.0 s  perhaps no faster"), "{serial}");
         assert!(serial.contains("     10 workers      7.80 s   1.03 times as fast"), "{serial}");

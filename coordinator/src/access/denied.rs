@@ -1,5 +1,6 @@
 //! Why somebody may not do something, and what to do.
 
+use axum::http::StatusCode;
 use sateen_access::Scope;
 use thiserror::Error;
 
@@ -79,11 +80,11 @@ pub enum Denied {
 
 impl Denied {
     /// The HTTP status.
-    pub fn status(&self) -> u16 {
+    pub fn status(&self) -> StatusCode {
         match self {
-            Self::Scope { .. } | Self::JoinFirst(_) | Self::Spent { .. } => 403,
-            Self::TooMany => 429,
-            _ => 401,
+            Self::Scope { .. } | Self::JoinFirst(_) | Self::Spent { .. } => StatusCode::FORBIDDEN,
+            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            _ => StatusCode::UNAUTHORIZED,
         }
     }
 }

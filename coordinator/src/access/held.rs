@@ -52,9 +52,14 @@ impl Held {
         self.row.scope
     }
 
-    /// Whether it can only be exchanged for a token of a host.
-    pub fn is_exchanged(&self) -> bool {
+    /// Whether it is a join key, which can only be exchanged for a token of a host.
+    pub fn is_join_key(&self) -> bool {
         self.row.uses.is_some()
+    }
+
+    /// Whether a host got it in exchange for a join key.
+    pub fn is_from_join_key(&self) -> bool {
+        self.row.from_join_key
     }
 
     /// What is known of it now.

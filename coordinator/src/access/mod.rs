@@ -24,7 +24,7 @@ pub use audit::{Audit, Line};
 pub use denied::Denied;
 pub use held::Held;
 pub use sessions::{SESSION_COOKIE, Sessions};
-pub use tokens::{Made, MakeError, New, Tokens, check_name};
+pub use tokens::{Made, MakeError, New, Tokens, check_name, is_in_names};
 
 use strikes::Strikes;
 
@@ -75,6 +75,14 @@ pub enum Access {
 }
 
 impl Access {
+    /// The token, if a host got it in exchange for a join key.
+    pub fn of_join_key(&self) -> Option<TokenId> {
+        match self {
+            Self::Holder(held) if held.is_from_join_key() => Some(held.id()),
+            Self::Holder(_) | Self::Everyone => None,
+        }
+    }
+
     /// Whether one of the scopes is needed and held. An admin has all.
     pub fn has(&self, scopes: &[Scope]) -> bool {
         match self {

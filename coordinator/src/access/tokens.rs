@@ -175,6 +175,7 @@ impl Tokens {
             used_at_ms: None,
             revoked_at_ms: None,
             uses: new.uses_max.map(|max| Uses { max, used: 0 }),
+            from_join_key: false,
         };
         let to_save = row.clone();
         let id = self.store.write(move |connection| sql::add_token(connection, &to_save)).await?;
@@ -207,6 +208,7 @@ impl Tokens {
             used_at_ms: None,
             revoked_at_ms: None,
             uses: None,
+            from_join_key: true,
         };
         let (to_save, id) = (row.clone(), key.id());
         let work = move |connection: &mut _| sql::exchange_token(connection, id, &to_save);
@@ -263,14 +265,18 @@ fn unique(base: &str, names: &HashSet<&str>) -> String {
     (2..).map(numbered).find(|name| !names.contains(name.as_str())).unwrap_or_default()
 }
 
+/// Whether names of tokens may have this character.
+pub fn is_in_names(character: char) -> bool {
+    character.is_alphanumeric() || "-_.@ ".contains(character)
+}
+
 /// Whether this can be the name of a token.
 ///
 /// # Errors
 /// Says what is expected.
 pub fn check_name(name: &str) -> Result<(), String> {
-    let is_allowed = |character: char| character.is_alphanumeric() || "-_.@ ".contains(character);
     let is_name = (1..=TOKEN_NAME_BYTES_MAX).contains(&name.len())
-        && name.chars().all(is_allowed)
+        && name.chars().all(is_in_names)
         && name.trim() == name
         && !name.bytes().all(|byte| byte.is_ascii_digit());
     if is_name {

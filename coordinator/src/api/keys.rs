@@ -13,6 +13,7 @@ use sateen_protocol::message::ToHost;
 use serde::Deserialize;
 
 use super::Api;
+use super::entry::Noted;
 use super::extract::{Path, Query};
 use super::problem::Problem;
 use super::ranges;
@@ -50,12 +51,12 @@ pub async fn approve(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
     Path(key): Path<String>,
-) -> Result<Json<HostKey>, Problem> {
+) -> Result<(Extension<Noted>, Json<HostKey>), Problem> {
     let enrolment = &api.links.enrolment;
     let listed = enrolment.approve(enrolment.find(&key)?, unix_ms())?;
     save(&api, &listed).await?;
     tracing::info!(key = %listed.key, name = listed.record.name, address = %connection.peer, "host approved");
-    Ok(Json(shown(listed)))
+    Ok((Extension(noted(&listed)), Json(shown(listed))))
 }
 
 /// Cuts a host off, and refuses it from now on.
@@ -63,7 +64,7 @@ pub async fn revoke(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
     Path(key): Path<String>,
-) -> Result<Json<HostKey>, Problem> {
+) -> Result<(Extension<Noted>, Json<HostKey>), Problem> {
     let enrolment = &api.links.enrolment;
     let key = enrolment.find(&key)?;
     let (listed, link) = enrolment.revoke(key, unix_ms());
@@ -74,7 +75,12 @@ pub async fn revoke(
     }
     save(&api, &listed).await?;
     tracing::info!(key = %listed.key, name = listed.record.name, address = %connection.peer, "host revoked");
-    Ok(Json(shown(listed)))
+    Ok((Extension(noted(&listed)), Json(shown(listed))))
+}
+
+/// Whose key it was, for the audit log.
+fn noted(listed: &Listed) -> Noted {
+    Noted(format!("host `{}`, key {}", listed.record.name, listed.key))
 }
 
 /// A decision is on the disk before it is acknowledged.

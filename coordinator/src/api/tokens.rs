@@ -17,7 +17,7 @@ use super::entry::Noted;
 use super::extract::{Path, Query};
 use super::problem::Problem;
 use super::{Api, body, ranges};
-use crate::access::{Access, Denied, Held, Made, MakeError, New, check_name};
+use crate::access::{Access, Denied, Held, Made, MakeError, New, check_name, is_in_names};
 use crate::clock::{unix_ms, written};
 use crate::limits::{JSON_BYTES_MAX, TOKEN_NAME_BYTES_MAX};
 use crate::server::Connection;
@@ -113,7 +113,7 @@ pub async fn join(
 ) -> Result<Response, Problem> {
     let wanted: JoinRequest = read(&connection, content, "{\"name\": \"pc\"}").await?;
     let key = match &access {
-        Access::Holder(held) if held.is_exchanged() => held,
+        Access::Holder(held) if held.is_join_key() => held,
         _ => return Ok(Json(Joined { secret: None }).into_response()),
     };
     let Made { secret, held } =
@@ -125,8 +125,7 @@ pub async fn join(
 
 /// The name of a token like that of a host, with room for a number after it.
 fn host_name(name: &str) -> String {
-    let is_allowed = |character: &char| character.is_alphanumeric() || "-_.@ ".contains(*character);
-    let mut allowed: String = name.chars().filter(is_allowed).collect();
+    let mut allowed: String = name.chars().filter(|character| is_in_names(*character)).collect();
     allowed.truncate(allowed.floor_char_boundary(TOKEN_NAME_BYTES_MAX - 12));
     let allowed = allowed.trim();
     if check_name(allowed).is_ok() { allowed.to_owned() } else { format!("host {allowed}").trim().to_owned() }
@@ -189,14 +188,9 @@ async fn read<T: DeserializeOwned>(
 fn refused(error: MakeError) -> Problem {
     match error {
         MakeError::NameTaken(_) | MakeError::Full => Problem::conflict(error.to_string()),
-        MakeError::Denied(denied) => denied_problem(&denied),
+        MakeError::Denied(denied) => Problem::new(denied.status(), denied.to_string()),
         MakeError::Store(error) => Problem::unsaved(&error),
     }
-}
-
-fn denied_problem(denied: &Denied) -> Problem {
-    let status = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::FORBIDDEN);
-    Problem::new(status, denied.to_string())
 }
 
 fn shown(held: &Held) -> AccessToken {

@@ -5,6 +5,7 @@
 
 mod record;
 mod refusal;
+mod saver;
 #[cfg(test)]
 mod tests;
 
@@ -19,9 +20,11 @@ use sateen_protocol::{GridId, PublicKey};
 use crate::limits::{KEY_DIGITS_MIN, KEYS_FORGOTTEN, KEYS_MAX, KEYS_WAITING_MAX, KEYS_WAITING_PER_PEER_MAX};
 use crate::locked;
 use crate::peer::Peer;
+use crate::token::TokenId;
 
 pub use record::{Record, Standing};
 pub use refusal::{NoSuchKey, Refusal};
+pub use saver::{save, save_changed};
 
 /// A host whose hello is proven.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +41,8 @@ pub struct Arrival<'a> {
     pub address: IpAddr,
     /// Its link.
     pub link: LinkId,
+    /// The token with which it came, if it got that in exchange for a join key.
+    pub token: Option<TokenId>,
     /// When it arrives, in milliseconds since 1970.
     pub now_ms: u64,
 }
@@ -113,11 +118,14 @@ impl Enrolment {
         state.rotate(arrival)?;
         state.check_copies(arrival)?;
         if !state.known.contains_key(&key) {
-            if self.must_approve {
+            // A join key is the operator's word for one host.
+            let enrolled_by = arrival.token.filter(|token| !state.has_enrolled(*token));
+            if self.must_approve && enrolled_by.is_none() {
                 return Err(state.wait(arrival));
             }
             state.forget_some();
-            state.known.insert(key, Record::new(Standing::Enrolled, now_ms));
+            state.waiting.remove(&key);
+            state.known.insert(key, Record { enrolled_by, ..Record::new(Standing::Enrolled, now_ms) });
         }
         let Some(record) = state.known.get_mut(&key) else { return Ok(()) };
         match record.standing {
@@ -223,6 +231,11 @@ impl State {
         let record = self.known.get(key).or_else(|| self.waiting.get(key))?.clone();
         let (is_live, copied_to) = (self.live.contains_key(key), self.copied.get(key).copied());
         Some(Listed { key: *key, record, is_live, copied_to })
+    }
+
+    /// Whether a host has come with this token; another one with it is unknown.
+    fn has_enrolled(&self, token: TokenId) -> bool {
+        self.known.values().any(|record| record.enrolled_by == Some(token))
     }
 
     /// A record that the operator changes; it need not be known yet.

@@ -4,6 +4,7 @@ use sateen_protocol::PublicKey;
 
 use super::Arrival;
 use crate::peer::Peer;
+use crate::token::TokenId;
 
 /// Whether the host with a key may take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,13 +65,15 @@ pub struct Record {
     pub since_ms: u64,
     /// When it was last seen.
     pub seen_ms: Option<u64>,
+    /// The token with which the host came instead of waiting for approval.
+    pub enrolled_by: Option<TokenId>,
 }
 
 impl Record {
     /// Of a key that was not seen yet.
     pub fn new(standing: Standing, since_ms: u64) -> Self {
         let (name, address) = (String::new(), String::new());
-        Self { standing, approved: false, name, address, since_ms, seen_ms: None }
+        Self { standing, approved: false, name, address, since_ms, seen_ms: None, enrolled_by: None }
     }
 
     /// Its host is seen.

@@ -23,6 +23,7 @@ fn arrival(of: PublicKey, number: u64) -> Arrival<'static> {
         name: "one",
         address: address(number as u8),
         link: LinkId(number),
+        token: None,
         now_ms: NOW_MS + number,
     }
 }
@@ -58,6 +59,15 @@ fn an_unknown_key_takes_part_at_once_or_waits_for_the_operator() {
     closed.approve(key(2), NOW_MS).expect("nothing is against it");
     assert_eq!(closed.admit(&arrival(key(2), 2)), Ok(()));
     assert_eq!(closed.admit(&arrival(key(3), 3)), Err(Refusal::Waiting(key(3))));
+
+    // A join key is for one host.
+    let with_token = |of, number, id| Arrival { token: Some(TokenId(id)), ..arrival(of, number) };
+    assert_eq!(closed.admit(&with_token(key(3), 3, 7)), Ok(()), "it waits no more");
+    assert_eq!(closed.list(None, 1000).0.iter().filter(|listed| listed.key == key(3)).count(), 1);
+    assert_eq!(closed.admit(&with_token(key(4), 4, 7)), Err(Refusal::Waiting(key(4))), "another's token");
+    assert_eq!(closed.admit(&with_token(key(4), 4, 8)), Ok(()));
+    closed.revoke(key(4), NOW_MS);
+    assert_eq!(closed.admit(&with_token(key(4), 5, 9)), Err(Refusal::Revoked(key(4))));
 
     // What was enrolled stays so, however the coordinator is started next.
     let saved = open.take_unsaved().into_iter().map(|(key, record)| (key, record.expect("known"))).collect();
@@ -204,6 +214,7 @@ fn only_keys_about_which_nobody_has_decided_are_forgotten() {
         address: String::new(),
         since_ms: 0,
         seen_ms: Some(seen_ms),
+        enrolled_by: None,
     };
     let mut saved: Vec<_> = (10..KEYS_MAX as u32 + 7)
         .map(|number| (key(number), record(Standing::Enrolled, false, number.into())))

@@ -188,6 +188,7 @@ impl<'a> Reader<'a> {
             name: &report.name,
             address: self.link.address,
             link: self.link.id,
+            token: self.doors.access.of_join_key(),
             now_ms: unix_ms(),
         };
         // Set first: a link that is admitted is always released when it is closed.

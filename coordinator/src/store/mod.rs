@@ -18,6 +18,7 @@ mod error;
 mod lane;
 mod ledger;
 pub mod listing;
+mod opening;
 #[cfg(test)]
 mod pinned;
 mod private;
@@ -25,10 +26,10 @@ mod results;
 mod schema;
 pub mod sql;
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::Connection;
 use sateen_protocol::coordinator::StoredRun;
@@ -42,6 +43,7 @@ use crate::metrics::Timing;
 use crate::peer::Peer;
 use chronicle::SavedHost;
 use lane::Lane;
+use opening::{check_new, fresh_identity, lock, open, open_reader};
 
 pub use blobs::{Blobs, Incoming};
 pub use error::StoreError;
@@ -341,62 +343,4 @@ impl Store {
         };
         self.writer.call(work).await
     }
-}
-
-/// Whether a grid may begin in the folder. Blobs are added only once it has a database: an interrupted first start
-/// leaves none.
-fn check_new(folder: &Path) -> Result<(), StoreError> {
-    let blobs = blobs::count(&folder.join(BLOBS));
-    if blobs == 0 { Ok(()) } else { Err(StoreError::Lost { folder: folder.to_owned(), blobs }) }
-}
-
-fn lock(folder: &Path) -> Result<File, StoreError> {
-    let path = folder.join("lock");
-    let file = private::options().open(&path);
-    let file = file.map_err(|error| StoreError::file(&path, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(folder.to_owned())),
-        Err(TryLockError::Error(error)) => Err(StoreError::file(&path, error)),
-    }
-}
-
-fn open(path: &Path, folder: &Path) -> Result<Connection, StoreError> {
-    let set_up = || {
-        let connection = Connection::open(path)?;
-        sql::prepare_space(&connection)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        Ok(connection)
-    };
-    let unusable = |why| StoreError::Open { path: path.to_owned(), why };
-    let mut connection = set_up().map_err(unusable)?;
-    schema::migrate(&mut connection, folder).map_err(|error| match error {
-        StoreError::Sql(why) | StoreError::Disk { why, .. } => unusable(why),
-        error => error,
-    })?;
-    // Otherwise a folder that can be read and not written would be noticed only later.
-    sql::probe(&connection).map_err(|error| match error {
-        StoreError::Sql(why) | StoreError::Disk { why, .. } => unusable(why),
-        error => error,
-    })?;
-    Ok(connection)
-}
-
-fn open_reader(path: &PathBuf) -> Result<Connection, StoreError> {
-    let connection = Connection::open(path)?;
-    connection.pragma_update(None, "query_only", true)?;
-    connection.busy_timeout(Duration::from_secs(5))?;
-    Ok(connection)
-}
-
-fn fresh_identity() -> Result<(GridId, [u8; 32]), StoreError> {
-    let mut bytes = [0; 40];
-    getrandom::fill(&mut bytes).map_err(StoreError::Randomness)?;
-    let (id, secret) = bytes.split_at(8);
-    // The arrays' types give both lengths.
-    let id = id.try_into().map_or(0, u64::from_be_bytes);
-    Ok((GridId(id), secret.try_into().unwrap_or([0; 32])))
 }

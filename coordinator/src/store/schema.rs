@@ -176,8 +176,10 @@ const MIGRATIONS: [&str; 14] = [
         name TEXT NOT NULL,
         address TEXT NOT NULL,
         since_ms INTEGER NOT NULL,
-        seen_ms INTEGER
+        seen_ms INTEGER,
+        enrolled_by INTEGER -- the token for which a join key was exchanged
     ) WITHOUT ROWID;
+    ALTER TABLE tokens ADD COLUMN from_join_key INTEGER NOT NULL DEFAULT FALSE; -- a host's own, for which a join key was exchanged
 ",
 ];
 

@@ -23,8 +23,12 @@ pub fn make_offline(folder: &TempDir, words: &[&str]) -> (Option<i32>, String, S
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
+/// A name under which it is reached as well, as by a proxy that speaks TLS.
+pub const PUBLIC_NAME: &str = "grid.example.org";
+
 pub fn start(folder: TempDir) -> Server {
-    let child = command(folder.path()).arg("--require-tokens").stdout(Stdio::piped()).spawn();
+    let flags = ["--require-tokens", "--public-name", PUBLIC_NAME];
+    let child = command(folder.path()).args(flags).stdout(Stdio::piped()).spawn();
     Server::from_child(child.expect("it starts"), folder)
 }
 

@@ -3,7 +3,7 @@
 use sateen_protocol::message::ToHost;
 use sateen_tests::websocket::WebSocket;
 
-use crate::guarded::{Guarded, start};
+use crate::guarded::{Guarded, PUBLIC_NAME, start};
 use crate::host::{Host, hello, text};
 use crate::openapi::differences;
 use crate::server::{RawRequest, detail, eventually};
@@ -88,18 +88,19 @@ fn names_of_apps_belong_to_tokens_and_admins_may_take_them() {
 fn the_dashboard_is_logged_in_to_with_a_form() {
     let guarded = Guarded::start();
     let viewer = guarded.token("viewer", "screen");
-    let post = |path: &str, headers: &str, body: &str| {
+    let post_to = |host: &str, path: &str, headers: &str, body: &str| {
         let mut raw = RawRequest::open(&guarded.server.address, "127.0.0.1");
-        let (address, length) = (&guarded.server.address, body.len());
+        let length = body.len();
         raw.send(
             format!(
-                "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}\
+                "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\
                  Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{body}"
             )
             .as_bytes(),
         );
         raw.whole_answer()
     };
+    let post = |path: &str, headers: &str, body: &str| post_to(&guarded.server.address, path, headers, body);
     let page = String::from_utf8(guarded.server.get("/login").1).expect("text");
     assert!(page.contains("type=\"password\"") && !page.contains("<script"), "{page}");
     let refused = post("/login", "", &format!("token=sateen_viewer_{}", "7".repeat(64)));
@@ -117,7 +118,14 @@ fn the_dashboard_is_logged_in_to_with_a_form() {
     for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
         assert!(cookie.contains(part), "{cookie}");
     }
+    assert!(!cookie.contains("Secure"), "it would not be sent");
     assert!(!cookie.contains(&viewer[20..]), "the token itself is not in the browser");
+    let origin = format!("Origin: https://{PUBLIC_NAME}\r\n");
+    let behind_a_proxy = post_to(PUBLIC_NAME, "/login", &origin, &format!("token={viewer}"));
+    assert!(
+        behind_a_proxy.lines().any(|line| line.starts_with("set-cookie: ") && line.ends_with("; Secure")),
+        "{behind_a_proxy}"
+    );
     let cookie = cookie.split(';').next().expect("a value");
     let with = |path: &str, cookie: &str| guarded.server.ask("GET", path, &[("cookie", cookie)], b"").0;
     assert_eq!([with("/api/v1/status", cookie), with("/api/v1/tokens", cookie)], [200, 403]);

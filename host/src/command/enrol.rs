@@ -72,7 +72,7 @@ pub fn enrol(
         (None, Some(path)) => Some(read_secret(path).map_err(|error| error.to_string())?),
         (None, None) => None,
     };
-    let digits = |key: &Token| key.hash().0.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let digits = |key: &Token| blake3::Hash::from(key.hash().0).to_hex().to_string();
     let key_used = stored.as_ref().and_then(|stored| stored.key.clone());
     let is_new_key = key.as_ref().is_some_and(|key| key_used != Some(digits(key)) || known.token.is_none());
     let is_new_pin =

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use sateen_command_line as values;
 use sateen_host::grid::{CoordinatorAddress, DataFolder, DirectListen, PageListen};
 use sateen_logging::LogFlags;
@@ -18,6 +18,7 @@ use super::key::Key;
 use super::preference_flags::PreferenceFlags;
 use super::priority::PriorityFlag;
 use super::say::{USAGE, fail, result};
+use super::service::Service;
 
 /// Give this machine's cores to a grid. Without a command, takes part in the grid until `sateen-host leave` or
 /// Ctrl-C.
@@ -108,30 +109,6 @@ pub enum Config {
         #[arg(value_name = "VALUE", allow_hyphen_values = true)]
         value: Option<String>,
     },
-}
-
-#[derive(Subcommand)]
-pub enum Service {
-    /// Install a user service of systemd, and start it; the machine must have joined a grid
-    Install,
-    /// Stop the service and remove it
-    Uninstall,
-    /// Print the service's file
-    Show {
-        /// The system that reads it
-        #[arg(long, value_enum, default_value_t = SystemFlag::Systemd)]
-        system: SystemFlag,
-    },
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub enum SystemFlag {
-    /// A user service of Linux
-    Systemd,
-    /// An agent of macOS
-    Launchd,
-    /// A task of Windows
-    Windows,
 }
 
 #[derive(Args)]

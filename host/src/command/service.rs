@@ -3,12 +3,36 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::{Subcommand, ValueEnum};
 use sateen_comfort::consent::Consent;
 use sateen_comfort::service::{InstallError, Service as File, System, install, uninstall};
 use sateen_command_line::explained;
 
-use super::flags::{Service, SystemFlag};
 use super::say::{GRID, USAGE, fail, note, result};
+
+#[derive(Subcommand)]
+pub enum Service {
+    /// Install a user service of systemd, and start it; the machine must have joined a grid
+    Install,
+    /// Stop the service and remove it
+    Uninstall,
+    /// Print the service's file
+    Show {
+        /// The system that reads it
+        #[arg(long, value_enum, default_value_t = SystemFlag::Systemd)]
+        system: SystemFlag,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum SystemFlag {
+    /// A user service of Linux
+    Systemd,
+    /// An agent of macOS
+    Launchd,
+    /// A task of Windows
+    Windows,
+}
 
 /// Installs, removes or prints the service of the host on this data folder.
 pub fn service(folder: &Path, command: &Service) -> ExitCode {

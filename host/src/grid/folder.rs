@@ -20,6 +20,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use sateen_access::write_private;
 use sateen_command_line::refused;
 use thiserror::Error;
 
@@ -193,11 +194,7 @@ fn write_version(path: &Path) -> io::Result<()> {
     if fs::read_to_string(&file).is_ok_and(|text| text.trim() == FOLDER_VERSION.to_string()) {
         return Ok(());
     }
-    let mut temporary = tempfile::NamedTempFile::new_in(path)?;
-    writeln!(temporary, "{FOLDER_VERSION}")?;
-    temporary.as_file().sync_all()?;
-    temporary.persist(file)?;
-    Ok(())
+    write_private(&file, format!("{FOLDER_VERSION}\n").as_bytes())
 }
 
 #[cfg(test)]

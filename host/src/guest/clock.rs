@@ -38,8 +38,10 @@ pub struct Clock {
     guesses_max: Duration,
 }
 
-/// Maximum guesses of an exact clock. If its thread was preempted, it has guessed more than this.
-const EXACT_GUESSES_MAX: Duration = Duration::from_micros(100);
+/// Maximum guesses of an exact clock. If its thread was preempted, it has guessed more than this, since hardly any
+/// other takes the processor for a shorter time. The maximum is small because a child's chain that begins at a wrong guess
+/// is not corrected.
+const EXACT_GUESSES_MAX: Duration = Duration::from_micros(20);
 
 /// Readings of the clocks.
 #[derive(Debug)]

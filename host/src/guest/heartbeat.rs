@@ -33,7 +33,12 @@ pub async fn poll(mut caller: Caller<'_, Guest>) -> wasmtime::Result<()> {
 }
 
 fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Option<Turn>> {
+    if store.data().job.preparing().is_none() {
+        measure_all(store.as_context_mut());
+    }
     let guest = store.data_mut();
+    // How many heartbeats there are depends on the workers.
+    guest.begin_aside();
     if guest.registry.is_paused() || is_turn_over() {
         guest.clock.stop();
         guest.stand_still();
@@ -43,14 +48,19 @@ fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Option<T
     guest.look_what_is_unsaved();
     let beats = store.data_mut().count_beats();
     sample(&mut store, beats);
-    if store.data().job.preparing().is_some() {
-        return Ok(store.data_mut().turn_of_others());
+    if store.data().job.preparing().is_none() {
+        tell_guest(store.as_context_mut());
     }
+    store.data_mut().end_aside();
+    Ok(store.data_mut().turn_of_others())
+}
+
+/// Tells the guest the news, and what it must do.
+fn tell_guest(mut store: StoreContextMut<'_, Guest>) {
     tell_news(store.as_context_mut());
     let is_time_to_record = store.data_mut().is_time_to_record();
     let is_told = update_lookup_below(store.as_context_mut());
     update_shield_below(store.as_context_mut());
-    measure_all(store.as_context_mut());
     let guest = store.data_mut();
     let hungry = guest.alarm();
     // With one job at a time, most work finished in between would not be recorded. The guest offers all latent
@@ -63,7 +73,6 @@ fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Option<T
     if let Some(alarm) = alarm.or_else(|| is_told.then_some(Alarm::Oldest)) {
         sound_alarm(store.as_context_mut(), alarm);
     }
-    Ok(store.data_mut().turn_of_others())
 }
 
 impl Guest {

@@ -14,7 +14,8 @@
 //! long: at least `GRAIN`, and `COST_FACTOR` times the cost of reporting (`profiler.rs`). The length is estimated from
 //! earlier jobs of the kind and depth, and from the sibling before it, because in a skewed tree siblings have all
 //! sizes. A shorter call is one strand. If a call takes longer than expected, it is measured from the next heartbeat
-//! on; jobs that it had spawned before count as spawned at its beginning, with an error of one heartbeat at most.
+//! on. What it has done until then is no strand: it counts with the span of measured jobs of the same kind and length, and
+//! jobs that it had spawned count as spawned at its beginning.
 
 use std::time::Duration;
 
@@ -31,11 +32,23 @@ const SPAWNED_MAX: usize = 1 << 16;
 /// and maximum calls, as many as its stack allows.
 const CALLS_MAX: usize = 1 << 22;
 
+/// Whether what a call spawns has been reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Reported {
+    No,
+    /// Since a heartbeat.
+    Late,
+    #[default]
+    FromBeginning,
+}
+
 /// The instance's own job, or a job that it calls in place.
 #[derive(Default)]
 struct Call {
     kind: usize,
     depth: u32,
+    /// Whether what it spawns has been reported.
+    reported: Reported,
     /// The length of the chain at its spawn,
     begin: Duration,
     /// and of its parent's chain at its call.
@@ -169,19 +182,21 @@ pub fn measure(
             outer.children = outer.children.saturating_add(1);
             let sibling = outer.sibling;
             let kind = kind as usize;
+            let below_root = guest.job.depth_below_root().saturating_add(depth);
+            let level = guest.registry.profiler().and_then(|profiler| profiler.level(kind, below_root));
+            let is_worth_it = level.is_some_and(|level| level.is_worth_measuring(sibling));
             profile.calls.push(Call {
                 kind,
                 depth,
-                begin,
+                reported: if is_worth_it { Reported::FromBeginning } else { Reported::No },
+                begin: begin.min(now),
                 parent: now,
                 work,
                 children: 0,
                 sibling: Duration::ZERO,
             });
             guest.clock.set_span(begin.min(now));
-            let depth = guest.job.depth_below_root().saturating_add(depth);
-            let level = guest.registry.profiler().and_then(|profiler| profiler.level(kind, depth));
-            return Ok(level.is_some_and(|level| level.is_worth_measuring(sibling)).into());
+            return Ok(is_worth_it.into());
         }
         Moment::Return => {
             let Some(call) = profile.calls.pop() else {
@@ -189,13 +204,19 @@ pub fn measure(
             };
             let took = work.saturating_sub(call.work);
             profile.calls.last_mut().unwrap_or(&mut profile.own).sibling = took;
-            guest.clock.set_span(now.max(call.parent));
-            let depth = guest.job.depth_below_root().saturating_add(call.depth);
-            if let Some(level) =
-                guest.registry.profiler().and_then(|profiler| profiler.level(call.kind, depth))
-            {
-                level.note(took, call.children);
+            let mut span = now.saturating_sub(call.begin);
+            if let Some(profiler) = guest.registry.profiler() {
+                match call.reported {
+                    Reported::No => span = profiler.likely_span(call.kind, span),
+                    Reported::Late => {}
+                    Reported::FromBeginning => profiler.note_measured(call.kind, took, span),
+                }
+                let depth = guest.job.depth_below_root().saturating_add(call.depth);
+                if let Some(level) = profiler.level(call.kind, depth) {
+                    level.note(took, call.children);
+                }
             }
+            guest.clock.set_span((call.begin + span).max(call.parent));
         }
         Moment::Expose => {
             profile.exposed = Some(profile.spawned_at(record, now));
@@ -232,10 +253,19 @@ fn note_update(caller: &Caller<'_, Guest>, name: u32, length: u32) -> wasmtime::
 
 /// Makes the guest report everything that it does from here on. Called at the start and at each heartbeat: a job
 /// that was expected to be short may be long.
-pub fn measure_all(store: StoreContextMut<'_, Guest>) {
-    if store.data().profile.is_some() {
-        control_words::measure_all(store);
+pub fn measure_all(mut store: StoreContextMut<'_, Guest>) {
+    let guest = store.data_mut();
+    let Some(profile) = &mut guest.profile else { return };
+    if let Some(call) = profile.calls.last_mut()
+        && call.reported == Reported::No
+        && let Some(profiler) = guest.registry.profiler()
+    {
+        let (_, now) = guest.clock.total_work_and_span();
+        let so_far = profiler.likely_span(call.kind, now.saturating_sub(call.begin));
+        guest.clock.set_span(call.begin + so_far);
+        call.reported = Reported::Late;
     }
+    control_words::measure_all(store);
 }
 
 #[cfg(test)]

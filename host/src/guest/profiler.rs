@@ -16,12 +16,16 @@ const JOB_COST: Duration = Duration::from_nanos(200);
 const COST_FACTOR: u32 = 40;
 /// A call may take up to this many times as long as the sibling before it.
 const SIBLING_FACTOR: u32 = 3;
+/// Shorter spans are not told apart: a chain of some pieces of [`GRAIN`] would be as long as what measuring it disturbs.
+const SPAN_MIN: Duration = Duration::from_micros(500);
 /// Number of distinct depths; deeper ones count as the last.
 const LEVELS: usize = 64;
 /// Means cover about this many of the last calls.
 const MEMORY: u64 = 256;
 /// Means of numbers of children are kept in units of one part in this many.
 const PARTS: u64 = 16;
+/// Number of lengths that are distinguished, each twice the one before.
+const LENGTHS: usize = 40;
 /// Maximum types of shared objects that are named.
 const NAMES_MAX: usize = 16;
 
@@ -35,10 +39,19 @@ pub struct Level {
     mean_children: AtomicU64,
 }
 
+/// Measured jobs of one kind and about one length.
+#[derive(Default)]
+struct Length {
+    work_ns: AtomicU64,
+    span_ns: AtomicU64,
+}
+
 /// The measurements of a profiled run, of all its instances.
 pub struct Profiler {
     /// By kind, then by depth.
     levels: Vec<Level>,
+    /// By kind, then by length.
+    lengths: Vec<Length>,
     total: Mutex<Option<(Duration, Duration)>>,
     /// Values that instances make for themselves.
     pub made: Made,
@@ -53,7 +66,8 @@ pub struct Profiler {
 pub struct ProgramProfile {
     /// The time that one worker would take.
     pub work: Duration,
-    /// The longest chain of pieces that must wait for one another: the least time with any number of workers.
+    /// The longest chain of pieces that must wait for one another: the least time with any number of workers. At least
+    /// half a millisecond, unless there is less work: see [`is_span_bound`](Self::is_span_bound).
     pub span: Duration,
     /// The jobs that were measured, by kind and depth.
     pub levels: Vec<ProfileLevel>,
@@ -81,6 +95,11 @@ pub struct ProfileLevel {
 }
 
 impl ProgramProfile {
+    /// Whether the true span is less than `span`, too short to be measured.
+    pub fn is_span_bound(&self) -> bool {
+        self.span <= SPAN_MIN && self.span < self.work
+    }
+
     /// The bound that Brent and Graham gave for any schedule that leaves no worker idle while there is work:
     /// work over workers, and the span.
     pub fn time_on(&self, workers: u32) -> Duration {
@@ -93,6 +112,7 @@ impl Profiler {
     pub fn new(kinds: usize) -> Self {
         Self {
             levels: std::iter::repeat_with(Level::default).take(kinds * LEVELS).collect(),
+            lengths: std::iter::repeat_with(Length::default).take(kinds * LENGTHS).collect(),
             total: Mutex::default(),
             made: Made::default(),
             updated: Mutex::default(),
@@ -102,6 +122,33 @@ impl Profiler {
 
     pub fn level(&self, kind: usize, depth: u32) -> Option<&Level> {
         self.levels.get(kind.checked_mul(LEVELS)? + (depth as usize).min(LEVELS - 1))
+    }
+
+    fn length(&self, kind: usize, work: Duration) -> Option<&Length> {
+        let at = (in_ns(work).max(1).ilog2() as usize).min(LENGTHS - 1);
+        self.lengths.get(kind.checked_mul(LENGTHS)? + at)
+    }
+
+    /// A job of this kind was measured from its beginning to its end.
+    pub fn note_measured(&self, kind: usize, work: Duration, span: Duration) {
+        if let Some(length) = self.length(kind, work) {
+            length.work_ns.fetch_add(in_ns(work), Relaxed);
+            length.span_ns.fetch_add(in_ns(span), Relaxed);
+        }
+    }
+
+    /// The likely span of a job of this kind that has taken `took` so far, and was not measured: that of measured jobs
+    /// of its kind and length. Unless it was longer than expected, it counts as one strand.
+    pub fn likely_span(&self, kind: usize, took: Duration) -> Duration {
+        if took <= GRAIN {
+            return took;
+        }
+        let Some(length) = self.length(kind, took) else { return took };
+        let (work, span) = (length.work_ns.load(Relaxed), length.span_ns.load(Relaxed));
+        if work == 0 {
+            return took;
+        }
+        took.mul_f64((span as f64 / work as f64).min(1.0)).clamp(GRAIN, took)
     }
 
     /// Jobs have updated an object of this type.
@@ -137,6 +184,7 @@ impl Profiler {
             })
         });
         let levels = measured.collect();
+        let span = span.max(SPAN_MIN.min(work));
         let shared_objects = self.updated.lock().iter().cloned().collect();
         let dropped = self.dropped.lock().iter().map(|kind| name(*kind)).collect();
         let per_sandbox = self.made.figures();
@@ -197,6 +245,20 @@ mod tests {
         assert!(!level(5).is_worth_measuring(Duration::ZERO), "telling of its children would cost a fifth");
         assert!(profiler.level(2, 0).is_none());
         assert!(profiler.level(ROOT, 0).is_none());
+    }
+
+    #[test]
+    fn a_long_job_that_was_not_measured_has_the_span_of_others_of_its_kind_and_length() {
+        let profiler = Profiler::new(2);
+        assert_eq!(profiler.likely_span(1, 900 * MICRO), 900 * MICRO, "nothing is known");
+        profiler.note_measured(1, 800 * MICRO, 200 * MICRO);
+        profiler.note_measured(1, 1_000 * MICRO, 160 * MICRO);
+        assert_eq!(profiler.likely_span(1, 900 * MICRO).as_micros(), 180);
+        assert_eq!(profiler.likely_span(0, 900 * MICRO), 900 * MICRO, "of another kind");
+        assert_eq!(profiler.likely_span(1, 9_000 * MICRO), 9_000 * MICRO, "of another length");
+        assert_eq!(profiler.likely_span(1, 40 * MICRO), 40 * MICRO, "short ones are strands");
+        profiler.note_measured(1, 60 * MICRO, 5 * MICRO);
+        assert_eq!(profiler.likely_span(1, 60 * MICRO), GRAIN);
     }
 
     #[test]

@@ -20,13 +20,15 @@ const ZERO: [&str; 2] = ["PERCENT", "PERCENT|off"];
 /// Names of values that have a minimum and a maximum.
 const RANGED: [&str; 3] = ["N", "SIZE", "TIME"];
 /// Substitutes for the words that a command needs.
-const WANTED: [(&str, &str); 8] = [
+const WANTED: [(&str, &str); 10] = [
     ("URL", "http://127.0.0.1:9"),
     ("RUN", "1"),
     ("APP.wasm", "a.wasm"),
     ("APP", "a.wasm"),
     ("KEY", "12345678"),
     ("NAME", "a"),
+    ("NAME-OR-ID", "a"),
+    ("SCOPE", "--scope=viewer"),
     ("SHELL", "bash"),
     ("FOLDER", "pages"),
 ];
@@ -88,7 +90,7 @@ fn beyond(end: &str, by: i64) -> String {
     format!("{}{}", number + by, &end[digits..])
 }
 
-/// The words that a command requires.
+/// The words that a command requires, flags among them.
 fn wanted(help: &str) -> Vec<String> {
     let usage = help.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default();
     let words = usage.split('<').skip(1).filter_map(|rest| rest.split_once('>'));
@@ -115,7 +117,10 @@ struct Called {
 
 impl Called {
     fn with(&self, word: String) -> Ended {
-        run(&self.program, &[&self.words[..], &[word]].concat())
+        let is_given = |required: &&String| word.split('=').next() != required.split('=').next();
+        let mut words: Vec<String> = self.words.iter().filter(is_given).cloned().collect();
+        words.push(word);
+        run(&self.program, &words)
     }
 
     /// Checks how a value is refused, and returns an error.
@@ -217,11 +222,12 @@ fn flags_stand_below_their_own_headings() {
     for command in commands(&help(&["--help"])) {
         let help = help(&[&command, "--help"]);
         let Some((_, grid)) = help.split_once("\nGrid:\n") else { continue };
-        let names: Vec<String> =
-            flags(grid.split("\n\n").next().unwrap_or_default()).into_iter().map(|flag| flag.name).collect();
-        assert_eq!(names, ["--coordinator"], "{command}: {help}");
-        let below = grid.lines().filter(|line| line.trim_start().starts_with('-')).count();
-        assert_eq!(below, 1, "{command}: {help}");
+        let lines = grid.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
+        let section = lines.collect::<Vec<_>>().join("\n");
+        let names: Vec<String> = flags(&section).into_iter().map(|flag| flag.name).collect();
+        assert_eq!(names, ["--coordinator", "--token-file"], "{command}: {help}");
+        let below = section.lines().filter(|line| line.trim_start().starts_with('-')).count();
+        assert_eq!(below, 2, "{command}: {help}");
     }
 }
 

@@ -39,6 +39,7 @@ pub async fn page(State(api): State<Api>, headers: HeaderMap) -> Response {
 pub async fn log_in(
     State(api): State<Api>,
     Extension(connection): Extension<Arc<Connection>>,
+    headers: HeaderMap,
     content: Body,
 ) -> Result<Response, Problem> {
     if !api.guard.is_required {
@@ -46,9 +47,9 @@ pub async fn log_in(
     }
     let bytes = body::in_memory(&connection, content, FORM_BYTES_MAX).await?;
     let noted = |access: &Access, denied: Option<&Denied>| {
-        let status = denied.map_or(Ok(StatusCode::OK), |denied| StatusCode::from_u16(denied.status()));
+        let status = denied.map_or(StatusCode::OK, Denied::status);
         let (what, why) = ("log in to the dashboard".to_owned(), denied.map(ToString::to_string));
-        note(&api, &connection, access, (status.unwrap_or(StatusCode::UNAUTHORIZED), what, why));
+        note(&api, &connection, access, (status, what, why));
     };
     match find(&api, &bytes) {
         Ok(held) => {
@@ -57,7 +58,7 @@ pub async fn log_in(
             let value = begun.map_err(|error| {
                 Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("there is no randomness: {error}"))
             })?;
-            Ok(with_cookie(&api, &value, SESSION_MAX.as_secs()))
+            Ok(with_cookie(&api, &headers, &value, SESSION_MAX.as_secs()))
         }
         Err(denied) => {
             let flood = api.guard.strike(connection.peer).err();
@@ -65,8 +66,7 @@ pub async fn log_in(
                 noted(&Access::Everyone, Some(&denied));
             }
             let denied = flood.unwrap_or(denied);
-            let status = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::UNAUTHORIZED);
-            Ok(no_store(status, html(None, Some(&denied))))
+            Ok(no_store(denied.status(), html(None, Some(&denied))))
         }
     }
 }
@@ -76,7 +76,7 @@ pub async fn log_out(State(api): State<Api>, headers: HeaderMap) -> Response {
     if let Some(cookie) = cookie(&headers) {
         api.guard.sessions.end(cookie);
     }
-    let mut response = with_cookie(&api, "", 0);
+    let mut response = with_cookie(&api, &headers, "", 0);
     response.headers_mut().insert(header::LOCATION, header::HeaderValue::from_static("/login"));
     response
 }
@@ -94,9 +94,12 @@ fn find(api: &Api, form: &[u8]) -> Result<Arc<Held>, Denied> {
     Ok(held)
 }
 
-/// Scripts cannot read the cookie, and pages of others cannot have it sent.
-fn with_cookie(api: &Api, value: &str, seconds: u64) -> Response {
-    let secure = if api.is_tls { "; Secure" } else { "" };
+/// Scripts cannot read the cookie, and pages of others cannot have it sent. If the page came over TLS, this coordinator's
+/// or that of a proxy in front of it, it is never sent without.
+fn with_cookie(api: &Api, headers: &HeaderMap, value: &str, seconds: u64) -> Response {
+    let is_https =
+        headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
+    let secure = if api.is_tls || is_https { "; Secure" } else { "" };
     let cookie =
         format!("{SESSION_COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     let headers = [(header::SET_COOKIE, cookie), (header::CACHE_CONTROL, "no-store".to_owned())];
@@ -109,23 +112,27 @@ fn no_store(status: StatusCode, html: String) -> Response {
 
 fn html(held: Option<&Held>, denied: Option<&Denied>) -> String {
     let why = denied.map_or(String::new(), |denied| {
-        format!("<p><strong>{}</strong></p>\n", escaped(&denied.to_string()))
+        format!("<p class=\"refused\" role=\"alert\">{}</p>\n", escaped(&denied.to_string()))
     });
     let now = held.map_or(String::new(), |held| {
         format!(
             "<form method=\"post\" action=\"/logout\">\n<p>You are logged in with the token <b>{}</b> ({}).\n\
-             <a href=\"/\">Dashboard</a> <button>Log out</button></p>\n</form>\n",
+             <a href=\"/\">Go to the dashboard</a></p>\n<p><button>Log out</button></p>\n</form>\n",
             escaped(held.name()),
             held.scope()
         )
     });
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>Log in – Sateen</title>\n<h1>Sateen</h1>\n\
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>Log in · Sateen</title>\n<link rel=\"icon\" href=\"/icon.svg\" type=\"image/svg+xml\">\n\
+         <link rel=\"stylesheet\" href=\"/login.css\">\n</head>\n<body>\n<main>\n\
+         <h1><img src=\"/icon.svg\" alt=\"\" width=\"24\" height=\"24\">Sateen</h1>\n\
          {now}{why}<form method=\"post\" action=\"/login\">\n<p><label>Token\n\
-         <input name=\"token\" type=\"password\" autocomplete=\"current-password\" size=\"40\" required autofocus></label>\n\
-         <button>Log in</button></p>\n</form>\n\
-         <p>The operator makes tokens with <code>sateen token new --scope viewer</code>.</p>\n</html>\n"
+         <input name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus></label></p>\n\
+         <p><button>Log in</button></p>\n</form>\n\
+         <p class=\"hint\">The operator makes tokens with <code>sateen token new --scope viewer</code>.</p>\n\
+         </main>\n</body>\n</html>\n"
     )
 }
 

@@ -115,18 +115,17 @@ fn refuse(api: &Api, connection: &Connection, access: &Access, denied: Denied, t
     let is_counted = !matches!(denied, Denied::NoToken | Denied::NoKey);
     let flood = if is_counted { api.guard.strike(connection.peer).err() } else { None };
     let is_noted = is_counted && flood.is_none();
-    let denied = flood.filter(|_| denied.status() == 401).unwrap_or(denied);
-    let status = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::UNAUTHORIZED);
+    let denied = flood.filter(|_| denied.status() == StatusCode::UNAUTHORIZED).unwrap_or(denied);
     tracing::debug!(address = %connection.peer, target, why = %denied, "a request is refused");
     if is_noted {
-        note(api, connection, access, (status, target.to_owned(), Some(denied.to_string())));
+        note(api, connection, access, (denied.status(), target.to_owned(), Some(denied.to_string())));
     }
     refusal(&denied)
 }
 
 /// The answer that says why a request is refused.
 fn refusal(denied: &Denied) -> Response {
-    let status = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::UNAUTHORIZED);
+    let status = denied.status();
     let mut response = Problem::new(status, denied.to_string()).into_response();
     let headers = response.headers_mut();
     match status {
@@ -183,7 +182,7 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 fn may(access: &Access, need: Need) -> Result<(), Denied> {
     let Access::Holder(held) = access else { return Ok(()) };
     let name = held.name().to_owned();
-    if held.is_exchanged() && need != Need::JoinKey && need != Need::Token {
+    if held.is_join_key() && need != Need::JoinKey && need != Need::Token {
         return Err(Denied::JoinFirst(name));
     }
     let scopes: &[Scope] = match need {
@@ -212,8 +211,7 @@ async fn may_see_run(api: &Api, access: &Access, need: Need, uri: Uri) -> Result
             let of = Query::<OfRun>::try_from_uri(&uri).ok().and_then(|Query(of)| of.run);
             of.ok_or_else(|| {
                 Problem::bad_request(
-                    "name the run with ?run=NUMBER (`sateen replay --run`): without it, all runs \
-                                                   are searched, which only an admin's token may do",
+                    "name the run with ?run=NUMBER (`sateen replay --run`): without it, all runs are searched, which only an admin's token may do",
                 )
             })?
         }

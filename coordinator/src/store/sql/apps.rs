@@ -32,7 +32,7 @@ pub struct Publisher {
     pub name: Option<String>,
     /// The address, or the token where one is needed. Older versions did not record it.
     pub address: Option<String>,
-    /// Whether all names may be used, whoever owns them.
+    /// Whether it may also use the names that others own.
     pub is_admin: bool,
 }
 

@@ -6,10 +6,12 @@ use sateen_protocol::PublicKey;
 use super::super::error::StoreError;
 use super::{Result, readable, relaxed};
 use crate::enrolment::{Record, Standing};
+use crate::token::TokenId;
 
 /// All keys.
 pub fn host_keys(connection: &Connection) -> Result<Vec<(PublicKey, Record)>> {
-    let sql = "SELECT key, standing, replaced_by, approved, name, address, since_ms, seen_ms FROM host_keys";
+    let sql = "SELECT key, standing, replaced_by, approved, name, address, since_ms, seen_ms, enrolled_by
+        FROM host_keys";
     let mut statement = connection.prepare(sql)?;
     readable(statement.query([])?, host_key, || "the key of a host, which counts as unknown".to_owned())
 }
@@ -34,6 +36,7 @@ fn host_key(row: &Row<'_>) -> rusqlite::Result<(PublicKey, Record)> {
         address: row.get(5)?,
         since_ms: row.get::<_, i64>(6)? as u64,
         seen_ms: row.get::<_, Option<i64>>(7)?.map(|ms| ms as u64),
+        enrolled_by: row.get::<_, Option<i64>>(8)?.map(|id| TokenId(id as u64)),
     };
     Ok((key(0, row.get(0)?)?, record))
 }
@@ -57,8 +60,8 @@ pub fn save_host_keys(
         };
         transaction.execute(
             "INSERT OR REPLACE INTO host_keys
-                (key, standing, replaced_by, approved, name, address, since_ms, seen_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                (key, standing, replaced_by, approved, name, address, since_ms, seen_ms, enrolled_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 key,
                 record.standing.word(),
@@ -68,6 +71,7 @@ pub fn save_host_keys(
                 record.address,
                 record.since_ms as i64,
                 record.seen_ms.map(|ms| ms as i64),
+                record.enrolled_by.map(|token| token.0 as i64),
             ],
         )?;
     }
@@ -87,7 +91,9 @@ mod tests {
         let of = |byte: u8, standing| {
             let seen_ms = (byte > 1).then_some(77);
             let (name, address) = (format!("host {byte}"), "192.0.2.1".to_owned());
-            let record = Record { standing, approved: byte == 1, name, address, since_ms: 5, seen_ms };
+            let enrolled_by = (byte == 1).then_some(TokenId(9));
+            let approved = byte == 1;
+            let record = Record { standing, approved, name, address, since_ms: 5, seen_ms, enrolled_by };
             (PublicKey([byte; 32]), record)
         };
         let records = [

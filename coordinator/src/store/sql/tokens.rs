@@ -8,8 +8,8 @@ use super::{Result, readable};
 use crate::limits::{AUDIT_KEPT_MAX, AUDIT_REFUSALS_KEPT_MAX};
 use crate::token::{TokenId, TokenRow, Uses};
 
-const TOKEN: &str = "SELECT id, hash, name, scope, made_by, made_at_ms, expires_at_ms, used_at_ms, revoked_at_ms, uses_max, uses
-    FROM tokens";
+const TOKEN: &str = "SELECT id, hash, name, scope, made_by, made_at_ms, expires_at_ms, used_at_ms, revoked_at_ms, uses_max, uses,
+    from_join_key FROM tokens";
 
 fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
     let moment = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(|ms| ms as u64));
@@ -30,6 +30,7 @@ fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
             Some(max) => Some(Uses { max, used: row.get(10)? }),
             None => None,
         },
+        from_join_key: row.get(11)?,
     })
 }
 
@@ -49,8 +50,8 @@ pub fn has_admin(connection: &Connection, now_ms: u64) -> Result<bool> {
 /// Adds a token, and returns its number; that of `row` does not count.
 pub fn add_token(connection: &Connection, row: &TokenRow) -> Result<TokenId> {
     connection.execute(
-        "INSERT INTO tokens (hash, name, scope, made_by, made_at_ms, expires_at_ms, uses_max, uses)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO tokens (hash, name, scope, made_by, made_at_ms, expires_at_ms, uses_max, uses, from_join_key)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         params![
             row.hash.0,
             row.name,
@@ -60,6 +61,7 @@ pub fn add_token(connection: &Connection, row: &TokenRow) -> Result<TokenId> {
             row.expires_at_ms.map(|ms| ms as i64),
             row.uses.map(|uses| uses.max),
             row.uses.map(|uses| uses.used),
+            row.from_join_key,
         ],
     )?;
     Ok(TokenId(connection.last_insert_rowid() as u64))

@@ -11,17 +11,13 @@ use sateen_protocol::{PublicKey, Random, Time};
 use tracing::{info, warn};
 
 use super::Driver;
+use super::breaks::Breaks;
 use crate::grid::identity::HostKey;
 use crate::grid::transport::{Closed, Link, LinkNumber, Socket, connect};
 
 /// The first pause after a refusal; twice as long after each further one.
 const REFUSED_REST_MIN: Duration = Duration::from_secs(1);
 const REFUSED_REST_MAX: Duration = Duration::from_secs(60);
-/// A link that breaks sooner counts as failed.
-const LASTED_MIN: Duration = Duration::from_secs(2);
-/// Time until another is tried after two such links in a row, doubled with each, and its maximum.
-const BREAK_REST_MIN: Duration = Duration::from_millis(100);
-const BREAK_REST_MAX: Duration = Duration::from_secs(10);
 /// If a host was connected for this long, its next refusal is the first in a row again.
 const WELCOME_MIN: Duration = Duration::from_secs(60);
 
@@ -173,26 +169,6 @@ impl CoordinatorSide {
         }
         let frames = self.encoder.finish();
         self.link.as_ref().is_none_or(|link| link.send(frames))
-    }
-}
-
-/// Links in a row that broke soon.
-#[derive(Debug, Default)]
-struct Breaks(u32);
-
-impl Breaks {
-    /// A link has lasted for this long; returns the time until another is opened.
-    fn rest(&mut self, lasted: Duration) -> Duration {
-        if lasted >= LASTED_MIN {
-            self.0 = 0;
-            return Duration::ZERO;
-        }
-        let before = self.0;
-        self.0 = before.saturating_add(1);
-        match before.checked_sub(1) {
-            None => Duration::ZERO,
-            Some(more) => BREAK_REST_MIN.saturating_mul(1 << more.min(16)).min(BREAK_REST_MAX),
-        }
     }
 }
 
@@ -385,20 +361,5 @@ impl Driver {
             self.drop_coordinator();
             self.tell(|_, _| {});
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_that_break_at_once_are_opened_ever_less_often() {
-        let mut breaks = Breaks::default();
-        let rests: Vec<u128> = (0..10).map(|_| breaks.rest(Duration::from_millis(5)).as_millis()).collect();
-        assert_eq!(rests, [0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
-        assert_eq!(breaks.rest(LASTED_MIN), Duration::ZERO);
-        assert_eq!(breaks.rest(Duration::ZERO), Duration::ZERO, "a blip");
-        assert_eq!(breaks.rest(Duration::ZERO), BREAK_REST_MIN);
     }
 }

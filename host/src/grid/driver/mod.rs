@@ -4,6 +4,7 @@
 //! all of this is one thread. It takes many waiting events in one go, and then sends together all messages for one
 //! receiver.
 
+mod breaks;
 mod busy;
 mod caps;
 mod comfort;

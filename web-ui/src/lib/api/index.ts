@@ -12,6 +12,7 @@ export type { Grid } from './Grid';
 export type { HoldUp } from './HoldUp';
 export type { HoldUpKind } from './HoldUpKind';
 export type { Host } from './Host';
+export type { HostKey } from './HostKey';
 export type { HostOfRun } from './HostOfRun';
 export type { IdleWhy } from './IdleWhy';
 export type { Job } from './Job';

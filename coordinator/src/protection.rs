@@ -1,22 +1,16 @@
-//! Who may use a coordinator at the address where it listens, and its first token.
+//! What protects a coordinator at the address where it listens.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-
-use sateen_access::{Scope, Token};
 
 use crate::Error;
-use crate::access::{Audit, Guard, New, Tokens, check_name};
-use crate::clock::unix_ms;
-use crate::limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX};
-use crate::store::{Opening, Store, StoreError};
+use crate::access::{Audit, Guard, Tokens};
+use crate::store::{Store, StoreError};
 use crate::tls::TlsSource;
 
-/// Who may use a coordinator, and how connections are encrypted.
+/// What protects a coordinator: whether requests need tokens, and how connections are encrypted.
 #[derive(Debug, Clone, Default)]
-pub struct Entry {
+pub struct Protection {
     /// Allow addresses that other machines can reach without TLS and tokens.
     pub insecure: bool,
     /// Requests need a token even if only this machine, or a trusted network, can send them.
@@ -25,7 +19,7 @@ pub struct Entry {
     pub tls: Option<TlsSource>,
 }
 
-impl Entry {
+impl Protection {
     /// Checks whether the address may be listened on.
     ///
     /// # Errors
@@ -61,58 +55,17 @@ impl Entry {
     }
 }
 
-/// Makes a token in the data folder of a coordinator that does not run; returns its name and its secret. Blocks.
-///
-/// # Errors
-/// When the folder is in use or cannot be written, or another token has that name.
-pub fn make_token(
-    data_dir: &Path,
-    scope: Scope,
-    name: Option<String>,
-    valid_for: Option<Duration>,
-) -> Result<(String, Token), Error> {
-    let opening =
-        Opening { blobs_bytes_max: BLOBS_BYTES_MAX, results_bytes_max: RESULTS_BYTES_MAX, new_grid: false };
-    let (store, _) = Store::open(data_dir, opening).map_err(|error| match error {
-        StoreError::InUse(folder) => Error::Token(format!(
-            "a coordinator runs on the data folder {}; make the token there with `sateen token new`, which needs an admin's \
-             token, or stop the coordinator first",
-            folder.display()
-        )),
-        error => error.into(),
-    })?;
-    if let Some(name) = &name {
-        check_name(name).map_err(Error::Token)?;
-    }
-    let expires_at_ms = valid_for.map(|time| unix_ms().saturating_add(time.as_millis() as u64));
-    let new = New {
-        name,
-        scope,
-        expires_at_ms,
-        uses_max: None,
-        made_by: "the coordinator's data folder".to_owned(),
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let store = Arc::new(store);
-        let tokens = Tokens::load(Arc::clone(&store)).await?;
-        let made = tokens.make(new).await.map_err(|error| Error::Token(error.to_string()))?;
-        store.checkpoint().await?;
-        Ok((made.held.name().to_owned(), made.secret))
-    })
-}
-
 /// Who may do what at this address.
 pub(crate) async fn guard(
-    entry: &Entry,
+    protection: &Protection,
     address: SocketAddr,
     store: &Arc<Store>,
     audit: Audit,
 ) -> Result<Guard, StoreError> {
-    let is_required = entry.needs_tokens(address);
+    let is_required = protection.needs_tokens(address);
     let audit = if is_required { audit } else { Audit::off() };
     let tokens = Tokens::load(Arc::clone(store)).await?;
-    let is_exposed = entry.exposure(address);
+    let is_exposed = protection.exposure(address);
     if let Some(what) = is_exposed {
         tracing::warn!(%address, "{what}");
     }
@@ -125,10 +78,10 @@ mod tests {
 
     #[test]
     fn an_address_that_others_reach_needs_tls_and_tokens_or_a_word() {
-        let open = Entry::default();
-        let insecure = Entry { insecure: true, ..Entry::default() };
-        let with_tls = Entry { tls: Some(TlsSource::SelfSigned), ..Entry::default() };
-        let behind_a_proxy = Entry { require_tokens: true, ..insecure.clone() };
+        let open = Protection::default();
+        let insecure = Protection { insecure: true, ..Protection::default() };
+        let with_tls = Protection { tls: Some(TlsSource::SelfSigned), ..Protection::default() };
+        let behind_a_proxy = Protection { require_tokens: true, ..insecure.clone() };
         for local in ["127.0.0.1:7700", "[::1]:7700"].map(|address| address.parse().expect("an address")) {
             assert!(open.check(local).is_ok() && !open.needs_tokens(local) && open.exposure(local).is_none());
             assert!(!with_tls.needs_tokens(local) && behind_a_proxy.needs_tokens(local));
