@@ -26,6 +26,8 @@ export class Grid {
   #folder = mkdtempSync(join(tmpdir(), 'sateen-ui-'));
   #coordinator: ChildProcess | null = null;
   #hosts = new Map<string, ChildProcess>();
+  /** An admin's, if tokens are needed. */
+  #token = '';
 
   private constructor(
     readonly port: number,
@@ -38,6 +40,15 @@ export class Grid {
   static async start(...flags: string[]): Promise<Grid> {
     if (!existsSync(join(DIST, 'sateen-coordinator'))) throw new Error(`there is no sateen-coordinator in ${DIST}; run cargo xtask build`);
     const grid = new Grid(await freePort(), flags);
+    await grid.startCoordinator();
+    return grid;
+  }
+
+  /** One that needs tokens, as if other machines could reach it. */
+  static async startGuarded(): Promise<Grid> {
+    const grid = new Grid(await freePort(), ['--require-tokens']);
+    const words = ['token', 'new', '--scope', 'admin', '--data-dir', join(grid.#folder, 'coordinator')];
+    grid.#token = (await promisify(execFile)(join(DIST, 'sateen-coordinator'), words)).stdout.trim();
     await grid.startCoordinator();
     return grid;
   }
@@ -73,8 +84,12 @@ export class Grid {
   }
 
   async sateen(...words: string[]): Promise<string> {
-    const { stdout } = await promisify(execFile)(join(DIST, 'sateen'), words, { env: { ...process.env, SATEEN_COORDINATOR: this.url } });
+    const { stdout } = await promisify(execFile)(join(DIST, 'sateen'), words, { env: this.#variables() });
     return stdout.trim();
+  }
+
+  #variables(): NodeJS.ProcessEnv {
+    return { ...process.env, SATEEN_COORDINATOR: this.url, ...(this.#token && { SATEEN_TOKEN: this.#token }) };
   }
 
   async api<T>(path: string): Promise<T> {

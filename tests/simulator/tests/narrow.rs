@@ -5,7 +5,7 @@ use sateen_simulator::families::Family;
 use sateen_simulator::sweep::sweep;
 
 /// With fewer, rare states may be missed.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 150;
 
 #[test]
 fn all_laws_hold_on_slow_links() {
