@@ -99,6 +99,7 @@ impl Runtime for Workers {
             memory: self.memory.clone(),
             turns: Some(self.turns.clone()),
             notify,
+            ..PortionOptions::default()
         };
         let portion = Portion::start(&app, options).map_err(say)?;
         self.brakes.add(portion.brake());

@@ -8,6 +8,7 @@ use std::time::Duration;
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::limits::HOST_TABLE_BYTES_MAX;
 use sateen_protocol::{Counts, RunId, RunSpec};
+use tokio::runtime::Handle;
 
 pub use super::cancel::Cancel;
 use super::control::{GuestsStatus, MayUse};
@@ -29,6 +30,8 @@ pub struct Loading {
     pub cache: Option<PathBuf>,
     /// Set when the run is no longer wanted.
     pub cancel: Cancel,
+    /// The driver's event loop: what guests in other processes send is read there.
+    pub event_loop: Handle,
 }
 
 /// Makes portions.

@@ -53,6 +53,9 @@ pub struct PortionOptions {
     /// Called on workers' threads and on threads that call this portion's methods. It must return at once,
     /// never block, and never call the portion.
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
+    /// Called on the thread of a worker that has nothing to do, if a job was [spared](Portion::spare): it is wanted back,
+    /// unless a thief has it. The same holds as for `notify`.
+    pub reclaim: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Default for PortionOptions {
@@ -69,6 +72,7 @@ impl Default for PortionOptions {
             memory: None,
             turns: None,
             notify: Arc::new(|_| {}),
+            reclaim: Arc::new(|| {}),
         }
     }
 }
@@ -100,6 +104,7 @@ impl Portion {
             }),
             record_every: options.record_every,
             notify: options.notify,
+            reclaim: options.reclaim,
         };
         let remote = Remote::new(parts, options.threads);
         let settings = Settings {
@@ -150,6 +155,13 @@ impl Portion {
     /// Gives up an open job, if there is one; [`RunCommand::Offer`] does so with a notice as the answer.
     pub fn offer(&self) -> Option<(RuntimeJobId, JobSpec)> {
         self.with(|registry, remote| remote.offer(registry)).flatten()
+    }
+
+    /// Gives up an open job for a thief that may come, if there are more of them than workers, and none is redone: such a job
+    /// is given up only when a thief has come, as it is not known before what will have been found of it by then. The job
+    /// comes back by [`RunCommand::Requeue`], like one that was offered.
+    pub fn spare(&self) -> Option<(RuntimeJobId, JobSpec)> {
+        self.with(|registry, remote| remote.spare(registry)).flatten()
     }
 
     /// Workers take no new jobs and guests stop at their next heartbeat, without using the processor, until the

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
 use crossbeam_deque::{Injector, Steal};
@@ -47,6 +47,8 @@ pub struct RemoteParts {
     pub keys: Arc<Keys>,
     pub record_every: Option<Duration>,
     pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
+    /// See [`PortionOptions`](crate::portion::PortionOptions).
+    pub reclaim: Arc<dyn Fn() + Send + Sync>,
 }
 
 /// The part of a [`Registry`] that only portions have.
@@ -62,6 +64,7 @@ pub struct Remote {
     away: Mutex<HashMap<RuntimeJobId, Arc<Job>>>,
     open: OpenJobs,
     thieves: AtomicUsize,
+    spares: Spares,
     drain: Drain,
     pub pause: Pause,
     resting: Resting,
@@ -80,6 +83,13 @@ struct OpenJobs {
     returned: Injector<Arc<Job>>,
 }
 
+/// The job that was given up for a thief that may come.
+struct Spares {
+    /// There may be one.
+    is_out: AtomicBool,
+    reclaim: Arc<dyn Fn() + Send + Sync>,
+}
+
 /// Counters that only portions have.
 #[derive(Default)]
 struct RemoteFigures {
@@ -95,7 +105,7 @@ struct RemoteFigures {
 
 impl Remote {
     pub fn new(parts: RemoteParts, threads: usize) -> Self {
-        let RemoteParts { keys, record_every, notify } = parts;
+        let RemoteParts { keys, record_every, notify, reclaim } = parts;
         Self {
             keys,
             record_every,
@@ -105,6 +115,7 @@ impl Remote {
             away: Mutex::default(),
             open: OpenJobs { listed: Mutex::default(), injected: Injector::new(), returned: Injector::new() },
             thieves: AtomicUsize::new(0),
+            spares: Spares { is_out: AtomicBool::new(false), reclaim },
             drain: Drain::default(),
             pause: Pause::default(),
             resting: Resting::default(),
@@ -272,7 +283,15 @@ mod tests {
         let root = KeyMaker::new(1, 0, BlobHash([7; 32]), "main", &[]);
         let keys = Keys { root, by_kind: Vec::new(), within_run: Vec::new(), run_name: Vec::new() };
         let record_every = Some(Duration::from_millis(250));
-        Remote::new(RemoteParts { keys: Arc::new(keys), record_every, notify: Arc::new(|_| {}) }, 1)
+        Remote::new(
+            RemoteParts {
+                keys: Arc::new(keys),
+                record_every,
+                notify: Arc::new(|_| {}),
+                reclaim: Arc::new(|| {}),
+            },
+            1,
+        )
     }
 
     #[test]

@@ -13,6 +13,8 @@ use sateen_protocol::{Finished, HeldId, JobKey, JobSpec, Outcome, RuntimeJobId};
 const SMALL: u8 = 0;
 /// A message that the process has started, without walls.
 const STARTED: [u8; 2] = [0, 0];
+/// The kind of a message with a spared job.
+const SPARED: u8 = 10;
 
 fn main() {
     let name = std::env::args().next().unwrap_or_default();
@@ -40,6 +42,12 @@ fn main() {
             start(&mut socket);
             let job = JobSpec::new(JobKey([7; 32]), 0, vec![1]);
             notify(&mut socket, &Notice::Offered(Some((RuntimeJobId(1), job))));
+        }
+        "spares-unasked" => {
+            start(&mut socket);
+            let job = JobSpec::new(JobKey([7; 32]), 0, vec![1]);
+            let spare = postcard::to_allocvec(&Some((RuntimeJobId(1), job))).expect("it encodes");
+            send(&mut socket, &[&[SMALL, SPARED], &spare[..]].concat());
         }
         "wrong-ids" => {
             start(&mut socket);

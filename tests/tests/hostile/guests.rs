@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A host whose guests' processes break the rules in this way.
 struct Host {
     runtime: Apart,
+    /// As that of a host's driver: what guests send is read there.
+    event_loop: tokio::runtime::Handle,
+    _is_used: tokio::sync::oneshot::Sender<()>,
     _folder: tempfile::TempDir,
     cache: PathBuf,
 }
@@ -32,7 +35,12 @@ impl Host {
         compiler.program = binary("sateen-host");
         let runtime = Apart::with_program(2, compiler, program).expect("this system has what it needs");
         let cache = folder.path().join("cache");
-        Self { runtime, _folder: folder, cache }
+        let tokio =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
+        let handle = tokio.handle().clone();
+        let (is_used, is_over) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || tokio.block_on(is_over).is_ok());
+        Self { runtime, event_loop: handle, _is_used: is_used, _folder: folder, cache }
     }
 
     /// Starts a run, and returns its portion and its notices.
@@ -46,6 +54,7 @@ impl Host {
             inputs: BTreeMap::new(),
             cache: Some(self.cache.clone()),
             cancel: cancel.clone(),
+            event_loop: self.event_loop.clone(),
         };
         let notify = Arc::new(move |notice| {
             let _ = sender.send(notice);
@@ -104,6 +113,7 @@ fn a_process_that_breaks_the_rules_later_is_a_crash_of_its_portion() {
     for (way, what) in [
         ("twice", "started twice"),
         ("lends-unasked", "never made"),
+        ("spares-unasked", "without being asked"),
         ("speaks-for-the-host", "only the host"),
         ("gives-back-turns", "did not have"),
         ("computes", "not its turn"),

@@ -9,7 +9,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -222,13 +222,28 @@ impl Channel {
         buffer: &mut Vec<u8>,
         large_bytes_max: usize,
     ) -> Result<Option<Received<M>>, ChannelError> {
+        let frame = self.take(buffer, RecvFlags::empty())?;
+        frame.map(|frame| frame.open(buffer, large_bytes_max)).transpose()
+    }
+
+    /// Takes a frame if there is one, without reading its messages; `None` if the other side has closed the channel.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is none yet; else as [`receive`](Self::receive).
+    pub fn try_take(&self, buffer: &mut Vec<u8>) -> io::Result<Result<Option<Taken>, ChannelError>> {
+        match self.take(buffer, RecvFlags::DONTWAIT) {
+            Err(ChannelError::Silent) => Err(io::ErrorKind::WouldBlock.into()),
+            taken => Ok(taken),
+        }
+    }
+
+    fn take(&self, buffer: &mut Vec<u8>, flags: RecvFlags) -> Result<Option<Taken>, ChannelError> {
         buffer.resize(FRAME_BYTES_MAX, 0);
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
-        let (count, mut descriptors) = loop {
+        let flags = flags | RecvFlags::CMSG_CLOEXEC;
+        loop {
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-            let received =
-                recvmsg(&self.0, &mut [IoSliceMut::new(buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
-            match received {
+            match recvmsg(&self.0, &mut [IoSliceMut::new(buffer)], &mut ancillary, flags) {
                 Ok(received) => {
                     let descriptors = ancillary.drain().filter_map(|message| match message {
                         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
@@ -238,23 +253,55 @@ impl Channel {
                     if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
                         return Err(broken("a frame is too long, or has too many descriptors"));
                     }
-                    break (received.bytes, descriptors);
+                    let kind = buffer[..received.bytes].first();
+                    return Ok(kind.map(|kind| Taken { kind: *kind, bytes: received.bytes, descriptors }));
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::CONNRESET) => return Ok(None),
                 Err(rustix::io::Errno::AGAIN) => return Err(ChannelError::Silent),
                 Err(error) => return Err(io::Error::from(error).into()),
             }
-        };
-        match buffer[..count].split_first() {
-            None => Ok(None),
-            Some((&SMALL, body)) => Ok(Some(Received { messages: decode(body)?, descriptors })),
-            Some((&LARGE, [])) if !descriptors.is_empty() => {
-                let body = sealed::read(&descriptors.remove(0), large_bytes_max).map_err(broken)?;
-                Ok(Some(Received { messages: decode(&body)?, descriptors }))
-            }
-            Some((kind, _)) => Err(broken(format!("a frame has the unknown kind {kind}"))),
         }
+    }
+}
+
+impl AsRawFd for Channel {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// A frame that has come, whose messages are not read yet.
+#[derive(Debug)]
+pub struct Taken {
+    kind: u8,
+    bytes: usize,
+    descriptors: Vec<OwnedFd>,
+}
+
+impl Taken {
+    /// Whether its messages are in memory of their own, and not in the buffer.
+    pub fn is_large(&self) -> bool {
+        self.kind == LARGE
+    }
+
+    /// Reads its messages, which are in `buffer` if it is not [large](Self::is_large).
+    ///
+    /// # Errors
+    /// If the other side has broken the rules.
+    pub fn open<M: DeserializeOwned>(
+        mut self,
+        buffer: &[u8],
+        large_bytes_max: usize,
+    ) -> Result<Received<M>, ChannelError> {
+        let messages = match self.kind {
+            SMALL => decode(&buffer[1..self.bytes])?,
+            LARGE if self.bytes == 1 && !self.descriptors.is_empty() => {
+                decode(&sealed::read(&self.descriptors.remove(0), large_bytes_max).map_err(broken)?)?
+            }
+            kind => return Err(broken(format!("a frame has the unknown kind {kind}"))),
+        };
+        Ok(Received { messages, descriptors: self.descriptors })
     }
 }
 

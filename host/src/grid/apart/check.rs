@@ -131,13 +131,10 @@ impl Check {
             Notice::Offered(job) => {
                 known.offers =
                     known.offers.checked_sub(1).ok_or("it answered an offer that was never made")?;
-                let Some((number, spec)) = job else { return Ok(Verdict::Pass) };
-                self.leaves(&mut known, *number, spec)?;
-                if self.keys.is_named(spec) {
-                    Ok(Verdict::Pass)
-                } else {
-                    Err("it lends a job under another key")
+                if let Some((number, spec)) = job {
+                    self.is_lent(&mut known, *number, spec)?;
                 }
+                Ok(Verdict::Pass)
             }
             Notice::Lookup { number, spec } => {
                 self.leaves(&mut known, *number, spec)?;
@@ -210,6 +207,17 @@ impl Check {
             Notice::Crashed(_) | Notice::Counts(_) => Err("it says what only the host may say"),
             Notice::Idle(_) | Notice::Exposed | Notice::Progress(..) | Notice::Failed(_) => Ok(Verdict::Pass),
         }
+    }
+
+    /// Looks at a job that the process spares; an error if it has broken the rules.
+    pub fn spared(&self, number: RuntimeJobId, spec: &JobSpec) -> Result<(), Broken> {
+        self.is_lent(&mut self.known.lock(), number, spec)
+    }
+
+    /// A job leaves the process, to be run elsewhere.
+    fn is_lent(&self, known: &mut Known, number: RuntimeJobId, spec: &JobSpec) -> Result<(), Broken> {
+        self.leaves(known, number, spec)?;
+        if self.keys.is_named(spec) { Ok(()) } else { Err("it lends a job under another key") }
     }
 
     /// A job leaves the process, to be run or looked up elsewhere.

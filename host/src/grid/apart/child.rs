@@ -79,6 +79,7 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
     answer(channel, &FromGuests::Started { walls })?;
     let Guests { portion, turns, memory } = guests;
     let mut held = Held::new(portion.brake());
+    let spare = outbox.sender(FromGuests::Spared);
     outbox.start(portion.observer(), memory.clone()).map_err(|error| error.to_string())?;
     loop {
         for message in messages {
@@ -95,6 +96,7 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
                 ToGuests::Hold(is_held) => held.change(|held| held.by_owner = is_held),
                 ToGuests::Alive => {}
                 ToGuests::Stop => return stop(channel, portion, outbox),
+                ToGuests::Spare => spare(portion.spare()),
                 ToGuests::Start(_) => return Err("the host has started the guests twice".to_owned()),
             }
         }
@@ -223,6 +225,7 @@ impl Loaded {
             .memory_bytes_max
             .map(|bytes_max| HostMemory::borrowed(bytes_max, outbox.sender(FromGuests::Memory)));
         let memory = memory.transpose().map_err(|error| format!("a thread cannot be started: {error}"))?;
+        let reclaim = outbox.sender(|()| FromGuests::Reclaim);
         let options = PortionOptions {
             record_every: record_every(&start.spec),
             salt: start.spec.salt(),
@@ -234,6 +237,7 @@ impl Loaded {
             memory: memory.clone(),
             turns: Some(turns.clone()),
             notify: notify(outbox, memory.clone()),
+            reclaim: Arc::new(move || reclaim(())),
         };
         let portion = Portion::start(&app, options).map_err(|error| error.to_string())?;
         Ok(Guests { portion, turns, memory })

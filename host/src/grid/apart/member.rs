@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use sateen_protocol::Counts;
-use sateen_protocol::host::{FinalCounts, Notice};
+use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::message::{JobNote, WorkerTimes};
 
 use super::check::Check;
 use super::mailbox::Mailbox;
 use super::process::Process;
+use super::stock::{Spare, Stock, goes_back};
 use super::wire::ToGuests;
+use crate::grid::runtime::Notify;
 
 /// Maximum notices in transit from a process to the driver; above it, nothing more is read from the process.
 const NOTICES_MAX: usize = 4096;
@@ -49,11 +51,13 @@ pub struct Member {
     pub mailbox: Arc<Mailbox>,
     /// What it may say.
     pub check: Check,
+    /// The job that it has spared.
+    pub stock: Stock,
     stage: Mutex<Stage>,
     stage_changed: Condvar,
     shown: Mutex<Shown>,
     in_transit: Mutex<usize>,
-    has_room: Condvar,
+    has_room: tokio::sync::Notify,
 }
 
 /// What people are shown of it.
@@ -73,11 +77,12 @@ impl Member {
             process,
             mailbox,
             check,
+            stock: Stock::default(),
             stage: Mutex::new(Stage::Starting),
             stage_changed: Condvar::new(),
             shown: Mutex::default(),
             in_transit: Mutex::default(),
-            has_room: Condvar::new(),
+            has_room: tokio::sync::Notify::new(),
         })
     }
 
@@ -85,6 +90,31 @@ impl Member {
     pub fn post(&self, message: &ToGuests) {
         if self.mailbox.post(message).is_err() {
             self.process.condemn("it did not read its messages");
+        }
+    }
+
+    /// Sends it a command of the state machine.
+    pub fn command(&self, command: RunCommand) {
+        self.check.note_command(&command);
+        self.post(&ToGuests::Command(command));
+    }
+
+    // ---- its spare job ----
+
+    /// Passes on an offer. If a thief gets a job, another thief may come.
+    pub fn lend(&self, offered: Notice, notify: &Notify) {
+        let is_lent = matches!(offered, Notice::Offered(Some(_)));
+        self.note_sent(&offered);
+        notify(offered);
+        if is_lent && self.stock.ask() {
+            self.post(&ToGuests::Spare);
+        }
+    }
+
+    /// Gives a spare job back.
+    pub fn give_back(&self, spare: Option<Spare>) {
+        if let Some(spare) = spare {
+            self.command(goes_back(&spare));
         }
     }
 
@@ -109,7 +139,7 @@ impl Member {
             return None;
         }
         self.stage_changed.notify_all();
-        self.has_room.notify_all();
+        self.has_room.notify_one();
         Some(std::mem::replace(&mut *stage, to))
     }
 
@@ -134,15 +164,16 @@ impl Member {
         let before = *count;
         *count = before.saturating_sub(weight(notice));
         if before >= NOTICES_MAX / 2 && *count < NOTICES_MAX / 2 {
-            self.has_room.notify_all();
+            self.has_room.notify_one();
         }
     }
 
     /// Waits until not too many notices are on their way to the driver.
-    pub fn wait_for_room(&self) {
-        let mut count = self.in_transit.lock();
-        while *count >= NOTICES_MAX && matches!(self.stage(), Stage::Starting | Stage::Started) {
-            self.has_room.wait_for(&mut count, Duration::from_millis(100));
+    pub async fn wait_for_room(&self) {
+        while *self.in_transit.lock() >= NOTICES_MAX
+            && matches!(self.stage(), Stage::Starting | Stage::Started)
+        {
+            self.has_room.notified().await;
         }
     }
 

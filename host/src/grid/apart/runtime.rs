@@ -2,8 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -17,8 +17,9 @@ use super::check::{Bounds, Check, JobKeys};
 use super::mailbox::Mailbox;
 use super::member::{Member, Stage};
 use super::pools::Pools;
-use super::portion::{PortionApart, Reader, Throttle};
+use super::portion::PortionApart;
 use super::process::Spawner;
+use super::reader::{Reader, Throttle};
 use super::sealed;
 use super::strikes::Strikes;
 use super::watch;
@@ -126,6 +127,7 @@ impl Apart {
         let mailbox = Mailbox::new(channel.clone());
         let member = Member::new(id, process, mailbox, Check::new(bounds, keys));
         let (walls, requires_walls) = (Arc::clone(&self.walls), self.requires_walls);
+        let (reading, is_read) = mpsc::sync_channel(0);
         let reader = Reader {
             channel,
             member: member.clone(),
@@ -134,6 +136,7 @@ impl Apart {
             module: loading.spec.app,
             notify: notify.clone(),
             progress: Throttle::default(),
+            reading,
             walls: Box::new(move |report| {
                 *walls.lock() = lines(report);
                 if requires_walls { report.require().map_err(|missing| missing.to_string()) } else { Ok(()) }
@@ -143,12 +146,8 @@ impl Apart {
             member.process.condemn("its start message could not be sent");
         }
         self.pools.join(&member);
-        let thread = std::thread::Builder::new().name("sateen-guests".to_owned());
-        let thread = thread.spawn(move || reader.run()).map_err(|error| {
-            self.pools.leave(&member);
-            failed(error)
-        })?;
-        Ok((member.clone(), PortionApart::new(member, self.pools.clone(), thread)))
+        drop(loading.event_loop.spawn(reader.run()));
+        Ok((member.clone(), PortionApart::new(member, self.pools.clone(), is_read, notify.clone())))
     }
 
     /// The message that tells a process what to run, with all that it needs.

@@ -6,6 +6,8 @@
 //!                                    ◄──── Started | Unpooled | Refused
 //! Command, Turns, Lease, Resident    ────►
 //!                                    ◄──── Notice, Counts, Turns, Memory
+//! Spare                              ────►
+//!                                    ◄──── Spared, Reclaim
 //! Alive, twice a second              ────►
 //! Stop                               ────►
 //!                                    ◄──── Stopped: the last counts, and it ends
@@ -16,7 +18,7 @@
 use std::time::Duration;
 
 use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
-use sateen_protocol::{Counts, HeldId, RunId, RunSpec};
+use sateen_protocol::{Counts, HeldId, JobSpec, RunId, RunSpec, RuntimeJobId};
 use serde::{Deserialize, Serialize};
 
 use crate::memory::{Lease, MemoryNews};
@@ -51,6 +53,8 @@ pub enum ToGuests {
     Alive,
     /// End all guests, report the last counts, and end.
     Stop,
+    /// Give up a job for the next thief, if there are enough. Answered by [`FromGuests::Spared`].
+    Spare,
 }
 
 /// What a process needs to know to run guests.
@@ -109,4 +113,8 @@ pub enum FromGuests {
         /// The time of the machine's clock, in nanoseconds.
         at_ns: u64,
     },
+    /// The answer to [`ToGuests::Spare`]: a job that is given up, if there are enough, as in [`Notice::Offered`].
+    Spared(Option<(RuntimeJobId, JobSpec)>),
+    /// A worker has nothing to do, and wants the spared job back if no thief has it.
+    Reclaim,
 }

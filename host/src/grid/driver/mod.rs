@@ -141,6 +141,7 @@ impl Driver {
             blobs: Arc::new(BlobCache::within(options.folder.part("blobs"), disk_bytes)),
             runtime,
             cache: None,
+            event_loop: tokio::runtime::Handle::current(),
         };
         if let Some(listener) = listener {
             tokio::spawn(accept_all(listener, sockets.events()));

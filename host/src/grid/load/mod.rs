@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sateen_protocol::{BlobHash, RunId, RunSpec};
+use tokio::runtime::Handle;
 
 pub use blobs::BlobCache;
 pub use fetch::Fetcher;
@@ -26,6 +27,8 @@ pub struct Loader {
     pub runtime: Arc<dyn Runtime>,
     /// The folder for compiled modules, if it is not this user's.
     pub cache: Option<PathBuf>,
+    /// The driver's.
+    pub event_loop: Handle,
 }
 
 impl Loader {
@@ -51,10 +54,8 @@ impl Loader {
             }
             inputs.insert(name.clone(), Arc::from(bytes));
         }
-        self.runtime.start(
-            Loading { run, spec, module, inputs, cache: self.cache.clone(), cancel: cancel.clone() },
-            notify,
-        )
+        let (cache, cancel, event_loop) = (self.cache.clone(), cancel.clone(), self.event_loop.clone());
+        self.runtime.start(Loading { run, spec, module, inputs, cache, cancel, event_loop }, notify)
     }
 
     fn get(&self, hash: BlobHash, what: &str, cancel: &Cancel) -> Result<Vec<u8>, String> {

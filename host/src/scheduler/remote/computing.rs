@@ -1,5 +1,6 @@
 //! Whether guests of a portion compute, and how many of its workers need a job.
 
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use sateen_protocol::host::Notice;
@@ -98,6 +99,9 @@ impl Remote {
     /// A worker begins its sleep,
     pub(super) fn begin_sleep(&self, registry: &Registry) {
         self.resting.begin();
+        if self.spares.is_out.swap(false, SeqCst) {
+            (self.spares.reclaim)();
+        }
         self.announce_idle(registry);
     }
 

@@ -75,9 +75,36 @@ impl Remote {
         }
     }
 
+    /// An open job that is not redone, if there are more than the workers here need.
+    pub fn spare(&self, registry: &Registry) -> Option<(RuntimeJobId, JobSpec)> {
+        // First: a worker that begins its sleep meanwhile either is seen here, or sees this.
+        self.spares.is_out.store(true, SeqCst);
+        let is_enough = registry.deques.open_count() > registry.threads() && registry.idle.hungry() == 0;
+        if !is_enough || self.is_draining() {
+            return None;
+        }
+        self.lend_first(registry, |job| job.place.as_ref().is_some_and(|place| !place.redone.load(SeqCst)))
+    }
+
     pub fn offer(&self, registry: &Registry) -> Option<(RuntimeJobId, JobSpec)> {
+        self.lend_first(registry, |_| true)
+    }
+
+    /// Lends the first open job, if it may be lent.
+    fn lend_first(
+        &self,
+        registry: &Registry,
+        may_lend: impl Fn(&Job) -> bool,
+    ) -> Option<(RuntimeJobId, JobSpec)> {
         loop {
-            let (_, job) = self.open.listed.lock().pop_first()?;
+            let job = {
+                let mut listed = self.open.listed.lock();
+                let first = listed.first_entry()?;
+                if !may_lend(first.get()) {
+                    return None;
+                }
+                first.remove()
+            };
             let Some(place) = &job.place else { continue };
             if self.ask_first(registry, &job) {
                 continue;
