@@ -63,8 +63,7 @@ pub struct Remote {
     /// Jobs that are lent or being looked up. Their state changes only under this lock.
     away: Mutex<HashMap<RuntimeJobId, Arc<Job>>>,
     open: OpenJobs,
-    thieves: AtomicUsize,
-    spares: Spares,
+    thieves: Thieves,
     drain: Drain,
     pub pause: Pause,
     resting: Resting,
@@ -83,10 +82,13 @@ struct OpenJobs {
     returned: Injector<Arc<Job>>,
 }
 
-/// The job that was given up for a thief that may come.
-struct Spares {
-    /// There may be one.
-    is_out: AtomicBool,
+/// Thieves elsewhere.
+struct Thieves {
+    /// How many of them wait.
+    waiting: AtomicUsize,
+    /// A job may have been given up for one that has not come yet.
+    may_have_spare: AtomicBool,
+    /// Asks for that job.
     reclaim: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -114,8 +116,11 @@ impl Remote {
             held: Mutex::default(),
             away: Mutex::default(),
             open: OpenJobs { listed: Mutex::default(), injected: Injector::new(), returned: Injector::new() },
-            thieves: AtomicUsize::new(0),
-            spares: Spares { is_out: AtomicBool::new(false), reclaim },
+            thieves: Thieves {
+                waiting: AtomicUsize::new(0),
+                may_have_spare: AtomicBool::new(false),
+                reclaim,
+            },
             drain: Drain::default(),
             pause: Pause::default(),
             resting: Resting::default(),
@@ -142,7 +147,7 @@ impl Remote {
     }
 
     fn thieves(&self) -> usize {
-        self.thieves.load(SeqCst)
+        self.thieves.waiting.load(SeqCst)
     }
 
     /// Whether a redone job, or one below a redone job, had been begun before, as far as is known: it was lost

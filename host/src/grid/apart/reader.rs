@@ -4,6 +4,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sateen_command_line::explained;
 use sateen_protocol::BlobHash;
 use sateen_protocol::host::Notice;
@@ -74,8 +75,16 @@ impl Reader {
         if let Err(why) = self.read().await {
             self.member.process.condemn(why);
         }
-        // Its end takes the system a moment.
-        let _ = tokio::task::spawn_blocking(move || self.finish()).await;
+        // Its end takes the system a moment. The thread for that ends with it; threads of a pool, and their stacks, would stay.
+        let this = Arc::new(Mutex::new(Some(self)));
+        let finish = move || {
+            let this = this.lock().take();
+            this.into_iter().for_each(Self::finish);
+        };
+        let thread = std::thread::Builder::new().name("sateen-guests".to_owned());
+        if thread.spawn(finish.clone()).is_err() {
+            finish();
+        }
     }
 
     /// Reads until there is nothing more; an error if the process has broken the rules.

@@ -99,8 +99,8 @@ impl Remote {
     /// A worker begins its sleep,
     pub(super) fn begin_sleep(&self, registry: &Registry) {
         self.resting.begin();
-        if self.spares.is_out.swap(false, SeqCst) {
-            (self.spares.reclaim)();
+        if self.thieves.may_have_spare.swap(false, SeqCst) {
+            (self.thieves.reclaim)();
         }
         self.announce_idle(registry);
     }

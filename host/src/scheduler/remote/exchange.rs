@@ -78,7 +78,7 @@ impl Remote {
     /// An open job that is not redone, if there are more than the workers here need.
     pub fn spare(&self, registry: &Registry) -> Option<(RuntimeJobId, JobSpec)> {
         // First: a worker that begins its sleep meanwhile either is seen here, or sees this.
-        self.spares.is_out.store(true, SeqCst);
+        self.thieves.may_have_spare.store(true, SeqCst);
         let is_enough = registry.deques.open_count() > registry.threads() && registry.idle.hungry() == 0;
         if !is_enough || self.is_draining() {
             return None;
@@ -164,7 +164,7 @@ impl Remote {
     }
 
     pub fn want(&self, registry: &Registry, thieves: usize) {
-        let before = self.thieves.swap(thieves, SeqCst);
+        let before = self.thieves.waiting.swap(thieves, SeqCst);
         if thieves > before && registry.is_anybody_starving() {
             registry.ring();
         }
