@@ -54,7 +54,7 @@ it('shows the dashboard to whoever has a token, under its own policy, until that
   await logIn(page, `sateen_viewer_${'7'.repeat(64)}`);
   await page.getByText('does not know the token').waitFor();
   await logIn(page, screen);
-  await page.getByRole('link', { name: 'Hosts' }).waitFor();
+  await page.getByRole('link', { name: 'Hosts', exact: true }).waitFor();
   await page.getByText('No host is connected').first().waitFor();
   expect(mistakes).toEqual([]);
   const status = (path: string, method: string) =>
@@ -65,7 +65,7 @@ it('shows the dashboard to whoever has a token, under its own policy, until that
   await page.goto(`${grid.url}/login`);
   await page.getByText('You are logged in with the token screen (viewer)').waitFor();
   await page.getByRole('link', { name: 'Go to the dashboard' }).click();
-  await page.getByRole('link', { name: 'Hosts' }).waitFor();
+  await page.getByRole('link', { name: 'Hosts', exact: true }).waitFor();
   await grid.sateen('token', 'revoke', 'screen');
   await page.goto(grid.url);
   await page.waitForURL(`${grid.url}/login`);
@@ -76,7 +76,7 @@ it('lets somebody log out', async () => {
   const { page } = await open(browser);
   await page.goto(grid.url);
   await logIn(page, await token('viewer', 'visitor'));
-  await page.getByRole('link', { name: 'Hosts' }).waitFor();
+  await page.getByRole('link', { name: 'Hosts', exact: true }).waitFor();
   await page.goto(`${grid.url}/login`);
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.waitForURL(`${grid.url}/login`);

@@ -116,7 +116,8 @@ pub async fn policy(request: Request, next: Next) -> Response {
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
+        // With `no-referrer`, browsers would not say either that a form comes from the coordinator's own page.
+        (header::REFERRER_POLICY, "same-origin"),
     ] {
         headers.insert(name, header::HeaderValue::from_static(value));
     }

@@ -112,7 +112,10 @@ fn no_store(status: StatusCode, html: String) -> Response {
 
 fn html(held: Option<&Held>, denied: Option<&Denied>) -> String {
     let why = denied.map_or(String::new(), |denied| {
-        format!("<p class=\"refused\" role=\"alert\">{}</p>\n", escaped(&denied.to_string()))
+        let why = denied.to_string();
+        let (first, rest) = why.split_at(why.ceil_char_boundary(1));
+        let why = escaped(&format!("{}{rest}.", first.to_uppercase()));
+        format!("<p class=\"refused\" role=\"alert\">{why}</p>\n")
     });
     let now = held.map_or(String::new(), |held| {
         format!(
