@@ -118,7 +118,7 @@ pub const KEYS_FORGOTTEN: usize = KEYS_MAX / 16;
 pub const KEYS_WAITING_MAX: usize = 4096;
 /// The same for the hosts of one address.
 pub const KEYS_WAITING_PER_PEER_MAX: usize = 256;
-/// Digits that name a key at least.
+/// Minimum digits with which a command names a key.
 pub const KEY_DIGITS_MIN: usize = 8;
 /// How often keys of hosts that were seen are saved.
 pub const SAVE_KEYS_EVERY: Duration = Duration::from_secs(1);

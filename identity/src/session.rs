@@ -1,8 +1,8 @@
 //! Encrypted sessions of two hosts.
 //!
 //! The Noise protocol (revision 34) with the pattern KK: both hosts know each other's static key beforehand, so two messages
-//! authenticate both and give the session keys of its own, which neither a later theft of the hosts' keys nor whoever passes
-//! the messages on can compute. The static keys are those of the hosts' identities, converted from ed25519 to X25519;
+//! authenticate both and agree on fresh keys. A relay cannot compute these, and neither can a thief who steals the hosts' keys
+//! later. The static keys are those of the hosts' identities, converted from ed25519 to X25519;
 //! using one key pair for both is sound (Thormarker, "On using the same key pair for Ed25519 and an X25519 based KEM", 2021).
 
 use sateen_protocol::PublicKey;

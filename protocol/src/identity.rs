@@ -6,8 +6,8 @@
 //!             ◄── Hello, Proof ─────          signed: both, the version of the protocol and the whole hello
 //! ```
 //!
-//! The state machines see keys as the names of those that they belong to. Whoever reads a link checks the signatures before
-//! it passes a hello on, and discards the proof.
+//! To the state machines, a key is a name. The reader of a link checks the signatures before it passes a hello on, and discards
+//! the proof.
 
 use std::fmt;
 

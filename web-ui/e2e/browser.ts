@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { expect } from 'vitest';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 /** A busy machine is slow; what never comes is still told by its name, before the test's own limit is over. */
@@ -44,6 +45,21 @@ export async function open(browser: Browser, options: BrowserContextOptions = {}
     if (message.type() === 'error' && !/Failed to load resource|WebSocket connection/.test(message.text())) mistakes.push(message.text());
   });
   return { page, mistakes };
+}
+
+/** The themes and widths in which a page is looked at. */
+export const LOOKS = [
+  ['light', 1440],
+  ['dark', 1440],
+  ['light', 390],
+  ['dark', 390],
+] as const;
+
+/** Keeps a picture of a page; axe finds nothing in it, and it is no wider than its window. */
+export async function expectSound(page: Page, picture: string): Promise<void> {
+  await page.screenshot({ path: `${SHOTS}/${picture}.png`, fullPage: true });
+  expect(await violations(page)).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(page.viewportSize()?.width ?? 0);
 }
 
 /** The number behind a figure's name. */

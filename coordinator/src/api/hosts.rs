@@ -4,46 +4,32 @@ use std::borrow::Cow;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use sateen_api::Host;
 use sateen_api::names::quoted;
 use sateen_protocol::HostId;
-use serde::Deserialize;
 
 use super::Api;
 use super::extract::Query;
+use super::paging::{Page, next_page};
 use super::problem::Problem;
-use super::ranges;
 use crate::clock::written;
 use crate::driver::{HostSeen, Request};
-use crate::limits::HOSTS_LISTED_MAX;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Page {
-    after: Option<String>,
-    limit: Option<String>,
-}
 
 /// Hosts ordered by id. If there are more, the header `Link` has the next page.
 pub async fn list(State(api): State<Api>, Query(page): Query<Page>) -> Result<Response, Problem> {
-    let after = match page.after.as_deref() {
+    let after = match page.after() {
         Some(text) => Some(HostId::parse(text).ok_or_else(|| not_a_host(text))?),
         None => None,
     };
-    let limit =
-        ranges::HOSTS_LIMIT.whole(page.limit.as_deref())?.map_or(HOSTS_LISTED_MAX, |limit| limit as usize);
+    let limit = page.limit()?;
     let mut hosts = api.driver.ask(Request::Hosts).await?;
     hosts.retain(|host| after.is_none_or(|after| host.view.id > after));
     hosts.sort_unstable_by_key(|host| host.view.id);
     let has_more = hosts.len() > limit;
     hosts.truncate(limit);
     let last = hosts.last().map(|host| host.view.id).filter(|_| has_more);
-    let link = last.map(|last| {
-        // As in RFC 8288.
-        [(header::LINK, format!("</api/v1/hosts?after={last}&limit={limit}>; rel=\"next\""))]
-    });
+    let link = next_page("/api/v1/hosts", last, limit);
     let hosts: Vec<Host> = hosts.into_iter().map(|host| shown(&api, host)).collect();
     Ok((link, Json(hosts)).into_response())
 }

@@ -3,45 +3,31 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use sateen_api::HostKey;
 use sateen_api::names::quoted;
 use sateen_protocol::PublicKey;
 use sateen_protocol::message::ToHost;
-use serde::Deserialize;
 
 use super::Api;
 use super::entry::Noted;
 use super::extract::{Path, Query};
+use super::paging::{Page, next_page};
 use super::problem::Problem;
-use super::ranges;
 use crate::clock::{unix_ms, written};
 use crate::enrolment::{Listed, NoSuchKey, Refusal};
-use crate::limits::HOSTS_LISTED_MAX;
 use crate::server::Connection;
 use crate::store::sql;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Page {
-    after: Option<String>,
-    limit: Option<String>,
-}
 
 /// Keys in their order. If there are more, the header `Link` has the next page.
 pub async fn list(State(api): State<Api>, Query(page): Query<Page>) -> Result<Response, Problem> {
     let not_a_key = |text: &str| Problem::bad_request(format!("{} is not the key of a host", quoted(text)));
-    let after = page.after.as_deref().map(|text| PublicKey::parse(text).ok_or_else(|| not_a_key(text)));
-    let limit =
-        ranges::HOSTS_LIMIT.whole(page.limit.as_deref())?.map_or(HOSTS_LISTED_MAX, |limit| limit as usize);
+    let after = page.after().map(|text| PublicKey::parse(text).ok_or_else(|| not_a_key(text)));
+    let limit = page.limit()?;
     let (keys, has_more) = api.links.enrolment.list(after.transpose()?, limit);
     let last = keys.last().map(|listed| listed.key).filter(|_| has_more);
-    let link = last.map(|last| {
-        // As in RFC 8288.
-        [(header::LINK, format!("</api/v1/keys?after={last}&limit={limit}>; rel=\"next\""))]
-    });
+    let link = next_page("/api/v1/keys", last, limit);
     let keys: Vec<HostKey> = keys.into_iter().map(shown).collect();
     Ok((link, Json(keys)).into_response())
 }
@@ -78,9 +64,13 @@ pub async fn revoke(
     Ok((Extension(noted(&listed)), Json(shown(listed))))
 }
 
-/// Whose key it was, for the audit log.
-fn noted(listed: &Listed) -> Noted {
-    Noted(format!("host `{}`, key {}", listed.record.name, listed.key))
+/// Whose key it was, for the audit log. A key may be approved before its host has come.
+fn noted(Listed { key, record, .. }: &Listed) -> Noted {
+    Noted(if record.name.is_empty() {
+        format!("key {key}")
+    } else {
+        format!("host `{}`, key {key}", record.name)
+    })
 }
 
 /// A decision is on the disk before it is acknowledged.

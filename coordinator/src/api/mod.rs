@@ -14,6 +14,7 @@ mod openapi;
 mod operations;
 mod origin;
 mod pages;
+mod paging;
 mod problem;
 mod ranges;
 mod runs;

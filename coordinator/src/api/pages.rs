@@ -116,7 +116,7 @@ pub async fn policy(request: Request, next: Next) -> Response {
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // With `no-referrer`, browsers would not say either that a form comes from the coordinator's own page.
+        // With `no-referrer`, browsers also hide the origin of forms, and a login of unknown origin is refused.
         (header::REFERRER_POLICY, "same-origin"),
     ] {
         headers.insert(name, header::HeaderValue::from_static(value));

@@ -135,7 +135,7 @@ fn a_rotated_key_takes_the_place_of_the_earlier_one() {
     // It comes again with the same rotations.
     enrolment.leave(&key(3), LinkId(2), NOW_MS);
     assert_eq!(enrolment.admit(&Arrival { instance: 9, ..rotated }), Ok(()));
-    // Whoever has the earlier key cannot rotate it elsewhere.
+    // A thief of the earlier key cannot rotate it to another key.
     let elsewhere = [step(key(1), key(7))];
     let thief = Arrival { rotations: &elsewhere, ..arrival(key(7), 8) };
     assert_eq!(enrolment.admit(&thief), Err(Refusal::Replaced { key: key(1), by: key(2) }));

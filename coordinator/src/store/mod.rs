@@ -7,7 +7,7 @@
 //! tls/           the coordinator's own certificate authority, see `tls/own.rs`
 //! ```
 //!
-//! Only its owner may read it: with the grid's secret, anyone can impersonate any host.
+//! Only its owner may read it: it contains the grid's secret, and runs of all users.
 //!
 //! One thread writes to the database and another reads, so that no page waits for the disk, and
 //! no task of the runtime either.

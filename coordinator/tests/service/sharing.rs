@@ -103,7 +103,7 @@ fn the_dashboard_is_logged_in_to_with_a_form() {
     let post = |path: &str, headers: &str, body: &str| post_to(&guarded.server.address, path, headers, body);
     let page = String::from_utf8(guarded.server.get("/login").1).expect("text");
     let head = post("/login", "", "token=nonsense").to_lowercase();
-    // A stricter policy makes browsers hide where a form comes from, and it is refused.
+    // With a stricter policy, browsers hide the origin of a form, and it is refused.
     assert!(head.contains("referrer-policy: same-origin"), "{head}");
     assert!(page.contains("type=\"password\"") && !page.contains("<script"), "{page}");
     let refused = post("/login", "", &format!("token=sateen_viewer_{}", "7".repeat(64)));

@@ -3,10 +3,11 @@
 //! ```text
 //! sateen host key 1
 //! 64 hexadecimal digits       the secret part
-//! rotation DIGITS             how it came from earlier keys, the oldest first
+//! rotation FROM TO R S R S    how it came from earlier keys, the oldest first; R and S are the halves of a signature, by the
+//!                             earlier key and by the later one; each has 64 digits
 //! ```
 //!
-//! Only the owner of the folder may read it: whoever has the secret part can take part as this host.
+//! Only the owner of the folder may read it: with the secret part, anybody could take part as this host.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use sateen_command_line::refused;
 use sateen_identity::{Identity, NoRandomness};
 use sateen_protocol::PublicKey;
-use sateen_protocol::identity::{ROTATIONS_MAX, Rotation};
+use sateen_protocol::identity::{ROTATIONS_MAX, Rotation, Signature};
 use thiserror::Error;
 use tracing::{info, warn};
 use zeroize::Zeroizing;
@@ -157,13 +158,9 @@ impl HostKey {
 
     /// Written completely or not at all.
     fn write(&self, file: &Path) -> Result<(), KeyError> {
-        let mut text = Zeroizing::new(format!("{HEADER}\n"));
-        digits(&mut text, self.identity.secret().as_slice());
-        for rotation in &self.rotations {
-            text.push_str(ROTATION);
-            // Encoding into memory fails only for types that cannot be encoded.
-            digits(&mut text, &postcard::to_allocvec(rotation).unwrap_or_default());
-        }
+        let secret = Zeroizing::new(PublicKey(*self.identity.secret()).to_string());
+        let rotations: String = self.rotations.iter().map(written).collect();
+        let text = Zeroizing::new(format!("{HEADER}\n{}\n{rotations}", *secret));
         let folder = file.parent().unwrap_or(Path::new("."));
         let write = || {
             // Only its owner may read a temporary file.
@@ -179,23 +176,19 @@ impl HostKey {
     }
 }
 
-/// A line of hexadecimal digits.
-fn digits(text: &mut String, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text.push('\n');
+/// The line of a rotation. All its parts are as long as a key, and written like one.
+fn written(rotation: &Rotation) -> String {
+    let Rotation { from, to, signatures: [by_earlier, by_later] } = rotation;
+    let halves = [by_earlier.0, by_earlier.1, by_later.0, by_later.1].map(PublicKey);
+    let [r, s, later_r, later_s] = halves;
+    format!("{ROTATION}{from} {to} {r} {s} {later_r} {later_s}\n")
 }
 
 fn rotation(line: &str) -> Option<Rotation> {
-    let text = line.strip_prefix(ROTATION)?.as_bytes();
-    let bytes: Option<Vec<u8>> = text
-        .chunks(2)
-        .map(|pair| u8::from_str_radix(str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?, 16).ok())
-        .collect();
-    postcard::from_bytes(&bytes?).ok()
+    let parts: Option<Vec<PublicKey>> =
+        line.strip_prefix(ROTATION)?.split(' ').map(PublicKey::parse).collect();
+    let [from, to, r, s, later_r, later_s] = parts?.try_into().ok()?;
+    Some(Rotation { from, to, signatures: [Signature(r.0, s.0), Signature(later_r.0, later_s.0)] })
 }
 
 #[cfg(test)]

@@ -157,9 +157,9 @@ impl Portion {
         self.with(|registry, remote| remote.offer(registry)).flatten()
     }
 
-    /// Gives up an open job for a thief that may come, if there are more of them than workers, and none is redone: such a job
-    /// is given up only when a thief has come, as it is not known before what will have been found of it by then. The job
-    /// comes back by [`RunCommand::Requeue`], like one that was offered.
+    /// Gives up an open job for the next thief, if more jobs are open than there are workers. A redone job is not given up:
+    /// before a thief comes, its result may be found. The job comes back by [`RunCommand::Requeue`], like one that was
+    /// offered.
     pub fn spare(&self) -> Option<(RuntimeJobId, JobSpec)> {
         self.with(|registry, remote| remote.spare(registry)).flatten()
     }

@@ -143,7 +143,7 @@ impl Coordinator {
         self.send(host, ToHost::Hosts { epoch: self.newsroom.epoch(), joined, gone });
     }
 
-    /// A host as others are told of it, if it is working.
+    /// What others are told of a host, if it is working.
     fn info(&self, host: HostId) -> Option<HostInfo> {
         let state = self.hosts.get(&host).filter(|state| state.paused.is_none())?;
         let incarnation = state.comings.incarnation();

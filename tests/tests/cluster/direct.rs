@@ -127,35 +127,50 @@ fn no_peer_can_dial_as_another() {
     assert!(dial(caller(own), eve.key()), "as itself it may");
 }
 
-/// What somebody between two hosts changes, they do not read: the link ends, and no host is blamed.
+/// A grid of ada, who listens, and eve, who is forged.
+struct Two {
+    cluster: Cluster,
+    eve: ForgedHost,
+    ada_listens: SocketAddr,
+    ada: HostInfo,
+    caller: Caller,
+}
+
+impl Two {
+    fn start() -> Self {
+        let mut cluster = Cluster::start_beside_others(&[]);
+        let ada_listens = start_listening(&mut cluster, "ada");
+        cluster.await_hosts(1);
+        let (eve, own, grid, hosts) = intruder(&cluster);
+        let ada = named(&hosts, "ada").clone();
+        let caller = Caller { grid, from: own, to: ada.id };
+        Self { cluster, eve, ada_listens, ada, caller }
+    }
+
+    /// Eve dials ada, as herself.
+    fn dial(&self) -> ForgedPeer {
+        let link = ForgedPeer::dial(self.ada_listens, self.caller, self.eve.key(), &self.ada.report.key);
+        link.expect("she may dial")
+    }
+}
+
+/// Somebody between two hosts changes a frame.
 #[test]
 fn a_frame_that_was_changed_on_its_way_ends_the_link_and_blames_nobody() {
-    let mut cluster = Cluster::start_beside_others(&[]);
-    let ada_listens = start_listening(&mut cluster, "ada");
-    cluster.await_hosts(1);
-    let (eve, own, grid, hosts) = intruder(&cluster);
-    let ada = named(&hosts, "ada");
-    let caller = Caller { grid, from: own, to: ada.id };
+    let two = Two::start();
     for bytes in [vec![0; 100], vec![sateen_protocol::codec::PROTOCOL_VERSION, 0, 1], Vec::new()] {
-        let mut link =
-            ForgedPeer::dial(ada_listens, caller, eve.key(), &ada.report.key).expect("it may dial");
+        let mut link = two.dial();
         assert!(link.try_send(&bytes));
         assert!(link.is_closed(PATIENCE), "{bytes:?}");
     }
-    assert_eq!(cluster.api().get("/api/v1/status")["misbehaviours"], 0);
-    assert_eq!(cluster.host_status("ada")["peers"][0]["name"], "eve", "she is not cut off");
+    assert_eq!(two.cluster.api().get("/api/v1/status")["misbehaviours"], 0);
+    assert_eq!(two.cluster.host_status("ada")["peers"][0]["name"], "eve", "she is not cut off");
 }
 
 #[test]
 fn links_of_one_peer_replace_one_another() {
-    let mut cluster = Cluster::start_beside_others(&[]);
-    let ada_listens = start_listening(&mut cluster, "ada");
-    cluster.await_hosts(1);
-    let (eve, own, grid, hosts) = intruder(&cluster);
-    let ada = named(&hosts, "ada");
-    let caller = Caller { grid, from: own, to: ada.id };
-    let dial = || ForgedPeer::dial(ada_listens, caller, eve.key(), &ada.report.key).expect("it may dial");
-    let mut links: Vec<ForgedPeer> = (0..12).map(|_| dial()).collect();
+    let two = Two::start();
+    let mut links: Vec<ForgedPeer> = (0..12).map(|_| two.dial()).collect();
     let newest = links.split_off(10);
     for mut link in links {
         assert!(link.is_closed(PATIENCE), "ten older links are closed");

@@ -152,7 +152,7 @@ fn a_host_that_is_started_again_is_the_same_and_its_key_can_be_replaced() {
     cluster.await_hosts(1);
     assert_eq!(listed(&cluster, &first)["replaced_by"], second.as_str());
     assert_eq!(listed(&cluster, &second)["approved"], true, "without another approval");
-    // Whoever has the earlier key has nothing.
+    // The earlier key is worthless now.
     cluster.start_host("eve", "here");
     await_refusal(&cluster, "eve", &["was replaced by", &second[..16]]);
     let run = cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1);

@@ -94,8 +94,8 @@ fn find(api: &Api, form: &[u8]) -> Result<Arc<Held>, Denied> {
     Ok(held)
 }
 
-/// Scripts cannot read the cookie, and pages of others cannot have it sent. If the page came over TLS, this coordinator's
-/// or that of a proxy in front of it, it is never sent without.
+/// Scripts cannot read the cookie, and pages of others cannot have it sent. A browser that got it over TLS, from this
+/// coordinator or a proxy in front of it, sends it over TLS only.
 fn with_cookie(api: &Api, headers: &HeaderMap, value: &str, seconds: u64) -> Response {
     let is_https =
         headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));

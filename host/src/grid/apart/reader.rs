@@ -50,7 +50,7 @@ impl Throttle {
 /// Takes a report of walls; an error if they are not enough.
 pub type TakeReport = Box<dyn Fn(&Report) -> Result<(), String> + Send>;
 
-/// What the thread that reads from a process needs.
+/// What reads from a process.
 pub struct Reader {
     pub channel: Arc<Channel>,
     pub member: Arc<Member>,
@@ -66,7 +66,7 @@ pub struct Reader {
     pub reading: mpsc::SyncSender<Reading>,
 }
 
-/// Nothing: there is a reader as long as this can be sent.
+/// Never sent: the channel for it is closed when the reader has finished.
 pub enum Reading {}
 
 impl Reader {

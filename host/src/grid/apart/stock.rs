@@ -2,7 +2,7 @@
 //! takes two threads that are woken.
 //!
 //! A process spares a job only while its own workers have enough, and asks for it back when one of them has nothing to do. The
-//! state machine never learns of a job that goes back.
+//! state machine does not learn of a job that goes back.
 
 use parking_lot::Mutex;
 use sateen_protocol::host::RunCommand;
@@ -49,8 +49,8 @@ impl Stock {
         if was_asked { Ok(()) } else { Err("it spares a job without being asked") }
     }
 
-    /// Keeps a job for the next thief. Returns it if it must go back: there are no thieves any more, or it is redone, and with
-    /// each moment more may be found of such a job.
+    /// Keeps a job for the next thief. Returns it if it must go back: no thief comes any more, or it is redone, and its result
+    /// may be found before one comes.
     pub fn keep(&self, spare: Spare) -> Option<Spare> {
         let mut kept = self.0.lock();
         if kept.is_closed || spare.1.redone {
