@@ -29,6 +29,7 @@ mod page;
 mod portion_runtime;
 mod runtime;
 pub mod store;
+mod threads;
 mod transport;
 
 pub use address::CoordinatorAddress;

@@ -3,12 +3,44 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use sateen_protocol::limits::RUNS_ACTIVE_MAX;
 use sateen_tests::cluster::{Cluster, PATIENCE};
+use sateen_tests::guests::of_host;
 
-/// Each portion maps memory in thousands of pieces, and a process may have 65,530 of them.
+/// What a host holds at one time.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    /// Processes of guests.
+    guests: usize,
+    threads: usize,
+    /// Pieces of memory that are mapped, of which a process may have 65,530.
+    pieces: usize,
+}
+
+impl Held {
+    fn by(host: u32) -> Self {
+        let threads = fs::read_dir(format!("/proc/{host}/task")).map_or(0, Iterator::count);
+        let maps = fs::read_to_string(format!("/proc/{host}/maps")).unwrap_or_default();
+        Self { guests: of_host(host).len(), threads, pieces: maps.lines().count() }
+    }
+
+    fn max(self, other: Self) -> Self {
+        Self {
+            guests: self.guests.max(other.guests),
+            threads: self.threads.max(other.threads),
+            pieces: self.pieces.max(other.pieces),
+        }
+    }
+}
+
+/// Each portion has a process, and threads of its host while it is made and while it is taken down.
 #[test]
 fn a_host_makes_no_portion_before_earlier_ones_are_gone() {
     const RUNS: usize = 300;
+    /// Some more may be made while earlier ones are taken down.
+    const PORTIONS: usize = RUNS_ACTIVE_MAX + 2;
+    /// Each portion is made by a thread and taken down by one; some others come and go, as that of the self-test.
+    const THREADS_MORE: usize = 2 * PORTIONS + 12;
     let mut cluster = Cluster::start(&[("ada", "here")]);
     let first = cluster.submit("nqueens", &["18"]);
     let app = cluster.api().run(first)["app"]["hash"].as_str().expect("a hash").to_owned();
@@ -20,22 +52,27 @@ fn a_host_makes_no_portion_before_earlier_ones_are_gone() {
         runs.push(run["run"].as_u64().expect("its number"));
     }
     std::thread::sleep(Duration::from_secs(1));
-    let maps = format!("/proc/{}/maps", cluster.host("ada").id());
-    let count = || fs::read_to_string(&maps).map_or(0, |maps| maps.lines().count());
+    let host = cluster.host_process("ada");
     // Eight runs are under way, which is all that one host has at a time.
-    let usual = count();
+    let usual = Held::by(host);
+    assert_eq!(usual.guests, RUNS_ACTIVE_MAX);
     let mut most = usual;
     for run in runs {
         let (status, answer) = cluster.api().order(&format!("/api/v1/runs/{run}/cancel"));
         assert!(status == 202 || status == 200, "{answer}");
-        most = most.max(count());
+        most = most.max(Held::by(host));
     }
     let until = Instant::now() + Duration::from_secs(3);
     while Instant::now() < until {
-        most = most.max(count());
+        most = most.max(Held::by(host));
     }
-    assert!(most <= usual + usual / 2, "{most} pieces of memory were mapped, {usual} before");
+    assert!(most.guests <= PORTIONS, "{most:?}, before {usual:?}");
+    assert!(most.threads <= usual.threads + THREADS_MORE, "{most:?}, before {usual:?}");
+    // A thread has a stack, a guard below it and a heap of two pieces.
+    assert!(most.pieces <= usual.pieces + 4 * THREADS_MORE, "{most:?}, before {usual:?}");
     assert!(!cluster.host("ada").has_ended());
     let run = cluster.submit("nqueens", &["8"]);
     assert_eq!(cluster.api().run_over(run, PATIENCE)["state"], "done");
+    let last = Held::by(host);
+    assert!(last.guests <= 1 && last.threads <= usual.threads + 4, "{last:?}, before {usual:?}");
 }

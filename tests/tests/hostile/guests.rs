@@ -86,11 +86,15 @@ fn a_process_that_breaks_the_rules_while_it_starts_is_killed_and_the_module_refu
         ("hangs-up", "closed its channel"),
         ("ends", "ended by itself"),
     ] {
-        let host = Host::new(way);
-        let since = Instant::now();
-        let why = host.start(&Cancel::default()).err().unwrap_or_else(|| panic!("{way}: it starts"));
-        assert!(why.contains(what) && why.contains("3 times"), "{way}: {why}");
-        assert!(since.elapsed() < PATIENCE, "{way} took {:?}", since.elapsed());
+        // Several times, as a fourth process was once started when the third was not counted yet. What hangs up is given
+        // some time to end.
+        for _ in 0..if way == "hangs-up" { 1 } else { 5 } {
+            let host = Host::new(way);
+            let since = Instant::now();
+            let why = host.start(&Cancel::default()).err().unwrap_or_else(|| panic!("{way}: it starts"));
+            assert!(why.contains(what) && why.contains("3 times"), "{way}: {why}");
+            assert!(since.elapsed() < PATIENCE, "{way} took {:?}", since.elapsed());
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 
 use super::member::{Member, Stage};
 use super::pools::Pools;
-use super::reader::Reading;
+use super::reader::Ending;
 use super::wire::ToGuests;
 use crate::grid::runtime::{Notify, RunningPortion};
 
@@ -19,19 +19,19 @@ const STOP_MAX: Duration = Duration::from_secs(2);
 pub struct PortionApart {
     member: Arc<Member>,
     pools: Arc<Pools>,
-    reader: mpsc::Receiver<Reading>,
+    ending: mpsc::Receiver<Ending>,
     notify: Notify,
 }
 
 impl PortionApart {
-    /// That of a process that has started, of which `reader` will say nothing, but be closed when nothing more is read.
+    /// That of a process that has started. `ending` is what its reader leaves to the thread that stops it.
     pub fn new(
         member: Arc<Member>,
         pools: Arc<Pools>,
-        reader: mpsc::Receiver<Reading>,
+        ending: mpsc::Receiver<Ending>,
         notify: Notify,
     ) -> Self {
-        Self { member, pools, reader, notify }
+        Self { member, pools, ending, notify }
     }
 }
 
@@ -79,8 +79,8 @@ impl RunningPortion for PortionApart {
             }
         }
         self.member.process.kill();
-        // Nothing is reported after the counts.
-        let _ = self.reader.recv_timeout(STOP_MAX);
+        // Its end is awaited here, or by a thread that has begun to: nothing is reported after the counts.
+        drop(self.ending.recv_timeout(STOP_MAX));
         self.member.final_counts(last)
     }
 }

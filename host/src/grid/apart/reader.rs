@@ -1,10 +1,10 @@
 //! Reads what a process of guests sends, on the driver's own thread. A thief waits for it, and the system takes some
 //! 20 µs to wake a thread.
 
+use std::sync::mpsc::TrySendError;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use sateen_command_line::explained;
 use sateen_protocol::BlobHash;
 use sateen_protocol::host::Notice;
@@ -22,6 +22,7 @@ use super::strikes::Strikes;
 use super::wire::FromGuests;
 use crate::grid::clock::now_ns;
 use crate::grid::runtime::Notify;
+use crate::grid::threads::on_own_thread;
 
 /// Frames that are read before others get the thread.
 const IN_A_ROW_MAX: u32 = 4;
@@ -55,36 +56,60 @@ pub struct Reader {
     pub channel: Arc<Channel>,
     pub member: Arc<Member>,
     pub pools: Arc<Pools>,
-    pub strikes: Arc<Strikes>,
-    pub module: BlobHash,
     pub notify: Notify,
     /// Number and time of the last reports of progress.
     pub progress: Throttle,
     /// Takes what the system keeps from the process; an error if that is not enough.
     pub walls: TakeReport,
-    /// Open for as long as this reads.
-    pub reading: mpsc::SyncSender<Reading>,
+    pub ending: Ending,
+    /// To the thread that stops the process, if one does; closed when the process has ended.
+    pub stopper: mpsc::SyncSender<Ending>,
 }
 
-/// Never sent: the channel for it is closed when the reader has finished.
-pub enum Reading {}
+/// What is to be done when a process ends, which takes the system a moment. It is done where this is dropped.
+pub struct Ending {
+    pub member: Arc<Member>,
+    pub pools: Arc<Pools>,
+    pub strikes: Arc<Strikes>,
+    pub module: BlobHash,
+    pub notify: Notify,
+}
+
+impl Drop for Ending {
+    /// If the process was not told to end, that is a crash.
+    fn drop(&mut self) {
+        self.member.mailbox.close();
+        let ended = self.member.process.end();
+        self.pools.leave(&self.member);
+        // It counts before others see that it has ended: whoever waits for its start looks next whether to start another.
+        if ended.is_fault && matches!(self.member.stage(), Stage::Starting | Stage::Started) {
+            self.strikes.note(self.module, &ended.why);
+        }
+        if let Some(Stage::Started) = self.member.advance(Stage::Ended) {
+            (self.notify)(Notice::Crashed(ended.why));
+        }
+    }
+}
 
 impl Reader {
-    /// Reads until the process ends. If it was not told to, that is a crash.
+    /// Reads until the process ends.
     pub async fn run(mut self) {
         if let Err(why) = self.read().await {
             self.member.process.condemn(why);
         }
-        // Its end takes the system a moment. The thread for that ends with it; threads of a pool, and their stacks, would stay.
-        let this = Arc::new(Mutex::new(Some(self)));
-        let finish = move || {
-            let this = this.lock().take();
-            this.into_iter().for_each(Self::finish);
-        };
-        let thread = std::thread::Builder::new().name("sateen-guests".to_owned());
-        if thread.spawn(finish.clone()).is_err() {
-            finish();
+        let Self { member, ending, stopper, .. } = self;
+        let mut ending = Some(ending);
+        if matches!(member.stage(), Stage::Stopping | Stage::Stopped(_)) {
+            ending = ending.and_then(|ending| match stopper.try_send(ending) {
+                Ok(()) => None,
+                Err(TrySendError::Full(ending) | TrySendError::Disconnected(ending)) => Some(ending),
+            });
         }
+        let Some(ending) = ending else { return };
+        on_own_thread("sateen-guests", move || {
+            drop(ending);
+            drop(stopper);
+        });
     }
 
     /// Reads until there is nothing more; an error if the process has broken the rules.
@@ -133,26 +158,6 @@ impl Reader {
             return Err("it sent descriptors".to_owned());
         }
         received.messages.into_iter().try_for_each(|message| self.hear(message))
-    }
-
-    /// The process has ended, or will soon.
-    fn finish(self) {
-        self.member.mailbox.close();
-        let ended = self.member.process.end();
-        self.pools.leave(&self.member);
-        let was_started = match self.member.advance(Stage::Ended) {
-            Some(Stage::Starting) => false,
-            Some(Stage::Started) => true,
-            // It was told to stop.
-            _ => return,
-        };
-        if ended.is_fault {
-            self.strikes.note(self.module, &ended.why);
-        }
-        if was_started {
-            (self.notify)(Notice::Crashed(ended.why));
-        }
-        drop(self.reading);
     }
 
     fn hear(&mut self, message: FromGuests) -> Result<(), String> {

@@ -19,7 +19,7 @@ use super::member::{Member, Stage};
 use super::pools::Pools;
 use super::portion::PortionApart;
 use super::process::Spawner;
-use super::reader::{Reader, Throttle};
+use super::reader::{Ending, Reader, Throttle};
 use super::sealed;
 use super::strikes::Strikes;
 use super::watch;
@@ -127,16 +127,21 @@ impl Apart {
         let mailbox = Mailbox::new(channel.clone());
         let member = Member::new(id, process, mailbox, Check::new(bounds, keys));
         let (walls, requires_walls) = (Arc::clone(&self.walls), self.requires_walls);
-        let (reading, is_read) = mpsc::sync_channel(0);
+        let (stopper, ending) = mpsc::sync_channel(1);
         let reader = Reader {
             channel,
             member: member.clone(),
             pools: self.pools.clone(),
-            strikes: self.strikes.clone(),
-            module: loading.spec.app,
             notify: notify.clone(),
             progress: Throttle::default(),
-            reading,
+            ending: Ending {
+                member: member.clone(),
+                pools: self.pools.clone(),
+                strikes: self.strikes.clone(),
+                module: loading.spec.app,
+                notify: notify.clone(),
+            },
+            stopper,
             walls: Box::new(move |report| {
                 *walls.lock() = lines(report);
                 if requires_walls { report.require().map_err(|missing| missing.to_string()) } else { Ok(()) }
@@ -147,7 +152,7 @@ impl Apart {
         }
         self.pools.join(&member);
         drop(loading.event_loop.spawn(reader.run()));
-        Ok((member.clone(), PortionApart::new(member, self.pools.clone(), is_read, notify.clone())))
+        Ok((member.clone(), PortionApart::new(member, self.pools.clone(), ending, notify.clone())))
     }
 
     /// The message that tells a process what to run, with all that it needs.

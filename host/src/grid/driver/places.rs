@@ -3,16 +3,12 @@
 //! runs would make a host create portions faster than it can take them down.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use sateen_protocol::limits::RUNS_ACTIVE_MAX;
 
 /// Maximum portions of a process, those that are being made or taken down included.
 const PORTIONS_MAX: usize = RUNS_ACTIVE_MAX + 2;
-/// How often somebody who waits checks whether that is still wanted.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-
 /// The places of a process.
 #[derive(Debug, Default)]
 pub struct Places {
@@ -25,29 +21,42 @@ pub struct Places {
 pub struct Place(Arc<Places>);
 
 impl Places {
-    /// Waits for a free place; `None` if it is not wanted any more.
+    /// Waits for a free place; `None` if it is not wanted any more. After that has changed, call
+    /// [`look_again`](Self::look_again).
     pub fn wait(self: &Arc<Self>, is_unwanted: impl Fn() -> bool) -> Option<Place> {
         let mut taken = self.taken.lock();
         while *taken >= PORTIONS_MAX {
             if is_unwanted() {
                 return None;
             }
-            self.freed.wait_for(&mut taken, LOOK_EVERY);
+            self.freed.wait(&mut taken);
         }
         *taken += 1;
         Some(Place(Arc::clone(self)))
+    }
+
+    /// Those who wait check whether that is still wanted. Their threads would otherwise be as many as the runs that a
+    /// submitter has cancelled.
+    pub fn look_again(&self) {
+        // With the lock: whoever has just checked waits by now.
+        let _taken = self.taken.lock();
+        self.freed.notify_all();
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         *self.0.taken.lock() -= 1;
-        self.0.freed.notify_one();
+        // One of those who wait may not want it any more.
+        self.0.freed.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -60,10 +69,27 @@ mod tests {
             let places = Arc::clone(&places);
             move || places.wait(|| false).is_some()
         });
-        std::thread::sleep(3 * LOOK_EVERY);
+        std::thread::sleep(Duration::from_millis(50));
         assert!(!waits.is_finished());
         all.pop();
         assert!(waits.join().expect("it ends"));
         assert_eq!(*places.taken.lock(), PORTIONS_MAX - 1, "it has given the place back");
+    }
+
+    #[test]
+    fn whoever_is_not_wanted_any_more_waits_no_longer() {
+        let places = Arc::new(Places::default());
+        let _all: Vec<Place> =
+            (0..PORTIONS_MAX).map(|_| places.wait(|| true).expect("there is room")).collect();
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let waits = std::thread::spawn({
+            let (places, is_cancelled) = (Arc::clone(&places), Arc::clone(&is_cancelled));
+            move || places.wait(|| is_cancelled.load(SeqCst)).is_none()
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!waits.is_finished());
+        is_cancelled.store(true, SeqCst);
+        places.look_again();
+        assert!(waits.join().expect("it ends"));
     }
 }

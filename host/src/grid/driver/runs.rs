@@ -22,6 +22,7 @@ use crate::grid::contribution::Contribution;
 use crate::grid::control::StealStatus;
 use crate::grid::runtime::{Notify, RunningPortion};
 use crate::grid::store::StoredRun;
+use crate::grid::threads::on_own_thread;
 
 /// What loading a run has given.
 pub struct Loaded {
@@ -145,7 +146,7 @@ fn result_bytes(notice: &Notice) -> usize {
 }
 
 fn stop(portion: Box<dyn RunningPortion>, place: Option<Place>) {
-    tokio::task::spawn_blocking(move || {
+    on_own_thread("sateen-stop", move || {
         portion.stop();
         drop(place);
     });
@@ -169,6 +170,7 @@ impl Driver {
         };
         if let Some(earlier) = self.runs.all.insert(run, here) {
             earlier.stop();
+            self.runs.places.look_again();
         }
         let stored = StoredRun { grid: self.machine.grid().unwrap_or(GridId(0)), run };
         let unwanted = self.users.comfort.refusal(&spec.app.to_string());
@@ -287,10 +289,11 @@ impl Driver {
         let here = self.runs.all.remove(&run);
         let contributed = here.as_ref().map(|here| here.contributed).unwrap_or_default();
         here.iter().for_each(|here| here.cancel.cancel());
+        self.runs.places.look_again();
         match here.and_then(|here| Some((here.portion?, here.place))) {
             Some((portion, place)) => {
                 let inputs = self.inputs.clone();
-                tokio::task::spawn_blocking(move || {
+                on_own_thread("sateen-stop", move || {
                     let last = Box::new(portion.stop());
                     drop(place);
                     let _ = inputs.send(Input::Stopped { run, contributed, last });
@@ -318,6 +321,7 @@ impl Driver {
         for run in std::mem::take(&mut self.runs.all).into_values() {
             run.stop();
         }
+        self.runs.places.look_again();
     }
 
     pub(super) fn save(&mut self, run: RunId, entry: Entry) {
