@@ -28,8 +28,8 @@ const KILLED_AT: f64 = 0.4;
 
 /// Apps that report their progress take longer than in other benchmarks: the end must be some seconds away.
 static LONGER: [Workload; 5] = [
-    Workload { name: "nqueens", arguments: "16", inputs: &[] },
-    Workload { name: "barneshut", arguments: "10000 150", inputs: &[] },
+    Workload { name: "nqueens", arguments: "17", inputs: &[] },
+    Workload { name: "barneshut", arguments: "10000 700", inputs: &[] },
     Workload { name: "sat", arguments: "random 260 2", inputs: &[] },
     Workload { name: "othello", arguments: "search 11", inputs: &[] },
     Workload { name: "fib", arguments: "45", inputs: &[] },

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every test, or with `--quick` those that find most in little time.
 
+use std::num::NonZero;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,6 +20,8 @@ const DRAWN_SEEDS: u32 = 300;
 const DRAWN_NARROW_SEEDS: u32 = 60;
 /// Number of blocks to draw from.
 const BLOCKS: u64 = 1_000_000;
+/// The number of tests that run at once, for libtest.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// A test of one thread that takes minutes: it runs in parallel with others.
 const LONG: (&str, &str) = ("thousand", "a_thousand_hosts_work_for_an_hour");
 
@@ -68,6 +71,11 @@ fn test_all(with_pages: bool) -> Result<()> {
     let mut tests =
         cargo(["test", "--release", "--locked", "--workspace", "--all-targets", "--no-fail-fast"]);
     tests.args(["--", "--skip", LONG.1]);
+    if std::env::var_os(TEST_THREADS).is_none() {
+        // Some tests wait most of their time, for silence to be noticed or for a slow client.
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        tests.env(TEST_THREADS, (cores + 1).to_string());
+    }
     tests.env_remove("SATEEN_FIRST_SEED");
     tests.env("SATEEN_SEEDS", std::env::var("SATEEN_SEEDS").unwrap_or_else(|_| SEEDS.to_string()));
     run(tests)?;

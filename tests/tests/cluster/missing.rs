@@ -74,19 +74,19 @@ fn runs_that_no_host_can_load_give_way_to_one_that_can_run() {
 fn commands_do_not_wait_for_ever_for_a_stopped_coordinator() {
     let mut cluster = Cluster::start_beside_others(&[("ada", "here")]);
     cluster.host("ada").signal("STOP");
-    let asked = std::thread::scope(|scope| {
+    cluster.coordinator().signal("STOP");
+    let (asked, told) = std::thread::scope(|scope| {
         let cluster = &cluster;
         let asked = ["status", "pause", "resume", "leave"]
             .map(|word| scope.spawn(move || (word, cluster.tell_host("ada", &[word]))));
-        asked.map(|asked| asked.join().expect("it ends"))
+        let told = cluster.sateen(["ps"]);
+        (asked.map(|asked| asked.join().expect("it ends")), told)
     });
+    cluster.host("ada").signal("CONT");
+    cluster.coordinator().signal("CONT");
     for (word, told) in asked {
         assert_eq!(told.code, Some(4), "{word}: {told:?}");
         assert!(told.stderr.contains("no answer within 30 s"), "{word}: {told:?}");
     }
-    cluster.host("ada").signal("CONT");
-    cluster.coordinator().signal("STOP");
-    let told = cluster.sateen(["ps"]);
-    cluster.coordinator().signal("CONT");
     told.fails_with(4, &["no answer within 30 s"]);
 }
