@@ -7,13 +7,22 @@ use crate::exit::{Failure, say};
 use crate::files::readable;
 use crate::flags::{New as Flags, Template};
 
-/// The SDK in the checkout that this command was built from, until the crate is published.
-const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../guest-sdk");
+/// The SDK in the checkout that this command was built from, until the crate is published. A command that was built for an
+/// archive (`cargo xtask dist`) knows no checkout.
+const CHECKOUT: Option<&str> = match option_env!("SATEEN_DIST") {
+    Some(_) => None,
+    None => Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../guest-sdk")),
+};
+/// The SDK of an unpacked archive, from the folder above that of the command.
+const PACKED: &str = "share/sateen/sdk/guest-sdk";
 
 pub fn new(flags: &Flags) -> Result<(), Failure> {
     let folder = Path::new(&flags.name);
     let name = checked_name(folder)?;
-    let sdk = find_sdk(flags.sdk.as_deref().unwrap_or(Path::new(SDK)))?;
+    let sdk = match &flags.sdk {
+        Some(path) => find_sdk(path)?,
+        None => default_sdk()?,
+    };
     if folder.symlink_metadata().is_ok() {
         return Err(Failure::usage(format!("{} already exists", folder.display())));
     }
@@ -59,6 +68,22 @@ fn checked_name(folder: &Path) -> Result<String, Failure> {
         Err(Failure::usage(format!(
             "`{name}` cannot be an app's name: letters, digits, - and _, a letter first, and not the name of an existing crate"
         )))
+    }
+}
+
+/// The SDK beside this command, or else that of its checkout.
+fn default_sdk() -> Result<PathBuf, Failure> {
+    let command = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
+    let packed = command.and_then(|path| Some(path.parent()?.parent()?.join(PACKED)));
+    match (packed.as_deref().and_then(|path| find_sdk(path).ok()), CHECKOUT) {
+        (Some(found), _) => Ok(found),
+        (None, Some(checkout)) => find_sdk(Path::new(checkout)),
+        (None, None) => {
+            let place = packed.map_or_else(|| PACKED.to_owned(), |path| path.display().to_string());
+            Err(Failure::usage(format!(
+                "the crate `sateen` is not at {place}, where the archive has it; say with --sdk where it is"
+            )))
+        }
     }
 }
 

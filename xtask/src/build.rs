@@ -109,7 +109,7 @@ fn build_unchecked() -> Result<()> {
 }
 
 /// The names of the apps in `folder`, sorted.
-fn apps(folder: &str) -> Result<Vec<String>> {
+pub fn apps(folder: &str) -> Result<Vec<String>> {
     let mut apps: Vec<String> = fs::read_dir(root().join(folder))?
         .filter_map(|entry| {
             let entry = entry.ok()?;

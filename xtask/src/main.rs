@@ -5,6 +5,7 @@ mod build;
 mod checks;
 mod corpus;
 mod demo;
+mod dist;
 mod docs;
 mod figures;
 mod files;
@@ -35,6 +36,8 @@ cargo xtask TASK
   types               the dashboard's types and the book's tables of fields, from the types of the API
   abi                 the constants of the SDKs for C and AssemblyScript, from the crate `abi`
   docs                the book under docs/, built to target/book, with up-to-date code and figures in the pages
+  dist                an archive for Linux on x86-64 under dist/: static programs, apps, the SDK, man pages, completions,
+                      licences, a bill of materials, checksums; the same bytes each time
   bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, the list; --json for machines, --save for the page,
                       --app=APP for one of the apps
   bench seeds         many schedules of faults of all families: --seeds N, --first SEED, --faults FAMILIES, --json
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         ["types"] => web_ui::types(),
         ["abi"] => abi::write(),
         ["docs"] => docs::docs(),
+        ["dist"] => dist::dist(),
         ["bench", program @ ("seeds" | "histories" | "planted"), rest @ ..] => {
             harness::simulator(program, rest)
         }

@@ -7,7 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Result, bail};
 
 use crate::build::{build_for_test, build_with_tests};
-use crate::shell::{cargo, run};
+use crate::setup::has;
+use crate::shell::{cargo, command, root, run};
 use crate::web_ui;
 
 /// Fixed schedules of faults that are simulated each time.
@@ -85,11 +86,23 @@ fn test_all(with_pages: bool) -> Result<()> {
         long.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(drawn)
     })?;
     run(cargo(["test", "--release", "--locked", "--workspace", "--doc"]))?;
+    test_python()?;
     if with_pages {
         return web_ui::test();
     }
     eprintln!("xtask: the pages were NOT tested (--without-pages)");
     Ok(())
+}
+
+/// Tests the client in Python against a grid of the built programs; takes about half a minute. It needs nothing but Python.
+fn test_python() -> Result<()> {
+    if !has("python3") {
+        eprintln!("xtask: the client in Python was NOT tested: it needs Python, 3.10 or later");
+        return Ok(());
+    }
+    let mut tests = command("python3", ["-m", "unittest", "discover", "-s", "tests"]);
+    tests.current_dir(root().join("clients/python")).env("PYTHONPATH", "src");
+    run(tests)
 }
 
 /// A test of the simulator, built with all tests of the workspace: for this crate alone, cargo would select other
@@ -121,7 +134,6 @@ fn drawn_seeds() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::root;
 
     /// Without this check, a renamed test would silently not run.
     #[test]

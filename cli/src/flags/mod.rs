@@ -106,7 +106,7 @@ pub struct New {
     /// Template to begin with
     #[arg(long, value_enum, default_value_t = Template::Fib)]
     pub template: Template,
-    /// Folder of the crate `sateen` [default: that of the checkout from which this command was built]
+    /// Folder of the crate `sateen` [default: that of the archive or checkout of this command]
     #[arg(long, value_name = "FOLDER")]
     pub sdk: Option<PathBuf>,
 }

@@ -1,0 +1,497 @@
+"""The client for ordinary programs and notebooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Union
+
+from ._credentials import DEFAULT, Address, credentials_for
+from ._errors import NotUnderstood, Refused, SateenError, failure_of
+from ._http import BULK_S, RESULT_BYTES_MAX, SHORT_S, Transport, segment
+from ._status import RunStatus
+
+if TYPE_CHECKING:
+    import numpy
+
+#: The bytes of an input, its text, or its file.
+Input = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
+
+#: How long a coordinator is asked to wait for a run in one request, in seconds.
+WAIT_S = 10.0
+#: As `WAIT_S`, where other runs may end first.
+TURN_S = 1.0
+#: Maximum runs of which the coordinator is asked at the same time. It answers up to 256 such requests of one address.
+WATCHED_MAX = 64
+#: Runs that `map` has under way, if the caller does not say.
+WINDOW = 32
+#: Maximum of that: of one address, a coordinator takes up to 1000 unfinished runs.
+WINDOW_MAX = 500
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a run. Of those that are None, the hosts' defaults hold."""
+
+    memory_bytes: int | None = None
+    stack_bytes: int | None = None
+    output_bytes: int | None = None
+    shared_bytes: int | None = None
+    guard_wait_ms: int | None = None
+    time_ms: int | None = None
+    cpu_ms: int | None = None
+
+
+class Client:
+    """A coordinator. It may be used by several threads, and as a context, which closes its connections.
+
+    Args:
+        coordinator: its address, like `http://HOST:PORT` or `HOST:PORT`; that of SATEEN_COORDINATOR if None, and else
+            that of this machine.
+        token: that of SATEEN_TOKEN or of the last `sateen login` if None.
+        patience_s: how long to try again, in seconds, while the coordinator is busy or does not answer.
+    """
+
+    def __init__(
+        self, coordinator: str | None = None, *, token: str | None = None, patience_s: float = 30.0
+    ) -> None:
+        address = Address.parse(coordinator or os.environ.get("SATEEN_COORDINATOR") or DEFAULT)
+        self._http = Transport(address, credentials_for(address, token), patience_s)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections. Runs go on."""
+        self._http.close()
+
+    @property
+    def url(self) -> str:
+        """The coordinator's address."""
+        return self._http.address.url
+
+    def version(self) -> str:
+        """The version of the coordinator. Raises NotUnderstood if something else answers."""
+        answer = self._http.request("GET", "/version").json()
+        if not isinstance(answer, dict) or answer.get("name") != "sateen-coordinator":
+            raise NotUnderstood(f"{self.url} is not a Sateen coordinator")
+        return str(answer.get("version"))
+
+    def publish(self, module: str | os.PathLike[str], name: str | None = None) -> str:
+        """Publishes the file of a module, by default under the name of the file. Returns its hash."""
+        path = Path(module)
+        query = segment(name if name is not None else path.stem)
+        answer = self._http.request(
+            "POST", f"/api/v1/apps?name={query}", path.read_bytes(), "application/wasm", within_s=BULK_S
+        )
+        return self._text_of(answer.json(), "hash")
+
+    def upload(self, content: Input) -> str:
+        """Uploads an input. Returns its hash, which `submit` takes as well, for many runs with one input."""
+        answer = self._http.request(
+            "POST", "/api/v1/blobs", _bytes_of(content), "application/octet-stream", within_s=BULK_S
+        )
+        return self._text_of(answer.json(), "hash")
+
+    def submit(
+        self,
+        app: str | os.PathLike[str],
+        *arguments: object,
+        function: str = "main",
+        inputs: Mapping[str, Input] | None = None,
+        uploaded: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+        strict_nan: bool = False,
+    ) -> Run:
+        """Submits a run, and returns at once.
+
+        Args:
+            app: the file of a module (`.wasm`), which is published under its name; or the name or hash of an app.
+            arguments: the words of its command line; numbers and others are converted by `str`.
+            function: its entry point.
+            inputs: contents by name: bytes, text, or the path of a file.
+            uploaded: hashes of `upload` by name.
+            limits: limits of the run.
+            strict_nan: whether the NaN bits of float operations are the same on every machine.
+        """
+        hashes = dict(uploaded or {})
+        hashes.update({name: self.upload(content) for name, content in (inputs or {}).items()})
+        submission = {
+            "app": self._app(app),
+            "function": function,
+            "arguments": [_word(argument) for argument in arguments],
+            "inputs": hashes,
+            # A coordinator refuses limits that it does not know, also if they are null.
+            "limits": {name: limit for name, limit in asdict(limits or Limits()).items() if limit is not None},
+            "strict_nan": strict_nan,
+        }
+        answer = self._http.request("POST", "/api/v1/runs", json.dumps(submission).encode()).json()
+        try:
+            return Run(self, int(answer["run"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise NotUnderstood("the coordinator does not say the number of the run") from error
+
+    def run(self, app: str | os.PathLike[str], *arguments: object, **options: Any) -> str | bytes:
+        """Submits a run as `submit` does, and returns its result as `Run.result` does.
+
+        If it is interrupted meanwhile, as by Ctrl-C or a notebook's stop button, the run is cancelled.
+        """
+        run = self.submit(app, *arguments, **options)
+        with _cancelled_if_interrupted([run]):
+            return run.result()
+
+    def attach(self, run: int) -> Run:
+        """A run that exists already, by its number."""
+        return Run(self, run)
+
+    def runs(self, limit: int = 100) -> list[RunStatus]:
+        """The newest runs, the newest first; 1000 at most."""
+        answer = self._http.request("GET", f"/api/v1/runs?limit={int(limit)}").json()
+        if not isinstance(answer, list):
+            raise NotUnderstood("the coordinator's list of runs is not a list")
+        return [_read(run) for run in answer]
+
+    def map(
+        self,
+        app: str | os.PathLike[str],
+        arguments: Iterable[object],
+        *,
+        window: int = WINDOW,
+        progress: Callable[[int], None] | None = None,
+        **options: Any,
+    ) -> Iterator[str | bytes]:
+        """The results of one run for each of `arguments`, in their order; `window` runs at a time.
+
+        An element of `arguments` is a word, or a tuple or list of words. The iterator submits runs as its results are
+        taken. If it is closed or interrupted, or a run fails, runs that are under way are cancelled.
+
+        A run costs a few milliseconds. For many short tasks, write an app that takes all of them as one input, as that
+        of `sateen new --template bag` does: its jobs cost microseconds.
+
+        Args:
+            progress: called with the number of results so far.
+            options: as those of `submit`.
+        """
+        if not 1 <= window <= WINDOW_MAX:
+            raise ValueError(f"the window must be from 1 to {WINDOW_MAX}")
+        return self._map(app, arguments, window, progress, options)
+
+    def _map(
+        self,
+        app: str | os.PathLike[str],
+        arguments: Iterable[object],
+        window: int,
+        progress: Callable[[int], None] | None,
+        options: dict[str, Any],
+    ) -> Iterator[str | bytes]:
+        # What all runs share is sent once.
+        app = self._app(app)
+        if inputs := options.pop("inputs", None):
+            hashes = {name: self.upload(content) for name, content in inputs.items()}
+            options["uploaded"] = {**options.get("uploaded", {}), **hashes}
+        open_runs: list[Run] = []
+        stop = threading.Event()
+
+        def one(words: tuple[object, ...]) -> str | bytes:
+            if stop.is_set():
+                raise SateenError("the map was stopped")
+            run = self.submit(app, *words, **options)
+            open_runs.append(run)
+            try:
+                if not stop.is_set():
+                    run._wait(None, stop)
+                return run.result(timeout_s=0)
+            finally:
+                open_runs.remove(run)
+                # It may have been submitted while the others were cancelled.
+                if stop.is_set():
+                    _cancel_all([run])
+
+        pool = ThreadPoolExecutor(min(window, WINDOW_MAX), thread_name_prefix="sateen-map")
+        try:
+            under_way: queue.SimpleQueue[Any] = queue.SimpleQueue()
+            count, done = 0, 0
+            for element in arguments:
+                words = tuple(element) if isinstance(element, (tuple, list)) else (element,)
+                under_way.put(pool.submit(one, words))
+                count += 1
+                if count - done >= window:
+                    result = under_way.get().result()
+                    done += 1
+                    if progress:
+                        progress(done)
+                    yield result
+            while done < count:
+                result = under_way.get().result()
+                done += 1
+                if progress:
+                    progress(done)
+                yield result
+        finally:
+            stop.set()
+            _cancel_all(list(open_runs))
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def as_completed(self, runs: Iterable[Run], timeout_s: float | None = None) -> Iterator[Run]:
+        """The runs in the order in which they end, with a result or without. Raises TimeoutError after `timeout_s`."""
+        all_runs = list(runs)
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        return self._as_completed(all_runs, deadline)
+
+    def _as_completed(self, runs: Sequence[Run], deadline: float | None) -> Iterator[Run]:
+        if not runs:
+            return
+        ended: queue.SimpleQueue[Run | BaseException] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[Run] = queue.SimpleQueue()
+        for run in runs:
+            waiting.put(run)
+        stop = threading.Event()
+        # With more runs than threads, each is asked of for a moment in turn.
+        turn_s = WAIT_S if len(runs) <= WATCHED_MAX else TURN_S
+
+        def watch() -> None:
+            while not stop.is_set():
+                try:
+                    run = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                try:
+                    is_over = run._wait_once(turn_s, stop).is_over
+                except BaseException as error:
+                    ended.put(error)
+                    return
+                (ended if is_over else waiting).put(run)
+
+        threads = [threading.Thread(target=watch, daemon=True) for _ in range(min(len(runs), WATCHED_MAX))]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in runs:
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                try:
+                    outcome = ended.get(timeout=left)
+                except queue.Empty:
+                    raise TimeoutError("not all runs have ended in time") from None
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                yield outcome
+        finally:
+            stop.set()
+
+    def _app(self, app: str | os.PathLike[str]) -> str:
+        """The name or hash under which the coordinator knows an app; a file is published."""
+        path = Path(app)
+        if path.is_file():
+            return self.publish(path)
+        if isinstance(app, os.PathLike) or path.suffix == ".wasm":
+            raise FileNotFoundError(f"there is no file {path}; `sateen build` makes the module of an app")
+        return str(app)
+
+    def _text_of(self, answer: object, name: str) -> str:
+        if not isinstance(answer, dict) or not isinstance(answer.get(name), str):
+            raise NotUnderstood(f"the coordinator's answer has no `{name}`")
+        return str(answer[name])
+
+
+class Run:
+    """A run of a grid."""
+
+    def __init__(self, client: Client, number: int) -> None:
+        self._client = client
+        #: Its number.
+        self.number = number
+        self._last: RunStatus | None = None
+
+    def __repr__(self) -> str:
+        state = f", {self._last.state}" if self._last else ""
+        return f"<sateen.Run {self.number} at {self._client.url}{state}>"
+
+    def status(self) -> RunStatus:
+        """How it is now."""
+        return self._keep(self._client._http.request("GET", self._path()).json())
+
+    def wait(self, timeout_s: float | None = None) -> RunStatus:
+        """Waits until it is over, with a result or without. Raises TimeoutError after `timeout_s` seconds."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        status = self._wait(deadline)
+        if not status.is_over:
+            raise TimeoutError(f"run {self.number} is {status.state} after {timeout_s} s")
+        return status
+
+    def result(self, timeout_s: float | None = None) -> str | bytes:
+        """Waits until it is over, and returns its result: text or bytes, as the app returned it.
+
+        Raises the kind of RunFailed that says why there is none, and TimeoutError after `timeout_s` seconds.
+        """
+        content, is_text = self._result(timeout_s)
+        return content.decode() if is_text else content
+
+    def result_bytes(self, timeout_s: float | None = None) -> bytes:
+        """As `result`, as bytes, whatever the app returned."""
+        return self._result(timeout_s)[0]
+
+    def result_text(self, timeout_s: float | None = None) -> str:
+        """As `result`, as text. Raises ValueError if it is not UTF-8."""
+        return self._result(timeout_s)[0].decode()
+
+    def result_json(self, timeout_s: float | None = None) -> Any:
+        """As `result`, read as JSON: a number, a list, an object and so on. Raises ValueError if it is something else."""
+        return json.loads(self.result_text(timeout_s))
+
+    def result_numpy(self, dtype: Any = "<f8", timeout_s: float | None = None) -> numpy.ndarray[Any, Any]:
+        """As `result`: the bytes as an array of numbers, by default of little-endian doubles. Needs numpy.
+
+        Raises ValueError if the result is not a whole number of elements.
+        """
+        import numpy as np
+
+        return np.frombuffer(self.result_bytes(timeout_s), dtype=dtype)
+
+    def exception(self, timeout_s: float | None = None) -> Exception | None:
+        """Waits until it is over, and returns why it has no result; None if it has one."""
+        return failure_of(self.wait(timeout_s))
+
+    def cancel(self) -> RunStatus:
+        """Cancels it. A run that is over stays as it is."""
+        return self._change("cancel")
+
+    def suspend(self) -> RunStatus:
+        """Suspends it: hosts save its work and stop."""
+        return self._change("suspend")
+
+    def resume(self) -> RunStatus:
+        """Resumes it after `suspend`."""
+        return self._change("resume")
+
+    def watch(self, every_s: float = 0.5) -> Iterator[RunStatus]:
+        """How it is, at most every `every_s` seconds while something may change; the last is over."""
+        while True:
+            status = self._wait_once(every_s, None)
+            yield status
+            if status.is_over:
+                return
+
+    def with_progress(self, bar: Any = None, every_s: float = 0.2) -> Run:
+        """Waits until it is over, and shows its progress in a bar of tqdm, or in one that has the same methods."""
+        if bar is None:
+            from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
+
+            bar = tqdm(desc=f"run {self.number}")
+        try:
+            for status in self.watch(every_s):
+                if status.progress is not None:
+                    bar.total = status.progress.total or None
+                    bar.n = status.progress.done
+                    bar.refresh()
+        finally:
+            bar.close()
+        return self
+
+    def _change(self, action: str) -> RunStatus:
+        try:
+            return self._keep(self._client._http.request("POST", f"{self._path()}/{action}").json())
+        except Refused as refused:
+            if refused.status == 409 and action == "cancel" and (status := self.status()).is_over:
+                return status
+            raise
+
+    def _result(self, timeout_s: float | None) -> tuple[bytes, bool]:
+        status = self._last if self._last is not None and self._last.is_over else self.wait(timeout_s)
+        if failure := failure_of(status):
+            raise failure
+        answer = self._client._http.request(
+            "GET", f"{self._path()}/result", within_s=BULK_S, bytes_max=RESULT_BYTES_MAX
+        )
+        is_text = answer.content_type == "text/plain"
+        if is_text:
+            try:
+                answer.body.decode()
+            except UnicodeDecodeError:
+                is_text = False
+        return answer.body, is_text
+
+    def _wait(self, deadline: float | None, stop: threading.Event | None = None) -> RunStatus:
+        """Waits until it is over, the deadline or `stop`."""
+        while True:
+            left = WAIT_S if deadline is None else min(WAIT_S, deadline - time.monotonic())
+            status = self._wait_once(max(left, 0.0), stop)
+            if status.is_over or (stop is not None and stop.is_set()):
+                return status
+            if deadline is not None and time.monotonic() >= deadline:
+                return status
+
+    def _wait_once(self, within_s: float, stop: threading.Event | None) -> RunStatus:
+        is_stopped = stop.is_set if stop is not None else lambda: False
+        path = f"{self._path()}/wait?timeout_s={within_s:.3f}" if within_s > 0 else self._path()
+        answer = self._client._http.request("GET", path, within_s=SHORT_S + within_s, is_stopped=is_stopped)
+        return self._keep(answer.json())
+
+    def _keep(self, raw: object) -> RunStatus:
+        self._last = _read(raw)
+        return self._last
+
+    def _path(self) -> str:
+        return f"/api/v1/runs/{self.number}"
+
+
+class _cancelled_if_interrupted:
+    """Cancels runs if something other than their own failure ends the block."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = runs
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and not isinstance(error, SateenError):
+            _cancel_all(self._runs)
+
+
+def _cancel_all(runs: Iterable[Run]) -> None:
+    for run in runs:
+        try:
+            run.cancel()
+        except SateenError:
+            # What ends the caller's work says more than that the coordinator is gone as well.
+            pass
+
+
+def _read(raw: object) -> RunStatus:
+    try:
+        return RunStatus.read(raw)
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotUnderstood(f"the coordinator describes a run in a way that is not known: {error!r}") from error
+
+
+def _word(argument: object) -> str:
+    if isinstance(argument, (bytes, bytearray, memoryview)):
+        raise TypeError("an argument is a word; give bytes as an input: inputs={'name': …}")
+    if isinstance(argument, bool):
+        return "true" if argument else "false"
+    return str(argument)
+
+
+def _bytes_of(content: Input) -> bytes:
+    if isinstance(content, str):
+        return content.encode()
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        return bytes(content)
+    if isinstance(content, os.PathLike):
+        return Path(content).read_bytes()
+    raise TypeError(f"an input is bytes, text, or the path of a file, not {type(content).__name__}")
