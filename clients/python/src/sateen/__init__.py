@@ -5,7 +5,7 @@ need nothing but Python's standard library.
 """
 
 from ._asyncio import AsyncClient, AsyncRun
-from ._client import Client, Input, Limits, Run
+from ._client import Client, Input, Limits
 from ._errors import (
     AppError,
     BadInput,
@@ -19,6 +19,7 @@ from ._errors import (
     Unable,
     Unreachable,
 )
+from ._run import Run
 from ._status import Jobs, Progress, RunStatus
 
 __version__ = "0.1.0"

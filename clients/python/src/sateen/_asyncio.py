@@ -11,8 +11,9 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._client import TURN_S, WATCHED_MAX, WINDOW, WINDOW_MAX, Client, Input, Limits, Run
+from ._client import TURN_S, WATCHED_MAX, WINDOW, WINDOW_MAX, Client, Input, Limits
 from ._errors import SateenError
+from ._run import Run
 from ._status import RunStatus
 
 if TYPE_CHECKING:

@@ -12,21 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 from ._credentials import DEFAULT, Address, credentials_for
-from ._errors import NotUnderstood, Refused, SateenError, failure_of
-from ._http import BULK_S, RESULT_BYTES_MAX, SHORT_S, Transport, segment
+from ._errors import NotUnderstood, SateenError
+from ._http import BULK_S, Transport, segment
+from ._run import WAIT_S, Run, cancel_all, cancelled_if_interrupted, read
 from ._status import RunStatus
-
-if TYPE_CHECKING:
-    import numpy
 
 #: The bytes of an input, its text, or its file.
 Input = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
 
-#: How long a coordinator is asked to wait for a run in one request, in seconds.
-WAIT_S = 10.0
 #: As `WAIT_S`, where other runs may end first.
 TURN_S = 1.0
 #: Maximum runs of which the coordinator is asked at the same time. It answers up to 256 such requests of one address.
@@ -140,7 +136,7 @@ class Client:
         }
         answer = self._http.request("POST", "/api/v1/runs", json.dumps(submission).encode()).json()
         try:
-            return Run(self, int(answer["run"]))
+            return Run(self._http, int(answer["run"]))
         except (KeyError, TypeError, ValueError) as error:
             raise NotUnderstood("the coordinator does not say the number of the run") from error
 
@@ -150,19 +146,19 @@ class Client:
         If it is interrupted meanwhile, as by Ctrl-C or a notebook's stop button, the run is cancelled.
         """
         run = self.submit(app, *arguments, **options)
-        with _cancelled_if_interrupted([run]):
+        with cancelled_if_interrupted([run]):
             return run.result()
 
     def attach(self, run: int) -> Run:
         """A run that exists already, by its number."""
-        return Run(self, run)
+        return Run(self._http, run)
 
     def runs(self, limit: int = 100) -> list[RunStatus]:
         """The newest runs, the newest first; 1000 at most."""
         answer = self._http.request("GET", f"/api/v1/runs?limit={int(limit)}").json()
         if not isinstance(answer, list):
             raise NotUnderstood("the coordinator's list of runs is not a list")
-        return [_read(run) for run in answer]
+        return [read(run) for run in answer]
 
     def map(
         self,
@@ -218,7 +214,7 @@ class Client:
                 open_runs.remove(run)
                 # It may have been submitted while the others were cancelled.
                 if stop.is_set():
-                    _cancel_all([run])
+                    cancel_all([run])
 
         pool = ThreadPoolExecutor(min(window, WINDOW_MAX), thread_name_prefix="sateen-map")
         try:
@@ -242,7 +238,7 @@ class Client:
                 yield result
         finally:
             stop.set()
-            _cancel_all(list(open_runs))
+            cancel_all(list(open_runs))
             pool.shutdown(wait=True, cancel_futures=True)
 
     def as_completed(self, runs: Iterable[Run], timeout_s: float | None = None) -> Iterator[Run]:
@@ -304,179 +300,6 @@ class Client:
         if not isinstance(answer, dict) or not isinstance(answer.get(name), str):
             raise NotUnderstood(f"the coordinator's answer has no `{name}`")
         return str(answer[name])
-
-
-class Run:
-    """A run of a grid."""
-
-    def __init__(self, client: Client, number: int) -> None:
-        self._client = client
-        #: Its number.
-        self.number = number
-        self._last: RunStatus | None = None
-
-    def __repr__(self) -> str:
-        state = f", {self._last.state}" if self._last else ""
-        return f"<sateen.Run {self.number} at {self._client.url}{state}>"
-
-    def status(self) -> RunStatus:
-        """How it is now."""
-        return self._keep(self._client._http.request("GET", self._path()).json())
-
-    def wait(self, timeout_s: float | None = None) -> RunStatus:
-        """Waits until it is over, with a result or without. Raises TimeoutError after `timeout_s` seconds."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        status = self._wait(deadline)
-        if not status.is_over:
-            raise TimeoutError(f"run {self.number} is {status.state} after {timeout_s} s")
-        return status
-
-    def result(self, timeout_s: float | None = None) -> str | bytes:
-        """Waits until it is over, and returns its result: text or bytes, as the app returned it.
-
-        Raises the kind of RunFailed that says why there is none, and TimeoutError after `timeout_s` seconds.
-        """
-        content, is_text = self._result(timeout_s)
-        return content.decode() if is_text else content
-
-    def result_bytes(self, timeout_s: float | None = None) -> bytes:
-        """As `result`, as bytes, whatever the app returned."""
-        return self._result(timeout_s)[0]
-
-    def result_text(self, timeout_s: float | None = None) -> str:
-        """As `result`, as text. Raises ValueError if it is not UTF-8."""
-        return self._result(timeout_s)[0].decode()
-
-    def result_json(self, timeout_s: float | None = None) -> Any:
-        """As `result`, read as JSON: a number, a list, an object and so on. Raises ValueError if it is something else."""
-        return json.loads(self.result_text(timeout_s))
-
-    def result_numpy(self, dtype: Any = "<f8", timeout_s: float | None = None) -> numpy.ndarray[Any, Any]:
-        """As `result`: the bytes as an array of numbers, by default of little-endian doubles. Needs numpy.
-
-        Raises ValueError if the result is not a whole number of elements.
-        """
-        import numpy as np
-
-        return np.frombuffer(self.result_bytes(timeout_s), dtype=dtype)
-
-    def exception(self, timeout_s: float | None = None) -> Exception | None:
-        """Waits until it is over, and returns why it has no result; None if it has one."""
-        return failure_of(self.wait(timeout_s))
-
-    def cancel(self) -> RunStatus:
-        """Cancels it. A run that is over stays as it is."""
-        return self._change("cancel")
-
-    def suspend(self) -> RunStatus:
-        """Suspends it: hosts save its work and stop."""
-        return self._change("suspend")
-
-    def resume(self) -> RunStatus:
-        """Resumes it after `suspend`."""
-        return self._change("resume")
-
-    def watch(self, every_s: float = 0.5) -> Iterator[RunStatus]:
-        """How it is, at most every `every_s` seconds while something may change; the last is over."""
-        while True:
-            status = self._wait_once(every_s, None)
-            yield status
-            if status.is_over:
-                return
-
-    def with_progress(self, bar: Any = None, every_s: float = 0.2) -> Run:
-        """Waits until it is over, and shows its progress in a bar of tqdm, or in one that has the same methods."""
-        if bar is None:
-            from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
-
-            bar = tqdm(desc=f"run {self.number}")
-        try:
-            for status in self.watch(every_s):
-                if status.progress is not None:
-                    bar.total = status.progress.total or None
-                    bar.n = status.progress.done
-                    bar.refresh()
-        finally:
-            bar.close()
-        return self
-
-    def _change(self, action: str) -> RunStatus:
-        try:
-            return self._keep(self._client._http.request("POST", f"{self._path()}/{action}").json())
-        except Refused as refused:
-            if refused.status == 409 and action == "cancel" and (status := self.status()).is_over:
-                return status
-            raise
-
-    def _result(self, timeout_s: float | None) -> tuple[bytes, bool]:
-        status = self._last if self._last is not None and self._last.is_over else self.wait(timeout_s)
-        if failure := failure_of(status):
-            raise failure
-        answer = self._client._http.request(
-            "GET", f"{self._path()}/result", within_s=BULK_S, bytes_max=RESULT_BYTES_MAX
-        )
-        is_text = answer.content_type == "text/plain"
-        if is_text:
-            try:
-                answer.body.decode()
-            except UnicodeDecodeError:
-                is_text = False
-        return answer.body, is_text
-
-    def _wait(self, deadline: float | None, stop: threading.Event | None = None) -> RunStatus:
-        """Waits until it is over, the deadline or `stop`."""
-        while True:
-            left = WAIT_S if deadline is None else min(WAIT_S, deadline - time.monotonic())
-            status = self._wait_once(max(left, 0.0), stop)
-            if status.is_over or (stop is not None and stop.is_set()):
-                return status
-            if deadline is not None and time.monotonic() >= deadline:
-                return status
-
-    def _wait_once(self, within_s: float, stop: threading.Event | None) -> RunStatus:
-        is_stopped = stop.is_set if stop is not None else lambda: False
-        path = f"{self._path()}/wait?timeout_s={within_s:.3f}" if within_s > 0 else self._path()
-        answer = self._client._http.request("GET", path, within_s=SHORT_S + within_s, is_stopped=is_stopped)
-        return self._keep(answer.json())
-
-    def _keep(self, raw: object) -> RunStatus:
-        self._last = _read(raw)
-        return self._last
-
-    def _path(self) -> str:
-        return f"/api/v1/runs/{self.number}"
-
-
-class _cancelled_if_interrupted:
-    """Cancels runs if something other than their own failure ends the block."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self._runs = runs
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None and not isinstance(error, SateenError):
-            _cancel_all(self._runs)
-
-
-def _cancel_all(runs: Iterable[Run]) -> None:
-    for run in runs:
-        try:
-            run.cancel()
-        except SateenError:
-            # What ends the caller's work says more than that the coordinator is gone as well.
-            pass
-
-
-def _read(raw: object) -> RunStatus:
-    try:
-        return RunStatus.read(raw)
-    except (KeyError, TypeError, ValueError) as error:
-        raise NotUnderstood(f"the coordinator describes a run in a way that is not known: {error!r}") from error
 
 
 def _word(argument: object) -> str:
