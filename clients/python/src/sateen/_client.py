@@ -174,8 +174,8 @@ class Client:
         An element of `arguments` is a word, or a tuple or list of words. The iterator submits runs as its results are
         taken. If it is closed or interrupted, or a run fails, runs that are under way are cancelled.
 
-        A run costs a few milliseconds. For many short tasks, write an app that takes all of them as one input, as that
-        of `sateen new --template bag` does: its jobs cost microseconds.
+        A run costs some tens of milliseconds. For many short tasks, write an app that takes all of them as one input, as
+        that of `sateen new --template bag` does: its jobs cost microseconds.
 
         Args:
             progress: called with the number of results so far.
