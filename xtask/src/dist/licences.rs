@@ -174,7 +174,8 @@ mod tests {
         let mut without = Vec::new();
         for package in packages.0.iter().filter(|package| !package.is_ours) {
             let texts = of_package(package, &packages).expect("texts");
-            assert!(!texts.is_empty() && texts.iter().all(|text| text.len() > 100), "{package:?}");
+            // One of its files may only name the others.
+            assert!(texts.iter().any(|text| text.len() > 100), "{package:?}");
             if files(&package.folder).expect("a folder").is_empty() {
                 without.push(package.name.as_str());
             }

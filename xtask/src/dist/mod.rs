@@ -169,7 +169,7 @@ fn is_static(elf: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;
     let number = |at: usize, size: usize| {
         let bytes = elf.get(at..at + size)?;
-        Some(bytes.iter().rev().fold(0usize, |sum, byte| sum << 8 | usize::from(*byte)))
+        Some(bytes.iter().rev().fold(0usize, |sum, byte| (sum << 8) | usize::from(*byte)))
     };
     let has_none = || {
         let (table, size, count) = (number(0x20, 8)?, number(0x36, 2)?, number(0x38, 2)?);
