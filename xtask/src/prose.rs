@@ -31,6 +31,9 @@ const ELSEWHERE: [&str; 9] = [
     "trace.json",       // the HTTP API's
 ];
 
+/// The folder of the archive that `cargo xtask dist` makes; pages name what is in it.
+const PACKED: &str = "share";
+
 /// Everything in the repository that a page may name.
 struct Repository {
     /// Paths of files and folders from the top folder, separated by `/`.
@@ -203,6 +206,7 @@ fn is_path(word: &str) -> bool {
         && !word.contains("NAME")
         && !first.is_empty()
         && !files::NOT_OURS.contains(&first)
+        && first != PACKED
         && (is_file || word.ends_with('/'))
 }
 
@@ -233,7 +237,7 @@ mod tests {
     #[test]
     fn names_in_a_page_are_found() {
         let text = "`a/b.rs` and `host/`, `no_alarm` and `main_NAME`; `x.rs y.rs`, `--two-words=N`, `--one`, `/api/v1/runs/`\n\
-            ```\n`c.rs`\n```\n`target/x.json` `v1.2` `snake` `GET /d.json` `e.md`";
+            ```\n`c.rs`\n```\n`target/x.json` `share/man/` `v1.2` `snake` `GET /d.json` `e.md`";
         let expected = ["--two-words", "a/b.rs", "e.md", "host/", "no_alarm"];
         assert_eq!(named(text).into_iter().collect::<Vec<_>>(), expected);
     }
