@@ -5,13 +5,13 @@ mod build;
 mod checks;
 mod corpus;
 mod demo;
-mod dist;
 mod docs;
 mod figures;
 mod files;
 mod fuzz;
 mod harness;
 mod languages;
+mod pack;
 mod prose;
 mod purity;
 mod setup;
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         ["types"] => web_ui::types(),
         ["abi"] => abi::write(),
         ["docs"] => docs::docs(),
-        ["dist"] => dist::dist(),
+        ["dist"] => pack::dist(),
         ["bench", program @ ("seeds" | "histories" | "planted"), rest @ ..] => {
             harness::simulator(program, rest)
         }

@@ -108,7 +108,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::dist::TARGET;
+    use crate::pack::TARGET;
 
     #[test]
     fn the_bill_has_what_is_linked_and_nothing_else() {

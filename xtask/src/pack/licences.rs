@@ -135,7 +135,7 @@ fn of_package(package: &Package, packages: &Packages) -> Result<Vec<String>> {
         return Ok(vec![text.trim().to_owned()]);
     }
     bail!(
-        "{} {} ({}) has no file with its licence: add the text to xtask/src/dist/licences.rs",
+        "{} {} ({}) has no file with its licence: add the text to xtask/src/pack/licences.rs",
         package.name,
         package.version,
         package.licence
@@ -166,7 +166,7 @@ fn mit(holder: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dist::TARGET;
+    use crate::pack::TARGET;
 
     #[test]
     fn every_crate_has_a_licence() {
