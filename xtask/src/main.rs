@@ -37,7 +37,7 @@ cargo xtask TASK
   abi                 the constants of the SDKs for C and AssemblyScript, from the crate `abi`
   docs                the book under docs/, built to target/book, with up-to-date code and figures in the pages
   dist                an archive for Linux on x86-64 under dist/: static programs, apps, the SDK, man pages, completions,
-                      licences, a bill of materials, checksums; the same bytes each time
+                      licences, a bill of materials, checksums
   bench NAME [FLAG…]  one benchmark, or `all`; without a NAME, the list; --json for machines, --save for the page,
                       --app=APP for one of the apps
   bench seeds         many schedules of faults of all families: --seeds N, --first SEED, --faults FAMILIES, --json

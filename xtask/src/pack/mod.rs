@@ -1,8 +1,9 @@
 //! `cargo xtask dist`: an archive for Linux that needs nothing else: static programs, apps, the SDK, man pages,
 //! completions, units, licences and a bill of materials.
 //!
-//! Two builds of one commit make the same bytes: paths are mapped to fixed ones, and the archive has sorted entries of
-//! one owner and one time, that of the commit (`SOURCE_DATE_EPOCH` overrides it).
+//! So that two builds of one commit can make the same bytes, paths are mapped to fixed ones, and the archive has sorted
+//! entries of one owner and one time, that of the commit (`SOURCE_DATE_EPOCH` overrides it). The tests compare what is
+//! packed, not what compilers make.
 
 mod archive;
 mod licences;
