@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::languages::build_app;
 use crate::setup::wasm_target;
-use crate::shell::{aside, cargo, command, root, run};
+use crate::shell::{aside, cargo, command, output, root, run};
 use crate::{figures, web_ui};
 
 const BINARIES: [&str; 4] = ["sateen", "cargo-sateen", "sateen-host", "sateen-coordinator"];
@@ -122,8 +122,8 @@ pub fn apps(folder: &str) -> Result<Vec<String>> {
 
 /// Cargo's target folder, which the user's settings may have moved.
 pub fn target_folder() -> Result<PathBuf> {
-    let output = cargo(["metadata", "--no-deps", "--format-version=1"]).output()?;
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let about = output(cargo(["metadata", "--no-deps", "--format-version=1"]))?;
+    let metadata: serde_json::Value = serde_json::from_slice(&about).context("cargo metadata")?;
     let folder = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
     Ok(PathBuf::from(folder))
 }

@@ -42,6 +42,15 @@ pub fn aside(mut command: Command) -> Result<()> {
     run(command)
 }
 
+/// What `command` writes to stdout; an error with what it writes to stderr if it fails.
+pub fn output(mut command: Command) -> Result<Vec<u8>> {
+    let output = command.output().with_context(|| format!("{} cannot be started", shown(&command)))?;
+    if !output.status.success() {
+        bail!("{} failed: {}", shown(&command), String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(output.stdout)
+}
+
 /// The command as typed in a shell.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());

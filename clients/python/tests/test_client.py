@@ -229,7 +229,7 @@ class Errors(WithGrid):
         for address, url in (("grid:7700", "http://grid:7700"), ("https://grid/", "https://grid")):
             self.assertEqual(sateen.Client(address).url, url)
         with mock.patch.dict(os.environ, SATEEN_COORDINATOR=self.grid.address):
-            self.assertTrue(sateen.Client().version())
+            self.assertEqual(sateen.Client().version(), sateen.__version__)
         with self.assertRaises(ValueError):
             sateen.Client(token="a\nb")
 

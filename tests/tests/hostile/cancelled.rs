@@ -39,7 +39,7 @@ fn a_host_makes_no_portion_before_earlier_ones_are_gone() {
     const RUNS: usize = 300;
     /// Some more may be made while earlier ones are taken down.
     const PORTIONS: usize = RUNS_ACTIVE_MAX + 2;
-    /// Each portion is made by a thread and taken down by one; some others come and go, as that of the self-test.
+    /// One thread makes a portion, and one takes it down. Some others come and go, such as those of the self-test.
     const THREADS_MORE: usize = 2 * PORTIONS + 12;
     let mut cluster = Cluster::start(&[("ada", "here")]);
     let first = cluster.submit("nqueens", &["18"]);

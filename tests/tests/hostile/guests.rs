@@ -86,9 +86,10 @@ fn a_process_that_breaks_the_rules_while_it_starts_is_killed_and_the_module_refu
         ("hangs-up", "closed its channel"),
         ("ends", "ended by itself"),
     ] {
-        // Several times, as a fourth process was once started when the third was not counted yet. What hangs up is given
-        // some time to end.
-        for _ in 0..if way == "hangs-up" { 1 } else { 5 } {
+        // Several times: a fourth process was sometimes started before the third had counted. A process that hangs up is
+        // given seconds to end.
+        let times = if way == "hangs-up" { 1 } else { 5 };
+        for _ in 0..times {
             let host = Host::new(way);
             let since = Instant::now();
             let why = host.start(&Cancel::default()).err().unwrap_or_else(|| panic!("{way}: it starts"));

@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::build::{PROGRAMS, target_folder};
 use crate::setup::{c_compiler_for_musl, target, wasm_target};
-use crate::shell::{aside, cargo, command, root};
+use crate::shell::{aside, cargo, command, output, root};
 use crate::web_ui;
 use packages::Packages;
 use staging::Staging;
@@ -65,7 +65,7 @@ pub fn dist() -> Result<()> {
     for name in BINARIES {
         staging.generated(name, &folder.join(name))?;
     }
-    add_apps(&mut staging, &folder.join("sateen"))?;
+    add_apps(&mut staging, &folder.join("sateen"), epoch)?;
     staging.sdk()?;
     staging.pages()?;
     staging.document("THIRD-PARTY-LICENCES.txt", licences::text(&packages)?.into_bytes());
@@ -74,13 +74,13 @@ pub fn dist() -> Result<()> {
     staging.checksums();
 
     let name = format!("sateen-{}-x86_64-linux", packages.version());
-    let output = root().join("dist");
-    let packed = output.join(format!("{name}.tar.gz"));
+    let folder = root().join("dist");
+    let packed = folder.join(format!("{name}.tar.gz"));
     let bytes = archive::pack(&name, &staging.files, epoch)?;
     write(&packed, &bytes)?;
-    write(&output.join(format!("{name}.cdx.json")), &bill)?;
+    write(&folder.join(format!("{name}.cdx.json")), &bill)?;
     let line = format!("{}  {name}.tar.gz\n", archive::sha256(&bytes));
-    write(&output.join(format!("{name}.tar.gz.sha256")), line.as_bytes())?;
+    write(&folder.join(format!("{name}.tar.gz.sha256")), line.as_bytes())?;
     eprintln!("{} files, {:.1} MB packed", staging.files.len(), bytes.len() as f64 / 1e6);
     println!("{}", packed.display());
     Ok(())
@@ -113,7 +113,7 @@ fn reproducibly(build: &mut Command, epoch: u64) -> Result<()> {
 
 /// Builds all apps, with the `sateen` that is packed, and adds them. All of them: an archive does not depend on the
 /// compilers that happen to be here.
-fn add_apps(staging: &mut Staging, sateen: &Path) -> Result<()> {
+fn add_apps(staging: &mut Staging, sateen: &Path, epoch: u64) -> Result<()> {
     let folder = tempfile::tempdir()?;
     for app in crate::build::apps("sample-apps")? {
         let module = folder.path().join(format!("{app}.wasm"));
@@ -121,7 +121,7 @@ fn add_apps(staging: &mut Staging, sateen: &Path) -> Result<()> {
         if source.join("Cargo.toml").is_file() {
             let mut build = command(sateen, ["build", "--manifest-path"]);
             build.arg(source.join("Cargo.toml")).arg("--output").arg(&module);
-            reproducibly(&mut build, epoch()?)?;
+            reproducibly(&mut build, epoch)?;
             aside(build)?;
         } else {
             crate::languages::build_app(&source, &module, true)?;
@@ -141,9 +141,11 @@ fn epoch() -> Result<u64> {
             .parse()
             .with_context(|| format!("SOURCE_DATE_EPOCH is `{text}`, not seconds since 1970"));
     }
-    let output = command("git", ["log", "-1", "--format=%ct"]).output().context("git cannot be started")?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    text.parse().context("this is not a git checkout; set SOURCE_DATE_EPOCH to seconds since 1970")
+    let committed =
+        || Ok(String::from_utf8(output(command("git", ["log", "-1", "--format=%ct"]))?)?.trim().parse()?);
+    committed().map_err(|error: anyhow::Error| {
+        error.context("the time of the commit is not known; set SOURCE_DATE_EPOCH to seconds since 1970")
+    })
 }
 
 fn cargo_home() -> Result<PathBuf> {

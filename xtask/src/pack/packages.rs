@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::shell::{cargo, root};
+use crate::shell::{cargo, output, root};
 
 /// One crate.
 #[derive(Debug, Clone)]
@@ -91,9 +91,7 @@ fn linked(programs: &[&str], target: &str) -> Result<BTreeSet<(String, String)>>
     let mut tree = cargo(["tree", "--locked", "--edges", "normal,no-proc-macro", "--prefix", "none"]);
     tree.args(["--target", target, "--format", "{p}"]);
     tree.args(programs.iter().flat_map(|package| ["--package", package]));
-    let output = tree.output().context("cargo cannot be started")?;
-    ensure!(output.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));
-    let lines = String::from_utf8(output.stdout)?;
+    let lines = String::from_utf8(output(tree)?)?;
     let parse = |line: &str| {
         let mut words = line.split(' ');
         Some((words.next()?.to_owned(), words.next()?.strip_prefix('v')?.to_owned()))
@@ -102,10 +100,8 @@ fn linked(programs: &[&str], target: &str) -> Result<BTreeSet<(String, String)>>
 }
 
 fn metadata(target: &str) -> Result<Value> {
-    let mut metadata = cargo(["metadata", "--locked", "--format-version=1", "--filter-platform", target]);
-    let output = metadata.output().context("cargo cannot be started")?;
-    ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(serde_json::from_slice(&output.stdout)?)
+    let metadata = cargo(["metadata", "--locked", "--format-version=1", "--filter-platform", target]);
+    Ok(serde_json::from_slice(&output(metadata)?)?)
 }
 
 fn text(value: &Value) -> Result<String> {

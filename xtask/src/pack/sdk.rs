@@ -7,21 +7,16 @@ use anyhow::{Context, Result, ensure};
 
 /// Folders of the crates.
 const CRATES: [&str; 3] = ["abi", "guest-sdk", "guest-sdk/macros"];
-/// What each crate's folder has for its users.
-const PARTS: [&str; 2] = ["Cargo.toml", "src"];
-/// Files for apps in other languages.
+/// Folders of files for apps in other languages.
 const OTHERS: [&str; 2] = ["guest-sdk/c", "guest-sdk/assemblyscript"];
 
 /// The files, by their paths, sorted.
 pub fn files(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
-    let mut paths = Vec::new();
-    for folder in CRATES {
-        for part in PARTS {
-            collect(root, &format!("{folder}/{part}"), &mut paths)?;
-        }
-    }
-    for folder in OTHERS {
-        collect(root, folder, &mut paths)?;
+    let mut paths = CRATES.map(|folder| format!("{folder}/Cargo.toml")).to_vec();
+    let sources = CRATES.map(|folder| format!("{folder}/src"));
+    for folder in sources.iter().map(String::as_str).chain(OTHERS) {
+        let below = crate::files::below(&root.join(folder))?.into_iter();
+        paths.extend(below.filter(|path| !path.ends_with('/')).map(|path| format!("{folder}/{path}")));
     }
     paths.sort();
     let mut files = vec![("Cargo.toml".to_owned(), manifest(root)?.into_bytes())];
@@ -30,22 +25,6 @@ pub fn files(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         files.push((path, bytes));
     }
     Ok(files)
-}
-
-/// Adds the file `path`, or all files below that folder.
-fn collect(root: &Path, path: &str, found: &mut Vec<String>) -> Result<()> {
-    let here = root.join(path);
-    if here.is_file() {
-        found.push(path.to_owned());
-        return Ok(());
-    }
-    for entry in fs::read_dir(&here).with_context(|| path.to_owned())? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if !crate::files::NOT_OURS.contains(&name.as_str()) {
-            collect(root, &format!("{path}/{name}"), found)?;
-        }
-    }
-    Ok(())
 }
 
 /// The top manifest with these crates as its only members, and without profiles of other crates.

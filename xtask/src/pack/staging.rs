@@ -1,15 +1,15 @@
 //! What an archive has, and where.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::archive::{File, sha256};
 use super::{read, sdk};
-use crate::shell::root;
+use crate::shell::{command, output, root};
 
 /// Shells whose completions are packed: the shell, and the file, in which `NAME` is the program.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -54,7 +54,7 @@ impl Staging {
     /// The man pages and completions that the program at `path` writes.
     pub fn generated(&mut self, name: &str, path: &Path) -> Result<()> {
         let folder = tempfile::tempdir()?;
-        said(Command::new(path).arg("man").arg(folder.path()))?;
+        output(command(path, [OsStr::new("man"), folder.path().as_os_str()]))?;
         let pages = folder.path().read_dir()?.collect::<Result<Vec<_>, _>>()?;
         ensure!(!pages.is_empty(), "{name} has no man pages");
         for page in pages {
@@ -62,7 +62,7 @@ impl Staging {
             self.add(format!("share/man/man1/{file}"), read(&page.path())?);
         }
         for (shell, file) in COMPLETIONS {
-            let script = said(Command::new(path).args(["completions", shell]))?;
+            let script = output(command(path, ["completions", shell]))?;
             self.add(file.replace("NAME", name), script);
         }
         Ok(())
@@ -93,14 +93,6 @@ impl Staging {
         }
         self.add("SHA256SUMS".to_owned(), lines.into_bytes());
     }
-}
-
-/// What a program writes to stdout.
-fn said(command: &mut Command) -> Result<Vec<u8>> {
-    let shown = format!("{command:?}");
-    let output = command.output().with_context(|| format!("{shown} cannot be started"))?;
-    ensure!(output.status.success(), "{shown} failed: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(output.stdout)
 }
 
 #[cfg(test)]

@@ -19,10 +19,9 @@ from ._errors import (
     Unable,
     Unreachable,
 )
+from ._http import VERSION as __version__
 from ._run import Run
 from ._status import Jobs, Progress, RunStatus
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AppError",
@@ -45,4 +44,5 @@ __all__ = [
     "SateenError",
     "Unable",
     "Unreachable",
+    "__version__",
 ]

@@ -11,7 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._client import TURN_S, WATCHED_MAX, WINDOW, WINDOW_MAX, Client, Input, Limits
+from ._client import TURN_S, WATCHED_MAX, WINDOW, Client, Input, Limits, check_window, words_of
 from ._errors import SateenError
 from ._run import Run
 from ._status import RunStatus
@@ -119,16 +119,11 @@ class AsyncClient:
         **options: Any,
     ) -> AsyncIterator[str | bytes]:
         """As `Client.map`."""
-        if not 1 <= window <= WINDOW_MAX:
-            raise ValueError(f"the window must be from 1 to {WINDOW_MAX}")
-        app = await self._ask(self._client._app, app)
-        if inputs := options.pop("inputs", None):
-            hashes = {name: await self.upload(content) for name, content in inputs.items()}
-            options["uploaded"] = {**options.get("uploaded", {}), **hashes}
+        check_window(window)
+        app, options = await self._ask(self._client._sent_once, app, options)
 
         async def one(element: object) -> str | bytes:
-            words = element if isinstance(element, (tuple, list)) else (element,)
-            return await self.run(app, *words, **options)
+            return await self.run(app, *words_of(element), **options)
 
         under_way: list[asyncio.Task[str | bytes]] = []
         done = 0

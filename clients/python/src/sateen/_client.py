@@ -7,8 +7,9 @@ import os
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -181,8 +182,7 @@ class Client:
             progress: called with the number of results so far.
             options: as those of `submit`.
         """
-        if not 1 <= window <= WINDOW_MAX:
-            raise ValueError(f"the window must be from 1 to {WINDOW_MAX}")
+        check_window(window)
         return self._map(app, arguments, window, progress, options)
 
     def _map(
@@ -193,11 +193,7 @@ class Client:
         progress: Callable[[int], None] | None,
         options: dict[str, Any],
     ) -> Iterator[str | bytes]:
-        # What all runs share is sent once.
-        app = self._app(app)
-        if inputs := options.pop("inputs", None):
-            hashes = {name: self.upload(content) for name, content in inputs.items()}
-            options["uploaded"] = {**options.get("uploaded", {}), **hashes}
+        app, options = self._sent_once(app, options)
         open_runs: list[Run] = []
         stop = threading.Event()
 
@@ -216,23 +212,19 @@ class Client:
                 if stop.is_set():
                     cancel_all([run])
 
-        pool = ThreadPoolExecutor(min(window, WINDOW_MAX), thread_name_prefix="sateen-map")
-        try:
-            under_way: queue.SimpleQueue[Any] = queue.SimpleQueue()
-            count, done = 0, 0
+        pool = ThreadPoolExecutor(window, thread_name_prefix="sateen-map")
+        under_way: deque[Future[str | bytes]] = deque()
+
+        def results() -> Iterator[str | bytes]:
             for element in arguments:
-                words = tuple(element) if isinstance(element, (tuple, list)) else (element,)
-                under_way.put(pool.submit(one, words))
-                count += 1
-                if count - done >= window:
-                    result = under_way.get().result()
-                    done += 1
-                    if progress:
-                        progress(done)
-                    yield result
-            while done < count:
-                result = under_way.get().result()
-                done += 1
+                under_way.append(pool.submit(one, words_of(element)))
+                if len(under_way) >= window:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+
+        try:
+            for done, result in enumerate(results(), 1):
                 if progress:
                     progress(done)
                 yield result
@@ -287,6 +279,16 @@ class Client:
         finally:
             stop.set()
 
+    def _sent_once(
+        self, app: str | os.PathLike[str], options: Mapping[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
+        """Sends what many runs share: the app, and the inputs among the options of `submit`. Returns what names them."""
+        options = dict(options)
+        if inputs := options.pop("inputs", None):
+            hashes = {name: self.upload(content) for name, content in inputs.items()}
+            options["uploaded"] = {**(options.get("uploaded") or {}), **hashes}
+        return self._app(app), options
+
     def _app(self, app: str | os.PathLike[str]) -> str:
         """The name or hash under which the coordinator knows an app; a file is published."""
         path = Path(app)
@@ -300,6 +302,17 @@ class Client:
         if not isinstance(answer, dict) or not isinstance(answer.get(name), str):
             raise NotUnderstood(f"the coordinator's answer has no `{name}`")
         return str(answer[name])
+
+
+def check_window(window: int) -> None:
+    """Raises ValueError if so many runs of a map cannot be under way."""
+    if not 1 <= window <= WINDOW_MAX:
+        raise ValueError(f"the window must be from 1 to {WINDOW_MAX}")
+
+
+def words_of(element: object) -> tuple[object, ...]:
+    """The words of one run of a map."""
+    return tuple(element) if isinstance(element, (tuple, list)) else (element,)
 
 
 def _word(argument: object) -> str:

@@ -14,6 +14,9 @@ class SateenError(Exception):
 class Unreachable(SateenError, ConnectionError):
     """The coordinator does not answer, or the connection broke."""
 
+    #: Whether the request has certainly not reached it.
+    is_unsent = False
+
 
 class NotUnderstood(SateenError):
     """Something answers that is not a coordinator, or one of a version with which this package cannot talk."""
@@ -21,6 +24,9 @@ class NotUnderstood(SateenError):
 
 class Refused(SateenError):
     """The coordinator refused a request."""
+
+    #: When to send the request again, in seconds, if the coordinator says so: then it has not looked at it.
+    retry_after_s: float | None = None
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)

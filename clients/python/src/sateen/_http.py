@@ -18,6 +18,7 @@ from urllib.parse import quote
 from ._credentials import Address, Credentials
 from ._errors import NotUnderstood, Refused, Unreachable
 
+#: The version of this package, which is that of the coordinator that it was made for.
 VERSION = "0.1.0"
 #: Maximum time to connect, in seconds.
 CONNECT_S = 5.0
@@ -100,14 +101,12 @@ class Transport:
             try:
                 return self._once(method, path, body, content_type, within_s, bytes_max)
             except Refused as refused:
-                # Requests of which the coordinator has seen nothing say when to come again.
-                after_s = getattr(refused, "retry_after_s", None)
-                if refused.status != 503 or after_s is None:
+                if refused.status != 503 or refused.retry_after_s is None:
                     raise
                 error: Refused | Unreachable = refused
-                pause_s = max(again_s, min(after_s, AGAIN_S[1]))
+                pause_s = max(again_s, min(refused.retry_after_s, AGAIN_S[1]))
             except Unreachable as unreachable:
-                if not changes_nothing and not getattr(unreachable, "is_unsent", False):
+                if not changes_nothing and not unreachable.is_unsent:
                     raise
                 error, pause_s = unreachable, again_s
             if time.monotonic() - began + pause_s > self._patience_s or is_stopped():
@@ -159,11 +158,11 @@ class Transport:
             connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             connection.close()
-            unreachable = self._unreachable(error)
-            # No certificate becomes valid by waiting.
-            unreachable.is_unsent = not isinstance(error, ssl.SSLCertVerificationError)  # type: ignore[attr-defined]
-            if not unreachable.is_unsent:  # type: ignore[attr-defined]
+            if isinstance(error, ssl.SSLCertVerificationError):
+                # No certificate becomes valid by waiting.
                 raise NotUnderstood(f"the certificate of {self.address.url} is not trusted: {error}") from error
+            unreachable = self._unreachable(error)
+            unreachable.is_unsent = True
             raise unreachable from error
         return connection
 
@@ -195,7 +194,7 @@ def _refused(status: int, headers: Message, content: bytes) -> Refused:
         detail = f"status {status}: {text or 'without a reason'}; is this address that of a coordinator?"
     refused = Refused(status, detail)
     try:
-        refused.retry_after_s = float(headers.get("Retry-After", ""))  # type: ignore[attr-defined]
+        refused.retry_after_s = float(headers.get("Retry-After", ""))
     except ValueError:
         pass
     return refused

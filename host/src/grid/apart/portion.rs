@@ -8,7 +8,7 @@ use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 
 use super::member::{Member, Stage};
 use super::pools::Pools;
-use super::reader::Ending;
+use super::reader::GuestProcess;
 use super::wire::ToGuests;
 use crate::grid::runtime::{Notify, RunningPortion};
 
@@ -19,7 +19,7 @@ const STOP_MAX: Duration = Duration::from_secs(2);
 pub struct PortionApart {
     member: Arc<Member>,
     pools: Arc<Pools>,
-    ending: mpsc::Receiver<Ending>,
+    ending: mpsc::Receiver<GuestProcess>,
     notify: Notify,
 }
 
@@ -28,7 +28,7 @@ impl PortionApart {
     pub fn new(
         member: Arc<Member>,
         pools: Arc<Pools>,
-        ending: mpsc::Receiver<Ending>,
+        ending: mpsc::Receiver<GuestProcess>,
         notify: Notify,
     ) -> Self {
         Self { member, pools, ending, notify }

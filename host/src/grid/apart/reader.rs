@@ -54,20 +54,18 @@ pub type TakeReport = Box<dyn Fn(&Report) -> Result<(), String> + Send>;
 /// What reads from a process.
 pub struct Reader {
     pub channel: Arc<Channel>,
-    pub member: Arc<Member>,
-    pub pools: Arc<Pools>,
-    pub notify: Notify,
+    pub guests: GuestProcess,
     /// Number and time of the last reports of progress.
     pub progress: Throttle,
     /// Takes what the system keeps from the process; an error if that is not enough.
     pub walls: TakeReport,
-    pub ending: Ending,
     /// To the thread that stops the process, if one does; closed when the process has ended.
-    pub stopper: mpsc::SyncSender<Ending>,
+    pub stopper: mpsc::SyncSender<GuestProcess>,
 }
 
-/// What is to be done when a process ends, which takes the system a moment. It is done where this is dropped.
-pub struct Ending {
+/// A process in the books of its host. Where this is dropped, the end of the process is awaited and noted, which takes the
+/// system a moment.
+pub struct GuestProcess {
     pub member: Arc<Member>,
     pub pools: Arc<Pools>,
     pub strikes: Arc<Strikes>,
@@ -75,13 +73,13 @@ pub struct Ending {
     pub notify: Notify,
 }
 
-impl Drop for Ending {
+impl Drop for GuestProcess {
     /// If the process was not told to end, that is a crash.
     fn drop(&mut self) {
         self.member.mailbox.close();
         let ended = self.member.process.end();
         self.pools.leave(&self.member);
-        // It counts before others see that it has ended: whoever waits for its start looks next whether to start another.
+        // Before anybody can see the end: whoever waits for the start of the process asks next whether its module is refused.
         if ended.is_fault && matches!(self.member.stage(), Stage::Starting | Stage::Started) {
             self.strikes.note(self.module, &ended.why);
         }
@@ -95,26 +93,25 @@ impl Reader {
     /// Reads until the process ends.
     pub async fn run(mut self) {
         if let Err(why) = self.read().await {
-            self.member.process.condemn(why);
+            self.guests.member.process.condemn(why);
         }
-        let Self { member, ending, stopper, .. } = self;
-        let mut ending = Some(ending);
-        if matches!(member.stage(), Stage::Stopping | Stage::Stopped(_)) {
-            ending = ending.and_then(|ending| match stopper.try_send(ending) {
-                Ok(()) => None,
-                Err(TrySendError::Full(ending) | TrySendError::Disconnected(ending)) => Some(ending),
+        let Self { guests, stopper, .. } = self;
+        let left = match guests.member.stage() {
+            Stage::Stopping | Stage::Stopped(_) => stopper.try_send(guests),
+            _ => Err(TrySendError::Disconnected(guests)),
+        };
+        // Nobody stops the process, or waits for its end any more.
+        if let Err(TrySendError::Full(guests) | TrySendError::Disconnected(guests)) = left {
+            on_own_thread("sateen-guests", move || {
+                drop(guests);
+                drop(stopper);
             });
         }
-        let Some(ending) = ending else { return };
-        on_own_thread("sateen-guests", move || {
-            drop(ending);
-            drop(stopper);
-        });
     }
 
     /// Reads until there is nothing more; an error if the process has broken the rules.
     async fn read(&mut self) -> Result<(), String> {
-        let most = self.member.check.message_bytes_max();
+        let most = self.guests.member.check.message_bytes_max();
         // SAFETY: a `Channel` owns its descriptor and closes it only when it is dropped, so the descriptor stays valid as
         // long as it is registered.
         #[allow(unsafe_code)]
@@ -124,7 +121,7 @@ impl Reader {
         let mut buffer = Vec::new();
         let mut in_a_row = 0;
         loop {
-            self.member.wait_for_room().await;
+            self.guests.member.wait_for_room().await;
             let Ok(mut ready) = socket.readable().await else { return Ok(()) };
             let Ok(frame) = ready.try_io(|channel| channel.get_ref().try_take(&mut buffer)) else {
                 in_a_row = 0;
@@ -161,7 +158,7 @@ impl Reader {
     }
 
     fn hear(&mut self, message: FromGuests) -> Result<(), String> {
-        let is_started = matches!(self.member.stage(), Stage::Started | Stage::Stopping);
+        let is_started = matches!(self.guests.member.stage(), Stage::Started | Stage::Stopping);
         match message {
             FromGuests::Started { walls } => {
                 if is_started {
@@ -169,10 +166,10 @@ impl Reader {
                 }
                 if let Err(why) = (self.walls)(&walls) {
                     self.end_start(Stage::Refused(why))?;
-                    self.member.process.kill();
+                    self.guests.member.process.kill();
                     return Ok(());
                 }
-                if self.member.advance(Stage::Started).is_none() {
+                if self.guests.member.advance(Stage::Started).is_none() {
                     return Err("it started twice".to_owned());
                 }
             }
@@ -191,19 +188,19 @@ impl Reader {
                 self.hear_notice(Notice::Begun { held, worker, late_ns })?;
             }
             FromGuests::Spared(spare) => {
-                self.member.stock.note_answer()?;
+                self.guests.member.stock.note_answer()?;
                 if let Some(spare) = spare {
-                    self.member.check.spared(spare.0, &spare.1)?;
-                    self.member.give_back(self.member.stock.keep(spare));
+                    self.guests.member.check.spared(spare.0, &spare.1)?;
+                    self.guests.member.give_back(self.guests.member.stock.keep(spare));
                 }
             }
-            FromGuests::Reclaim => self.member.give_back(self.member.stock.take()),
-            FromGuests::Counts(counts) => self.member.show_counts(*counts),
-            FromGuests::Turns(news) => self.pools.hear_of_turns(self.member.id, news)?,
-            FromGuests::Memory(news) => self.pools.hear_of_memory(self.member.id, news),
+            FromGuests::Reclaim => self.guests.member.give_back(self.guests.member.stock.take()),
+            FromGuests::Counts(counts) => self.guests.member.show_counts(*counts),
+            FromGuests::Turns(news) => self.guests.pools.hear_of_turns(self.guests.member.id, news)?,
+            FromGuests::Memory(news) => self.guests.pools.hear_of_memory(self.guests.member.id, news),
             FromGuests::Stopped(counts) => {
                 // One that stops without being told ends, which is noticed.
-                self.member.advance(Stage::Stopped(counts));
+                self.guests.member.advance(Stage::Stopped(counts));
             }
             FromGuests::Refused(_) => return Err("its reason is too long".to_owned()),
         }
@@ -211,27 +208,27 @@ impl Reader {
     }
 
     fn end_start(&self, stage: Stage) -> Result<(), String> {
-        let before = self.member.advance(stage);
+        let before = self.guests.member.advance(stage);
         before.map(drop).ok_or_else(|| "it refused a run that it had started".to_owned())
     }
 
     fn hear_notice(&mut self, notice: Notice) -> Result<(), String> {
-        match self.member.check.notice(&notice)? {
+        match self.guests.member.check.notice(&notice)? {
             Verdict::Drop => {}
             Verdict::Pass => match notice {
                 Notice::Activity { workers, jobs, jobs_dropped } => {
-                    self.member.show_activity(workers, jobs, jobs_dropped);
+                    self.guests.member.show_activity(workers, jobs, jobs_dropped);
                 }
                 Notice::Progress(..) if !self.progress.admits(Instant::now()) => {}
-                Notice::Abandoned { number } if self.member.stock.forget(number) => {}
+                Notice::Abandoned { number } if self.guests.member.stock.forget(number) => {}
                 Notice::Offered(job) => {
                     // A job that was spared meanwhile is as good as one that was asked for.
-                    let job = job.or_else(|| self.member.stock.take());
-                    self.member.lend(Notice::Offered(job), &self.notify);
+                    let job = job.or_else(|| self.guests.member.stock.take());
+                    self.guests.member.lend(Notice::Offered(job), &self.guests.notify);
                 }
                 notice => {
-                    self.member.note_sent(&notice);
-                    (self.notify)(notice);
+                    self.guests.member.note_sent(&notice);
+                    (self.guests.notify)(notice);
                 }
             },
         }

@@ -19,7 +19,7 @@ use super::member::{Member, Stage};
 use super::pools::Pools;
 use super::portion::PortionApart;
 use super::process::Spawner;
-use super::reader::{Ending, Reader, Throttle};
+use super::reader::{GuestProcess, Reader, Throttle};
 use super::sealed;
 use super::strikes::Strikes;
 use super::watch;
@@ -130,17 +130,14 @@ impl Apart {
         let (stopper, ending) = mpsc::sync_channel(1);
         let reader = Reader {
             channel,
-            member: member.clone(),
-            pools: self.pools.clone(),
-            notify: notify.clone(),
-            progress: Throttle::default(),
-            ending: Ending {
+            guests: GuestProcess {
                 member: member.clone(),
                 pools: self.pools.clone(),
                 strikes: self.strikes.clone(),
                 module: loading.spec.app,
                 notify: notify.clone(),
             },
+            progress: Throttle::default(),
             stopper,
             walls: Box::new(move |report| {
                 *walls.lock() = lines(report);

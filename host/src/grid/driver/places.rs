@@ -9,6 +9,7 @@ use sateen_protocol::limits::RUNS_ACTIVE_MAX;
 
 /// Maximum portions of a process, those that are being made or taken down included.
 const PORTIONS_MAX: usize = RUNS_ACTIVE_MAX + 2;
+
 /// The places of a process.
 #[derive(Debug, Default)]
 pub struct Places {
@@ -38,7 +39,7 @@ impl Places {
     /// Those who wait check whether that is still wanted. Their threads would otherwise be as many as the runs that a
     /// submitter has cancelled.
     pub fn look_again(&self) {
-        // With the lock: whoever has just checked waits by now.
+        // With the lock, nobody is between the check and the wait, where this would not be noticed.
         let _taken = self.taken.lock();
         self.freed.notify_all();
     }

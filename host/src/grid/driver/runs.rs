@@ -56,9 +56,15 @@ impl PortionState {
         self.portion.is_none()
     }
 
-    /// Ends the run, on a thread that may wait for guests.
-    pub fn stop(self) {
+    /// The run is not wanted any more: whatever loads it gives up.
+    fn cancel(&self, places: &Places) {
         self.cancel.cancel();
+        places.look_again();
+    }
+
+    /// Ends the run, on a thread that may wait for guests.
+    fn stop(self, places: &Places) {
+        self.cancel(places);
         if let Some(portion) = self.portion {
             stop(portion, self.place);
         }
@@ -169,8 +175,7 @@ impl Driver {
             busy: 0,
         };
         if let Some(earlier) = self.runs.all.insert(run, here) {
-            earlier.stop();
-            self.runs.places.look_again();
+            earlier.stop(&self.runs.places);
         }
         let stored = StoredRun { grid: self.machine.grid().unwrap_or(GridId(0)), run };
         let unwanted = self.users.comfort.refusal(&spec.app.to_string());
@@ -288,8 +293,7 @@ impl Driver {
         self.contribute(run);
         let here = self.runs.all.remove(&run);
         let contributed = here.as_ref().map(|here| here.contributed).unwrap_or_default();
-        here.iter().for_each(|here| here.cancel.cancel());
-        self.runs.places.look_again();
+        here.iter().for_each(|here| here.cancel(&self.runs.places));
         match here.and_then(|here| Some((here.portion?, here.place))) {
             Some((portion, place)) => {
                 let inputs = self.inputs.clone();
@@ -319,9 +323,8 @@ impl Driver {
         }
         self.runs.contribution.save();
         for run in std::mem::take(&mut self.runs.all).into_values() {
-            run.stop();
+            run.stop(&self.runs.places);
         }
-        self.runs.places.look_again();
     }
 
     pub(super) fn save(&mut self, run: RunId, entry: Entry) {
