@@ -141,7 +141,14 @@ impl Portion {
             RunCommand::Inject { held, spec, was_begun } => remote.inject(registry, held, spec, was_begun),
             RunCommand::Replica { object, place, change } => registry.change_object(object, place, change),
             RunCommand::Want { thieves } => remote.want(registry, thieves),
-            RunCommand::Offer => remote.notify(Notice::Offered(remote.offer(registry))),
+            RunCommand::Offer => {
+                let offered = remote.offer(registry);
+                let number = offered.as_ref().map(|(number, _)| *number);
+                remote.notify(Notice::Offered(offered));
+                if let Some(number) = number {
+                    remote.note_sent(number);
+                }
+            }
             RunCommand::Complete { number, finished, is_found_again } => {
                 remote.complete_away(registry, number, finished, is_found_again);
             }
@@ -157,11 +164,16 @@ impl Portion {
         self.with(|registry, remote| remote.offer(registry)).flatten()
     }
 
-    /// Gives up an open job for the next thief, if more jobs are open than there are workers. A redone job is not given up:
-    /// before a thief comes, its result may be found. The job comes back by [`RunCommand::Requeue`], like one that was
-    /// offered.
-    pub fn spare(&self) -> Option<(RuntimeJobId, JobSpec)> {
-        self.with(|registry, remote| remote.spare(registry)).flatten()
+    /// Gives up an open job for the next thief, if more jobs are open than there are workers, and passes it to `send`. A
+    /// redone job is not given up: before a thief comes, its result may be found. The job comes back by
+    /// [`RunCommand::Requeue`], like one that was offered.
+    pub fn spare(&self, send: impl FnOnce(Option<(RuntimeJobId, JobSpec)>)) {
+        let spare = self.with(|registry, remote| remote.spare(registry)).flatten();
+        let number = spare.as_ref().map(|(number, _)| *number);
+        send(spare);
+        if let Some(number) = number {
+            self.with(|_, remote| remote.note_sent(number));
+        }
     }
 
     /// Workers take no new jobs and guests stop at their next heartbeat, without using the processor, until the

@@ -65,7 +65,7 @@ impl<G: Grid> Registry<G> {
                 self.counters.aborted.fetch_add(1, Relaxed);
                 return;
             }
-            if self.grid.give_up(job) || job.is_gone() {
+            if self.grid.give_up(&self.counters, job) || job.is_gone() {
                 return;
             }
             if job.is_taken() {

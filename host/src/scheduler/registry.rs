@@ -67,7 +67,7 @@ pub trait Grid: Sized + Send + Sync + 'static {
     /// job was already claimed.
     fn ask_first(registry: &Registry<Self>, job: &Arc<Job>) -> bool;
     /// The job is no longer wanted. Returns true if it was elsewhere.
-    fn give_up(&self, job: &Job) -> bool;
+    fn give_up(&self, counters: &Counters, job: &Job) -> bool;
     /// A task begins with a claimed job. Returns the job's place in the run, and whether the task repeats lost work.
     fn begin(&self, job: &Job, parameters: &[u8]) -> Option<(Ancestry, bool)>;
     /// Notes how the task of a job has ended.

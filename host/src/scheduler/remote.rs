@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use sateen_protocol::host::Notice;
 use sateen_protocol::limits::NOTED_PARAMETERS_BYTES_MAX;
 use sateen_protocol::message::{JobNote, NoteKind};
-use sateen_protocol::{HeldId, JobKey, JobTag, RuntimeJobId};
+use sateen_protocol::{HeldId, JobKey, JobTag};
 
 use super::activity::Activity;
 use super::job::{Job, ROOT};
@@ -22,11 +22,13 @@ use super::objects::Object;
 use super::pause::Pause;
 use super::place::Ancestry;
 use super::registry;
+use away::{Away, GivenUp};
 use beat::{Beat, Drain, Resting};
 use crowding::Crowding;
 use lookups::Lookups;
 use notices::Notices;
 
+mod away;
 mod beat;
 mod computing;
 mod crowding;
@@ -60,8 +62,7 @@ pub struct Remote {
     pub lookups: Lookups,
     /// Jobs of other hosts that have no outcome.
     held: Mutex<HashMap<HeldId, Arc<Job>>>,
-    /// Jobs that are lent or being looked up. Their state changes only under this lock.
-    away: Mutex<HashMap<RuntimeJobId, Arc<Job>>>,
+    away: Mutex<Away>,
     open: OpenJobs,
     thieves: Thieves,
     drain: Drain,
@@ -249,22 +250,19 @@ impl Remote {
         self.away.lock().len() < LOOKUPS_MAX
     }
 
-    /// The job is no longer wanted. Returns true if it was elsewhere.
-    fn give_up(&self, job: &Job) -> bool {
-        let Some(place) = &job.place else { return false };
-        let mut away = self.away.lock();
-        let was_looked_up = job.is_looked_up();
-        let number = place.number();
-        if !job.give_up() {
-            return false;
-        }
-        away.remove(&number);
-        drop(away);
-        if !was_looked_up {
+    /// The job is no longer wanted. Returns what it was if it was elsewhere.
+    fn give_up(&self, job: &Job) -> Option<GivenUp> {
+        let place = job.place.as_ref()?;
+        let (number, given_up) = {
+            let mut away = self.away.lock();
+            let number = place.number();
+            (number, away.give_up(number, job)?)
+        };
+        if given_up == GivenUp::Lent {
             self.figures.away.fetch_add(1, Relaxed);
         }
         self.notify(Notice::Abandoned { number });
-        true
+        Some(given_up)
     }
 }
 

@@ -1,5 +1,9 @@
 //! Aborts reach jobs on other hosts, and inlets receive results from elsewhere while their own host computes.
 
+use std::cell::RefCell;
+
+use sateen_host::RunCommand;
+use sateen_protocol::Again;
 use sateen_tests::random::seed;
 
 use crate::shuttle::{Shuttle, Task, probe};
@@ -48,4 +52,29 @@ fn crashes_during_aborts_leave_no_job_running() {
         assert_eq!(shuttle.finish(), expected);
         comes_to_rest(&mut shuttle);
     }
+}
+
+/// A job is kept for the next thief, and none comes before the abort.
+#[test]
+fn a_spared_job_that_is_aborted_and_goes_back_counts_as_aborted() {
+    let (jobs, steps) = (12, 2_000_000_000_u64);
+    let arguments = [jobs.to_string(), steps.to_string(), "300000000".to_owned(), "100000".to_owned()];
+    let task = Task::new(probe(), "aborted_later", &arguments.each_ref().map(String::as_str));
+    let mut shuttle = Shuttle::new(task, &[1], seed(0));
+    shuttle.portion(0).handle(RunCommand::Want { thieves: 1 });
+    shuttle.begin(0);
+    let spared = RefCell::new(None);
+    shuttle.run_until(|shuttle| {
+        if spared.borrow().is_none() {
+            shuttle.portion(0).spare(|spare| *spared.borrow_mut() = spare);
+        }
+        spared.borrow().is_some() || shuttle.result.is_some()
+    });
+    let (number, spec) = spared.take().expect("it has more jobs than workers");
+    assert_eq!(shuttle.finish(), jobs.to_string());
+    let again =
+        Again { redone: spec.redone, begun: false, given_back: spec.given_back, lookup_below: spec.lookup_below };
+    shuttle.portion(0).handle(RunCommand::Requeue { number, again });
+    let counts = shuttle.counts()[0].jobs;
+    assert_eq!((counts.spawned, counts.executed, counts.aborted), (jobs + 1, 1, jobs), "{counts:?}");
 }

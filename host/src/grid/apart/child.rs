@@ -96,7 +96,7 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
                 ToGuests::Hold(is_held) => held.change(|held| held.by_owner = is_held),
                 ToGuests::Alive => {}
                 ToGuests::Stop => return stop(channel, portion, outbox),
-                ToGuests::Spare => spare(portion.spare()),
+                ToGuests::Spare => portion.spare(&spare),
                 ToGuests::Start(_) => return Err("the host has started the guests twice".to_owned()),
             }
         }

@@ -104,8 +104,7 @@ impl Member {
     /// Passes on an offer. If a thief gets a job, another thief may come.
     pub fn lend(&self, offered: Notice, notify: &Notify) {
         let is_lent = matches!(offered, Notice::Offered(Some(_)));
-        self.note_sent(&offered);
-        notify(offered);
+        self.pass_on(offered, notify);
         if is_lent && self.stock.ask() {
             self.post(&ToGuests::Spare);
         }
@@ -153,9 +152,10 @@ impl Member {
 
     // ---- its notices ----
 
-    /// A notice is on its way to the driver.
-    pub fn note_sent(&self, notice: &Notice) {
-        *self.in_transit.lock() += weight(notice);
+    /// Passes a notice on to the driver.
+    pub fn pass_on(&self, notice: Notice, notify: &Notify) {
+        *self.in_transit.lock() += weight(&notice);
+        notify(notice);
     }
 
     /// The driver has received a notice.

@@ -213,24 +213,25 @@ impl Reader {
     }
 
     fn hear_notice(&mut self, notice: Notice) -> Result<(), String> {
-        match self.guests.member.check.notice(&notice)? {
-            Verdict::Drop => {}
-            Verdict::Pass => match notice {
-                Notice::Activity { workers, jobs, jobs_dropped } => {
-                    self.guests.member.show_activity(workers, jobs, jobs_dropped);
-                }
-                Notice::Progress(..) if !self.progress.admits(Instant::now()) => {}
-                Notice::Abandoned { number } if self.guests.member.stock.forget(number) => {}
-                Notice::Offered(job) => {
-                    // A job that was spared meanwhile is as good as one that was asked for.
-                    let job = job.or_else(|| self.guests.member.stock.take());
-                    self.guests.member.lend(Notice::Offered(job), &self.guests.notify);
-                }
-                notice => {
-                    self.guests.member.note_sent(&notice);
-                    (self.guests.notify)(notice);
-                }
+        let member = &self.guests.member;
+        if member.check.notice(&notice)? == Verdict::Drop {
+            return Ok(());
+        }
+        match notice {
+            Notice::Activity { workers, jobs, jobs_dropped } => {
+                member.show_activity(workers, jobs, jobs_dropped);
+            }
+            Notice::Progress(..) if !self.progress.admits(Instant::now()) => {}
+            Notice::Offered(job) => {
+                // A job that was spared meanwhile is as good as one that was asked for.
+                let job = job.or_else(|| member.stock.take());
+                member.lend(Notice::Offered(job), &self.guests.notify);
+            }
+            Notice::Abandoned { number } => match member.stock.forget(number) {
+                Some(spare) => member.give_back(Some(spare)),
+                None => member.pass_on(notice, &self.guests.notify),
             },
+            notice => member.pass_on(notice, &self.guests.notify),
         }
         Ok(())
     }

@@ -59,14 +59,9 @@ impl Stock {
         kept.spare.replace(spare)
     }
 
-    /// The job is no longer needed; returns whether it is the spare one.
-    pub fn forget(&self, number: RuntimeJobId) -> bool {
-        let mut kept = self.0.lock();
-        let is_spare = kept.spare.as_ref().is_some_and(|(spare, _)| *spare == number);
-        if is_spare {
-            kept.spare = None;
-        }
-        is_spare
+    /// The job is no longer needed. If it is the spare one, returns it: it goes back, and so counts as aborted.
+    pub fn forget(&self, number: RuntimeJobId) -> Option<Spare> {
+        self.0.lock().spare.take_if(|(spare, _)| *spare == number)
     }
 
     /// No thief comes any more. Returns the job, which must go back.
@@ -101,12 +96,13 @@ mod tests {
         assert!(stock.note_answer().is_ok() && stock.note_answer().is_err(), "answered once");
         assert_eq!(stock.keep(spare(1)), None);
         assert!(!stock.ask(), "there is one");
-        assert!(!stock.forget(RuntimeJobId(2)));
+        assert_eq!(stock.forget(RuntimeJobId(2)), None);
         assert_eq!(stock.take(), Some(spare(1)));
         assert_eq!(stock.take(), None);
         assert!(stock.ask());
         assert_eq!(stock.keep(spare(2)), None);
-        assert!(stock.forget(RuntimeJobId(2)) && stock.take().is_none());
+        assert_eq!(stock.forget(RuntimeJobId(2)), Some(spare(2)));
+        assert_eq!(stock.take(), None);
         let redone = |(number, spec): Spare| (number, JobSpec { redone: true, ..spec });
         assert_eq!(stock.keep(redone(spare(3))), Some(redone(spare(3))));
     }

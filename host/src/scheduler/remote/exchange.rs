@@ -90,6 +90,13 @@ impl Remote {
         self.lend_first(registry, |_| true)
     }
 
+    /// The driver was sent a job that was lent. If the job was given up before that, the driver ignored it, and is told again.
+    pub fn note_sent(&self, number: RuntimeJobId) {
+        if self.away.lock().was_given_up(number) {
+            self.notify(Notice::Abandoned { number });
+        }
+    }
+
     /// Lends the first open job, if it may be lent.
     fn lend_first(
         &self,
@@ -160,6 +167,10 @@ impl Remote {
         registry.close(job);
         let spec = self.spec(job, place, parameters);
         self.notify(Notice::Lookup { number, spec });
+        // If it was given up before that, the driver ignored it.
+        if job.is_gone() {
+            self.notify(Notice::Abandoned { number });
+        }
         true
     }
 
@@ -185,7 +196,7 @@ impl Remote {
     ) {
         let outcome = received(finished);
         let mut away = self.away.lock();
-        let Some(job) = away.remove(&number) else { return };
+        let Some(job) = away.remove(number) else { return };
         let was_looked_up = job.is_looked_up();
         registry.grains.note(job.kind, job.depth, outcome.work);
         if !job.settle(outcome, is_found_again) {
@@ -199,7 +210,14 @@ impl Remote {
 
     pub fn requeue(&self, registry: &Registry, number: RuntimeJobId, again: Again) {
         let mut away = self.away.lock();
-        let Some(job) = away.remove(&number) else { return };
+        let Some(job) = away.remove(number) else {
+            // It was given up meanwhile, and no other host has it: it was not run elsewhere.
+            if away.take_back_given_up(number) {
+                self.figures.away.fetch_sub(1, Relaxed);
+                registry.counters.aborted.fetch_add(1, Relaxed);
+            }
+            return;
+        };
         if let Some(place) = &job.place {
             place.come_back(again, job.is_looked_up());
         }

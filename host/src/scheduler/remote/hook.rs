@@ -8,11 +8,12 @@ use sateen_protocol::host::Notice;
 use sateen_protocol::message::NoteKind;
 use sateen_protocol::shared::NewBase;
 
+use super::away::GivenUp;
 use super::{Registry, Remote};
 use crate::failure::{JobFailure, Stop};
 use crate::scheduler::activity::{Activity, Doing};
 use crate::scheduler::deques::own_index;
-use crate::scheduler::figures::GridCounts;
+use crate::scheduler::figures::{Counters, GridCounts};
 use crate::scheduler::job::{Job, Outcome};
 use crate::scheduler::objects::{Closed, Object};
 use crate::scheduler::place::Ancestry;
@@ -74,8 +75,12 @@ impl Grid for Option<Remote> {
         registry.grid.as_ref().is_some_and(|remote| remote.ask_first(registry, job))
     }
 
-    fn give_up(&self, job: &Job) -> bool {
-        self.as_ref().is_some_and(|remote| remote.give_up(job))
+    fn give_up(&self, counters: &Counters, job: &Job) -> bool {
+        let given_up = self.as_ref().and_then(|remote| remote.give_up(job));
+        if given_up == Some(GivenUp::LookedUp) {
+            counters.aborted.fetch_add(1, Relaxed);
+        }
+        given_up.is_some()
     }
 
     fn begin(&self, job: &Job, parameters: &[u8]) -> Option<(Ancestry, bool)> {

@@ -92,6 +92,8 @@ impl Remote {
         if self.held.lock().remove(&held).is_some() {
             self.figures.held.fetch_sub(1, Relaxed);
             self.notify(Notice::HandedBack { held });
+        } else {
+            registry.counters.aborted.fetch_add(1, Relaxed);
         }
     }
 }
