@@ -58,12 +58,14 @@ struct Call {
     children: u32,
     /// The time of the last child.
     sibling: Duration,
+    /// The number of reported spawns of the calls around it that are still latent.
+    outer_spawns: usize,
 }
 
 /// The host's measurements in one instance.
 pub struct Profile {
-    /// The latent jobs whose spawn was reported, by the addresses of their records, which rise; and the length of
-    /// the chain.
+    /// The jobs whose spawn was reported, by the addresses of their records, which rise; and the length of the chain. Those
+    /// of a call come after those of the calls around it, and are dropped when it returns.
     spawned: Vec<(u32, Duration)>,
     /// The calls, the innermost last.
     calls: Vec<Call>,
@@ -96,11 +98,24 @@ impl Profile {
         }
     }
 
-    /// The length of the chain at the spawn of the job at `record`, which is within the innermost call.
-    fn spawned_at(&self, record: u32, now: Duration) -> Duration {
-        let begin = self.calls.last().map_or(Duration::ZERO, |call| call.begin);
-        let found = self.spawned.binary_search_by_key(&record, |(address, _)| *address);
-        found.map_or(begin, |at| self.spawned[at].1).clamp(begin.min(now), now)
+    /// The length of the chain at the spawn of the latent job at `record`, of whichever call. If the spawn was not reported,
+    /// because its call was not measured then, it counts as that call's beginning.
+    fn spawned_at(&self, record: u32) -> Duration {
+        match self.spawned.binary_search_by_key(&record, |(address, _)| *address) {
+            Ok(at) => self.spawned[at].1,
+            Err(at) => {
+                let is_possible =
+                    |call: &&Call| call.reported != Reported::FromBeginning && call.outer_spawns <= at;
+                self.calls.iter().rev().find(is_possible).map_or(Duration::ZERO, |call| call.begin)
+            }
+        }
+    }
+
+    /// The innermost call has ended.
+    fn end_call(&mut self) -> Option<Call> {
+        let call = self.calls.pop()?;
+        self.spawned.truncate(call.outer_spawns);
+        Some(call)
     }
 
     /// The start of the chain of the job that is being exposed, if it was reported.
@@ -118,7 +133,9 @@ impl Guest {
     /// The calls and activities that the guest was within, except those in `kept`, have failed.
     pub fn forget_within(&mut self, kept: &Within) {
         if let Some(profile) = &mut self.profile {
-            profile.calls.truncate(kept.calls);
+            while profile.calls.len() > kept.calls {
+                profile.end_call();
+            }
         }
         self.forget_aside(&kept.aside);
     }
@@ -174,7 +191,10 @@ pub fn measure(
         }
         Moment::Call => {
             let came_back = profile.came_back.take();
-            let begin = came_back.filter(|_| record == 0).unwrap_or_else(|| profile.spawned_at(record, now));
+            let begin = came_back.filter(|_| record == 0).unwrap_or_else(|| {
+                let outer = profile.calls.last().map_or(Duration::ZERO, |call| call.begin);
+                profile.spawned_at(record).clamp(outer.min(now), now)
+            });
             if profile.calls.len() >= CALLS_MAX {
                 return Err(broken(guest, "it reports more calls than it can have".to_owned()));
             }
@@ -194,12 +214,13 @@ pub fn measure(
                 work,
                 children: 0,
                 sibling: Duration::ZERO,
+                outer_spawns: profile.spawned.len(),
             });
             guest.clock.set_span(begin.min(now));
             return Ok(is_worth_it.into());
         }
         Moment::Return => {
-            let Some(call) = profile.calls.pop() else {
+            let Some(call) = profile.end_call() else {
                 return Err(broken(guest, "it returns from a job that it has not called".to_owned()));
             };
             let took = work.saturating_sub(call.work);
@@ -219,7 +240,8 @@ pub fn measure(
             guest.clock.set_span((call.begin + span).max(call.parent));
         }
         Moment::Expose => {
-            profile.exposed = Some(profile.spawned_at(record, now));
+            // Its call may be any around the innermost one, whose chain may be shorter or longer.
+            profile.exposed = Some(profile.spawned_at(record));
             guest.begin_aside();
         }
         Moment::Taken => guest.end_aside(),
@@ -275,13 +297,31 @@ mod tests {
     const MICRO: Duration = Duration::from_micros(1);
 
     #[test]
-    fn a_job_begins_where_it_was_spawned_within_its_call() {
+    fn a_job_begins_where_it_was_spawned_whichever_call_is_innermost() {
+        let call = |reported, begin: u32, outer_spawns| Call {
+            reported,
+            begin: begin * MICRO,
+            outer_spawns,
+            ..Call::default()
+        };
         let mut profile = Profile { spawned: vec![(8, MICRO), (24, 5 * MICRO)], ..Profile::new() };
-        assert_eq!(profile.spawned_at(24, 9 * MICRO), 5 * MICRO);
-        assert_eq!(profile.spawned_at(16, 9 * MICRO), Duration::ZERO, "not told: at the call's beginning");
-        profile.calls.push(Call { begin: 3 * MICRO, ..Call::default() });
-        assert_eq!(profile.spawned_at(8, 9 * MICRO), 3 * MICRO, "an older record was there");
-        assert_eq!(profile.spawned_at(24, 4 * MICRO), 4 * MICRO);
-        assert_eq!(profile.spawned_at(24, MICRO), MICRO);
+        assert_eq!(profile.spawned_at(24), 5 * MICRO);
+        assert_eq!(profile.spawned_at(16), Duration::ZERO, "the instance's own job reports every spawn");
+        profile.calls.push(call(Reported::Late, 3, 2));
+        profile.calls.push(call(Reported::FromBeginning, 4, 2));
+        profile.spawned.push((64, 9 * MICRO));
+        assert_eq!(profile.spawned_at(8), MICRO, "the chain of the innermost call began later");
+        assert_eq!(profile.spawned_at(64), 9 * MICRO);
+        assert_eq!(profile.spawned_at(40), 3 * MICRO, "before the outer call was measured");
+        profile.calls.push(call(Reported::No, 7, 3));
+        assert_eq!(profile.spawned_at(80), 7 * MICRO, "the innermost call is not measured");
+        assert_eq!(profile.spawned_at(40), 3 * MICRO);
+        profile.end_call();
+        profile.end_call();
+        assert_eq!(
+            profile.spawned,
+            [(8, MICRO), (24, 5 * MICRO)],
+            "what it had spawned has been called or dropped"
+        );
     }
 }

@@ -72,8 +72,12 @@ fn a_spared_job_that_is_aborted_and_goes_back_counts_as_aborted() {
     });
     let (number, spec) = spared.take().expect("it has more jobs than workers");
     assert_eq!(shuttle.finish(), jobs.to_string());
-    let again =
-        Again { redone: spec.redone, begun: false, given_back: spec.given_back, lookup_below: spec.lookup_below };
+    let again = Again {
+        redone: spec.redone,
+        begun: false,
+        given_back: spec.given_back,
+        lookup_below: spec.lookup_below,
+    };
     shuttle.portion(0).handle(RunCommand::Requeue { number, again });
     let counts = shuttle.counts()[0].jobs;
     assert_eq!((counts.spawned, counts.executed, counts.aborted), (jobs + 1, 1, jobs), "{counts:?}");
