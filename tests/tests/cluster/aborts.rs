@@ -52,7 +52,7 @@ fn an_abort_stops_stolen_jobs_and_records_nothing_of_them() {
 #[test]
 fn the_aborting_host_crashes() {
     let mut cluster = hosts();
-    let run = submit(&cluster, "2000000000");
+    let run = submit(&cluster, "700000000");
     cluster.await_work(run, &NAMES, 0.5);
     let root = cluster.root_host(run);
     cluster.kill_host(&root);
