@@ -66,7 +66,7 @@ pub const CHECKED_RESULT_BYTES_MAX: usize = 256 << 10;
 /// Maximum units of a run that the coordinator keeps, and that a host keeps to report them again. Further ones are not
 /// reported: they are computed again when the jobs above them are checked.
 pub const UNITS_MAX: usize = 16 * 1024;
-/// The same in bytes.
+/// The same in bytes; on the coordinator, this includes the verified results.
 pub const UNITS_BYTES_MAX: usize = 64 << 20;
 /// Maximum checks that one host has at a time, for each run.
 pub const CHECKS_PER_HOST_MAX: usize = 4;

@@ -62,10 +62,15 @@ impl FromStr for Trust {
     fn from_str(text: &str) -> Result<Self, NotTrust> {
         let quorum = || {
             let digits = text.strip_prefix("quorum=")?;
-            let owners = digits.parse().ok().filter(|_| digits.bytes().all(|digit| digit.is_ascii_digit()))?;
+            let owners =
+                digits.parse().ok().filter(|_| digits.bytes().all(|digit| digit.is_ascii_digit()))?;
             Self::QUORUM.contains(&owners).then_some(Self::Quorum(owners))
         };
-        if text == "trust" { Ok(Self::Trust) } else { quorum().ok_or_else(|| NotTrust { text: text.to_owned() }) }
+        if text == "trust" {
+            Ok(Self::Trust)
+        } else {
+            quorum().ok_or_else(|| NotTrust { text: text.to_owned() })
+        }
     }
 }
 
@@ -78,7 +83,9 @@ mod tests {
         for trust in [Trust::Trust, Trust::Quorum(2), Trust::Quorum(5)] {
             assert_eq!(trust.to_string().parse(), Ok(trust));
         }
-        for text in ["", "Trust", "quorum", "quorum=", "quorum=1", "quorum=6", "quorum=+2", "quorum=2 ", "quorum=-3"] {
+        for text in
+            ["", "Trust", "quorum", "quorum=", "quorum=1", "quorum=6", "quorum=+2", "quorum=2 ", "quorum=-3"]
+        {
             let error = text.parse::<Trust>().expect_err(text).to_string();
             assert!(error.contains("`quorum=N` with N from 2 to 5"), "{error}");
         }

@@ -14,8 +14,8 @@ mod outcomes;
 use crate::limits::{CHECK_LATE_MIN, CHECK_SLOWNESS, CHECKER_CANDIDATES_MAX, UNITS_LOOKED_AT_ONCE_MAX};
 use crate::message::ToHost;
 use crate::{
-    Entry, FaultTolerance, Finished, HostId, JobKey, JobSpec, RunEnd, RunId, RunSpec, RunState,
-    Stealing, Time, Trust, Unit,
+    Entry, FaultTolerance, Finished, HostId, JobKey, JobSpec, RunEnd, RunId, RunSpec, RunState, Stealing,
+    Time, Trust, Unit,
 };
 
 use super::checkers::Check;
@@ -108,7 +108,9 @@ impl Coordinator {
 
     /// Gives units that need checks to hosts that have room for them, and ends the run when its root is verified.
     pub(super) fn look_at_checks(&mut self, now: Time, run: RunId) {
-        let Some(validation) = self.validation(run).filter(|validation| validation.is_checking()) else { return };
+        let Some(validation) = self.validation(run).filter(|validation| validation.is_checking()) else {
+            return;
+        };
         if let Some(verified) = validation.end() {
             let verified = verified.clone();
             return self.conclude(now, run, verified);
@@ -128,7 +130,9 @@ impl Coordinator {
                 break;
             }
         }
-        if candidates.is_empty() && let Some(validation) = self.validation(run) {
+        if candidates.is_empty()
+            && let Some(validation) = self.validation(run)
+        {
             let hungry = validation.hungry(usize::MAX);
             hungry.into_iter().for_each(|key| validation.starve(key));
         }
@@ -206,7 +210,9 @@ impl Coordinator {
     /// Gives a host the run in which it checks units.
     pub(super) fn start_check(&mut self, run: RunId, host: HostId) {
         let Some(coordinator_run) = self.runs.get(&run) else { return };
-        let Some(checker) = coordinator_run.validation.as_ref().and_then(|it| it.checkers.get(host)) else { return };
+        let Some(checker) = coordinator_run.validation.as_ref().and_then(|it| it.checkers.get(host)) else {
+            return;
+        };
         let spec = RunSpec {
             stealing: Stealing::MasterWorker,
             fault_tolerance: FaultTolerance::RedoOnly,
@@ -236,7 +242,7 @@ impl Coordinator {
         let why = "no host could compute the run's root job again to check its result";
         let end = match verified {
             Verified::Is(end) => end,
-            Verified::Unknown => RunEnd::Unable(why.to_owned()),
+            Verified::Known(_) | Verified::Unknown => RunEnd::Unable(why.to_owned()),
         };
         let state = match &end {
             RunEnd::Finished(finished) => super::root::state_of(finished),

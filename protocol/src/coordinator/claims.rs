@@ -52,8 +52,29 @@ enum Inputs {
 pub enum Verified {
     /// The outcome itself.
     Is(RunEnd),
+    /// The answer alone: the outcome takes too much memory.
+    Known(Answer),
     /// None: too many owners could not compute it.
     Unknown,
+}
+
+impl Verified {
+    /// The answer, if there is one.
+    pub fn answer(&self) -> Option<Answer> {
+        match self {
+            Self::Is(end) => Some(Answer::of(end)),
+            Self::Known(answer) => Some(*answer),
+            Self::Unknown => None,
+        }
+    }
+
+    /// Size of the outcome, in bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Is(RunEnd::Finished(finished)) => finished.outcome.bytes().len(),
+            Self::Is(_) | Self::Known(_) | Self::Unknown => 0,
+        }
+    }
 }
 
 /// A unit and its votes.
@@ -159,7 +180,8 @@ impl Claims {
         for answer in self.answers() {
             *counts.entry(answer).or_default() += 1;
         }
-        let most = counts.into_iter().max_by_key(|(answer, count)| (*count, self.outcomes.contains_key(answer)));
+        let most =
+            counts.into_iter().max_by_key(|(answer, count)| (*count, self.outcomes.contains_key(answer)));
         most.map_or((None, 0), |(answer, count)| (Some(answer), count))
     }
 
@@ -222,7 +244,7 @@ impl Claims {
     pub fn refuse(&mut self, owner: Owner, quorum: usize) {
         self.checkers.remove(&owner);
         self.refusals.insert(owner);
-        if self.verified.is_none() && self.outcomes.is_empty() && self.refusals.len() >= quorum {
+        if self.verified.is_none() && self.votes.is_empty() && self.refusals.len() >= quorum {
             self.verified = Some(Verified::Unknown);
         }
     }
@@ -260,12 +282,17 @@ impl Claims {
         true
     }
 
+    /// Keeps no more of the outcome than its hash.
+    pub fn forget_outcome(&mut self) {
+        let answer = self.verified.as_ref().and_then(Verified::answer);
+        self.verified = answer.map(Verified::Known).or(self.verified.take());
+    }
+
     /// After the outcome was verified: the owners that said another one, although all that they had taken from elsewhere was
     /// right, as far as `is_right` knows. Checkers are given verified results only. Limits differ between hosts, so a limit is no
     /// lie.
     pub fn liars(&self, is_right: impl Fn(&UnitChild) -> bool) -> Vec<(Owner, HostId)> {
-        let Some(Verified::Is(end)) = &self.verified else { return Vec::new() };
-        let verified = Answer::of(end);
+        let Some(verified) = self.verified.as_ref().and_then(Verified::answer) else { return Vec::new() };
         let is_outcome = |answer: Answer| matches!(answer, Answer::Outcome(_));
         let is_wrong = |answer: Answer| answer != verified && is_outcome(answer) && is_outcome(verified);
         let executors = self.claims.iter().filter(|(_, claim)| {

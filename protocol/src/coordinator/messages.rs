@@ -40,7 +40,9 @@ impl Coordinator {
             state.heard = now;
         }
         match message {
-            ToCoordinator::Ready { run } if self.runs.check(&run).is_some() => self.on_check_ready(host, run)?,
+            ToCoordinator::Ready { run } if self.runs.check(&run).is_some() => {
+                self.on_check_ready(host, run)?
+            }
             ToCoordinator::Unready { run, .. } if self.runs.check(&run).is_some() => {
                 self.on_check_failed(now, host, run, None)?;
             }

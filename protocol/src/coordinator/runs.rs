@@ -6,13 +6,13 @@ use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_SAVED_AT_ONCE_MAX}
 use crate::message::{Departure, ToHost};
 use crate::{Counts, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
+use super::Coordinator;
 use super::hosts::HostState;
 use super::missing::Missing;
 use super::run::{CoordinatorRun, Suspending};
 use super::slices::Slice;
 use super::surface::{Command, CommandError, Event, Submitter};
 use super::tally::Whereabouts;
-use super::Coordinator;
 
 /// The state of a host that a run had to do with.
 pub fn whereabouts(hosts: &BTreeMap<HostId, HostState>, missing: &Missing, host: HostId) -> Whereabouts {

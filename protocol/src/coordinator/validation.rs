@@ -14,9 +14,7 @@ mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::limits::{
-    CHECKED_RESULT_BYTES_MAX, UNIT_PARAMETERS_BYTES_MAX, UNITS_BYTES_MAX, UNITS_LATE_MAX, UNITS_MAX,
-};
+use crate::limits::{UNIT_PARAMETERS_BYTES_MAX, UNITS_BYTES_MAX, UNITS_LATE_MAX, UNITS_MAX};
 use crate::{Entry, EntryState, HostId, JobKey, JobSpec, RunEnd, Time, Unit, UnitChild};
 
 use super::checkers::Checkers;
@@ -47,7 +45,10 @@ enum Stage {
     #[default]
     Computing,
     /// The root has a result, and these units have not been reported.
-    Awaiting { missing: BTreeSet<JobKey>, until: Time },
+    Awaiting {
+        missing: BTreeSet<JobKey>,
+        until: Time,
+    },
     Checking,
 }
 
@@ -155,9 +156,10 @@ impl Validation {
         }
         let is_planned = matches!(self.stage, Stage::Checking);
         let units = self.units.iter().filter(|(key, _)| !is_planned || self.plan.waiting.contains_key(key));
-        let mut checked = Checked { is_checking: self.is_checking(), checks: self.checks, ..Checked::default() };
+        let mut checked =
+            Checked { is_checking: self.is_checking(), checks: self.checks, ..Checked::default() };
         for (_, unit) in units {
-            let is_verified = matches!(unit.verified(), Some(Verified::Is(_)));
+            let is_verified = unit.verified().is_some_and(|verified| verified.answer().is_some());
             checked.units += 1;
             checked.work_ns = checked.work_ns.saturating_add(unit.work_ns());
             if is_verified {
@@ -173,12 +175,12 @@ impl Validation {
     pub fn known_below(&self, unit: &Claims) -> (Vec<Entry>, u32) {
         let lineage = unit.job().lineage.child(&unit.job().key);
         let known = unit.children().filter_map(|child| {
-            let Some(Verified::Is(RunEnd::Finished(finished))) = self.units.get(&child.key)?.verified() else {
+            let Some(Verified::Is(RunEnd::Finished(finished))) = self.units.get(&child.key)?.verified()
+            else {
                 return None;
             };
-            let fits = finished.outcome.bytes().len() <= CHECKED_RESULT_BYTES_MAX;
             let (key, depth, lineage) = (child.key, child.depth, lineage.clone());
-            fits.then(|| Entry { key, depth, lineage, state: EntryState::Done(finished.clone()) })
+            Some(Entry { key, depth, lineage, state: EntryState::Done(finished.clone()) })
         });
         let entries: Vec<Entry> = known.collect();
         let deepest = entries.iter().map(|entry| entry.depth).max().unwrap_or(0);
@@ -192,7 +194,11 @@ impl Validation {
         let (key, bytes) = (unit.job.key, unit.bytes());
         let is_late = matches!(self.stage, Stage::Checking) && !self.plan.waiting.contains_key(&key);
         let has_room = self.units.len() < UNITS_MAX && self.bytes + bytes <= UNITS_BYTES_MAX;
-        if is_late || !has_room || self.is_liar(&owner) || unit.job.parameters.len() > UNIT_PARAMETERS_BYTES_MAX {
+        if is_late
+            || !has_room
+            || self.is_liar(&owner)
+            || unit.job.parameters.len() > UNIT_PARAMETERS_BYTES_MAX
+        {
             return;
         }
         let claims = self.units.entry(key).or_insert_with(|| Claims::new(unit.job.clone()));
@@ -326,10 +332,8 @@ impl Validation {
     // ---- what follows ----
 
     fn is_right(units: &BTreeMap<JobKey, Claims>, child: &UnitChild) -> bool {
-        match units.get(&child.key).and_then(Claims::verified) {
-            Some(Verified::Is(end)) => Answer::of(end) == Answer::Outcome(child.result),
-            Some(Verified::Unknown) | None => false,
-        }
+        let verified = units.get(&child.key).and_then(Claims::verified);
+        verified.and_then(Verified::answer) == Some(Answer::Outcome(child.result))
     }
 
     /// The owners that have given another outcome than the one that is verified now are barred, and what they have said of other

@@ -49,7 +49,18 @@ impl Held {
         let was_begun = spec.was_begun();
         let (begun, has_worker) = (false, false);
         let taken = Taken::default();
-        Self { spec, owners, finished: None, since: now, lender, asked: None, taken, begun, was_begun, has_worker }
+        Self {
+            spec,
+            owners,
+            finished: None,
+            since: now,
+            lender,
+            asked: None,
+            taken,
+            begun,
+            was_begun,
+            has_worker,
+        }
     }
 
     /// The same job, for which entries are looked up that may be below it and do not name it: it may never have been

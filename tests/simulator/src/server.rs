@@ -190,7 +190,9 @@ impl Server {
         stored.state = match end {
             RunEnd::Finished(_) => RunState::Done,
             RunEnd::Cancelled => RunState::Cancelled,
-            RunEnd::Limit(_) | RunEnd::Unable(_) | RunEnd::Failed(_) | RunEnd::Unverified(_) => RunState::Failed,
+            RunEnd::Limit(_) | RunEnd::Unable(_) | RunEnd::Failed(_) | RunEnd::Unverified(_) => {
+                RunState::Failed
+            }
         };
         stored.end = Some(end);
         stored.times.1 = Some(now);

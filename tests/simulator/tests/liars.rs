@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::Checked;
-use sateen_protocol::{RunId, RunSpec, RunEnd, Time, Trust, limits};
+use sateen_protocol::{RunEnd, RunId, RunSpec, Time, Trust, limits};
 use sateen_simulator::network::NetworkConfig;
 use sateen_simulator::process::HostPlan;
 use sateen_simulator::runtime::lies::{Liar, Lies};
 use sateen_simulator::runtime::read_root_answer;
-use sateen_simulator::tree::{Tree, TreePlan};
+use sateen_simulator::tree::{Bulk, Sizes, Tree, TreePlan};
 use sateen_simulator::world::{World, WorldConfig};
 
 const RUN: RunId = RunId(1);
@@ -27,7 +27,12 @@ struct Grid {
 
 impl Grid {
     fn new(seed: u64, hosts: usize) -> Self {
-        let network = NetworkConfig { latency_to_coordinator_ns: vec![2_000_000], ..NetworkConfig::default() };
+        Self::with(seed, hosts, Bulk::default())
+    }
+
+    fn with(seed: u64, hosts: usize, bulk: Bulk) -> Self {
+        let network =
+            NetworkConfig { latency_to_coordinator_ns: vec![2_000_000], ..NetworkConfig::default() };
         let config = WorldConfig {
             seed,
             network,
@@ -46,6 +51,7 @@ impl Grid {
             children_max: 3,
             share_percent_max: 80,
             failing_per_mille: 5,
+            bulk,
             ..TreePlan::default()
         }));
         let mut grid = Self { world: World::new(config), tree };
@@ -98,7 +104,9 @@ impl Grid {
         let mut barred: Vec<usize> = checked
             .barred
             .iter()
-            .map(|(_, owner)| self.world.processes.iter().position(|it| it.host_key() == *owner).expect("a host"))
+            .map(|(_, owner)| {
+                self.world.processes.iter().position(|it| it.host_key() == *owner).expect("a host")
+            })
             .collect();
         barred.sort_unstable();
         (checked, barred)
@@ -120,7 +128,12 @@ fn honest_hosts_agree_and_each_unit_is_computed_as_often_as_asked() {
         let work_ns = grid.tree.root().work_ns;
         assert!(checked.work_ns.abs_diff(work_ns) < work_ns / 50, "{} of {work_ns}", checked.work_ns);
         // A unit is computed again without what is below it.
-        let executed: u64 = grid.world.processes.iter().flat_map(|it| it.runtime.executed(grid.world.now).into_values()).sum();
+        let executed: u64 = grid
+            .world
+            .processes
+            .iter()
+            .flat_map(|it| it.runtime.executed(grid.world.now).into_values())
+            .sum();
         assert!(executed < work_ns * u64::from(quorum) * 11 / 10, "{executed} of {quorum} times {work_ns}");
     }
 }
@@ -153,7 +166,10 @@ fn one_liar_is_named_and_the_root_is_right() {
             grid.lie(&[liar], per_mille);
             grid.submit(Trust::Quorum(2));
             let (checked, barred) = grid.end_right();
-            assert!(barred.is_empty() && per_mille < 300 || barred == [liar], "{barred:?}, not {liar}: {checked:?}");
+            assert!(
+                barred.is_empty() && per_mille < 300 || barred == [liar],
+                "{barred:?}, not {liar}: {checked:?}"
+            );
             assert_eq!(checked.units_checked, checked.units);
         }
     }
@@ -175,8 +191,26 @@ fn crashes_cost_no_trust() {
                 grid.add_host();
             }
             let (checked, barred) = grid.end_right();
-            assert!(barred.is_empty() && per_mille < 1000 || barred == [liar], "{barred:?}, not {liar}: {checked:?}");
+            assert!(
+                barred.is_empty() && per_mille < 1000 || barred == [liar],
+                "{barred:?}, not {liar}: {checked:?}"
+            );
         }
+    }
+}
+
+/// Large parameters are not reported, and large results are not passed on to checkers.
+#[test]
+fn large_parameters_and_results_are_computed_again_with_the_unit_above() {
+    for seed in 1..=2 {
+        let sizes = Sizes { count: 60, bytes_min: 100_000, bytes_max: 2_000_000 };
+        let bulk = Bulk { results: sizes, parameters: sizes, object_bytes: 0 };
+        let mut grid = Grid::with(seed, 5, bulk);
+        grid.lie(&[3], 300);
+        grid.submit(Trust::Quorum(2));
+        let (checked, barred) = grid.end_right();
+        assert!(barred.is_empty() || barred == [3], "{checked:?}");
+        assert_eq!(checked.units_checked, checked.units);
     }
 }
 
@@ -201,7 +235,10 @@ fn a_run_with_too_few_owners_says_so_and_waits_for_more() {
     let machine = grid.world.server.machine.as_ref().expect("it runs");
     let view = machine.run(RUN).expect("it is not over");
     let why = view.waiting_for.clone().expect("it waits");
-    assert!(why.contains("3 hosts with different keys must agree") && why.contains("start more hosts"), "{why}");
+    assert!(
+        why.contains("3 hosts with different keys must agree") && why.contains("start more hosts"),
+        "{why}"
+    );
     assert!(view.checked().is_some_and(|checked| checked.is_checking && checked.units_checked == 0));
     grid.add_host();
     let (checked, barred) = grid.end_right();

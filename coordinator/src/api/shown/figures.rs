@@ -2,7 +2,7 @@
 
 use super::alike;
 use crate::figures::{
-    Counted, Figures, HostFigures, JobCounts, Progress, RunFailure, Steals, TableSize, Times,
+    Barred, Checked, Counted, Figures, HostFigures, JobCounts, Progress, RunFailure, Steals, TableSize, Times,
 };
 
 alike!(Counted => sateen_api::Counted: SoFar, Final, Partial);
@@ -21,6 +21,7 @@ impl From<Figures> for sateen_api::Figures {
             root_host,
             root_losses,
             table: TableSize { entries, bytes },
+            checked,
             by_host,
         } = figures;
         // The others are estimates, or count work that was used again each time.
@@ -41,8 +42,20 @@ impl From<Figures> for sateen_api::Figures {
             root_host: root_host.map(|host| host.to_string()),
             root_losses,
             table: Some(sateen_api::TableSize { entries, bytes }),
+            checked: checked.map(Into::into),
             by_host: by_host.into_iter().map(Into::into).collect(),
         }
+    }
+}
+
+impl From<Checked> for sateen_api::Checked {
+    fn from(checked: Checked) -> Self {
+        let Checked { is_checking, units, units_checked, work_share, checks, barred } = checked;
+        let barred = barred.into_iter().map(|Barred { host, key }| {
+            let host = host.to_string();
+            sateen_api::BarredHost { host, key }
+        });
+        Self { is_checking, units, units_checked, work_share, checks, barred: barred.collect() }
     }
 }
 

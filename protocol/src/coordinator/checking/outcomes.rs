@@ -10,7 +10,11 @@ impl Coordinator {
     // ---- what checkers say ----
 
     /// A host has loaded the app to check units. It may have lost what it was given before.
-    pub(in crate::coordinator) fn on_check_ready(&mut self, host: HostId, check: RunId) -> Result<(), Misbehaviour> {
+    pub(in crate::coordinator) fn on_check_ready(
+        &mut self,
+        host: HostId,
+        check: RunId,
+    ) -> Result<(), Misbehaviour> {
         let run = self.run_of_check(host, check)?;
         let checks = self.validation(run).map(|validation| validation.checkers.set_ready(host));
         for check in checks.unwrap_or_default() {

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::JobKey;
+use crate::limits::{CHECKED_RESULT_BYTES_MAX, UNITS_BYTES_MAX};
 
-use super::super::claims::Claims;
+use super::super::claims::{Claims, Verified};
 use super::{Stage, Validation};
 
 /// The units that a run's result was made of.
@@ -107,6 +108,13 @@ impl Validation {
             let is_planned = self.plan.waiting.get(&key) == Some(&0);
             let Some(unit) = self.units.get_mut(&key).filter(|_| is_planned) else { continue };
             if unit.settle(self.quorum) {
+                let bytes = unit.verified().map_or(0, Verified::bytes);
+                let has_room = bytes <= CHECKED_RESULT_BYTES_MAX && self.bytes + bytes <= UNITS_BYTES_MAX;
+                if has_room {
+                    self.bytes += bytes;
+                } else if key != self.root {
+                    unit.forget_outcome();
+                }
                 self.bar_liars(&key);
                 next.extend(self.close(&key));
             }

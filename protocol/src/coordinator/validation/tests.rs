@@ -1,6 +1,7 @@
 //! The order of checks, and what becomes of wrong results.
 
 use super::*;
+use crate::limits::CHECKED_RESULT_BYTES_MAX;
 use crate::{Finished, Outcome, PublicKey};
 
 const ROOT: u8 = 0;
@@ -129,6 +130,36 @@ fn units_that_were_not_reported_are_waited_for_and_then_found_again_with_the_one
             assert_eq!(hungry(&validation), [ROOT], "it is too late");
         }
     }
+}
+
+#[test]
+fn of_a_large_result_only_the_hash_is_kept_and_it_is_found_again_with_the_unit_above() {
+    let large = || {
+        let outcome = Outcome::Done(vec![7; CHECKED_RESULT_BYTES_MAX + 1].into());
+        RunEnd::Finished(Finished { outcome, work_ns: 1, span_ns: 1 })
+    };
+    let Answer::Outcome(hash) = Answer::of(&large()) else { panic!("it is an outcome") };
+    let mut validation = validation();
+    let mut leaf = unit(2, 1, 22, &[]);
+    leaf.result = hash;
+    validation.claim(owner(2), host(2), leaf);
+    let mut root = unit(ROOT, 0, 11, &[(2, 22)]);
+    root.children[0].result = hash;
+    validation.claim(owner(1), host(1), root);
+    validation.deliver_root(Time(0), Some((owner(1), host(1))), end(11));
+    let key = JobKey([2; 32]);
+    validation.begin_check(&key, owner(3));
+    validation.answer(key, (owner(3), host(3)), large());
+    let verified = validation.unit(&key).and_then(Claims::verified);
+    assert_eq!(verified, Some(&Verified::Known(Answer::Outcome(hash))));
+    assert_eq!((hungry(&validation), validation.checked().units_checked), (vec![ROOT], 1));
+    let root = validation.unit(&JobKey([ROOT; 32])).expect("it is known");
+    assert_eq!(validation.known_below(root), (Vec::new(), 0));
+    // A wrong result of the root is its executor's lie all the same.
+    for by in [3, 4] {
+        check(&mut validation, ROOT, by, 12);
+    }
+    assert_eq!(validation.checked().barred, [(host(1), owner(1))]);
 }
 
 #[test]

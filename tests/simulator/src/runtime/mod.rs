@@ -127,8 +127,10 @@ impl Runtime {
         let figures = Figures::new(self.workers.len(), self.stops.own_time(now));
         self.portions_begun += 1;
         let uniqueness = Uniqueness::new(origin, self.portions_begun, Rc::clone(&self.makers));
-        let portion =
-            self.portions.entry(run).or_insert_with(|| Box::new(Portion::new(spec, tree, uniqueness, figures)));
+        let portion = self
+            .portions
+            .entry(run)
+            .or_insert_with(|| Box::new(Portion::new(spec, tree, uniqueness, figures)));
         portion.lies = self.lies;
     }
 
