@@ -1,6 +1,10 @@
 //! The protocol's limits: sizes, numbers and times.
 
+mod checks;
+
 use std::time::Duration;
+
+pub use checks::*;
 
 /// Maximum size of a blob: an app's module, or an input of a run.
 pub const BLOB_BYTES_MAX: usize = 64 << 20;
@@ -56,24 +60,6 @@ pub const PARCEL_WINDOW_BYTES_MIN: usize = 128 << 10;
 pub const PARCEL_WINDOW_BYTES_MAX: usize = 1 << 20;
 /// Maximum size of a result that the table holds itself; of a larger one it holds the place.
 pub const INLINE_RESULT_BYTES_MAX: usize = 4 << 10;
-/// Maximum children that a unit names. Further ones are computed again when the unit is checked.
-pub const UNIT_CHILDREN_MAX: usize = 4096;
-/// Maximum size of the parameters of a unit's job. A job with larger ones is not reported as a unit: it is computed again when
-/// the job above it is checked.
-pub const UNIT_PARAMETERS_BYTES_MAX: usize = 256 << 10;
-/// Maximum size of a verified result that is given to the checkers of the job above it; a larger one is computed again.
-pub const CHECKED_RESULT_BYTES_MAX: usize = 256 << 10;
-/// Maximum units of a run that the coordinator keeps, and that a host keeps to report them again. Further ones are not
-/// reported: they are computed again when the jobs above them are checked.
-pub const UNITS_MAX: usize = 16 * 1024;
-/// The same in bytes; on the coordinator, this includes the verified results.
-pub const UNITS_BYTES_MAX: usize = 64 << 20;
-/// Maximum checks that one host has at a time, for each run.
-pub const CHECKS_PER_HOST_MAX: usize = 4;
-/// Hosts among which a checker is drawn, if more are connected.
-pub const CHECKER_CANDIDATES_MAX: usize = 64;
-/// Units that wait for a check and that one event of the coordinator looks at.
-pub const UNITS_LOOKED_AT_ONCE_MAX: usize = 256;
 /// Maximum entries of one message. An entry takes time to add, as it is listed below each of its ancestors.
 pub const ENTRIES_PER_MESSAGE_MAX: usize = 16;
 /// Maximum rows of hosts in all runs that are over and whose counts are not final; a single run may have more. Beyond
@@ -305,13 +291,6 @@ pub const FLUSH: Duration = Duration::from_millis(100);
 pub const COUNTS: Duration = Duration::from_millis(500);
 /// Time after which it reports them when a job has ended, so that the figures of a run include its last moments.
 pub const COUNTS_SOON: Duration = Duration::from_millis(50);
-/// Time for which the coordinator waits for units that others name as their children and that have not been reported.
-pub const UNITS_LATE_MAX: Duration = Duration::from_secs(2);
-/// Time after which a unit that a checker has not computed is given to another as well, besides the time that the unit has
-/// taken before, multiplied by [`CHECK_SLOWNESS`].
-pub const CHECK_LATE_MIN: Duration = Duration::from_secs(10);
-/// See [`CHECK_LATE_MIN`].
-pub const CHECK_SLOWNESS: u32 = 8;
 /// Time after which a run that no host has loaded and some cannot load gives up its turn to the runs that wait.
 pub const UNREADY_TURN_MAX: Duration = Duration::from_secs(30);
 /// Minimum time for which a run is given to hosts before it gives its place to a submitter that has none.

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use sateen_api::{Checked, Counted, HostOfRun, Run};
+use sateen_api::{Counted, HostOfRun, Run};
 use sateen_command_line::{local_with_zone, localised, wrap};
 use sateen_host::size;
 
+use super::checked::how_checked;
 use super::client::Client;
 use super::columns::{Columns, known, percent, seconds};
 use super::ended::failure;
@@ -117,29 +118,6 @@ fn page(run: &Run, width: Option<usize>) -> String {
         text.push_str(&hosts(run, width));
     }
     text
-}
-
-/// How far results are checked, and which hosts gave wrong ones.
-fn how_checked(checked: &Checked) -> String {
-    let units = match (checked.units, checked.is_checking, checked.units_checked) {
-        (units, false, 0) => {
-            format!("{} reported, to be checked once there is a result", counted(units, "unit", "units"))
-        }
-        (units, _, done) => format!("{done} of {}", counted(units, "unit", "units")),
-    };
-    let share = checked.work_share.filter(|_| checked.units_checked > 0);
-    let share = share.map_or_else(String::new, |share| format!(", {:.0} % of the work", 100.0 * share));
-    let checks = match checked.checks {
-        0 => String::new(),
-        checks => format!("; {} in all", counted(checks, "check", "checks")),
-    };
-    let barred: Vec<&str> = checked.barred.iter().map(|barred| barred.host.as_str()).collect();
-    let liars = match barred.as_slice() {
-        [] => String::new(),
-        [one] => format!("; {one} gave a wrong result and is barred"),
-        several => format!("; {} gave wrong results and are barred", several.join(", ")),
-    };
-    format!("{units}{share}{checks}{liars}")
 }
 
 /// How much of the work is in the result.
@@ -314,27 +292,6 @@ mod tests {
              reported yet"
         );
         assert!(told("done").ends_with("0 threads; 5 more took part and found nothing to do"));
-    }
-
-    #[test]
-    fn how_results_are_checked_is_shown_with_the_hosts_that_gave_wrong_ones() {
-        let page = |checked: serde_json::Value| {
-            let run = json!({
-                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "running",
-                "trust": "quorum=2", "checked": checked,
-            });
-            let page = page(&read(&run).expect("a run"), None);
-            page.lines().find(|line| line.starts_with("checked")).map(str::to_owned)
-        };
-        assert_eq!(page(serde_json::Value::Null), None);
-        let reported = page(json!({"units": 1})).expect("a row");
-        assert_eq!(reported, "checked      quorum=2: 1 unit reported, to be checked once there is a result");
-        let barred = json!([{"host": "h7", "key": "ab"}]);
-        let half = json!({"is_checking": true, "units": 4, "units_checked": 2, "work_share": 0.75, "checks": 3, "barred": barred});
-        assert_eq!(
-            page(half).expect("a row"),
-            "checked      quorum=2: 2 of 4 units, 75 % of the work; 3 checks in all; h7 gave a wrong result and is barred"
-        );
     }
 
     /// It was said to be in the result, and 0 µs of it lost.

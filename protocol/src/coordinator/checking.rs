@@ -19,7 +19,7 @@ use crate::{
 };
 
 use super::checkers::Check;
-use super::claims::{Owner, Verified};
+use super::claims::{Claims, Owner, Verified};
 use super::run::CoordinatorRun;
 use super::validation::Validation;
 use super::{Coordinator, Misbehaviour};
@@ -108,9 +108,9 @@ impl Coordinator {
 
     /// Gives units that need checks to hosts that have room for them, and ends the run when its root is verified.
     pub(super) fn look_at_checks(&mut self, now: Time, run: RunId) {
-        let Some(validation) = self.validation(run).filter(|validation| validation.is_checking()) else {
-            return;
-        };
+        // One that is suspended, or waits for its turn, continues when hosts have loaded it again.
+        let is_given = self.runs.get(&run).is_some_and(|run| run.turn.is_active() && run.is_checking());
+        let Some(validation) = self.validation(run).filter(|_| is_given) else { return };
         if let Some(verified) = validation.end() {
             let verified = verified.clone();
             return self.conclude(now, run, verified);
@@ -190,7 +190,7 @@ impl Coordinator {
             self.start_check(run, host);
         }
         let Some(validation) = self.validation(run) else { return };
-        let work_ns = validation.unit(&key).map_or(0, |unit| unit.work_ns());
+        let work_ns = validation.unit(&key).map_or(0, Claims::work_ns);
         let late_at = now + CHECK_LATE_MIN + CHECK_SLOWNESS * std::time::Duration::from_nanos(work_ns);
         validation.begin_check(&key, owner);
         if let Some((check, true)) = validation.checkers.begin(host, key, late_at) {
@@ -285,7 +285,7 @@ impl Coordinator {
         if validation.checkers.checks_len() > 0 || validation.starved_len() == 0 {
             return Some(format!("its result is being checked: {done}"));
         }
-        let (quorum, owners) = (validation.quorum(), validation.starved().map_or(0, |unit| unit.votes_len()));
+        let (quorum, owners) = (validation.quorum(), validation.starved().map_or(0, Claims::votes_len));
         Some(format!(
             "its result is to be checked, and {quorum} hosts with different keys must agree on each unit: {done}; {owners} \
              have computed the next one, and no other host that could is connected; start more hosts, each with its own \

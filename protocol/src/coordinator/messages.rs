@@ -41,7 +41,7 @@ impl Coordinator {
         }
         match message {
             ToCoordinator::Ready { run } if self.runs.check(&run).is_some() => {
-                self.on_check_ready(host, run)?
+                self.on_check_ready(host, run)?;
             }
             ToCoordinator::Unready { run, .. } if self.runs.check(&run).is_some() => {
                 self.on_check_failed(now, host, run, None)?;

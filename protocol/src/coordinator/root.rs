@@ -77,6 +77,7 @@ impl Coordinator {
         } else if is_of_this_turn {
             coordinator_run.readiness.set_ready(host);
             self.assign_roots(now);
+            self.look_at_checks(now, run);
         }
     }
 

@@ -8,6 +8,7 @@ use sateen_simulator::network::NetworkConfig;
 use sateen_simulator::process::HostPlan;
 use sateen_simulator::runtime::lies::{Liar, Lies};
 use sateen_simulator::runtime::read_root_answer;
+use sateen_simulator::schedule::Fault;
 use sateen_simulator::tree::{Bulk, Sizes, Tree, TreePlan};
 use sateen_simulator::world::{World, WorldConfig};
 
@@ -187,7 +188,7 @@ fn crashes_cost_no_trust() {
             for (after_ms, victim) in [(900, 1), (700, 3), (1_400, 5)] {
                 grid.world.run_until(Time(grid.world.now.0 + after_ms * 1_000_000), World::is_over);
                 let victim = (liar + victim) % 6;
-                grid.world.kill(victim as u32, victim % 2 == 0);
+                grid.world.kill(victim as u32, victim.is_multiple_of(2));
                 grid.add_host();
             }
             let (checked, barred) = grid.end_right();
@@ -243,6 +244,46 @@ fn a_run_with_too_few_owners_says_so_and_waits_for_more() {
     grid.add_host();
     let (checked, barred) = grid.end_right();
     assert_eq!((checked.units, barred), (checked.units_checked, vec![]));
+}
+
+#[test]
+fn a_run_that_is_suspended_keeps_what_is_known_of_its_units() {
+    for suspend_ms in [800, 2_000, 3_100, 3_500, 4_000] {
+        let mut grid = Grid::new(5, 5);
+        grid.lie(&[1], 300);
+        grid.submit(Trust::Quorum(2));
+        let at = Time(grid.world.now.0 + suspend_ms * 1_000_000);
+        grid.world.plan(vec![(at, Fault::Suspend { run: RUN, for_ns: S })]);
+        let (checked, barred) = grid.end_right();
+        assert_eq!((barred, checked.units_checked), (vec![1], checked.units), "{suspend_ms}");
+    }
+}
+
+/// A host that lies says that a limit was exceeded. Only what others find as well ends the run.
+#[test]
+fn one_host_alone_does_not_end_a_run() {
+    for is_limit in [true, false] {
+        let mut grid = Grid::new(2, 4);
+        grid.submit(Trust::Quorum(2));
+        grid.world.run_until(Time(grid.world.now.0 + S), World::is_over);
+        grid.world.say_end(2, RUN, is_limit);
+        let (checked, barred) = grid.end_right();
+        assert_eq!((barred, checked.units_checked), (vec![], checked.units));
+    }
+}
+
+#[test]
+fn an_end_that_as_many_hosts_find_as_must_agree_ends_a_run() {
+    let mut grid = Grid::new(2, 4);
+    grid.submit(Trust::Quorum(2));
+    grid.world.run_until(Time(grid.world.now.0 + S), World::is_over);
+    for host in [2, 0] {
+        assert!(!grid.world.is_over());
+        grid.world.say_end(host, RUN, true);
+        grid.world.run_until(Time(grid.world.now.0 + S), World::is_over);
+    }
+    let (end, _) = grid.end();
+    assert!(matches!(end, RunEnd::Limit(_)), "{end:?}");
 }
 
 #[test]

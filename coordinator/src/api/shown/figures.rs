@@ -158,6 +158,15 @@ mod tests {
             saved_work_s: 5.0,
             span_s: Some(6.0),
         };
+        let barred = vec![Barred { host: HostId(0xef), key: "01".to_owned() }];
+        let checked = Checked {
+            is_checking: true,
+            units: 9,
+            units_checked: 8,
+            work_share: Some(0.5),
+            checks: 10,
+            barred,
+        };
         let figures = Figures {
             counted: Counted::Partial,
             hosts: 1,
@@ -170,6 +179,7 @@ mod tests {
             root_host: Some(HostId(0xcd)),
             root_losses: 6,
             table: TableSize { entries: 7, bytes: 8 },
+            checked: Some(checked),
             by_host: vec![host],
         };
         let jobs = |redone| {
@@ -184,6 +194,8 @@ mod tests {
             r#""span_s":6.0,"progress":{"done":4,"total":5},"#,
             r#""error":{"kind":"input","message":"no","job":null,"backtrace":[]},"root_host":"hcd","#,
             r#""root_losses":6,"table":{"entries":7,"bytes":8},"#,
+            r#""checked":{"is_checking":true,"units":9,"units_checked":8,"work_share":0.5,"checks":10,"#,
+            r#""barred":[{"host":"hef","key":"01"}]},"#,
             r#""by_host":[{"host":"hab","name":"one","site":"here","there":true,"away":true,"jobs":"#,
             &jobs(0),
             r#","work_s":0.5,"computed_s":1.5,"updates":1,"shared_bytes":2,"busy":3,"workers":4}]}"#,

@@ -1,5 +1,6 @@
 //! The order in which a run's units are checked: from the leaves up.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::JobKey;
@@ -60,8 +61,8 @@ impl Validation {
             }
             plan.parents.entry(child).or_default().push(key);
             *plan.waiting.entry(key).or_default() += 1;
-            if !plan.waiting.contains_key(&child) {
-                plan.waiting.insert(child, 0);
+            if let Entry::Vacant(new) = plan.waiting.entry(child) {
+                new.insert(0);
                 open.insert(child);
                 let below = self.known_children(&child);
                 path.push((child, below));
