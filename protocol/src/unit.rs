@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{LINEAGE_LENGTH_MAX, UNIT_CHILDREN_MAX, UNIT_PARAMETERS_BYTES_MAX};
 use crate::{BlobHash, JobFailure, JobKey, JobSpec, Outcome};
 
 /// A result that the executor of a [`Unit`] took from elsewhere: from a thief, or from the result table.
@@ -33,6 +34,14 @@ pub struct Unit {
 }
 
 impl Unit {
+    /// Whether it keeps to the limits of honest hosts, and its job mentions no shared objects.
+    pub fn is_sound(&self) -> bool {
+        self.children.len() <= UNIT_CHILDREN_MAX
+            && self.job.parameters.len() <= UNIT_PARAMETERS_BYTES_MAX
+            && self.job.lineage.0.len() <= LINEAGE_LENGTH_MAX
+            && self.job.objects.is_empty()
+    }
+
     /// About how many bytes it takes, encoded and in memory.
     pub fn bytes(&self) -> usize {
         const FIXED: usize = 256;

@@ -293,3 +293,6 @@ impl Coordinator {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests;

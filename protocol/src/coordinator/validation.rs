@@ -14,7 +14,7 @@ mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::limits::{UNIT_PARAMETERS_BYTES_MAX, UNITS_BYTES_MAX, UNITS_LATE_MAX, UNITS_MAX};
+use crate::limits::{UNITS_BYTES_MAX, UNITS_LATE_MAX, UNITS_MAX};
 use crate::{Entry, EntryState, HostId, JobKey, JobSpec, RunEnd, Time, Unit, UnitChild};
 
 use super::checkers::Checkers;
@@ -194,11 +194,7 @@ impl Validation {
         let (key, bytes) = (unit.job.key, unit.bytes());
         let is_late = matches!(self.stage, Stage::Checking) && !self.plan.waiting.contains_key(&key);
         let has_room = self.units.len() < UNITS_MAX && self.bytes + bytes <= UNITS_BYTES_MAX;
-        if is_late
-            || !has_room
-            || self.is_liar(&owner)
-            || unit.job.parameters.len() > UNIT_PARAMETERS_BYTES_MAX
-        {
+        if is_late || !has_room || self.is_liar(&owner) || !unit.is_sound() {
             return;
         }
         let claims = self.units.entry(key).or_insert_with(|| Claims::new(unit.job.clone()));
@@ -208,6 +204,7 @@ impl Validation {
         self.bytes += bytes;
         self.await_no_more(&key);
         self.settle(key);
+        self.note_need(&key);
     }
 
     /// The root has a result, from a host or from the result table.
