@@ -9,10 +9,11 @@ const SEEDS: u64 = 120;
 
 #[test]
 fn all_laws_hold_for_runs_whose_results_are_checked() {
-    let first = std::env::var("SATEEN_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seeds = if first.is_some() { 1 } else { SEEDS };
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let first = number("SATEEN_SEED");
+    let seeds = if first.is_some() { 1 } else { number("SATEEN_SEEDS").unwrap_or(SEEDS) };
     let one = |number: u64| {
-        let trust = Trust::Quorum(2 + (number % 3 == 0) as u8);
+        let trust = Trust::Quorum(2 + u8::from(number.is_multiple_of(3)));
         let result = seed::run_checked(number, Family::ALL, trust);
         let violation = result.violations.into_iter().next();
         violation.map(|violation| format!("seed {number}: {violation}"))
