@@ -110,6 +110,11 @@ impl Checkers {
         self.unable.insert(host);
     }
 
+    /// Hosts that could not take part may be asked again.
+    pub fn forgive(&mut self) {
+        self.unable.clear();
+    }
+
     /// A host gets one unit at a time from now on.
     pub fn set_alone(&mut self, host: HostId) {
         self.alone.insert(host);

@@ -134,7 +134,7 @@ impl Coordinator {
             && let Some(validation) = self.validation(run)
         {
             let hungry = validation.hungry(usize::MAX);
-            hungry.into_iter().for_each(|key| validation.starve(key));
+            hungry.into_iter().for_each(|key| validation.starve(now, key));
         }
     }
 
@@ -166,7 +166,7 @@ impl Coordinator {
         };
         let able: Vec<(HostId, Owner)> = candidates.iter().filter(may_check).copied().collect();
         if able.is_empty() {
-            validation.starve(key);
+            validation.starve(now, key);
             return true;
         }
         let mut free = able;
@@ -258,7 +258,8 @@ impl Coordinator {
         let times = validations.flat_map(|validation| {
             let late = validation.checkers.next_late().map(|at| (at, "a check takes long"));
             let missing = validation.awaits_until().map(|at| (at, "units have not been reported"));
-            late.into_iter().chain(missing)
+            let retry = validation.retries_at().map(|at| (at, "hosts are asked again to check a unit"));
+            late.into_iter().chain(missing).chain(retry)
         });
         times.min_by_key(|(at, _)| *at)
     }

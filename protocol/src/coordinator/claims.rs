@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::limits::REFUSALS_MAX;
 use crate::{BlobHash, HostId, JobSpec, PublicKey, RunEnd, Unit, UnitChild};
 
 /// Who answers for a host. A key is an owner.
@@ -89,8 +90,8 @@ pub struct Claims {
     votes: BTreeMap<Owner, (HostId, Answer)>,
     /// Owners that compute it again at present, and whether they are late.
     checkers: BTreeMap<Owner, bool>,
-    /// Owners that could not compute it.
-    refusals: BTreeSet<Owner>,
+    /// How often each owner could not compute it.
+    refusals: BTreeMap<Owner, u32>,
     /// The outcomes that checkers have found.
     outcomes: BTreeMap<Answer, RunEnd>,
     verified: Option<Verified>,
@@ -106,7 +107,7 @@ impl Claims {
             executor: None,
             votes: BTreeMap::new(),
             checkers: BTreeMap::new(),
-            refusals: BTreeSet::new(),
+            refusals: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             verified: None,
         }
@@ -143,7 +144,12 @@ impl Claims {
         self.executor != Some(*owner)
             && !self.votes.contains_key(owner)
             && !self.checkers.contains_key(owner)
-            && !self.refusals.contains(owner)
+            && !self.has_refused(owner)
+    }
+
+    /// Whether an owner could not compute it, and is not asked again: once may be chance, as when its guests crash.
+    fn has_refused(&self, owner: &Owner) -> bool {
+        self.refusals.get(owner).is_some_and(|times| *times >= REFUSALS_MAX)
     }
 
     /// The number of owners whose answer counts.
@@ -234,6 +240,11 @@ impl Claims {
         self.checkers.remove(owner);
     }
 
+    /// Owners that could not compute it may be asked again.
+    pub fn forgive(&mut self) {
+        self.refusals.clear();
+    }
+
     /// No owner computes it any more.
     pub fn end_checks(&mut self) {
         self.checkers.clear();
@@ -242,8 +253,9 @@ impl Claims {
     /// An owner cannot compute it.
     pub fn refuse(&mut self, owner: Owner, quorum: usize) {
         self.checkers.remove(&owner);
-        self.refusals.insert(owner);
-        if self.verified.is_none() && self.votes.is_empty() && self.refusals.len() >= quorum {
+        *self.refusals.entry(owner).or_default() += 1;
+        let refused = self.refusals.keys().filter(|owner| self.has_refused(owner)).count();
+        if self.verified.is_none() && self.votes.is_empty() && refused >= quorum {
             self.verified = Some(Verified::Unknown);
         }
     }

@@ -14,7 +14,7 @@ mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::limits::{UNITS_BYTES_MAX, UNITS_LATE_MAX, UNITS_MAX};
+use crate::limits::{STARVED_REST, UNITS_BYTES_MAX, UNITS_LATE_MAX, UNITS_MAX};
 use crate::{Entry, EntryState, HostId, JobKey, JobSpec, RunEnd, Time, Unit, UnitChild};
 
 use super::checkers::Checkers;
@@ -231,6 +231,13 @@ impl Validation {
         if self.awaits_until().is_some_and(|until| now >= until) {
             self.plan();
         }
+        if self.retries_at().is_some_and(|at| now >= at) {
+            for key in &self.plan.starved {
+                self.units.get_mut(key).into_iter().for_each(Claims::forgive);
+            }
+            self.checkers.forgive();
+            self.feed();
+        }
     }
 
     /// An owner says that the run must end; returns how it does, once enough owners say so.
@@ -293,14 +300,21 @@ impl Validation {
     }
 
     /// No connected owner can check a unit.
-    pub fn starve(&mut self, key: JobKey) {
+    pub fn starve(&mut self, now: Time, key: JobKey) {
+        self.plan.retry_at.get_or_insert(now + STARVED_REST);
         self.plan.hungry.remove(&key);
         self.plan.starved.insert(key);
     }
 
     /// There are other owners now.
     pub fn feed(&mut self) {
+        self.plan.retry_at = None;
         self.plan.hungry.append(&mut self.plan.starved);
+    }
+
+    /// When hosts that could not check a unit are asked again, as no other host can.
+    pub fn retries_at(&self) -> Option<Time> {
+        self.plan.retry_at.filter(|_| !self.plan.starved.is_empty())
     }
 
     /// The run is over, or suspended, and what is known of its units is kept.

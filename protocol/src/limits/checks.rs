@@ -16,6 +16,8 @@ pub const UNITS_MAX: usize = 16 * 1024;
 pub const UNITS_BYTES_MAX: usize = 64 << 20;
 /// Maximum checks that one host has at a time, for each run.
 pub const CHECKS_PER_HOST_MAX: usize = 4;
+/// How often an owner is asked to compute a unit that it could not compute.
+pub const REFUSALS_MAX: u32 = 3;
 /// Hosts among which a checker is drawn, if more are connected.
 pub const CHECKER_CANDIDATES_MAX: usize = 64;
 /// Units that wait for a check and that one event of the coordinator looks at.
@@ -25,5 +27,7 @@ pub const UNITS_LATE_MAX: Duration = Duration::from_secs(2);
 /// Time after which a unit that a checker has not computed is given to another as well, besides the time that the unit has
 /// taken before, multiplied by [`CHECK_SLOWNESS`].
 pub const CHECK_LATE_MIN: Duration = Duration::from_secs(10);
+/// Time after which hosts that could not check a unit are asked again, if no other host can.
+pub const STARVED_REST: Duration = Duration::from_secs(30);
 /// See [`CHECK_LATE_MIN`].
 pub const CHECK_SLOWNESS: u32 = 8;

@@ -3,8 +3,8 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::JobKey;
 use crate::limits::{CHECKED_RESULT_BYTES_MAX, UNITS_BYTES_MAX};
+use crate::{JobKey, Time};
 
 use super::super::claims::{Claims, Verified};
 use super::{Stage, Validation};
@@ -20,6 +20,8 @@ pub struct Plan {
     pub hungry: BTreeSet<JobKey>,
     /// Units that need checkers, and for which no connected owner can be one.
     pub starved: BTreeSet<JobKey>,
+    /// When those are tried again.
+    pub retry_at: Option<Time>,
 }
 
 impl Validation {

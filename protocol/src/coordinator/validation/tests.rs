@@ -1,7 +1,7 @@
 //! The order of checks, and what becomes of wrong results.
 
 use super::*;
-use crate::limits::CHECKED_RESULT_BYTES_MAX;
+use crate::limits::{CHECKED_RESULT_BYTES_MAX, REFUSALS_MAX};
 use crate::{Finished, Outcome, PublicKey};
 
 const ROOT: u8 = 0;
@@ -184,7 +184,11 @@ fn a_unit_that_no_owner_can_check_waits_for_others() {
     validation.claim(owner(1), host(1), unit(ROOT, 0, 11, &[]));
     validation.deliver_root(Time(0), Some((owner(1), host(1))), end(11));
     let root = JobKey([ROOT; 32]);
-    validation.starve(root);
+    validation.starve(Time(0), root);
+    let retry_at = validation.retries_at().expect("it is tried again");
+    validation.time_out(retry_at);
+    assert_eq!((hungry(&validation), validation.retries_at()), (vec![ROOT], None));
+    validation.starve(Time(0), root);
     assert_eq!((hungry(&validation), validation.starved_len()), (vec![], 1));
     validation.feed();
     assert_eq!((hungry(&validation), validation.starved_len()), (vec![ROOT], 0));
@@ -193,7 +197,7 @@ fn a_unit_that_no_owner_can_check_waits_for_others() {
     validation.note_late(&root, &owner(2));
     assert_eq!(hungry(&validation), [ROOT], "another may be faster");
     validation.end_check(&root, &owner(2));
-    for by in [2, 3] {
+    for by in [2, 3].repeat(REFUSALS_MAX as usize) {
         validation.begin_check(&root, owner(by));
         validation.refuse(root, owner(by));
     }
