@@ -25,8 +25,8 @@ pub use grid::{Host, HostKey, Log, LogLine, Status};
 pub use job::{ChildJob, Job, JobDetails, Node, Tree};
 pub use limits::{RunLimits, SubmittedLimits};
 pub use run::{
-    AppOfRun, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted,
-    TableSize,
+    AppOfRun, BarredHost, Checked, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals,
+    Submission, Submitted, TableSize,
 };
 pub use watch::{
     Alert, CriticalJob, Depth, EventKind, Grid, HoldUp, HoldUpKind, IdleWhy, Remaining, RunDetails, RunEvent,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::{FaultTolerance, RunState, Stealing};
+use sateen_protocol::{FaultTolerance, RunState, Stealing, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -41,6 +41,11 @@ pub struct Submission {
     /// Whether the engine makes NaNs canonical.
     #[serde(default)]
     pub strict_nan: bool,
+    /// Whether results of hosts are believed (`trust`, the default) or checked: with `quorum=N`, N owners of hosts must agree on
+    /// each; N is from 2 to 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub trust: Option<String>,
 }
 
 /// Answers a submission.
@@ -82,6 +87,9 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub queued_s: Option<f64>,
+    /// Whether results of hosts are believed (`trust`) or checked (`quorum=N`).
+    #[serde(default = "trusted")]
+    pub trust: String,
     /// Hashes of its inputs, by name; absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
@@ -93,6 +101,11 @@ pub struct Run {
     /// The rest.
     #[serde(flatten)]
     pub figures: Figures,
+}
+
+/// The policy of coordinators that know no other.
+fn trusted() -> String {
+    Trust::default().to_string()
 }
 
 /// The app of a run.
@@ -163,9 +176,40 @@ pub struct Figures {
     #[ts(as = "TableSize")]
     #[schemars(with = "TableSize")]
     pub table: Option<TableSize>,
+    /// How its results are checked, or were; null if hosts are trusted, and of a run that has not ended and is not given to hosts.
+    pub checked: Option<Checked>,
     /// Each host that took part, including hosts that found no work. If very many are gone, the first of these are
     /// combined into one.
     pub by_host: Vec<HostOfRun>,
+}
+
+/// How a run's results are checked. A unit is what one host computed between a steal and its result: a job, without the jobs
+/// below it that other hosts computed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
+#[serde(default)]
+pub struct Checked {
+    /// Whether the root job has a result, and that is being checked. The run is not over before.
+    pub is_checking: bool,
+    /// Units that hosts have reported; once they are being checked, those that the result was made of.
+    pub units: u64,
+    /// Of these, units on whose result enough owners agree.
+    pub units_checked: u64,
+    /// The share of the units' processor time, as hosts report it, that is in such units, from 0 to 1; null if there is none.
+    pub work_share: Option<f64>,
+    /// How often a unit was computed again.
+    pub checks: u64,
+    /// Hosts that gave a wrong result, and take no part in checks of this run.
+    pub barred: Vec<BarredHost>,
+}
+
+/// A host that gave a wrong result.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
+#[serde(default)]
+pub struct BarredHost {
+    /// Its id.
+    pub host: String,
+    /// Its key: other hosts with this key are barred as well.
+    pub key: String,
 }
 
 /// Whether a run's numbers are complete.
@@ -211,7 +255,8 @@ pub struct Progress {
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunFailure {
     /// `job`: a job panicked or trapped; `app`: the app returned an error; `input`: the app refused its arguments or
-    /// inputs; `limit`: a limit was exceeded; `unable`: no host could run it; `cancelled`: it was cancelled.
+    /// inputs; `limit`: a limit was exceeded; `unable`: no host could run it; `unverified`: hosts do not agree on a result;
+    /// `cancelled`: it was cancelled.
     pub kind: String,
     /// In a sentence.
     pub message: String,
@@ -300,6 +345,7 @@ mod tests {
             ended_at: None,
             elapsed_s: Some(0.0),
             queued_s: None,
+            trust: trusted(),
             inputs: None,
             held_up_by: None,
             figures: Figures::default(),
@@ -326,7 +372,7 @@ mod tests {
     fn a_submission_may_name_its_app_alone_and_nothing_that_is_not_known() {
         let submission: Submission = serde_json::from_value(json!({"app": "fib"})).expect("it is enough");
         assert_eq!(submission.limits, SubmittedLimits::default());
-        assert_eq!((submission.function, submission.record_every_ms), (None, None));
+        assert_eq!((submission.function, submission.record_every_ms, submission.trust), (None, None, None));
         let newer = json!({"app": "fib", "priority": 3});
         assert!(serde_json::from_value::<Submission>(newer).is_err());
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine as _;
-use sateen_api::Counted;
+use sateen_api::{Checked, Counted};
 use sateen_host::{ObjectFigures, Output};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -53,9 +53,20 @@ pub struct About {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Value>,
     #[serde(flatten)]
+    pub checking: Option<Checking>,
+    #[serde(flatten)]
     pub losses: Option<Losses>,
     #[serde(flatten)]
     pub job: Option<OneJob>,
+}
+
+/// How results were checked; only on a grid.
+#[derive(Serialize)]
+pub struct Checking {
+    /// The run's trust policy.
+    pub trust: String,
+    /// Null if hosts were trusted.
+    pub checked: Option<Checked>,
 }
 
 /// How much work was lost; only on a grid.

@@ -19,6 +19,7 @@ pub const APP_FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 pub const LIMIT: u8 = 3;
 pub const GRID: u8 = 4;
+pub const UNVERIFIED: u8 = 5;
 pub const CANCELLED: u8 = 130;
 
 impl Failure {

@@ -31,6 +31,8 @@ pub mod shared;
 mod steals;
 mod table;
 mod time;
+mod trust;
+mod unit;
 mod unpolled;
 mod wide;
 
@@ -49,4 +51,6 @@ pub use run::{
 pub use steals::{Latencies, STEAL_LATENCY_BOUNDS_US, Scope, StealCounts, Steals};
 pub use table::Table;
 pub use time::Time;
+pub use trust::{NotTrust, Trust};
+pub use unit::{Unit, UnitChild};
 pub use wide::{WideCounts, counted_since};

@@ -1,6 +1,10 @@
 //! The protocol's limits: sizes, numbers and times.
 
+mod checks;
+
 use std::time::Duration;
+
+pub use checks::*;
 
 /// Maximum size of a blob: an app's module, or an input of a run.
 pub const BLOB_BYTES_MAX: usize = 64 << 20;

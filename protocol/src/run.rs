@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{BlobHash, JobFailure, Steals, limits};
+use crate::{BlobHash, JobFailure, Steals, Trust, limits};
 
 /// How idle hosts choose victims (TOPLAS 4.1.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +60,8 @@ pub struct RunSpec {
     pub fault_tolerance: FaultTolerance,
     /// Interval at which finished work is recorded, in milliseconds; a crash loses about this much work of each worker.
     pub record_every_ms: u32,
+    /// How far hosts are trusted.
+    pub trust: Trust,
 }
 
 impl RunSpec {
@@ -79,6 +81,7 @@ impl RunSpec {
             stealing: Stealing::default(),
             fault_tolerance: FaultTolerance::default(),
             record_every_ms: limits::RECORD_EVERY_MS,
+            trust: Trust::default(),
         }
     }
 
@@ -242,6 +245,8 @@ pub enum RunEnd {
     Cancelled,
     /// A job failed in a way that no other job can catch.
     Failed(JobFailure),
+    /// Hosts do not agree on its result.
+    Unverified(String),
 }
 
 /// What has happened to a run's jobs at one host so far.

@@ -9,7 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use sateen_api::limits::{KEY_DIGITS, SEARCH_BYTES_MAX};
 use sateen_command_line as values;
-use sateen_protocol::{RunLimits, RunSpec};
+use sateen_protocol::{RunLimits, RunSpec, Trust};
 
 use help::of_replay;
 
@@ -102,6 +102,10 @@ pub struct Submit {
     /// How often finished work is recorded; a crash loses about that much work of each worker [range: 1ms to 1h]
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_record_every)]
     pub record_every: Duration,
+    /// Whether hosts are believed: with `quorum=N`, owners of N hosts must agree on each result, which takes N times the
+    /// work [possible values: trust, quorum=N] [range of N: 2 to 5]
+    #[arg(long, value_name = "POLICY", default_value_t = Trust::Trust)]
+    pub trust: Trust,
     /// Compute the same NaN bits on every machine; scalar float code takes 2 to 7 times as long
     #[arg(long)]
     pub strict_nan: bool,

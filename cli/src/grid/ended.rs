@@ -6,8 +6,8 @@ use sateen_api::Run;
 use serde_json::json;
 
 use super::client::Client;
-use crate::ended::{self, About, Given, Losses, Times, Wanted};
-use crate::exit::{APP_FAILED, CANCELLED, Failure, GRID, LIMIT, USAGE};
+use crate::ended::{self, About, Checking, Given, Losses, Times, Wanted};
+use crate::exit::{APP_FAILED, CANCELLED, Failure, GRID, LIMIT, UNVERIFIED, USAGE};
 
 /// Writes the result of the finished `run` to the file or stdout.
 ///
@@ -33,6 +33,7 @@ pub fn failure(run: &Run) -> Option<Failure> {
                 "input" => USAGE,
                 "limit" => LIMIT,
                 "unable" => GRID,
+                "unverified" => UNVERIFIED,
                 _ => APP_FAILED,
             };
             let message = match &error.job {
@@ -68,6 +69,7 @@ fn about(run: &Run) -> About {
         times: Times { elapsed_s: run.elapsed_s, work_s: figures.work_s, span_s: figures.span_s },
         shared: None,
         profile: None,
+        checking: Some(Checking { trust: run.trust.clone(), checked: figures.checked.clone() }),
         losses: Some(Losses {
             answer_work_s: figures.answer_work_s,
             lost_work_s: figures.lost_work_s,
@@ -100,8 +102,8 @@ mod tests {
 
     #[test]
     fn exit_codes_are_those_of_a_run_here() {
-        let codes = ["job", "app", "input", "limit", "unable"].map(|kind| code("failed", kind));
-        assert_eq!(codes, [APP_FAILED, APP_FAILED, USAGE, LIMIT, GRID]);
+        let codes = ["job", "app", "input", "limit", "unable", "unverified"].map(|kind| code("failed", kind));
+        assert_eq!(codes, [APP_FAILED, APP_FAILED, USAGE, LIMIT, GRID, UNVERIFIED]);
         assert_eq!((code("cancelled", "job"), code("done", "job")), (CANCELLED, 0));
         assert_eq!(failure(&run("failed", &Value::Null)).map(|failure| failure.code), Some(GRID));
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod apps;
+mod checked;
 mod client;
 mod columns;
 mod credentials;

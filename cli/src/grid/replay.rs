@@ -71,6 +71,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         threads: Some(flags.threads as u64),
         jobs: counts(end.jobs),
         times: Times::here(end.elapsed, end.work, None),
+        checking: None,
         losses: None,
         shared: None,
         profile: None,
@@ -138,6 +139,7 @@ fn spec_of(job: &Job, flags: &GridLimits) -> Result<RunSpec, String> {
         stealing: sateen_protocol::Stealing::default(),
         fault_tolerance: sateen_protocol::FaultTolerance::default(),
         record_every_ms: 0,
+        trust: sateen_protocol::Trust::default(),
     })
 }
 

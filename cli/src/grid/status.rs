@@ -6,6 +6,7 @@ use sateen_api::{Counted, HostOfRun, Run};
 use sateen_command_line::{local_with_zone, localised, wrap};
 use sateen_host::size;
 
+use super::checked::how_checked;
 use super::client::Client;
 use super::columns::{Columns, known, percent, seconds};
 use super::ended::failure;
@@ -52,6 +53,9 @@ fn page(run: &Run, width: Option<usize>) -> String {
     }
     if let Some(failure) = failure(run) {
         row("error", failure.message);
+    }
+    if let Some(checked) = &figures.checked {
+        row("checked", format!("{}: {}", run.trust, how_checked(checked)));
     }
     if let Some(held_up_by) = &run.held_up_by {
         row("held up by", localised(&held_up_by.text));

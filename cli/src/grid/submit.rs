@@ -79,6 +79,7 @@ fn about(flags: &Flags, submission: Submission) -> About {
         times: Times { elapsed_s: None, work_s: None, span_s: None },
         shared: None,
         profile: None,
+        checking: None,
         losses: None,
         job: None,
     }
@@ -111,6 +112,8 @@ fn submission(flags: &Flags, app: String, inputs: BTreeMap<String, String>) -> S
         fault_tolerance: flags.fault_tolerance.into(),
         record_every_ms: Some(u32::try_from(flags.record_every.as_millis()).unwrap_or(u32::MAX).max(1)),
         strict_nan: flags.strict_nan,
+        // A coordinator that knows no policies trusts hosts.
+        trust: flags.trust.is_checked().then(|| flags.trust.to_string()),
     }
 }
 

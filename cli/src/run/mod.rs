@@ -107,6 +107,7 @@ fn about(flags: &Flags, app: &App, end: &Snapshot, threads: usize) -> About {
         threads: Some(threads as u64),
         jobs: counts(end.jobs),
         times: Times::here(end.elapsed, end.work, None),
+        checking: None,
         losses: None,
         shared: None,
         profile: None,

@@ -280,7 +280,7 @@ class OtherVersions(unittest.TestCase):
         self.assertIs(type(failure_of(sateen.RunStatus.read(raw))), sateen.Unable)
         for kind, expected in [
             ("job", sateen.JobFailed), ("app", sateen.AppError), ("input", sateen.BadInput),
-            ("limit", sateen.LimitExceeded), ("unable", sateen.Unable), ("boredom", sateen.RunFailed),
+            ("limit", sateen.LimitExceeded), ("unable", sateen.Unable), ("unverified", sateen.Unverified), ("boredom", sateen.RunFailed),
         ]:
             error = {"kind": kind, "message": "why", "job": "leaf", "backtrace": ["leaf"]}
             failure = failure_of(sateen.RunStatus.read({**raw, "error": error}))

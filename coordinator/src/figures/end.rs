@@ -28,6 +28,7 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
         RunEnd::Cancelled => (RunState::Cancelled, None),
         RunEnd::Limit(reason) => failure(FailureKind::Limit, reason),
         RunEnd::Unable(reason) => failure(FailureKind::Unable, reason),
+        RunEnd::Unverified(reason) => failure(FailureKind::Unverified, reason),
         RunEnd::Failed(job) => of_job(job.clone()),
         RunEnd::Finished(finished) => match RootOutcome::of(finished) {
             RootOutcome::Main(MainOutcome::Text(_) | MainOutcome::Bytes(_)) => (RunState::Done, None),

@@ -4,7 +4,7 @@ pub mod end;
 mod jobs;
 mod run;
 
-use sateen_protocol::coordinator::{Account, RunView};
+use sateen_protocol::coordinator::{self, Account, RunView};
 use sateen_protocol::{Counts, HostId};
 
 use crate::clock::seconds;
@@ -12,7 +12,8 @@ use crate::host_name::HostName;
 
 pub use jobs::JobCounts;
 pub use run::{
-    Counted, FailureKind, Figures, HostFigures, Progress, RunFailure, Steals, TableSize, Times, Untold,
+    Barred, Checked, Counted, FailureKind, Figures, HostFigures, Progress, RunFailure, Steals, TableSize,
+    Times, Untold,
 };
 
 /// A host's counts of a run.
@@ -33,6 +34,21 @@ pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Count
     }
 }
 
+/// How far results were checked.
+fn checked(checked: &coordinator::Checked) -> Checked {
+    let coordinator::Checked { is_checking, units, units_checked, work_ns, work_checked_ns, checks, barred } =
+        checked;
+    let barred = barred.iter().map(|(host, key)| Barred { host: *host, key: key.to_string() });
+    Checked {
+        is_checking: *is_checking,
+        units: *units,
+        units_checked: *units_checked,
+        work_share: (*work_ns > 0).then(|| *work_checked_ns as f64 / *work_ns as f64),
+        checks: *checks,
+        barred: barred.collect(),
+    }
+}
+
 /// The figures of a run that is not over, with those of its hosts.
 pub fn of_view(view: &RunView, by_host: Vec<HostFigures>) -> Figures {
     let account = Account {
@@ -41,6 +57,7 @@ pub fn of_view(view: &RunView, by_host: Vec<HostFigures>) -> Figures {
         root_losses: view.root_losses(),
         table: view.table(),
         at_work: view.at_work(),
+        checked: view.checked(),
         ..Account::default()
     };
     of_account(&account, &view.counts(), by_host)
@@ -64,6 +81,7 @@ pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostFigures>)
         root_host: account.root_host,
         root_losses: account.root_losses,
         table: TableSize { entries, bytes },
+        checked: account.checked.as_ref().map(checked),
         by_host,
         ..Figures::default()
     }

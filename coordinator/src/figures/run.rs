@@ -40,8 +40,40 @@ pub struct Figures {
     pub root_losses: u32,
     /// The size of its result table.
     pub table: TableSize,
+    /// How its results were checked; none if hosts were trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
     /// Each host that took part.
     pub by_host: Vec<HostFigures>,
+}
+
+/// How a run's results were checked.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Checked {
+    /// Its root has a result, which is being checked. Not for runs that are over.
+    #[serde(skip)]
+    pub is_checking: bool,
+    /// Units that its result was made of.
+    pub units: u64,
+    /// Of these, units whose outcome is verified.
+    pub units_checked: u64,
+    /// The share of work in these; none if there was no work.
+    pub work_share: Option<f64>,
+    /// How often a unit was computed again.
+    pub checks: u64,
+    /// Hosts that gave a wrong result.
+    pub barred: Vec<Barred>,
+}
+
+/// A host that gave a wrong result.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Barred {
+    /// Its id.
+    #[serde(with = "saved_id")]
+    pub host: HostId,
+    /// Its key.
+    pub key: String,
 }
 
 /// The times of a run, in seconds of processor time unless noted otherwise.
@@ -151,6 +183,8 @@ pub enum FailureKind {
     Limit,
     /// No host could run it.
     Unable,
+    /// Hosts did not agree on a result.
+    Unverified,
     /// It was cancelled.
     Cancelled,
     /// A kind that only newer versions know.
@@ -167,6 +201,7 @@ impl FailureKind {
             Self::Input => "input",
             Self::Limit => "limit",
             Self::Unable => "unable",
+            Self::Unverified => "unverified",
             Self::Cancelled => "cancelled",
             Self::Other => "other",
         }
@@ -261,8 +296,8 @@ mod tests {
 
     #[test]
     fn kinds_of_failures_are_saved_under_the_names_that_are_shown() {
-        use FailureKind::{App, Cancelled, Input, Job, Limit, Unable};
-        for kind in [Job, App, Input, Limit, Unable, Cancelled] {
+        use FailureKind::{App, Cancelled, Input, Job, Limit, Unable, Unverified};
+        for kind in [Job, App, Input, Limit, Unable, Unverified, Cancelled] {
             assert_eq!(json!(kind), kind.word());
         }
     }

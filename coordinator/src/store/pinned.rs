@@ -7,11 +7,11 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use sateen_protocol::coordinator::{Account, AtWork};
+use sateen_protocol::coordinator::{Account, AtWork, Checked};
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::{
-    BlobHash, Counts, Finished, HostId, JobFailure, JobTag, Jobs, MainOutcome, Outcome, RunEnd, RunId,
-    RunSpec,
+    BlobHash, Counts, Finished, HostId, JobFailure, JobTag, Jobs, MainOutcome, Outcome, PublicKey, RunEnd,
+    RunId, RunSpec, Trust,
 };
 
 use super::chronicle::{Batch, Chronicled, chronicle, save};
@@ -126,6 +126,19 @@ fn figures() -> Vec<(&'static str, Figures)> {
     let mut done = closed(with(account, Counted::Final), &main(&MainOutcome::Text("1".to_owned())));
     ended_chronicle().complete(&mut done);
     let of = |end| closed(with(account, Counted::Partial), &end);
+    let disagreed = RunEnd::Unverified("two".to_owned());
+    let barred = vec![(HostId(0xab), PublicKey([0xcd; 32]))];
+    let (work_ns, work_checked_ns) = (4, 3);
+    let checked = Checked {
+        is_checking: true,
+        units: 7,
+        units_checked: 5,
+        work_ns,
+        work_checked_ns,
+        checks: 6,
+        barred,
+    };
+    let checked = &Account { checked: Some(checked), ..account.clone() };
     vec![
         ("figures of nothing", Figures::default()),
         ("figures of a run without a row", of_account(&Account::default(), &Counts::default(), Vec::new())),
@@ -136,6 +149,7 @@ fn figures() -> Vec<(&'static str, Figures)> {
         ("figures of a run over its limit", of(RunEnd::Limit("too long".to_owned()))),
         ("figures of a run that no host could run", of(RunEnd::Unable("no host".to_owned()))),
         ("figures of a run that was cancelled", of(RunEnd::Cancelled)),
+        ("figures of a run on which hosts disagreed", closed(with(checked, Counted::Final), &disagreed)),
     ]
 }
 
@@ -277,4 +291,16 @@ fn the_saved_form_is_pinned_and_survives_a_round_trip() {
         assert_eq!(fresh, pinned);
     }
     assert_eq!(fresh, pinned);
+}
+
+#[test]
+fn a_run_from_before_there_were_policies_trusts_its_hosts() {
+    let spec = RunSpec { record_every_ms: 100, ..RunSpec::new(BlobHash([7; 32])) };
+    let bytes = encode(&spec).expect("encodes");
+    let (trust, older) = bytes.split_last().expect("it has bytes");
+    assert_eq!((*trust, super::sql::decode_spec(older).expect("it is one")), (0, spec.clone()));
+    assert_eq!(super::sql::decode_spec(&bytes).expect("it is one"), spec);
+    let checked = RunSpec { trust: Trust::Quorum(3), ..spec };
+    assert_eq!(super::sql::decode_spec(&encode(&checked).expect("encodes")).expect("it is one"), checked);
+    assert!(super::sql::decode_spec(&older[..older.len() - 1]).is_err());
 }

@@ -125,7 +125,11 @@ pub fn encoded_bytes(value: &impl Serialize) -> u64 {
 fn payload(end: &RunEnd) -> u64 {
     match end {
         RunEnd::Finished(finished) => finished.outcome.bytes().len() as u64,
-        RunEnd::Cancelled | RunEnd::Limit(_) | RunEnd::Unable(_) | RunEnd::Failed(_) => 0,
+        RunEnd::Cancelled
+        | RunEnd::Limit(_)
+        | RunEnd::Unable(_)
+        | RunEnd::Failed(_)
+        | RunEnd::Unverified(_) => 0,
     }
 }
 

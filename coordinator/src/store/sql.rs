@@ -11,7 +11,7 @@ mod tokens;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
-use sateen_protocol::{GridId, RunEnd, RunId, RunSpec, RunState};
+use sateen_protocol::{GridId, RunEnd, RunId, RunSpec, RunState, Trust};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -221,7 +221,7 @@ pub(super) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         run: RunId(row.get::<_, i64>(0)? as u64),
         app_name: row.get(1)?,
-        spec: blob(row, 2, "a run")?,
+        spec: spec_of(row, 2)?,
         state: RunState::parse(&state).ok_or_else(|| unreadable(3, "a run's state"))?,
         submitted_at_ms: row.get::<_, i64>(4)? as u64,
         started_at_ms: moment(5)?,
@@ -344,6 +344,21 @@ pub(super) fn blob<T: DeserializeOwned>(
 ) -> rusqlite::Result<T> {
     decode(&row.get::<_, Vec<u8>>(column)?, what).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
+    })
+}
+
+/// A run's specification. Those that older versions saved lack how far hosts are trusted.
+fn spec_of(row: &Row<'_>, column: usize) -> rusqlite::Result<RunSpec> {
+    decode_spec(&row.get::<_, Vec<u8>>(column)?).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
+    })
+}
+
+/// The same from its bytes.
+pub(super) fn decode_spec(bytes: &[u8]) -> Result<RunSpec> {
+    decode(bytes, "a run").or_else(|error| {
+        let trusted = encode(&Trust::default())?;
+        postcard::from_bytes(&[bytes, &trusted].concat()).map_err(|_| error)
     })
 }
 

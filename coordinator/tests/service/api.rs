@@ -263,6 +263,7 @@ fn wrong_submissions_are_refused_in_a_sentence() {
         (&format!(r#"{{"app":"probe","inputs":{{"a":"{blob}"}}}}"#), 422, "upload it"),
         (r#"{"app":"probe","inputs":{"a":"no hash"}}"#, 422, "upload it"),
         (r#"{"app":"probe","record_every_ms":0}"#, 422, "record_every_ms"),
+        (r#"{"app":"probe","trust":"quorum=9"}"#, 422, "N from 2 to 5"),
         (r#"{"app":"probe","stealing":"often"}"#, 400, "cluster-aware"),
         (r#"{"app":"probe","surprise":1}"#, 400, "surprise"),
         (r#"{"app":"#, 400, "invalid submission"),

@@ -296,7 +296,7 @@ impl Coordinator {
             grid: self.config.grid,
             hosts: if is_paused { Vec::new() } else { self.circle_of(host) },
             complete,
-            runs: self.runs.keys().copied().collect(),
+            runs: self.runs.keys().copied().chain(self.checks_at(host)).collect(),
             epoch: self.newsroom.epoch(),
         };
         self.send(host, welcome);
@@ -370,6 +370,7 @@ impl Coordinator {
             self.lose_host_of_run(now, run, (host, departure), &mut room);
         }
         self.lose_host_of_over(now, host, departure);
+        self.lose_checker(now, host);
         self.in_slices(now, Slice::Lose { after: None, host, departure });
         match departure {
             Departure::Left if !state.pausing.rests => self.forget_host(now, host),

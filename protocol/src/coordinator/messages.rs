@@ -5,7 +5,7 @@ use crate::limits::{
     WORKERS_REPORTED_MAX, shortened,
 };
 use crate::message::{ToCoordinator, ToHost};
-use crate::{RunEnd, RunState, Time};
+use crate::{RunEnd, Time};
 
 use super::{Coordinator, Event, LinkId, Misbehaviour};
 
@@ -40,22 +40,25 @@ impl Coordinator {
             state.heard = now;
         }
         match message {
+            ToCoordinator::Ready { run } if self.runs.check(&run).is_some() => {
+                self.on_check_ready(host, run)?;
+            }
+            ToCoordinator::Unready { run, .. } if self.runs.check(&run).is_some() => {
+                self.on_check_failed(now, host, run, None)?;
+            }
             ToCoordinator::Ready { run } => self.on_ready(now, host, run),
             ToCoordinator::Unready { run, reason } => {
                 self.on_unready(now, host, run, reason);
             }
+            ToCoordinator::Unit { run, unit } => self.on_unit(now, host, run, *unit),
             ToCoordinator::RootFinished { run, number, finished } => {
                 self.on_root_finished(now, host, run, number, finished)?;
             }
             ToCoordinator::Limit { run, reason } => {
-                if self.takes_part(host, run) {
-                    self.end(now, run, RunEnd::Limit(reason), RunState::Failed);
-                }
+                self.on_verdict(now, host, run, RunEnd::Limit(reason))?;
             }
             ToCoordinator::Failed { run, failure } => {
-                if self.takes_part(host, run) {
-                    self.end(now, run, RunEnd::Failed(failure), RunState::Failed);
-                }
+                self.on_verdict(now, host, run, RunEnd::Failed(failure))?;
             }
             ToCoordinator::Entries { run, entries } => {
                 if entries.len() > ENTRIES_PER_MESSAGE_MAX {

@@ -6,7 +6,8 @@
 //! them. Runs: `run` is the coordinator's data of one run (its largest parts are `turn`, `root_job` and `ledger`); `roster`
 //! keeps the runs that are not over, and `ended` those that are. `runs` changes a run's state, `places` shares the places of
 //! runs under way out among submitters, `turns` decides how long a run that no host can load keeps its place, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects
-//! the last reports of runs that are over. `parcels` sends what is too large for one message. `results` is the
+//! the last reports of runs that are over. `validation` is how a run's results are checked, made of `claims` on each unit and of
+//! the `checkers`, and `checking` has units computed again. `reasons` says why a run waits. `parcels` sends what is too large for one message. `results` is the
 //! coordinator's result table and the barrier that makes recovery find orphans; `lookups` keeps the searches that wait for
 //! it, and their answers. These files have only tests: `bounds`, `commands`, `corners`, `doors` and `leftovers`.
 //!
@@ -17,8 +18,11 @@ mod answers;
 mod backlog;
 #[cfg(test)]
 mod bounds;
+mod checkers;
+mod checking;
 mod chores;
 mod circles;
+mod claims;
 mod comings;
 #[cfg(test)]
 mod commands;
@@ -46,6 +50,7 @@ mod participation;
 mod pausing;
 mod places;
 mod ready;
+mod reasons;
 mod restart;
 mod results;
 mod root;
@@ -65,6 +70,7 @@ pub(crate) mod tests;
 mod turn;
 mod turns;
 mod unsaved;
+mod validation;
 mod views;
 mod working;
 
@@ -95,6 +101,7 @@ pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun, Submitter,
 };
 pub use tally::{AtWork, LONG_GONE, Row};
+pub use validation::Checked;
 pub use views::{Account, HostView, RunView, Waiting};
 
 /// Mixed into the seed of circles, whose random numbers are independent of those for host ids and root jobs.
@@ -228,6 +235,7 @@ impl Coordinator {
         self.time_out_parcels(now);
         self.time_out_runs(now);
         self.meter(now);
+        self.time_out_checks(now);
     }
 
     // ---- outputs ----
@@ -276,6 +284,7 @@ impl Coordinator {
             self.next_giving_way(),
             self.next_unpausing(),
             self.next_late(),
+            self.next_check(),
         ]
         .into_iter()
         .flatten()

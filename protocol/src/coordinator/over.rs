@@ -99,6 +99,7 @@ impl Coordinator {
             table,
             at_work: coordinator_run.tally.at_work(),
             by_host: coordinator_run.tally.take_rows(),
+            checked: coordinator_run.validation.as_ref().map(|validation| validation.checked()),
             is_complete: !is_asking && coordinator_run.awaited.is_empty() && !is_partial,
         };
         self.in_slices(now, Slice::Forget { after: None, run, is_late: false });

@@ -20,7 +20,7 @@ impl Coordinator {
                 let Contents::RootFinished { run, number } = contents else {
                     return Err(Misbehaviour::Parcel);
                 };
-                if self.run_of_result(host, run, number)?.is_some() {
+                if self.has_check(host, run, number) || self.run_of_result(host, run, number)?.is_some() {
                     let announced = self.incoming.announce(now, host, parcel, contents, bytes);
                     announced.map_err(|_| Misbehaviour::Parcel)?;
                 } else {

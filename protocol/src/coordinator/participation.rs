@@ -33,6 +33,9 @@ impl Given {
 impl Coordinator {
     /// Gives a run to a host.
     pub(super) fn give(&mut self, run: RunId, host: HostId) {
+        if self.has_verdict(host, run) {
+            return;
+        }
         let Some(coordinator_run) = self.runs.get(&run) else { return };
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let Some(link) = state.link else { return };

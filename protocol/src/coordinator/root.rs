@@ -19,7 +19,7 @@ const CANDIDATES_MAX: usize = 64;
 impl Coordinator {
     /// Proves that the coordinator assigned a run's root job under this number. Derived instead of stored, so that
     /// a restarted coordinator still accepts it.
-    fn root_proof(&self, run: RunId, number: AssignmentId) -> u64 {
+    pub(super) fn root_proof(&self, run: RunId, number: AssignmentId) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.config.secret);
         hasher.update(b"root");
         hasher.update(&run.0.to_le_bytes());
@@ -77,6 +77,7 @@ impl Coordinator {
         } else if is_of_this_turn {
             coordinator_run.readiness.set_ready(host);
             self.assign_roots(now);
+            self.look_at_checks(now, run);
         }
     }
 
@@ -103,7 +104,7 @@ impl Coordinator {
         let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
         // Also for a suspended run: its root may have ended before its host received the suspension.
         coordinator_run.root.claim(host, number);
-        if !coordinator_run.turn.is_active() {
+        if !coordinator_run.turn.is_active() || coordinator_run.is_checking() {
             return;
         }
         match coordinator_run.root.assigned() {
@@ -162,7 +163,8 @@ impl Coordinator {
         }
         let is_giving_up = self.silence.is_giving_up(now);
         let is_free = |coordinator_run: &CoordinatorRun| {
-            coordinator_run.root.is_free(now, |epoch| self.has_settled(epoch) && !is_giving_up)
+            !coordinator_run.is_checking()
+                && coordinator_run.root.is_free(now, |epoch| self.has_settled(epoch) && !is_giving_up)
         };
         let free: Vec<RunId> = self
             .runs
@@ -193,7 +195,7 @@ impl Coordinator {
             .get(&coordinator_run.root.spec().key)
             .map(|entry| entry.state.clone());
         let orphan = match known {
-            Some(EntryState::Done(finished)) => return self.finish(now, run, finished),
+            Some(EntryState::Done(finished)) => return self.finish(now, run, None, finished),
             Some(EntryState::Running(host)) if self.hosts.contains_key(&host) => Some(host),
             _ => None,
         };
@@ -289,22 +291,34 @@ impl Coordinator {
         number: AssignmentId,
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
+        if self.runs.check(&run).is_some() {
+            return self.on_check_finished(now, host, run, number, finished);
+        }
         if let Some(coordinator_run) = self.run_of_result(host, run, number)? {
             let is_suspended = matches!(coordinator_run.state, RunState::Suspended | RunState::Suspending);
             if is_suspended || coordinator_run.turn.is_active() || coordinator_run.turn.is_dropped() {
-                self.finish(now, run, finished);
+                self.finish(now, run, Some(host), finished);
             }
         }
         self.send(host, ToHost::Acknowledged { run, number });
         Ok(())
     }
 
-    fn finish(&mut self, now: Time, run: RunId, finished: Finished) {
-        let state = match &finished.outcome {
-            Outcome::Done(bytes) if is_result(bytes) => RunState::Done,
-            Outcome::Done(_) | Outcome::Failed(_) => RunState::Failed,
-        };
+    /// The root has a result, from a host or from the result table.
+    fn finish(&mut self, now: Time, run: RunId, from: Option<HostId>, finished: Finished) {
+        if self.runs.get(&run).is_some_and(|run| run.validation.is_some()) {
+            return self.check_root(now, run, from, finished);
+        }
+        let state = state_of(&finished);
         self.end(now, run, RunEnd::Finished(finished), state);
+    }
+}
+
+/// The state of a run whose root has this outcome.
+pub fn state_of(finished: &Finished) -> RunState {
+    match &finished.outcome {
+        Outcome::Done(bytes) if is_result(bytes) => RunState::Done,
+        Outcome::Done(_) | Outcome::Failed(_) => RunState::Failed,
     }
 }
 

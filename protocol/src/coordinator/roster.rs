@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::limits::{RUNS_ACTIVE_MAX, TABLES_TOGETHER_MAX};
 use crate::table::Total;
-use crate::{RunId, Table, Time};
+use crate::{HostId, RunId, Table, Time};
 
 use super::meter::METER_EVERY;
 use super::run::{CoordinatorRun, Suspending};
@@ -28,6 +28,8 @@ pub struct Roster {
     attended: BTreeSet<RunId>,
     /// Runs that gave their turn up, in order of their next turn.
     resting: BTreeSet<(Time, RunId)>,
+    /// The runs in which hosts check units of these, each with that run and the host.
+    checks: BTreeMap<RunId, (RunId, HostId)>,
     /// When runs with time limits were last checked.
     metered_at: Time,
     /// Minimum time for which a run keeps its place.
@@ -45,6 +47,7 @@ impl Roster {
             active: BTreeSet::new(),
             attended: BTreeSet::new(),
             resting: BTreeSet::new(),
+            checks: BTreeMap::new(),
             metered_at: now,
             place_kept,
             gives_way_at: None,
@@ -125,6 +128,29 @@ impl Roster {
         runs: impl RangeBounds<RunId>,
     ) -> impl Iterator<Item = (&RunId, &mut CoordinatorRun)> {
         self.all.range_mut(runs)
+    }
+
+    // ---- checks ----
+
+    /// The run that is checked in this one, and the host that does so.
+    pub fn check(&self, check: &RunId) -> Option<(RunId, HostId)> {
+        self.checks.get(check).copied()
+    }
+
+    /// The runs in which a host checks units, each with the run that they are of.
+    pub fn checks_of(&self, host: HostId) -> impl Iterator<Item = (RunId, RunId)> {
+        let of_host = self.checks.iter().filter(move |(_, (_, checker))| *checker == host);
+        of_host.map(|(check, (run, _))| (*check, *run))
+    }
+
+    /// A host begins to check units of a run.
+    pub fn add_check(&mut self, check: RunId, of: (RunId, HostId)) {
+        self.checks.insert(check, of);
+    }
+
+    /// A host no longer does so.
+    pub fn remove_check(&mut self, check: &RunId) {
+        self.checks.remove(check);
     }
 
     // ---- turns ----

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::Departure;
-use crate::{Counts, FaultTolerance, HostId, RunSpec, RunState, Stealing, Table, Time};
+use crate::{Counts, FaultTolerance, HostId, RunSpec, RunState, Stealing, Table, Time, root_job};
 
 use super::ledger::Ledger;
 use super::meter::Meter;
@@ -14,6 +14,7 @@ use super::root_job::{RootBefore, RootJob};
 use super::surface::{StoredRun, Submitter};
 use super::tally::Tally;
 use super::turn::Turn;
+use super::validation::Validation;
 
 /// Hosts are saving what they have of a run.
 pub struct Suspending {
@@ -43,6 +44,8 @@ pub struct CoordinatorRun {
     /// It is over, and these hosts still have to send their last counts.
     pub awaited: BTreeSet<HostId>,
     pub submitter: Submitter,
+    /// How its results are checked, if they are.
+    pub validation: Option<Box<Validation>>,
 }
 
 /// Whether hosts of a run record finished work before they give it back.
@@ -52,7 +55,9 @@ fn keeps_what_is_finished(spec: &RunSpec) -> bool {
 
 impl CoordinatorRun {
     pub fn new(submitter: Submitter, spec: RunSpec, state: RunState, table: Table, now: Time) -> Self {
+        let validation = spec.trust.quorum().map(|quorum| Validation::new(quorum, root_job(&spec)));
         Self {
+            validation: validation.map(Box::new),
             submitter,
             state,
             turn: Turn::default(),
@@ -134,6 +139,7 @@ impl CoordinatorRun {
     pub fn shed(&mut self, most: usize) -> bool {
         let mut is_left = self.ledger.shrink(most);
         is_left |= self.readiness.shrink(most);
+        is_left |= self.validation.as_mut().is_some_and(|validation| validation.shrink(most));
         if let Some(suspending) = &mut self.suspending {
             for _ in 0..most {
                 suspending.hosts.pop_first();

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_SAVED_AT_ONCE_MAX, RUNS_ACTIVE_MAX};
+use crate::limits::{BROADCAST_AT_ONCE_MAX, DRAIN_MAX, ENTRIES_SAVED_AT_ONCE_MAX};
 use crate::message::{Departure, ToHost};
-use crate::parcel::Contents;
 use crate::{Counts, HostId, RunEnd, RunId, RunSpec, RunState, Time};
 
+use super::Coordinator;
 use super::hosts::HostState;
 use super::missing::Missing;
 use super::run::{CoordinatorRun, Suspending};
 use super::slices::Slice;
 use super::surface::{Command, CommandError, Event, Submitter};
 use super::tally::Whereabouts;
-use super::{Coordinator, Waiting};
 
 /// The state of a host that a run had to do with.
 pub fn whereabouts(hosts: &BTreeMap<HostId, HostState>, missing: &Missing, host: HostId) -> Whereabouts {
@@ -70,6 +69,7 @@ impl Coordinator {
     /// All hosts save what they have of a run and drop it. If it `gives_way`, it then waits for another turn. That it is
     /// being suspended is not saved in that case: should the coordinator be restarted meanwhile, it is under way as before.
     pub(super) fn drop_everywhere(&mut self, now: Time, run: RunId, gives_way: bool) {
+        self.end_checks(run, false);
         let hears = |host| self.hosts.get(host).is_some_and(|state| state.link.is_some());
         let is_any_to_hear = self.working.len() > BROADCAST_AT_ONCE_MAX || self.working.iter().any(hears);
         let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
@@ -151,6 +151,7 @@ impl Coordinator {
                 given.push((*run, None));
             }
         }
+        self.start_checks_at(now, host);
         for master in masters {
             self.introduce(now, host, master);
         }
@@ -170,6 +171,7 @@ impl Coordinator {
     }
 
     pub(super) fn end(&mut self, now: Time, run: RunId, end: RunEnd, state: RunState) {
+        self.end_checks(run, true);
         let Some(mut coordinator_run) = self.runs.remove(run) else { return };
         coordinator_run.state = state;
         self.outputs.command(Command::SaveEnd { run, end });
@@ -343,54 +345,6 @@ impl Coordinator {
         let (entries, superfluous) = coordinator_run.ledger.take_unsaved(room);
         if !entries.is_empty() || !superfluous.is_empty() {
             self.outputs.command(Command::SaveEntries { run, entries, superfluous });
-        }
-    }
-
-    /// Why nothing happens with a run, for people, with details.
-    pub(super) fn reason_to_wait(&self, run: RunId) -> Option<(String, Option<Waiting>)> {
-        let is_result =
-            |contents: &Contents| matches!(contents, Contents::RootFinished { run: of, .. } if *of == run);
-        if let Some((from, bytes, total)) = self.incoming.find(is_result) {
-            let why = "its result is on its way to the coordinator".to_owned();
-            return Some((why, Some(Waiting::Result { from, bytes, total })));
-        }
-        let coordinator_run = self.runs.get(&run)?;
-        if !matches!(coordinator_run.state, RunState::Queued | RunState::Running)
-            || coordinator_run.root.assigned().is_some()
-        {
-            return None;
-        }
-        if self.missing.is_awaiting() {
-            let why = "the coordinator was started again and waits for its hosts".to_owned();
-            return Some((why, None));
-        }
-        if let Some(why) = self.reason_to_rest(run) {
-            return Some((why, None));
-        }
-        if !coordinator_run.turn.is_active() {
-            let why = format!(
-                "{RUNS_ACTIVE_MAX} other runs are under way, the most at a time, and this one waits its turn"
-            );
-            return Some((why, Some(Waiting::Turn)));
-        }
-        Some((self.reason_of_hosts(run, coordinator_run), None))
-    }
-
-    /// Why no host has begun a run that was given to all.
-    fn reason_of_hosts(&self, run: RunId, coordinator_run: &CoordinatorRun) -> String {
-        let Some(host) = self.hosts.values().next() else {
-            return "no host is connected; start one with `sateen-host`".to_owned();
-        };
-        if self.working.is_empty() {
-            let reason = host.paused.clone().unwrap_or_default();
-            return format!("all hosts are paused ({} says: {reason})", host.report.name);
-        }
-        match self.why_unable(run) {
-            Some(why) => why,
-            None if !coordinator_run.readiness.ready().is_empty() => {
-                "hosts report what they still have of the run before it begins again".to_owned()
-            }
-            None => "hosts load the app".to_owned(),
         }
     }
 }

@@ -24,6 +24,7 @@ impl CoordinatorRun {
     /// No host has loaded it, and some cannot.
     fn is_stuck(&self) -> bool {
         self.root.assigned().is_none()
+            && !self.is_checking()
             && self.readiness.ready().is_empty()
             && !self.readiness.unready().is_empty()
     }
@@ -68,7 +69,9 @@ impl Coordinator {
     /// Runs that no working host can load give their turns up.
     pub(super) fn yield_turns(&mut self, now: Time) {
         let is_doubtful = |coordinator_run: &CoordinatorRun| {
-            coordinator_run.root.assigned().is_none() && coordinator_run.turn.is_in_doubt()
+            coordinator_run.root.assigned().is_none()
+                && !coordinator_run.is_checking()
+                && coordinator_run.turn.is_in_doubt()
         };
         let doubtful = self
             .runs

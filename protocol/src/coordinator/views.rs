@@ -12,7 +12,7 @@ use crate::{Counts, HostId, RunId, RunSpec, RunState, Time};
 
 use super::hosts::HostState;
 use super::run::CoordinatorRun;
-use super::{AtWork, Coordinator, Row, Standing};
+use super::{AtWork, Checked, Coordinator, Row, Standing};
 
 /// A host, as shown on pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct Account {
     pub at_work: AtWork,
     /// All hosts that were connected at its end have sent their last counts.
     pub is_complete: bool,
+    /// How far its results were checked; `None` if hosts were trusted.
+    pub checked: Option<Checked>,
 }
 
 /// Details of why nothing happens with a run; they change all the time.
@@ -177,6 +179,11 @@ impl<'a> RunView<'a> {
     /// How often it gave its turn up to others because no host had loaded it.
     pub fn turns_given_up(&self) -> u32 {
         self.coordinator_run.turn.yields()
+    }
+
+    /// How far its results are checked; `None` if hosts are trusted.
+    pub fn checked(&self) -> Option<Checked> {
+        self.coordinator_run.validation.as_ref().map(|validation| validation.checked())
     }
 
     /// When it was submitted or restored.

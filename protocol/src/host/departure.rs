@@ -328,6 +328,7 @@ impl Host {
             Owner::Coordinator(_) | Owner::Host(..) => None,
         });
         let here: Vec<RuntimeJobId> = here.collect();
+        self.decline_check(run, &owners);
         self.tell_returned(run, owners, begun);
         for number in here {
             self.take_back(now, run, number, spec.clone(), begun);

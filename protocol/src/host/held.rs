@@ -6,6 +6,7 @@ use crate::limits::{LISTED_JOBS_MAX, UNCONFIRMED_RESULTS_MAX};
 use crate::{AssignmentId, Finished, HeldId, HostId, JobKey, JobSpec, JobTag, LoanId, RuntimeJobId, Time};
 
 use super::thief::Request;
+use super::units::Taken;
 
 /// For whom a job is held, and the number under which it is waited for there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +30,8 @@ pub struct Held {
     lender: Option<HostId>,
     /// The request that it answered, and when it arrived; `None` once it has begun.
     pub asked: Option<(Request, Time)>,
+    /// What it took from elsewhere.
+    pub taken: Taken,
     begun: bool,
     was_begun: bool,
     /// Whether a worker was idle when it came, and is to begin it.
@@ -45,7 +48,19 @@ impl Held {
         let owners = vec![owner];
         let was_begun = spec.was_begun();
         let (begun, has_worker) = (false, false);
-        Self { spec, owners, finished: None, since: now, lender, asked: None, begun, was_begun, has_worker }
+        let taken = Taken::default();
+        Self {
+            spec,
+            owners,
+            finished: None,
+            since: now,
+            lender,
+            asked: None,
+            taken,
+            begun,
+            was_begun,
+            has_worker,
+        }
     }
 
     /// The same job, for which entries are looked up that may be below it and do not name it: it may never have been

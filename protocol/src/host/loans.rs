@@ -45,6 +45,7 @@ impl Host {
             host_run.thief.ahead.note_work(Duration::from_nanos(finished.work_ns));
         }
         host_run.held.finish(token, finished);
+        self.report_unit(run, token);
         self.note_ended(run, (&spec, was_begun), what);
         // A result that is sent over the network is also put into the table, so that it survives if its owner does not
         // receive it (2005 result table, section 3.1).
@@ -104,13 +105,12 @@ impl Host {
                     self.tell_coordinator(ToCoordinator::RootFinished { run, number, finished });
                 }
                 Owner::Here(number) => {
-                    if let Some(host_run) = self.runs.get_mut(&run) {
-                        host_run.reporting.count_saved(&finished);
-                    }
+                    let Some(host_run) = self.runs.get_mut(&run) else { return };
+                    host_run.reporting.count_saved(&finished);
+                    let Some(spec) = host_run.held.get(token).map(|held| held.spec().clone()) else { return };
                     // The job was adopted and the tree knows that it is done: the result does not count as one from the
                     // table.
-                    let complete = RunCommand::Complete { number, finished, is_found_again: true };
-                    self.unpolled.command(complete.of(run));
+                    self.complete(run, (number, &spec), finished, true);
                     self.settle_owner(run, owner);
                 }
             }
@@ -159,9 +159,7 @@ impl Host {
                             host_run.reporting.count_saved(&finished);
                         }
                         self.end_loan_parcels(run, number, &loan);
-                        let number = loan.number();
-                        let complete = RunCommand::Complete { number, finished, is_found_again: true };
-                        self.unpolled.command(complete.of(run));
+                        self.complete(run, (loan.number(), loan.spec()), finished, true);
                     }
                 }
                 // The result came twice, or too late: the job was given up, redone or aborted.

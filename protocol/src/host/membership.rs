@@ -200,6 +200,7 @@ impl Host {
             self.announce_orphan(now, run, token);
         }
         self.announce_more(now, run);
+        self.report_units_again(run);
         for token in ended {
             self.deliver(run, token);
         }

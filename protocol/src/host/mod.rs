@@ -15,7 +15,7 @@
 //! that others hold for it; `thief` and `victim` have its requests and those of others; `lost` and `lookups` have the
 //! work to do after hosts are gone; `outbox` and `reporting` have the data that is to be sent. `again`, `twice` and
 //! `given_up` are about jobs and hosts after others were taken for dead, `courtesy` limits answers, `route` handles a lost
-//! route, and `notes` are for the tree.
+//! route, `notes` are for the tree, and `units` reports what is to be checked.
 //!
 //! These files have only tests: `admission`, `announced`, `bonds`, `bounds`, `clock`, `corners`, `doors`, `getters`,
 //! `replicas` and `reports`.
@@ -82,6 +82,7 @@ pub(crate) mod tests;
 mod thief;
 mod transfers;
 mod twice;
+mod units;
 mod victim;
 
 use std::collections::BTreeMap;

@@ -278,7 +278,7 @@ impl Host {
         host_run.reporting.count_reused(&finished);
         self.unpolled.event(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
-        self.unpolled.command(RunCommand::Complete { number, finished, is_found_again }.of(run));
+        self.complete(run, (number, spec), finished, is_found_again);
         self.tell_lookups(run);
     }
 

@@ -8,6 +8,7 @@ use crate::{Counts, Finished, RunId, Time};
 use super::Host;
 use super::notes::{Notes, note_bytes};
 use super::outputs::in_parts;
+use super::units::Units;
 
 /// The figures of a run that the coordinator was sent.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +85,8 @@ pub struct Reporting {
     last: Option<Time>,
     /// The limit or failure that is to end the run. The coordinator is told repeatedly until the run is over.
     verdict: Option<ToCoordinator>,
+    /// What the coordinator is told so that it can be checked.
+    units: Units,
 }
 
 impl Reporting {
@@ -99,6 +102,7 @@ impl Reporting {
             next: now,
             last: None,
             verdict: None,
+            units: Units::default(),
         }
     }
 
@@ -270,6 +274,16 @@ impl Reporting {
     /// The message that is to end the run.
     pub fn verdict(&self) -> Option<&ToCoordinator> {
         self.verdict.as_ref()
+    }
+
+    /// The units that this host has computed.
+    pub fn units(&self) -> &Units {
+        &self.units
+    }
+
+    /// The same, to be added to.
+    pub fn units_mut(&mut self) -> &mut Units {
+        &mut self.units
     }
 
     /// Sets the message that is to end the run.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::identity::{Proof, PublicKey};
 use crate::parcel::ParcelMessage;
-use crate::{AssignmentId, Counts, Entry, Finished, GridId, HostId, JobFailure, JobKey, JobTag, RunId};
+use crate::{AssignmentId, Counts, Entry, Finished, GridId, HostId, JobFailure, JobKey, JobTag, RunId, Unit};
 
 /// A host's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,6 +223,14 @@ pub enum ToCoordinator {
     },
     /// Proves the hello before it. The reader of the link checks it, and the state machine does not see it.
     Proof(Proof),
+    /// What the host has computed of a run whose results are checked. All units of the run are sent again after each welcome; if
+    /// one is lost all the same, it is computed again when the job above it is checked.
+    Unit {
+        /// The run.
+        run: RunId,
+        /// The unit.
+        unit: Box<Unit>,
+    },
 }
 
 /// How a worker has spent its time since its portion of the run began, in milliseconds. For the rest of the time it was

@@ -107,6 +107,7 @@ impl ToCoordinator {
             | Self::Parcel(_)
             | Self::RelayBulk { to: _, frame: _ }
             | Self::Stopped { run: _ }
+            | Self::Unit { run: _, unit: _ }
             | Self::Proof(_) => false,
         }
     }

@@ -16,7 +16,7 @@ use crate::Line;
 use crate::samples::samples;
 use crate::values::{
     ASSIGNMENT, HOST, KEY, LOAN, OBJECT, RUN, WRITER, counts, entries, failure, finished, named_sharers,
-    run_spec, snapshot, spec, versions,
+    run_spec, snapshot, spec, unit, versions,
 };
 
 /// The lines of all messages.
@@ -106,6 +106,7 @@ fn to_coordinator() -> Vec<Line> {
         Stopped { run: RUN }
         Holds { reason: Some("somebody uses the machine".to_owned()) }
         Proof { 0: proof() }
+        Unit { run: RUN, unit: unit() }
     }
 }
 

@@ -10,7 +10,7 @@ use sateen_protocol::shared::{
 use sateen_protocol::{
     AssignmentId, BlobHash, Bytes, Counts, Entry, EntryState, FaultTolerance, Finished, HeldCounts, HostId,
     JobFailure, JobKey, JobSpec, JobTag, Jobs, Latencies, Lineage, LoanId, MainOutcome, Mention, Outcome,
-    RunId, RunLimits, RunSpec, StealCounts, StealId, Stealing, Steals,
+    RunId, RunLimits, RunSpec, StealCounts, StealId, Stealing, Steals, Trust, Unit, UnitChild,
 };
 
 use crate::Line;
@@ -49,7 +49,8 @@ pub fn lines() -> Vec<Line> {
         Failed { 0: "no".to_owned() }
         BadInput { 0: "what".to_owned() }
     };
-    [outcomes, states, contents, departures, stealing, tolerance, ends].concat()
+    let trust = samples! { Trust: Trust {} Quorum { 0: 3 } };
+    [outcomes, states, contents, departures, stealing, tolerance, ends, trust].concat()
 }
 
 pub fn finished() -> Finished {
@@ -110,7 +111,13 @@ pub fn run_spec() -> RunSpec {
         stealing: Stealing::Random,
         fault_tolerance: FaultTolerance::RedoOnly,
         record_every_ms: 250,
+        trust: Trust::Quorum(3),
     }
+}
+
+pub fn unit() -> Box<Unit> {
+    let child = UnitChild { key: JobKey([0x1b; 32]), depth: 300, result: BlobHash([0x1c; 32]) };
+    Box::new(Unit { job: spec(), result: BlobHash([0x1d; 32]), work_ns: 400, children: vec![child] })
 }
 
 pub fn versions() -> Versions {

@@ -221,6 +221,7 @@ impl World {
                     RunEnd::Failed(failure) => format!("C ends the run: {}", failure.message),
                     RunEnd::Unable(reason) => format!("C ends the run, which no host can run: {reason}"),
                     RunEnd::Cancelled => "C ends the run: cancelled".to_owned(),
+                    RunEnd::Unverified(reason) => format!("C ends the run: {reason}"),
                 };
                 self.say(text);
                 self.is_quiet |= self.completes;

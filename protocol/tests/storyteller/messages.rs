@@ -61,6 +61,7 @@ pub fn up(names: &Names, message: &ToCoordinator) -> Option<String> {
         ToCoordinator::Relay { to, .. } | ToCoordinator::RelayBulk { to, .. } => {
             format!("Relay to {}", names.host(*to))
         }
+        ToCoordinator::Unit { unit, .. } => format!("Unit {}", names.job(&unit.job.key)),
         ToCoordinator::Counts { .. }
         | ToCoordinator::Stopped { .. }
         | ToCoordinator::Pong { .. }

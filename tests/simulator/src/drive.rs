@@ -282,7 +282,7 @@ impl World {
             Command::SaveState { run, state } => self.save(Change::State(run, state)),
             Command::SaveEnd { run, end } => self.save(Change::End(run, end)),
             Command::SaveCounts { run, counts, account } => {
-                self.server.save_counts(run, *counts, account.is_complete);
+                self.server.save_counts(run, *counts, *account);
             }
             Command::SaveEntries { run, entries, superfluous } => {
                 self.server.save_entries(now, run, entries, superfluous);

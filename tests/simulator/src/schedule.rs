@@ -271,7 +271,9 @@ impl World {
         for process in paused {
             self.unpause_host(process);
         }
-        if !self.alive().any(|(_, process)| !process.host.is_leaving()) {
+        let quorum = self.server.runs.values().filter_map(|stored| stored.spec.trust.quorum()).max();
+        let there = self.alive().filter(|(_, process)| !process.host.is_leaving()).count();
+        for _ in there..quorum.unwrap_or(1) {
             let plan = HostPlan { site: 0, workers: 1, speed_percent: 100 };
             self.add_host(plan);
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use sateen_protocol::coordinator::Circle;
-use sateen_protocol::{FaultTolerance, Random, RunId, RunSpec, Stealing, Time, limits};
+use sateen_protocol::{FaultTolerance, Random, RunId, RunSpec, Stealing, Time, Trust, limits};
 
 use crate::extra::Extra;
 use crate::families::Family;
@@ -67,6 +67,12 @@ pub fn run_with(seed: u64, families: &[Family]) -> SeedResult {
     finish(world, calm_at, &calm)
 }
 
+/// The same for runs whose results are checked, and that share no objects.
+pub fn run_checked(seed: u64, families: &[Family], trust: Trust) -> SeedResult {
+    let (world, calm_at, calm) = build_with(seed, families, trust);
+    finish(world, calm_at, &calm)
+}
+
 /// Runs a world to its end.
 pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
     let work_s: u64 = world.trees.values().map(|tree| tree.root().most_ns / S + 1).sum();
@@ -98,6 +104,10 @@ pub fn finish(mut world: World, calm_at: Time, calm: &Calm) -> SeedResult {
 
 /// The grid of a seed, the end of its faults, and the kinds of faults that it lacks.
 pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
+    build_with(seed, families, Trust::default())
+}
+
+fn build_with(seed: u64, families: &[Family], trust: Trust) -> (World, Time, Calm) {
     let mut random = Random::new(seed ^ 0x05a7_ee00);
     let sites = 1 + random.below(3);
     let between = |random: &mut Random, low: u64, high: u64| low + random.below((high - low) as usize) as u64;
@@ -167,11 +177,13 @@ pub fn build(seed: u64, families: &[Family]) -> (World, Time, Calm) {
             heavy_per_mille: [0, 0, 10][random.below(3)],
             // From another stream, so that the rest of the seed stays the same.
             decisive_per_mille: [0, 0, 30, 300][choices.below(4)],
-            shared_objects: [u32::from(extra.update_bytes_max.is_some()), 1, 2][choices.below(3)],
+            shared_objects: [u32::from(extra.update_bytes_max.is_some()), 1, 2][choices.below(3)]
+                * u32::from(!trust.is_checked()),
             update_bytes_max: extra.update_bytes_max.unwrap_or(0),
             failing_per_mille: extra.failing_per_mille,
         });
         let mut spec = run_spec(&tree, &mut random, kind);
+        spec.trust = trust;
         if extra.argument_bytes > 0 {
             spec.arguments.push("argument".repeat(extra.argument_bytes / "argument".len()));
         }

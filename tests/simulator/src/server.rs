@@ -8,7 +8,9 @@ use crate::by_id::ById;
 use crate::faults::disks::Behind;
 use crate::faults::stalls::Waiting;
 use crate::recorded::{Machine, Record, Told};
-use sateen_protocol::coordinator::{Circle, CoordinatorConfig, LinkId, Standing, StoredRun, Submitter};
+use sateen_protocol::coordinator::{
+    Account, Checked, Circle, CoordinatorConfig, LinkId, Standing, StoredRun, Submitter,
+};
 use sateen_protocol::limits::{PLACE_KEPT_MIN, RUNS_ACTIVE_MAX};
 use sateen_protocol::{Counts, Entry, GridId, JobKey, Random, RunEnd, RunId, RunSpec, RunState, Time};
 
@@ -36,6 +38,8 @@ pub struct Stored {
     pub end: Option<RunEnd>,
     /// The coordinator's final counts, and whether all hosts have reported their last counts.
     pub counted: Option<(Counts, bool)>,
+    /// How far its results were checked.
+    pub checked: Option<Checked>,
     /// The times of its submission and its end.
     pub times: (Time, Option<Time>),
 }
@@ -166,6 +170,7 @@ impl Server {
             entries: BTreeMap::new(),
             end: None,
             counted: None,
+            checked: None,
             times: (now, None),
         };
         self.runs.insert(run, stored);
@@ -185,7 +190,9 @@ impl Server {
         stored.state = match end {
             RunEnd::Finished(_) => RunState::Done,
             RunEnd::Cancelled => RunState::Cancelled,
-            RunEnd::Limit(_) | RunEnd::Unable(_) | RunEnd::Failed(_) => RunState::Failed,
+            RunEnd::Limit(_) | RunEnd::Unable(_) | RunEnd::Failed(_) | RunEnd::Unverified(_) => {
+                RunState::Failed
+            }
         };
         stored.end = Some(end);
         stored.times.1 = Some(now);
@@ -194,9 +201,10 @@ impl Server {
     }
 
     /// Saves the hosts' counts of a finished run.
-    pub fn save_counts(&mut self, run: RunId, counts: Counts, is_complete: bool) {
+    pub fn save_counts(&mut self, run: RunId, counts: Counts, account: Account) {
         if let Some(stored) = self.runs.get_mut(&run) {
-            stored.counted = Some((counts, is_complete));
+            stored.counted = Some((counts, account.is_complete));
+            stored.checked = account.checked;
         }
     }
 

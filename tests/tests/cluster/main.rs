@@ -26,5 +26,6 @@ mod silence;
 mod slow;
 mod suspend;
 mod together;
+mod trust;
 mod watch;
 mod wide;

@@ -123,6 +123,11 @@ export function run(number: number, seconds: number, executed: number): Run {
     root_host: 'h7919',
     root_losses: number === 1 ? 1 : 0,
     table: { entries: 812, bytes: 61_442 },
+    trust: number === 2 ? 'quorum=2' : 'trust',
+    checked:
+      number === 2
+        ? { is_checking: false, units: 40, units_checked: 40, work_share: 1, checks: 41, barred: [{ host: 'h7919', key: hash(7) }] }
+        : null,
     by_host:
       state === 'queued'
         ? []

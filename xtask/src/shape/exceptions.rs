@@ -36,8 +36,8 @@ pub const LINES: [Exception; 7] = [
 pub const FIELDS: [Exception; 10] = [
     exception("api/src/grid.rs: Host", 17, RECORD),
     exception("api/src/job.rs: JobDetails", 19, RECORD),
-    exception("api/src/run.rs: Figures", 16, RECORD),
-    exception("cli/src/flags/grid.rs: Submit", 16, RECORD),
+    exception("api/src/run.rs: Figures", 17, RECORD),
+    exception("cli/src/flags/grid.rs: Submit", 17, RECORD),
     exception("coordinator/src/metrics/mod.rs: Counters", 20, RECORD),
     exception("host/src/grid/control/status.rs: Status", 25, RECORD),
     exception("module/src/inspect.rs: Inspection", 19, RECORD),

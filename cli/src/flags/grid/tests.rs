@@ -16,6 +16,28 @@ fn choices_are_spelled_as_the_coordinator_does() {
 }
 
 #[test]
+fn a_policy_of_trust_is_named_and_only_when_a_run_is_submitted() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        submit: Submit,
+    }
+    let parse = |words: &[&str]| {
+        let line = <Line as clap::Parser>::try_parse_from([&["submit", "fib"], words].concat());
+        line.map(|line| line.submit.trust).map_err(|error| error.to_string())
+    };
+    assert_eq!(parse(&[]), Ok(Trust::Trust));
+    assert_eq!(parse(&["--trust", "trust"]), Ok(Trust::Trust));
+    assert_eq!(parse(&["--trust", "quorum=3"]), Ok(Trust::Quorum(3)));
+    for wrong in ["quorum", "quorum=1", "quorum=6", "Trust", ""] {
+        let error = parse(&["--trust", wrong]).expect_err(wrong);
+        assert!(wrong.is_empty() || error.contains("`quorum=N` with N from 2 to 5"), "{error}");
+    }
+    let others = Replay::augment_args(clap::Command::new("replay"));
+    assert!(others.get_arguments().all(|flag| flag.get_id() != "trust"));
+}
+
+#[test]
 fn keys_are_digits() {
     assert_eq!(parse_key("0123ABCD").as_deref(), Ok("0123abcd"));
     for wrong in ["0123abc", "0123abcx", &"0".repeat(65), "-1234567"] {

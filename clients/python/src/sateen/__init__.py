@@ -17,6 +17,7 @@ from ._errors import (
     RunFailed,
     SateenError,
     Unable,
+    Unverified,
     Unreachable,
 )
 from ._http import VERSION as __version__
@@ -43,6 +44,7 @@ __all__ = [
     "RunStatus",
     "SateenError",
     "Unable",
+    "Unverified",
     "Unreachable",
     "__version__",
 ]

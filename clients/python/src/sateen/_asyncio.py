@@ -70,6 +70,7 @@ class AsyncClient:
         uploaded: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         strict_nan: bool = False,
+        trust: str | None = None,
     ) -> AsyncRun:
         """As `Client.submit`."""
         run = await self._ask(
@@ -81,6 +82,7 @@ class AsyncClient:
             uploaded=uploaded,
             limits=limits,
             strict_nan=strict_nan,
+            trust=trust,
         )
         return AsyncRun(self, run)
 

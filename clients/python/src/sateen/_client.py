@@ -112,6 +112,7 @@ class Client:
         uploaded: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         strict_nan: bool = False,
+        trust: str | None = None,
     ) -> Run:
         """Submits a run, and returns at once.
 
@@ -123,6 +124,8 @@ class Client:
             uploaded: hashes of `upload` by name.
             limits: limits of the run.
             strict_nan: whether the NaN bits of float operations are the same on every machine.
+            trust: `"quorum=N"` if N hosts with different keys must agree on each result, N from 2 to 5; otherwise,
+                hosts are believed.
         """
         hashes = dict(uploaded or {})
         hashes.update({name: self.upload(content) for name, content in (inputs or {}).items()})
@@ -135,6 +138,9 @@ class Client:
             "limits": {name: limit for name, limit in asdict(limits or Limits()).items() if limit is not None},
             "strict_nan": strict_nan,
         }
+        # An older coordinator knows no policies.
+        if trust is not None:
+            submission["trust"] = trust
         answer = self._http.request("POST", "/api/v1/runs", json.dumps(submission).encode()).json()
         try:
             return Run(self._http, int(answer["run"]))

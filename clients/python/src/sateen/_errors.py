@@ -88,6 +88,12 @@ class Unable(RunFailed):
     exit_code = 4
 
 
+class Unverified(RunFailed):
+    """Hosts do not agree on a result; only for runs that are checked (`trust`)."""
+
+    exit_code = 5
+
+
 class Cancelled(RunFailed):
     """It was cancelled."""
 
@@ -100,6 +106,7 @@ _KINDS: dict[str, type[RunFailed]] = {
     "input": BadInput,
     "limit": LimitExceeded,
     "unable": Unable,
+    "unverified": Unverified,
     "cancelled": Cancelled,
 }
 

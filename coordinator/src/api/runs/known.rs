@@ -100,6 +100,7 @@ impl Known {
             ended_at: row.ended_at_ms.map(written),
             elapsed_s: elapsed_ms.map(|elapsed_ms| elapsed_ms as f64 / 1e3),
             queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
+            trust: row.spec.trust.to_string(),
             inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
             held_up_by: None,
             figures: sateen_api::Figures {

@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use sateen_api::names::{check_input_name, quoted};
 use sateen_api::{Submission, Submitted};
 use sateen_module::{size, sizes};
-use sateen_protocol::{BlobHash, RunSpec, limits};
+use sateen_protocol::{BlobHash, RunSpec, Trust, limits};
 
 use super::super::entry::Noted;
 use super::super::problem::Problem;
@@ -193,6 +193,8 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
             range.end()
         )));
     }
+    let trust = submission.trust.as_deref().map_or(Ok(Trust::default()), str::parse);
+    let trust = trust.map_err(|error| Problem::unprocessable(format!("trust: {error}")))?;
     let spec = RunSpec {
         app: app.hash,
         function,
@@ -203,6 +205,7 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
         stealing: submission.stealing,
         fault_tolerance: submission.fault_tolerance,
         record_every_ms,
+        trust,
     };
     spec.limits.check().map_err(|error| Problem::unprocessable(error.to_string()))?;
     // Otherwise the run would wait forever for a host that can load it.

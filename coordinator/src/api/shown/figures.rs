@@ -2,7 +2,7 @@
 
 use super::alike;
 use crate::figures::{
-    Counted, Figures, HostFigures, JobCounts, Progress, RunFailure, Steals, TableSize, Times,
+    Barred, Checked, Counted, Figures, HostFigures, JobCounts, Progress, RunFailure, Steals, TableSize, Times,
 };
 
 alike!(Counted => sateen_api::Counted: SoFar, Final, Partial);
@@ -21,6 +21,7 @@ impl From<Figures> for sateen_api::Figures {
             root_host,
             root_losses,
             table: TableSize { entries, bytes },
+            checked,
             by_host,
         } = figures;
         // The others are estimates, or count work that was used again each time.
@@ -41,8 +42,20 @@ impl From<Figures> for sateen_api::Figures {
             root_host: root_host.map(|host| host.to_string()),
             root_losses,
             table: Some(sateen_api::TableSize { entries, bytes }),
+            checked: checked.map(Into::into),
             by_host: by_host.into_iter().map(Into::into).collect(),
         }
+    }
+}
+
+impl From<Checked> for sateen_api::Checked {
+    fn from(checked: Checked) -> Self {
+        let Checked { is_checking, units, units_checked, work_share, checks, barred } = checked;
+        let barred = barred.into_iter().map(|Barred { host, key }| {
+            let host = host.to_string();
+            sateen_api::BarredHost { host, key }
+        });
+        Self { is_checking, units, units_checked, work_share, checks, barred: barred.collect() }
     }
 }
 
@@ -145,6 +158,15 @@ mod tests {
             saved_work_s: 5.0,
             span_s: Some(6.0),
         };
+        let barred = vec![Barred { host: HostId(0xef), key: "01".to_owned() }];
+        let checked = Checked {
+            is_checking: true,
+            units: 9,
+            units_checked: 8,
+            work_share: Some(0.5),
+            checks: 10,
+            barred,
+        };
         let figures = Figures {
             counted: Counted::Partial,
             hosts: 1,
@@ -157,6 +179,7 @@ mod tests {
             root_host: Some(HostId(0xcd)),
             root_losses: 6,
             table: TableSize { entries: 7, bytes: 8 },
+            checked: Some(checked),
             by_host: vec![host],
         };
         let jobs = |redone| {
@@ -171,6 +194,8 @@ mod tests {
             r#""span_s":6.0,"progress":{"done":4,"total":5},"#,
             r#""error":{"kind":"input","message":"no","job":null,"backtrace":[]},"root_host":"hcd","#,
             r#""root_losses":6,"table":{"entries":7,"bytes":8},"#,
+            r#""checked":{"is_checking":true,"units":9,"units_checked":8,"work_share":0.5,"checks":10,"#,
+            r#""barred":[{"host":"hef","key":"01"}]},"#,
             r#""by_host":[{"host":"hab","name":"one","site":"here","there":true,"away":true,"jobs":"#,
             &jobs(0),
             r#","work_s":0.5,"computed_s":1.5,"updates":1,"shared_bytes":2,"busy":3,"workers":4}]}"#,

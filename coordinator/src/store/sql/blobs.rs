@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, Row, params};
-use sateen_protocol::{BlobHash, RunSpec};
+use sateen_protocol::BlobHash;
 
-use super::{Result, decode, readable};
+use super::{Result, decode_spec, readable};
 use crate::peer::Peer;
 
 /// The uploader of each blob, and when it was used, as far as they are known.
@@ -52,7 +52,7 @@ pub fn referred(connection: &Connection) -> Result<HashSet<BlobHash>> {
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let Ok(bytes) = row.get::<_, Vec<u8>>(0) else { continue };
-        if let Ok(spec) = decode::<RunSpec>(&bytes, "a run") {
+        if let Ok(spec) = decode_spec(&bytes) {
             referred.extend(spec.inputs.iter().map(|(_, hash)| *hash));
         }
     }

@@ -3,7 +3,7 @@
 use sateen_protocol::host::Notice;
 use sateen_protocol::{JobFailure, Random, RunEnd, RunId, Time};
 
-use crate::event::Event;
+use crate::event::{Event, ProcessIndex};
 use crate::process::Input;
 use crate::world::World;
 
@@ -58,25 +58,30 @@ impl World {
             self.happen(Event::HostClosed(index, link));
         }
         self.upset(index);
+        self.say_end(index, fault.run, fault.is_limit);
+        self.disturb();
+    }
+
+    /// A host says that a run must end, as a limit was exceeded or a job failed beyond catching.
+    pub fn say_end(&mut self, index: ProcessIndex, run: RunId, is_limit: bool) {
         let state = &mut self.processes[index as usize];
         // This host no longer computes the run.
-        state.runtime.halt(self.now, fault.run);
+        state.runtime.halt(self.now, run);
         let is_reachable = state.host.is_connected();
-        let notice = if fault.is_limit {
+        let notice = if is_limit {
             self.sometimes.hit("a run met a limit");
-            self.faults.said.limits.push(fault.run);
+            self.faults.said.limits.push(run);
             Notice::Limit("the time is over".to_owned())
         } else {
             self.sometimes.hit("a job failed beyond catching");
-            self.faults.said.failures.push(fault.run);
+            self.faults.said.failures.push(run);
             let (job, message) = ("job".to_owned(), "it broke the ABI".to_owned());
             Notice::Failed(JobFailure { job, message, backtrace: Vec::new() })
         };
         if !is_reachable {
             self.sometimes.hit("a run's end could not be said at once");
         }
-        self.processes[index as usize].inputs.push_back(Input::Notice(fault.run, notice));
+        self.processes[index as usize].inputs.push_back(Input::Notice(run, notice));
         self.settle_host(index);
-        self.disturb();
     }
 }

@@ -71,6 +71,11 @@ impl Input {
     }
 }
 
+/// The key of hosts at a place: one that is started again has the key that it had.
+fn key_of(place: usize) -> PublicKey {
+    PublicKey(std::array::from_fn(|byte| place.to_le_bytes()[byte % 8]))
+}
+
 /// A process.
 pub struct Process {
     /// Its properties.
@@ -114,6 +119,11 @@ impl Process {
         }
     }
 
+    /// Its key.
+    pub fn host_key(&self) -> PublicKey {
+        key_of(self.place)
+    }
+
     /// The runtime sends the machine a notice. The machine names the runtime's updates.
     pub fn notify(&mut self, local: Time, run: RunId, notice: Notice) {
         let updated = match &notice {
@@ -143,8 +153,7 @@ impl Process {
             threads: plan.workers as u32,
             version: "simulated".into(),
             direct: config.network.is_direct_in_site.then(|| format!("{place}:1")),
-            // A host that is started again has the key that it had.
-            key: PublicKey(std::array::from_fn(|byte| place.to_le_bytes()[byte % 8])),
+            key: key_of(place),
         };
         let host = HostConfig { report, seed, table_bytes_max: config.table_bytes_max };
         Self {

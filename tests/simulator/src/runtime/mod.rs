@@ -4,6 +4,7 @@
 
 mod dropped;
 mod figures;
+pub mod lies;
 mod objects;
 mod pick;
 mod portion;
@@ -27,6 +28,7 @@ use sateen_protocol::{HeldId, HostId, JobKey, JobSpec, Jobs, RunId, RunSpec, Run
 use dropped::Dropped;
 pub use dropped::{Dropping, Suspended};
 use figures::Figures;
+use lies::Lies;
 pub use objects::Object;
 use objects::Uniqueness;
 pub use portion::{Portion, RECORD_WORK_MIN_NS, read_root_answer};
@@ -91,6 +93,8 @@ pub struct Runtime {
     /// The number of makers of updates so far: see [`Uniqueness`].
     makers: Rc<Cell<u64>>,
     next_run: usize,
+    /// Whether it gives wrong results, and gets them.
+    pub lies: Lies,
 }
 
 impl Runtime {
@@ -109,6 +113,7 @@ impl Runtime {
             portions_begun: 0,
             makers: Rc::default(),
             next_run: 0,
+            lies: Lies::default(),
         }
     }
 
@@ -122,7 +127,11 @@ impl Runtime {
         let figures = Figures::new(self.workers.len(), self.stops.own_time(now));
         self.portions_begun += 1;
         let uniqueness = Uniqueness::new(origin, self.portions_begun, Rc::clone(&self.makers));
-        self.portions.entry(run).or_insert_with(|| Box::new(Portion::new(spec, tree, uniqueness, figures)));
+        let portion = self
+            .portions
+            .entry(run)
+            .or_insert_with(|| Box::new(Portion::new(spec, tree, uniqueness, figures)));
+        portion.lies = self.lies;
     }
 
     /// Drops a run; returns its counts.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use sateen_protocol::coordinator::LinkId;
 use sateen_protocol::message::{PeerMessage, ToCoordinator, ToHost};
-use sateen_protocol::{HostId, RunId, Time};
+use sateen_protocol::{HostId, RunId, RunSpec, Time};
 
 use super::{AUDIT_EVERY_NS, World};
 use crate::event::{Event, ProcessIndex, Route};
@@ -250,7 +250,11 @@ impl World {
             return;
         }
         let state = &mut self.processes[process as usize];
-        if let (Some(spec), Some(tree)) = (state.apps.take(run), self.trees.get(&run)) {
+        // A host that checks jobs of a run does so in a run of its own.
+        let by_app = |spec: &RunSpec| self.trees.values().find(|tree| tree.app() == spec.app);
+        let spec = state.apps.take(run);
+        let tree = self.trees.get(&run).or_else(|| by_app(spec.as_ref()?));
+        if let (Some(spec), Some(tree)) = (spec, tree) {
             let entries = state.store.entries(self.now, run);
             let was_here = state.runtime.executed(self.now).contains_key(&run);
             if !entries.is_empty() && !was_here {

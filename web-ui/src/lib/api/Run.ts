@@ -1,5 +1,6 @@
 // Made from the types of the API; see api/src.
 import type { AppOfRun } from "./AppOfRun";
+import type { Checked } from "./Checked";
 import type { Counted } from "./Counted";
 import type { HoldUp } from "./HoldUp";
 import type { HostOfRun } from "./HostOfRun";
@@ -60,6 +61,10 @@ elapsed_s: number | null,
  * How long it has waited for its start, in seconds; absent once it has started or is over.
  */
 queued_s?: number, 
+/**
+ * Whether results of hosts are believed (`trust`) or checked (`quorum=N`).
+ */
+trust: string, 
 /**
  * Hashes of its inputs, by name; absent in lists.
  */
@@ -142,6 +147,10 @@ root_losses: number,
  * Its result table on the coordinator.
  */
 table: TableSize, 
+/**
+ * How its results are checked, or were; null if hosts are trusted, and of a run that has not ended and is not given to hosts.
+ */
+checked: Checked | null, 
 /**
  * Each host that took part, including hosts that found no work. If very many are gone, the first of these are
  * combined into one.

@@ -5,7 +5,8 @@
 export type RunFailure = { 
 /**
  * `job`: a job panicked or trapped; `app`: the app returned an error; `input`: the app refused its arguments or
- * inputs; `limit`: a limit was exceeded; `unable`: no host could run it; `cancelled`: it was cancelled.
+ * inputs; `limit`: a limit was exceeded; `unable`: no host could run it; `unverified`: hosts do not agree on a result;
+ * `cancelled`: it was cancelled.
  */
 kind: string, 
 /**

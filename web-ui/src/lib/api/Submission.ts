@@ -40,4 +40,9 @@ record_every_ms: number | null,
 /**
  * Whether the engine makes NaNs canonical.
  */
-strict_nan: boolean, };
+strict_nan: boolean, 
+/**
+ * Whether results of hosts are believed (`trust`, the default) or checked: with `quorum=N`, N owners of hosts must agree on
+ * each; N is from 2 to 5.
+ */
+trust?: string, };

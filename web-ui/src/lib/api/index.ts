@@ -2,7 +2,9 @@
 export type { Alert } from './Alert';
 export type { App } from './App';
 export type { AppOfRun } from './AppOfRun';
+export type { BarredHost } from './BarredHost';
 export type { Blob } from './Blob';
+export type { Checked } from './Checked';
 export type { ChildJob } from './ChildJob';
 export type { Counted } from './Counted';
 export type { CriticalJob } from './CriticalJob';

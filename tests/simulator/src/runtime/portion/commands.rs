@@ -81,7 +81,7 @@ impl Portion {
             let is_done = matches!(finished.outcome, Outcome::Done(_));
             !is_done || finished.outcome.bytes().len() == self.tree.result_bytes(node).max(8)
         });
-        if value.is_none() || value != expected || !is_whole {
+        if value.is_none() || !is_whole || value != expected && !self.lies.are_expected {
             self.remarks.complain(format!("job {} ({:?}) got a wrong result", number.0, spec.key));
         }
         let (work_ns, span_ns) = (finished.work_ns, finished.span_ns);

@@ -1,0 +1,58 @@
+//! How far a run's results are checked, in a sentence.
+
+use sateen_api::Checked;
+
+use crate::progress::counted;
+
+/// How far results are checked, and which hosts gave wrong ones.
+pub fn how_checked(checked: &Checked) -> String {
+    let units = match (checked.units, checked.is_checking, checked.units_checked) {
+        (units, false, 0) => {
+            format!("{} reported, to be checked once there is a result", counted(units, "unit", "units"))
+        }
+        (units, _, done) => format!("{done} of {}", counted(units, "unit", "units")),
+    };
+    let share = checked.work_share.filter(|_| checked.units_checked > 0);
+    let share = share.map_or_else(String::new, |share| format!(", {:.0} % of the work", 100.0 * share));
+    let checks = match checked.checks {
+        0 => String::new(),
+        checks => format!("; {} in all", counted(checks, "check", "checks")),
+    };
+    let barred: Vec<&str> = checked.barred.iter().map(|barred| barred.host.as_str()).collect();
+    let liars = match barred.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one} gave a wrong result and is barred"),
+        several => format!("; {} gave wrong results and are barred", several.join(", ")),
+    };
+    format!("{units}{share}{checks}{liars}")
+}
+
+#[cfg(test)]
+mod tests {
+    use sateen_api::Run;
+    use serde_json::json;
+
+    use super::super::view::read;
+    use super::*;
+
+    #[test]
+    fn how_results_are_checked_is_shown_with_the_hosts_that_gave_wrong_ones() {
+        let shown = |checked: serde_json::Value| {
+            let run = json!({
+                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "running",
+                "trust": "quorum=2", "checked": checked,
+            });
+            let run: Run = read(&run).expect("a run");
+            run.figures.checked.as_ref().map(how_checked)
+        };
+        assert_eq!(shown(serde_json::Value::Null), None);
+        let reported = shown(json!({"units": 1})).expect("a row");
+        assert_eq!(reported, "1 unit reported, to be checked once there is a result");
+        let barred = json!([{"host": "h7", "key": "ab"}]);
+        let half = json!({"is_checking": true, "units": 4, "units_checked": 2, "work_share": 0.75, "checks": 3, "barred": barred});
+        assert_eq!(
+            shown(half).expect("a row"),
+            "2 of 4 units, 75 % of the work; 3 checks in all; h7 gave a wrong result and is barred"
+        );
+    }
+}

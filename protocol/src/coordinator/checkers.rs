@@ -1,0 +1,214 @@
+//! Which hosts check what. Each checker has a run of its own for it, of which no other host knows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::limits::CHECKS_PER_HOST_MAX;
+use crate::{AssignmentId, HostId, JobKey, RunId, Time};
+
+use super::claims::Owner;
+
+/// A unit that a host computes again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Check {
+    /// The coordinator's number.
+    pub number: AssignmentId,
+    /// The unit.
+    pub unit: JobKey,
+    /// When another owner may be asked as well.
+    late_at: Time,
+    is_late: bool,
+}
+
+/// A host that checks units.
+#[derive(Debug)]
+pub struct Checker {
+    /// The run in which it does so.
+    pub check: RunId,
+    /// Who answers for it.
+    pub owner: Owner,
+    /// Whether it has loaded the app.
+    pub is_ready: bool,
+    checks: Vec<Check>,
+    /// How many it may have at a time.
+    most: usize,
+}
+
+/// The hosts that check units of one run.
+#[derive(Debug, Default)]
+pub struct Checkers {
+    all: BTreeMap<HostId, Checker>,
+    /// Hosts that cannot take part.
+    unable: BTreeSet<HostId>,
+    /// Hosts that get one unit at a time.
+    alone: BTreeSet<HostId>,
+    last: u64,
+}
+
+impl Checkers {
+    // ---- getters ----
+
+    /// A host that checks units.
+    pub fn get(&self, host: HostId) -> Option<&Checker> {
+        self.all.get(&host)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (HostId, &Checker)> {
+        self.all.iter().map(|(host, checker)| (*host, checker))
+    }
+
+    /// The number of checks under way.
+    pub fn checks_len(&self) -> usize {
+        self.all.values().map(|checker| checker.checks.len()).sum()
+    }
+
+    /// Whether a host can take part, as far as is known.
+    pub fn is_able(&self, host: HostId) -> bool {
+        !self.unable.contains(&host)
+    }
+
+    /// Whether a host may be given another unit now.
+    pub fn has_room(&self, host: HostId) -> bool {
+        self.all.get(&host).is_none_or(|checker| checker.checks.len() < checker.most)
+    }
+
+    /// The checks of a host that are under way.
+    pub fn of(&self, host: HostId) -> &[Check] {
+        self.all.get(&host).map_or(&[], |checker| &checker.checks)
+    }
+
+    /// When the next check is late.
+    pub fn next_late(&self) -> Option<Time> {
+        let checks = self.all.values().flat_map(|checker| &checker.checks);
+        checks.filter(|check| !check.is_late).map(|check| check.late_at).min()
+    }
+
+    // ---- hosts ----
+
+    /// A host is to check units, in this run.
+    pub fn add(&mut self, host: HostId, owner: Owner, check: RunId) {
+        let most = if self.alone.contains(&host) { 1 } else { CHECKS_PER_HOST_MAX };
+        self.all.insert(host, Checker { check, owner, is_ready: false, checks: Vec::new(), most });
+    }
+
+    /// A host has loaded the app; returns its checks, which are to be sent.
+    pub fn set_ready(&mut self, host: HostId) -> Vec<Check> {
+        let Some(checker) = self.all.get_mut(&host) else { return Vec::new() };
+        checker.is_ready = true;
+        checker.checks.clone()
+    }
+
+    /// A host is gone, or no longer checks anything; returns what it was, with its checks.
+    pub fn remove(&mut self, host: HostId) -> Option<(Checker, Vec<Check>)> {
+        let mut checker = self.all.remove(&host)?;
+        let checks = std::mem::take(&mut checker.checks);
+        Some((checker, checks))
+    }
+
+    /// A host cannot take part.
+    pub fn set_unable(&mut self, host: HostId) {
+        self.unable.insert(host);
+    }
+
+    /// Hosts that could not take part may be asked again.
+    pub fn forgive(&mut self) {
+        self.unable.clear();
+    }
+
+    /// A host gets one unit at a time from now on.
+    pub fn set_alone(&mut self, host: HostId) {
+        self.alone.insert(host);
+    }
+
+    /// A host that could not take part may be able to when it comes again.
+    pub fn forget(&mut self, host: HostId) {
+        self.unable.remove(&host);
+    }
+
+    // ---- checks ----
+
+    /// A host is given a unit; returns the number, and whether it can be sent at once.
+    pub fn begin(&mut self, host: HostId, unit: JobKey, late_at: Time) -> Option<(Check, bool)> {
+        self.last += 1;
+        let check = Check { number: AssignmentId(self.last), unit, late_at, is_late: false };
+        let checker = self.all.get_mut(&host)?;
+        checker.checks.push(check);
+        Some((check, checker.is_ready))
+    }
+
+    /// A check has ended; returns it, if it was under way.
+    pub fn end(&mut self, host: HostId, number: AssignmentId) -> Option<Check> {
+        let checker = self.all.get_mut(&host)?;
+        let place = checker.checks.iter().position(|check| check.number == number)?;
+        Some(checker.checks.remove(place))
+    }
+
+    /// Checks of a unit that have become useless; returns them, each with its host and the run in which that checks.
+    pub fn take_useless(&mut self, unit: &JobKey) -> Vec<(HostId, RunId, AssignmentId)> {
+        let mut useless = Vec::new();
+        for (host, checker) in &mut self.all {
+            checker.checks.retain(|check| {
+                let is_of_unit = check.unit == *unit;
+                if is_of_unit {
+                    useless.push((*host, checker.check, check.number));
+                }
+                !is_of_unit
+            });
+        }
+        useless
+    }
+
+    /// The checks that are late since the last call.
+    pub fn take_late(&mut self, now: Time) -> Vec<(JobKey, Owner)> {
+        let mut late = Vec::new();
+        for checker in self.all.values_mut() {
+            for check in checker.checks.iter_mut().filter(|check| !check.is_late && now >= check.late_at) {
+                check.is_late = true;
+                late.push((check.unit, checker.owner));
+            }
+        }
+        late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PublicKey;
+
+    const ONE: HostId = HostId(1);
+    const UNIT: JobKey = JobKey([1; 32]);
+
+    #[test]
+    fn a_host_is_given_units_when_it_is_ready_and_while_it_has_room() {
+        let mut checkers = Checkers::default();
+        assert!(checkers.begin(ONE, UNIT, Time(5)).is_none() && checkers.has_room(ONE));
+        checkers.set_alone(HostId(2));
+        checkers.add(HostId(2), PublicKey([2; 32]), RunId(8));
+        checkers.add(ONE, PublicKey([1; 32]), RunId(9));
+        assert!(checkers.begin(HostId(2), UNIT, Time(u64::MAX)).is_some() && !checkers.has_room(HostId(2)));
+        checkers.remove(HostId(2));
+        let (first, is_sent) = checkers.begin(ONE, UNIT, Time(5)).expect("it is a checker");
+        assert!(!is_sent && checkers.has_room(ONE));
+        assert_eq!(checkers.set_ready(ONE), [first]);
+        let (second, is_sent) = checkers.begin(ONE, UNIT, Time(7)).expect("it is a checker");
+        assert!(is_sent);
+        assert_eq!(checkers.next_late(), Some(Time(5)));
+        assert_eq!(checkers.take_late(Time(6)), [(UNIT, PublicKey([1; 32]))]);
+        assert_eq!((checkers.take_late(Time(6)), checkers.next_late()), (Vec::new(), Some(Time(7))));
+        assert_eq!(checkers.end(ONE, second.number), Some(second));
+        assert_eq!((checkers.end(ONE, second.number), checkers.checks_len()), (None, 1));
+        let (checker, checks) = checkers.remove(ONE).expect("it is one");
+        assert_eq!((checker.check, checks.len(), checkers.checks_len()), (RunId(9), 1, 0));
+        assert_eq!(checks[0].number, first.number);
+    }
+
+    #[test]
+    fn a_host_that_cannot_take_part_may_come_again() {
+        let mut checkers = Checkers::default();
+        checkers.set_unable(ONE);
+        assert!(!checkers.is_able(ONE));
+        checkers.forget(ONE);
+        assert!(checkers.is_able(ONE));
+    }
+}

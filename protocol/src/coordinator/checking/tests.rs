@@ -1,0 +1,230 @@
+//! What a coordinator makes of units, and of hosts that check them.
+
+use super::*;
+use crate::coordinator::LinkId;
+use crate::coordinator::tests::{Grid, spec};
+use crate::limits::{CHECK_LATE_MIN, UNIT_CHILDREN_MAX};
+use crate::message::{HostReport, ToCoordinator};
+use crate::{AssignmentId, BlobHash, Outcome, PublicKey, UnitChild, root_job};
+
+const RUN: RunId = RunId(1);
+
+fn finished(value: u8) -> Finished {
+    // A result of an entry point: its kind, and the length of its text.
+    Finished { outcome: Outcome::Done(vec![0, 1, value].into()), work_ns: 1_000, span_ns: 1 }
+}
+
+fn unit(value: u8) -> Unit {
+    let result = finished(value).outcome.hash();
+    Unit { job: root_job(&spec()), result, work_ns: 1_000, children: Vec::new() }
+}
+
+/// A host with this key joins.
+fn join(grid: &mut Grid, key: u8) -> LinkId {
+    let link = LinkId(100 + grid.said.len() as u64);
+    let [name, site, version] = ["one", "here", "0"].map(str::to_owned);
+    let report = HostReport { name, site, threads: 1, version, direct: None, key: PublicKey([key; 32]) };
+    grid.tell(
+        link,
+        ToCoordinator::Hello { report, was: None, incarnation: 0, roots: Vec::new(), paused: None },
+    );
+    link
+}
+
+/// A grid with a checked run, and hosts with these keys that have loaded it. The first has the root.
+fn grid(keys: &[u8]) -> (Grid, Vec<LinkId>) {
+    let mut grid = Grid::new();
+    let checked = RunSpec { trust: Trust::Quorum(2), ..spec() };
+    grid.machine.submit(grid.now, RUN, Default::default(), checked);
+    let mut links = Vec::new();
+    for key in keys {
+        links.push(join(&mut grid, *key));
+        grid.tell(links[links.len() - 1], ToCoordinator::Ready { run: RUN });
+    }
+    (grid, links)
+}
+
+fn finish_root(grid: &mut Grid, link: LinkId, value: u8) {
+    let number = grid.root(link).expect("the root").number;
+    grid.tell(link, ToCoordinator::Unit { run: RUN, unit: Box::new(unit(value)) });
+    grid.tell(link, ToCoordinator::RootFinished { run: RUN, number, finished: finished(value) });
+}
+
+/// The run in which a host is to check units.
+fn check_of(grid: &Grid, link: LinkId) -> Option<RunId> {
+    grid.last(link, |message| match message {
+        ToHost::StartRun { run, spec } if *run != RUN => {
+            assert_eq!((spec.trust, spec.fault_tolerance), (Trust::Trust, FaultTolerance::RedoOnly));
+            Some(*run)
+        }
+        _ => None,
+    })
+}
+
+/// The number under which a host is to compute a unit.
+fn number_of(grid: &Grid, link: LinkId, check: RunId) -> Option<AssignmentId> {
+    grid.last(link, |message| match message {
+        ToHost::Assign { run, number, .. } if *run == check => Some(*number),
+        _ => None,
+    })
+}
+
+fn answer(grid: &mut Grid, link: LinkId, value: u8) {
+    let check = check_of(grid, link).expect("it is to check");
+    grid.tell(link, ToCoordinator::Ready { run: check });
+    let number = number_of(grid, link, check).expect("it has a unit");
+    grid.tell(link, ToCoordinator::RootFinished { run: check, number, finished: finished(value) });
+}
+
+fn waits_for(grid: &Grid) -> String {
+    grid.machine.run(RUN).and_then(|view| view.waiting_for).unwrap_or_default()
+}
+
+#[test]
+fn a_result_is_believed_when_another_owner_has_found_it_too() {
+    let (mut grid, links) = grid(&[1, 2]);
+    finish_root(&mut grid, links[0], 7);
+    assert_eq!((grid.ends.len(), check_of(&grid, links[0])), (0, None), "not by its executor");
+    assert!(waits_for(&grid).contains("its result is being checked: 0 of 1 units"), "{}", waits_for(&grid));
+    answer(&mut grid, links[1], 7);
+    assert_eq!(grid.ends, [(RUN, RunEnd::Finished(finished(7)))]);
+    let check = check_of(&grid, links[1]).expect("it has checked");
+    let stopped =
+        |message: &ToHost| matches!(message, ToHost::StopRun { run } if *run == check).then_some(());
+    assert!(grid.last(links[1], stopped).is_some());
+    // What comes late is not held against it.
+    grid.tell(links[1], ToCoordinator::Stopped { run: check });
+    grid.tell(
+        links[1],
+        ToCoordinator::RootFinished { run: check, number: AssignmentId(1), finished: finished(7) },
+    );
+    assert!(!grid.is_closed(links[1]));
+}
+
+#[test]
+fn two_hosts_with_one_key_are_one_owner() {
+    let (mut grid, links) = grid(&[1, 1]);
+    let with_root = if grid.root(links[0]).is_some() { links[0] } else { links[1] };
+    finish_root(&mut grid, with_root, 7);
+    assert!(links.iter().all(|link| check_of(&grid, *link).is_none()));
+    assert!(waits_for(&grid).contains("2 hosts with different keys must agree"), "{}", waits_for(&grid));
+    let other = join(&mut grid, 2);
+    answer(&mut grid, other, 7);
+    assert_eq!(grid.ends.len(), 1);
+}
+
+#[test]
+fn a_liar_is_outvoted_and_named() {
+    let (mut grid, links) = grid(&[1, 2, 3]);
+    finish_root(&mut grid, links[0], 9);
+    for _ in 0..2 {
+        let checker = links.iter().copied().find(|link| {
+            check_of(&grid, *link).is_some_and(|check| number_of(&grid, *link, check).is_none())
+        });
+        answer(&mut grid, checker.expect("another is asked"), 7);
+    }
+    assert_eq!(grid.ends, [(RUN, RunEnd::Finished(finished(7)))]);
+    let checked = grid.machine.run_over(RUN).and_then(|view| view.checked()).expect("it was checked");
+    assert_eq!((checked.units_checked, checked.checks), (1, 2));
+    assert_eq!(checked.barred.iter().map(|(_, owner)| owner.0[0]).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn units_that_nobody_may_report_are_ignored() {
+    let (mut grid, links) = grid(&[1, 2]);
+    let units =
+        |grid: &Grid| grid.machine.run(RUN).and_then(|view| view.checked()).map(|checked| checked.units);
+    let other = |key: u8| Unit { job: JobSpec { key: JobKey([key; 32]), ..root_job(&spec()) }, ..unit(1) };
+    let child = UnitChild { key: JobKey([9; 32]), depth: 1, result: BlobHash([0; 32]) };
+    let many = Unit { children: vec![child; UNIT_CHILDREN_MAX + 1], ..other(5) };
+    let stranger = join(&mut grid, 3);
+    for (link, run, unit) in
+        [(links[0], RunId(99), other(4)), (stranger, RUN, other(4)), (links[0], RUN, many)]
+    {
+        grid.tell(link, ToCoordinator::Unit { run, unit: Box::new(unit) });
+        assert!(!grid.is_closed(link));
+    }
+    assert_eq!(units(&grid), Some(1), "the root");
+    let work =
+        |grid: &Grid| grid.machine.run(RUN).and_then(|view| view.checked()).map(|checked| checked.work_ns);
+    assert_eq!(work(&grid), Some(0));
+    for _ in 0..2 {
+        grid.tell(links[0], ToCoordinator::Unit { run: RUN, unit: Box::new(other(4)) });
+        assert_eq!(work(&grid), Some(1_000), "once");
+    }
+    // A run whose hosts are trusted has no units.
+    grid.submit(RunId(2));
+    grid.tell(links[0], ToCoordinator::Ready { run: RunId(2) });
+    grid.tell(links[0], ToCoordinator::Unit { run: RunId(2), unit: Box::new(other(4)) });
+    assert!(grid.machine.run(RunId(2)).is_some_and(|view| view.checked().is_none()));
+}
+
+#[test]
+fn checks_of_hosts_that_go_or_cannot_or_are_slow_are_done_by_others() {
+    for how in 0..4 {
+        let (mut grid, links) = grid(&[1, 2, 3]);
+        finish_root(&mut grid, links[0], 7);
+        let first =
+            links[1..].iter().copied().find(|link| check_of(&grid, *link).is_some()).expect("one checks");
+        let second = links[1..].iter().copied().find(|link| *link != first).expect("another");
+        assert_eq!(check_of(&grid, second), None, "one is enough");
+        let check = check_of(&grid, first).expect("it checks");
+        match how {
+            0 => grid.tell(first, ToCoordinator::Leaving),
+            1 => grid.tell(first, ToCoordinator::Unready { run: check, reason: "no memory".to_owned() }),
+            2 => {
+                grid.tell(first, ToCoordinator::Ready { run: check });
+                grid.tell(first, ToCoordinator::Unready { run: check, reason: "no such job".to_owned() });
+            }
+            _ => grid.advance(CHECK_LATE_MIN.as_millis() as u64 + 1_000, &links),
+        }
+        answer(&mut grid, second, 7);
+        assert_eq!(grid.ends.len(), 1, "{how}");
+    }
+}
+
+#[test]
+fn a_host_that_comes_back_is_given_its_checks_again() {
+    let (mut grid, links) = grid(&[1, 2]);
+    finish_root(&mut grid, links[0], 7);
+    let check = check_of(&grid, links[1]).expect("it checks");
+    grid.tell(links[1], ToCoordinator::Ready { run: check });
+    let was = Some(grid.identity(links[1]));
+    grid.cut(links[1]);
+    let [name, site, version] = ["one", "here", "0"].map(str::to_owned);
+    let report = HostReport { name, site, threads: 1, version, direct: None, key: PublicKey([2; 32]) };
+    let link = LinkId(500);
+    grid.tell(link, ToCoordinator::Hello { report, was, incarnation: 0, roots: Vec::new(), paused: None });
+    let is_listed = |message: &ToHost| match message {
+        ToHost::Welcome { runs, .. } => Some(runs.contains(&check)),
+        _ => None,
+    };
+    assert_eq!((grid.last(link, is_listed), check_of(&grid, link)), (Some(true), Some(check)));
+    answer(&mut grid, link, 7);
+    assert_eq!(grid.ends.len(), 1);
+}
+
+#[test]
+fn a_host_that_answers_a_check_of_another_is_cut_off() {
+    let (mut grid, links) = grid(&[1, 2]);
+    finish_root(&mut grid, links[0], 7);
+    let check = check_of(&grid, links[1]).expect("it checks");
+    let number = AssignmentId(1);
+    grid.tell(links[0], ToCoordinator::RootFinished { run: check, number, finished: finished(7) });
+    assert!(grid.is_closed(links[0]) && grid.ends.is_empty());
+}
+
+#[test]
+fn owners_that_never_agree_end_the_run() {
+    let (mut grid, links) = grid(&[1, 2, 3, 4, 5]);
+    let with_root = links[0];
+    finish_root(&mut grid, with_root, 1);
+    for value in 2..=5 {
+        let checker = links.iter().copied().find(|link| {
+            check_of(&grid, *link).is_some_and(|check| number_of(&grid, *link, check).is_none())
+        });
+        answer(&mut grid, checker.expect("another is asked"), value);
+    }
+    let [(RUN, RunEnd::Unverified(why))] = grid.ends.as_slice() else { panic!("{:?}", grid.ends) };
+    assert!(why.contains("5 hosts computed") && why.contains("found 5 different results"), "{why}");
+}

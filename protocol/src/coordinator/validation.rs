@@ -1,0 +1,372 @@
+//! The checking of one run's results: its units, and the order in which they are checked.
+//!
+//! ```text
+//! Computing ──root has a result──► Awaiting ──all units are known, or late──► Checking ──root is verified──► over
+//! ```
+//!
+//! While the run is computed, hosts report their units. Once the root has a result, the units that it was made of are verified
+//! from the leaves up: those whose children all are verified, or cannot be, are computed again by owners that have not
+//! computed them before, with the verified results of the children. So a wrong result goes no further than to the executor
+//! of the unit above it: that unit's checkers are given the right one, and find the right outcome. A result below which
+//! something is unknown, as a report was lost, is found again together with its unit.
+
+mod plan;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::limits::{STARVED_REST, UNITS_BYTES_MAX, UNITS_LATE_MAX, UNITS_MAX};
+use crate::{Entry, EntryState, HostId, JobKey, JobSpec, RunEnd, Time, Unit, UnitChild};
+
+use super::checkers::Checkers;
+use super::claims::{Answer, Claims, Owner, Verified};
+use plan::Plan;
+
+/// How far a run's results are checked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// The root has a result, and it is being checked.
+    pub is_checking: bool,
+    /// Units that hosts have reported; once they are checked, those that the result was made of.
+    pub units: u64,
+    /// Of these, units whose outcome is verified.
+    pub units_checked: u64,
+    /// Processor time of all of these units, as their executors say, in nanoseconds.
+    pub work_ns: u64,
+    /// The same of those that are verified.
+    pub work_checked_ns: u64,
+    /// How often a unit was computed again.
+    pub checks: u64,
+    /// Owners that are proven to have given a wrong result, with the host that gave it. They take no part in checks.
+    pub barred: Vec<(HostId, Owner)>,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Computing,
+    /// The root has a result, and these units have not been reported.
+    Awaiting {
+        missing: BTreeSet<JobKey>,
+        until: Time,
+    },
+    Checking,
+}
+
+/// The checking of a run's results.
+#[derive(Debug)]
+pub struct Validation {
+    quorum: usize,
+    root: JobKey,
+    units: BTreeMap<JobKey, Claims>,
+    bytes: usize,
+    stage: Stage,
+    plan: Plan,
+    liars: BTreeMap<Owner, HostId>,
+    /// What owners say that ends the run.
+    verdicts: BTreeMap<Owner, RunEnd>,
+    checks: u64,
+    /// How far results were checked when the run ended.
+    over: Option<Checked>,
+    /// Which hosts check what.
+    pub checkers: Checkers,
+}
+
+impl Validation {
+    /// Of a run that has not begun, with this root. `quorum` owners must agree on each unit.
+    pub fn new(quorum: usize, root: JobSpec) -> Self {
+        Self {
+            quorum,
+            root: root.key,
+            units: [(root.key, Claims::new(root))].into(),
+            bytes: 0,
+            stage: Stage::default(),
+            plan: Plan::default(),
+            liars: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
+            checks: 0,
+            over: None,
+            checkers: Checkers::default(),
+        }
+    }
+
+    // ---- getters ----
+
+    /// The number of owners that must agree.
+    pub fn quorum(&self) -> usize {
+        self.quorum
+    }
+
+    /// Whether the root has a result.
+    pub fn is_checking(&self) -> bool {
+        !matches!(self.stage, Stage::Computing)
+    }
+
+    /// Whether an owner gave a wrong result.
+    pub fn is_liar(&self, owner: &Owner) -> bool {
+        self.liars.contains_key(owner)
+    }
+
+    /// Whether an owner has said that a limit was exceeded, or that a job failed for good.
+    pub fn has_verdict(&self, owner: &Owner) -> bool {
+        self.verdicts.contains_key(owner)
+    }
+
+    /// A unit.
+    pub fn unit(&self, key: &JobKey) -> Option<&Claims> {
+        self.units.get(key)
+    }
+
+    /// The end of the run, once its root's outcome is verified.
+    pub fn end(&self) -> Option<&Verified> {
+        self.units.get(&self.root)?.verified()
+    }
+
+    /// The number of units that need checkers, and that no connected owner can check.
+    pub fn starved_len(&self) -> usize {
+        self.plan.starved.len()
+    }
+
+    /// A unit that no connected owner can check.
+    pub fn starved(&self) -> Option<&Claims> {
+        self.units.get(self.plan.starved.first()?)
+    }
+
+    /// A unit on which owners disagree beyond hope: of more than twice as many as needed, too few agree.
+    pub fn disputed(&self, key: &JobKey) -> Option<&Claims> {
+        self.units.get(key).filter(|unit| unit.verified().is_none() && unit.votes_len() > 2 * self.quorum)
+    }
+
+    /// Some units that need checkers.
+    pub fn hungry(&self, most: usize) -> Vec<JobKey> {
+        self.plan.hungry.iter().take(most).copied().collect()
+    }
+
+    /// When it no longer waits for units that have not been reported.
+    pub fn awaits_until(&self) -> Option<Time> {
+        match &self.stage {
+            Stage::Awaiting { until, .. } => Some(*until),
+            Stage::Computing | Stage::Checking => None,
+        }
+    }
+
+    /// How far results are checked.
+    pub fn checked(&self) -> Checked {
+        if let Some(over) = &self.over {
+            return over.clone();
+        }
+        let is_planned = matches!(self.stage, Stage::Checking);
+        let units = self.units.iter().filter(|(key, _)| !is_planned || self.plan.waiting.contains_key(key));
+        let mut checked =
+            Checked { is_checking: self.is_checking(), checks: self.checks, ..Checked::default() };
+        for (_, unit) in units {
+            let is_verified = unit.verified().is_some_and(|verified| verified.answer().is_some());
+            checked.units += 1;
+            checked.work_ns = checked.work_ns.saturating_add(unit.work_ns());
+            if is_verified {
+                checked.units_checked += 1;
+                checked.work_checked_ns = checked.work_checked_ns.saturating_add(unit.work_ns());
+            }
+        }
+        checked.barred = self.liars.iter().map(|(owner, host)| (*host, *owner)).collect();
+        checked
+    }
+
+    /// The verified results below a unit, for its checkers, and the depth of the deepest.
+    pub fn known_below(&self, unit: &Claims) -> (Vec<Entry>, u32) {
+        let lineage = unit.job().lineage.child(&unit.job().key);
+        let known = unit.children().filter_map(|child| {
+            let Some(Verified::Is(RunEnd::Finished(finished))) = self.units.get(&child.key)?.verified()
+            else {
+                return None;
+            };
+            let (key, depth, lineage) = (child.key, child.depth, lineage.clone());
+            Some(Entry { key, depth, lineage, state: EntryState::Done(finished.clone()) })
+        });
+        let entries: Vec<Entry> = known.collect();
+        let deepest = entries.iter().map(|entry| entry.depth).max().unwrap_or(0);
+        (entries, deepest)
+    }
+
+    // ---- what owners say ----
+
+    /// An executor reports a unit. Ignored if there is no room, or if it is of no use any more.
+    pub fn claim(&mut self, owner: Owner, host: HostId, unit: Unit) {
+        let (key, bytes) = (unit.job.key, unit.bytes());
+        let is_late = matches!(self.stage, Stage::Checking) && !self.plan.waiting.contains_key(&key);
+        let has_room = self.units.len() < UNITS_MAX && self.bytes + bytes <= UNITS_BYTES_MAX;
+        if is_late || !has_room || self.is_liar(&owner) || !unit.is_sound() {
+            return;
+        }
+        let claims = self.units.entry(key).or_insert_with(|| Claims::new(unit.job.clone()));
+        if !claims.claim(owner, host, unit) {
+            return;
+        }
+        self.bytes += bytes;
+        self.await_no_more(&key);
+        self.settle(key);
+        self.note_need(&key);
+    }
+
+    /// The root has a result, from a host or from the result table.
+    pub fn deliver_root(&mut self, now: Time, from: Option<(Owner, HostId)>, end: RunEnd) {
+        if let Some((owner, host)) = from.filter(|(owner, _)| !self.is_liar(owner))
+            && let Some(root) = self.units.get_mut(&self.root)
+        {
+            root.deliver(owner, host, end);
+        }
+        if !self.is_checking() {
+            let missing = self.missing();
+            let until = now + UNITS_LATE_MAX;
+            let is_complete = missing.is_empty();
+            self.stage = Stage::Awaiting { missing, until };
+            if is_complete {
+                self.plan();
+            }
+        }
+        self.settle(self.root);
+    }
+
+    /// Units that have not been reported have had their time.
+    pub fn time_out(&mut self, now: Time) {
+        if self.awaits_until().is_some_and(|until| now >= until) {
+            self.plan();
+        }
+        if self.retries_at().is_some_and(|at| now >= at) {
+            for key in &self.plan.starved {
+                self.units.get_mut(key).into_iter().for_each(Claims::forgive);
+            }
+            self.checkers.forgive();
+            self.feed();
+        }
+    }
+
+    /// An owner says that the run must end; returns how it does, once enough owners say so.
+    pub fn judge(&mut self, owner: Owner, end: RunEnd) -> Option<RunEnd> {
+        if self.is_liar(&owner) {
+            return None;
+        }
+        let answer = Answer::of(&end);
+        self.verdicts.entry(owner).or_insert(end);
+        let mut same = self.verdicts.values().filter(|verdict| Answer::of(verdict) == answer);
+        same.nth(self.quorum - 1).cloned()
+    }
+
+    // ---- checks ----
+
+    /// An owner is given a unit to check.
+    pub fn begin_check(&mut self, key: &JobKey, owner: Owner) {
+        if let Some(unit) = self.units.get_mut(key) {
+            unit.begin_check(owner);
+        }
+        self.note_need(key);
+    }
+
+    /// A check takes long.
+    pub fn note_late(&mut self, key: &JobKey, owner: &Owner) {
+        if let Some(unit) = self.units.get_mut(key) {
+            unit.note_late(owner);
+        }
+        self.note_need(key);
+    }
+
+    /// A check has ended without an answer.
+    pub fn end_check(&mut self, key: &JobKey, owner: &Owner) {
+        if let Some(unit) = self.units.get_mut(key) {
+            unit.end_check(owner);
+        }
+        self.note_need(key);
+    }
+
+    /// An owner cannot compute a unit again.
+    pub fn refuse(&mut self, key: JobKey, owner: Owner) {
+        let Some(unit) = self.units.get_mut(&key) else { return };
+        unit.refuse(owner, self.quorum);
+        if unit.verified().is_some() {
+            self.close(&key).into_iter().for_each(|parent| self.settle(parent));
+        }
+        self.note_need(&key);
+    }
+
+    /// An owner has computed a unit again.
+    pub fn answer(&mut self, key: JobKey, (owner, host): (Owner, HostId), end: RunEnd) {
+        self.checks += 1;
+        if let Some(unit) = self.units.get_mut(&key)
+            && !self.liars.contains_key(&owner)
+        {
+            unit.answer(owner, host, end);
+        }
+        self.settle(key);
+        self.note_need(&key);
+    }
+
+    /// No connected owner can check a unit.
+    pub fn starve(&mut self, now: Time, key: JobKey) {
+        self.plan.retry_at.get_or_insert(now + STARVED_REST);
+        self.plan.hungry.remove(&key);
+        self.plan.starved.insert(key);
+    }
+
+    /// There are other owners now.
+    pub fn feed(&mut self) {
+        self.plan.retry_at = None;
+        self.plan.hungry.append(&mut self.plan.starved);
+    }
+
+    /// When hosts that could not check a unit are asked again, as no other host can.
+    pub fn retries_at(&self) -> Option<Time> {
+        self.plan.retry_at.filter(|_| !self.plan.starved.is_empty())
+    }
+
+    /// The run is over, or suspended, and what is known of its units is kept.
+    pub fn stop(&mut self, is_over: bool) {
+        if is_over {
+            self.over = Some(Checked { is_checking: false, ..self.checked() });
+        }
+        self.stage = Stage::Computing;
+        self.plan = Plan::default();
+        self.checkers = Checkers::default();
+        self.units.values_mut().for_each(Claims::end_checks);
+    }
+
+    /// Frees up to `most` units; returns whether any are left.
+    pub fn shrink(&mut self, most: usize) -> bool {
+        for _ in 0..most {
+            let Some((key, _)) = self.units.pop_first() else { break };
+            self.plan.waiting.remove(&key);
+            self.plan.parents.remove(&key);
+            self.plan.hungry.remove(&key);
+            self.plan.starved.remove(&key);
+        }
+        !self.units.is_empty()
+    }
+
+    // ---- what follows ----
+
+    fn is_right(units: &BTreeMap<JobKey, Claims>, child: &UnitChild) -> bool {
+        let verified = units.get(&child.key).and_then(Claims::verified);
+        verified.and_then(Verified::answer) == Some(Answer::Outcome(child.result))
+    }
+
+    /// The owners that have given another outcome than the one that is verified now are barred, and what they have said of other
+    /// units is void.
+    fn bar_liars(&mut self, key: &JobKey) {
+        let units = &self.units;
+        let liars = units.get(key).map(|unit| unit.liars(|child| Self::is_right(units, child)));
+        for (owner, host) in liars.unwrap_or_default() {
+            if self.liars.insert(owner, host).is_some() {
+                continue;
+            }
+            self.verdicts.remove(&owner);
+            let next: Vec<JobKey> = self.plan.waiting.keys().copied().collect();
+            for key in next {
+                if let Some(unit) = self.units.get_mut(&key) {
+                    unit.forget(&owner);
+                }
+                self.note_need(&key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

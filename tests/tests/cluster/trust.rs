@@ -1,0 +1,93 @@
+//! Runs whose results are checked by a quorum of hosts.
+
+use sateen_tests::cluster::{Cluster, PATIENCE, SOON};
+
+use crate::answers::{FEW_QUEENS, QUEENS};
+
+const FOUR: [(&str, &str); 4] = [("ada", "here"), ("bob", "here"), ("cyd", "there"), ("dan", "there")];
+
+#[test]
+fn honest_hosts_agree_on_all_units() {
+    let cluster = Cluster::start(&FOUR);
+    let module = sateen_tests::command::app("nqueens").display().to_string();
+    let submitted = cluster.sateen(["submit", &module, "14", "--trust", "quorum=2", "--wait", "--json"]);
+    assert_eq!(submitted.code, Some(0), "{submitted:?}");
+    let object = submitted.json();
+    // OEIS A000170.
+    assert_eq!((&object["result"], &object["trust"]), (&"365596".into(), &"quorum=2".into()), "{object}");
+    let run = object["run"].as_u64().expect("a number");
+    let about = cluster.api().run_until(run, "counted", SOON, |about| about["counted"] == "final");
+    for object in [&object, &about] {
+        let checked = &object["checked"];
+        let units = checked["units"].as_u64().expect("a number");
+        assert!(units >= 1, "{object:#}");
+        assert_eq!(checked["units_checked"], units, "{object:#}");
+        assert_eq!(
+            (&checked["work_share"], &checked["is_checking"]),
+            (&1.0.into(), &false.into()),
+            "{object:#}"
+        );
+        assert!(checked["checks"].as_u64() >= Some(units), "{object:#}");
+        assert_eq!(checked["barred"], serde_json::json!([]), "{object:#}");
+    }
+    let status = cluster.sateen(["status", &run.to_string()]);
+    assert!(
+        status.result().contains("checked      quorum=2: ") && status.result().contains("100 % of the work"),
+        "{status:?}"
+    );
+    // Others are believed, and say so.
+    let run = cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1);
+    let about = cluster.done(run, FEW_QUEENS.2);
+    assert_eq!((&about["trust"], about["checked"].is_null()), (&"trust".into(), true), "{about:#}");
+}
+
+#[test]
+fn a_crash_while_results_are_checked_costs_no_trust() {
+    let mut cluster = Cluster::start(&FOUR);
+    let run = cluster.submit(QUEENS.0, &[QUEENS.1, &["--trust", "quorum=2"]].concat());
+    cluster.await_work(run, &["ada", "bob", "cyd", "dan"], 0.2);
+    cluster.kill_host("bob");
+    cluster.api().run_until(run, "checked", PATIENCE, |about| about["checked"]["is_checking"] == true);
+    cluster.kill_host("cyd");
+    cluster.start_host("eve", "here");
+    let about = cluster.done(run, QUEENS.2);
+    assert_eq!(about["checked"]["units_checked"], about["checked"]["units"], "{about:#}");
+    assert_eq!(about["checked"]["barred"], serde_json::json!([]), "{about:#}");
+}
+
+#[test]
+fn a_run_with_too_few_hosts_says_what_it_waits_for() {
+    let mut cluster = Cluster::start_beside_others(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit(FEW_QUEENS.0, &[FEW_QUEENS.1, &["--trust", "quorum=3"]].concat());
+    let about = cluster.api().run_until(run, "waiting", PATIENCE, |about| {
+        about["waiting_for"].as_str().is_some_and(|why| why.contains("no other host that could is connected"))
+    });
+    let why = about["waiting_for"].as_str().unwrap_or_default();
+    assert!(
+        why.contains("3 hosts with different keys must agree on each unit")
+            && why.contains("start more hosts"),
+        "{why}"
+    );
+    assert_eq!(
+        (&about["state"], &about["checked"]["is_checking"]),
+        (&"running".into(), &true.into()),
+        "{about:#}"
+    );
+    let status = cluster.sateen(["status", &run.to_string()]);
+    assert!(status.result().contains("must agree on each"), "{status:?}");
+    cluster.start_host("cyd", "here");
+    let about = cluster.done(run, FEW_QUEENS.2);
+    assert_eq!(about["checked"]["units_checked"], about["checked"]["units"], "{about:#}");
+}
+
+#[test]
+fn a_policy_that_there_is_not_is_refused_with_those_that_there_are() {
+    let cluster = Cluster::start_beside_others(&[]);
+    let module = sateen_tests::command::app("nqueens").display().to_string();
+    for policy in ["quorum=1", "quorum=6", "quorum", "audit"] {
+        let submitted = cluster.sateen(["submit", &module, "8", "--trust", policy]);
+        submitted.fails_with(2, &[policy, "`quorum=N` with N from 2 to 5"]);
+    }
+    let ended = sateen_tests::command::run(["run", &module, "8", "--trust", "quorum=2"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+}

@@ -1,0 +1,32 @@
+// Made from the types of the API; see api/src.
+import type { BarredHost } from "./BarredHost";
+
+/**
+ * How a run's results are checked. A unit is what one host computed between a steal and its result: a job, without the jobs
+ * below it that other hosts computed.
+ */
+export type Checked = { 
+/**
+ * Whether the root job has a result, and that is being checked. The run is not over before.
+ */
+is_checking: boolean, 
+/**
+ * Units that hosts have reported; once they are being checked, those that the result was made of.
+ */
+units: number, 
+/**
+ * Of these, units on whose result enough owners agree.
+ */
+units_checked: number, 
+/**
+ * The share of the units' processor time, as hosts report it, that is in such units, from 0 to 1; null if there is none.
+ */
+work_share: number | null, 
+/**
+ * How often a unit was computed again.
+ */
+checks: number, 
+/**
+ * Hosts that gave a wrong result, and take no part in checks of this run.
+ */
+barred: Array<BarredHost>, };
