@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::limits::{LISTED_JOBS_MAX, UNCONFIRMED_RESULTS_MAX};
 use crate::{AssignmentId, Finished, HeldId, HostId, JobKey, JobSpec, JobTag, LoanId, RuntimeJobId, Time};
 
+use super::taken::Taken;
 use super::thief::Request;
-use super::units::Taken;
 
 /// For whom a job is held, and the number under which it is waited for there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

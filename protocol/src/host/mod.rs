@@ -15,7 +15,7 @@
 //! that others hold for it; `thief` and `victim` have its requests and those of others; `lost` and `lookups` have the
 //! work to do after hosts are gone; `outbox` and `reporting` have the data that is to be sent. `again`, `twice` and
 //! `given_up` are about jobs and hosts after others were taken for dead, `courtesy` limits answers, `route` handles a lost
-//! route, `notes` are for the tree, and `units` reports what is to be checked.
+//! route, `notes` are for the tree, `taken` is what a held job took from elsewhere, and `units` reports what is to be checked.
 //!
 //! These files have only tests: `admission`, `announced`, `bonds`, `bounds`, `clock`, `corners`, `doors`, `getters`,
 //! `replicas` and `reports`.
@@ -77,6 +77,7 @@ mod stage;
 mod standing;
 mod stealing;
 mod surface;
+mod taken;
 #[cfg(test)]
 pub(crate) mod tests;
 mod thief;

@@ -1,31 +1,12 @@
 //! What this host has computed of a run whose results are checked: see [`Unit`].
 
-use crate::limits::{UNIT_CHILDREN_MAX, UNIT_PARAMETERS_BYTES_MAX, UNITS_BYTES_MAX, UNITS_MAX};
+use crate::limits::{UNIT_PARAMETERS_BYTES_MAX, UNITS_BYTES_MAX, UNITS_MAX};
 use crate::message::ToCoordinator;
-use crate::{Finished, HeldId, JobSpec, RunId, RuntimeJobId, Unit, UnitChild};
+use crate::{Finished, HeldId, JobSpec, RunId, RuntimeJobId, Unit};
 
 use super::held::{Held, Owner};
 use super::stage::Stage;
 use super::{Host, RunCommand};
-
-/// The results that a held job, and the jobs below it that ran here, took from elsewhere.
-#[derive(Debug, Default)]
-pub struct Taken {
-    children: Vec<UnitChild>,
-    /// Processor time of all of them.
-    work_ns: u64,
-}
-
-impl Taken {
-    /// Adds a result.
-    fn take(&mut self, spec: &JobSpec, finished: &Finished) {
-        self.work_ns = self.work_ns.saturating_add(finished.work_ns);
-        let (key, depth) = (spec.key, spec.depth);
-        if self.children.len() < UNIT_CHILDREN_MAX && !self.children.iter().any(|child| child.key == key) {
-            self.children.push(UnitChild { key, depth, result: finished.outcome.hash() });
-        }
-    }
-}
 
 /// The units of a run that this host has computed, kept until the run is over: a coordinator that is started again is told
 /// again.
@@ -108,7 +89,7 @@ fn unit_of(held: &mut Held) -> Option<Unit> {
     }
     let (redone, given_back, lookup_below) = (false, false, 0);
     let job = JobSpec { redone, given_back, lookup_below, ..spec.clone() };
-    let Taken { children, work_ns: taken_ns } = std::mem::take(&mut held.taken);
+    let (children, taken_ns) = std::mem::take(&mut held.taken).into_parts();
     Some(Unit { job, result, work_ns: work_ns.saturating_sub(taken_ns), children })
 }
 
@@ -120,7 +101,7 @@ mod tests {
     use super::super::{Notice, Transmit};
     use super::*;
     use crate::message::{PeerMessage, ToHost};
-    use crate::{AssignmentId, Lineage, Mention, Outcome, Time, Trust, root_job};
+    use crate::{AssignmentId, Lineage, Mention, Outcome, Time, Trust, UnitChild, root_job};
 
     const NOW: Time = Time(0);
     const ROOT: AssignmentId = AssignmentId(1);
@@ -212,15 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_units_and_their_children_are_bounded() {
-        let mut taken = Taken::default();
-        for number in 0..2 * UNIT_CHILDREN_MAX as u64 {
-            let mut spec = job(1);
-            spec.key.0[..8].copy_from_slice(&number.to_le_bytes());
-            taken.take(&spec, &finished(1, 2));
-            taken.take(&spec, &finished(1, 0));
-        }
-        assert_eq!((taken.children.len(), taken.work_ns), (UNIT_CHILDREN_MAX, 4 * UNIT_CHILDREN_MAX as u64));
+    fn kept_units_are_bounded() {
         let unit = Unit {
             job: JobSpec { parameters: vec![0; UNIT_PARAMETERS_BYTES_MAX].into(), ..job(1) },
             result: finished(1, 1).outcome.hash(),
