@@ -3,13 +3,15 @@
 use crate::wat::End::{Broken, Fine, Limit, Trap};
 use crate::wat::{app_with, ends};
 
-/// Spawns the job, gives the other worker time to take it before the sync, and spawns another one if it came too late.
+/// Spawns the job, gives the other worker time to take it before the sync, and spawns another one if it came too late, or if
+/// there were enough.
 pub const SPAWN_AND_SYNC: &str = "(local $job i32) (local $n i32) (local $what i64)
     (loop $again
         (local.set $job (call $expose (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
         (local.set $n (i32.const 0))
         (loop $more (br_if $more (i32.lt_u
             (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 30000000))))
+        (br_if $again (i32.eqz (local.get $job)))
         (local.set $what (i64.shr_u (call $sync (local.get $job)) (i64.const 32)))
         (br_if $again (i32.wrap_i64 (i64.and (local.get $what) (i64.const 1)))))
     (if (i64.eq (local.get $what) (i64.const 2))
