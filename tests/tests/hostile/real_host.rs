@@ -3,13 +3,15 @@
 
 use sateen_tests::cluster::{Cluster, count};
 use sateen_tests::hostile::CASES_MIN;
-use sateen_tests::real_host::RealHost;
+use sateen_tests::real_host::{AT_ONCE, RealHost};
 
 #[test]
 fn hostile_modules_end_on_a_host_as_expected_and_disturb_nothing() {
     let mut cluster = Cluster::start(&[]);
     let url = format!("http://{}", cluster.address());
-    cluster.start_host_with("ada", "here", &url, &["--threads", "2"]);
+    // Some modules go on until another worker takes their job: each run has two, the one that is not to be disturbed, too.
+    let threads = (2 * (AT_ONCE + 1)).to_string();
+    cluster.start_host_with("ada", "here", &url, &["--threads", &threads]);
     cluster.await_hosts(1);
     let other = cluster.submit("nqueens", &["17"]);
     let host = RealHost::of(&cluster);

@@ -1,7 +1,6 @@
 /** What the pages say of a run. */
 
-import type { Checked } from './api/index.ts';
-import { count, percent, plural, seconds } from './format.ts';
+import { percent, seconds } from './format.ts';
 import type { Run } from './types.ts';
 
 /** Workers compute for a moment before their share of the processors means something. */
@@ -21,14 +20,6 @@ export function shareOfCore(of: { work_s: number; computed_s: number } | undefin
 export function ofCore(of: { work_s: number; computed_s: number } | undefined): string {
   const share = shareOfCore(of);
   return share === null ? 'of processor time' : `${share} of a core each`;
-}
-
-/** How far the results of hosts are checked. */
-export function checkedUnits(checked: Checked): string {
-  const units = plural(checked.units, 'unit');
-  if (!checked.is_checking && checked.units_checked === 0) return `${units} reported, to be checked once there is a result.`;
-  const share = checked.work_share === null ? '' : `, with ${percent(checked.work_share)} of the work`;
-  return `Enough hosts agree on ${count(checked.units_checked)} of ${units}${share}. Units were computed again ${plural(checked.checks, 'time')}.`;
 }
 
 /** Of a run that reports no progress. */
