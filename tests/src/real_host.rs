@@ -19,7 +19,7 @@ thread_local! {
 }
 
 /// Modules under way at a time.
-pub const AT_ONCE: usize = 4;
+pub const AT_ONCE: usize = 2;
 /// The limit on time of modules that are to end by another one: several share the host's workers.
 const TIME: Duration = Duration::from_secs(60);
 /// A shorter limit is what a module is to meet.
