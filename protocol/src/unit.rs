@@ -17,8 +17,8 @@ pub struct UnitChild {
 }
 
 /// What one host computed between a steal and its result: a job, less the jobs below it whose results it took from
-/// elsewhere. The host commits to the unit by reporting it. Whoever computes the job again with the same results below it
-/// gets the same outcome (Canetti, Riva, Rothblum, "Practical delegation of computation using multiple servers", 2011).
+/// elsewhere. The host commits to the unit by reporting it. If the job is computed again with the same results below it, its
+/// outcome is the same (Canetti, Riva, Rothblum, "Practical delegation of computation using multiple servers", 2011).
 ///
 /// A child that is missing makes a check more costly, as it is computed again with the unit, but not wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 
 use sateen_api::Checked;
 
+use super::columns::percent;
 use crate::progress::counted;
 
 /// How far results are checked, and which hosts gave wrong ones.
@@ -13,7 +14,7 @@ pub fn how_checked(checked: &Checked) -> String {
         (units, _, done) => format!("{done} of {}", counted(units, "unit", "units")),
     };
     let share = checked.work_share.filter(|_| checked.units_checked > 0);
-    let share = share.map_or_else(String::new, |share| format!(", {:.0} % of the work", 100.0 * share));
+    let share = share.map_or_else(String::new, |share| format!(", {} of the work", percent(share, 1.0)));
     let checks = match checked.checks {
         0 => String::new(),
         checks => format!("; {} in all", counted(checks, "check", "checks")),

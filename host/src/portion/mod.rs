@@ -142,12 +142,7 @@ impl Portion {
             RunCommand::Replica { object, place, change } => registry.change_object(object, place, change),
             RunCommand::Want { thieves } => remote.want(registry, thieves),
             RunCommand::Offer => {
-                let offered = remote.offer(registry);
-                let number = offered.as_ref().map(|(number, _)| *number);
-                remote.notify(Notice::Offered(offered));
-                if let Some(number) = number {
-                    remote.note_sent(number);
-                }
+                remote.send_lent(remote.offer(registry), |job| remote.notify(Notice::Offered(job)));
             }
             RunCommand::Complete { number, finished, is_found_again } => {
                 remote.complete_away(registry, number, finished, is_found_again);
@@ -168,12 +163,7 @@ impl Portion {
     /// redone job is not given up: before a thief comes, its result may be found. The job comes back by
     /// [`RunCommand::Requeue`], like one that was offered.
     pub fn spare(&self, send: impl FnOnce(Option<(RuntimeJobId, JobSpec)>)) {
-        let spare = self.with(|registry, remote| remote.spare(registry)).flatten();
-        let number = spare.as_ref().map(|(number, _)| *number);
-        send(spare);
-        if let Some(number) = number {
-            self.with(|_, remote| remote.note_sent(number));
-        }
+        self.with(|registry, remote| remote.send_lent(remote.spare(registry), send));
     }
 
     /// Workers take no new jobs and guests stop at their next heartbeat, without using the processor, until the

@@ -16,7 +16,6 @@ pub struct Check {
     pub unit: JobKey,
     /// When another owner may be asked as well.
     late_at: Time,
-    is_late: bool,
 }
 
 /// A host that checks units.
@@ -41,6 +40,8 @@ pub struct Checkers {
     unable: BTreeSet<HostId>,
     /// Hosts that get one unit at a time.
     alone: BTreeSet<HostId>,
+    /// The checks that are not late, by the time at which they will be.
+    in_time: BTreeSet<(Time, HostId, AssignmentId)>,
     last: u64,
 }
 
@@ -79,8 +80,7 @@ impl Checkers {
 
     /// When the next check is late.
     pub fn next_late(&self) -> Option<Time> {
-        let checks = self.all.values().flat_map(|checker| &checker.checks);
-        checks.filter(|check| !check.is_late).map(|check| check.late_at).min()
+        self.in_time.first().map(|(at, _, _)| *at)
     }
 
     // ---- hosts ----
@@ -102,6 +102,9 @@ impl Checkers {
     pub fn remove(&mut self, host: HostId) -> Option<(Checker, Vec<Check>)> {
         let mut checker = self.all.remove(&host)?;
         let checks = std::mem::take(&mut checker.checks);
+        for check in &checks {
+            self.in_time.remove(&(check.late_at, host, check.number));
+        }
         Some((checker, checks))
     }
 
@@ -130,9 +133,10 @@ impl Checkers {
     /// A host is given a unit; returns the number, and whether it can be sent at once.
     pub fn begin(&mut self, host: HostId, unit: JobKey, late_at: Time) -> Option<(Check, bool)> {
         self.last += 1;
-        let check = Check { number: AssignmentId(self.last), unit, late_at, is_late: false };
+        let check = Check { number: AssignmentId(self.last), unit, late_at };
         let checker = self.all.get_mut(&host)?;
         checker.checks.push(check);
+        self.in_time.insert((late_at, host, check.number));
         Some((check, checker.is_ready))
     }
 
@@ -140,7 +144,9 @@ impl Checkers {
     pub fn end(&mut self, host: HostId, number: AssignmentId) -> Option<Check> {
         let checker = self.all.get_mut(&host)?;
         let place = checker.checks.iter().position(|check| check.number == number)?;
-        Some(checker.checks.remove(place))
+        let ended = checker.checks.remove(place);
+        self.in_time.remove(&(ended.late_at, host, number));
+        Some(ended)
     }
 
     /// Checks of a unit that have become useless; returns them, each with its host and the run in which that checks.
@@ -150,6 +156,7 @@ impl Checkers {
             checker.checks.retain(|check| {
                 let is_of_unit = check.unit == *unit;
                 if is_of_unit {
+                    self.in_time.remove(&(check.late_at, *host, check.number));
                     useless.push((*host, checker.check, check.number));
                 }
                 !is_of_unit
@@ -161,9 +168,11 @@ impl Checkers {
     /// The checks that are late since the last call.
     pub fn take_late(&mut self, now: Time) -> Vec<(JobKey, Owner)> {
         let mut late = Vec::new();
-        for checker in self.all.values_mut() {
-            for check in checker.checks.iter_mut().filter(|check| !check.is_late && now >= check.late_at) {
-                check.is_late = true;
+        while let Some((_, host, number)) = self.in_time.first().copied().filter(|(at, _, _)| now >= *at) {
+            self.in_time.pop_first();
+            if let Some(checker) = self.all.get(&host)
+                && let Some(check) = checker.checks.iter().find(|check| check.number == number)
+            {
                 late.push((check.unit, checker.owner));
             }
         }

@@ -68,6 +68,11 @@ impl Verified {
         }
     }
 
+    /// Whether there is an answer; unlike [`answer`](Self::answer), hashes nothing.
+    pub fn has_answer(&self) -> bool {
+        !matches!(self, Self::Unknown)
+    }
+
     /// Size of the outcome, in bytes.
     pub fn bytes(&self) -> usize {
         match self {

@@ -30,6 +30,8 @@ pub struct Roster {
     resting: BTreeSet<(Time, RunId)>,
     /// The runs in which hosts check units of these, each with that run and the host.
     checks: BTreeMap<RunId, (RunId, HostId)>,
+    /// The same, by host.
+    checks_by_host: BTreeSet<(HostId, RunId)>,
     /// When runs with time limits were last checked.
     metered_at: Time,
     /// Minimum time for which a run keeps its place.
@@ -48,6 +50,7 @@ impl Roster {
             attended: BTreeSet::new(),
             resting: BTreeSet::new(),
             checks: BTreeMap::new(),
+            checks_by_host: BTreeSet::new(),
             metered_at: now,
             place_kept,
             gives_way_at: None,
@@ -139,18 +142,21 @@ impl Roster {
 
     /// The runs in which a host checks units, each with the run that they are of.
     pub fn checks_of(&self, host: HostId) -> impl Iterator<Item = (RunId, RunId)> {
-        let of_host = self.checks.iter().filter(move |(_, (_, checker))| *checker == host);
-        of_host.map(|(check, (run, _))| (*check, *run))
+        let of_host = self.checks_by_host.range((host, RunId(0))..=(host, RunId(u64::MAX)));
+        of_host.filter_map(|(_, check)| Some((*check, self.check(check)?.0)))
     }
 
     /// A host begins to check units of a run.
     pub fn add_check(&mut self, check: RunId, of: (RunId, HostId)) {
+        self.checks_by_host.insert((of.1, check));
         self.checks.insert(check, of);
     }
 
     /// A host no longer does so.
     pub fn remove_check(&mut self, check: &RunId) {
-        self.checks.remove(check);
+        if let Some((_, host)) = self.checks.remove(check) {
+            self.checks_by_host.remove(&(host, *check));
+        }
     }
 
     // ---- turns ----

@@ -159,7 +159,7 @@ impl Validation {
         let mut checked =
             Checked { is_checking: self.is_checking(), checks: self.checks, ..Checked::default() };
         for (_, unit) in units {
-            let is_verified = unit.verified().is_some_and(|verified| verified.answer().is_some());
+            let is_verified = unit.verified().is_some_and(Verified::has_answer);
             checked.units += 1;
             checked.work_ns = checked.work_ns.saturating_add(unit.work_ns());
             if is_verified {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use sateen_protocol::coordinator::Checked;
-use sateen_protocol::{RunEnd, RunId, RunSpec, Time, Trust, limits};
+use sateen_protocol::{RunEnd, RunId, RunSpec, Time, Trust};
 use sateen_simulator::network::NetworkConfig;
 use sateen_simulator::process::HostPlan;
 use sateen_simulator::runtime::lies::{Liar, Lies};
@@ -34,17 +34,7 @@ impl Grid {
     fn with(seed: u64, hosts: usize, bulk: Bulk) -> Self {
         let network =
             NetworkConfig { latency_to_coordinator_ns: vec![2_000_000], ..NetworkConfig::default() };
-        let config = WorldConfig {
-            seed,
-            network,
-            circle: limits::CIRCLE,
-            grain_ns: 1_000_000,
-            table_bytes_max: limits::HOST_TABLE_BYTES_MAX,
-            coordinator_table_bytes_max: limits::COORDINATOR_TABLE_BYTES_MAX,
-            clocks_off_ppm: 0,
-            load_ns: 1_000_000,
-            is_observed: true,
-        };
+        let config = WorldConfig { is_observed: true, ..WorldConfig::new(seed, network) };
         let tree = Rc::new(Tree::new(&TreePlan {
             seed,
             jobs: JOBS,

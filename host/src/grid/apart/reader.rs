@@ -79,7 +79,7 @@ impl Drop for GuestProcess {
         self.member.mailbox.close();
         let ended = self.member.process.end();
         self.pools.leave(&self.member);
-        // Before anybody can see the end: whoever waits for the start of the process asks next whether its module is refused.
+        // Before the end is visible: the next question of those who wait for it is whether the module is refused.
         if ended.is_fault && matches!(self.member.stage(), Stage::Starting | Stage::Started) {
             self.strikes.note(self.module, &ended.why);
         }

@@ -90,9 +90,16 @@ impl Remote {
         self.lend_first(registry, |_| true)
     }
 
-    /// The driver was sent a job that was lent. If the job was given up before that, the driver ignored it, and is told again.
-    pub fn note_sent(&self, number: RuntimeJobId) {
-        if self.away.lock().was_given_up(number) {
+    /// Sends the driver a job that was lent, or none. If the job was given up before that, the driver ignored it, and is told
+    /// again.
+    pub fn send_lent(
+        &self,
+        lent: Option<(RuntimeJobId, JobSpec)>,
+        send: impl FnOnce(Option<(RuntimeJobId, JobSpec)>),
+    ) {
+        let number = lent.as_ref().map(|(number, _)| *number);
+        send(lent);
+        if let Some(number) = number.filter(|number| self.away.lock().was_given_up(*number)) {
             self.notify(Notice::Abandoned { number });
         }
     }

@@ -126,10 +126,12 @@ impl Validation {
 
     /// A unit that was missing has been reported.
     pub(super) fn await_no_more(&mut self, key: &JobKey) {
+        if !matches!(&self.stage, Stage::Awaiting { missing, .. } if missing.contains(key)) {
+            return;
+        }
         let unknown = self.unknown_children(key);
-        if let Stage::Awaiting { missing, .. } = &mut self.stage
-            && missing.remove(key)
-        {
+        if let Stage::Awaiting { missing, .. } = &mut self.stage {
+            missing.remove(key);
             missing.extend(unknown);
             if missing.is_empty() {
                 self.plan();

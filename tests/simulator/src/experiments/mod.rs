@@ -8,7 +8,7 @@ pub mod wide;
 
 use std::rc::Rc;
 
-use sateen_protocol::{FaultTolerance, RunId, RunSpec, Stealing, Time, limits};
+use sateen_protocol::{FaultTolerance, RunId, RunSpec, Stealing, Time};
 
 use crate::network::NetworkConfig;
 use crate::process::HostPlan;
@@ -54,18 +54,7 @@ type Step = (Time, Box<dyn FnOnce(&mut World)>);
 
 /// A world with sites of equal hosts.
 fn grid(seed: u64, sites: usize, hosts: usize, network: NetworkConfig) -> World {
-    let config = WorldConfig {
-        seed,
-        network,
-        circle: limits::CIRCLE,
-        grain_ns: 1_000_000,
-        table_bytes_max: limits::HOST_TABLE_BYTES_MAX,
-        coordinator_table_bytes_max: limits::COORDINATOR_TABLE_BYTES_MAX,
-        clocks_off_ppm: 0,
-        load_ns: 1_000_000,
-        is_observed: false,
-    };
-    let mut world = World::new(config);
+    let mut world = World::new(WorldConfig::new(seed, network));
     for site in 0..sites {
         add_site(&mut world, site, hosts);
     }

@@ -57,6 +57,23 @@ pub struct WorldConfig {
     pub is_observed: bool,
 }
 
+impl WorldConfig {
+    /// The limits of the product, and apps that take a millisecond to load; nothing is observed.
+    pub fn new(seed: u64, network: NetworkConfig) -> Self {
+        Self {
+            seed,
+            network,
+            circle: limits::CIRCLE,
+            grain_ns: 1_000_000,
+            load_ns: 1_000_000,
+            table_bytes_max: limits::HOST_TABLE_BYTES_MAX,
+            coordinator_table_bytes_max: limits::COORDINATOR_TABLE_BYTES_MAX,
+            clocks_off_ppm: 0,
+            is_observed: false,
+        }
+    }
+}
+
 /// A grid in virtual time.
 pub struct World {
     /// Its configuration.
