@@ -12,6 +12,7 @@ use sateen_tests::guests::of_host;
 struct Held {
     /// Processes of guests.
     guests: usize,
+    /// Threads that are not of the store's pool: sled starts up to seven that wait for work, when it first has some.
     threads: usize,
     /// Pieces of memory that are mapped, of which a process may have 65,530.
     pieces: usize,
@@ -19,7 +20,11 @@ struct Held {
 
 impl Held {
     fn by(host: u32) -> Self {
-        let threads = fs::read_dir(format!("/proc/{host}/task")).map_or(0, Iterator::count);
+        let of_the_store = |thread: &fs::DirEntry| {
+            fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.starts_with("sled-io-"))
+        };
+        let threads = fs::read_dir(format!("/proc/{host}/task"))
+            .map_or(0, |threads| threads.flatten().filter(|thread| !of_the_store(thread)).count());
         let maps = fs::read_to_string(format!("/proc/{host}/maps")).unwrap_or_default();
         Self { guests: of_host(host).len(), threads, pieces: maps.lines().count() }
     }
