@@ -1,6 +1,7 @@
 //! The runtime that runs guests: [`crate::Portion`].
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_comfort::governor::Brakes;
@@ -98,7 +99,8 @@ impl Runtime for Workers {
             priority: self.priority,
             memory: self.memory.clone(),
             turns: Some(self.turns.clone()),
-            notify,
+            may_share_instances: !spec.trust.is_checked(),
+            notify: Arc::new(move |notices| notices.for_each(|notice| notify(notice))),
             ..PortionOptions::default()
         };
         let portion = Portion::start(&app, options).map_err(say)?;

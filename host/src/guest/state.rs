@@ -102,6 +102,7 @@ impl Guest {
         let words = self.job.signal().words().clone();
         let mut next = Self::new(self.registry.clone(), task, assignment, words);
         std::mem::swap(&mut next.exports, &mut self.exports);
+        std::mem::swap(&mut next.control, &mut self.control);
         std::mem::swap(&mut next.kinds, &mut self.kinds);
         std::mem::swap(&mut next.limiter, &mut self.limiter);
         *self = next;
@@ -109,14 +110,14 @@ impl Guest {
 
     /// Whether another job of the same parent may run in this instance, after one that took `work`. An instance that
     /// has seen shared objects has copies of them, one in which a call has trapped may still be panicking, and a claim
-    /// on memory is for one job. Portions do not share instances yet.
+    /// on memory is for one job.
     pub fn is_reusable(&self, work: Duration) -> bool {
         work < REUSED_WORK_MAX
-            && !self.registry.is_pristine()
+            && self.registry.may_share_instances()
             && self.profile.is_none()
-            && self.registry.grid.is_none()
             && self.registry.room.memory().is_none()
             && self.children.outstanding() == 0
+            && self.job.ancestry().is_none_or(|ancestry| !ancestry.redone)
             && self.objects.is_unused()
             && !self.failures.has_caught()
     }

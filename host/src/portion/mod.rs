@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use crate::scheduler::TakeNotices;
 pub use sateen_protocol::host::{Notice, RunCommand};
 use sateen_protocol::limits::RECORD_EVERY_MS;
 use sateen_protocol::message::LogLine;
@@ -50,9 +51,12 @@ pub struct PortionOptions {
     /// Turns, if several portions share a host's threads; without them, all of a portion's workers may compute
     /// at once.
     pub turns: Option<Turns>,
-    /// Called on workers' threads and on threads that call this portion's methods. It must return at once,
-    /// never block, and never call the portion.
-    pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
+    /// Whether short jobs of one parent may share an instance, as when it calls them. If results are compared with those of
+    /// other hosts, an app that keeps state in statics would seem to be a host that lies.
+    pub may_share_instances: bool,
+    /// Takes notices, in their order. Called on workers' threads and on threads that call this portion's methods. It must
+    /// return at once, never block, and never call the portion.
+    pub notify: TakeNotices,
     /// Called on the thread of a worker that has nothing to do, if a job was [spared](Portion::spare): it is wanted back,
     /// unless a thief has it. The same holds as for `notify`.
     pub reclaim: Arc<dyn Fn() + Send + Sync>,
@@ -71,6 +75,7 @@ impl Default for PortionOptions {
             record_every: Some(Duration::from_millis(RECORD_EVERY_MS.into())),
             memory: None,
             turns: None,
+            may_share_instances: true,
             notify: Arc::new(|_| {}),
             reclaim: Arc::new(|| {}),
         }
@@ -111,9 +116,11 @@ impl Portion {
             threads: options.threads,
             limits: app.0.engine.limits.clone(),
             pristine: false,
+            may_share_instances: options.may_share_instances,
             profiler: None,
             log: Arc::new(move |line| {
-                notify(Notice::Log(LogLine { job: line.tag, function: line.job, text: line.text }));
+                let line = LogLine { job: line.tag, function: line.job, text: line.text };
+                notify(&mut std::iter::once(Notice::Log(line)));
             }),
             root: Some((options.function, root)),
             turns: options.turns.as_ref().map(Turns::join),

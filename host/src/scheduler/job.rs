@@ -91,9 +91,17 @@ impl Job {
         self
     }
 
-    /// Whether the same task has spawned both, from the same function.
+    /// Whether the same task has spawned both, from the same function; or, on another host, the same job.
     pub fn is_sibling_of(&self, other: &Self) -> bool {
-        self.owner != 0 && self.owner == other.owner && self.kind == other.kind
+        let parent = |job: &Self| job.place.as_ref().and_then(Place::parent_elsewhere);
+        let is_of_one_parent =
+            if self.owner == 0 { parent(self).is_some() && parent(self) == parent(other) } else { true };
+        self.owner == other.owner && self.kind == other.kind && is_of_one_parent
+    }
+
+    /// Whether another host waits for it, and nothing but a worker is needed to begin it: it mentions no objects.
+    pub fn begins_at_once_for_another_host(&self) -> bool {
+        self.objects.is_empty() && self.place.as_ref().is_some_and(|place| place.held().is_some())
     }
 
     fn claim(&self, from: u8, to: u8) -> bool {
@@ -238,13 +246,33 @@ pub struct Task {
 
 #[cfg(test)]
 mod tests {
+    use sateen_protocol::{HeldId, JobKey, Lineage};
+
+    use super::super::place::Parent;
     use super::*;
 
     #[test]
-    fn only_jobs_of_one_task_here_and_of_one_function_are_siblings() {
+    fn only_jobs_of_one_parent_and_of_one_function_are_siblings() {
         let job = |kind: usize, owner: TaskId| Job::new(kind, Bytes::default(), owner, Duration::ZERO);
         assert!(job(1, 7).is_sibling_of(&job(1, 7)));
         assert!(!job(1, 7).is_sibling_of(&job(2, 7)) && !job(1, 7).is_sibling_of(&job(1, 8)));
         assert!(!job(1, 0).is_sibling_of(&job(1, 0)), "their owners are on other hosts, and may be two");
+        let held = |kind: usize, above: &[u8]| {
+            let above =
+                above.iter().fold(Lineage::default(), |above, byte| above.child(&JobKey([*byte; 32])));
+            let parent = Parent::Elsewhere { held: HeldId(1), key: JobKey([9; 32]), lineage: above };
+            let place = Some(Place::new(parent, 1, false, 0));
+            Job { place, ..job(kind, 0) }
+        };
+        assert!(
+            held(1, &[1, 2]).is_sibling_of(&held(1, &[1, 2]))
+                && held(1, &[2]).is_sibling_of(&held(1, &[1, 2]))
+        );
+        assert!(
+            !held(1, &[1]).is_sibling_of(&held(2, &[1]))
+                && !held(1, &[1, 2]).is_sibling_of(&held(1, &[1, 3]))
+        );
+        assert!(!held(1, &[]).is_sibling_of(&held(1, &[])), "of the root's parent nothing is known");
+        assert!(!held(1, &[1]).is_sibling_of(&job(1, 7)) && !job(1, 7).is_sibling_of(&held(1, &[1])));
     }
 }

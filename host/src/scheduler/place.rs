@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-use sateen_protocol::{Again, HeldId, JobKey, Lineage, RuntimeJobId};
+use sateen_protocol::{Again, HeldId, JobKey, JobTag, Lineage, RuntimeJobId};
 
 use super::keys::LazyKey;
 
@@ -147,6 +147,14 @@ impl Place {
     pub fn held(&self) -> Option<HeldId> {
         match self.parent {
             Parent::Elsewhere { held, .. } => Some(held),
+            Parent::Task(..) => None,
+        }
+    }
+
+    /// The job of another host that has spawned it.
+    pub fn parent_elsewhere(&self) -> Option<JobTag> {
+        match &self.parent {
+            Parent::Elsewhere { lineage, .. } => lineage.0.last().copied(),
             Parent::Task(..) => None,
         }
     }

@@ -79,6 +79,8 @@ pub trait Grid: Sized + Send + Sync + 'static {
         ancestry: Option<&Ancestry>,
         outcome: Outcome,
     ) -> Option<Outcome>;
+    /// Sends the outcomes of other hosts' jobs that wait for the worker's next notice.
+    fn flush(&self);
     /// The task that ran `job` was evicted: the job is open again, or goes back to the host that it came from.
     fn put_back(registry: &Registry<Self>, job: &Arc<Job>, ancestry: Option<&Ancestry>);
 
@@ -145,8 +147,10 @@ pub struct Settings {
     /// The number of workers.
     pub threads: usize,
     pub limits: Limits,
-    /// Whether every job runs in an instance of its own.
+    /// Whether every job runs in an instance of its own, and none is called in place.
     pub pristine: bool,
+    /// Whether short jobs of one parent may share an instance.
+    pub may_share_instances: bool,
     /// Whether to measure the program's work and span.
     pub profiler: Option<Profiler>,
     pub log: Arc<dyn Fn(LogLine) + Send + Sync>,
@@ -234,6 +238,11 @@ impl<G: Grid> Registry<G> {
 
     pub fn is_pristine(&self) -> bool {
         self.settings.pristine
+    }
+
+    /// Whether short jobs of one parent may share an instance.
+    pub fn may_share_instances(&self) -> bool {
+        self.settings.may_share_instances && !self.settings.pristine
     }
 
     pub fn is_draining(&self) -> bool {

@@ -27,6 +27,7 @@ use beat::{Beat, Drain, Resting};
 use crowding::Crowding;
 use lookups::Lookups;
 use notices::Notices;
+pub use notices::TakeNotices;
 
 mod away;
 mod beat;
@@ -48,7 +49,7 @@ pub type Registry = registry::Registry<Option<Remote>>;
 pub struct RemoteParts {
     pub keys: Arc<Keys>,
     pub record_every: Option<Duration>,
-    pub notify: Arc<dyn Fn(Notice) + Send + Sync>,
+    pub notify: TakeNotices,
     /// See [`PortionOptions`](crate::portion::PortionOptions).
     pub reclaim: Arc<dyn Fn() + Send + Sync>,
 }

@@ -201,8 +201,14 @@ fn prepare(
                     break;
                 };
                 let used = next.is_sibling_of(&job).then_some(used);
+                // Another instance takes a while to be made.
+                if used.is_none() || !next.begins_at_once_for_another_host() {
+                    registry.grid.flush();
+                }
+                registry.grid.begin_doing(Doing::Work);
                 last = run(&registry, task, Assignment::Job(next), used).await;
             }
+            registry.grid.flush();
             drop(alive);
         }
     };

@@ -20,8 +20,10 @@ fn start(text: &str, lookup_below: u32) -> (Portion, Receiver<Notice>, JobSpec) 
         &app,
         PortionOptions {
             threads: 1,
-            notify: Arc::new(move |notice| {
-                let _ = notify.send(notice);
+            notify: Arc::new(move |notices| {
+                for notice in notices {
+                    let _ = notify.send(notice);
+                }
             }),
             ..PortionOptions::default()
         },

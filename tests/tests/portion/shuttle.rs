@@ -109,9 +109,9 @@ impl Shuttle {
                 threads,
                 record_every: self.task.record_every,
                 turns: self.task.turns.clone(),
-                notify: Arc::new(move |notice| {
+                notify: Arc::new(move |notices| {
                     // The test may be over.
-                    let _ = sender.send((index, notice));
+                    notices.for_each(|notice| drop(sender.send((index, notice))));
                 }),
                 ..PortionOptions::default()
             },

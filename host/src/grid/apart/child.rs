@@ -22,7 +22,7 @@ use crate::grid::portion_runtime::{counts_of, engine_for, final_counts, limits_f
 use crate::guest::processor::of_process as time_of_process;
 use crate::memory::COPIES_OF_OBJECTS;
 use crate::module::App;
-use crate::portion::{Portion, PortionOptions};
+use crate::portion::{Portion, PortionOptions, TakeNotices};
 use crate::scheduler::{Priority, Turns};
 use crate::{HostMemory, RunError};
 
@@ -236,6 +236,7 @@ impl Loaded {
             priority: if start.is_idle { Priority::Idle } else { Priority::Normal },
             memory: memory.clone(),
             turns: Some(turns.clone()),
+            may_share_instances: !start.spec.trust.is_checked(),
             notify: notify(outbox, memory.clone()),
             reclaim: Arc::new(move || reclaim(())),
         };
@@ -245,17 +246,18 @@ impl Loaded {
 }
 
 /// The function that the portion calls, on any of its threads.
-fn notify(outbox: &Outbox, memory: Option<HostMemory>) -> Arc<dyn Fn(Notice) + Send + Sync> {
-    let send = outbox.sender(|notice| match notice {
-        Notice::Begun { held, worker, .. } => FromGuests::Begun { held, worker, at_ns: now_ns() },
-        notice => FromGuests::Notice(notice),
-    });
-    Arc::new(move |notice| {
+fn notify(outbox: &Outbox, memory: Option<HostMemory>) -> TakeNotices {
+    let send = outbox.sender_of_many();
+    let message = move |notice| {
         if let (bytes @ 1.., Some(memory)) = (bytes_of_result(&notice), &memory) {
             memory.pass_result(bytes);
         }
-        send(notice);
-    })
+        match notice {
+            Notice::Begun { held, worker, .. } => FromGuests::Begun { held, worker, at_ns: now_ns() },
+            notice => FromGuests::Notice(notice),
+        }
+    };
+    Arc::new(move |notices| send(&mut notices.map(&message)))
 }
 
 /// A panic is a bug: the host shows it.

@@ -56,6 +56,12 @@ impl Outbox {
         move |what| queue.push(wrap(what))
     }
 
+    /// A function that sends several messages, and returns at once.
+    pub fn sender_of_many(&self) -> impl Fn(&mut dyn Iterator<Item = FromGuests>) + Send + Sync + use<> {
+        let queue = self.queue.clone();
+        move |messages| queue.push_all(messages)
+    }
+
     /// Begins to send.
     ///
     /// # Errors
@@ -93,7 +99,13 @@ impl Outbox {
 
 impl Queue {
     fn push(&self, message: FromGuests) {
-        push(&mut self.waiting.lock(), message);
+        self.push_all(&mut std::iter::once(message));
+    }
+
+    fn push_all(&self, messages: &mut dyn Iterator<Item = FromGuests>) {
+        let mut waiting = self.waiting.lock();
+        messages.for_each(|message| push(&mut waiting, message));
+        drop(waiting);
         if thread::current().id() != self.main {
             self.filled.notify_one();
         }

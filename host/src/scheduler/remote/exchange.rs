@@ -269,14 +269,15 @@ impl Remote {
         Some(outcome)
     }
 
-    /// The outcome of another host's job goes there, if it is still wanted.
+    /// The outcome of another host's job goes there, if it is still wanted: with the worker's next notice, or when it
+    /// [has none](Grid::flush).
     fn finish_held(&self, registry: &Registry, held: HeldId, outcome: Outcome) {
         if self.held.lock().remove(&held).is_none() {
             return;
         }
         self.crowding.forget_turned_away();
         let (finished, objects) = given(outcome);
-        self.notify(Notice::Finished { held, finished });
+        self.notices.notify_with_next(Notice::Finished { held, finished });
         // The receiver of the result fetches the objects when it opens them.
         registry.objects.keep(objects);
     }

@@ -111,6 +111,12 @@ impl Grid for Option<Remote> {
         }
     }
 
+    fn flush(&self) {
+        if let Some(remote) = self {
+            remote.notices.flush();
+        }
+    }
+
     fn put_back(registry: &Registry, job: &Arc<Job>, ancestry: Option<&Ancestry>) {
         if let Some(remote) = &registry.grid {
             remote.put_back(registry, job, ancestry);

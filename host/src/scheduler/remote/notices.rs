@@ -11,51 +11,78 @@ use sateen_protocol::host::Notice;
 /// dozen records.
 const RECORDED_DELAY: Duration = Duration::from_millis(200);
 
+/// Takes notices, in their order.
+pub type TakeNotices = Arc<dyn Fn(&mut dyn Iterator<Item = Notice>) + Send + Sync>;
+
 /// The way to a portion's driver.
 pub struct Notices {
-    notify: Arc<dyn Fn(Notice) + Send + Sync>,
+    take: TakeNotices,
     /// How long a recorded result waits for others at most.
     delay: Duration,
     is_closed: AtomicBool,
-    /// Notices of recorded results that wait for others, and the time since which the first waits.
-    recorded: Mutex<(Option<Instant>, Vec<Notice>)>,
+    waiting: Mutex<Waiting>,
+}
+
+/// Notices that wait for others.
+#[derive(Default)]
+struct Waiting {
+    notices: Vec<Notice>,
+    /// Since when the first recorded result waits.
+    since: Option<Instant>,
+    /// Whether a result that another host waits for is among them.
+    is_awaited: bool,
 }
 
 impl Notices {
     /// Notices to this driver; finished work is recorded at this interval.
-    pub fn new(notify: Arc<dyn Fn(Notice) + Send + Sync>, record_every: Option<Duration>) -> Self {
+    pub fn new(take: TakeNotices, record_every: Option<Duration>) -> Self {
         // A crash loses waiting notices: not much more than one interval of recording.
         let delay = record_every.map_or(RECORDED_DELAY, |every| every.min(RECORDED_DELAY));
-        Self { notify, delay, is_closed: AtomicBool::new(false), recorded: Mutex::default() }
+        Self { take, delay, is_closed: AtomicBool::new(false), waiting: Mutex::default() }
     }
 
-    /// Notifies the driver, after earlier recorded results.
+    /// Notifies the driver, after earlier notices.
     pub fn notify(&self, notice: Notice) {
-        self.tell(&mut self.recorded.lock(), Some(notice));
+        self.tell(&mut self.waiting.lock(), Some(notice));
     }
 
     /// Notifies the driver soon.
     pub fn notify_recorded(&self, notice: Notice) {
-        let mut recorded = self.recorded.lock();
-        recorded.0.get_or_insert_with(Instant::now);
-        recorded.1.push(notice);
+        let mut waiting = self.waiting.lock();
+        waiting.since.get_or_insert_with(Instant::now);
+        waiting.notices.push(notice);
+    }
+
+    /// Notifies the driver with the next notice, or when the caller calls [`flush`](Self::flush), which it must do at once
+    /// if it causes no other notice. So the driver is woken once for a worker that ends a job and begins another.
+    pub fn notify_with_next(&self, notice: Notice) {
+        let mut waiting = self.waiting.lock();
+        waiting.is_awaited = true;
+        waiting.notices.push(notice);
+    }
+
+    /// Sends what waits for the next notice.
+    pub fn flush(&self) {
+        let mut waiting = self.waiting.lock();
+        if waiting.is_awaited {
+            self.tell(&mut waiting, None);
+        }
     }
 
     /// Sends recorded results to the driver if they have waited for long enough, or if no worker computes that
     /// would record more.
     pub fn send_recorded(&self, is_last: bool) {
-        let mut recorded = self.recorded.lock();
-        if recorded.0.is_some_and(|since| is_last || since.elapsed() >= self.delay) {
-            self.tell(&mut recorded, None);
+        let mut waiting = self.waiting.lock();
+        if waiting.since.is_some_and(|since| is_last || since.elapsed() >= self.delay) {
+            self.tell(&mut waiting, None);
         }
     }
 
-    /// Under the lock of the recorded results, so that no notice overtakes them.
-    fn tell(&self, (since, recorded): &mut (Option<Instant>, Vec<Notice>), more: Option<Notice>) {
-        *since = None;
-        let all = recorded.drain(..).chain(more);
+    /// Under the lock of the waiting notices, so that no notice overtakes them.
+    fn tell(&self, waiting: &mut Waiting, more: Option<Notice>) {
+        let Waiting { notices, .. } = std::mem::take(waiting);
         if !self.is_closed.load(SeqCst) {
-            all.for_each(|notice| (self.notify)(notice));
+            (self.take)(&mut notices.into_iter().chain(more));
         }
     }
 
@@ -74,24 +101,41 @@ mod tests {
     #[test]
     fn nothing_overtakes_what_was_recorded_and_nothing_comes_after_the_end() {
         let told = Arc::new(Mutex::new(Vec::new()));
-        let notify = {
+        let take = {
             let told = told.clone();
-            Arc::new(move |notice| match notice {
-                Notice::Abandoned { number } => told.lock().push(number.0),
-                other => panic!("{other:?} was not sent"),
-            })
+            move |notices: &mut dyn Iterator<Item = Notice>| {
+                told.lock().push(
+                    notices
+                        .map(|notice| match notice {
+                            Notice::Abandoned { number } => number.0,
+                            other => panic!("{other:?} was not sent"),
+                        })
+                        .collect::<Vec<u64>>(),
+                );
+            }
         };
-        let notices = Notices::new(notify, Some(Duration::MAX));
+        let notices = Notices::new(Arc::new(take), Some(Duration::MAX));
         let notice = |number| Notice::Abandoned { number: RuntimeJobId(number) };
+        let took = || std::mem::take(&mut *told.lock());
         notices.notify_recorded(notice(1));
         notices.send_recorded(false);
-        assert!(told.lock().is_empty(), "it waits for others");
+        notices.flush();
+        assert!(took().is_empty(), "it waits for others");
         notices.notify(notice(2));
-        assert_eq!(*told.lock(), [1, 2]);
-        notices.notify_recorded(notice(3));
+        assert_eq!(took(), [[1, 2]]);
+        notices.notify_with_next(notice(3));
+        notices.send_recorded(false);
+        assert!(took().is_empty(), "it waits for the next");
+        notices.notify(notice(4));
+        assert_eq!(took(), [[3, 4]], "the driver is woken once");
+        notices.notify_recorded(notice(5));
+        notices.notify_with_next(notice(6));
+        notices.flush();
+        assert_eq!(took(), [[5, 6]]);
+        notices.notify_recorded(notice(7));
         notices.send_recorded(true);
         notices.close();
-        notices.notify(notice(4));
-        assert_eq!(*told.lock(), [1, 2, 3]);
+        notices.notify(notice(8));
+        assert_eq!(took(), [[7]]);
     }
 }
