@@ -17,6 +17,8 @@ pub struct Version {
     pub protocol: u8,
     /// The grid, 16 digits.
     pub grid: String,
+    /// The oldest release of hosts and clients that the operator accepts; null if any is accepted that speaks the protocol.
+    pub minimum_version: Option<String>,
 }
 
 /// A published module.

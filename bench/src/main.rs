@@ -21,6 +21,7 @@ mod hostile;
 mod inputs;
 mod leaf;
 mod left;
+mod liars;
 mod machine;
 mod measure;
 mod model;
@@ -78,6 +79,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   faults  the cost of fault tolerance and of crashes, with real processes and in virtual time
   comfort how a volunteer's host keeps to its share, how soon it stops for its user, and what pauses cost
   hostile whether hostile modules disturb a volunteer's host, and how soon and how surely they are stopped
+  liars   whether answers are right with a host that lies, whether it is named, and what a quorum costs
   watch   the cost of open dashboards to a grid
   tree    the cost to the coordinator of a tree of a million jobs, and of dashboards that watch it
   machine how long single events of the machines take, with 100,000 hosts and a million entries
@@ -98,7 +100,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 26] = [
+const BENCHES: [(&str, Bench); 27] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -120,6 +122,7 @@ const BENCHES: [(&str, Bench); 26] = [
     ("left", Apps(left::bench)),
     ("comfort", Whole(comfort::bench)),
     ("hostile", Whole(hostile::bench)),
+    ("liars", Whole(liars::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
     ("machine", Whole(events::bench)),

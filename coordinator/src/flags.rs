@@ -8,7 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use sateen_access::Scope;
 use sateen_command_line as values;
-use sateen_coordinator::{Protection, PublicName, TREES_KEPT, TlsSource};
+use sateen_coordinator::{MinimumVersion, Protection, PublicName, TREES_KEPT, TlsSource};
 use sateen_logging::LogFlags;
 
 /// The service that brings the hosts of a grid together: it assigns runs to hosts, keeps apps and
@@ -30,16 +30,8 @@ pub struct Flags {
     /// --insecure
     #[arg(long)]
     pub require_tokens: bool,
-    /// The TLS certificate, and those between it and a public authority, in PEM; read again when it changes
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// The certificate's private key, in PEM; read again when it changes
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// Speak TLS with a certificate that this program makes, signed by an authority of its own in the data folder. Clients
-    /// give the authority's fingerprint, which is printed at the start, with --pin
-    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
-    pub tls_self_signed: bool,
+    #[command(flatten)]
+    pub tls: TlsFlags,
     /// A name by which clients reach this coordinator, in addition to localhost and its addresses; requests for
     /// other names are refused. May be given several times
     #[arg(long = "public-name", value_name = "NAME")]
@@ -65,10 +57,29 @@ pub struct Flags {
     /// take part at once. Hosts that have taken part before need no approval
     #[arg(long)]
     pub approve: bool,
+    /// The oldest release of hosts and clients that may use the grid, like 0.2.0; others are refused, with what to update
+    /// [default: all that speak the same version of the protocol]
+    #[arg(long, value_name = "X.Y.Z")]
+    pub minimum_version: Option<MinimumVersion>,
     #[command(flatten)]
     pub log: LogFlags,
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// The certificate of a coordinator that speaks TLS.
+#[derive(Debug, Args)]
+pub struct TlsFlags {
+    /// The TLS certificate, and those between it and a public authority, in PEM; read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's private key, in PEM; read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Speak TLS with a certificate that this program makes, signed by an authority of its own in the data folder. Clients
+    /// give the authority's fingerprint, which is printed at the start, with --pin
+    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
+    pub tls_self_signed: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -105,11 +116,11 @@ pub struct NewToken {
 impl Flags {
     /// What protects the coordinator.
     pub fn protection(&self) -> Protection {
-        let tls = match (&self.tls_cert, &self.tls_key) {
+        let tls = match (&self.tls.tls_cert, &self.tls.tls_key) {
             (Some(certificate), Some(key)) => {
                 Some(TlsSource::Files { certificate: certificate.clone(), key: key.clone() })
             }
-            _ => self.tls_self_signed.then_some(TlsSource::SelfSigned),
+            _ => self.tls.tls_self_signed.then_some(TlsSource::SelfSigned),
         };
         Protection { insecure: self.insecure, require_tokens: self.require_tokens, tls }
     }
@@ -170,6 +181,18 @@ mod tests {
         {
             assert!(tls(words).is_err_and(|why| why.contains("--tls-")), "{words:?}");
         }
+    }
+
+    #[test]
+    fn a_minimum_version_is_a_release() {
+        let minimum = |text| {
+            let flags = Flags::try_parse_from(["sateen-coordinator", "--minimum-version", text]);
+            flags.map(|flags| flags.minimum_version).map_err(|error| one_line(&error))
+        };
+        assert_eq!(minimum("0.2.0"), Ok("0.2.0".parse().ok()));
+        assert!(
+            minimum("0.2").is_err_and(|why| why.contains("--minimum-version") && why.contains("three parts"))
+        );
     }
 
     #[test]

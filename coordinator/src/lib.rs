@@ -23,6 +23,7 @@ mod metrics;
 mod module;
 mod peer;
 mod protection;
+mod release;
 mod saved_id;
 mod server;
 mod shutdown;
@@ -62,6 +63,7 @@ pub use driver::simulated;
 pub use first_token::make_token;
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
 pub use protection::Protection;
+pub use release::MinimumVersion;
 pub use server::listen;
 pub use store::StoreError;
 pub use tls::{CertificateError, Tls, TlsSource};
@@ -85,6 +87,8 @@ pub struct Config {
     pub new_grid: bool,
     /// Hosts with unknown keys wait for the operator's approval. Otherwise they take part at once.
     pub approve: bool,
+    /// Hosts and clients of earlier releases are refused.
+    pub minimum_version: Option<MinimumVersion>,
 }
 
 /// Why a coordinator cannot run.
@@ -222,6 +226,12 @@ pub async fn run(
         restarted = restored.restarted,
         "coordinator starts"
     );
+    if let Some(minimum) = &config.minimum_version {
+        tracing::info!(%minimum, "hosts and clients of earlier releases are refused");
+        if minimum.is_above_own() {
+            tracing::warn!(%minimum, own = env!("CARGO_PKG_VERSION"), "hosts and clients of this coordinator's own release are refused");
+        }
+    }
     for why in &restored.missing {
         tracing::warn!("{why}");
     }
@@ -238,7 +248,8 @@ pub async fn run(
         restored.runs,
         clock.now(),
     );
-    let enrolment = Arc::new(Enrolment::new(restored.grid, config.approve, restored.host_keys));
+    let enrolment = Enrolment::new(restored.grid, config.approve, restored.host_keys);
+    let enrolment = Arc::new(enrolment.accepting(config.minimum_version));
     let counters = Arc::new(Counters::default());
     let links = Arc::new(Links::new(counters, clock, descriptors::raise(), Arc::clone(&enrolment)));
     let (from_links, to_driver) = mpsc::unbounded_channel();

@@ -94,6 +94,7 @@ fn serve(flags: Flags) -> Result<()> {
         results_bytes_max: flags.results_max,
         new_grid: flags.new_grid,
         approve: flags.approve,
+        minimum_version: flags.minimum_version,
     })?;
     prepared.check(flags.listen)?;
     let tls = prepared.tls(flags.listen)?;

@@ -16,6 +16,8 @@ pub mod grid;
 #[cfg(unix)]
 pub mod guests;
 pub mod hostile;
+#[cfg(unix)]
+pub mod lying_host;
 pub mod memory;
 pub mod probe;
 pub mod proxy;

@@ -21,6 +21,7 @@ mod runs;
 mod service;
 mod shown;
 mod tokens;
+mod too_old;
 mod websockets;
 
 use std::sync::Arc;
@@ -156,6 +157,7 @@ pub fn router(api: Api) -> Router {
         // Bodies are read in `gate` and by `body`, each with a limit of its own.
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(api.clone(), entry::check))
+        .layer(from_fn_with_state(api.clone(), too_old::check))
         .layer(from_fn_with_state(api.clone(), origin::check))
         .layer(from_fn_with_state(api.clone(), operations::count))
         .layer(from_fn(pages::policy))

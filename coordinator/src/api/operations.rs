@@ -52,6 +52,7 @@ pub async fn version(State(api): State<Api>) -> Json<Version> {
         version: VERSION.to_owned(),
         protocol: PROTOCOL_VERSION,
         grid,
+        minimum_version: api.links.enrolment.minimum().map(ToString::to_string),
     })
 }
 

@@ -20,6 +20,7 @@ use sateen_protocol::{GridId, PublicKey};
 use crate::limits::{KEY_DIGITS_MIN, KEYS_FORGOTTEN, KEYS_MAX, KEYS_WAITING_MAX, KEYS_WAITING_PER_PEER_MAX};
 use crate::locked;
 use crate::peer::Peer;
+use crate::release::MinimumVersion;
 use crate::token::TokenId;
 
 pub use record::{Record, Standing};
@@ -37,6 +38,8 @@ pub struct Arrival<'a> {
     pub instance: u64,
     /// Its name, for people.
     pub name: &'a str,
+    /// Its release.
+    pub version: &'a str,
     /// Its address.
     pub address: IpAddr,
     /// Its link.
@@ -88,6 +91,8 @@ pub struct Enrolment {
     pub grid: GridId,
     /// Unknown keys wait for the operator's approval.
     must_approve: bool,
+    /// Hosts of earlier releases are refused.
+    minimum: Option<MinimumVersion>,
     state: Mutex<State>,
 }
 
@@ -101,7 +106,17 @@ impl Enrolment {
     /// With the keys that were saved.
     pub fn new(grid: GridId, must_approve: bool, saved: Vec<(PublicKey, Record)>) -> Self {
         let state = State { known: saved.into_iter().collect(), ..State::default() };
-        Self { grid, must_approve, state: Mutex::new(state) }
+        Self { grid, must_approve, minimum: None, state: Mutex::new(state) }
+    }
+
+    /// Refuses hosts of releases before this one.
+    pub fn accepting(self, minimum: Option<MinimumVersion>) -> Self {
+        Self { minimum, ..self }
+    }
+
+    /// The oldest release that is accepted, if the operator has set one.
+    pub fn minimum(&self) -> Option<&MinimumVersion> {
+        self.minimum.as_ref()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -113,6 +128,9 @@ impl Enrolment {
     /// # Errors
     /// Why it is refused.
     pub fn admit(&self, arrival: &Arrival<'_>) -> Result<(), Refusal> {
+        if let Some(minimum) = &self.minimum {
+            minimum.check("sateen-host", arrival.version)?;
+        }
         let mut state = self.state();
         let Arrival { key, now_ms, .. } = *arrival;
         state.rotate(arrival)?;

@@ -6,10 +6,14 @@ use sateen_protocol::PublicKey;
 use thiserror::Error;
 
 use crate::limits::{KEY_DIGITS_MIN, KEYS_WAITING_PER_PEER_MAX};
+use crate::release::TooOld;
 
 /// Why a host is refused although its hello is proven.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
+    /// Its release is below the operator's minimum.
+    #[error(transparent)]
+    TooOld(#[from] TooOld),
     /// The operator has not decided yet.
     #[error(
         "waiting for the operator's approval of the key {key}: `sateen host approve {key}`",

@@ -21,6 +21,7 @@ fn arrival(of: PublicKey, number: u64) -> Arrival<'static> {
         rotations: &[],
         instance: number,
         name: "one",
+        version: "0.2.0",
         address: address(number as u8),
         link: LinkId(number),
         token: None,
@@ -231,4 +232,17 @@ fn only_keys_about_which_nobody_has_decided_are_forgotten() {
     let known: Vec<_> = enrolment.list(None, 6).0.iter().map(|listed| listed.key).collect();
     assert_eq!(known[..5], [1, 2, 3, 4, 10].map(key));
     assert_eq!(known[5], key(11 + KEYS_FORGOTTEN as u32), "the next ones are gone");
+}
+
+#[test]
+fn a_host_of_an_earlier_release_than_the_minimum_is_refused() {
+    let enrolment = enrolment(true).accepting("0.2.0".parse().ok());
+    let old = Arrival { version: "0.1.9", ..arrival(key(1), 1) };
+    let why = enrolment.admit(&old).expect_err("it is old").to_string();
+    assert!(
+        why.contains("sateen-host 0.1.9 is too old") && why.contains("update sateen-host to 0.2.0"),
+        "{why}"
+    );
+    assert_eq!(standing(&enrolment, key(1)), None, "it does not wait for approval");
+    assert_eq!(enrolment.admit(&arrival(key(1), 1)), Err(Refusal::Waiting(key(1))));
 }

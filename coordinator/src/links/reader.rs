@@ -186,6 +186,7 @@ impl<'a> Reader<'a> {
             rotations: &proof.rotations,
             instance: proof.instance,
             name: &report.name,
+            version: &report.version,
             address: self.link.address,
             link: self.link.id,
             token: self.doors.access.of_join_key(),

@@ -18,6 +18,7 @@ mod names;
 mod openapi;
 mod pages;
 mod quotas;
+mod release;
 mod restart;
 mod runs;
 mod server;

@@ -1,5 +1,8 @@
 //! Runs whose results are checked by a quorum of hosts.
 
+#[cfg(target_os = "linux")]
+mod liars;
+
 use sateen_tests::cluster::{Cluster, PATIENCE, SOON};
 
 use crate::answers::{FEW_QUEENS, QUEENS};

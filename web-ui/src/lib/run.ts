@@ -1,6 +1,7 @@
 /** What the pages say of a run. */
 
-import { percent, seconds } from './format.ts';
+import type { Checked } from './api/index.ts';
+import { count, percent, plural, seconds } from './format.ts';
 import type { Run } from './types.ts';
 
 /** Workers compute for a moment before their share of the processors means something. */
@@ -20,6 +21,21 @@ export function shareOfCore(of: { work_s: number; computed_s: number } | undefin
 export function ofCore(of: { work_s: number; computed_s: number } | undefined): string {
   const share = shareOfCore(of);
   return share === null ? 'of processor time' : `${share} of a core each`;
+}
+
+/** What a trust policy asks for; empty for one that only newer coordinators know. */
+export function policy(trust: string): string {
+  const owners = /^quorum=(\d+)$/.exec(trust)?.[1];
+  return owners ? `${owners} hosts with different keys must agree on each unit` : '';
+}
+
+/** How far results are checked. */
+export function checkedUnits(checked: Checked | null, isOver: boolean): string {
+  if (!checked) return 'nothing so far';
+  const units = plural(checked.units, 'unit');
+  if (!checked.is_checking && !isOver) return `${units} reported so far; they are checked once the root job has a result`;
+  const share = checked.work_share === null ? '' : `, with ${percent(checked.work_share)} of the work`;
+  return `${count(checked.units_checked)} of ${units}${share}`;
 }
 
 /** Of a run that reports no progress. */

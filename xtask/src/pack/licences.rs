@@ -32,7 +32,7 @@ enum Notice {
     Text(&'static str),
 }
 
-pub const EMBEDDED: [Embedded; 5] = [
+pub const EMBEDDED: [Embedded; 4] = [
     Embedded {
         name: "musl",
         licence: "MIT",
@@ -58,12 +58,6 @@ pub const EMBEDDED: [Embedded; 5] = [
         licence: "MIT",
         is: "The framework of the dashboard.",
         notice: Notice::Dashboard("svelte/LICENSE.md"),
-    },
-    Embedded {
-        name: "uplot",
-        licence: "MIT",
-        is: "The charts of the dashboard.",
-        notice: Notice::Dashboard("uplot/LICENSE"),
     },
 ];
 

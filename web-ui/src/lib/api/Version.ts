@@ -18,4 +18,8 @@ protocol: number,
 /**
  * The grid, 16 digits.
  */
-grid: string, };
+grid: string, 
+/**
+ * The oldest release of hosts and clients that the operator accepts; null if any is accepted that speaks the protocol.
+ */
+minimum_version: string | null, };
