@@ -270,7 +270,7 @@ impl Remote {
     }
 
     /// The outcome of another host's job goes there, if it is still wanted: with the worker's next notice, or when it
-    /// [has none](Grid::flush).
+    /// has none (`Grid::flush`).
     fn finish_held(&self, registry: &Registry, held: HeldId, outcome: Outcome) {
         if self.held.lock().remove(&held).is_none() {
             return;
