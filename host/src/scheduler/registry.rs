@@ -163,7 +163,7 @@ pub struct Settings {
 /// A run, shared by its workers.
 pub struct Registry<G> {
     pub app: App,
-    settings: Settings,
+    pub(super) settings: Settings,
     pub inputs: Inputs,
     pub counters: Counters,
     /// How long jobs take.
@@ -238,11 +238,6 @@ impl<G: Grid> Registry<G> {
 
     pub fn is_pristine(&self) -> bool {
         self.settings.pristine
-    }
-
-    /// Whether short jobs of one parent may share an instance.
-    pub fn may_share_instances(&self) -> bool {
-        self.settings.may_share_instances && !self.settings.pristine
     }
 
     pub fn is_draining(&self) -> bool {
