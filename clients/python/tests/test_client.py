@@ -6,6 +6,7 @@ import _thread
 import asyncio
 import os
 import pickle
+import signal
 import tempfile
 import threading
 import time
@@ -130,6 +131,9 @@ class Runs(WithGrid):
             self.until(self.unfinished)
             _thread.interrupt_main()
 
+        # A program that a shell started in the background ignores interrupts.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         thread = threading.Thread(target=interrupt)
         thread.start()
         with self.assertRaises(KeyboardInterrupt):
