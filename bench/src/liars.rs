@@ -18,7 +18,7 @@ const BENCH: &str = "liars";
 const RUNS: u64 = 20;
 /// Rounds without one, after one that does not count.
 const ROUNDS: usize = 5;
-/// Of so many jobs, the liar lies about one.
+/// The liar lies about one job in this many.
 const ONE_IN: u64 = 10;
 const LIAR: &str = "eve";
 const HONEST: [(&str, &str); 3] = [("ada", "here"), ("bob", "here"), ("cyd", "there")];

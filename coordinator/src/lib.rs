@@ -229,7 +229,7 @@ pub async fn run(
     if let Some(minimum) = &config.minimum_version {
         tracing::info!(%minimum, "hosts and clients of earlier releases are refused");
         if minimum.is_above_own() {
-            tracing::warn!(%minimum, own = env!("CARGO_PKG_VERSION"), "hosts and clients of this coordinator's own release are refused");
+            tracing::warn!(%minimum, own = release::VERSION, "hosts and clients of this coordinator's own release are refused");
         }
     }
     for why in &restored.missing {

@@ -11,7 +11,7 @@ use semver::Version;
 use thiserror::Error;
 
 /// The release of this coordinator.
-const OWN: &str = env!("CARGO_PKG_VERSION");
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The programs that name their release in the header `User-Agent`.
 const CLIENTS: [&str; 2] = ["sateen", "sateen-python"];
 
@@ -42,7 +42,7 @@ impl FromStr for MinimumVersion {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let version = Version::parse(text).map_err(|error| {
-            format!("expected the number of a release, with three parts, for example {OWN} ({error})")
+            format!("expected the number of a release, with three parts, for example {VERSION} ({error})")
         })?;
         Ok(Self(version))
     }
@@ -51,7 +51,7 @@ impl FromStr for MinimumVersion {
 impl MinimumVersion {
     /// Whether it keeps out programs of this coordinator's own release.
     pub fn is_above_own(&self) -> bool {
-        !self.admits(OWN)
+        !self.admits(VERSION)
     }
 
     fn admits(&self, release: &str) -> bool {
@@ -121,8 +121,8 @@ mod tests {
     fn a_minimum_is_the_number_of_a_release() {
         for wrong in ["", "1", "0.2", "v0.2.0", "0.2.x", "latest"] {
             let why = wrong.parse::<MinimumVersion>().expect_err(wrong);
-            assert!(why.contains("for example ") && why.contains(OWN), "{why}");
+            assert!(why.contains("for example ") && why.contains(VERSION), "{why}");
         }
-        assert!(minimum("999.0.0").is_above_own() && !minimum(OWN).is_above_own());
+        assert!(minimum("999.0.0").is_above_own() && !minimum(VERSION).is_above_own());
     }
 }

@@ -196,7 +196,7 @@ impl Run {
             threads: options.threads,
             limits: app.0.engine.limits.clone(),
             pristine: options.pristine,
-            may_share_instances: true,
+            may_share_instances: !options.pristine,
             profiler: options.profile.then(|| Profiler::new(app.0.jobs.len())),
             log: options.log,
             root: None,

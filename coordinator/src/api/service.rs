@@ -9,12 +9,12 @@ use sateen_api::{Grid, Status};
 use sateen_protocol::Time;
 
 use super::Api;
-use super::operations::VERSION;
 use super::problem::Problem;
 use crate::access::Access;
 use crate::api::feed::{Moments, alerts};
 use crate::driver::Request;
 use crate::limits::HOSTS_LISTED_MAX;
+use crate::release::VERSION;
 use crate::store::sql;
 
 pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {

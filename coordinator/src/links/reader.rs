@@ -24,6 +24,7 @@ use crate::limits::{
     FRAMES_WAITING_PER_LINK_MAX, HELLO_FRAME_BYTES_MAX, HELLO_TIMEOUT, INBOX_BYTES_MAX,
     MESSAGES_PER_SECOND_MAX,
 };
+use crate::release::VERSION;
 
 /// Why a link is read no more.
 pub enum End {
@@ -206,7 +207,7 @@ impl<'a> Reader<'a> {
         if !self.said_hello && !may_be_hello(frame) {
             return End::Misbehaved("it is not a Sateen host: its first message is not a hello".to_owned());
         }
-        let advice = error.advice("sateen-coordinator", env!("CARGO_PKG_VERSION"), "sateen-host");
+        let advice = error.advice("sateen-coordinator", VERSION, "sateen-host");
         End::Misbehaved(advice.unwrap_or_else(|| error.to_string()))
     }
 

@@ -113,7 +113,7 @@ impl Guest {
     /// on memory is for one job.
     pub fn is_reusable(&self, work: Duration) -> bool {
         work < REUSED_WORK_MAX
-            && self.registry.may_share_instances()
+            && self.registry.settings.may_share_instances
             && self.profile.is_none()
             && self.registry.room.memory().is_none()
             && self.children.outstanding() == 0

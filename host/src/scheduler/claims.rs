@@ -20,11 +20,6 @@ impl<G: Grid> Registry<G> {
         self.grid.announce_exposed();
     }
 
-    /// Whether short jobs of one parent may share an instance.
-    pub fn may_share_instances(&self) -> bool {
-        self.settings.may_share_instances && !self.settings.pristine
-    }
-
     /// Takes an exposed job back for its owner, if nobody has claimed it.
     pub fn reclaim(&self, job: &Arc<Job>) -> Option<Bytes> {
         // In pristine mode every job runs in an instance of its own, as long as there are any.

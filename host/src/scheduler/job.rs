@@ -91,12 +91,10 @@ impl Job {
         self
     }
 
-    /// Whether the same task has spawned both, from the same function; or, on another host, the same job.
+    /// Whether one parent has spawned both, from the same function: a task of this host, or a job of another.
     pub fn is_sibling_of(&self, other: &Self) -> bool {
-        let parent = |job: &Self| job.place.as_ref().and_then(Place::parent_elsewhere);
-        let is_of_one_parent =
-            if self.owner == 0 { parent(self).is_some() && parent(self) == parent(other) } else { true };
-        self.owner == other.owner && self.kind == other.kind && is_of_one_parent
+        let parent = |job: &Self| (job.owner, job.place.as_ref().and_then(Place::parent_elsewhere));
+        self.kind == other.kind && parent(self) == parent(other) && parent(self) != (0, None)
     }
 
     /// Whether another host waits for it, and nothing but a worker is needed to begin it: it mentions no objects.

@@ -163,7 +163,7 @@ pub struct Settings {
 /// A run, shared by its workers.
 pub struct Registry<G> {
     pub app: App,
-    pub(super) settings: Settings,
+    pub settings: Settings,
     pub inputs: Inputs,
     pub counters: Counters,
     /// How long jobs take.

@@ -12,7 +12,7 @@ use sateen_tests::guests::of_host;
 struct Held {
     /// Processes of guests.
     guests: usize,
-    /// Threads that are not of the store's pool: sled starts up to seven that wait for work, when it first has some.
+    /// Threads, without those of the store: sled starts up to seven when it first has work, and keeps them.
     threads: usize,
     /// Pieces of memory that are mapped, of which a process may have 65,530.
     pieces: usize,

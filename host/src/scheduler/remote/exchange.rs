@@ -269,8 +269,8 @@ impl Remote {
         Some(outcome)
     }
 
-    /// The outcome of another host's job goes there, if it is still wanted: with the worker's next notice, or when it
-    /// has none (`Grid::flush`).
+    /// The outcome of another host's job goes there, if it is still wanted. It goes with the worker's next notice, or when the
+    /// worker says that there is none (`Grid::flush`).
     fn finish_held(&self, registry: &Registry, held: HeldId, outcome: Outcome) {
         if self.held.lock().remove(&held).is_none() {
             return;

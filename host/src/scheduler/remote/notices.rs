@@ -53,8 +53,8 @@ impl Notices {
         waiting.notices.push(notice);
     }
 
-    /// Notifies the driver with the next notice, or when the caller calls [`flush`](Self::flush), which it must do at once
-    /// if it causes no other notice. So the driver is woken once for a worker that ends a job and begins another.
+    /// Notifies the driver together with the next notice, so that it is woken once when a worker ends one job and begins
+    /// another. If the worker does not cause another notice at once, it must call [`flush`](Self::flush).
     pub fn notify_with_next(&self, notice: Notice) {
         let mut waiting = self.waiting.lock();
         waiting.is_awaited = true;
