@@ -8,7 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use sateen_access::Scope;
 use sateen_command_line as values;
-use sateen_coordinator::{MinimumVersion, Protection, PublicName, TREES_KEPT, TlsSource};
+use sateen_coordinator::{MinimumVersion, Protection, PublicName, TREES_KEPT, TlsSource, TrustedProxy};
 use sateen_logging::LogFlags;
 
 /// The service that brings the hosts of a grid together: it assigns runs to hosts, keeps apps and
@@ -30,6 +30,11 @@ pub struct Flags {
     /// --insecure
     #[arg(long)]
     pub require_tokens: bool,
+    /// The address of a proxy in front of this coordinator, like 192.0.2.7, or a network of proxies, like 10.0.0.0/8. It must send
+    /// the PROXY protocol, and clients behind it then count as who they are. Tokens are needed then, as with --require-tokens.
+    /// May be given several times
+    #[arg(long = "trusted-proxy", value_name = "ADDRESS")]
+    pub trusted_proxies: Vec<TrustedProxy>,
     #[command(flatten)]
     pub tls: TlsFlags,
     /// A name by which clients reach this coordinator, in addition to localhost and its addresses; requests for
@@ -122,7 +127,12 @@ impl Flags {
             }
             _ => self.tls.tls_self_signed.then_some(TlsSource::SelfSigned),
         };
-        Protection { insecure: self.insecure, require_tokens: self.require_tokens, tls }
+        Protection {
+            insecure: self.insecure,
+            require_tokens: self.require_tokens,
+            trusted_proxies: self.trusted_proxies.clone(),
+            tls,
+        }
     }
 }
 

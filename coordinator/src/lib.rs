@@ -52,7 +52,7 @@ use enrolment::Enrolment;
 use limits::{MODULES_INSPECTED_MAX, STOP_MAX};
 use links::Links;
 use metrics::Counters;
-use server::Gates;
+use server::{Gates, Proxies, Serving};
 use store::{Opening, Store};
 
 pub use api::PublicName;
@@ -64,7 +64,7 @@ pub use first_token::make_token;
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
 pub use protection::Protection;
 pub use release::MinimumVersion;
-pub use server::listen;
+pub use server::{TrustedProxy, listen};
 pub use store::StoreError;
 pub use tls::{CertificateError, Tls, TlsSource};
 
@@ -289,7 +289,13 @@ pub async fn run(
     if let Some(tls) = tls {
         work.handle().spawn(tls.keep(stopping.clone()));
     }
-    let serve = server::serve(listener, api::router(api), gates, acceptor, stopping.clone());
+    let serving = Serving {
+        router: api::router(api),
+        tls: acceptor,
+        gates,
+        proxies: Arc::new(Proxies::new(config.protection.trusted_proxies)),
+    };
+    let serve = server::serve(listener, serving, stopping.clone());
     let mut serve = tokio::spawn(serve);
     let mut driving = work.handle().spawn(driver.run(stopping.clone()));
     let keys = work.handle().spawn(enrolment::save(Arc::clone(&enrolment), Arc::clone(&store), stopping));

@@ -349,5 +349,9 @@ pub const AUDIT_WAITING_MAX: usize = 4096;
 pub const AUDIT_SAVE_EVERY: Duration = Duration::from_millis(200);
 /// Interval at which the files of the TLS certificate are looked at.
 pub const CERTIFICATE_LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Maximum time until a trusted proxy has named its client,
+pub const PROXY_HEADER_MAX: Duration = Duration::from_secs(5);
+/// and the maximum size of what it says.
+pub const PROXY_HEADER_BYTES_MAX: usize = 2048;
 /// Maximum time for a TLS handshake.
 pub const TLS_HANDSHAKE_MAX: Duration = Duration::from_secs(10);

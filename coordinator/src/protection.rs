@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::Error;
 use crate::access::{Audit, Guard, Tokens};
 use crate::store::{Store, StoreError};
+use crate::server::TrustedProxy;
 use crate::tls::TlsSource;
 
 /// What protects a coordinator: whether requests need tokens, and how connections are encrypted.
@@ -15,6 +16,8 @@ pub struct Protection {
     pub insecure: bool,
     /// Requests need a token even if only this machine, or a trusted network, can send them.
     pub require_tokens: bool,
+    /// Proxies that name their clients' addresses.
+    pub trusted_proxies: Vec<TrustedProxy>,
     /// The certificate; without one, connections are not encrypted.
     pub tls: Option<TlsSource>,
 }
@@ -34,7 +37,8 @@ impl Protection {
 
     /// Whether requests need a token if they come to this address.
     pub fn needs_tokens(&self, address: SocketAddr) -> bool {
-        self.require_tokens || !(address.ip().is_loopback() || self.insecure)
+        let others_reach_it = !address.ip().is_loopback() || !self.trusted_proxies.is_empty();
+        self.require_tokens || (others_reach_it && !self.insecure)
     }
 
     /// What is missing for safety at an address that other machines can reach, in a sentence.

@@ -15,7 +15,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::*;
-use crate::server::{Gates, Kind};
+use crate::server::{Gates, Kind, Serving};
 
 const PEERS: usize = 50;
 /// The maximum that a link may send per second.
@@ -73,7 +73,8 @@ async fn small_messages_that_wait_for_the_driver_take_bounded_memory() {
     let to = listener.local_addr().expect("bound");
     let router = axum::Router::new().route("/ws/host", get(open)).with_state(bed.clone());
     let (_stop, stopping) = watch::channel(false);
-    tokio::spawn(crate::server::serve(listener, router, Arc::clone(&bed.gates), None, stopping));
+    let serving = Serving { router, tls: None, gates: Arc::clone(&bed.gates), proxies: Arc::default() };
+    tokio::spawn(crate::server::serve(listener, serving, stopping));
 
     let small = encode(&ToCoordinator::Ready { run: sateen_protocol::RunId(1) }).expect("short").concat();
     let frame = [&[PROTOCOL_VERSION, 0], small[2..].repeat(MESSAGES).as_slice()].concat();

@@ -5,6 +5,7 @@ mod connection;
 mod doors;
 mod gates;
 mod pace;
+mod proxied;
 mod unread;
 
 use std::io::Write;
@@ -34,6 +35,7 @@ use unread::ReadOn;
 
 pub use connection::Connection;
 pub use gates::{Full, Gates, Kind, Pass};
+pub use proxied::{Proxies, TrustedProxy};
 
 /// The answer to a connection for which there is no room: a problem as from the API, without the help of its parts.
 const BUSY_PROBLEM: &str = r#"{"detail":"the coordinator has too many open connections; close some, or try again later","status":503,"title":"Service Unavailable","type":"about:blank"}"#;
@@ -53,12 +55,23 @@ pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(CONNECTIONS_MAX as u32)
 }
 
+/// What is served, and how.
+#[derive(Clone)]
+pub struct Serving {
+    /// What answers requests.
+    pub router: Router,
+    /// How connections are encrypted, if they are.
+    pub tls: Option<TlsAcceptor>,
+    /// The budgets of connections.
+    pub gates: Arc<Gates>,
+    /// Proxies that name their clients.
+    pub proxies: Arc<Proxies>,
+}
+
 /// Serves until `stopping`, then lets open requests finish.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
-    gates: Arc<Gates>,
-    tls: Option<TlsAcceptor>,
+    serving: Serving,
     mut stopping: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
     // Closed when the last connection is.
@@ -70,8 +83,12 @@ pub async fn serve(
         };
         match accepted {
             Ok((socket, address)) => {
-                let to = Serving { router: router.clone(), tls: tls.clone(), stopping: stopping.clone() };
-                admit(socket, address, to, &gates, &open);
+                let until = Until { stopping: stopping.clone(), _open: open.clone() };
+                if serving.proxies.trust(address) {
+                    tokio::spawn(admit_from_proxy(socket, address, serving.clone(), until));
+                } else {
+                    admit(socket, address, serving.clone(), until);
+                }
             }
             Err(error) if is_of_connection(&error) => {}
             Err(error) => {
@@ -99,16 +116,35 @@ fn is_of_connection(error: &std::io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// How a connection is served.
-struct Serving {
-    router: Router,
-    tls: Option<TlsAcceptor>,
+/// How long a connection is served.
+struct Until {
     stopping: watch::Receiver<bool>,
+    /// Held while the connection is open.
+    _open: mpsc::Sender<()>,
 }
 
-fn admit(socket: TcpStream, address: SocketAddr, to: Serving, gates: &Arc<Gates>, open: &mpsc::Sender<()>) {
+/// Learns from the proxy whose connection this is. Until then, it is the proxy's own, and uses the proxy's budgets.
+async fn admit_from_proxy(mut socket: TcpStream, proxy: SocketAddr, to: Serving, until: Until) {
+    let connection = Connection::new(proxy);
+    let Ok(pass) = to.gates.take_for(connection.activity(), Kind::Connection) else {
+        tracing::debug!(%proxy, "no room for a connection of a trusted proxy");
+        return;
+    };
+    let mut stopping = until.stopping.clone();
+    let client = tokio::select! {
+        client = to.proxies.client(&mut socket, proxy) => client,
+        () = connection.until_cut() => None,
+        () = stopped(&mut stopping) => None,
+    };
+    drop(pass);
+    if let Some(client) = client {
+        admit(socket, client, to, until);
+    }
+}
+
+fn admit(socket: TcpStream, address: SocketAddr, to: Serving, until: Until) {
     let connection = Arc::new(Connection::new(address));
-    let Ok(plain) = gates.take_for(connection.activity(), Kind::Connection) else {
+    let Ok(plain) = to.gates.take_for(connection.activity(), Kind::Connection) else {
         tracing::debug!(%address, "no room for a connection");
         if to.tls.is_some() {
             // It could not read an answer without TLS.
@@ -123,14 +159,13 @@ fn admit(socket: TcpStream, address: SocketAddr, to: Serving, gates: &Arc<Gates>
     let _ = socket.set_nodelay(true);
     // And pings should not wait behind large results in the system's buffer.
     let _ = socket2::SockRef::from(&socket).set_send_buffer_size(crate::limits::SEND_BUFFER_BYTES);
-    let open = open.clone();
     tokio::spawn(async move {
         let socket = Guarded::new(socket, Arc::clone(&connection));
         let ended = match to.tls.clone() {
-            None => serve_connection(socket, connection, to).await.map_err(|error| error.to_string()),
+            None => serve_connection(socket, connection, to.router, until).await.map_err(|error| error.to_string()),
             Some(acceptor) => match doors::handshake(&acceptor, socket, &connection).await {
                 Ok(Some(socket)) => {
-                    serve_connection(socket, connection, to).await.map_err(|error| error.to_string())
+                    serve_connection(socket, connection, to.router, until).await.map_err(|error| error.to_string())
                 }
                 Ok(None) => Ok(()),
                 Err(error) => Err(error.to_string()),
@@ -139,7 +174,6 @@ fn admit(socket: TcpStream, address: SocketAddr, to: Serving, gates: &Arc<Gates>
         if let Err(error) = ended {
             tracing::debug!(%address, error, "a connection broke");
         }
-        drop(open);
     });
 }
 
@@ -147,7 +181,8 @@ fn admit(socket: TcpStream, address: SocketAddr, to: Serving, gates: &Arc<Gates>
 async fn serve_connection(
     socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     connection: Arc<Connection>,
-    Serving { router, mut stopping, .. }: Serving,
+    router: Router,
+    mut until: Until,
 ) -> hyper::Result<()> {
     let cut = Arc::clone(&connection);
     let answer = hyper::service::service_fn(move |mut request: Request<Incoming>| {
@@ -174,7 +209,7 @@ async fn serve_connection(
     tokio::select! {
         ended = &mut served => ended,
         () = cut.until_cut() => Ok(()),
-        () = stopped(&mut stopping) => {
+        () = stopped(&mut until.stopping) => {
             served.as_mut().graceful_shutdown();
             served.await
         }

@@ -17,6 +17,7 @@ mod metrics;
 mod names;
 mod openapi;
 mod pages;
+mod proxied;
 mod quotas;
 mod release;
 mod restart;
