@@ -17,7 +17,9 @@ use tokio::time::timeout;
 use crate::limits::{PROXY_HEADER_BYTES_MAX, PROXY_HEADER_MAX};
 
 /// What the header of version 2 begins with.
-const SIGNATURE_2: &[u8; 12] = v2::PROTOCOL_PREFIX;
+const SIGNATURE_2: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
+/// The length of that, version and command, family, and the length of the rest.
+const HEAD_2_BYTES: usize = 16;
 /// What the header of version 1 begins with.
 const BEGIN_1: &[u8] = b"PROXY ";
 /// The maximum length of a header of version 1, with the end of its line.
@@ -124,14 +126,14 @@ async fn header(socket: &mut (impl AsyncRead + Unpin)) -> Result<Option<SocketAd
         count => socket.read_exact(&mut bytes[count..]).await.map_err(broke)?,
     };
     if bytes == SIGNATURE_2 {
-        bytes.resize(v2::MINIMUM_LENGTH, 0);
+        bytes.resize(HEAD_2_BYTES, 0);
         socket.read_exact(&mut bytes[SIGNATURE_2.len()..]).await.map_err(broke)?;
         let rest = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
         if rest > PROXY_HEADER_BYTES_MAX {
             return Err(Bad::Header(format!("its header has {rest} bytes; {PROXY_HEADER_BYTES_MAX} are allowed")));
         }
-        bytes.resize(v2::MINIMUM_LENGTH + rest, 0);
-        socket.read_exact(&mut bytes[v2::MINIMUM_LENGTH..]).await.map_err(broke)?;
+        bytes.resize(HEAD_2_BYTES + rest, 0);
+        socket.read_exact(&mut bytes[HEAD_2_BYTES..]).await.map_err(broke)?;
         return of_version_2(&bytes);
     }
     if !bytes.starts_with(BEGIN_1) {
@@ -179,7 +181,7 @@ mod tests {
 
     fn version_2(command: u8, family: u8, addresses: &[u8]) -> Vec<u8> {
         let length = u16::try_from(addresses.len()).expect("short").to_be_bytes();
-        [&SIGNATURE_2[..], &[0x20 | command, family], &length, addresses].concat()
+        [SIGNATURE_2.as_slice(), &[0x20 | command, family], &length, addresses].concat()
     }
 
     #[test]
@@ -214,7 +216,7 @@ mod tests {
 
     #[test]
     fn whatever_else_comes_is_named() {
-        let long = [&SIGNATURE_2[..], &[0x21, 0x11, 0xff, 0xff]].concat();
+        let long = [SIGNATURE_2.as_slice(), &[0x21, 0x11, 0xff, 0xff]].concat();
         for (bytes, why) in [
             (&b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"[..], "does not begin"),
             (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00", "does not begin"),
