@@ -40,8 +40,8 @@ pub struct Node {
     /// That host's name; with its id if an earlier process of the run had the same name.
     #[serde(default)]
     pub host_name: String,
-    /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host any more: it was lost with its
-    /// host, its host gave it back, or its run was suspended.
+    /// `running`, `done`, `failed`, `aborted`, `lost`, `given back`, `reused` or `adopted`. A lost job was lost with its host. A job is
+    /// given back when its host leaves or pauses, or its run is suspended. Neither is at a host any more.
     pub state: String,
     /// Whether it was lost with a host, and begun again.
     #[serde(default)]
@@ -114,8 +114,8 @@ pub struct JobDetails {
     pub host_name: String,
     /// The number of the host's worker that took it.
     pub worker: Option<u16>,
-    /// `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host any more: it was lost with its
-    /// host, its host gave it back, or its run was suspended.
+    /// `running`, `done`, `failed`, `aborted`, `lost`, `given back`, `reused` or `adopted`. A lost job was lost with its host. A job is
+    /// given back when its host leaves or pauses, or its run is suspended. Neither is at a host any more.
     pub state: String,
     /// Whether it was lost with a host, and begun again.
     pub redone: bool,

@@ -49,7 +49,7 @@ async function countsShown(page: Page): Promise<Counts> {
   const lines = await page.getByRole('list', { name: 'States, with the number of jobs' }).getByRole('listitem').allInnerTexts();
   const counts: Counts = {};
   for (const line of lines) {
-    const [name, count] = line.trim().split(/\s+/);
+    const [, name, count] = /^(.*?)\s+(\S+)$/s.exec(line.trim()) ?? [];
     counts[name] = count;
   }
   counts.shown = (await page.locator('.shown').innerText()).split(' ')[0];
@@ -59,7 +59,7 @@ async function countsShown(page: Page): Promise<Counts> {
 async function countsKnown(run: string): Promise<Counts> {
   const tree = await grid.api<Tree>(`runs/${run}/tree`);
   const counts: Counts = {};
-  for (const state of ['running', 'done', 'failed', 'aborted', 'lost', 'reused', 'adopted']) {
+  for (const state of ['running', 'done', 'failed', 'aborted', 'lost', 'reused', 'adopted', 'given back']) {
     counts[state] = shown(tree.nodes.filter((node) => node.state === state).length);
   }
   counts.redone = shown(tree.nodes.filter((node) => node.redone).length);

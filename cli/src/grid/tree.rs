@@ -103,8 +103,8 @@ fn line(node: &Node) -> String {
     let what = node.call.as_ref().unwrap_or(&node.function);
     let mut line = format!("{what} {}", node.job);
     if !host.is_empty() {
-        // A lost job is at no host any more.
-        let at = if node.state == "lost" { ", last @" } else { " @" };
+        // Such a job is at no host any more.
+        let at = if ["lost", "given back"].contains(&node.state.as_str()) { ", last @" } else { " @" };
         line = format!("{line}{at} {host}");
     }
     line = format!("{line}: {}", node.state);

@@ -198,9 +198,24 @@ impl Evidence {
         if self.passed_s < TIME_S_MIN || self.stage == Stage::Awaited {
             return None;
         }
-        { self.waiting.past(self.passed_s, self.stage == Stage::Over) }
-            .map(|text| HoldUp { kind: HoldUpKind::Waiting, text })
-            .or_else(|| self.of_workers())
+        let past = self.waiting.past(self.passed_s, self.stage == Stage::Over);
+        let past = past.map(|text| HoldUp { kind: HoldUpKind::Waiting, text });
+        // A wait that everybody remembers may have cost less than processors that others had all the time.
+        if self.starved_for_s() > self.waiting.waited_s() { self.of_workers().or(past) } else { past.or_else(|| self.of_workers()) }
+    }
+
+    /// The share of a core that a worker got while it computed.
+    fn got(&self) -> f64 {
+        self.work_s / self.computed_s.max(f64::MIN_POSITIVE)
+    }
+
+    /// How much sooner the run would have come this far if its workers had had their processors to themselves, in seconds.
+    fn starved_for_s(&self) -> f64 {
+        let workers = self.averages().map_or(0.0, |averages| averages.workers);
+        if self.got() >= PROCESSOR_ENOUGH || workers <= 0.0 {
+            return 0.0;
+        }
+        (self.computed_s - self.work_s) / workers
     }
 
     fn of_workers(&self) -> Option<HoldUp> {
@@ -217,7 +232,7 @@ impl Evidence {
             || format!("{} of {} computed on average", number(busy), counted(workers, "worker", "workers"));
 
         let computed_s = all.work * self.bucket_s;
-        let got = self.work_s / computed_s.max(f64::MIN_POSITIVE);
+        let got = self.got();
         // Computing by other programs merely took time in which its workers had nothing to do, or other runs their turn.
         let starved = (1.0 - got) * all.work;
         let others_of_all = self.others_s / self.bucket_s;
@@ -226,10 +241,9 @@ impl Evidence {
             && starved >= (all.steal + all.wait).max(others_of_all).max(lost)
         {
             // A host that got no less, as it is written, is not worth a word.
-            let least = self.least.as_ref().map(|(host, share)| (host, percent(*share)));
-            let least = least
-                .filter(|(_, share)| *share != percent(got))
-                .map(|(host, share)| format!(", and {share} on {host}"));
+            let whole = |share: f64| (100.0 * share).round() as u32;
+            let least = self.least.as_ref().filter(|(_, share)| whole(*share) < whole(got));
+            let least = least.map(|(host, share)| format!(", and {} on {host}", percent(*share)));
             let text = format!(
                 "The hosts' machines {} busy elsewhere: while a worker computed, it got {} of a core on average{}.",
                 self.tense("are", "were"),

@@ -13,6 +13,8 @@ pub enum JobState {
     Lost,
     Reused,
     Adopted,
+    /// Its host left or paused, or the run was suspended: it was not lost.
+    GivenBack,
 }
 
 /// The groups in which jobs are counted by depth.
@@ -34,6 +36,7 @@ impl JobState {
             Self::Lost => "lost",
             Self::Reused => "reused",
             Self::Adopted => "adopted",
+            Self::GivenBack => "given back",
         }
     }
 
@@ -41,7 +44,7 @@ impl JobState {
         match self {
             Self::Running | Self::Adopted => Group::Running,
             Self::Done | Self::Reused => Group::Done,
-            Self::Failed | Self::Aborted | Self::Lost => Group::Other,
+            Self::Failed | Self::Aborted | Self::Lost | Self::GivenBack => Group::Other,
         }
     }
 }

@@ -16,7 +16,7 @@ use super::state::{Group, JobState};
 use changes::Changes;
 use hosts::Hosts;
 use losses::Losses;
-use node::{GIVEN_BACK, HAS_PARAMETERS, NO_ROOM, SHARES, UNKNOWN_WORK, short_depth, short_kind};
+use node::{HAS_PARAMETERS, NO_ROOM, SHARES, UNKNOWN_WORK, short_depth, short_kind};
 use nodes::Nodes;
 use parameters::Parameters;
 use rolled::RolledUp;
@@ -171,7 +171,6 @@ impl Tree {
                 node.begun_ms = t_ms;
                 node.ended_ms = NEVER;
                 node.worker = u16::try_from(worker).unwrap_or(NO_WORKER);
-                node.flags &= !GIVEN_BACK;
                 self.change(place, JobState::Running, host);
                 self.may_end_last(place);
             }
@@ -185,14 +184,8 @@ impl Tree {
             // It was handed on, and runs there.
             NoteKind::Aborted if is_root && was_at != host => {}
             NoteKind::Aborted => self.end(place, JobState::Aborted, t_ms),
-            NoteKind::Lost => {
-                node.flags &= !GIVEN_BACK;
-                self.end(place, JobState::Lost, t_ms);
-            }
-            NoteKind::GivenBack => {
-                node.flags |= GIVEN_BACK;
-                self.end(place, JobState::Lost, t_ms);
-            }
+            NoteKind::Lost => self.end(place, JobState::Lost, t_ms),
+            NoteKind::GivenBack => self.end(place, JobState::GivenBack, t_ms),
             NoteKind::Reused => self.end(place, JobState::Reused, t_ms),
             // It may have ended before this note arrived.
             NoteKind::Adopted if before == Group::Done => {}

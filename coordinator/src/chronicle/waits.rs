@@ -32,8 +32,14 @@ const ADVICE: [&str; 3] = [
     " (it waits for its turn to be tried again)",
 ];
 
-/// A reason without advice.
+/// Beginnings of reasons behind which figures follow, after a colon.
+const COUNTED: [&str; 2] = ["its result is being checked", "its result is to be checked"];
+
+/// A reason without advice, and without figures that change while it stays the same.
 pub fn without_advice(why: &str) -> &str {
+    if COUNTED.iter().any(|begin| why.starts_with(begin)) {
+        return why.split_once(": ").map_or(why, |(reason, _)| reason);
+    }
     ADVICE.iter().find_map(|advice| why.strip_suffix(advice)).unwrap_or(why)
 }
 

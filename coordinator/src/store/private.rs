@@ -41,7 +41,8 @@ pub fn options() -> OpenOptions {
 /// When the permissions of a file cannot be removed. The folder itself may belong to another user, like that of a mounted
 /// volume: that only causes a warning, as its files are private.
 pub fn mend(folder: &Path, database: &Path) -> Result<(), StoreError> {
-    let is_ours = database.exists() || holds_nothing_else(folder);
+    let is_new = !database.exists();
+    let is_ours = !is_new || holds_nothing_else(folder);
     options().open(database).map_err(|error| StoreError::file(database, error))?;
     let mut mended = false;
     for entry in fs::read_dir(folder).map_err(|error| StoreError::file(folder, error))?.flatten() {
@@ -64,7 +65,8 @@ pub fn mend(folder: &Path, database: &Path) -> Result<(), StoreError> {
             ),
         }
     }
-    if mended {
+    // In a new folder, there was nothing to read.
+    if mended && !is_new {
         tracing::warn!(
             folder = %folder.display(),
             "other users could read the data folder; it is private now. If others use this computer, start with a \

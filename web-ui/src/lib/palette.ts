@@ -30,7 +30,7 @@ export interface Palette {
 
 type Motif = 'none' | 'rising' | 'falling' | 'crossed' | 'lying' | 'standing' | 'dotted' | 'sparse';
 
-const STATE_MOTIFS: Motif[] = ['rising', 'none', 'crossed', 'lying', 'dotted', 'standing', 'falling'];
+const STATE_MOTIFS: Motif[] = ['rising', 'none', 'crossed', 'lying', 'dotted', 'standing', 'falling', 'sparse'];
 const ACTIVITY_MOTIFS: Motif[] = ['none', 'rising', 'dotted'];
 const TILE = 8;
 export const HOST_COLOURS = 8;
@@ -50,7 +50,7 @@ export function palette(key: string): Palette {
   const ink = colour('ink');
   const paint = (name: string, motif: Motif): Paint => ({ fill: colour(name), pattern: pattern(motif, ink) });
   const made: Palette = {
-    states: STATES.map((state, at) => paint(`state-${state}`, STATE_MOTIFS[at])),
+    states: STATES.map((state, at) => paint(`state-${state.replace(' ', '-')}`, STATE_MOTIFS[at])),
     hosts: Array.from({ length: HOST_COLOURS }, (_, at) => colour(`host-${at}`)),
     activities: ACTIVITIES.map((activity, at) => paint(`act-${activity}`, ACTIVITY_MOTIFS[at])),
     away: { fill: colour('sunken'), pattern: pattern('sparse', colour('line-strong')) },

@@ -36,12 +36,17 @@ impl Chronicle {
 }
 
 impl Waiting {
+    /// For how long nothing was done, in seconds.
+    pub fn waited_s(&self) -> f64 {
+        self.waited.values().sum()
+    }
+
     /// Why the run waits, and for how long it has, for this reason and in all.
     pub fn present(&self, passed_s: f64) -> Option<String> {
         let Waits { why, reason } = self.now.as_ref()?;
         // It may just have begun to.
         let this_s = self.waited.get(without_advice(reason)).copied().unwrap_or(0.0);
-        let waited_s: f64 = self.waited.values().sum();
+        let waited_s = self.waited_s();
         if waited_s < WAITED_S_MIN {
             return Some(format!("It waits: {why}."));
         }
@@ -56,7 +61,7 @@ impl Waiting {
 
     /// Why the run waited, if it did for long.
     pub fn past(&self, passed_s: f64, is_over: bool) -> Option<String> {
-        let waited_s: f64 = self.waited.values().sum();
+        let waited_s = self.waited_s();
         let (why, longest_s) = self.waited.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
         if waited_s / passed_s < WAITED_MIN {
             return None;

@@ -6,7 +6,7 @@ use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{HostId, JobTag, ROOT_KIND};
 
 use super::Tree;
-use super::node::{GIVEN_BACK, Node, REDONE, ROOT};
+use super::node::{Node, REDONE, ROOT};
 use super::running::Ending;
 use crate::chronicle::state::JobState;
 use crate::limits::TREE_ROLLED_REMEMBERED_MAX;
@@ -71,7 +71,7 @@ impl Tree {
         let Some(node) = self.place(tag).and_then(|place| self.get(place)) else {
             return self.rolled.is_lost(tag);
         };
-        let is_kept = node.flags & GIVEN_BACK == 0 && !self.losses.is_dropped(node);
+        let is_kept = node.state != JobState::GivenBack && !self.losses.is_dropped(node);
         is_kept && (node.state == JobState::Lost || self.hosts.has_lost(node.host))
     }
 

@@ -25,8 +25,6 @@ pub(super) const FRESH: u8 = 16;
 /// It is in the list of jobs that may be rolled up.
 pub(super) const LEAF: u8 = 32;
 pub(super) const SHARES: u8 = 64;
-/// Its host gave it back when it left or paused, or its run was suspended: it was not lost.
-pub(super) const GIVEN_BACK: u8 = 128;
 /// The flags that pages show.
 pub(super) const SHOWN_FLAGS: u8 = REDONE | HAS_PARAMETERS;
 

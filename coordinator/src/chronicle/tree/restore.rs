@@ -4,7 +4,7 @@ use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
 use super::node::{
-    GIVEN_BACK, HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, REDONE, ROOT, SHARES, SHOWN_FLAGS,
+    HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, REDONE, ROOT, SHARES, SHOWN_FLAGS,
     UNKNOWN_WORK, UNSAVED,
 };
 use super::{DepthCounts, Losses, RolledUp, Tree};
@@ -12,6 +12,9 @@ use crate::chronicle::state::JobState;
 
 /// Of a saved root job: another host than the one that has it began it again. Only the last host of a job is saved.
 const BEGAN_AGAIN_ELSEWHERE: u8 = UNSAVED;
+
+/// Of a saved job that counts as lost: it was given back. Older versions saved it like this.
+const WAS_GIVEN_BACK: u8 = 128;
 
 /// A job as it is saved.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -62,7 +65,7 @@ impl Tree {
             depth: node.depth,
             worker: node.worker,
             state: node.state,
-            flags: node.flags & (SHOWN_FLAGS | NO_ROOM | SHARES | GIVEN_BACK) | self.elsewhere(node),
+            flags: node.flags & (SHOWN_FLAGS | NO_ROOM | SHARES) | self.elsewhere(node),
             parameters: self.parameters(place).ok().map(<[u8]>::to_vec),
         })
     }
@@ -128,8 +131,8 @@ impl Tree {
             kind: saved.kind,
             depth: saved.depth,
             worker: saved.worker,
-            state: saved.state,
-            flags: saved.flags & !BEGAN_AGAIN_ELSEWHERE,
+            state: if saved.flags & WAS_GIVEN_BACK == 0 { saved.state } else { JobState::GivenBack },
+            flags: saved.flags & !(BEGAN_AGAIN_ELSEWHERE | WAS_GIVEN_BACK),
         });
         let is_elsewhere = saved.flags & BEGAN_AGAIN_ELSEWHERE != 0;
         if is_elsewhere && saved.kind == ROOT {

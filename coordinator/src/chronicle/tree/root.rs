@@ -4,7 +4,7 @@ use sateen_protocol::HostId;
 use sateen_protocol::message::NoteKind;
 
 use super::Tree;
-use super::node::{GIVEN_BACK, NEVER, NO_WORKER, NOWHERE, Node, ROOT};
+use super::node::{NEVER, NO_WORKER, NOWHERE, Node, ROOT};
 use crate::chronicle::state::{Group, JobState};
 
 /// Where the root job ran before another host began it, and since when.
@@ -40,7 +40,7 @@ impl Tree {
         let Some(node) = self.get(place).filter(|node| node.kind == ROOT) else { return };
         if matches!(what, NoteKind::Begun { .. }) && node.host != host && node.worker != NO_WORKER {
             let (host, worker, begun_ms) = (node.host, node.worker, node.begun_ms);
-            let may_continue = node.flags & GIVEN_BACK == 0;
+            let may_continue = node.state != JobState::GivenBack;
             self.root_before = may_continue.then_some(RootBefore { host, worker, begun_ms });
         }
     }

@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use sateen_protocol::HostId;
 
 use super::Tree;
-use super::node::GIVEN_BACK;
 use crate::chronicle::state::JobState;
 
 /// The fate of jobs that stopped running without a note about it.
@@ -111,12 +110,13 @@ impl Tree {
     pub fn end_some(&mut self, most: usize) -> bool {
         let mut left = most;
         while let Some(Ended { host, ending, t_ms, places }) = self.running.next_ended(left) {
-            let state = if ending == Ending::Aborted { JobState::Aborted } else { JobState::Lost };
+            let state = match ending {
+                Ending::Aborted => JobState::Aborted,
+                Ending::Lost => JobState::Lost,
+                Ending::GivenBack => JobState::GivenBack,
+            };
             for place in &places {
                 self.end(*place, state, t_ms);
-                if let Some(node) = self.get_mut(*place).filter(|_| ending == Ending::GivenBack) {
-                    node.flags |= GIVEN_BACK;
-                }
                 self.touch(*place);
             }
             left -= places.len();

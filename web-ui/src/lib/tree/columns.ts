@@ -4,7 +4,7 @@ import { BadFrame, NOBODY, PLACES_MAX, RECORD_BYTES, type TreeFrame } from '../f
 import type { TreeTables } from '../types.ts';
 
 export { NOBODY };
-export const STATES = ['running', 'done', 'failed', 'aborted', 'lost', 'reused', 'adopted'] as const;
+export const STATES = ['running', 'done', 'failed', 'aborted', 'lost', 'reused', 'adopted', 'given back'] as const;
 export type JobState = (typeof STATES)[number];
 export const RUNNING = 0;
 export const FAILED = 2;
