@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use sateen_command_line::{localised, wrap};
-use sateen_host::grid::DataFolder;
+use sateen_host::grid::{DataFolder, Holder};
 use sateen_host::grid::control::{Answer, Request, ask};
 
 use super::flags::Ask;
@@ -26,6 +26,7 @@ pub fn ask_host(folder: &Path, command: &Ask) -> ExitCode {
     let mut refused = None;
     let is_left = matches!(command, Ask::Leave);
     let mut is_answered = false;
+    let holder = Holder::of(folder);
     let asked = ask(folder, &request, |answer| match answer {
         Answer::Status(status) => {
             is_answered = true;
@@ -46,10 +47,14 @@ pub fn ask_host(folder: &Path, command: &Ask) -> ExitCode {
         (Err(error), _) => fail(GRID, error),
         (Ok(()), Some(why)) => fail(GRID, why),
         // The folder must be free for a host that is started on it right after this command.
-        (Ok(()), None) if is_left && !DataFolder::await_free(folder, ENDED_MAX) => fail(
+        (Ok(()), None)
+            if is_left && !(DataFolder::await_free(folder, ENDED_MAX) && holder.await_end(ENDED_MAX)) =>
+        {
+            fail(
             GRID,
             format!("the host has left the grid, but its process has not ended in {} s", ENDED_MAX.as_secs()),
-        ),
+            )
+        }
         (Ok(()), None) if is_answered => ExitCode::SUCCESS,
         (Ok(()), None) => fail(GRID, "the host ended before it had answered"),
     }

@@ -26,6 +26,8 @@ use thiserror::Error;
 
 /// The version of the folder's contents.
 const FOLDER_VERSION: u32 = 1;
+/// Patience with a process that uses a folder: one that was killed keeps its lock until its memory is freed.
+const IN_USE_MAX: Duration = Duration::from_millis(500);
 /// How often to check a folder while waiting for it.
 const FREE_LOOK: Duration = Duration::from_millis(5);
 
@@ -92,6 +94,7 @@ impl DataFolder {
         if let Err(error) = make_private(path) {
             return without(error);
         }
+        Self::await_free(path, IN_USE_MAX);
         let lock = match lock(path)? {
             Ok(lock) => lock,
             Err(error) => return without(error),

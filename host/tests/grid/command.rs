@@ -102,9 +102,23 @@ fn a_host_without_coordinator_says_so_and_continues() {
 
     let (code, _, said) = run(&folder, &["leave"]);
     assert!(code == 0 && said.contains("left"), "{said}");
-    assert_eq!(host.child.wait().expect("it ends").code(), Some(0));
+    let ended = host.child.try_wait().expect("it is ours").expect("its process is gone when the command returns");
+    assert_eq!(ended.code(), Some(0));
     let (code, _, said) = run(&folder, &["status"]);
     assert!(code == 4 && said.contains("no sateen-host runs"), "{said}");
+}
+
+/// It was refused: a process that is killed keeps its lock until its memory is freed.
+#[test]
+fn the_folder_of_a_host_that_was_just_killed_can_be_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for _ in 0..3 {
+        let mut host = Host::start(folder.path(), &["--coordinator", NOBODY]);
+        host.line_with("cannot reach the coordinator", 1);
+        host.child.kill().expect("it runs");
+        let mut next = Host::start(folder.path(), &["--coordinator", NOBODY]);
+        next.line_with("cannot reach the coordinator", 1);
+    }
 }
 
 #[test]
