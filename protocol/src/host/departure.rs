@@ -40,6 +40,8 @@ pub struct Departing {
     has_said_goodbye: bool,
     /// It was told to take work again while it was pausing.
     is_resumed: bool,
+    /// It pauses, has given its jobs back as far as it can, and waits for the coordinator to say `Leaving` to it.
+    awaits_coordinator: bool,
 }
 
 impl Departing {
@@ -120,6 +122,7 @@ impl Host {
             handed_over: None,
             has_said_goodbye: false,
             is_resumed: false,
+            awaits_coordinator: false,
         });
         let runs: Vec<RunId> = self.runs.keys().copied().collect();
         for run in runs {
@@ -362,8 +365,32 @@ impl Host {
                 self.flush(now, run);
                 self.hand_back(run);
             }
-            self.go(false);
+            if !self.await_coordinator(now) {
+                self.go(false);
+            }
         }
+    }
+
+    /// A host that pauses while the coordinator is away says `Leaving` when the coordinator is back, and keeps its id. One
+    /// that just went would be counted as crashed, and come back as another host.
+    fn await_coordinator(&mut self, now: Time) -> bool {
+        let is_connected = self.is_connected();
+        let Some(departing) = &mut self.departing else { return false };
+        let awaits = departing.pause.is_some() && !is_connected;
+        if awaits {
+            (departing.awaits_coordinator, departing.until) = (true, now + GOODBYE_MAX);
+        }
+        awaits
+    }
+
+    /// Why it takes no work; `None` if it does, or is still giving its work back.
+    pub fn paused(&self) -> Option<&str> {
+        let waiting = || {
+            let departing = self.departing.as_ref()?;
+            let is_paused = departing.awaits_coordinator && !departing.is_resumed;
+            departing.pause.as_deref().filter(|_| is_paused)
+        };
+        self.standing.paused().or_else(waiting)
     }
 }
 

@@ -175,11 +175,6 @@ impl Host {
         self.departing.is_some()
     }
 
-    /// Why it takes no work; `None` if it does.
-    pub fn paused(&self) -> Option<&str> {
-        self.standing.paused()
-    }
-
     /// Whether it may take jobs: it is part of a grid, and neither paused nor about to go.
     fn may_work(&self) -> bool {
         self.standing.may_work() && !self.is_leaving()

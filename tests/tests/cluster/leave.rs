@@ -108,6 +108,26 @@ fn a_host_that_pauses_while_it_works_keeps_its_id_and_loses_nothing() {
     assert_eq!(cluster.api().metric("sateen_hosts_gone_total"), 0.0);
 }
 
+/// It was counted as crashed, and came back as another host.
+#[test]
+fn a_host_that_pauses_while_the_coordinator_is_away_keeps_its_id() {
+    let mut cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let run = cluster.submit(QUEENS.0, QUEENS.1);
+    cluster.await_work(run, &["ada", "bob"], 0.3);
+    let id = |cluster: &Cluster| cluster.host_status("bob")["id"].clone();
+    let before = id(&cluster);
+    cluster.kill_coordinator();
+    let told = cluster.tell_host("bob", &["pause"]);
+    assert!(told.code == Some(0) && told.stderr.contains("paused by you"), "{told:?}");
+    assert_eq!(id(&cluster), before);
+    cluster.start_coordinator();
+    cluster.await_hosts(2);
+    let about = cluster.done(run, QUEENS.2);
+    assert_eq!(id(&cluster), before, "{about:#}");
+    assert_eq!(cluster.api().metric("sateen_hosts_gone_total"), 0.0, "{about:#}");
+    assert_eq!(about["by_host"].as_array().map(Vec::len), Some(2), "{about:#}");
+}
+
 /// Maximum time for a host to leave: twice the documented time, as tests share this machine with others.
 const LEAVE_MAX: Duration = Duration::from_secs(10);
 

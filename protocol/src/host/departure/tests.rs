@@ -91,6 +91,73 @@ fn a_host_that_leaves_waits_a_bounded_time_until_others_have_fetched_its_parcels
     }
 }
 
+/// It had been counted as crashed, and was another host afterwards.
+#[test]
+fn a_host_that_pauses_while_the_coordinator_is_away_says_so_when_it_is_back_and_keeps_its_id() {
+    let reason = "its user works";
+    for (is_resumed, has_run) in [(false, true), (true, true), (false, false)] {
+        let mut host = host();
+        let mut now = Time::default();
+        if !has_run {
+            host.handle_from_coordinator(now, ToHost::StopRun { run: RUN });
+        }
+        host.handle_disconnected(now);
+        said(&mut host);
+        host.pause(now, Some(reason.to_owned()));
+        host.handle_notice(now, RUN, Notice::Drained);
+        assert_eq!(host.paused(), None, "its work may still be given back");
+        for _ in 0..5 {
+            now += GOODBYE_MAX;
+            host.handle_timeout(now);
+            assert_eq!((host.paused(), host.id()), (Some(reason), Some(ME)));
+        }
+        if is_resumed {
+            host.pause(now, None);
+            assert_eq!(host.paused(), None);
+        }
+        said(&mut host);
+        host.handle_connected(now);
+        let Some(Transmit::ToCoordinator(ToCoordinator::Hello { was, paused, .. })) = said(&mut host).pop() else {
+            panic!("it says hello")
+        };
+        assert_eq!((was.map(|(id, ..)| id), paused), (Some(ME), None));
+        host.handle_from_coordinator(now, welcome(ME, 5));
+        host.handle_from_coordinator(now, ToHost::StartRun { run: RUN, spec: spec().into() });
+        host.handle_timeout(now);
+        let paused = ToCoordinator::Paused { reason: Some(reason.to_owned()) };
+        let goodbye = [paused, ToCoordinator::Leaving].map(Transmit::ToCoordinator);
+        let goodbyes: Vec<Transmit> =
+            said(&mut host).into_iter().filter(|transmit| goodbye.contains(transmit)).take(2).collect();
+        assert_eq!(goodbyes, goodbye, "{is_resumed} {has_run}");
+        host.handle_from_coordinator(now, ToHost::Farewell);
+        assert_eq!((host.paused().is_some(), host.is_leaving()), (!is_resumed, false));
+        host.handle_connected(now);
+        let hello = said(&mut host).pop();
+        let Some(Transmit::ToCoordinator(ToCoordinator::Hello { was, .. })) = hello else {
+            panic!("it says hello: {hello:?}")
+        };
+        assert_eq!(was.map(|(id, ..)| id), Some(ME), "it comes back under its id");
+    }
+}
+
+/// A leave does not wait for a coordinator that is away.
+#[test]
+fn a_paused_host_that_waits_for_its_coordinator_can_leave() {
+    let mut host = host();
+    let now = Time::default();
+    host.handle_disconnected(now);
+    host.pause(now, Some("its user works".to_owned()));
+    host.handle_notice(now, RUN, Notice::Drained);
+    let now = now + GOODBYE_MAX;
+    host.handle_timeout(now);
+    assert!(host.paused().is_some());
+    while host.poll_command().is_some() {}
+    host.leave(now);
+    host.handle_timeout(now + LEAVE_MAX);
+    let mut commands = std::iter::from_fn(|| host.poll_command());
+    assert!(commands.any(|command| command == Command::Left));
+}
+
 #[test]
 fn a_host_that_pauses_sends_paused_before_leaving() {
     let mut host = host();
