@@ -27,6 +27,9 @@ describe('marks', () => {
     expect(of(0, 10_000).map((mark) => [mark.sign, mark.text.split('\n').length])).toEqual([['+', 1], ['✕', 2], ['↺', 1], ['✕', 1]]);
     const reversed = placed(marksOf([event(1, 10, 'host_joined'), event(2, 11, 'host_lost')]), (ms) => ms, 100);
     expect(reversed).toMatchObject([{ sign: '✕', isBad: true, text: 'host_joined 1\nhost_lost 2' }]);
+    // A join was drawn, and a suspension beside it was nowhere.
+    const stopped = placed(marksOf([event(1, 1, 'host_joined'), event(2, 2, 'suspended'), event(3, 3, 'host_left')]), (ms) => ms, 100);
+    expect(stopped).toMatchObject([{ sign: '❚', isBad: false, text: 'host_joined 1\nsuspended 2\nhost_left 3' }]);
     expect(of(5000, 5010).map((mark) => mark.sign)).toEqual(['✕', '+']);
     expect(of(20_000, 30_000)).toEqual([]);
   });

@@ -138,8 +138,12 @@ pub fn losses(run: &Run) -> String {
         times => format!(" and the root {times} times"),
     };
     let more = if jobs.redone > 0 { " (including the root and jobs below lost ones)" } else { "" };
+    // The hosts that had lent them count them: those of two hosts that were lost together are counted by nobody.
+    let gone = run.figures.by_host.iter().filter(|host| !host.there).count();
+    let has_losses = jobs.lost > 0 || jobs.redone > 0 || run.figures.root_losses > 0;
+    let at_least = if gone > 1 && has_losses { "at least " } else { "" };
     format!(
-        "{} lost{root}; {} redone{more}, {} reused, {} adopted",
+        "{at_least}{} lost{root}; {} redone{more}, {} reused, {} adopted",
         counted(jobs.lost, "stolen job", "stolen jobs"),
         jobs.redone,
         jobs.reused,
@@ -307,6 +311,22 @@ mod tests {
         assert!(!page(&run, None).contains("of that"));
         run.figures.lost_work_s = Some(0.25);
         assert!(page(&run, None).contains("of that      250 ms lost, as there is no result\n"));
+    }
+
+    /// "0 stolen jobs lost" was said of a run all of whose hosts had been killed.
+    #[test]
+    fn what_nobody_could_count_is_not_zero() {
+        let of = |lost: u64, redone: u64, there: [bool; 2]| {
+            let run = json!({
+                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done",
+                "jobs": {"lost": lost, "redone": redone},
+                "by_host": [{"host": "h1", "name": "a", "there": there[0]}, {"host": "h2", "name": "b", "there": there[1]}],
+            });
+            losses(&read(&run).expect("a run"))
+        };
+        assert!(of(0, 8, [false, false]).starts_with("at least 0 stolen jobs lost"));
+        assert!(of(1, 1, [false, true]).starts_with("1 stolen job lost"));
+        assert!(of(0, 0, [false, false]).starts_with("0 stolen jobs lost"), "they left");
     }
 
     #[test]

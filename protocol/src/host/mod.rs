@@ -180,6 +180,11 @@ impl Host {
         self.standing.may_work() && !self.is_leaving()
     }
 
+    /// Why it does not work on a run; `None` if it does, or may yet.
+    pub fn unable(&self, run: RunId) -> Option<&str> {
+        self.runs.get(&run)?.unable.as_deref()
+    }
+
     /// The runs that it knows.
     pub fn runs(&self) -> Vec<RunId> {
         self.runs.keys().copied().collect()

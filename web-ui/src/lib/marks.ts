@@ -22,6 +22,10 @@ export function marksOf(events: RunEvent[]): Mark[] {
     .sort((a, b) => a.ms - b.ms);
 }
 
+/** What matters more is seen where several marks stand together: losses first, then all that stops work, then who went. */
+const WEIGHTS: { [kind: string]: number } = { coordinator_restarted: 3, suspended: 3, resumed: 3, host_left: 2, host_paused: 2 };
+const weightOf = (mark: Mark): number => (mark.isBad ? 4 : (WEIGHTS[mark.kind] ?? 1));
+
 /** Marks closer to one another than this are drawn as one. */
 const APART_PX = 10;
 
@@ -36,16 +40,19 @@ export interface Placed {
 /** Marks by their places from 0 to `widthPx`. Where many stand together, the worst of them is seen. */
 export function placed(marks: Mark[], x: (ms: number) => number, widthPx: number): Placed[] {
   const all: Placed[] = [];
+  let weight = 0;
   for (const mark of marks) {
     const at = x(mark.ms);
     if (!(at >= 0 && at <= widthPx)) continue;
     const last = all.at(-1);
     if (!last || at - last.x >= APART_PX) {
       all.push({ x: at, sign: mark.sign, isBad: mark.isBad, text: mark.text });
+      weight = weightOf(mark);
       continue;
     }
     last.text += `\n${mark.text}`;
-    if (mark.isBad && !last.isBad) [last.sign, last.isBad] = [mark.sign, true];
+    if (weightOf(mark) <= weight) continue;
+    [last.sign, last.isBad, weight] = [mark.sign, mark.isBad, weightOf(mark)];
   }
   return all;
 }

@@ -94,7 +94,7 @@ pub struct Contributed {
     pub work_ns: u64,
     /// Jobs that were run.
     pub jobs: u64,
-    /// Runs that it took part in.
+    /// Runs that it took part in, and checks of other hosts' results, each of which is a run to this host.
     pub runs: u64,
 }
 
@@ -111,6 +111,9 @@ pub struct RunStatus {
     pub arguments: Vec<String>,
     /// Whether its app is still being fetched or compiled.
     pub loading: bool,
+    /// Why the host does not work on it, if it cannot.
+    #[serde(default)]
+    pub unable: Option<String>,
     /// Since when its jobs are counted, in seconds since 1970: a host that pauses, or that loses the run in another way,
     /// begins anew.
     #[serde(default)]
@@ -198,8 +201,10 @@ impl Status {
                 run.since_s.map_or_else(String::new, |since_s| format!(" since {}", time_of_day(since_s)));
             let what = if run.loading {
                 "loading".to_owned()
+            } else if let Some(why) = &run.unable {
+                format!("not worked on here: {why}")
             } else if run.app.is_empty() {
-                format!("not worked on here; `sateen status {}` says why", run.run.0)
+                "not worked on here".to_owned()
             } else if counts.workers == 0 {
                 "loaded a moment ago".to_owned()
             } else {
@@ -301,6 +306,7 @@ mod tests {
             function: "main".to_owned(),
             arguments: Vec::new(),
             loading: false,
+            unable: None,
             since_s: None,
             counts: Counts { busy: 2, workers: 4, shared_bytes: 1 << 20, ..Counts::default() },
         };
@@ -334,7 +340,10 @@ mod tests {
         assert!(status.to_text(None).contains("run 1234  2 of 4 workers busy"));
         (status.runs[0].app, status.runs[0].counts) = (String::new(), Counts::default());
         let text = status.to_text(None);
-        assert!(text.contains("run 1234  not worked on here; `sateen status 1234` says why\n"), "{text}");
+        assert!(text.contains("run 1234  not worked on here\n"), "{text}");
+        status.runs[0].unable = Some("the input `cnf` is missing".to_owned());
+        let text = status.to_text(None);
+        assert!(text.contains("run 1234  not worked on here: the input `cnf` is missing\n"), "{text}");
     }
 
     /// After a pause, the counts of an earlier part would be missing without a word.

@@ -307,6 +307,7 @@ impl Driver {
                 function,
                 arguments,
                 loading: here.is_some_and(super::runs::PortionState::is_loading),
+                unable: self.machine.unable(run).map(str::to_owned),
                 since_s: here.and_then(|here| here.since_s),
                 counts: self.machine.counts(run).unwrap_or_default(),
             }

@@ -95,7 +95,7 @@ function show(status) {
     const called = [run.function, ...run.arguments].join(' ');
     const isHere = run.app !== '';
     const now = run.counts.workers ? `${run.counts.busy} of ${run.counts.workers}` : 'loaded a moment ago';
-    const busy = run.loading ? 'loading' : isHere ? now : 'not worked on here';
+    const busy = run.loading ? 'loading' : isHere ? now : `not worked on here${run.unable ? `: ${run.unable}` : ''}`;
     row.append(
       element('td', run.run), element('td', run.app.slice(0, 12)), element('td', called, 'called'),
       element('td', busy, 'number'), element('td', count(run.counts.jobs.executed), 'number'),
@@ -105,6 +105,8 @@ function show(status) {
   }));
   byId('some-runs').hidden = status.runs.length === 0;
   byId('no-runs').hidden = status.runs.length > 0;
+  const isWaiting = !status.paused && !status.leaving && status.connected_s !== null && !status.refused;
+  byId('no-runs-why').textContent = isWaiting ? ' The host is waiting for a run.' : '';
   list('grid', [
     ['Coordinator', status.coordinator],
     ['This host', status.id ?? 'not in the grid yet'],
@@ -123,11 +125,11 @@ function show(status) {
   list('given', [
     ['Processor time', seconds(status.contributed.work_ns / 1e9)],
     ['Jobs', count(status.contributed.jobs)],
-    ['Runs', count(status.contributed.runs)],
+    ['Runs and checks', count(status.contributed.runs)],
     ['Since', new Date(status.contributed.since_s * 1000).toLocaleString()],
   ]);
   const peers = status.peers.map((peer) => element('li', `${peer.name}, site ${peer.site}, ${peer.path}`));
-  byId('peers').replaceChildren(...(peers.length ? peers : [element('li', 'none')]));
+  byId('peers').replaceChildren(...(peers.length ? peers : [element('li', status.paused ? 'not known while the host is paused' : 'none')]));
   byId('resume').querySelector('button').disabled = !status.paused || status.leaving;
   byId('pause').querySelector('button').disabled = status.leaving;
   byId('leave').querySelector('button').disabled = status.leaving;
