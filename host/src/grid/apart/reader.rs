@@ -169,6 +169,7 @@ impl Reader {
                     self.guests.member.process.kill();
                     return Ok(());
                 }
+                self.guests.member.process.note_base();
                 if self.guests.member.advance(Stage::Started).is_none() {
                     return Err("it started twice".to_owned());
                 }
