@@ -35,6 +35,13 @@ pub struct AccessToken {
     pub uses: u32,
 }
 
+/// `/api/v1/runs/N/submitter`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSubmitter {
+    /// The name of the token with which the run was submitted; null if none was needed.
+    pub name: Option<String>,
+}
+
 /// The body of `POST /api/v1/tokens`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -18,7 +18,7 @@ mod run;
 mod typescript;
 mod watch;
 
-pub use access::{AccessToken, AuditLine, JoinRequest, Joined, Me, NewToken, TokenRequest};
+pub use access::{AccessToken, AuditLine, JoinRequest, Joined, Me, NewToken, RunSubmitter, TokenRequest};
 pub use app::{App, Blob, Version, is_publisher};
 pub use counts::JobCounts;
 pub use grid::{Host, HostKey, Log, LogLine, Status};

@@ -15,6 +15,7 @@ use sateen_tests::guests;
 use crate::figure::Figure;
 use crate::grid::{processor_seconds, submit, wait};
 use crate::measure::Samples;
+use crate::parts::Part;
 
 const BENCH: &str = "comfort";
 const HOST: &str = "volunteer";
@@ -30,14 +31,8 @@ const IDLE_AFTER: &str = "1s";
 /// Age of an input that does not count any more.
 const LONG_AGO: Duration = Duration::from_secs(3600);
 
-/// Runs the benchmark.
-pub fn bench() -> Result<Vec<Figure>> {
-    let mut figures = shares()?;
-    figures.extend(latency()?);
-    figures.extend(pauses()?);
-    figures.extend(idle()?);
-    Ok(figures)
-}
+/// Its parts, each with a host of its own.
+pub const PARTS: [Part; 4] = [("shares", shares), ("latency", latency), ("pauses", pauses), ("idle", idle)];
 
 /// A folder that stands for a machine.
 struct Machine(PathBuf);

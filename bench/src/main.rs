@@ -26,6 +26,7 @@ mod machine;
 mod measure;
 mod model;
 mod native;
+mod parts;
 mod profile;
 mod record;
 mod report;
@@ -53,11 +54,12 @@ use anyhow::{Context, Result};
 
 use figure::Figure;
 use machine::Usage;
+use parts::Part;
 use record::Record;
 use workloads::Workloads;
 
 const USAGE: &str = "\
-cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
+cargo xtask bench NAME [--json] [--save] [--app=APP[,APP…] | --part=PART[,PART…]]
   spawn   the cost of a spawn and its sync
   checks  the cost of checking encoded parameters and results
   leaf    how fast plain code is in the sandbox
@@ -79,6 +81,7 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   faults  the cost of fault tolerance and of crashes, with real processes and in virtual time
   comfort how a volunteer's host keeps to its share, how soon it stops for its user, and what pauses cost
   hostile whether hostile modules disturb a volunteer's host, and how soon and how surely they are stopped
+  walls   what the system refuses to a process of guests
   liars   whether answers are right with a host that lies, whether it is named, and what a quorum costs
   watch   the cost of open dashboards to a grid
   tree    the cost to the coordinator of a tree of a million jobs, and of dashboards that watch it
@@ -87,7 +90,8 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   sim     how fast the simulator is
   all     all of them
 --json prints one JSON object a line; --save writes the figures to bench/results.csv and bench/README.md;
---app measures only these apps, in the benchmarks checks, leaf, scale, profile, left and faults
+--app measures only these apps, in the benchmarks checks, leaf, scale, profile, left and faults, and saves nothing;
+--part measures only these parts of comfort (shares, latency, pauses, idle) or hostile (deadlines, memory, kills, corpus)
 ";
 
 /// A benchmark's function.
@@ -95,12 +99,14 @@ enum Bench {
     Whole(fn() -> Result<Vec<Figure>>),
     /// A benchmark with figures for each app. With all apps chosen, it also measures its other figures.
     Apps(fn(&Workloads) -> Result<Vec<Figure>>),
+    /// A benchmark in parts.
+    Parts(&'static [Part]),
 }
-use Bench::{Apps, Whole};
+use Bench::{Apps, Parts, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 27] = [
+const BENCHES: [(&str, Bench); 28] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -120,8 +126,9 @@ const BENCHES: [(&str, Bench); 27] = [
     ("spread", Whole(spread::bench)),
     ("faults", Apps(faults::bench)),
     ("left", Apps(left::bench)),
-    ("comfort", Whole(comfort::bench)),
-    ("hostile", Whole(hostile::bench)),
+    ("comfort", Parts(&comfort::PARTS)),
+    ("hostile", Parts(&hostile::PARTS)),
+    ("walls", Whole(hostile::walls)),
     ("liars", Whole(liars::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
@@ -148,18 +155,22 @@ fn main() -> ExitCode {
         words.iter().map(String::as_str).partition(|word| word.starts_with('-'));
     let (apps, flags): (Vec<&str>, Vec<&str>) =
         flags.into_iter().partition(|flag| flag.starts_with(workloads::FLAG));
+    let (parts, flags): (Vec<&str>, Vec<&str>) =
+        flags.into_iter().partition(|flag| flag.starts_with(parts::FLAG));
     if flags.iter().any(|flag| !["--json", "--save"].contains(flag)) {
         return usage();
     }
     let [name] = names[..] else { return usage() };
     let chosen: Vec<_> = BENCHES.iter().filter(|(known, _)| name == *known || name == "all").collect();
     let is_saved = flags.contains(&"--save");
-    let has_others = chosen.iter().any(|(_, bench)| matches!(bench, Whole(_)));
-    if chosen.is_empty() || !apps.is_empty() && (is_saved || has_others) {
+    let have_apps = chosen.iter().all(|(_, bench)| matches!(bench, Apps(_)));
+    let have_parts = matches!(chosen[..], [(_, Parts(_))]);
+    let are_wrong = !apps.is_empty() && (is_saved || !have_apps) || !parts.is_empty() && !have_parts;
+    if chosen.is_empty() || are_wrong {
         return usage();
     }
     match Workloads::chosen(&apps) {
-        Ok(workloads) => ended(run(&chosen, &workloads, flags.contains(&"--json"), is_saved)),
+        Ok(workloads) => ended(run(&chosen, (&workloads, &parts), flags.contains(&"--json"), is_saved)),
         Err(error) => {
             eprintln!("bench: {error:#}");
             ExitCode::from(2)
@@ -170,7 +181,7 @@ fn main() -> ExitCode {
 /// Runs benchmarks, one after another; the figures of each are shown, and saved, before the next begins.
 fn run(
     benches: &[&(&'static str, Bench)],
-    workloads: &Workloads,
+    (workloads, parts): (&Workloads, &[&str]),
     is_json: bool,
     is_saved: bool,
 ) -> Result<()> {
@@ -179,6 +190,7 @@ fn run(
         let figures = match bench {
             Whole(bench) => bench()?,
             Apps(bench) => bench(workloads)?,
+            Parts(all) => parts::measure(name, &parts::chosen(all, parts)?)?,
         };
         let interference = before.and_then(|before| Some(Usage::now()?.since(&before)));
         if let Some(interference) = interference {
@@ -193,17 +205,21 @@ fn run(
         };
         std::io::stdout().lock().write_all(text.as_bytes())?;
         if is_saved {
-            save(name, records)?;
+            save(name, records, parts.is_empty())?;
         }
     }
     Ok(())
 }
 
-/// Saves the records of the benchmark `name` among those of the others.
-fn save(name: &str, records: Vec<Record>) -> Result<()> {
+/// Saves the records of the benchmark `name` among those of the others. If they are not all of it, the others are kept.
+fn save(name: &str, mut records: Vec<Record>, are_all: bool) -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = folder.join("results.csv");
-    let records = record::replaced(record::read(&file)?, name, records, &BENCHES.map(|(name, _)| name));
+    let known = record::read(&file)?;
+    if !are_all {
+        records = record::with_others(&known, name, records);
+    }
+    let records = record::replaced(known, name, records, &BENCHES.map(|(name, _)| name));
     record::write(&file, &records)?;
     let page = folder.join("README.md");
     fs::write(&page, report::page(&records)).with_context(|| format!("{} cannot be written", page.display()))

@@ -113,6 +113,15 @@ pub fn replaced(kept: Vec<Record>, bench: &str, new: Vec<Record>, order: &[&str]
     records
 }
 
+/// `new`, after the records of `bench` in `known` that are about other figures.
+pub fn with_others(known: &[Record], bench: &str, new: Vec<Record>) -> Vec<Record> {
+    let is_new = |figure: &str| new.iter().any(|record| record.figure == figure);
+    let others = known.iter().filter(|record| record.bench == bench && !is_new(&record.figure));
+    let mut records: Vec<Record> = others.cloned().collect();
+    records.extend(new);
+    records
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +161,17 @@ mod tests {
         let kept = vec![of("scale", 1.0), of("gone", 2.0), of("spawn", 3.0), of("spawn", 4.0)];
         let records = replaced(kept, "spawn", vec![of("spawn", 5.0)], &["spawn", "scale"]);
         assert_eq!(records, [of("spawn", 5.0), of("scale", 1.0)]);
+    }
+
+    #[test]
+    fn a_part_of_a_benchmark_leaves_the_others() {
+        let of = |bench: &str, figure: &str, value| Record {
+            figure: figure.to_owned(),
+            bench: bench.to_owned(),
+            ..Record::of(&figure("spawn", &[value]), None)
+        };
+        let known = [of("comfort", "a", 1.0), of("comfort", "b", 2.0), of("spawn", "c", 3.0)];
+        let records = with_others(&known, "comfort", vec![of("comfort", "b", 4.0)]);
+        assert_eq!(records, [of("comfort", "a", 1.0), of("comfort", "b", 4.0)]);
     }
 }

@@ -35,7 +35,7 @@ pub fn bench() -> Result<Vec<Figure>> {
         Figure::ratio(BENCH, "second start, whole process", warm.clone())
             .unit("ms")
             .against(&bare_ms)
-            .goal(60.0, 20.0),
+            .goal(20.0, 8.0),
         Figure::ratio(BENCH, "second start, peak memory", memory)
             .unit("MiB")
             .against(bare_mib)

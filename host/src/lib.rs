@@ -33,7 +33,6 @@ mod memory;
 mod module;
 mod portion;
 #[cfg(unix)]
-mod proc_stat;
 mod run;
 mod scheduler;
 mod self_test;

@@ -11,14 +11,16 @@
 //! Or it may wait for a job on another host. A host that evicts another host's job gives the job back at once; if
 //! it finds no room to begin the job, it gives the job back after a while.
 //!
-//! The budget counts linear memories when they grow, replicas of shared objects, images of prepared instances, results as
-//! long as they wait to be delivered, and the memory of a compiler while it runs. Results and compilers disappear by
-//! themselves, so even the oldest instance waits for them. Other memory (stacks, tables) is measured: a thread checks the
-//! resident memory of the process, and evicts instances as well when it exceeds the limit. What instances share of an image
-//! counts there once for each of them, as if it were copied.
+//! The budget counts linear memories and tables when they grow, replicas of shared objects, images of prepared instances,
+//! results as long as they wait to be delivered, and the memory of a compiler while it runs. Results and compilers disappear by
+//! themselves, so even the oldest instance waits for them. Other memory (stacks, what pools keep for the next instance) is
+//! measured: a thread checks the resident memory of the process. What is resident and does not count leaves less room for
+//! the rest, and instances are evicted when all of it exceeds the limit. What instances share of an image counts there once
+//! for each of them, as if it were copied.
 
 mod borrowed;
 mod kept;
+mod measured;
 mod passing;
 mod resident;
 
@@ -35,7 +37,7 @@ use crate::scheduler::TaskId;
 use borrowed::Borrowed;
 pub use borrowed::{COPIES_OF_OBJECTS, Lease, MemoryNews};
 pub use kept::Kept;
-pub use resident::resident_bytes;
+pub use resident::{resident_bytes, warn_unless_known};
 
 /// A run whose guests claim memory.
 pub(crate) trait Run: Send + Sync + 'static {
@@ -70,8 +72,8 @@ struct Budget {
     objects: AtomicUsize,
     /// Resident memory of the process that compiles a module.
     compiling: AtomicUsize,
-    /// Resident memory at the last measurement, without that of the host itself.
-    resident: AtomicUsize,
+    /// Resident memory at the last measurement that does not count: stacks, what pools keep, and the like.
+    uncounted: AtomicUsize,
     claims: Mutex<Claims>,
     runs: Mutex<Vec<Weak<dyn Run>>>,
     /// There was no room for an instance, or a run must look again for another reason.
@@ -111,6 +113,7 @@ impl HostMemory {
     /// # Errors
     /// If a thread cannot be started.
     pub fn bounded(bytes_max: usize) -> std::io::Result<Self> {
+        warn_unless_known();
         let memory = Self::unwatched(bytes_max);
         let budget = Arc::downgrade(&memory.0);
         std::thread::Builder::new().name("sateen-memory".to_owned()).spawn(move || {
@@ -140,7 +143,7 @@ impl HostMemory {
             undelivered: AtomicUsize::new(0),
             objects: AtomicUsize::new(0),
             compiling: AtomicUsize::new(0),
-            resident: AtomicUsize::new(0),
+            uncounted: AtomicUsize::new(0),
             claims: Mutex::default(),
             runs: Mutex::default(),
             is_short: AtomicBool::new(false),
@@ -207,6 +210,12 @@ impl HostMemory {
     /// The claim of a new instance, which is empty.
     pub(crate) fn claim<R: Run>(&self, run: &Arc<R>, task: TaskId) -> Claim {
         self.claim_for(Arc::<R>::downgrade(run), task)
+    }
+
+    /// A claim of no run.
+    #[cfg(test)]
+    pub(crate) fn claim_for_test(&self) -> Claim {
+        self.claim_for(Weak::<tests::NoRun>::new(), 0)
     }
 
     fn claim_for(&self, run: Weak<dyn Run>, task: TaskId) -> Claim {
@@ -323,16 +332,6 @@ impl Budget {
         self.claimed.load(SeqCst).saturating_add(self.unclaimed())
     }
 
-    /// What this many resident bytes of guests and the other processes take together.
-    fn occupied(&self, resident: usize) -> usize {
-        resident + self.compiling.load(SeqCst) + self.objects_of_lender()
-    }
-
-    /// What counts, or is resident.
-    fn used(&self) -> usize {
-        self.counted().max(self.occupied(self.resident.load(SeqCst)))
-    }
-
     /// Whether an instance with `bytes` fits if there is no other. It always does if no memory will be freed by
     /// itself.
     fn has_room_beside_passing(&self, bytes: usize) -> bool {
@@ -341,7 +340,7 @@ impl Budget {
     }
 
     fn take(&self, bytes: usize) -> bool {
-        let most = self.most().saturating_sub(self.unclaimed());
+        let most = self.most().saturating_sub(self.unclaimed() + self.uncounted.load(SeqCst));
         let fits =
             |claimed: usize| claimed.checked_add(bytes).filter(|claimed| *claimed <= most || bytes == 0);
         self.claimed.fetch_update(SeqCst, SeqCst, fits).is_ok()
@@ -352,16 +351,6 @@ impl Budget {
         let counted = self.counted();
         let excess = counted.saturating_sub(self.most());
         if excess > 0 && self.ask_for(counted) {
-            self.evict(excess);
-        }
-    }
-
-    /// Takes the number of resident bytes. Evicted instances have time until the next measurement to end.
-    fn see(&self, resident: usize) {
-        self.resident.store(resident, SeqCst);
-        let occupied = self.occupied(resident);
-        let excess = occupied.saturating_sub(self.most());
-        if excess > 0 && self.ask_for(occupied) {
             self.evict(excess);
         }
     }

@@ -40,7 +40,11 @@ pub fn figures() -> Result<Vec<Figure>> {
             .goal(8.0, 0.0),
         );
     }
-    figures.push(never("the host panicked, left or ended beside them", failures(&mut grid), " times"));
+    figures.push(never(
+        "the host panicked, left or ended beside guests that take memory",
+        failures(&mut grid),
+        " times",
+    ));
     Ok(figures)
 }
 

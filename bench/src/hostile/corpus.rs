@@ -36,7 +36,7 @@ pub fn figures() -> Result<Vec<Figure>> {
             (wrong.len() + missing) as f64,
             " modules",
         ),
-        never("the host panicked, left or ended beside them", failures(&mut grid), " times"),
+        never("the host panicked, left or ended beside hostile modules", failures(&mut grid), " times"),
         never(
             format!("other runs beside them, {runs} of them, with a wrong answer or jobs lost or redone"),
             disturbed as f64,

@@ -55,7 +55,7 @@ pub fn figures() -> Result<Vec<Figure>> {
         .against("100")
         .higher()
         .goal(100.0, 100.0),
-        never("the host panicked, left or ended", failures(&mut grid), " times"),
+        never("the host panicked, left or ended as its guests were killed", failures(&mut grid), " times"),
     ])
 }
 

@@ -8,42 +8,29 @@ mod kills;
 mod watched;
 mod within;
 
+pub use within::bench as walls;
+
 use anyhow::{Context, Result, ensure};
 use sateen_tests::cluster::{Api, Cluster, until};
 use sateen_tests::guests::of_host;
 use serde_json::{Value, json};
 
-use crate::figure::{Figure, shown};
+use crate::figure::Figure;
 use crate::measure::Samples;
+use crate::parts::Part;
 
 const BENCH: &str = "hostile";
 const HOST: &str = "volunteer";
 /// Workers of the host.
 const THREADS: &str = "2";
 
-/// Measures one part of it.
-type Part = fn() -> Result<Vec<Figure>>;
-
-/// Runs the benchmark.
-pub fn bench() -> Result<Vec<Figure>> {
-    let parts: [(&str, Part); 5] = [
-        ("system calls", within::figures),
-        ("deadlines", deadlines::figures),
-        ("memory", bombs::figures),
-        ("killed processes", kills::figures),
-        ("all hostile modules", corpus::figures),
-    ];
-    let mut figures = Vec::new();
-    for (name, part) in parts {
-        eprintln!("{BENCH}: {name}");
-        let measured = part()?;
-        for figure in &measured {
-            eprintln!("{BENCH}: {}: {}{}", figure.name, shown(figure.value()), figure.unit);
-        }
-        figures.extend(measured);
-    }
-    Ok(figures)
-}
+/// Its parts, each with a host of its own.
+pub const PARTS: [Part; 4] = [
+    ("deadlines", deadlines::figures),
+    ("memory", bombs::figures),
+    ("kills", kills::figures),
+    ("corpus", corpus::figures),
+];
 
 /// A grid with one host, with these options.
 fn start(options: &[&str]) -> Cluster {

@@ -24,7 +24,7 @@ pub trait Brake: Send {
         Duration::ZERO
     }
 
-    /// The folder of a cgroup that only it is in, if it has one: the system then holds its share.
+    /// The folder of a cgroup that nothing else is in but other brakes, if it has one: the system then holds the share of all.
     fn cgroup(&self) -> Option<PathBuf> {
         None
     }
@@ -110,10 +110,12 @@ impl Brakes {
     /// Has the system hold this share of `threads` processors; returns whether it does so for all brakes.
     pub(super) fn set_quota(&self, share: Percent, threads: usize) -> bool {
         let mut all = self.0.all.lock();
-        let folders: Vec<PathBuf> = all.brakes.iter().filter_map(|brake| brake.cgroup()).collect();
+        let mut folders: Vec<PathBuf> = all.brakes.iter().filter_map(|brake| brake.cgroup()).collect();
         if folders.is_empty() || folders.len() < all.brakes.len() {
             return false;
         }
+        folders.sort();
+        folders.dedup();
         let wanted = Some((share, folders.len()));
         if all.quota != wanted {
             if let Some(error) = folders.iter().find_map(|folder| quota::write(folder, share, threads).err())

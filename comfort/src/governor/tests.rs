@@ -236,6 +236,10 @@ fn a_cgroup_holds_the_share_where_there_is_one() {
     brakes.add(Box::new(Grouped(group.path().to_owned())));
     assert!(brakes.set_quota(Percent::of(25), 2));
     assert_eq!(fs::read_to_string(group.path().join("cpu.max")).expect("written"), "25000 50000");
+    // Several in one group share what it may use: it is not written again.
+    fs::remove_file(group.path().join("cpu.max")).expect("removed");
+    brakes.add(Box::new(Grouped(group.path().to_owned())));
+    assert!(brakes.set_quota(Percent::of(25), 2) && !group.path().join("cpu.max").exists());
     brakes.add(Box::new(Grouped("/nonexistent".into())));
     assert!(!brakes.set_quota(Percent::of(25), 2), "one of them cannot be held");
 }

@@ -72,9 +72,9 @@ pub const KEYS: [Key; 20] = [
     key("apps-refused", Kind::Names, ("", ""),
         "Beginnings of the hashes of apps that the host does not run"),
     key("submitters-allowed", Kind::Names, ("", ""),
-        "The only submitters whose runs the host takes; no coordinator names submitters yet, so it takes none"),
+        "The only submitters whose runs the host takes, by the names of their tokens; a grid without tokens names none"),
     key("submitters-refused", Kind::Names, ("", ""),
-        "Submitters whose runs the host does not take; no coordinator names submitters yet, so this has no effect"),
+        "Submitters whose runs the host does not take, by the names of their tokens"),
     key("require-walls", Kind::Switch, ("false", "false"),
         "Refuse all runs if the system lacks a wall around guests"),
 ];

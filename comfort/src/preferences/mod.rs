@@ -119,9 +119,8 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Why a run is refused, if it is. `app` is the hash of its module in hexadecimal digits; a submitter that is not
-    /// known counts as one that is neither allowed nor refused by name.
-    pub fn refusal(&self, app: &str, submitter: Option<&str>) -> Option<String> {
+    /// Why runs of an app are refused, if they are. `app` is the hash of its module in hexadecimal digits.
+    pub fn refuses_app(&self, app: &str) -> Option<String> {
         let is_app = |listed: &String| !listed.is_empty() && app.starts_with(&listed.to_ascii_lowercase());
         if self.apps_refused.iter().any(is_app) {
             return Some("its owner refuses this app (apps-refused)".to_owned());
@@ -129,6 +128,16 @@ impl Trust {
         if !self.apps_allowed.is_empty() && !self.apps_allowed.iter().any(is_app) {
             return Some("its owner allows other apps only (apps-allowed)".to_owned());
         }
+        None
+    }
+
+    /// Whether it matters who has submitted a run.
+    pub fn names_submitters(&self) -> bool {
+        !self.submitters_allowed.is_empty() || !self.submitters_refused.is_empty()
+    }
+
+    /// Why runs of a submitter are refused, if they are. One that is not known is neither allowed nor refused by name.
+    pub fn refuses_submitter(&self, submitter: Option<&str>) -> Option<String> {
         let is_submitter = |listed: &String| submitter == Some(listed.as_str());
         if self.submitters_refused.iter().any(is_submitter) {
             return Some("its owner refuses this submitter (submitters-refused)".to_owned());
@@ -153,26 +162,28 @@ mod tests {
     fn apps_and_submitters_are_refused_by_name() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let mut trust = Trust::default();
-        assert_eq!(trust.refusal("abcd", None), None);
+        assert_eq!((trust.refuses_app("abcd"), trust.refuses_submitter(None)), (None, None));
         trust.apps_refused = names(&["ABC"]);
-        assert!(trust.refusal("abcd", None).is_some_and(|why| why.contains("apps-refused")));
-        assert_eq!(trust.refusal("bcda", None), None);
+        assert!(trust.refuses_app("abcd").is_some_and(|why| why.contains("apps-refused")));
+        assert_eq!(trust.refuses_app("bcda"), None);
         trust.apps_allowed = names(&["bc", "ab"]);
-        assert!(trust.refusal("abcd", None).is_some_and(|why| why.contains("apps-refused")));
-        assert!(trust.refusal("cc", None).is_some_and(|why| why.contains("apps-allowed")));
-        assert_eq!(trust.refusal("bcd", Some("eve")), None);
+        assert!(trust.refuses_app("abcd").is_some_and(|why| why.contains("apps-refused")));
+        assert!(trust.refuses_app("cc").is_some_and(|why| why.contains("apps-allowed")));
+        assert_eq!((trust.refuses_app("bcd"), trust.refuses_submitter(Some("eve"))), (None, None));
+        assert!(!trust.names_submitters());
         trust.submitters_refused = names(&["eve"]);
-        assert!(trust.refusal("bcd", Some("eve")).is_some_and(|why| why.contains("submitters-refused")));
-        assert_eq!(trust.refusal("bcd", None), None);
+        assert!(trust.names_submitters());
+        assert!(trust.refuses_submitter(Some("eve")).is_some_and(|why| why.contains("submitters-refused")));
+        assert_eq!(trust.refuses_submitter(None), None);
         trust.submitters_allowed = names(&["ann"]);
-        assert_eq!(trust.refusal("bcd", Some("ann")), None);
-        assert!(trust.refusal("bcd", Some("bob")).is_some_and(|why| why.contains("other submitters")));
-        assert!(trust.refusal("bcd", None).is_some_and(|why| why.contains("does not name")));
+        assert_eq!(trust.refuses_submitter(Some("ann")), None);
+        assert!(trust.refuses_submitter(Some("bob")).is_some_and(|why| why.contains("other submitters")));
+        assert!(trust.refuses_submitter(None).is_some_and(|why| why.contains("does not name")));
     }
 
     #[test]
     fn an_empty_name_matches_no_app() {
         let trust = Trust { apps_refused: vec![String::new()], ..Trust::default() };
-        assert_eq!(trust.refusal("abcd", None), None);
+        assert_eq!(trust.refuses_app("abcd"), None);
     }
 }

@@ -111,6 +111,11 @@ impl Tokens {
         self.known().by_id.values().cloned().collect()
     }
 
+    /// A token by its number; also one that is not valid any more.
+    pub fn with_id(&self, id: TokenId) -> Option<Arc<Held>> {
+        self.known().by_id.get(&id).cloned()
+    }
+
     /// A token by its secret. Tokens are found by their hashes, so the time that this takes says nothing of any secret.
     ///
     /// # Errors

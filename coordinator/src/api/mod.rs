@@ -130,6 +130,7 @@ pub fn router(api: Api) -> Router {
         .route("/api/v1/runs/{run}/jobs/{job}", get(runs::job::show))
         .route("/api/v1/runs/{run}/wait", get(runs::wait))
         .route("/api/v1/runs/{run}/result", get(runs::result::result))
+        .route("/api/v1/runs/{run}/submitter", get(runs::submitter::show))
         .route("/api/v1/runs/{run}/tree", get(runs::tree))
         .route("/api/v1/runs/{run}/log", get(runs::log))
         .route("/api/v1/runs/{run}/cancel", post(runs::cancel))

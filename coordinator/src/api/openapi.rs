@@ -114,6 +114,7 @@ fn schemas() -> serde_json::Map<String, Value> {
         Job,
         JobDetails,
         Joined,
+        RunSubmitter,
         Log,
         Me,
         NewToken,

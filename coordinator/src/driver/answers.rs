@@ -17,13 +17,14 @@ use crate::clock::unix_ms;
 use crate::figures::{Figures, end, of_view};
 use crate::peer::Peer;
 use crate::store::{StoreError, encoded_bytes, sql};
+use crate::token::TokenId;
 
 impl Driver {
     pub(super) fn request(&mut self, request: Request) {
         // The caller may have hung up; the answer is then dropped.
         match request {
-            Request::Submit { app_name, spec, submitter, reply } => {
-                self.submit(app_name, *spec, submitter, reply);
+            Request::Submit { app_name, spec, submitter, owner, reply } => {
+                self.submit(app_name, *spec, (submitter, owner), reply);
             }
             Request::Change { run, action, reply } => {
                 let now = self.clock.now();
@@ -51,6 +52,9 @@ impl Driver {
                 let runs = self.machine.run_ids().chain(self.over.run_ids());
                 let _ = reply.send(runs.filter_map(|run| self.live(run, &reasons)).collect());
             }
+            Request::Checked(run, reply) => {
+                let _ = reply.send(self.machine.checked_run(run).unwrap_or(run));
+            }
             Request::Hosts(reply) => self.scan(Scan::hosts(reply)),
             Request::Forget(run, reply) => {
                 self.chronicles.forget(run);
@@ -66,14 +70,14 @@ impl Driver {
         &self,
         app_name: String,
         spec: RunSpec,
-        submitter: Peer,
+        (submitter, owner): (Peer, Option<TokenId>),
         reply: oneshot::Sender<Result<RunId, StoreError>>,
     ) {
         let (store, driver) = (Arc::clone(&self.store), self.inbox.to_submitted());
         tokio::spawn(async move {
             let (to_save, now_ms) = (spec.clone(), unix_ms());
             let save = move |connection: &mut rusqlite::Connection| {
-                sql::add_run(connection, &app_name, &to_save, submitter, now_ms)
+                sql::add_run(connection, &app_name, &to_save, (submitter, owner), now_ms)
             };
             let result = store.write(save).await;
             // A driver that has stopped has answered by stopping.

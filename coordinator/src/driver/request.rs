@@ -15,6 +15,7 @@ use crate::figures::Figures;
 use crate::metrics::Totals;
 use crate::peer::Peer;
 use crate::store::StoreError;
+use crate::token::TokenId;
 
 /// A request, and where the answer goes.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub enum Request {
         spec: Box<RunSpec>,
         /// The submitter's address.
         submitter: Peer,
+        /// The submitter's token, if one was needed.
+        owner: Option<TokenId>,
         /// Its number, once it is saved.
         reply: oneshot::Sender<Result<RunId, StoreError>>,
     },
@@ -43,6 +46,8 @@ pub enum Request {
     Run(RunId, oneshot::Sender<Option<Live>>),
     /// The same for all such runs.
     Runs(oneshot::Sender<Vec<Live>>),
+    /// The run whose results are checked in this one, or the run itself.
+    Checked(RunId, oneshot::Sender<RunId>),
     /// The connected hosts.
     Hosts(oneshot::Sender<Vec<HostSeen>>),
     /// The chronicle of this run, which is over, is to be deleted.

@@ -238,8 +238,8 @@ impl Simulated {
     pub fn submit(&mut self, now: Time, submitter: Submitter, spec: RunSpec) -> Option<RunId> {
         let handle = self.handle.clone();
         let submitter = Peer::of(Ipv6Addr::from_bits(submitter.0).into());
-        let ask =
-            |reply| Request::Submit { app_name: "tree".to_owned(), spec: Box::new(spec), submitter, reply };
+        let (app_name, spec, owner) = ("tree".to_owned(), Box::new(spec), None);
+        let ask = |reply| Request::Submit { app_name, spec, submitter, owner, reply };
         self.answered(now, async move { handle.ask(ask).await })?.ok()
     }
 

@@ -61,6 +61,7 @@ impl Bed {
             app_name: "app".to_owned(),
             spec: Box::new(spec()),
             submitter: Peer::of([127, 0, 0, 1].into()),
+            owner: None,
             reply,
         };
         self.handle.ask(ask).await.expect("it runs").expect("it is saved")

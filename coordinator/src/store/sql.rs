@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{StoreError, is_of_row};
 use crate::figures::Figures;
 use crate::peer::Peer;
+use crate::token::TokenId;
 
 pub use apps::{
     AppRow, Owner, Published, Publisher, Unpublished, about, app_named, apps, apps_beginning, owner, publish,
@@ -30,7 +31,7 @@ pub use results::{cancelled, results_by_peer};
 pub use space::{give_back_space, prepare_space, rewrite_if_useful};
 pub use tokens::{
     AuditRow, add_audit, add_token, audit, exchange_token, forget_token, has_admin, revoke_token, run_owner,
-    set_owner, tokens, tokens_used,
+    tokens, tokens_used,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -90,24 +91,25 @@ fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Adds a run and returns its number.
+/// Adds a run and returns its number. `submitter` is the address that it comes from, and the token, if one was needed.
 pub fn add_run(
     connection: &Connection,
     app_name: &str,
     spec: &RunSpec,
-    submitter: Peer,
+    (submitter, owner): (Peer, Option<TokenId>),
     submitted_at_ms: u64,
 ) -> Result<RunId> {
     connection.execute(
-        "INSERT INTO runs (app, app_name, spec, state, submitted_at_ms, submitted_from)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO runs (app, app_name, spec, state, submitted_at_ms, submitted_from, submitted_by)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         params![
             spec.app.0,
             app_name,
             encode(spec)?,
             RunState::Queued.word(),
             submitted_at_ms as i64,
-            submitter.to_string()
+            submitter.to_string(),
+            owner.map(|owner| owner.0 as i64)
         ],
     )?;
     Ok(RunId(connection.last_insert_rowid() as u64))

@@ -5,6 +5,7 @@ mod consent;
 mod enrol;
 mod flags;
 mod key;
+mod meet;
 mod preference_flags;
 mod preferences;
 mod priority;
@@ -26,9 +27,10 @@ use sateen_host::grid::{
     ComfortOptions, CoordinatorAddress, DataFolder, FolderError, Options, Reread, Runtime, StartError,
     Stopped, Workers, start,
 };
-use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Limits, Turns, compile_module, size};
+use sateen_host::{COMPILE_COMMAND, Compiler, HostMemory, Limits, ModuleCache, Turns, compile_module, size};
 
 use flags::{Command, Host};
+use meet::Met;
 use say::{GRID, INTERRUPTED, USAGE, fail};
 
 /// Runs the command of the command line.
@@ -95,6 +97,11 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
         Err(error) => return fail(USAGE, error),
     };
     known.resolved.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if joins.is_some()
+        && let Err(code) = meet_coordinator(&folder, &known.coordinator, &host.key)
+    {
+        return code;
+    }
     let (priority, is_yes) = (host.priority.into(), host.agreement.yes);
     if let Err(code) = consent::ensure(&folder, &known, priority, is_yes, joins.is_some()) {
         return code;
@@ -114,6 +121,10 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
     let preferences = known.resolved.preferences();
     if let Some(warning) = preferences.limits.memory_bytes.and_then(too_little) {
         tracing::warn!("{warning}");
+    }
+    if let Err(error) = ModuleCache::of_user() {
+        let error = explained(&error);
+        tracing::warn!("compiled apps are not kept, and each run's app is compiled again: {error}");
     }
     let brakes = Brakes::default();
     let runtime = match runtime(&host, &preferences, &brakes) {
@@ -161,6 +172,23 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
     }
 }
 
+/// Makes sure that nothing else answers at the URL of a grid that is joined: a host would wait there for ever.
+fn meet_coordinator(
+    folder: &DataFolder,
+    coordinator: &CoordinatorAddress,
+    flags: &enrol::KeyFlags,
+) -> Result<(), ExitCode> {
+    match meet::meet(folder, coordinator, flags) {
+        Met::Coordinator => {}
+        Met::Nobody(why) => say::note(&format!(
+            "sateen-host: {coordinator} does not answer now ({why}); a host that has joined it tries again until it does"
+        )),
+        Met::Other(why) => return Err(fail(USAGE, why)),
+        Met::Untrusted(why) => return Err(fail(GRID, format!("{coordinator} cannot be joined: {why}"))),
+    }
+    Ok(())
+}
+
 /// Runs guests in processes of their own, if the system has what that needs.
 fn runtime(host: &Host, preferences: &Preferences, brakes: &Brakes) -> Result<Arc<dyn Runtime>, String> {
     let threads = preferences
@@ -196,7 +224,10 @@ fn apart(
     brakes: &Brakes,
 ) -> Result<Arc<dyn Runtime>, String> {
     match Apart::new(threads, compiler) {
-        Ok(runtime) => Ok(Arc::new(runtime.requiring_walls(requires_walls).with_brakes(brakes.clone()))),
+        Ok(runtime) => {
+            let runtime = runtime.requiring_walls(requires_walls).with_brakes(brakes.clone());
+            Ok(Arc::new(runtime.with_cgroups()))
+        }
         Err(error) => Err(format!("the system lacks what that needs: {}", explained(&error))),
     }
 }

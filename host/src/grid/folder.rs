@@ -16,7 +16,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -62,6 +62,19 @@ pub enum FolderError {
         .0.display()
     )]
     Foreign(PathBuf),
+    /// It is another user's. A host would leave files there that the user cannot change, and its key is theirs.
+    #[error(
+        "the data folder {} belongs to another user (number {owner}), and this program runs as user {user}; run it as that user, or name another folder with --data-dir",
+        .folder.display()
+    )]
+    OtherUsers {
+        /// The folder.
+        folder: PathBuf,
+        /// The number of its owner.
+        owner: u32,
+        /// The number of the user of this process.
+        user: u32,
+    },
     /// The path is not a folder.
     #[error("{} is not a folder; name another one with --data-dir", .0.display())]
     NoFolder(PathBuf),
@@ -90,6 +103,7 @@ impl DataFolder {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir()) {
             return Err(FolderError::NoFolder(path.to_owned()));
         }
+        check_owner(path)?;
         check_contents(path)?;
         if let Err(error) = make_private(path) {
             return without(error);
@@ -138,6 +152,15 @@ impl DataFolder {
     /// The path of the part `name`, if the folder can be written.
     pub fn part(&self, name: &str) -> Option<PathBuf> {
         self.unwritable.is_none().then(|| self.path.join(name))
+    }
+}
+
+fn check_owner(path: &Path) -> Result<(), FolderError> {
+    let user = rustix::process::geteuid().as_raw();
+    match fs::metadata(path).map(|metadata| metadata.uid()) {
+        Ok(owner) if owner != user => Err(FolderError::OtherUsers { folder: path.to_owned(), owner, user }),
+        // If it does not exist, it is made.
+        _ => Ok(()),
     }
 }
 
@@ -246,6 +269,21 @@ mod tests {
         let error = DataFolder::open(folder.path()).expect_err("newer").to_string();
         assert!(error.contains("newer") && error.contains("99"), "{error}");
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn the_folder_of_another_user_is_left_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // Only root can give a folder away; for others, there are folders of root.
+        let theirs = match std::os::unix::fs::chown(folder.path(), Some(65534), None) {
+            Ok(()) => folder.path(),
+            Err(_) => Path::new("/usr"),
+        };
+        let before = fs::metadata(theirs).expect("it is there").permissions();
+        let error = DataFolder::open(theirs).expect_err("another user's").to_string();
+        assert!(error.contains("another user (number ") && error.contains("--data-dir"), "{error}");
+        assert!(!theirs.join("lock").exists() && !theirs.join("version").exists());
+        assert_eq!(fs::metadata(theirs).expect("it is there").permissions(), before);
     }
 
     #[test]

@@ -6,10 +6,15 @@ use crate::failure::Stop;
 use crate::limits::{LimitExceeded, Limits};
 use crate::memory::{Claim, Eviction, NoRoom};
 
+/// Memory of an element of a table.
+const ELEMENT_BYTES: usize = size_of::<usize>();
+
 /// The limits on an instance's memory and tables, and its claim on the host's memory.
 pub struct Limiter {
     memory_bytes_max: usize,
     table_elements_max: usize,
+    memory_bytes: usize,
+    table_bytes: usize,
     /// The claim, if the host's memory is limited.
     claim: Option<Claim>,
 }
@@ -17,7 +22,16 @@ pub struct Limiter {
 impl Limiter {
     pub fn new(limits: &Limits, claim: Option<Claim>) -> Self {
         let Limits { memory_bytes_max, table_elements_max, .. } = *limits;
-        Self { memory_bytes_max, table_elements_max, claim }
+        Self { memory_bytes_max, table_elements_max, memory_bytes: 0, table_bytes: 0, claim }
+    }
+
+    /// Claims what the instance's memory and table take together.
+    fn claim_all(&self) -> wasmtime::Result<bool> {
+        if let Some(claim) = &self.claim {
+            let bytes = self.memory_bytes.saturating_add(self.table_bytes);
+            claim.grow_to(bytes).map_err(|NoRoom| wasmtime::Error::new(Stop::Evicted))?;
+        }
+        Ok(true)
     }
 
     /// Counts the copy of the instance's result, in bytes.
@@ -57,10 +71,8 @@ impl ResourceLimiter for Limiter {
             let exceeded = LimitExceeded::Memory { asked: desired as u64, limit };
             return Err(wasmtime::Error::new(Stop::Limit(exceeded)));
         }
-        if let Some(claim) = &self.claim {
-            claim.grow_to(desired).map_err(|NoRoom| wasmtime::Error::new(Stop::Evicted))?;
-        }
-        Ok(true)
+        self.memory_bytes = desired;
+        self.claim_all()
     }
 
     fn table_growing(
@@ -73,7 +85,9 @@ impl ResourceLimiter for Limiter {
         if desired > limit {
             return Err(wasmtime::Error::new(Stop::Limit(LimitExceeded::Table { asked: desired, limit })));
         }
-        Ok(true)
+        // An app has one table.
+        self.table_bytes = desired.saturating_mul(ELEMENT_BYTES);
+        self.claim_all()
     }
 }
 
@@ -92,5 +106,16 @@ mod tests {
             assert!(matches!(stop, Stop::Limit(_)), "{stop:?}");
         }
         assert!(!limiter.is_evicted() && limiter.take_claim().is_none());
+    }
+
+    #[test]
+    fn memory_and_table_are_claimed_together() {
+        let memory = crate::HostMemory::unwatched(1000);
+        let (_oldest, claim) = (memory.claim_for_test(), memory.claim_for_test());
+        let mut limiter = Limiter::new(&Limits::default(), Some(claim));
+        assert!(limiter.memory_growing(0, 600, None).is_ok_and(|granted| granted));
+        assert!(limiter.table_growing(0, 50, None).is_ok_and(|granted| granted));
+        let stop = limiter.table_growing(50, 51, None).expect_err("there is no room");
+        assert!(matches!(stop.downcast::<Stop>(), Ok(Stop::Evicted)) && limiter.is_evicted());
     }
 }

@@ -40,6 +40,28 @@ pub fn of_process() -> Duration {
     return passed();
 }
 
+/// That of another process; 0 if it has ended, or on other systems. Reads no file, so it needs no `/proc`.
+pub fn of_other(process: u32) -> Duration {
+    /// The kernel's number for the processor time of a process: of three bits, below the process's inverted id.
+    const OF_PROCESS: i32 = 2;
+    #[cfg(target_os = "linux")]
+    return i32::try_from(process).map_or(Duration::ZERO, |process| by_number(!process << 3 | OF_PROCESS));
+    #[cfg(not(target_os = "linux"))]
+    return Duration::ZERO;
+}
+
+/// The time of one of the kernel's numbered clocks; 0 if there is none.
+#[cfg(target_os = "linux")]
+fn by_number(clock: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the system writes the time and nothing else. It remains 0 if there is no such thread or process.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::clock_gettime(clock, &raw mut time);
+    }
+    duration(time.tv_sec, time.tv_nsec)
+}
+
 /// That of this thread.
 fn of_thread() -> Duration {
     #[cfg(unix)]
@@ -94,13 +116,7 @@ impl Thread {
     pub fn processor_time(&self) -> Duration {
         /// The kernel's number for the processor time of a thread: of three bits, below the thread's inverted id.
         const OF_THREAD: i32 = 6;
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the system writes the time and nothing else. It remains 0 if there is no such thread.
-        #[allow(unsafe_code)]
-        unsafe {
-            libc::clock_gettime(!self.id << 3 | OF_THREAD, &raw mut time);
-        }
-        duration(time.tv_sec, time.tv_nsec)
+        by_number(!self.id << 3 | OF_THREAD)
     }
 
     /// Its processor time if it has had a processor all the time.
@@ -148,5 +164,24 @@ mod tests {
         assert!(read + 3 * Duration::from_millis(10) >= itself, "{read:?}, itself {itself:?}");
         computing.thread().unpark();
         computing.join().expect("it ends");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_time_of_another_process_is_known() {
+        let own = std::process::id();
+        let (before, other) = (of_process(), of_other(own));
+        assert!(other >= before && other <= of_process(), "{before:?}, {other:?}");
+        let mut child = std::process::Command::new("sh");
+        let child = child.args(["-c", "while :; do :; done"]).spawn();
+        let mut child = child.expect("it starts");
+        let since = Instant::now();
+        while of_other(child.id()) < Duration::from_millis(30) {
+            assert!(since.elapsed() < Duration::from_secs(60), "it computes");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        assert_eq!(of_other(child.id()), Duration::ZERO);
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-struct NoRun;
+pub struct NoRun;
 
 impl Run for NoRun {
     fn wake(&self, _: TaskId) {}
@@ -8,7 +8,7 @@ impl Run for NoRun {
 }
 
 fn claim(memory: &HostMemory) -> Claim {
-    memory.claim_for(Weak::<NoRun>::new(), 0)
+    memory.claim_for_test()
 }
 
 #[test]
@@ -119,4 +119,23 @@ fn replicas_take_room_that_instances_have() {
     assert!(!memory.has_room_beside_objects());
     memory.count_objects(100, 0);
     assert!(memory.has_room_for(70) && memory.has_room_beside_objects());
+}
+
+/// Stacks, for example, and what pools keep for the next instance.
+#[test]
+fn what_is_resident_and_does_not_count_leaves_less_room() {
+    let memory = HostMemory::unwatched(100);
+    let (oldest, youngest) = (claim(&memory), claim(&memory));
+    assert_eq!((oldest.grow_to(20), youngest.grow_to(20)), (Ok(()), Ok(())));
+    memory.0.see(55);
+    assert!(memory.has_room_for(45) && !memory.has_room_for(46));
+    assert_eq!(youngest.grow_to(65), Ok(()), "85 that count, and 15 that do not");
+    assert!(!memory.has_room_for(1));
+    // All of it is touched by now.
+    memory.0.see(100);
+    assert!(!youngest.is_evicted());
+    assert_eq!(youngest.grow_to(66), Err(NoRoom));
+    drop(youngest);
+    memory.0.see(20);
+    assert!(memory.has_room_for(80));
 }

@@ -221,6 +221,17 @@ fn make_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let metadata = fs::metadata(folder)?;
+    // The parent process's umask and earlier versions aside, the folder must be this user's own.
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "{} belongs to another user (number {}); name another folder with SATEEN_CACHE_DIR",
+                folder.display(),
+                metadata.uid()
+            ),
+        ));
+    }
     if metadata.permissions().mode() & 0o022 != 0 {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
@@ -230,18 +241,8 @@ fn make_private(folder: &Path) -> io::Result<()> {
             ),
         ));
     }
-    // The parent process's umask and earlier versions aside, the folder must be this user's own.
-    let mine = tempfile::tempfile_in(folder)?.metadata()?.uid();
-    if metadata.uid() != mine {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!(
-                "{} belongs to another user; name another folder with SATEEN_CACHE_DIR",
-                folder.display()
-            ),
-        ));
-    }
-    Ok(())
+    // New code can be kept.
+    tempfile::tempfile_in(folder).map(drop)
 }
 
 #[cfg(not(unix))]
@@ -278,4 +279,35 @@ fn random_bytes() -> io::Result<[u8; HASH_BYTES]> {
     let mut bytes = [0; HASH_BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+
+    use super::*;
+
+    #[test]
+    fn the_folder_of_another_user_is_refused_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mine = folder.path().join("mine");
+        fs::DirBuilder::new().mode(0o700).create(&mine).expect("made");
+        assert!(ModuleCache::open(&mine).is_ok());
+        // Only root can give a folder away; for others, there are folders of root.
+        let theirs = match chown(&mine, Some(65534), None) {
+            Ok(()) => mine.as_path(),
+            Err(_) => Path::new("/usr"),
+        };
+        let error = ModuleCache::open(theirs).expect_err("another user's").to_string();
+        assert!(error.contains("another user") && error.contains("SATEEN_CACHE_DIR"), "{error}");
+        assert!(error.contains(&*theirs.to_string_lossy()), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("our own");
+        let error = ModuleCache::open(folder.path()).expect_err("not private").to_string();
+        assert!(error.contains("others may write"), "{error}");
+    }
 }

@@ -22,14 +22,15 @@ use sateen_command_line::explained;
 
 use super::attempts::{Attempts, Verdict};
 use super::cache::{Code, is_copyable};
+use super::program::this_program;
 use super::{App, ModuleCache};
 use crate::engine::Engine;
 use crate::failure::RunError;
+use crate::guest::processor::of_other;
 use crate::limits::{
     COMPILE_MEMORY_BYTES_MAX, COMPILE_TIME_MAX, COMPILED_BYTES_MAX, COMPILER_ADDRESSES_BYTES, Limits, size,
 };
 use crate::memory::{HostMemory, resident_bytes};
-use crate::proc_stat;
 use crate::scheduler::Priority;
 
 /// The hidden command of `sateen-host` that compiles.
@@ -76,12 +77,7 @@ impl Compiler {
     pub fn of_this_program(memory: Option<HostMemory>, priority: Priority) -> io::Result<Self> {
         let half = memory.as_ref().map_or(usize::MAX, |memory| memory.bytes_max() / 2);
         Ok(Self {
-            // The program that runs, also when another version has taken its place since.
-            program: if cfg!(target_os = "linux") {
-                "/proc/self/exe".into()
-            } else {
-                std::env::current_exe()?
-            },
+            program: this_program()?,
             priority,
             time_max: COMPILE_TIME_MAX,
             memory_bytes_max: COMPILE_MEMORY_BYTES_MAX.min(half),
@@ -337,8 +333,7 @@ impl Drop for Killed {
 
 /// The resident memory and the processor time of a process, as far as the system reports them.
 fn taken_by(id: u32) -> (usize, Duration) {
-    let time = proc_stat::processor_time(format!("/proc/{id}/stat"));
-    (resident_bytes(&id.to_string()).unwrap_or(0), time)
+    (resident_bytes(&id.to_string()).unwrap_or(0), of_other(id))
 }
 
 /// The child's part. Takes the words of its command line, without the command, and prints errors to stderr.

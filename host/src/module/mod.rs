@@ -15,6 +15,8 @@ mod mapped;
 mod mapped;
 mod pages;
 mod preparation;
+#[cfg(unix)]
+mod program;
 mod words;
 
 pub use app::App;

@@ -30,7 +30,11 @@ pub struct Host {
 
 impl Host {
     pub fn start(folder: &Path, words: &[&str]) -> Self {
-        let mut child = command(folder, words).stderr(Stdio::piped()).spawn().expect("it starts");
+        Self::of(command(folder, words))
+    }
+
+    pub fn of(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
         let log = BufReader::new(child.stderr.take().expect("it is piped")).lines();
         Self { child, log, seen: Vec::new() }
     }

@@ -3,6 +3,7 @@
 
 mod comfort;
 mod command;
+mod elsewhere;
 mod kill;
 mod mini_coordinator;
 mod steal;

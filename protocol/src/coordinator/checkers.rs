@@ -30,6 +30,8 @@ pub struct Checker {
     checks: Vec<Check>,
     /// How many it may have at a time.
     most: usize,
+    /// Processor time that it has counted in its last series, and that series.
+    counted: Option<(u64, u64)>,
 }
 
 /// The hosts that check units of one run.
@@ -88,7 +90,8 @@ impl Checkers {
     /// A host is to check units, in this run.
     pub fn add(&mut self, host: HostId, owner: Owner, check: RunId) {
         let most = if self.alone.contains(&host) { 1 } else { CHECKS_PER_HOST_MAX };
-        self.all.insert(host, Checker { check, owner, is_ready: false, checks: Vec::new(), most });
+        self.all
+            .insert(host, Checker { check, owner, is_ready: false, checks: Vec::new(), most, counted: None });
     }
 
     /// A host has loaded the app; returns its checks, which are to be sent.
@@ -96,6 +99,14 @@ impl Checkers {
         let Some(checker) = self.all.get_mut(&host) else { return Vec::new() };
         checker.is_ready = true;
         checker.checks.clone()
+    }
+
+    /// A host has counted this much processor time in a series; returns how much of it is new, in nanoseconds.
+    pub fn count(&mut self, host: HostId, series: u64, work_ns: u64) -> u64 {
+        let Some(checker) = self.all.get_mut(&host) else { return 0 };
+        let before_ns = checker.counted.filter(|(known, _)| *known == series).map_or(0, |(_, ns)| ns);
+        checker.counted = Some((series, work_ns.max(before_ns)));
+        work_ns.saturating_sub(before_ns)
     }
 
     /// A host is gone, or no longer checks anything; returns what it was, with its checks.

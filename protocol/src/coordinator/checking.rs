@@ -35,6 +35,11 @@ impl CoordinatorRun {
 }
 
 impl Coordinator {
+    /// The run whose results a host checks in the run with this id, if that is what the id stands for.
+    pub fn checked_run(&self, check: RunId) -> Option<RunId> {
+        self.runs.check(&check).map(|(run, _)| run)
+    }
+
     fn owner_of(&self, host: HostId) -> Option<Owner> {
         self.hosts.get(&host).map(|state| state.report.key)
     }

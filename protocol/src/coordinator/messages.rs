@@ -77,6 +77,10 @@ impl Coordinator {
                 if workers.len() > WORKERS_REPORTED_MAX || notes.len() > NOTES_WAITING_MAX {
                     return Err(Misbehaviour::TooMuch);
                 }
+                if self.runs.check(&run).is_some() {
+                    self.on_check_counts(host, run, series, counts.work_ns);
+                    return Ok(());
+                }
                 let is_heard = self.has_taken_part(host, run);
                 if !is_heard || !self.on_counts(host, run, (series, *counts), progress) {
                     return Ok(());

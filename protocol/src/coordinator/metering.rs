@@ -1,4 +1,4 @@
-//! Limits on the time of whole runs: on the work that hosts count, and on the time under way.
+//! Limits on the time of whole runs: on the work that hosts count, checks included, and on the time under way.
 
 use std::time::Duration;
 
@@ -30,10 +30,16 @@ impl CoordinatorRun {
                 "the run was under way for longer than its limit of {limit} s; raise it with --time-limit"
             ));
         }
-        let limit = met(limits.cpu_ms_max, Duration::from_nanos(self.tally.sum().work_ns))?.as_secs_f64();
+        let checks_ns = self.validation.as_ref().map_or(0, |validation| validation.checks_work_ns());
+        let work = Duration::from_nanos(self.tally.sum().work_ns.saturating_add(checks_ns));
+        let limit = met(limits.cpu_ms_max, work)?.as_secs_f64();
+        let checks = match checks_ns {
+            0 => String::new(),
+            _ => format!(", {:.1} s of it to check results", Duration::from_nanos(checks_ns).as_secs_f64()),
+        };
         Some(format!(
-            "the run's jobs computed for longer than its limit of {limit} s, summed over all hosts; raise it with \
-             --cpu-limit"
+            "the run's jobs computed for longer than its limit of {limit} s, summed over all hosts{checks}; raise it \
+             with --cpu-limit"
         ))
     }
 }

@@ -65,6 +65,8 @@ pub struct Validation {
     /// What owners say that ends the run.
     verdicts: BTreeMap<Owner, RunEnd>,
     checks: u64,
+    /// Processor time of all checks, as hosts count it, in nanoseconds.
+    checks_work_ns: u64,
     /// How far results were checked when the run ended.
     over: Option<Checked>,
     /// Which hosts check what.
@@ -84,6 +86,7 @@ impl Validation {
             liars: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             checks: 0,
+            checks_work_ns: 0,
             over: None,
             checkers: Checkers::default(),
         }
@@ -109,6 +112,11 @@ impl Validation {
     /// Whether an owner has said that a limit was exceeded, or that a job failed for good.
     pub fn has_verdict(&self, owner: &Owner) -> bool {
         self.verdicts.contains_key(owner)
+    }
+
+    /// Processor time of all checks so far, in nanoseconds.
+    pub fn checks_work_ns(&self) -> u64 {
+        self.checks_work_ns
     }
 
     /// A unit.
@@ -275,6 +283,12 @@ impl Validation {
             unit.end_check(owner);
         }
         self.note_need(key);
+    }
+
+    /// A host that checks units has counted this much processor time in a series, in nanoseconds.
+    pub fn count_check(&mut self, host: HostId, series: u64, work_ns: u64) {
+        let more_ns = self.checkers.count(host, series, work_ns);
+        self.checks_work_ns = self.checks_work_ns.saturating_add(more_ns);
     }
 
     /// An owner cannot compute a unit again.

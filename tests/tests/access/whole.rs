@@ -125,3 +125,35 @@ fn a_fleet_shares_a_key_that_is_given_by_a_file_or_by_the_environment() {
     });
     assert!(refused.contains("join key") && refused.contains("--key-file"), "{refused}");
 }
+
+#[test]
+fn a_host_takes_the_runs_of_submitters_that_its_owner_allows() {
+    let grid = Grid::with_own_certificate();
+    grid.login("admin", &grid.admin);
+    let key = grid.token(&["--scope", "volunteer", "--name", "fleet"]);
+    let key_file = grid.secret("key", &key).display().to_string();
+    let pin = grid.pin();
+    for name in ["ada", "eve"] {
+        grid.login(name, &grid.token(&["--scope", "submitter", "--name", name]));
+    }
+    let with_key = ["--key-file", &key_file, "--pin", &pin];
+    let picky = grid.start_host("picky", &[&with_key[..], &["--submitters-allowed", "ada, bob"]].concat());
+    let module = app("fib").display().to_string();
+    let of_ada = grid.sateen("ada", &["submit", "--wait", "--quiet", &module, "25"]);
+    assert_eq!((of_ada.code, of_ada.text()), (Some(0), "75025\n".to_owned()), "{of_ada:?}");
+    // Checks of a run are refused as the run itself is.
+    let of_eve = ["submit", "--trust", "quorum=2", &module, "24"];
+    let of_eve = grid.sateen("eve", &of_eve).text().trim().to_owned();
+    until("it is refused", SOON, || {
+        let status = grid.sateen("eve", &["status", &of_eve]);
+        status.text().contains("its owner allows other submitters only").then_some(())
+    });
+    let others = ["one", "two"]
+        .map(|name| grid.start_host(name, &[&with_key[..], &["--submitters-refused", "mallory"]].concat()));
+    let result = grid.sateen("eve", &["wait", &of_eve]);
+    assert_eq!(result.code, Some(0), "{result:?}");
+    assert_eq!(grid.sateen("eve", &["result", &of_eve]).text(), "46368\n");
+    let log = picky.log();
+    assert!(log.contains("submitters-allowed"), "{log}");
+    drop(others);
+}

@@ -7,6 +7,7 @@ mod aborts;
 mod answers;
 mod awkward;
 mod bad_input;
+mod bare;
 mod comfort;
 mod coordinator;
 mod crash;

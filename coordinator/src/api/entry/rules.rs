@@ -50,6 +50,7 @@ fn rule(method: &Method, route: &str) -> Option<Need> {
         "/api/v1/blobs" | "/api/v1/blobs/{hash}" => Need::Scopes(&[Submitter]),
         "/api/v1/runs" if is_read => Need::Scopes(&[Viewer, Submitter]),
         "/api/v1/runs" => Need::Scopes(&[Submitter]),
+        "/api/v1/runs/{run}/submitter" => Need::Scopes(&[Volunteer]),
         "/api/v1/runs/{run}/result" => Need::OfRun(&[Submitter]),
         "/api/v1/jobs/{key}" => Need::OfRunInQuery(&[Submitter]),
         of_run if of_run.starts_with("/api/v1/runs/{run}") && is_read => Need::OfRun(&[Viewer, Submitter]),

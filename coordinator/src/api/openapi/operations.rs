@@ -73,7 +73,7 @@ const BYTES: &str = "application/octet-stream";
 const TEXT: &str = "text/plain";
 
 /// All operations.
-pub const OPERATIONS: [Operation; 45] = [
+pub const OPERATIONS: [Operation; 46] = [
     get("/healthz", "Whether the process answers.", Content::Other(TEXT)),
     get("/readyz", "Whether requests can be served: the data folder is written to.", Content::Other(TEXT)),
     get("/version", "The versions of the software and of the protocol.", Content::Json("Version")),
@@ -245,6 +245,11 @@ pub const OPERATIONS: [Operation; 45] = [
         )],
         ..get("/api/v1/runs/{run}/log", "The newest lines of the app's log.", Content::Json("Log"))
     },
+    get(
+        "/api/v1/runs/{run}/submitter",
+        "Who submitted a run, for hosts whose owners allow or refuse submitters.",
+        Content::Json("RunSubmitter"),
+    ),
     Operation {
         query: &[
             Parameter::whole(

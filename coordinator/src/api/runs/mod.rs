@@ -7,6 +7,7 @@ mod lanes;
 mod list;
 pub mod result;
 pub mod submit;
+pub mod submitter;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

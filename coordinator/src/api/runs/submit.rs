@@ -47,13 +47,9 @@ pub async fn submit(
     let spec = Box::new(spec(submission, &app, inputs)?);
     let submitter = connection.peer;
     check_room(&api, submitter, &spec).await?;
-    let run = api.driver.ask(|reply| Request::Submit { app_name, spec, submitter, reply }).await?;
+    let owner = access.token();
+    let run = api.driver.ask(|reply| Request::Submit { app_name, spec, submitter, owner, reply }).await?;
     let run = run.map_err(|error| Problem::unsaved(&error))?;
-    if let Some(owner) = access.token() {
-        // If this is lost, the run is nobody's: only admins may read it.
-        let saved = api.store.write(move |connection| sql::set_owner(connection, run, owner)).await;
-        saved.map_err(|error| Problem::unsaved(&error))?;
-    }
     Ok((StatusCode::CREATED, Extension(Noted(format!("run {run}"))), Json(Submitted { run: run.0 })))
 }
 

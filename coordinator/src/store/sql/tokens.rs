@@ -110,13 +110,6 @@ pub fn forget_token(connection: &Connection, id: TokenId) -> Result<()> {
     Ok(())
 }
 
-/// Saves which token submitted a run.
-pub fn set_owner(connection: &Connection, run: RunId, owner: TokenId) -> Result<()> {
-    connection
-        .execute("UPDATE runs SET submitted_by = ?2 WHERE run = ?1", params![run.0 as i64, owner.0 as i64])?;
-    Ok(())
-}
-
 /// The token that submitted a run. Nothing if there is no such run, or it was submitted without a token.
 pub fn run_owner(connection: &Connection, run: RunId) -> Result<Option<TokenId>> {
     let owner: Option<Option<i64>> = connection

@@ -18,6 +18,7 @@
 //! A process that ends, or is killed as it broke the rules, is a crash of the portion: its jobs are done again, and the run
 //! begins here in another process. A module that has ended three of them is refused.
 
+mod cgroups;
 mod channel;
 mod check;
 mod child;

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ use parking_lot::Mutex;
 
 use super::channel::Channel;
 use super::child::GUESTS_COMMAND;
-use crate::proc_stat;
+use crate::guest::processor::of_other;
+use crate::memory::resident_bytes;
 
 /// How long a process that has closed its channel may take to end.
 const END_MAX: Duration = Duration::from_secs(2);
@@ -66,6 +68,8 @@ pub struct Process {
     /// Why the host has killed it.
     verdict: Mutex<Option<String>>,
     processor: Mutex<Duration>,
+    /// Resident memory before it had any guest, in bytes, if the system reports it.
+    base_bytes: OnceLock<u64>,
     /// The processes that the system had killed for lack of memory when this one was started.
     killed_for_memory: u64,
 }
@@ -87,6 +91,7 @@ impl Process {
             child: Mutex::new(child),
             verdict: Mutex::default(),
             processor: Mutex::default(),
+            base_bytes: OnceLock::new(),
             killed_for_memory: killed_for_memory(),
         }
     }
@@ -100,8 +105,21 @@ impl Process {
     pub fn processor_time(&self) -> Duration {
         let mut last = self.processor.lock();
         // It is no longer reported when it has ended.
-        *last = (*last).max(proc_stat::processor_time(format!("/proc/{}/stat", self.id)));
+        *last = (*last).max(of_other(self.id));
         *last
+    }
+
+    /// It has no guest yet: what it has now is not theirs.
+    pub fn note_base(&self) {
+        if let Some(bytes) = resident_bytes(&self.id.to_string()) {
+            let _ = self.base_bytes.set(bytes as u64);
+        }
+    }
+
+    /// Resident memory of its guests, in bytes, if the system reports it.
+    pub fn guests_bytes(&self) -> Option<u64> {
+        let resident = resident_bytes(&self.id.to_string())? as u64;
+        Some(resident.saturating_sub(*self.base_bytes.get()?))
     }
 
     /// Kills it, for this reason; only the first reason counts.
@@ -189,6 +207,9 @@ mod tests {
         let by_itself = process("false", &[]).end();
         assert!(by_itself.is_fault && by_itself.why.contains("exit status: 1"), "{by_itself:?}");
         let killed = process("sleep", &["100"]);
+        assert_eq!(killed.guests_bytes(), None, "nobody has said that it has none");
+        killed.note_base();
+        assert!(killed.guests_bytes().is_none_or(|bytes| bytes < 1 << 20));
         killed.kill();
         assert_eq!(killed.end(), Ended { why: "somebody killed it".to_owned(), is_fault: false });
         let condemned = process("sleep", &["100"]);

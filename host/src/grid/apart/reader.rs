@@ -14,6 +14,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tracing::error;
 
+use super::cgroups::Cgroup;
 use super::channel::{Channel, ChannelError, Received};
 use super::check::Verdict;
 use super::member::{Member, Stage};
@@ -71,6 +72,8 @@ pub struct GuestProcess {
     pub strikes: Arc<Strikes>,
     pub module: BlobHash,
     pub notify: Notify,
+    /// Removed when the process has ended.
+    pub _cgroup: Option<Cgroup>,
 }
 
 impl Drop for GuestProcess {
@@ -169,6 +172,7 @@ impl Reader {
                     self.guests.member.process.kill();
                     return Ok(());
                 }
+                self.guests.member.process.note_base();
                 if self.guests.member.advance(Stage::Started).is_none() {
                     return Err("it started twice".to_owned());
                 }

@@ -11,7 +11,9 @@ use sateen_comfort::governor::{Brake, Brakes};
 use sateen_command_line::explained;
 use sateen_protocol::limits::{HOST_TABLE_BYTES_MAX, REASON_BYTES_MAX};
 use sateen_walls::{Report, Standing, Wall};
+use tracing::{info, warn};
 
+use super::cgroups::Cgroups;
 use super::channel::{Channel, Frame};
 use super::check::{Bounds, Check, JobKeys};
 use super::mailbox::Mailbox;
@@ -56,6 +58,8 @@ pub struct Apart {
     requires_walls: bool,
     /// The brakes of all processes, for the owner's governor.
     brakes: Brakes,
+    /// The part of the system's cgroups that is this host's, or why it has none.
+    cgroups: Arc<Result<Cgroups, String>>,
 }
 
 impl Apart {
@@ -90,7 +94,19 @@ impl Apart {
             walls: Arc::default(),
             requires_walls: false,
             brakes: Brakes::default(),
+            cgroups: Arc::new(Err("not asked for".to_owned())),
         })
+    }
+
+    /// Puts each process into a cgroup of its own, if the system has given this host a part of its tree.
+    #[must_use]
+    pub fn with_cgroups(self) -> Self {
+        let bytes_max = self.memory().map(|memory| memory.bytes_max() as u64);
+        let cgroups = Cgroups::of_host(bytes_max, self.priority);
+        if let Err(why) = &cgroups {
+            info!("guests have no cgroup of their own, so the host itself holds their limits: {why}");
+        }
+        Self { cgroups: Arc::new(cgroups), ..self }
     }
 
     /// Refuses runs if the system cannot put up all walls around their guests.
@@ -124,6 +140,12 @@ impl Apart {
         let bounds = Bounds { threads: self.threads, output_bytes_max: limits.output_bytes_max };
         let keys = JobKeys::new(loading.spec.app, inspection, &loading.spec);
         let id = self.last_member.fetch_add(1, SeqCst) + 1;
+        let cgroup = self.cgroups.as_ref().as_ref().ok().map(|cgroups| cgroups.add(id, process.id()));
+        let cgroup = cgroup.and_then(|added| {
+            let warned =
+                |error: &io::Error| warn!(error = explained(error), "a process of guests has no cgroup");
+            added.inspect_err(warned).ok()
+        });
         let mailbox = Mailbox::new(channel.clone());
         let member = Member::new(id, process, mailbox, Check::new(bounds, keys));
         let (walls, requires_walls) = (Arc::clone(&self.walls), self.requires_walls);
@@ -136,6 +158,7 @@ impl Apart {
                 strikes: self.strikes.clone(),
                 module: loading.spec.app,
                 notify: notify.clone(),
+                _cgroup: cgroup,
             },
             progress: Throttle::default(),
             stopper,
@@ -185,7 +208,7 @@ impl Apart {
 }
 
 /// The brake of a process: its guests stand still at their next heartbeat, and it continues to lend their jobs.
-struct HeldApart(Arc<Member>);
+struct HeldApart(Arc<Member>, Arc<Result<Cgroups, String>>);
 
 impl Brake for HeldApart {
     fn hold(&self, is_held: bool) {
@@ -198,6 +221,10 @@ impl Brake for HeldApart {
 
     fn used_elsewhere(&self) -> Duration {
         self.0.process.processor_time()
+    }
+
+    fn cgroup(&self) -> Option<PathBuf> {
+        Some(self.1.as_ref().as_ref().ok()?.share()?.to_owned())
     }
 }
 
@@ -221,7 +248,11 @@ impl Runtime for Apart {
     }
 
     fn guests(&self) -> GuestsStatus {
-        GuestsStatus { own_process: true, why_not: None, walls: self.walls.lock().clone() }
+        let cgroup = match self.cgroups.as_ref() {
+            Ok(cgroups) => cgroups.to_string(),
+            Err(why) => why.clone(),
+        };
+        GuestsStatus { own_process: true, why_not: None, walls: self.walls.lock().clone(), cgroup }
     }
 
     fn processor_time(&self) -> Duration {
@@ -290,7 +321,7 @@ impl Runtime for Apart {
                     return Err("the process of its guests ended again and again while it started".to_owned());
                 }
                 _ => {
-                    self.brakes.add(Box::new(HeldApart(member)));
+                    self.brakes.add(Box::new(HeldApart(member, self.cgroups.clone())));
                     return Ok(Box::new(portion));
                 }
             }

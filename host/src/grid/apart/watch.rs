@@ -10,7 +10,7 @@ use super::member::{Member, Stage};
 use super::pools::Pools;
 use super::wire::{ALIVE_EVERY, ToGuests};
 use crate::limits::RESIDENT_LOOK;
-use crate::memory::resident_bytes;
+use crate::memory::warn_unless_known;
 
 /// How often processes are looked at, if their memory is not limited.
 const LOOK: Duration = Duration::from_millis(250);
@@ -28,7 +28,8 @@ const BEYOND_BYTES_MIN: u64 = 128 << 20;
 const BEYOND_PART: u64 = 4;
 /// How long a process may have more than that.
 const BEYOND_MAX: Duration = Duration::from_secs(2);
-/// Changes of resident memory that a process is told of, in bytes.
+/// Changes of resident memory that a process is told of, in bytes. One that has more than half of what it was lent is told
+/// at each look: what it then makes of it may depend on how old that is.
 const TOLD_BYTES: u64 = 1 << 20;
 
 /// Starts the thread that looks after them; it ends with the host.
@@ -36,6 +37,9 @@ const TOLD_BYTES: u64 = 1 << 20;
 /// # Errors
 /// If it cannot be started.
 pub fn start(pools: &Arc<Pools>, bytes_max: Option<u64>) -> io::Result<()> {
+    if bytes_max.is_some() {
+        warn_unless_known();
+    }
     let pools = Arc::downgrade(pools);
     std::thread::Builder::new()
         .name("sateen-watch".to_owned())
@@ -65,8 +69,6 @@ fn watch(pools: &Weak<Pools>, bytes_max: Option<u64>) {
 struct Seen {
     /// When it was last sent a sign of life.
     greeted: Option<Instant>,
-    /// Resident memory without guests, when they started.
-    base_bytes: Option<u64>,
     told_bytes: u64,
     beyond_since: Option<Instant>,
     timed: Instant,
@@ -80,7 +82,6 @@ impl Seen {
     fn new(now: Instant) -> Self {
         Self {
             greeted: None,
-            base_bytes: None,
             told_bytes: 0,
             beyond_since: None,
             timed: now,
@@ -115,10 +116,8 @@ impl Seen {
     }
 
     fn weigh(&mut self, member: &Member, bytes_max: u64, lease: u64, now: Instant) -> Option<String> {
-        let resident = resident_bytes(&member.process.id().to_string())? as u64;
-        let base = *self.base_bytes.get_or_insert(resident);
-        let guests = resident.saturating_sub(base);
-        if guests.abs_diff(self.told_bytes) >= TOLD_BYTES {
+        let guests = member.process.guests_bytes()?;
+        if guests.abs_diff(self.told_bytes) >= TOLD_BYTES || guests > lease / 2 {
             self.told_bytes = guests;
             member.post(&ToGuests::Resident(guests));
         }

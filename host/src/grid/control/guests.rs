@@ -11,6 +11,9 @@ pub struct GuestsStatus {
     pub why_not: Option<String>,
     /// What the system keeps from the process that was started last, and what it does not, a line each.
     pub walls: Vec<String>,
+    /// Whether each process has a cgroup of its own: `up`, or why not.
+    #[serde(default)]
+    pub cgroup: String,
 }
 
 impl GuestsStatus {
@@ -22,6 +25,8 @@ impl GuestsStatus {
             (None, false) => "in a process of their own: no".to_owned(),
         };
         let walls = self.walls.iter().map(|wall| format!("          {wall}"));
-        std::iter::once(format!("guests    {guests}")).chain(walls).collect()
+        let cgroup =
+            (!self.cgroup.is_empty()).then(|| format!("          a cgroup of its own: {}", self.cgroup));
+        std::iter::once(format!("guests    {guests}")).chain(walls).chain(cgroup).collect()
     }
 }

@@ -4,7 +4,7 @@
 use std::io;
 
 use sateen_comfort::governor::{Brakes, Change, Governor, Options, Phase, Transferred};
-use sateen_comfort::preferences::Preferences;
+use sateen_comfort::preferences::{Preferences, Trust};
 use sateen_comfort::sense::Place;
 use tokio::sync::mpsc;
 use tracing::info;
@@ -89,8 +89,16 @@ impl Comfort {
 
     /// Why the owner refuses this app's runs, if so.
     pub fn refusal(&self, app: &str) -> Option<String> {
-        // The coordinator does not name submitters to hosts.
-        self.preferences.as_ref()?.trust.refusal(app, None)
+        self.preferences.as_ref()?.trust.refuses_app(app)
+    }
+
+    /// What the owner thinks of submitters, if it matters who has submitted a run.
+    pub fn submitters(&self) -> Option<Trust> {
+        self.preferences
+            .as_ref()
+            .map(|preferences| &preferences.trust)
+            .filter(|trust| trust.names_submitters())
+            .cloned()
     }
 
     /// Whether the disk has room for more saved results, which take `bytes` now: they may have half of the owner's limit, and

@@ -185,19 +185,21 @@ impl Driver {
         }
         let notify = self.notify(run, generation);
         let (loader, keeper, inputs) = (self.loader.clone(), self.keeper.clone(), self.inputs.clone());
-        let places = Arc::clone(&self.runs.places);
+        let (places, submitters) = (Arc::clone(&self.runs.places), self.users.comfort.submitters());
         let work = move || {
             let (sender, restored) = mpsc::channel();
             keeper.restore(stored, move |entries| {
                 let _ = sender.send(entries);
             });
             drop(keeper);
-            let loaded = match places.wait(|| cancel.is_cancelled()) {
-                Some(place) => loader.load(run, spec, notify, &cancel).map(|portion| {
+            let wanted = submitters.map_or(Ok(()), |trust| loader.check_submitter(run, &trust, &cancel));
+            let loaded = match wanted.map(|()| places.wait(|| cancel.is_cancelled())) {
+                Err(why) => Err(why),
+                Ok(Some(place)) => loader.load(run, spec, notify, &cancel).map(|portion| {
                     // A store whose thread is gone has no entries.
                     Loaded { portion, place, entries: restored.recv().unwrap_or_default() }
                 }),
-                None => Err("the run is not wanted any more".to_owned()),
+                Ok(None) => Err("the run is not wanted any more".to_owned()),
             };
             let _ = inputs.send(Input::Loaded { run, generation, loaded });
         };

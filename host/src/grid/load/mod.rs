@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use sateen_comfort::preferences::Trust;
 use sateen_protocol::{BlobHash, RunId, RunSpec};
 use tokio::runtime::Handle;
 
@@ -56,6 +57,15 @@ impl Loader {
         }
         let (cache, cancel, event_loop) = (self.cache.clone(), cancel.clone(), self.event_loop.clone());
         self.runtime.start(Loading { run, spec, module, inputs, cache, cancel, event_loop }, notify)
+    }
+
+    /// Asks the coordinator who submitted a run, or the run whose results are checked in it.
+    ///
+    /// # Errors
+    /// Why the owner refuses it, if so.
+    pub fn check_submitter(&self, run: RunId, trust: &Trust, cancel: &Cancel) -> Result<(), String> {
+        let name = self.fetcher.submitter(run, cancel)?;
+        trust.refuses_submitter(name.as_deref()).map_or(Ok(()), Err)
     }
 
     fn get(&self, hash: BlobHash, what: &str, cancel: &Cancel) -> Result<Vec<u8>, String> {

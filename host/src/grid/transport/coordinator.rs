@@ -29,6 +29,9 @@ const BACK_OFF_KNOWN_MAX: Duration = Duration::from_secs(1);
 /// The longest pause for a host that the coordinator refuses: the operator must act first.
 const BACK_OFF_REFUSED_MAX: Duration = Duration::from_secs(60);
 
+/// The question if something else answers.
+const IS_IT_ONE: &str = "is this a coordinator's address?";
+
 /// Why an attempt failed.
 #[derive(Debug, PartialEq, Eq)]
 enum Failed {
@@ -95,7 +98,9 @@ async fn attempt(address: &CoordinatorAddress, credentials: &Credentials) -> Res
 }
 
 fn why(error: Error) -> Failed {
-    let Error::Http(response) = error else { return Failed::Unreachable(error.to_string()) };
+    let Error::Http(response) = error else {
+        return Failed::Unreachable(format!("what it answers is not HTTP ({error}); {IS_IT_ONE}"));
+    };
     let (status, body) = (response.status(), response.body().as_deref().unwrap_or_default());
     let problem = serde_json::from_slice::<serde_json::Value>(body).ok();
     let detail = problem.as_ref().and_then(|problem| problem["detail"].as_str()).map(str::to_owned);
@@ -104,9 +109,9 @@ fn why(error: Error) -> Failed {
             Failed::Refused(detail.unwrap_or_else(|| format!("it answered {status} to this host's token")))
         }
         (_, Some(detail)) => Failed::Unreachable(detail),
-        (_, None) => Failed::Unreachable(format!(
-            "it answered {status} instead of opening a websocket; is this a coordinator's address?"
-        )),
+        (_, None) => {
+            Failed::Unreachable(format!("it answered {status} instead of opening a websocket; {IS_IT_ONE}"))
+        }
     }
 }
 

@@ -69,6 +69,20 @@ impl Coordinator {
         Ok(())
     }
 
+    /// A host that checks units counts the time that this takes: it counts towards the run's limit.
+    pub(in crate::coordinator) fn on_check_counts(
+        &mut self,
+        host: HostId,
+        check: RunId,
+        series: u64,
+        work_ns: u64,
+    ) {
+        let Ok(run) = self.run_of_check(host, check) else { return };
+        if let Some(validation) = self.validation(run) {
+            validation.count_check(host, series, work_ns);
+        }
+    }
+
     fn answer_check(
         &mut self,
         now: Time,

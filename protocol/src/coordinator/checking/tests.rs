@@ -5,7 +5,7 @@ use crate::coordinator::LinkId;
 use crate::coordinator::tests::{Grid, spec};
 use crate::limits::{CHECK_LATE_MIN, REFUSALS_MAX, UNIT_CHILDREN_MAX};
 use crate::message::{HostReport, ToCoordinator};
-use crate::{AssignmentId, BlobHash, Outcome, PublicKey, UnitChild, root_job};
+use crate::{AssignmentId, BlobHash, Counts, Outcome, PublicKey, RunLimits, UnitChild, root_job};
 
 const RUN: RunId = RunId(1);
 
@@ -234,4 +234,42 @@ fn owners_that_never_agree_end_the_run() {
     }
     let [(RUN, RunEnd::Unverified(why))] = grid.ends.as_slice() else { panic!("{:?}", grid.ends) };
     assert!(why.contains("5 hosts computed") && why.contains("found 5 different results"), "{why}");
+}
+
+fn count(grid: &mut Grid, link: LinkId, run: RunId, series: u64, work_s: u64) {
+    let counts = Box::new(Counts { work_ns: work_s * 1_000_000_000, ..Counts::default() });
+    let (progress, notes, workers) = (None, Vec::new(), Vec::new());
+    grid.tell(
+        link,
+        ToCoordinator::Counts { run, series, counts, progress, notes, notes_dropped: 0, workers },
+    );
+}
+
+#[test]
+fn the_time_of_checks_counts_towards_the_limit_of_the_run() {
+    let mut grid = Grid::new();
+    let limits = RunLimits { cpu_ms_max: Some(10_000), ..RunLimits::default() };
+    let checked = RunSpec { trust: Trust::Quorum(2), limits, ..spec() };
+    grid.machine.submit(grid.now, RUN, Default::default(), checked);
+    let links = [1, 2, 3].map(|key| join(&mut grid, key));
+    links.iter().for_each(|link| grid.tell(*link, ToCoordinator::Ready { run: RUN }));
+    let with_root = links.into_iter().find(|link| grid.root(*link).is_some()).expect("one has it");
+    count(&mut grid, with_root, RUN, 0, 6);
+    finish_root(&mut grid, with_root, 7);
+    let checker = links.into_iter().find(|link| check_of(&grid, *link).is_some()).expect("one checks");
+    let check = check_of(&grid, checker).expect("it checks");
+    grid.tell(checker, ToCoordinator::Ready { run: check });
+    count(&mut grid, checker, check, 1, 2);
+    count(&mut grid, checker, check, 1, 2);
+    // Nobody else counts for it.
+    let other = links.into_iter().find(|link| ![with_root, checker].contains(link)).expect("three");
+    count(&mut grid, other, check, 1, 50);
+    // It began anew, and counts from 0.
+    count(&mut grid, checker, check, 2, 1);
+    grid.advance(1_500, &links);
+    assert_eq!(grid.ends, [], "6 s of the run and 3 s of its checks");
+    count(&mut grid, checker, check, 2, 2);
+    grid.advance(1_500, &links);
+    let [(_, RunEnd::Limit(reason))] = &grid.ends[..] else { panic!("{:?}", grid.ends) };
+    assert!(reason.contains("--cpu-limit") && reason.contains("4.0 s of it to check results"), "{reason}");
 }
