@@ -300,7 +300,7 @@ fn the_larger_of_two_causes_is_named() {
     is(&shares, HoldUpKind::Sharing, &["Other runs", "0.25 of 2 workers"]);
     // Without other runs, the machine is to blame for the larger part of what is known.
     shares.totals = part(40, 2.0, 1.8, 0.1, 0.0);
-    (shares.work_s, shares.others_s) = (4.0, 1.0);
+    (shares.work_s, shares.computed_s, shares.others_s) = (4.0, 18.0, 1.0);
     is(&shares, HoldUpKind::Starved, &["busy elsewhere", "22 %"]);
     // Other runs took less than the time in which there was no job.
     let mut few = run(part(40, 3.0, 0.4, 1.8, 0.03));

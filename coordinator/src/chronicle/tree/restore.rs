@@ -30,8 +30,8 @@ pub struct SavedJob {
     kind: u16,
     depth: u16,
     worker: u16,
-    state: JobState,
-    flags: u8,
+    pub(super) state: JobState,
+    pub(super) flags: u8,
     parameters: Option<Vec<u8>>,
 }
 

@@ -112,8 +112,9 @@ fn what_was_given_back_is_not_lost() {
     while tree.end_some(1) {}
     assert_eq!([0, 2].map(|place| state(&tree, place)), [Some(JobState::GivenBack); 2]);
     // Older versions saved a flag.
-    let saved = tree.saved(0).map(|saved| SavedJob { state: JobState::Lost, flags: saved.flags | 128, ..saved });
-    let restored = Tree::restore(&tree.summary(), 0, saved.into_iter());
+    let mut saved = tree.saved(0).expect("it is kept");
+    (saved.state, saved.flags) = (JobState::Lost, saved.flags | 128);
+    let restored = Tree::restore(&tree.summary(), 0, std::iter::once(saved));
     assert_eq!(state(&restored, 0), Some(JobState::GivenBack));
     tree.note(0, 6, &begun(2, None, 0));
     assert_eq!(state(&tree, 1), Some(JobState::Running));

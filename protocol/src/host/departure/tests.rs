@@ -107,7 +107,7 @@ fn a_host_that_pauses_while_the_coordinator_is_away_says_so_when_it_is_back_and_
         host.handle_notice(now, RUN, Notice::Drained);
         assert_eq!(host.paused(), None, "its work may still be given back");
         for _ in 0..5 {
-            now += GOODBYE_MAX;
+            now = now + GOODBYE_MAX;
             host.handle_timeout(now);
             assert_eq!((host.paused(), host.id()), (Some(reason), Some(ME)));
         }

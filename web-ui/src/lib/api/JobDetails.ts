@@ -47,8 +47,8 @@ host_name: string,
  */
 worker: number | null, 
 /**
- * `running`, `done`, `failed`, `aborted`, `lost`, `reused` or `adopted`. A lost job is at no host any more: it was lost with its
- * host, its host gave it back, or its run was suspended.
+ * `running`, `done`, `failed`, `aborted`, `lost`, `given back`, `reused` or `adopted`. A lost job was lost with its host. A job is
+ * given back when its host leaves or pauses, or its run is suspended. Neither is at a host any more.
  */
 state: string, 
 /**
