@@ -254,7 +254,7 @@ impl Page {
             for (group, names) in [
                 ("running", &["running", "adopted"] as &[&str]),
                 ("done", &["done", "reused"]),
-                ("other", &["failed", "aborted", "lost"]),
+                ("other", &["failed", "aborted", "lost", "given back"]),
             ] {
                 found.same(of, group, ("its tree", nodes(names)), ("its depths", depth(group)));
             }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::answers::QUEENS;
 
 /// States of jobs as frames have them.
-const STATES: [&str; 7] = ["running", "done", "failed", "aborted", "lost", "reused", "adopted"];
+const STATES: [&str; 8] = ["running", "done", "failed", "aborted", "lost", "reused", "adopted", "given back"];
 
 /// The number of jobs in each state, according to a page's frames, the tree and the rollups.
 #[track_caller]
@@ -32,7 +32,7 @@ fn assert_same(cluster: &Cluster, watcher: &Watcher, run: u64) {
         }
     }
     let of = |states: &[&str]| states.iter().filter_map(|state| told.get(state)).sum::<u64>();
-    let expected = [of(&["running", "adopted"]), of(&["done", "reused"]), of(&["failed", "aborted", "lost"])];
+    let expected = [of(&["running", "adopted"]), of(&["done", "reused"]), of(&["failed", "aborted", "lost", "given back"])];
     assert_eq!(sums, expected, "{details:#}");
     let value = watcher.value(&format!("run/{run}"));
     for part in ["run", "depths", "events", "critical_path"] {
