@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::access::{Audit, Guard, Tokens};
-use crate::store::{Store, StoreError};
 use crate::server::TrustedProxy;
+use crate::store::{Store, StoreError};
 use crate::tls::TlsSource;
 
 /// What protects a coordinator: whether requests need tokens, and how connections are encrypted.

@@ -201,7 +201,11 @@ impl Evidence {
         let past = self.waiting.past(self.passed_s, self.stage == Stage::Over);
         let past = past.map(|text| HoldUp { kind: HoldUpKind::Waiting, text });
         // A wait that everybody remembers may have cost less than processors that others had all the time.
-        if self.starved_for_s() > self.waiting.waited_s() { self.of_workers().or(past) } else { past.or_else(|| self.of_workers()) }
+        if self.starved_for_s() > self.waiting.waited_s() {
+            self.of_workers().or(past)
+        } else {
+            past.or_else(|| self.of_workers())
+        }
     }
 
     /// The share of a core that a worker got while it computed.

@@ -162,11 +162,13 @@ fn admit(socket: TcpStream, address: SocketAddr, to: Serving, until: Until) {
     tokio::spawn(async move {
         let socket = Guarded::new(socket, Arc::clone(&connection));
         let ended = match to.tls.clone() {
-            None => serve_connection(socket, connection, to.router, until).await.map_err(|error| error.to_string()),
+            None => serve_connection(socket, connection, to.router, until)
+                .await
+                .map_err(|error| error.to_string()),
             Some(acceptor) => match doors::handshake(&acceptor, socket, &connection).await {
-                Ok(Some(socket)) => {
-                    serve_connection(socket, connection, to.router, until).await.map_err(|error| error.to_string())
-                }
+                Ok(Some(socket)) => serve_connection(socket, connection, to.router, until)
+                    .await
+                    .map_err(|error| error.to_string()),
                 Ok(None) => Ok(()),
                 Err(error) => Err(error.to_string()),
             },

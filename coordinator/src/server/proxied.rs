@@ -37,10 +37,14 @@ impl FromStr for TrustedProxy {
             return Ok(Self(address.to_canonical().into()));
         }
         let network: IpNet = text.parse().map_err(|_| {
-            format!("`{text}` is neither an IP address nor a network; give 192.0.2.7 or 10.0.0.0/8, for example")
+            format!(
+                "`{text}` is neither an IP address nor a network; give 192.0.2.7 or 10.0.0.0/8, for example"
+            )
         })?;
         if network.prefix_len() == 0 {
-            return Err(format!("{text} is every address, so anyone could claim any address; name the proxies"));
+            return Err(format!(
+                "{text} is every address, so anyone could claim any address; name the proxies"
+            ));
         }
         Ok(Self(network.trunc()))
     }
@@ -130,7 +134,9 @@ async fn header(socket: &mut (impl AsyncRead + Unpin)) -> Result<Option<SocketAd
         socket.read_exact(&mut bytes[SIGNATURE_2.len()..]).await.map_err(broke)?;
         let rest = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
         if rest > PROXY_HEADER_BYTES_MAX {
-            return Err(Bad::Header(format!("its header has {rest} bytes; {PROXY_HEADER_BYTES_MAX} are allowed")));
+            return Err(Bad::Header(format!(
+                "its header has {rest} bytes; {PROXY_HEADER_BYTES_MAX} are allowed"
+            )));
         }
         bytes.resize(HEAD_2_BYTES + rest, 0);
         socket.read_exact(&mut bytes[HEAD_2_BYTES..]).await.map_err(broke)?;
@@ -189,7 +195,8 @@ mod tests {
         let client = Some("203.0.113.9:4711".parse().expect("an address"));
         let client_6 = Some("[2001:db8::9]:4711".parse().expect("an address"));
         let v6 = |last: u8| [&[0x20, 1, 0x0d, 0xb8][..], &[0; 11], &[last]].concat();
-        let of_v4 = [&[203, 0, 113, 9, 192, 0, 2, 1][..], &4711_u16.to_be_bytes(), &443_u16.to_be_bytes()].concat();
+        let of_v4 =
+            [&[203, 0, 113, 9, 192, 0, 2, 1][..], &4711_u16.to_be_bytes(), &443_u16.to_be_bytes()].concat();
         let of_v6 = [v6(9), v6(1), 4711_u16.to_be_bytes().to_vec(), 443_u16.to_be_bytes().to_vec()].concat();
         // A further field (PP2_TYPE_NOOP), as load balancers send them.
         let with_field = [&of_v4[..], &[4, 0, 1, 7]].concat();
@@ -208,7 +215,10 @@ mod tests {
             assert_eq!(read(&[&header[..], b"GET / HTTP/1.1"].concat()), (Ok(client), 14), "{text:?}");
             for length in 1..header.len() {
                 let (cut, _) = read(&header[..length]);
-                assert!(matches!(&cut, Err(Bad::Header(why)) if why.contains("closed")), "{length} of {text:?}: {cut:?}");
+                assert!(
+                    matches!(&cut, Err(Bad::Header(why)) if why.contains("closed")),
+                    "{length} of {text:?}: {cut:?}"
+                );
             }
         }
         assert_eq!(read(b"").0, Err(Bad::Nothing));
@@ -238,11 +248,19 @@ mod tests {
         let shown = proxies.map(|proxy: TrustedProxy| proxy.to_string());
         assert_eq!(shown, ["192.0.2.7", "10.0.0.0/8", "2001:db8::/64"]);
         let proxies = Proxies::new(proxies.to_vec());
-        let trusts = |address: &str| proxies.trust((address.parse::<IpAddr>().expect("an address"), 1).into());
-        assert!(trusts("192.0.2.7") && trusts("::ffff:192.0.2.7") && trusts("10.9.9.9") && trusts("2001:db8::5"));
+        let trusts =
+            |address: &str| proxies.trust((address.parse::<IpAddr>().expect("an address"), 1).into());
+        assert!(
+            trusts("192.0.2.7") && trusts("::ffff:192.0.2.7") && trusts("10.9.9.9") && trusts("2001:db8::5")
+        );
         assert!(!trusts("192.0.2.8") && !trusts("11.0.0.1") && !trusts("2001:db8:0:1::5") && !trusts("::1"));
-        for (text, why) in [("proxy", "neither"), ("10.0.0.0/33", "neither"), ("", "neither"), ("0.0.0.0/0", "every"), ("::/0", "every")]
-        {
+        for (text, why) in [
+            ("proxy", "neither"),
+            ("10.0.0.0/33", "neither"),
+            ("", "neither"),
+            ("0.0.0.0/0", "every"),
+            ("::/0", "every"),
+        ] {
             let error = text.parse::<TrustedProxy>().expect_err(text);
             assert!(error.contains(why), "{error}");
         }

@@ -40,7 +40,11 @@ fn each_client_behind_a_proxy_has_limits_of_its_own() {
     let forged = |number: u32| format!("sateen_viewer_{number:064x}");
     let statuses: Vec<u16> = (0..40).map(|number| of_client(&guarded, CLIENT, &forged(number)).0).collect();
     assert!(statuses.starts_with(&[401]) && statuses.ends_with(&[429]), "{statuses:?}");
-    assert_eq!(of_client(&guarded, "203.0.113.10", &forged(99)).0, 401, "a neighbour has sent nothing invalid");
+    assert_eq!(
+        of_client(&guarded, "203.0.113.10", &forged(99)).0,
+        401,
+        "a neighbour has sent nothing invalid"
+    );
     let audit = guarded.json_as(&guarded.admin, "/api/v1/audit?limit=100");
     let of = |address: &str| audit.as_array().expect("a list").iter().any(|line| line["address"] == address);
     assert!(of(CLIENT) && of("203.0.113.10") && !of(PROXY), "{audit}");

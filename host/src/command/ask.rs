@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use sateen_command_line::{localised, wrap};
-use sateen_host::grid::{DataFolder, Holder};
 use sateen_host::grid::control::{Answer, Request, ask};
+use sateen_host::grid::{DataFolder, Holder};
 
 use super::flags::Ask;
 use super::say::{GRID, fail, note, result};
@@ -51,8 +51,11 @@ pub fn ask_host(folder: &Path, command: &Ask) -> ExitCode {
             if is_left && !(DataFolder::await_free(folder, ENDED_MAX) && holder.await_end(ENDED_MAX)) =>
         {
             fail(
-            GRID,
-            format!("the host has left the grid, but its process has not ended in {} s", ENDED_MAX.as_secs()),
+                GRID,
+                format!(
+                    "the host has left the grid, but its process has not ended in {} s",
+                    ENDED_MAX.as_secs()
+                ),
             )
         }
         (Ok(()), None) if is_answered => ExitCode::SUCCESS,

@@ -106,7 +106,8 @@ fn a_host_without_coordinator_says_so_and_continues() {
 
     let (code, _, said) = run(&folder, &["leave"]);
     assert!(code == 0 && said.contains("left"), "{said}");
-    let ended = host.child.try_wait().expect("it is ours").expect("its process is gone when the command returns");
+    let ended =
+        host.child.try_wait().expect("it is ours").expect("its process is gone when the command returns");
     assert_eq!(ended.code(), Some(0));
     let (code, _, said) = run(&folder, &["status"]);
     assert!(code == 4 && said.contains("no sateen-host runs"), "{said}");

@@ -328,7 +328,8 @@ impl Cluster {
             eprintln!("--- run {run:#}");
             let path = format!("/api/v1/runs/{}/tree", run["run"]);
             let nodes = self.api.try_get(&path).map(|(_, tree)| tree["nodes"].clone()).unwrap_or_default();
-            let is_open = |node: &&Value| ["running", "lost", "given back"].iter().any(|state| node["state"] == *state);
+            let is_open =
+                |node: &&Value| ["running", "lost", "given back"].iter().any(|state| node["state"] == *state);
             for node in nodes.as_array().into_iter().flatten().filter(is_open).take(OPEN_JOBS_SHOWN) {
                 eprintln!("{node}");
             }

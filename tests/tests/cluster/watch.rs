@@ -32,7 +32,11 @@ fn assert_same(cluster: &Cluster, watcher: &Watcher, run: u64) {
         }
     }
     let of = |states: &[&str]| states.iter().filter_map(|state| told.get(state)).sum::<u64>();
-    let expected = [of(&["running", "adopted"]), of(&["done", "reused"]), of(&["failed", "aborted", "lost", "given back"])];
+    let expected = [
+        of(&["running", "adopted"]),
+        of(&["done", "reused"]),
+        of(&["failed", "aborted", "lost", "given back"]),
+    ];
     assert_eq!(sums, expected, "{details:#}");
     let value = watcher.value(&format!("run/{run}"));
     for part in ["run", "depths", "events", "critical_path"] {

@@ -174,7 +174,11 @@ fn what_a_worker_got_is_of_the_counts() {
 fn figures_in_a_reason_do_not_make_it_another_one() {
     let mut chronicle = Chronicle::default();
     for checked in 0..5 {
-        chronicle.idle_because(None, Some(&format!("its result is being checked: {checked} of 9 units are checked")), 1000 * checked);
+        chronicle.idle_because(
+            None,
+            Some(&format!("its result is being checked: {checked} of 9 units are checked")),
+            1000 * checked,
+        );
     }
     let waited = chronicle.waiting(None, 5000).waited;
     assert_eq!(waited, BTreeMap::from([("its result is being checked".to_owned(), 5.0)]));

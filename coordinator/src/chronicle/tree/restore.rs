@@ -4,8 +4,8 @@ use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
 use super::node::{
-    HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, REDONE, ROOT, SHARES, SHOWN_FLAGS,
-    UNKNOWN_WORK, UNSAVED,
+    HAS_PARAMETERS, NO_ROOM, NO_WORKER, NOWHERE, Node, REDONE, ROOT, SHARES, SHOWN_FLAGS, UNKNOWN_WORK,
+    UNSAVED,
 };
 use super::{DepthCounts, Losses, RolledUp, Tree};
 use crate::chronicle::state::JobState;

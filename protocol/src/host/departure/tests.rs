@@ -117,7 +117,8 @@ fn a_host_that_pauses_while_the_coordinator_is_away_says_so_when_it_is_back_and_
         }
         said(&mut host);
         host.handle_connected(now);
-        let Some(Transmit::ToCoordinator(ToCoordinator::Hello { was, paused, .. })) = said(&mut host).pop() else {
+        let Some(Transmit::ToCoordinator(ToCoordinator::Hello { was, paused, .. })) = said(&mut host).pop()
+        else {
             panic!("it says hello")
         };
         assert_eq!((was.map(|(id, ..)| id), paused), (Some(ME), None));
