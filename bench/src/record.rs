@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn a_part_of_a_benchmark_leaves_the_others() {
-        let of = |bench: &str, figure: &str, value| Record {
-            figure: figure.to_owned(),
+        let of = |bench: &str, name: &str, value| Record {
+            figure: name.to_owned(),
             bench: bench.to_owned(),
             ..Record::of(&figure("spawn", &[value]), None)
         };
