@@ -102,11 +102,7 @@ impl Apart {
     #[must_use]
     pub fn with_cgroups(self) -> Self {
         let bytes_max = self.memory().map(|memory| memory.bytes_max() as u64);
-        let cgroups = Cgroups::of_host(bytes_max, self.priority);
-        if let Err(why) = &cgroups {
-            info!("guests have no cgroup of their own, so the host itself holds their limits: {why}");
-        }
-        Self { cgroups: Arc::new(cgroups), ..self }
+        Self { cgroups: Arc::new(Cgroups::of_host(bytes_max, self.priority)), ..self }
     }
 
     /// Refuses runs if the system cannot put up all walls around their guests.
@@ -140,6 +136,9 @@ impl Apart {
         let bounds = Bounds { threads: self.threads, output_bytes_max: limits.output_bytes_max };
         let keys = JobKeys::new(loading.spec.app, inspection, &loading.spec);
         let id = self.last_member.fetch_add(1, SeqCst) + 1;
+        if let (1, Err(why)) = (id, self.cgroups.as_ref()) {
+            info!("guests have no cgroup of their own, so the host itself holds their limits: {why}");
+        }
         let cgroup = self.cgroups.as_ref().as_ref().ok().map(|cgroups| cgroups.add(id, process.id()));
         let cgroup = cgroup.and_then(|added| {
             let warned =

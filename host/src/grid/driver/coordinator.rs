@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use super::Driver;
 use super::breaks::Breaks;
 use crate::grid::identity::HostKey;
-use crate::grid::transport::{Closed, Link, LinkNumber, Socket, connect};
+use crate::grid::transport::{Closed, IS_IT_ONE, Link, LinkNumber, Socket, connect};
 
 /// The first pause after a refusal; twice as long after each further one.
 const REFUSED_REST_MIN: Duration = Duration::from_secs(1);
@@ -186,9 +186,6 @@ impl Driver {
 
     pub(super) fn on_coordinator_opened(&mut self, socket: Socket) {
         let now = self.clock.now();
-        if self.coordinator.unreachable.take().is_some() {
-            info!(coordinator = %self.options.coordinator, "the coordinator is reached again");
-        }
         self.coordinator.link = Some(self.sockets.open(socket));
         self.coordinator.decoder = Decoder::default();
         self.coordinator.since = Some(now);
@@ -202,6 +199,10 @@ impl Driver {
 
     /// The coordinator has begun to speak: now it can be told who this host is.
     fn on_challenge(&mut self, challenge: Challenge) {
+        // Before that, it could be any websocket.
+        if self.coordinator.unreachable.take().is_some() {
+            info!(coordinator = %self.options.coordinator, "the coordinator is reached again");
+        }
         if self.coordinator.proving.challenge.replace(challenge).is_none() {
             self.tell(Host::handle_connected);
         }
@@ -241,9 +242,19 @@ impl Driver {
         match closed {
             // This is expected, once everything is handed over.
             Closed::Gone(why) if self.users.is_leaving() => info!(why, "the coordinator has ended the link"),
+            Closed::Gone(why) | Closed::Broken(why) if self.coordinator.proving.challenge.is_none() => {
+                self.on_other_websocket(why);
+            }
             Closed::Gone(why) | Closed::Broken(why) => warn!(why, "the link to the coordinator broke"),
         }
         self.drop_coordinator();
+    }
+
+    /// Something has opened a websocket, and has not begun to speak as coordinators do.
+    fn on_other_websocket(&mut self, why: &str) {
+        self.on_coordinator_unreachable(format!(
+            "it opened a websocket and did not speak as a coordinator does ({why}); {IS_IT_ONE}"
+        ));
     }
 
     /// Messages that were added before are still sent.
@@ -358,6 +369,9 @@ impl Driver {
         let silent_since = *self.coordinator.silent_since.get_or_insert(now);
         if now.since(silent_since) >= HEARS_AGAIN {
             warn!(silent_s = SILENCE_MAX.as_secs(), "nothing has come from the coordinator");
+            if self.coordinator.proving.challenge.is_none() {
+                self.on_other_websocket("it says nothing");
+            }
             self.drop_coordinator();
             self.tell(|_, _| {});
         }

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -42,15 +43,27 @@ enum Attempt {
 pub fn open(folder: &Path) -> Result<Opened, StoreError> {
     let why = match attempt(folder, SledStore::open) {
         Attempt::Opened(store) => return Ok(Opened { store, set_aside: None }),
-        Attempt::Disk(error) => return Err(StoreError(error)),
+        Attempt::Disk(error) => return Err(StoreError(unusable(folder, &error))),
         Attempt::Broken(why) => why,
     };
     let aside = set_aside(folder)
         .map_err(|error| StoreError(format!("{why}, and it cannot be set aside: {}", explained(&error))))?;
     match attempt(folder, SledStore::open) {
         Attempt::Opened(store) => Ok(Opened { store, set_aside: Some((aside, why)) }),
-        Attempt::Disk(error) | Attempt::Broken(error) => Err(StoreError(error)),
+        Attempt::Disk(error) | Attempt::Broken(error) => Err(StoreError(unusable(folder, &error))),
     }
+}
+
+/// Why the store in this folder cannot be used, and what to do if another user has made it.
+fn unusable(folder: &Path, error: &str) -> String {
+    let owner = fs::metadata(folder).map(|metadata| metadata.uid());
+    let whose = match owner {
+        Ok(owner) if owner != rustix::process::geteuid().as_raw() => {
+            format!("; it belongs to another user (number {owner}): give it to this one, or remove it")
+        }
+        _ => String::new(),
+    };
+    format!("{}: {error}{whose}", folder.display())
 }
 
 fn attempt(folder: &Path, open: fn(&Path) -> Result<SledStore, sled::Error>) -> Attempt {

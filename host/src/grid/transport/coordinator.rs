@@ -30,7 +30,7 @@ const BACK_OFF_KNOWN_MAX: Duration = Duration::from_secs(1);
 const BACK_OFF_REFUSED_MAX: Duration = Duration::from_secs(60);
 
 /// The question if something else answers.
-const IS_IT_ONE: &str = "is this a coordinator's address?";
+pub const IS_IT_ONE: &str = "is this a coordinator's address?";
 
 /// Why an attempt failed.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ mod stream;
 mod traffic;
 mod wire;
 
-pub use coordinator::connect;
+pub use coordinator::{IS_IT_ONE, connect};
 pub use direct::{Dialled, Stranger, accept_all, dial};
 pub use link::{Closed, Link, LinkNumber, Seal, Socket};
 pub use listen::{DirectListen, ListenError, Listener, Way};
