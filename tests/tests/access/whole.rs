@@ -140,7 +140,7 @@ fn a_host_takes_the_runs_of_submitters_that_its_owner_allows() {
     let picky = grid.start_host("picky", &[&with_key[..], &["--submitters-allowed", "ada, bob"]].concat());
     let module = app("fib").display().to_string();
     let of_ada = grid.sateen("ada", &["submit", "--wait", "--quiet", &module, "25"]);
-    assert_eq!((of_ada.code, of_ada.text()), (Some(0), "75025\n".to_owned()), "{of_ada:?}");
+    assert_eq!((of_ada.code, of_ada.text()), (Some(0), "75025\n"), "{of_ada:?}");
     // Checks of a run are refused as the run itself is.
     let of_eve = ["submit", "--trust", "quorum=2", &module, "24"];
     let of_eve = grid.sateen("eve", &of_eve).text().trim().to_owned();
