@@ -341,9 +341,8 @@ mod tests {
         (status.runs[0].app, status.runs[0].counts) = (String::new(), Counts::default());
         let text = status.to_text(None);
         assert!(text.contains("run 1234  not worked on here\n"), "{text}");
-        status.runs[0].unable = Some("the input `cnf` is missing".to_owned());
-        let text = status.to_text(None);
-        assert!(text.contains("run 1234  not worked on here: the input `cnf` is missing\n"), "{text}");
+        status.runs[0].unable = Some("no `cnf`".to_owned());
+        assert!(status.to_text(None).contains("run 1234  not worked on here: no `cnf`\n"));
     }
 
     /// After a pause, the counts of an earlier part would be missing without a word.
