@@ -26,8 +26,9 @@ use thiserror::Error;
 
 /// The version of the folder's contents.
 const FOLDER_VERSION: u32 = 1;
-/// Patience with a process that uses a folder: one that was killed keeps its lock until its memory is freed.
-const IN_USE_MAX: Duration = Duration::from_millis(500);
+/// Patience with a process that uses a folder: one that was killed keeps its lock until its memory is freed, which takes
+/// longer on a busy machine, as most of its threads have idle priority.
+const IN_USE_MAX: Duration = Duration::from_secs(3);
 /// How often to check a folder while waiting for it.
 const FREE_LOOK: Duration = Duration::from_millis(5);
 
