@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
 use sateen_command_line::explained;
-use sateen_host::{Limits, inspect, size};
+use sateen_host::{Limits, Pitfall, inspect, size};
 use serde_json::Value;
 
 use crate::check::warnings;
 use crate::exit::{APP_FAILED, Failure, say};
-use crate::files::readable;
+use crate::files::{readable, refuse_stdout};
 use crate::flags::{Build as Flags, CargoFlags};
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -20,7 +20,18 @@ const TARGET: &str = "wasm32-unknown-unknown";
 pub fn build(flags: &Flags) -> Result<(), Failure> {
     let (package, manifest) = find_app(flags.manifest_path.as_deref(), &flags.cargo)?;
     let output = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{package}.wasm")));
-    let built = build_package(&package, &manifest, flags, &output);
+    refuse_stdout(&output)?;
+    if has_other_contents(&output) {
+        return Err(Failure::usage(format!(
+            "output {}: this file exists and is not a module; name another with --output",
+            output.display()
+        )));
+    }
+    let compiled = match compile(&manifest, flags.stack, &flags.cargo, Product::App) {
+        Err(failure) if failure.code != APP_FAILED => return Err(failure),
+        compiled => compiled,
+    };
+    let built = compiled.and_then(|compiled| put_app(&package, compiled, &output));
     if built.is_err() && is_module(&output) && std::fs::remove_file(&output).is_ok() {
         say(format!("{}, of an earlier build, is removed", output.display()));
     }
@@ -35,9 +46,20 @@ fn is_module(path: &Path) -> bool {
     read.is_ok() && magic == *b"\0asm"
 }
 
-fn build_package(package: &str, manifest: &Path, flags: &Flags, output: &Path) -> Result<(), Failure> {
-    let bytes = compile(manifest, flags.stack, &flags.cargo, Product::App)?;
-    let inspection = inspect(&bytes, &Limits::default());
+/// Whether a file would be lost if a module replaced it.
+fn has_other_contents(path: &Path) -> bool {
+    let about = std::fs::metadata(path);
+    about.is_ok_and(|about| about.is_file() && about.len() > 0) && !is_module(path)
+}
+
+fn put_app(package: &str, Compiled { module, pitfalls }: Compiled, output: &Path) -> Result<(), Failure> {
+    let mut inspection = inspect(&module, &Limits::default());
+    if inspection.abi.is_none() && inspection.imports.is_empty() {
+        return Err(Failure::usage(format!(
+            "{package} compiles, but uses nothing of the crate `sateen`; add `sateen` to [dependencies], and mark a function \
+             with #[sateen::main]"
+        )));
+    }
     if let Some(why) = inspection.refusal() {
         return Err(Failure::usage(format!("{package} compiles, but would be refused: {why}")));
     }
@@ -46,8 +68,11 @@ fn build_package(package: &str, manifest: &Path, flags: &Flags, output: &Path) -
             "{package} compiles, but has no entry point; mark a function with #[main]"
         )));
     }
-    let bytes = shapes::with_shapes(bytes, &inspection);
+    let bytes = shapes::with_shapes(module, &inspection);
     put(&bytes, output)?;
+    inspection.pitfalls.extend(pitfalls);
+    inspection.pitfalls.sort_unstable();
+    inspection.pitfalls.dedup();
     for warning in warnings(&inspection, &bytes) {
         say(format!("warning: {package} contains {warning}"));
     }
@@ -79,9 +104,12 @@ fn find_package(manifest: &Path, flags: &CargoFlags) -> Result<(String, PathBuf)
         .args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"])
         .arg(manifest)
         .args(flags.of_dependencies())
-        .stderr(Stdio::inherit())
         .output()
         .map_err(no_cargo)?;
+    // Its warnings come again when the app is compiled.
+    if !output.status.success() {
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    }
     let metadata: Value = serde_json::from_slice(&output.stdout)
         .map_err(|_| Failure::usage(format!("{}: cargo cannot read it", manifest.display())))?;
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -92,7 +120,11 @@ fn find_package(manifest: &Path, flags: &CargoFlags) -> Result<(String, PathBuf)
     });
     let Some((package, manifest)) = package.and_then(|package| Some((package, manifest_of(package)?))) else {
         return Err(Failure::usage(match &flags.package {
-            Some(name) => format!("{} has no package `{name}`", manifest.display()),
+            Some(name) => {
+                let names = packages.iter().filter_map(|package| package["name"].as_str());
+                let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+                format!("{} has no package `{name}`; it has {}", manifest.display(), names.join(", "))
+            }
             None => format!(
                 "{} is a workspace and not a package; go to the app's own folder, or name it with --package",
                 manifest.display()
@@ -108,7 +140,23 @@ fn find_package(manifest: &Path, flags: &CargoFlags) -> Result<(String, PathBuf)
             manifest.display()
         )));
     }
+    if let Some(root) = metadata["workspace_root"].as_str().map(Path::new)
+        && Some(root) != manifest.parent()
+        && has_profile(&manifest)
+    {
+        say(format!(
+            "warning: cargo ignores the profiles of {}, also `overflow-checks`; move them to {}",
+            manifest.display(),
+            root.join("Cargo.toml").display()
+        ));
+    }
     Ok((package["name"].as_str().unwrap_or("app").to_owned(), manifest))
+}
+
+/// Whether a Cargo.toml sets a profile.
+fn has_profile(manifest: &Path) -> bool {
+    let text = std::fs::read_to_string(manifest).unwrap_or_default();
+    text.lines().any(|line| line.trim_start().starts_with("[profile"))
 }
 
 pub fn cargo() -> Command {
@@ -147,17 +195,24 @@ pub enum Product {
     Tests,
 }
 
-/// Compiles for speed, keeps names for backtraces, and returns the module.
+/// A compiled app.
+pub struct Compiled {
+    pub module: Vec<u8>,
+    /// Features that its own crate uses, and that leave no trace in the module.
+    pub pitfalls: Vec<Pitfall>,
+}
+
+/// Compiles for speed, and keeps names for backtraces.
 pub fn compile(
     manifest: &Path,
     stack: usize,
     flags: &CargoFlags,
     product: Product,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Compiled, Failure> {
     install_target()?;
     let mut command = cargo();
     match product {
-        Product::App => command.arg("build"),
+        Product::App => command.arg("rustc"),
         Product::Tests => command.args(["test", "--no-run"]),
     };
     add_flags(
@@ -180,11 +235,18 @@ pub fn compile(
         .arg(manifest)
         .args(flags.of_features())
         .args(flags.of_dependencies())
+        .args(match product {
+            Product::App => ["--", "--emit=mir"].as_slice(),
+            Product::Tests => &[],
+        })
         .stdout(Stdio::piped())
         .spawn()
         .map_err(no_cargo)?;
     let told = Told::read(child.stdout.take(), manifest, product);
     let status = child.wait().map_err(no_cargo)?;
+    if !status.success() && !told.has_begun {
+        return Err(Failure::usage("cargo has compiled nothing, for the reason above"));
+    }
     if !status.success() {
         let message = match product {
             _ if told.needs_randomness => NO_RANDOMNESS,
@@ -198,8 +260,24 @@ pub fn compile(
     }
     let module =
         told.module.ok_or_else(|| Failure::usage("cargo made no module; is the crate-type cdylib?"))?;
-    std::fs::read(&module)
-        .map_err(|error| Failure::usage(format!("{}: {}", module.display(), readable(&error))))
+    let read = std::fs::read(&module);
+    let bytes =
+        read.map_err(|error| Failure::usage(format!("{}: {}", module.display(), readable(&error))))?;
+    let mir = mir_beside(&module).and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+    Ok(Compiled { module: bytes, pitfalls: Pitfall::in_mir(&String::from_utf8_lossy(&mir)) })
+}
+
+/// The file with the MIR of the module's own crate: the newest of its name in the folder of dependencies.
+fn mir_beside(module: &Path) -> Option<PathBuf> {
+    let stem = module.file_stem()?.to_str()?;
+    let files = std::fs::read_dir(module.parent()?.join("deps")).ok()?.filter_map(Result::ok);
+    let is_it = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".mir"));
+        name.and_then(|name| name.strip_prefix(stem))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    let found = files.map(|file| file.path()).filter(|path| is_it(path));
+    found.max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok())
 }
 
 /// Explains why a crate that draws random numbers from the system does not compile.
@@ -212,6 +290,8 @@ const NO_RANDOMNESS: &str = "the app does not compile: one of its dependencies a
 struct Told {
     /// The module that cargo has made.
     module: Option<PathBuf>,
+    /// Whether cargo began to compile: it refuses wrong features and a missing Cargo.lock before.
+    has_begun: bool,
     /// Whether `getrandom` does not compile.
     needs_randomness: bool,
 }
@@ -230,6 +310,7 @@ impl Told {
                 told.needs_randomness |=
                     message["target"]["name"] == "getrandom" && message["message"]["level"] == "error";
             }
+            told.has_begun |= message["reason"] == "build-finished";
             if message["reason"] == "compiler-artifact"
                 && message["manifest_path"].as_str().map(Path::new) == Some(manifest)
                 && message["profile"]["test"].as_bool() == Some(product == Product::Tests)

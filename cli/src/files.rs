@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sateen_command_line::explained;
 use sateen_host::{Limits, Output, size};
 
-use crate::exit::{Failure, USAGE};
+use crate::exit::{Failure, GRID};
 
 /// The module's bytes. A module that is too large is not read to its end.
 pub fn read_module(path: &Path, limits: &Limits) -> Result<Vec<u8>, Failure> {
@@ -81,7 +81,20 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    pub fn open(path: &Path) -> Result<Self, Failure> {
+    /// # Arguments
+    /// * `sources`: files that the command reads, which the result must not replace.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or is one of `sources`.
+    pub fn open<'a>(path: &Path, sources: impl IntoIterator<Item = &'a Path>) -> Result<Self, Failure> {
+        refuse_stdout(path)?;
+        if let Some(source) = sources.into_iter().find(|source| is_same_file(path, source)) {
+            return Err(Failure::usage(format!(
+                "output {}: it is the same file as {}, which this command reads; name another with --output",
+                path.display(),
+                source.display()
+            )));
+        }
         let to_remove = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|error| output_failure(path, &error))?;
@@ -98,7 +111,9 @@ impl OutputFile {
         // Devices and pipes cannot be truncated or rewound, and need not be.
         let _ = self.file.set_len(0);
         let _ = self.file.rewind();
-        self.file.write_all(bytes).map_err(|error| output_failure(&self.path, &error))
+        self.file
+            .write_all(bytes)
+            .map_err(|error| Failure { code: GRID, ..output_failure(&self.path, &error) })
     }
 }
 
@@ -108,6 +123,36 @@ impl Drop for OutputFile {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Refuses `-`, which names stdout elsewhere and would be the name of a file here.
+///
+/// # Errors
+/// If `path` is `-`.
+pub fn refuse_stdout(path: &Path) -> Result<(), Failure> {
+    if path == Path::new(STDIN) {
+        return Err(Failure::usage(
+            "output -: expected a file; leave out --output for stdout, or write ./- for a file of that name",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether both names are of one file with contents: devices and pipes may be read and written at a time.
+#[cfg(unix)]
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| {
+        let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some((about.dev(), about.ino()))
+    };
+    identity(one).is_some_and(|it| identity(other) == Some(it))
+}
+
+/// Whether both names are of one file.
+#[cfg(not(unix))]
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|it| other.canonicalize().is_ok_and(|other| it == other))
 }
 
 fn output_failure(path: &Path, error: &io::Error) -> Failure {
@@ -171,7 +216,7 @@ fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::reader_gone()),
         Err(error) => Err(Failure {
-            code: USAGE,
+            code: GRID,
             message: format!("the result cannot be written to stdout: {}", explained(&error)),
             backtrace: Vec::new(),
         }),

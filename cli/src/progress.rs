@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sateen_command_line::wrap;
 use sateen_host::Snapshot;
 
 use crate::exit::write_line;
@@ -25,7 +26,7 @@ impl Progress {
         } else {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
         };
-        bar.set_style(style("{elapsed_precise} {msg}"));
+        bar.set_style(style(PLAIN));
         Self { bar, has_fraction: std::sync::Arc::default() }
     }
 
@@ -39,7 +40,7 @@ impl Progress {
         use std::sync::atomic::Ordering::Relaxed;
         if let Some((done, total)) = fraction.filter(|(_, total)| *total > 0) {
             if !self.has_fraction.swap(true, Relaxed) {
-                self.bar.set_style(style("{elapsed_precise} [{bar:24}] {percent:>3}% {msg}"));
+                self.bar.set_style(style(with_fraction(wrap::width_of_stderr())));
             }
             self.bar.set_length(total);
             self.bar.set_position(done);
@@ -57,6 +58,18 @@ impl Progress {
     /// Erases the line.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// What does not fit the terminal is cut off: a line that is broken could not be erased.
+const PLAIN: &str = "{elapsed_precise} {wide_msg}";
+/// Terminals with fewer columns have no room for a bar beside the words.
+const BAR_COLUMNS_MIN: usize = 72;
+
+fn with_fraction(columns: Option<usize>) -> &'static str {
+    match columns {
+        Some(columns) if columns < BAR_COLUMNS_MIN => "{elapsed_precise} {percent:>3}% {wide_msg}",
+        _ => "{elapsed_precise} [{bar:24}] {percent:>3}% {wide_msg}",
     }
 }
 
@@ -97,7 +110,75 @@ pub fn short(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Result;
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+
+    /// Keeps what is written, and ignores the rest.
+    #[derive(Debug, Clone)]
+    struct Terminal {
+        columns: u16,
+        written: Arc<Mutex<String>>,
+    }
+
+    impl indicatif::TermLike for Terminal {
+        fn width(&self) -> u16 {
+            self.columns
+        }
+
+        fn move_cursor_up(&self, _lines: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _lines: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _columns: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _columns: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, text: &str) -> Result<()> {
+            self.write_str(text)
+        }
+
+        fn write_str(&self, text: &str) -> Result<()> {
+            self.written.lock().expect("no panic").push_str(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_line_fits_a_narrow_terminal() {
+        for (template, columns) in [(PLAIN, 40), (with_fraction(Some(40)), 40), (with_fraction(Some(80)), 80)]
+        {
+            let terminal = Terminal { columns, written: Arc::default() };
+            let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+            let bar = ProgressBar::with_draw_target(Some(9), target);
+            bar.set_style(style(template));
+            bar.set_message("13.5 k jobs, 417 exposed, 21 stolen, 3/3 cores busy");
+            terminal.written.lock().expect("no panic").clear();
+            bar.tick();
+            let shown = terminal.written.lock().expect("no panic").clone();
+            assert!(
+                shown.contains("13.5 k jobs") && wrap::columns(shown.trim_end()) <= usize::from(columns),
+                "{shown}"
+            );
+        }
+    }
 
     #[test]
     fn counts_are_short() {

@@ -45,7 +45,7 @@ pub fn test(flags: &Flags) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(format!("a temporary folder cannot be made: {error}")))?;
     natively(&manifest, flags, folder.path())?;
 
-    let bytes = compile(&manifest, flags.stack, &flags.cargo, Product::Tests)?;
+    let bytes = compile(&manifest, flags.stack, &flags.cargo, Product::Tests)?.module;
     let limits = Limits { wall_time_max: Some(flags.time_limit), ..Limits::default() };
     let inspection = inspect(&bytes, &limits);
     if let Some(why) = inspection.refusal() {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// Units of sizes, and their binary powers.
 const SIZE_UNITS: [(char, u32); 4] = [('t', 40), ('g', 30), ('m', 20), ('k', 10)];
+/// Maximum digits after the point of a size: more are less than a byte.
+const FRACTION_DIGITS_MAX: usize = 15;
 /// Units of times in milliseconds, the largest first; `ms` before `m` and `s`, which are its letters.
 const TIME_UNITS: [(&str, u64); 5] =
     [("ms", 1), ("d", 24 * 3_600_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)];
@@ -19,7 +21,7 @@ pub fn number(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     number.ok_or_else(|| format!("expected a number from {} to {}", range.start(), range.end()))
 }
 
-/// A number of bytes within the range; with K, M, G or T for binary multiples.
+/// A number of bytes within the range; with K, M, G or T for binary multiples, of which fractions are rounded down.
 ///
 /// # Errors
 /// Says what is expected.
@@ -58,7 +60,19 @@ fn bytes_of(text: &str) -> Option<u64> {
     let bare = lower.strip_suffix("ib").or_else(|| lower.strip_suffix('b')).unwrap_or(&lower);
     let in_units = |(unit, shift)| bare.strip_suffix(unit).map(|digits| (digits, shift));
     let (digits, shift) = SIZE_UNITS.into_iter().find_map(in_units).unwrap_or((bare, 0));
-    digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+    let digits = digits.trim();
+    if !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return None;
+    }
+    let Some((whole, fraction)) = digits.split_once('.') else {
+        return digits.parse::<u64>().ok()?.checked_mul(1 << shift);
+    };
+    let whole = whole.parse::<u64>().ok()?.checked_mul(1 << shift)?;
+    if fraction.is_empty() || fraction.len() > FRACTION_DIGITS_MAX || shift == 0 {
+        return None;
+    }
+    let part = u128::from(fraction.parse::<u64>().ok()?) << shift;
+    whole.checked_add(u64::try_from(part / 10_u128.pow(u32::try_from(fraction.len()).ok()?)).ok()?)
 }
 
 fn time_of(text: &str) -> Option<Duration> {
@@ -99,10 +113,29 @@ mod tests {
             ("2TB", 2 << 40),
             ("5 k", 5 << 10),
             ("7b", 7),
+            ("1.5M", 3 << 19),
+            ("0.25GiB", 1 << 28),
+            ("0.1k", 102),
         ] {
             assert_eq!(size(text, all.clone()), Ok(bytes), "{text}");
         }
-        for text in ["", "G", "-1", "1.5G", "99999999999T", "1X", "1e3", "ib", "x"] {
+        for text in [
+            "",
+            "G",
+            "-1",
+            "1.5",
+            "1.G",
+            ".5G",
+            "1.-5G",
+            "1.+5G",
+            "1.5.5G",
+            "1e3G",
+            "99999999999T",
+            "1X",
+            "1e3",
+            "ib",
+            "x",
+        ] {
             assert!(size(text, all.clone()).is_err(), "{text}");
         }
     }

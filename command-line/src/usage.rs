@@ -15,11 +15,25 @@ pub fn one_line<W: AsRef<OsStr>>(error: &clap::Error, program: &Command, words: 
     }
     let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let line = lines.collect::<Vec<_>>().join(" ");
-    let line = line.trim_start_matches("error: ");
+    let line = without_passwords(line.trim_start_matches("error: "));
     match meant(error) {
         Some(meant) => format!("{line}; did you mean {meant}? {help}"),
         None => format!("{line}; {help}"),
     }
+}
+
+/// The line without what stands before an `@` in a word: a password in a URL must not appear in logs.
+fn without_passwords(line: &str) -> String {
+    let hidden = |word: &str| match word.rsplit_once('@') {
+        Some((before, after)) if before.contains(':') => {
+            let begin = before
+                .find("://")
+                .map_or_else(|| before.find(|c: char| c.is_alphanumeric()), |at| Some(at + 3));
+            format!("{}…@{after}", &before[..begin.unwrap_or(0)])
+        }
+        _ => word.to_owned(),
+    };
+    line.split(' ').map(hidden).collect::<Vec<_>>().join(" ")
 }
 
 /// The flags, subcommands or values that resemble the wrong one, if there are any.
@@ -119,6 +133,14 @@ mod tests {
     fn the_flag_and_its_value_are_named() {
         let line = line(&["show", "--depth", "300"]);
         assert!(line.starts_with("invalid value '300' for '--depth <depth>'"), "{line}");
+    }
+
+    #[test]
+    fn passwords_are_not_repeated() {
+        for url in ["http://u:secret@a:7", "u:secret@a:7"] {
+            let line = line(&["show", "--depth", url]);
+            assert!(line.contains("…@a:7' for '--depth") && !line.contains("secret"), "{line}");
+        }
     }
 
     #[test]

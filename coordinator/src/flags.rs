@@ -17,7 +17,7 @@ use sateen_logging::LogFlags;
 #[command(name = "sateen-coordinator", version, args_conflicts_with_subcommands = true)]
 pub struct Flags {
     /// The address to listen on; port 0 stands for any free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7700")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7700", value_parser = values::socket_address)]
     pub listen: SocketAddr,
     /// The folder for apps, runs and results [default: `sateen/coordinator` in the user's folder for data]
     #[arg(long, value_name = "FOLDER")]

@@ -8,9 +8,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use clap::Parser;
 use sateen_command_line::explained;
-use sateen_coordinator::{Config, Tls, listen, make_token, prepare, run};
+use sateen_coordinator::{CertificateError, Config, Tls, listen, make_token, prepare, run};
 use tokio::signal::unix::{SignalKind, signal};
 
 use flags::{Command, Flags, NewToken, TokenCommand};
@@ -21,7 +20,7 @@ const USAGE: u8 = 2;
 const UNABLE: u8 = 4;
 
 fn main() -> ExitCode {
-    let flags = match Flags::try_parse() {
+    let flags = match sateen_command_line::parsed::<Flags>(std::env::args_os()) {
         Ok(flags) => flags,
         Err(error) if error.use_stderr() => return fail(USAGE, &anyhow!(flags::one_line(&error))),
         Err(help) => {
@@ -49,7 +48,17 @@ fn main() -> ExitCode {
     }
     match serve(flags) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(UNABLE, &error),
+        Err(error) => fail(exit_code(&error), &error),
+    }
+}
+
+/// Files that were named on the command line and are of no use are wrong usage.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<sateen_coordinator::Error>() {
+        Some(sateen_coordinator::Error::Certificate(
+            CertificateError::File { .. } | CertificateError::OtherKey { .. },
+        )) => USAGE,
+        _ => UNABLE,
     }
 }
 

@@ -49,7 +49,7 @@ pub trait Argument: Sized {
 }
 
 macro_rules! scalars {
-    ($($type:ty: $expected:literal),* $(,)?) => {$(
+    ($($type:ty: $expected:expr),* $(,)?) => {$(
         impl Argument for $type {
             fn take(arguments: &mut Arguments, name: &str) -> Result<Self, BadInput> {
                 let word = arguments.words.pop_front().ok_or_else(|| {
@@ -67,15 +67,23 @@ scalars! {
     u8: "a whole number from 0 to 255",
     u16: "a whole number from 0 to 65535",
     u32: "a whole number from 0 to 4294967295",
-    u64: "a whole number that is not negative",
-    u128: "a whole number that is not negative",
-    usize: "a whole number that is not negative",
+    u64: "a whole number from 0 to 18446744073709551615",
+    u128: "a whole number from 0 to 340282366920938463463374607431768211455",
+    usize: if cfg!(target_pointer_width = "32") {
+        "a whole number from 0 to 4294967295"
+    } else {
+        "a whole number from 0 to 18446744073709551615"
+    },
     i8: "a whole number from -128 to 127",
     i16: "a whole number from -32768 to 32767",
-    i32: "a whole number of 32 bits",
-    i64: "a whole number of 64 bits",
-    i128: "a whole number of 128 bits",
-    isize: "a whole number",
+    i32: "a whole number from -2147483648 to 2147483647",
+    i64: "a whole number from -9223372036854775808 to 9223372036854775807",
+    i128: "a whole number from -170141183460469231731687303715884105728 to 170141183460469231731687303715884105727",
+    isize: if cfg!(target_pointer_width = "32") {
+        "a whole number from -2147483648 to 2147483647"
+    } else {
+        "a whole number from -9223372036854775808 to 9223372036854775807"
+    },
     f32: "a number",
     f64: "a number",
     bool: "true or false",
@@ -123,9 +131,35 @@ mod tests {
     #[test]
     fn errors_name_the_parameter_and_what_is_expected() {
         let missing = u64::take(&mut words(&[]), "n").unwrap_err();
-        assert_eq!(missing.0, "argument `n` is missing; expected a whole number that is not negative");
+        assert_eq!(
+            missing.0,
+            "argument `n` is missing; expected a whole number from 0 to 18446744073709551615"
+        );
         let wrong = u8::take(&mut words(&["-1"]), "n").unwrap_err();
         assert_eq!(wrong.0, "argument `n` is `-1`; expected a whole number from 0 to 255");
+        let huge = u64::take(&mut words(&["99999999999999999999999"]), "n").unwrap_err();
+        assert!(huge.0.ends_with(&format!("expected a whole number from 0 to {}", u64::MAX)), "{huge:?}");
+        for (wrong, least, most) in [
+            (u128::take(&mut words(&["x"]), "n").unwrap_err(), u128::MIN.to_string(), u128::MAX.to_string()),
+            (
+                usize::take(&mut words(&["x"]), "n").unwrap_err(),
+                usize::MIN.to_string(),
+                usize::MAX.to_string(),
+            ),
+            (i32::take(&mut words(&["x"]), "n").unwrap_err(), i32::MIN.to_string(), i32::MAX.to_string()),
+            (i64::take(&mut words(&["x"]), "n").unwrap_err(), i64::MIN.to_string(), i64::MAX.to_string()),
+            (i128::take(&mut words(&["x"]), "n").unwrap_err(), i128::MIN.to_string(), i128::MAX.to_string()),
+            (
+                isize::take(&mut words(&["x"]), "n").unwrap_err(),
+                isize::MIN.to_string(),
+                isize::MAX.to_string(),
+            ),
+        ] {
+            assert!(
+                wrong.0.ends_with(&format!("expected a whole number from {least} to {most}")),
+                "{wrong:?}"
+            );
+        }
         let mut arguments = words(&["1", "2", "3"]);
         let many = arguments.finish("").unwrap_err();
         assert_eq!(many.0, "too many arguments: the app takes none, and argument 1 is `1`");

@@ -145,6 +145,11 @@ impl Inspection {
         functions.filter_map(|export| export.name.strip_prefix(PREPARE_PREFIX))
     }
 
+    /// Whether it can ask for inputs.
+    pub fn reads_inputs(&self) -> bool {
+        self.imports.iter().any(|import| import.module == "sateen" && import.name == "input")
+    }
+
     /// The first reason to refuse the module, if there is one.
     pub fn refusal(&self) -> Option<&str> {
         self.refusals.first().map(String::as_str)
@@ -208,14 +213,34 @@ mod tests {
     }
 
     #[test]
+    fn only_an_app_that_imports_the_function_reads_inputs() {
+        let import = r#"(import "sateen" "input" (func (param i32 i32) (result i64)))"#;
+        assert!(of(&format!("(module {import})")).reads_inputs());
+        assert!(!of("(module (memory 1) (data (i32.const 0) \"data\"))").reads_inputs());
+    }
+
+    #[test]
     fn pitfalls_are_found_by_their_names() {
         let app = of(r#"(module
             (func $_ZN3std2io5stdio6_print17h0123456789abcdefE)
             (func $_RNvNtNtNtCs1_3std3sys6random11unsupported19hashmap_random_keys)
             (func $_RNvNtCs1_4core3fmt17pointer_fmt_inner)
             (func $_RNvMNtNtNtCs1_3std2io5stdioNtB2_6Stderr4lock)
+            (func $_RNvMNtNtCs1_3std2io8buffered9BufReaderNtNtB1t_5stdio8StdinRaw)
+            (func $_RNvNtCs1_3std7process4exit)
+            (func $_RNvNtNtCs1_3std6thread9functions5sleep)
+            (func $_ZN3std2fs4File4open17h2a8bf8bc1520973cE)
             (func $my_instant_now_and_hashmap))"#);
-        assert_eq!(app.pitfalls, [Pitfall::RandomState, Pitfall::Address, Pitfall::Print]);
+        let expected = [
+            Pitfall::RandomState,
+            Pitfall::Address,
+            Pitfall::Print,
+            Pitfall::Sleep,
+            Pitfall::File,
+            Pitfall::Stdin,
+            Pitfall::Process,
+        ];
+        assert_eq!(app.pitfalls, expected);
         assert_eq!(of("(module (func $f))").pitfalls, []);
     }
 

@@ -16,20 +16,52 @@ pub enum Pitfall {
     Clock,
     /// `std::thread`.
     Thread,
+    /// `std::thread::sleep`.
+    Sleep,
     /// `std::fs`.
     File,
+    /// `std::io::stdin`.
+    Stdin,
+    /// `std::env`.
+    Environment,
+    /// `std::net`.
+    Network,
+    /// `std::process`.
+    Process,
 }
 
 impl Pitfall {
     /// Parts of the mangled names of standard library functions, in Rust's two mangling schemes.
-    const MARKS: [(Self, &[&str]); 6] = [
+    const MARKS: [(Self, &[&str]); 11] = [
         (Self::RandomState, &["19hashmap_random_keys"]),
         (Self::Address, &["17pointer_fmt_inner"]),
         (Self::Print, &["5stdio6__print", "5stdio6_print", "5stdio7__eprint", "5stdio7_eprint"]),
         (Self::Clock, &["7Instant3now", "10SystemTime3now"]),
         (Self::Thread, &["3sys6thread11unsupported"]),
-        (Self::File, &["3sys2fs11unsupported"]),
+        (Self::Sleep, &["6thread9functions5sleep", "3std6thread5sleep"]),
+        (Self::File, &["3sys2fs11unsupported", "3std2fs4File4open", "3std2fs4read", "3std2fs5write"]),
+        (Self::Stdin, &["5stdio8StdinRaw", "5stdio5stdin"]),
+        (Self::Environment, &["3std3env3var", "3std3env4args"]),
+        (Self::Network, &["3std3net3tcp", "3std3net3udp"]),
+        (Self::Process, &["3std7process4exit", "3std7process7Command"]),
     ];
+
+    /// Parts of the paths that the compiler writes in its MIR, for features that leave no function in a module: calls of
+    /// these are replaced with their error before code is made.
+    const PATHS: [(Self, &[&str]); 4] = [
+        (Self::File, &["std::fs::", "std::sys::fs::"]),
+        (Self::Environment, &["std::env::var", "std::sys::env::", "std::sys::args::"]),
+        (Self::Network, &["std::net::Tcp", "std::net::Udp", "std::sys::net::"]),
+        (Self::Process, &["std::process::Command", "std::sys::process::"]),
+    ];
+
+    /// The features that a crate uses according to its MIR, as rustc writes it with `--emit=mir`.
+    pub fn in_mir(mir: &str) -> Vec<Self> {
+        let occurs = |(pitfall, paths): &(Self, &[&str])| {
+            paths.iter().any(|path| mir.contains(path)).then_some(*pitfall)
+        };
+        Self::PATHS.iter().filter_map(occurs).collect()
+    }
 
     /// Whether a function with this mangled name is the feature.
     pub(crate) fn is_named(self, name: &str) -> bool {
@@ -57,6 +89,19 @@ impl Pitfall {
             Self::File => {
                 "files (std::fs): a sandbox has none, and opening one fails; use sateen::input and the result"
             }
+            Self::Sleep => "std::thread::sleep: a sandbox has no clock, and the call panics; leave it out",
+            Self::Stdin => {
+                "stdin (std::io::stdin): in a sandbox it is empty; use sateen::input, which `--input NAME=-` fills from stdin"
+            }
+            Self::Environment => {
+                "the environment (std::env): a sandbox has no variables and no words of a command line; use parameters of #[main]"
+            }
+            Self::Network => {
+                "the network (std::net): a sandbox has none, and connecting fails; use sateen::input and the result"
+            }
+            Self::Process => {
+                "processes (std::process): a sandbox has none: other programs do not start, and exit fails the run; return a result"
+            }
         }
     }
 }
@@ -74,4 +119,29 @@ pub fn find(section: &NameSectionReader) -> Vec<Pitfall> {
     found.sort_unstable();
     found.dedup();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As rustc 1.95 writes it.
+    #[test]
+    fn features_without_a_function_are_found_in_mir() {
+        for (mir, expected) in [
+            ("scope 3 (inlined std::fs::read::<&str>) {", &[Pitfall::File][..]),
+            (
+                "_9 = std::fs::File::open::<String>(move _10) -> [return: bb2, unwind unreachable];",
+                &[Pitfall::File],
+            ),
+            ("scope 1 (inlined std::env::var::<&str>) {", &[Pitfall::Environment]),
+            ("scope 32 (inlined std::sys::args::unsupported::args) {", &[Pitfall::Environment]),
+            ("scope 1 (inlined std::net::TcpStream::connect::<&str>) {", &[Pitfall::Network]),
+            ("scope 7 (inlined std::sys::process::unsupported::output) {", &[Pitfall::Process]),
+            ("scope 34 (inlined core::str::<impl str>::parse::<std::net::IpAddr>) {", &[]),
+            ("_0 = env::var(copy _1) -> [return: bb1, unwind unreachable];", &[]),
+        ] {
+            assert_eq!(Pitfall::in_mir(mir), expected, "{mir}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use sateen_command_line::parsed;
 use strsim::damerau_levenshtein;
 
 /// Maximum wrong letters in a misspelt flag.
@@ -36,7 +37,7 @@ pub fn parse<T: Parser>(words: impl IntoIterator<Item = OsString>) -> Result<T, 
         let dashes = behind.is_empty().then(|| OsString::from("--")).filter(|_| !moved.is_empty());
         let (dashes_given, after) = behind.split_at(behind.len().min(1));
         let all = own.iter().chain(&dashes).chain(dashes_given).chain(&moved).chain(after);
-        let error = match T::try_parse_from(all) {
+        let error = match parsed(all) {
             Err(error) if error.kind() == ErrorKind::UnknownArgument => error,
             parsed => return parsed,
         };

@@ -101,7 +101,7 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct New {
-    /// Name of the app and of its folder
+    /// Folder to make; its last part is the app's name
     pub name: String,
     /// Template to begin with
     #[arg(long, value_enum, default_value_t = Template::Fib)]
@@ -130,7 +130,7 @@ pub struct Build {
     /// The app's Cargo.toml [default: that of this folder or of one above]
     #[arg(long, value_name = "FILE")]
     pub manifest_path: Option<PathBuf>,
-    /// File for the module [default: NAME.wasm in this folder]
+    /// File for the module; folders above it are made [default: NAME.wasm in this folder]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Size of the stack that the app keeps in its own memory [range: 64K to 1G]

@@ -10,12 +10,13 @@ use sateen_host::Output;
 use sateen_protocol::BlobHash;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
 use serde_json::Value;
-use ureq::http::{Response, StatusCode, Uri};
+use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body, Timeout};
 
 use super::credentials::credentials_for;
 use super::patience::Patience;
 use super::refusal::Refusal;
+use super::url::{is_this_machine, url_of};
 use crate::exit::{Failure, say};
 use crate::flags::Grid;
 
@@ -330,33 +331,6 @@ fn detail(body: &str) -> Option<String> {
     let problem: Value = serde_json::from_str(body).ok()?;
     let text = problem["detail"].as_str().or(problem["title"].as_str())?;
     Some(text.to_owned())
-}
-
-/// A coordinator's URL and its host, from what a user writes: like `http://HOST:PORT`, or just `HOST:PORT`.
-///
-/// # Errors
-/// A sentence that says which address is expected.
-pub fn url_of(address: &str) -> Result<(String, String), String> {
-    let expected = || {
-        "expected the address of a coordinator, for example, http://127.0.0.1:7700 or grid:7700".to_owned()
-    };
-    let is_url = address.contains("://") || !has_port(address);
-    let url = if is_url { address.to_owned() } else { format!("http://{address}") };
-    let uri = url.parse::<Uri>().map_err(|_| expected())?;
-    let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(expected)?;
-    match uri.scheme_str() {
-        Some("http" | "https") => Ok((url, host.to_owned())),
-        _ => Err(expected()),
-    }
-}
-
-fn has_port(authority: &str) -> bool {
-    authority.trim_end_matches('/').rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
-}
-
-pub(super) fn is_this_machine(host: &str) -> bool {
-    let host = host.trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// `text` as one segment of a path.

@@ -14,7 +14,8 @@ use sateen_api::Me;
 use sateen_command_line::{local_with_zone, refused};
 use ureq::http::Uri;
 
-use super::client::{Client, is_this_machine, url_of};
+use super::client::Client;
+use super::url::{is_this_machine, url_of};
 use crate::exit::{Failure, GRID, say};
 use crate::flags::{Login, Logout};
 

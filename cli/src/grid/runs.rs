@@ -81,7 +81,9 @@ pub fn result(flags: &GetResult) -> Result<(), Failure> {
             run.state
         )));
     }
-    let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
+    let output =
+        flags.output.as_deref().map(|path| OutputFile::open(path, flags.of.grid.token_file.as_deref()));
+    let output = output.transpose()?;
     deliver(&client, &run, Wanted { inputs: &[], json: flags.of.json, verbose: false, output })
 }
 

@@ -1,10 +1,11 @@
 //! `sateen submit`.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::Path;
 
 use sateen_api::{Submission, Submitted};
-use sateen_host::mentions;
+use sateen_host::{inspect, mentions};
 use sateen_protocol::BlobHash;
 use sateen_protocol::RunLimits;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
@@ -27,7 +28,11 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
         &flags.input,
         &sateen_host::Limits { memory_bytes_max: BLOB_BYTES_MAX, ..sateen_host::Limits::default() },
     )?;
-    let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
+    let sources = || {
+        let app = iter::once(Path::new(&flags.app)).chain(flags.grid.token_file.as_deref());
+        app.chain(flags.input.iter().map(|(_, path)| path.as_path()))
+    };
+    let output = flags.output.as_deref().map(|path| OutputFile::open(path, sources())).transpose()?;
     let app = find(&client, &flags.app)?;
     if !flags.quiet {
         warn_of_unknown(&client, &app, inputs.keys());
@@ -96,6 +101,12 @@ fn warn_of_unknown<'a>(client: &Client, app: &Found, inputs: impl ExactSizeItera
         None => BlobHash::parse(&app.hash).and_then(|hash| client.blob(hash).ok()),
     };
     let Some(module) = app.bytes.as_deref().or(fetched.as_deref()) else { return };
+    let inspection = inspect(module, &sateen_host::Limits::default());
+    if inspection.refusal().is_none() && !inspection.reads_inputs() {
+        let names: Vec<String> = inputs.map(|input| format!("`{input}`")).collect();
+        say(format!("the app reads no inputs, and was given {}", names.join(", ")));
+        return;
+    }
     for input in inputs.filter(|input| !mentions(module, input)) {
         say(format!("the app names no input `{input}`; does it call that by another name?"));
     }

@@ -3,6 +3,7 @@
 mod interrupt;
 mod profile;
 
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -29,7 +30,9 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
     let limits = limits(&flags.limits, threads);
     let bytes = read_module(&flags.app, &limits)?;
     let inputs = read_inputs(&flags.input, &limits)?;
-    let output = flags.output.as_deref().map(OutputFile::open).transpose()?;
+    let sources =
+        || iter::once(flags.app.as_path()).chain(flags.input.iter().map(|(_, path)| path.as_path()));
+    let output = flags.output.as_deref().map(|path| OutputFile::open(path, sources())).transpose()?;
 
     let engine = Engine::new(&limits, flags.strict_nan)?;
     let cache = if flags.no_cache { None } else { open_cache() };

@@ -21,7 +21,7 @@ pub fn as_json(profile: &ProgramProfile) -> Value {
     json!({
         "work_s": profile.work.as_secs_f64(),
         "span_s": profile.span.as_secs_f64(),
-        "parallelism": ratio(profile.work, profile.span),
+        "parallelism": (!profile.is_too_short()).then(|| ratio(profile.work, profile.span)),
         "span_is_bound": profile.is_span_bound(),
         "bound": "work / workers + span",
         "curve": curve,
@@ -53,6 +53,12 @@ fn reasons(profile: &ProgramProfile) -> Vec<String> {
 
 /// For people.
 pub fn text(profile: &ProgramProfile) -> String {
+    if profile.is_too_short() {
+        return format!(
+            "work {}: too short to measure the span; profile a larger input\n",
+            shown(profile.work.as_secs_f64())
+        );
+    }
     let [below, above] = if profile.is_span_bound() { ["below ", "above "] } else { [""; 2] };
     let mut text = format!(
         "work {}, span {below}{}: parallelism {above}{}\n",
@@ -178,6 +184,15 @@ mod tests {
         let fine = as_json(&ProgramProfile { span: Duration::from_micros(500), ..profile() });
         assert_eq!(fine["span_is_bound"], true);
         assert_eq!(value["curve"][1], json!({ "workers": 10, "time_s": 0.82, "speedup": 8.0 / 0.82 }));
+    }
+
+    #[test]
+    fn of_a_program_that_is_too_short_no_parallelism_is_claimed() {
+        let tiny = Duration::from_nanos(96_700);
+        let tiny = ProgramProfile { work: tiny, span: tiny, ..profile() };
+        assert_eq!(text(&tiny), "work 96.7 µs: too short to measure the span; profile a larger input\n");
+        let value = as_json(&tiny);
+        assert_eq!((&value["parallelism"], &value["span_is_bound"]), (&Value::Null, &json!(true)));
     }
 
     #[test]

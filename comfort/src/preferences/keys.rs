@@ -67,9 +67,9 @@ pub const KEYS: [Key; 20] = [
         "Bytes a second that the host sends, and that it receives"),
     key("daily-transfer", Kind::SizeOrOff(1 << 20), ("off", "off"),
         "Bytes a day that the host sends and receives, together; then it pauses until midnight"),
-    key("apps-allowed", Kind::Names, ("", ""),
+    key("apps-allowed", Kind::Hashes, ("", ""),
         "Beginnings of the hashes of the only apps that the host runs"),
-    key("apps-refused", Kind::Names, ("", ""),
+    key("apps-refused", Kind::Hashes, ("", ""),
         "Beginnings of the hashes of apps that the host does not run"),
     key("submitters-allowed", Kind::Names, ("", ""),
         "The only submitters whose runs the host takes, by the names of their tokens; a grid without tokens names none"),
@@ -100,10 +100,7 @@ impl Key {
 
     /// The name of its value in help texts.
     pub fn value_name(&self) -> &'static str {
-        match self.name {
-            "apps-allowed" | "apps-refused" => "HASHES",
-            _ => self.kind.value_name(),
-        }
+        self.kind.value_name()
     }
 
     /// Its flag.

@@ -15,6 +15,8 @@ const BYTES_MAX: u64 = 1 << 50;
 const NAMES_MAX: usize = 256;
 /// Maximum bytes of one of them.
 const NAME_BYTES_MAX: usize = 256;
+/// Digits of a hash.
+const HASH_DIGITS: usize = 64;
 /// Words for no limit.
 const NO_LIMIT: [&str; 2] = ["off", "none"];
 
@@ -69,6 +71,8 @@ pub enum Kind {
     SizeOrOff(u64),
     /// A list of names.
     Names,
+    /// A list of the first digits of hashes.
+    Hashes,
 }
 
 /// The value of a preference.
@@ -119,6 +123,7 @@ impl Kind {
                 command_line::size(bare, least..=BYTES_MAX).map(Value::Bytes).map_err(or_off)
             }
             Self::Names => names(text).map(Value::Names),
+            Self::Hashes => hashes(text).map(Value::Names),
         }
     }
 
@@ -143,6 +148,7 @@ impl Kind {
             Self::NumberOrOff(..) => "N|off",
             Self::SizeOrOff(_) => "SIZE|off",
             Self::Names => "NAMES",
+            Self::Hashes => "HASHES",
         }
     }
 }
@@ -168,6 +174,19 @@ fn names(text: &str) -> Result<Vec<String>, String> {
         command_line::name(name, NAME_BYTES_MAX)?;
     }
     Ok(names)
+}
+
+/// The first digits of hashes, in the notation of `sateen apps`.
+fn hashes(text: &str) -> Result<Vec<String>, String> {
+    let all = names(text)?;
+    let is_hash =
+        |name: &String| name.len() <= HASH_DIGITS && name.bytes().all(|digit| digit.is_ascii_hexdigit());
+    match all.iter().find(|name| !is_hash(name)) {
+        None => Ok(all.into_iter().map(|name| name.to_ascii_lowercase()).collect()),
+        Some(name) => Err(format!(
+            "`{name}` is not the beginning of a hash: expected up to {HASH_DIGITS} hexadecimal digits, as `sateen apps` shows them"
+        )),
+    }
 }
 
 impl fmt::Display for Value {
@@ -209,7 +228,7 @@ mod tests {
 
     #[test]
     fn values_are_written_as_they_are_read() {
-        let cases: [(Kind, &str, &str); 20] = [
+        let cases: [(Kind, &str, &str); 21] = [
             (Kind::Percent, "25 %", "25"),
             (Kind::Percent, "0", "0"),
             (Kind::PercentOrOff, "off", "off"),
@@ -229,6 +248,7 @@ mod tests {
             (Kind::SizeOrOff(1), "OFF", "off"),
             (Kind::Names, "a1, b2,", "a1, b2"),
             (Kind::Names, "", ""),
+            (Kind::Hashes, "AB12, 00ff", "ab12, 00ff"),
             (Kind::Hours, "always", "always"),
         ];
         for (kind, text, shown) in cases {
@@ -240,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_with_what_is_expected() {
-        let cases: [(Kind, &str, &str); 10] = [
+        let cases: [(Kind, &str, &str); 12] = [
             (Kind::Percent, "101", "0 to 100"),
             (Kind::Percent, "-1", "0 to 100"),
             (Kind::Percent, "off", "0 to 100"),
@@ -251,6 +271,8 @@ mod tests {
             (Kind::NumberOrOff(30, 110), "29", "30 to 110, or `off`"),
             (Kind::SizeOrOff(64 << 10), "1K", "64K to 1024T, or `off`"),
             (Kind::Names, "a\u{7}b", "one line"),
+            (Kind::Hashes, "ab, zz", "`zz` is not the beginning of a hash"),
+            (Kind::Hashes, "nqueens", "hexadecimal digits"),
         ];
         for (kind, text, expected) in cases {
             let error = kind.parse(text).expect_err(text);

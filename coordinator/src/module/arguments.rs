@@ -81,11 +81,11 @@ mod tests {
         let refused = |parameters: &str, words: &[&str]| checked(parameters, words).expect_err("it is wrong");
         assert_eq!(
             refused("n: u64", &["x"]),
-            "argument `n` is `x`; expected a whole number that is not negative"
+            "argument `n` is `x`; expected a whole number from 0 to 18446744073709551615"
         );
         assert_eq!(
             refused("n: u64", &[]),
-            "argument `n` is missing; expected a whole number that is not negative"
+            "argument `n` is missing; expected a whole number from 0 to 18446744073709551615"
         );
         assert_eq!(
             refused("n: u64", &["1", "2"]),

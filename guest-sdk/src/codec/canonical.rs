@@ -68,7 +68,7 @@ pub struct Compound<'a> {
 impl Compound<'_> {
     #[inline]
     fn part<V: Serialize + ?Sized>(&mut self, name: Name, value: &V) -> Result<(), EncodeError> {
-        write(value, self.out).map_err(|error| error.within(name))
+        write(value, self.out).map_err(|error| error.within(name, std::any::type_name::<V>()))
     }
 
     #[inline]
@@ -269,7 +269,7 @@ impl ser::SerializeMap for Compound<'_> {
     #[inline]
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<(), EncodeError> {
         let entry = Name::Index(self.index.saturating_sub(1));
-        write(value, self.out).map_err(|error| error.within(entry))?;
+        write(value, self.out).map_err(|error| error.within(entry, std::any::type_name::<V>()))?;
         if let Some(unordered) = &mut self.unordered {
             unordered.value_ends(self.out);
         }

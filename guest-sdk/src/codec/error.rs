@@ -13,7 +13,16 @@ pub enum Name {
 
 /// Why a value cannot be encoded, and which part of it: in a box, so that success is one word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EncodeError(Box<(Refusal, Vec<Name>)>);
+pub struct EncodeError(Box<Failed>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Failed {
+    refusal: Refusal,
+    /// Names of the part and of those around it, from the innermost.
+    names: Vec<Name>,
+    /// The type of the part; empty if it is the whole value.
+    type_name: &'static str,
+}
 
 /// Why a value cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +43,7 @@ pub enum Refusal {
 impl From<Refusal> for EncodeError {
     #[cold]
     fn from(refusal: Refusal) -> Self {
-        Self(Box::new((refusal, Vec::new())))
+        Self(Box::new(Failed { refusal, names: Vec::new(), type_name: "" }))
     }
 }
 
@@ -49,15 +58,23 @@ impl EncodeError {
     /// The same, of the part `name` of a larger value.
     #[cold]
     #[inline(never)]
-    pub fn within(mut self, name: Name) -> Self {
-        self.0.1.push(name);
+    pub fn within(mut self, name: Name, type_name: &'static str) -> Self {
+        if self.0.names.is_empty() {
+            self.0.type_name = type_name;
+        }
+        self.0.names.push(name);
         self
+    }
+
+    /// The type of the part; empty if it is the whole value.
+    pub fn type_name(&self) -> &'static str {
+        self.0.type_name
     }
 
     /// The part's path, such as `shape.corners[2]`; empty if it is the whole value.
     pub fn path(&self) -> String {
         let mut path = String::new();
-        for name in self.0.1.iter().rev() {
+        for name in self.0.names.iter().rev() {
             match name {
                 Name::Field(field) if path.is_empty() => path += field,
                 Name::Field(field) => {
@@ -78,7 +95,7 @@ impl EncodeError {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path();
-        match &self.0.0 {
+        match &self.0.refusal {
             Refusal::Skipped { container, field } => write!(
                 f,
                 "field `{field}` of `{container}` is left out by `skip_serializing_if`, but values travel \
@@ -90,8 +107,9 @@ impl fmt::Display for EncodeError {
             ),
             Refusal::UnknownLength => write!(
                 f,
-                "the length of a map or sequence in its part `{path}` is not known in advance, as with \
-                 `#[serde(flatten)]`; use a plain field"
+                "the length of a map or sequence in its part `{path}`, a `{}`, is not known in advance, as with \
+                 `#[serde(flatten)]`; use a plain field",
+                self.type_name()
             ),
             Refusal::Custom(message) if path.is_empty() => f.write_str(message),
             Refusal::Custom(message) => write!(f, "its part `{path}`: {message}"),

@@ -77,8 +77,23 @@ pub fn round_trip<T: Serialize + DeserializeOwned>(
     let decoded = T::deserialize(&mut reader);
     let left = reader.finalize().map_or(0, <[u8]>::len);
     let (offset, why) = match decoded {
+        Err(postcard::Error::WontImplement) => {
+            let offset = bytes.len() - left;
+            let (part, type_name) = part_at(value, offset);
+            let type_name = if type_name.is_empty() { std::any::type_name::<T>() } else { type_name };
+            let why =
+                format!("cannot be read back: a `{type_name}` asks which type comes next, which is not sent");
+            return Err(broken::<T>(&quoted(&part), &why));
+        }
         Err(error) => (bytes.len() - left, format!("cannot be read back ({error})")),
-        Ok(_) if left > 0 => (bytes.len() - left, format!("leaves {left} bytes unread when it is read back")),
+        Ok(decoded) if left > 0 => {
+            let again = try_encode(&decoded).unwrap_or_default();
+            let offset = first_difference(&again, bytes).unwrap_or(bytes.len() - left);
+            let part = quoted(&part_at(value, offset).0);
+            let part = if part.is_empty() { part } else { format!("{part}, or a part before it,") };
+            let unit = if left == 1 { "byte" } else { "bytes" };
+            return Err(broken::<T>(&part, &format!("leaves {left} {unit} unread when it is read back")));
+        }
         Ok(decoded) => {
             let mut again = Buffer::default();
             canonical::write(&decoded, &mut again).map_err(|error| broken::<T>("", &error.to_string()))?;
@@ -100,7 +115,7 @@ pub fn round_trip<T: Serialize + DeserializeOwned>(
             }
         }
     };
-    Err(broken::<T>(&quoted(&part_at(value, offset)), &why))
+    Err(broken::<T>(&quoted(&part_at(value, offset).0), &why))
 }
 
 fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
@@ -133,19 +148,20 @@ fn broken<T>(part: &str, why: &str) -> String {
     let what =
         if part.is_empty() { format!("a `{type_name}`") } else { format!("{part} of a `{type_name}`") };
     format!(
-        "{what} {why}; parameters and results travel without field names, and in no order of a hash map's own: \
-         serde's `untagged`, `tag` and `flatten`, fields that are skipped and not empty, numbers that are written \
-         shorter than they are, types such as `serde_json::Value`, and wrappers of hash maps cannot be used in them"
+        "{what} {why}. Values are sent without field names and types, and hash maps without their order. These cannot be sent: \
+         serde's `untagged`, `tag` and `flatten`; skipped fields that are not empty; rounded numbers; types such as \
+         `serde_json::Value`; wrappers of hash maps. Often, `#[serde(with = \"…\")]` helps: it can write a text"
     )
 }
 
-/// The field whose encoding is at `offset`.
+/// The field whose encoding is at `offset`, and its type.
 #[cold]
-fn part_at<T: Serialize>(value: &T, offset: usize) -> String {
+fn part_at<T: Serialize>(value: &T, offset: usize) -> (String, &'static str) {
     // If there is no byte at `offset`, the offset belongs to the last part.
     let whole = try_encode(value).map_or(0, |bytes| bytes.len());
     let mut out = Buffer::bounded(offset.min(whole.saturating_sub(1)));
-    canonical::write(value, &mut out).map_or_else(|error| error.path(), |()| String::new())
+    canonical::write(value, &mut out)
+        .map_or_else(|error| (error.path(), error.type_name()), |()| (String::new(), ""))
 }
 
 #[cfg(test)]

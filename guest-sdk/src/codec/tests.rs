@@ -97,6 +97,41 @@ fn values_that_cannot_be_read_back_are_named() {
     assert!(error.contains("`[1].untagged[0]` of a `(i32, sateen::codec::tests::Holds)`"), "{error}");
 }
 
+#[test]
+fn a_type_that_asks_what_comes_next_is_named() {
+    let error = travel(&(7_u32, Untagged::Number(1))).expect_err("nothing says which it is");
+    assert!(
+        error.contains("`[1]` of a `(u32, ") && error.contains("a `sateen::codec::tests::Untagged`"),
+        "{error}"
+    );
+    let error = travel(&Untagged::Number(1)).expect_err("nothing says which it is");
+    assert!(
+        error.contains("a `sateen::codec::tests::Untagged` asks") && !error.contains("PostCard"),
+        "{error}"
+    );
+}
+
+/// Written, and not read.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Unread {
+    a: u8,
+    #[serde(skip_deserializing)]
+    b: u8,
+    c: u8,
+}
+
+#[test]
+fn a_field_that_is_written_and_not_read_is_named_or_said_to_be_before() {
+    let error = travel(&(1_u32, Unread { a: 1, b: 2, c: 3 })).expect_err("b is not read");
+    assert!(
+        error.contains("`[1].b`, or a part before it, of a ") && error.contains("1 byte unread"),
+        "{error}"
+    );
+    // What is read instead of it is the same.
+    let error = travel(&(1_u32, Unread { a: 1, b: 0, c: 3 })).expect_err("b is not read");
+    assert!(error.contains("`[1].c`, or a part before it, of a "), "{error}");
+}
+
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Flattened {
     #[serde(flatten)]
@@ -107,6 +142,8 @@ struct Flattened {
 fn a_flattened_field_is_refused() {
     let error = travel(&Flattened { inner: BTreeMap::new() }).expect_err("its length is not known");
     assert!(error.contains("flatten"), "{error}");
+    let error = travel(&(1, Flattened { inner: BTreeMap::new() })).expect_err("its length is not known");
+    assert!(error.contains("part `[1]`, a `sateen::codec::tests::Flattened`,"), "{error}");
 }
 
 /// Serde passes the serializer on, so that it does not see the map's type.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use sateen_access::{Credentials, Pin, StoredCredentials, Token, explain_tls, fetch_authority, read_secret};
+use sateen_access::{
+    Credentials, Pin, SecretError, StoredCredentials, Token, explain_tls, fetch_authority, read_secret,
+};
 use sateen_command_line::{explained, refused};
 use sateen_host::grid::{CoordinatorAddress, DataFolder};
 use serde_json::{Value, json};
@@ -32,6 +34,20 @@ pub struct KeyFlags {
     pub pin: Option<Pin>,
 }
 
+impl KeyFlags {
+    /// The join key, which may be in a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read or holds something else.
+    pub fn key(&self) -> Result<Option<Token>, SecretError> {
+        match (&self.key, &self.key_file) {
+            (Some(key), _) => Ok(Some(key.clone())),
+            (None, Some(path)) => read_secret(path).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
 fn parse_key(text: &str) -> Result<Token, String> {
     text.parse()
 }
@@ -45,9 +61,10 @@ enum Failed {
 }
 
 /// The credentials of a host on this data folder for this coordinator: those that it has, or else in exchange for the join
-/// key of the flags. They are kept in the folder.
+/// key. They are kept in the folder.
 ///
 /// # Arguments
+/// * `(key, pin)`: the join key and the fingerprint that the flags give.
 /// * `name`: the host's name.
 /// * `waits`: whether to wait for a coordinator that does not answer.
 ///
@@ -56,7 +73,7 @@ enum Failed {
 pub fn enrol(
     folder: &DataFolder,
     coordinator: &CoordinatorAddress,
-    flags: &KeyFlags,
+    (key, pin): (Option<Token>, Option<Pin>),
     name: &str,
     waits: bool,
 ) -> Result<Credentials, String> {
@@ -67,28 +84,17 @@ pub fn enrol(
         Some(stored) => stored.credentials(&path).map_err(|error| error.to_string())?,
         None => Credentials::default(),
     };
-    let key = match (&flags.key, &flags.key_file) {
-        (Some(key), _) => Some(key.clone()),
-        (None, Some(path)) => Some(read_secret(path).map_err(|error| error.to_string())?),
-        (None, None) => None,
-    };
     let digits = |key: &Token| blake3::Hash::from(key.hash().0).to_hex().to_string();
     let key_used = stored.as_ref().and_then(|stored| stored.key.clone());
     let is_new_key = key.as_ref().is_some_and(|key| key_used != Some(digits(key)) || known.token.is_none());
-    let is_new_pin =
-        flags.pin.is_some_and(|pin| known.authority.as_ref().is_none_or(|known| known.pin() != pin));
+    let is_new_pin = pin.is_some_and(|pin| known.authority.as_ref().is_none_or(|known| known.pin() != pin));
     if !is_new_key && !is_new_pin {
         return Ok(known);
     }
     let mut has_said = false;
     let credentials = loop {
-        let asked = ask(
-            coordinator,
-            flags.pin.filter(|_| is_new_pin),
-            &known,
-            key.as_ref().filter(|_| is_new_key),
-            name,
-        );
+        let asked =
+            ask(coordinator, pin.filter(|_| is_new_pin), &known, key.as_ref().filter(|_| is_new_key), name);
         match asked {
             Ok(credentials) => break credentials,
             Err(Failed::Away(why)) if waits => {

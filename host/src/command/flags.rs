@@ -205,7 +205,7 @@ pub fn program() -> clap::Command {
 
 /// The command and the flags, or the exit code after help or an error was printed.
 pub fn parse() -> Result<(Option<Command>, Host), ExitCode> {
-    let parsed = SateenHost::try_parse().map(|parsed| match &parsed.command {
+    let parsed = values::parsed::<SateenHost>(std::env::args_os()).map(|parsed| match &parsed.command {
         Some(Command::Join(_)) => with_flags_of_join(std::env::args_os().collect()).unwrap_or(parsed),
         _ => parsed,
     });
@@ -230,7 +230,7 @@ fn with_flags_of_join(words: Vec<OsString>) -> Option<SateenHost> {
             let mut words = words.clone();
             let join = words.remove(place);
             words.insert(1, join);
-            SateenHost::try_parse_from(words).ok()
+            values::parsed(words).ok()
         })
         .next()
 }
@@ -247,19 +247,19 @@ fn parse_direct(text: &str) -> Result<DirectListen, String> {
     if text == "off" {
         return Ok(DirectListen::Off);
     }
-    let address: SocketAddr = text.parse().map_err(|_| "ADDRESS:PORT or `off` is expected")?;
+    let address = values::socket_address(text).map_err(|why| format!("{why}; or `off`"))?;
     Ok(DirectListen::At(address))
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "ADDRESS:PORT is expected".to_owned())
+    values::socket_address(text)
 }
 
 fn parse_page(text: &str) -> Result<PageListen, String> {
     if text == "off" {
         return Ok(PageListen::Off);
     }
-    let address: SocketAddr = text.parse().map_err(|_| "ADDRESS:PORT or `off` is expected")?;
+    let address = values::socket_address(text).map_err(|why| format!("{why}; or `off`"))?;
     if address.ip().is_loopback() {
         Ok(PageListen::At(address))
     } else {

@@ -107,7 +107,11 @@ fn take_part(host: Host, joins: Option<(CoordinatorAddress, bool)>) -> ExitCode 
         return code;
     }
     let name = host.name.clone().unwrap_or_else(machine_name);
-    let credentials = match enrol::enrol(&folder, &known.coordinator, &host.key, &name, joins.is_none()) {
+    let shown = match host.key.key() {
+        Ok(key) => (key, host.key.pin),
+        Err(error) => return fail(USAGE, error),
+    };
+    let credentials = match enrol::enrol(&folder, &known.coordinator, shown, &name, joins.is_none()) {
         Ok(credentials) => credentials,
         Err(why) => return fail(GRID, why),
     };

@@ -1,6 +1,7 @@
 //! The address of a coordinator.
 
 use std::fmt;
+use std::num::NonZeroU16;
 
 use thiserror::Error;
 
@@ -24,6 +25,9 @@ pub enum AddressError {
     /// It is something else.
     #[error("{0:?} is not the address of a coordinator; give one like http://127.0.0.1:{PORT}")]
     Malformed(String),
+    /// It has a user or a password, which is not repeated.
+    #[error("an address has no user and no password; a host shows a join key, which --key-file names")]
+    Password,
 }
 
 impl CoordinatorAddress {
@@ -36,11 +40,15 @@ impl CoordinatorAddress {
         let (bare, is_tls) = match text.split_once("://") {
             Some(("http" | "ws", rest)) => (rest, false),
             Some(("https" | "wss", rest)) => (rest, true),
+            Some((_, rest)) if rest.contains('@') => return Err(AddressError::Password),
             Some(_) => return Err(malformed()),
             None => (text, false),
         };
         let bare = bare.strip_suffix('/').unwrap_or(bare);
         let is_odd = |c: char| c.is_whitespace() || c.is_control() || "/?#@\\".contains(c);
+        if bare.contains('@') {
+            return Err(AddressError::Password);
+        }
         if bare.is_empty() || bare.contains(is_odd) {
             return Err(malformed());
         }
@@ -48,7 +56,7 @@ impl CoordinatorAddress {
         let after_address = bare.rfind(']').map_or(bare, |at| &bare[at..]);
         let authority = match after_address.rsplit_once(':') {
             Some((_, port)) => {
-                port.parse::<u16>().map_err(|_| malformed())?;
+                port.parse::<NonZeroU16>().map_err(|_| malformed())?;
                 bare.to_owned()
             }
             None => format!("{bare}:{}", if is_tls { TLS_PORT } else { PORT }),

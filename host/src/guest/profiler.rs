@@ -67,7 +67,7 @@ pub struct ProgramProfile {
     /// The time that one worker would take.
     pub work: Duration,
     /// The longest chain of pieces that must wait for one another: the least time with any number of workers. At least
-    /// half a millisecond, unless there is less work: see [`is_span_bound`](Self::is_span_bound).
+    /// half a millisecond, or all work if that is less: see [`is_span_bound`](Self::is_span_bound).
     pub span: Duration,
     /// The jobs that were measured, by kind and depth.
     pub levels: Vec<ProfileLevel>,
@@ -95,9 +95,14 @@ pub struct ProfileLevel {
 }
 
 impl ProgramProfile {
-    /// Whether the true span is less than `span`, too short to be measured.
+    /// Whether the true span may be less than `span`, too short to be measured.
     pub fn is_span_bound(&self) -> bool {
-        self.span <= SPAN_MIN && self.span < self.work
+        self.span <= SPAN_MIN
+    }
+
+    /// Whether the whole program is too short for its span to be measured: nothing is known of its parallelism.
+    pub fn is_too_short(&self) -> bool {
+        self.work <= SPAN_MIN
     }
 
     /// The bound that Brent and Graham gave for any schedule that leaves no worker idle while there is work:

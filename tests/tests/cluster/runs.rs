@@ -218,6 +218,12 @@ fn unused_inputs_are_reported() {
             assert!(ended.stderr.contains(words), "`{words}` is not in {ended:?}");
         }
     }
+    // `dat` occurs in what every app may say of its data.
+    let nqueens = app("nqueens").display().to_string();
+    let dat = format!("dat={}", file.display());
+    let ended = cluster.sateen(["submit", &nqueens, "4", "--input", &dat, "--wait"]);
+    assert_eq!((ended.code, ended.text()), (Some(0), "2\n"), "{ended:?}");
+    ended.says_one_line(&["the app reads no inputs, and was given `dat`"]);
     // Later requests report it as well.
     let run = cluster.sateen(["submit", "sat", "--quiet", "--input", &spare]);
     let run = run.result().trim();

@@ -1,8 +1,9 @@
 //! User errors: exit code 2, and one line that says what to do.
 
 use std::path::PathBuf;
+use std::process::Stdio;
 
-use sateen_tests::command::{Ended, app, run, run_probe};
+use sateen_tests::command::{Ended, app, ended, run, run_probe};
 use sateen_tests::wat;
 use tempfile::TempDir;
 
@@ -116,7 +117,8 @@ fn arguments_of_the_wrong_number_or_type() {
     run_probe("balanced", &[]).fails_with(2, &["argument `n` is missing; expected a whole number"]);
     run_probe("balanced", &["seven"]).fails_with(2, &["argument `n` is `seven`; expected a whole number"]);
     run_probe("balanced", &["-1"]).fails_with(2, &["argument `n` is `-1`"]);
-    run_probe("balanced", &["99999999999999999999"]).fails_with(2, &["argument `n` is"]);
+    run_probe("balanced", &["99999999999999999999"])
+        .fails_with(2, &["argument `n` is", "from 0 to 18446744073709551615"]);
     run_probe("balanced", &["7", "8", "9"])
         .fails_with(2, &["too many arguments: the app takes 1 (n: u64), and argument 2 is `8`"]);
     run_probe("arguments", &["1", "2", "3", "true", "ab", "w"])
@@ -158,6 +160,32 @@ fn an_input_that_the_user_may_not_read() {
     }
     let given = format!("data={}", path.display());
     run_probe("read_input", &["1", "--input", &given]).fails_with(2, &["you may not read"]);
+}
+
+/// A file that the user names and nobody can use is wrong usage, whichever program is to read it.
+#[test]
+fn files_with_secrets_that_cannot_be_read() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let (here, data) =
+        (folder.path().display().to_string(), folder.path().join("data").display().to_string());
+    let cases: [(&str, &[&str]); 3] = [
+        ("sateen", &["ps", "--token-file", &here]),
+        (
+            "sateen-host",
+            &["--dedicated", "--yes", "--coordinator", "http://127.0.0.1:9", "--key-file", &here],
+        ),
+        ("sateen-coordinator", &["--listen", "127.0.0.1:0", "--tls-cert", &here, "--tls-key", &here]),
+    ];
+    for (name, words) in cases {
+        let mut command = std::process::Command::new(super::flags::program(name));
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env_clear().env("HOME", &here);
+        if name != "sateen" {
+            command.args(["--data-dir", &data]);
+        }
+        let ended = ended(command);
+        assert!(ended.code == Some(2) && ended.stderr.contains(&here), "{name}: {ended:?}");
+    }
 }
 
 #[test]

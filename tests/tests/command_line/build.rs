@@ -190,7 +190,8 @@ fn packages_and_features_are_chosen_as_with_cargo() {
     let source = "#[sateen::main] fn main() -> bool { cfg!(feature = \"more\") }";
     write_crate(&app, "chosen", "\"cdylib\"", source);
     let manifest = std::fs::read_to_string(app.join("Cargo.toml")).expect("it was written");
-    let manifest = manifest.replace("[workspace]\n", "[features]\nmore = []\n");
+    let manifest = manifest
+        .replace("[workspace]\n", "[features]\nmore = []\n[profile.release]\noverflow-checks = true\n");
     std::fs::write(app.join("Cargo.toml"), manifest).expect("it can be written");
     let module = folder.path().join("chosen.wasm");
     for (more, printed) in
@@ -198,9 +199,75 @@ fn packages_and_features_are_chosen_as_with_cargo() {
     {
         let built = ended(build_command(folder.path(), &[&["--package", "chosen"], more].concat()));
         assert_eq!(built.code, Some(0), "{built:?}");
+        let (ours, cargos) =
+            ("cargo ignores the profiles of ", "profiles for the non root package will be ignored");
+        assert_eq!([ours, cargos].map(|said| built.stderr.matches(said).count()), [1, 1], "{built:?}");
         assert_eq!(run(["run".as_ref(), module.as_os_str()]).result(), printed, "{more:?}");
     }
-    ended(build_command(folder.path(), &["-p", "other"])).fails_with(2, &["has no package `other`"]);
+    ended(build_command(folder.path(), &["-p", "other"]))
+        .fails_with(2, &["has no package `other`; it has `chosen`"]);
+    // Cargo compiles nothing then, so that the module is as good as before.
+    let refused = |more: &[&str]| {
+        let built = ended(build_command(folder.path(), &[&["--package", "chosen"], more].concat()));
+        assert_eq!(built.code, Some(2), "{built:?}");
+        assert!(!built.stderr.contains("is removed") && module.is_file(), "{built:?}");
+    };
+    refused(&["--features", "nosuch"]);
+    std::fs::remove_file(folder.path().join("Cargo.lock")).expect("cargo made it");
+    refused(&["--locked"]);
+}
+
+/// The standard library's errors for these leave nothing in the module.
+#[test]
+fn features_that_a_sandbox_lacks_are_named() {
+    for (name, body, said) in [
+        ("reads-files", "std::fs::read(\"x\").map_or(n, |bytes| bytes.len() as u64)", "sateen::input"),
+        (
+            "reads-variables",
+            "std::env::var(\"X\").map_or(n, |text| text.len() as u64)",
+            "parameters of #[main]",
+        ),
+        ("connects", "u64::from(std::net::TcpStream::connect(\"a:1\").is_ok()) + n", "sateen::input"),
+        (
+            "starts",
+            "u64::from(std::process::Command::new(\"a\").output().is_ok()) + n",
+            "other programs do not start",
+        ),
+        ("exits", "if n > 5 { std::process::exit(1) } n", "exit fails the run"),
+        ("sleeps", "std::thread::sleep(std::time::Duration::from_millis(n)); n", "std::thread::sleep"),
+        (
+            "asks",
+            "{ let mut line = String::new(); std::io::stdin().read_line(&mut line).map_or(n, |_| line.len() as u64) }",
+            "--input NAME=-",
+        ),
+    ] {
+        let (_folder, built) = build(name, &MAIN.replace("n + 1", body));
+        assert_eq!(built.code, Some(0), "{built:?}");
+        let warning = built.stderr.lines().find(|line| line.contains("warning: ") && line.contains(said));
+        assert!(warning.is_some_and(|line| line.starts_with("sateen: ")), "{said}: {built:?}");
+    }
+    let plain = "\"1.2.3.4\".parse::<std::net::IpAddr>().map_or(n, |_| n)";
+    let (_folder, built) = build("parses", &MAIN.replace("n + 1", plain));
+    assert!(built.code == Some(0) && !built.stderr.contains("warning"), "{built:?}");
+}
+
+#[test]
+fn a_crate_without_the_sdk_is_told_what_to_add() {
+    let source = "#[unsafe(no_mangle)] pub extern \"C\" fn f(n: u64) -> u64 { n }";
+    fails("without-sdk", source, 2, "add `sateen` to [dependencies]", "");
+}
+
+#[test]
+fn an_output_that_is_not_a_module_is_not_replaced() {
+    let folder = folder();
+    write_crate(folder.path(), "greedy", "\"cdylib\"", MAIN);
+    for output in ["Cargo.toml", "src/lib.rs"] {
+        let before = std::fs::read(folder.path().join(output)).expect("it was written");
+        let refused = ended(build_command(folder.path(), &["-o", output]));
+        refused.fails_with(2, &[output, "exists and is not a module"]);
+        assert!(std::fs::read(folder.path().join(output)).expect("it is left") == before);
+    }
+    ended(build_command(folder.path(), &["-o", "-"])).fails_with(2, &["leave out --output"]);
 }
 
 /// Otherwise, a module that differs from the source would be run.

@@ -10,7 +10,16 @@ use sateen_tests::command::{Ended, ended, sateen};
 const ABSURD: [&str; 9] =
     ["-1", "0", "1e30", "99999999999999999999999999", "nan", "1e999", "\u{1f980}", "x", ""];
 /// The same for addresses: a single word may be a machine's name.
-const NO_URLS: [&str; 4] = ["", "ftp://x", "http://", "http://a b"];
+const NO_URLS: [&str; 8] = [
+    "",
+    "ftp://x",
+    "http://",
+    "http://a b",
+    "http://127.0.0.1:99999",
+    "http://127.0.0.1:0",
+    "http://u:secret@a:7",
+    "u:secret@a:7",
+];
 /// Names of values that may be any word: files and folders, names that are checked elsewhere, search words.
 const WORDS: [&str; 5] = ["FILE", "FOLDER", "DIR", "NAME", "WHO"];
 /// Names of values that may be anything.
@@ -116,21 +125,30 @@ struct Called {
 }
 
 impl Called {
-    fn with(&self, word: String) -> Ended {
-        let is_given = |required: &&String| word.split('=').next() != required.split('=').next();
+    fn with(&self, given: Vec<String>) -> Ended {
+        let is_given = |required: &&String| given[0].split('=').next() != required.split('=').next();
         let mut words: Vec<String> = self.words.iter().filter(is_given).cloned().collect();
-        words.push(word);
+        words.extend(given);
         run(&self.program, &words)
     }
 
     /// Checks how a value is refused, and returns an error.
     fn complaint(&self, flag: &Flag, value: &str, expected: &str) -> Option<String> {
-        let ended = self.with(format!("{}={value}", flag.name));
+        self.complaint_of(flag, value, expected, self.with(vec![format!("{}={value}", flag.name)]))
+    }
+
+    /// The same for a value that stands in a word of its own.
+    fn complaint_apart(&self, flag: &Flag, value: &str) -> Option<String> {
+        self.complaint_of(flag, value, "", self.with(vec![flag.name.clone(), value.to_owned()]))
+    }
+
+    fn complaint_of(&self, flag: &Flag, value: &str, expected: &str, ended: Ended) -> Option<String> {
         let said = &ended.stderr;
         let is_refused = ended.code == Some(2)
             && ended.stdout.is_empty()
             && said.contains(&flag.name)
             && said.contains(expected)
+            && !said.contains("secret")
             && said.ends_with(&format!("see `{} --help`\n", self.name))
             && said.lines().count() == 1;
         (!is_refused).then(|| format!("{} {}={value}: {:?}, {said}", self.name, flag.name, ended.code))
@@ -149,6 +167,9 @@ impl Called {
             .filter(|value| **value != "0" || !ZERO.contains(&flag.value.as_str()))
             .filter_map(|value| self.complaint(flag, value, ""))
             .collect();
+        if absurd.contains(&"-1") {
+            wrong.extend(self.complaint_apart(flag, "-1"));
+        }
         let Some((least, most)) = flag.range() else {
             if RANGED.contains(&flag.value.as_str()) {
                 wrong.push(format!("{}: the help of {} has no range: {}", self.name, flag.name, flag.about));
@@ -244,6 +265,14 @@ fn positional_words_have_ranges_as_well() {
         ("sateen", &["status", "0"], "'<RUN>': expected a run's number, as `sateen ps --all`"),
         ("sateen", &["rm", "1", "x"], "'<RUN>...': expected a run's number"),
         ("sateen", &["replay", "123"], "'<KEY>'"),
+        ("sateen", &["status", "-1"], "'<RUN>': expected a run's number"),
+        (
+            "sateen-host",
+            &["--apps-allowed", "zz"],
+            "'--apps-allowed <HASHES>': `zz` is not the beginning of a hash",
+        ),
+        ("sateen-coordinator", &["--listen", "localhost:7812"], "for example 127.0.0.1:7700"),
+        ("sateen-host", &["--direct", "x"], "for example 127.0.0.1:7700"),
     ] {
         let ended = run(&program(name), &words(given));
         assert!(ended.code == Some(2) && ended.stderr.contains(expected), "{given:?}: {ended:?}");

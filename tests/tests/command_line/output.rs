@@ -48,12 +48,41 @@ fn an_output_that_cannot_be_written_costs_no_run() {
     run_probe("loop_for_ever", &["--output", &folder_itself]).fails_with(2, &["it is a folder"]);
 }
 
+/// By whatever name.
+#[test]
+fn an_output_never_replaces_the_module_or_an_input() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("data"), "important").expect("it can be written");
+    std::fs::hard_link(path("data"), path("linked")).expect("it can be linked");
+    std::os::unix::fs::symlink(path("data"), path("symbolic")).expect("it can be linked");
+    std::fs::copy(sateen_tests::probe::module_path(), path("m.wasm")).expect("it can be copied");
+    let module = std::fs::read(path("m.wasm")).expect("it was copied");
+    for output in ["data", "linked", "symbolic", "m.wasm"] {
+        let mut command = sateen_tests::command::command(["run"]);
+        command.arg(path("m.wasm")).args([
+            "--function",
+            "balanced",
+            "10",
+            "--input",
+            "spare=data",
+            "-o",
+            output,
+        ]);
+        command.current_dir(folder.path());
+        ended(command).fails_with(2, &[output, "is the same file as", "which this command reads"]);
+    }
+    assert_eq!(std::fs::read_to_string(path("data")).expect("it is left"), "important");
+    assert!(std::fs::read(path("m.wasm")).expect("it is left") == module);
+    run_probe("balanced", &["10", "-o", "-"]).fails_with(2, &["leave out --output for stdout", "./-"]);
+}
+
 #[test]
 fn devices_and_pipes_are_outputs_too() {
     assert_eq!(run_probe("balanced", &["10", "--output", "/dev/stdout"]).result(), "55\n");
     assert_eq!(run_probe("balanced", &["10", "--output", "/dev/null"]).result(), "");
     run_probe("balanced", &["10", "--output", "/dev/full"])
-        .fails_with(2, &["output /dev/full: disk full: free some space"]);
+        .fails_with(4, &["output /dev/full: disk full: free some space"]);
 }
 
 #[test]
@@ -61,7 +90,7 @@ fn a_full_disk_behind_stdout_is_reported() {
     for more in [&["40000"][..], &["1"], &["1", "--json"]] {
         let mut command = probe_command("bytes", more);
         command.stdout(OpenOptions::new().write(true).open("/dev/full").expect("/dev/full is there"));
-        ended(command).fails_with(2, &["cannot be written to stdout", "disk full: free some space"]);
+        ended(command).fails_with(4, &["cannot be written to stdout", "disk full: free some space"]);
     }
 }
 

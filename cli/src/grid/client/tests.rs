@@ -13,8 +13,22 @@ fn addresses_are_looked_at_before_anything_is_sent() {
     for short in ["localhost:7700", "grid.example:80/", "[::1]:7700"] {
         assert_eq!(code(short), 0, "{short}");
     }
-    for wrong in ["", "7700", "localhost", "localhost:", ":7700", "ftp://a", "http://", "https://", "a:b:80"]
-    {
+    for wrong in [
+        "",
+        "7700",
+        "localhost",
+        "localhost:",
+        ":7700",
+        "ftp://a",
+        "http://",
+        "https://",
+        "a:b:80",
+        "http://127.0.0.1:99999",
+        "127.0.0.1:99999",
+        "http://127.0.0.1:0",
+        "http://127.0.0.1:",
+        "http://[::1]:70000",
+    ] {
         assert_eq!(code(wrong), USAGE, "{wrong}");
     }
 }

@@ -83,8 +83,17 @@ fn some_of(
     (rows_max, width): (usize, usize),
     what: &str,
 ) -> Table {
-    let shown = if cells.len() + 1 > rows_max { rows_max.saturating_sub(2) } else { cells.len() };
+    // On two rows, one of them is worth more than the headings.
+    let without_headings = rows_max == 2 && cells.len() > 1;
+    let shown = match cells.len() {
+        all if all < rows_max => all,
+        _ if without_headings => 1,
+        _ => rows_max.saturating_sub(2),
+    };
     let mut table = table(headings, &cells[..shown], width);
+    if without_headings {
+        table.rows.remove(0);
+    }
     if shown < cells.len() {
         table.rows.push(Row::of(Tone::Dim, &format!("{shown} of {} {what} shown", cells.len())));
     }
@@ -202,6 +211,18 @@ mod tests {
         assert_eq!(page.new_objects(), Vec::<String>::new());
         page.take(News::Away("nobody answers".to_owned()));
         assert_eq!(page.new_lines(), ["nobody answers; trying again"]);
+    }
+
+    #[test]
+    fn a_small_terminal_shows_a_run() {
+        let runs = (1..25).map(|run| json!({"run": run, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done"}));
+        let host = json!({"id": "h", "name": "a", "site": "s", "threads": 1, "busy": 0, "connected": true});
+        let mut page = GridPage::default();
+        page.take(News::Grid { status: json!({}), runs: runs.collect(), hosts: vec![host; 3].into() });
+        let text: Vec<String> = page.rows(40, 12).iter().map(Row::text).collect();
+        assert_eq!(text.len(), 12);
+        assert!(text.iter().any(|row| row.contains("fib")), "{text:?}");
+        assert!(text.iter().any(|row| row.contains("of 24 runs shown")), "{text:?}");
     }
 
     #[test]

@@ -296,7 +296,7 @@ pub async fn log(
 pub fn parse(run: &str) -> Result<RunId, Problem> {
     let number = run.parse::<u32>().ok().filter(|number| *number > 0);
     number.map(|number| RunId(u64::from(number))).ok_or_else(|| {
-        Problem::bad_request(format!("{} is not a run's number; `sateen ps` lists the runs", quoted(run)))
+        Problem::bad_request(format!("{} is not a run's number; `sateen ps --all` lists the runs", quoted(run)))
     })
 }
 
@@ -306,7 +306,7 @@ pub async fn row(api: &Api, run: RunId) -> Result<RunRow, Problem> {
 }
 
 fn unknown(run: RunId) -> Problem {
-    Problem::not_found(format!("there is no run {run}; `sateen ps` lists them"))
+    Problem::not_found(format!("there is no run {run}; `sateen ps --all` lists them"))
 }
 
 async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
