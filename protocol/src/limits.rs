@@ -109,8 +109,18 @@ pub const STEALS_IN_SITE_MAX: usize = 4;
 pub const EARLY_WANTS_MAX: usize = 1024;
 /// A thief asks for its next job ahead while its jobs take less time than this many round trips.
 pub const AHEAD_TRIPS: u32 = 32;
-/// Maximum jobs that it asks for ahead, for each worker.
-pub const AHEAD_PER_WORKER_MAX: usize = 4;
+/// Maximum jobs that are to wait for each worker before it asks for more.
+pub const AHEAD_PER_WORKER_MAX: usize = 32;
+/// A runtime may keep the news that a job has begun or finished for this long while others wait, so that it is sent with news
+/// of these.
+pub const NEWS_KEPT_MAX: Duration = Duration::from_millis(2);
+/// Maximum jobs that answer one steal request.
+pub const JOBS_PER_STEAL_MAX: usize = 64;
+/// Maximum work of the jobs that a thief asks for with one request, as far as it knows, unless a round trip takes longer. A
+/// victim that runs out of jobs waits for the last ones for as long.
+pub const WORK_PER_STEAL_MAX: Duration = Duration::from_millis(8);
+/// Maximum bytes of the parameters of several jobs that answer one request.
+pub const JOBS_BYTES_MAX: usize = 32 << 10;
 /// Maximum jobs that a host holds for others, for each run; further jobs are handed back.
 pub const HELD_JOBS_MAX: usize = 4096;
 /// Maximum results of a run that wait at one host until the same owner has confirmed them; further jobs of that owner are

@@ -172,9 +172,9 @@ impl RunningPortion for ScriptedPortion {
                 self.tell_arrival();
             }
             RunCommand::Want { thieves } => self.want(thieves),
-            RunCommand::Offer => {
+            RunCommand::Offer { .. } => {
                 let job = self.offer();
-                (self.notify)(Notice::Offered(job));
+                (self.notify)(Notice::Offered(job.into_iter().collect()));
             }
             RunCommand::Complete { .. } => self.complete(),
             RunCommand::Requeue { .. } => self.requeue(),

@@ -46,6 +46,7 @@ pub fn unix_s(later: Duration) -> u64 {
 /// Wakes the driver at a moment of its clock.
 pub struct Alarm {
     clock: Clock,
+    /// The moment at which the timer fires. It is not set anew for a later one, as each event brings another deadline.
     set_for: Option<Time>,
     #[cfg(target_os = "linux")]
     timer: tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>,
@@ -72,27 +73,33 @@ impl Alarm {
     /// Waits for the moment. Dropping the future and waiting again for the same moment costs nothing.
     #[cfg(target_os = "linux")]
     pub async fn wait_until(&mut self, moment: Time) {
-        use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
-        if self.set_for != Some(moment) {
-            let at_ns = self.clock.start_ns.saturating_add(moment.0).max(1);
-            let at = Timespec {
-                tv_sec: i64::try_from(at_ns / 1_000_000_000).unwrap_or(i64::MAX),
-                tv_nsec: (at_ns % 1_000_000_000) as _,
-            };
-            let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
-            if timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once).is_err() {
+        while self.clock.now() < moment {
+            if self.set_for.is_none_or(|set_for| set_for > moment) && self.set(moment).is_err() {
                 return tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            self.set_for = Some(moment);
-        }
-        while self.clock.now() < moment {
             let Ok(mut ready) = self.timer.readable().await else {
                 return tokio::time::sleep(Duration::from_millis(1)).await;
             };
-            let _ = ready
+            let fired = ready
                 .try_io(|timer| rustix::io::read(timer.get_ref(), &mut [0_u8; 8]).map_err(io::Error::from));
+            if fired.is_ok() {
+                self.set_for = None;
+            }
         }
-        self.set_for = None;
+    }
+
+    #[cfg(target_os = "linux")]
+    fn set(&mut self, moment: Time) -> rustix::io::Result<()> {
+        use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
+        let at_ns = self.clock.start_ns.saturating_add(moment.0).max(1);
+        let at = Timespec {
+            tv_sec: i64::try_from(at_ns / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: (at_ns % 1_000_000_000) as _,
+        };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)?;
+        self.set_for = Some(moment);
+        Ok(())
     }
 
     /// Waits for the moment.

@@ -80,6 +80,8 @@ pub trait Runtime: Send + Sync + 'static {
 pub trait RunningPortion: Send {
     /// Obeys a command of the state machine.
     fn handle(&mut self, command: RunCommand);
+    /// Called after some commands, at once: whatever obeys them need not begin before.
+    fn flush(&mut self) {}
     /// The counts so far.
     fn counts(&self) -> Counts;
     /// Details for people, since the last call: [`Notice::Activity`].

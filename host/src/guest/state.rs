@@ -134,7 +134,7 @@ impl Guest {
     pub fn announce_begun(&self) {
         if let (Some(held), Some(remote)) = (self.job.held(), &self.registry.grid) {
             let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
-            remote.notify(Notice::Begun { held, worker, late_ns: 0 });
+            remote.notices.notify_begun(Notice::Begun { held, worker, late_ns: 0 });
         }
     }
 

@@ -35,10 +35,10 @@ pub struct TaskEnd {
     /// The claim on memory of a task that has a result, which it counts until others count it.
     pub claim: Option<Claim>,
     /// Its instance, if another job of its parent may run there.
-    pub used: Option<Sandbox>,
+    pub used: Option<Box<Sandbox>>,
 }
 
-/// An instance with its store and page, made for its first job.
+/// An instance with its store and page, made for its first job. It is large, and passes through many hands: in a box.
 pub struct Sandbox {
     // Dropped before the store, whose memory it undoes.
     mapped: Option<Mapped>,
@@ -53,16 +53,23 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    fn new(registry: Arc<Registry>, task: Task, assignment: Assignment) -> Result<Self, Stop> {
+    fn new(registry: Arc<Registry>, task: Task, assignment: Assignment) -> Result<Box<Self>, Stop> {
         let engine = registry.app.0.engine.inner.clone();
         let page = registry.app.0.pages.take();
         let page =
             page.map_err(|error| Stop::Host(format!("this machine has no room for an instance: {error}")))?;
         let store = Store::new(&engine, Guest::new(registry, task, assignment, page.words().clone()));
-        Ok(Self { mapped: None, store, instance: None, bytes_at_first: None, is_spoilt: false, page })
+        Ok(Box::new(Self {
+            mapped: None,
+            store,
+            instance: None,
+            bytes_at_first: None,
+            is_spoilt: false,
+            page,
+        }))
     }
 
-    fn begin_again(mut self, task: Task, assignment: Assignment) -> Self {
+    fn begin_again(mut self: Box<Self>, task: Task, assignment: Assignment) -> Box<Self> {
         // The last job may have been told to stop when it was at its end.
         self.page.words().clear();
         self.store.data_mut().begin_again(task, assignment);
@@ -70,14 +77,14 @@ impl Sandbox {
     }
 
     /// A new instance for the same job.
-    fn anew(self) -> Self {
-        let Self { mapped, store, page, .. } = self;
+    fn anew(self: Box<Self>) -> Box<Self> {
+        let Self { mapped, store, page, .. } = *self;
         drop(mapped);
         let engine = store.engine().clone();
         let mut guest = store.into_data();
         guest.exports = Exports::default();
         let store = Store::new(&engine, guest);
-        Self { mapped: None, store, instance: None, bytes_at_first: None, is_spoilt: false, page }
+        Box::new(Self { mapped: None, store, instance: None, bytes_at_first: None, is_spoilt: false, page })
     }
 }
 
@@ -89,7 +96,7 @@ pub async fn run_task(
     registry: Arc<Registry>,
     task: Task,
     assignment: Assignment,
-    used: Option<Sandbox>,
+    used: Option<Box<Sandbox>>,
 ) -> TaskEnd {
     let length = task.parameters.len() as u32;
     let export = match &assignment {

@@ -148,8 +148,8 @@ impl Portion {
             RunCommand::Inject { held, spec, was_begun } => remote.inject(registry, held, spec, was_begun),
             RunCommand::Replica { object, place, change } => registry.change_object(object, place, change),
             RunCommand::Want { thieves } => remote.want(registry, thieves),
-            RunCommand::Offer => {
-                remote.send_lent(remote.offer(registry), |job| remote.notify(Notice::Offered(job)));
+            RunCommand::Offer { more } => {
+                remote.send_lent(remote.offer(registry, more), |jobs| remote.notify(Notice::Offered(jobs)));
             }
             RunCommand::Complete { number, finished, is_found_again } => {
                 remote.complete_away(registry, number, finished, is_found_again);
@@ -161,16 +161,17 @@ impl Portion {
         }
     }
 
-    /// Gives up an open job, if there is one; [`RunCommand::Offer`] does so with a notice as the answer.
-    pub fn offer(&self) -> Option<(RuntimeJobId, JobSpec)> {
-        self.with(|registry, remote| remote.offer(registry)).flatten()
+    /// Gives up an open job, if there is one, and at most `more` that are like it; [`RunCommand::Offer`] does so with a notice
+    /// as the answer.
+    pub fn offer(&self, more: usize) -> Vec<(RuntimeJobId, JobSpec)> {
+        self.with(|registry, remote| remote.offer(registry, more)).unwrap_or_default()
     }
 
-    /// Gives up an open job for the next thief, if more jobs are open than there are workers, and passes it to `send`. A
-    /// redone job is not given up: before a thief comes, its result may be found. The job comes back by
+    /// Gives up at most `most` open jobs for the next thieves, if more jobs are open than there are workers, and passes them
+    /// to `send`. A redone job is not given up: before a thief comes, its result may be found. A job comes back by
     /// [`RunCommand::Requeue`], like one that was offered.
-    pub fn spare(&self, send: impl FnOnce(Option<(RuntimeJobId, JobSpec)>)) {
-        self.with(|registry, remote| remote.send_lent(remote.spare(registry), send));
+    pub fn spare(&self, most: usize, send: impl FnOnce(Vec<(RuntimeJobId, JobSpec)>)) {
+        self.with(|registry, remote| remote.send_lent(remote.spare(registry, most), send));
     }
 
     /// Workers take no new jobs and guests stop at their next heartbeat, without using the processor, until the

@@ -55,6 +55,18 @@ impl Demand {
         }
     }
 
+    /// A thief elsewhere asked, and no job was ready.
+    pub fn note_thief_waits(&self) {
+        self.raise();
+    }
+
+    /// Thieves elsewhere take jobs together: this many should be ready.
+    pub fn note_wanted(&self, jobs: usize) {
+        if jobs > AHEAD_MIN {
+            self.ahead.fetch_max(jobs.min(AHEAD_MAX), Relaxed);
+        }
+    }
+
     fn raise(&self) {
         if !self.is_raised.swap(true, Relaxed) {
             self.ahead.store((2 * self.ahead()).clamp(AHEAD_MIN, AHEAD_MAX), Relaxed);
@@ -108,6 +120,24 @@ mod tests {
         assert_eq!(after(&demand, 100, 10), 16, "six are left each time, fewer than half");
         assert_eq!((after(&demand, LEFT_BEATS - 1, 0), after(&demand, 1, 0)), (16, 12));
         assert_eq!(after(&demand, 20 * LEFT_BEATS, 0), 0);
+    }
+
+    #[test]
+    fn as_many_as_thieves_take_together_are_ready() {
+        let demand = Demand::default();
+        demand.note_wanted(AHEAD_MIN);
+        assert_eq!(demand.ahead(), 0, "a thief that takes one at a time is no reason");
+        demand.note_wanted(32);
+        demand.note_wanted(8);
+        assert_eq!(demand.ahead(), 32);
+        assert_eq!(after(&demand, LEFT_BEATS, 0), 24, "none are taken");
+        demand.note_wanted(usize::MAX);
+        assert_eq!(demand.ahead(), AHEAD_MAX);
+        demand.note_thief_waits();
+        assert_eq!(Demand::default().ahead(), 0);
+        let demand = Demand::default();
+        demand.note_thief_waits();
+        assert_eq!(demand.ahead(), AHEAD_MIN);
     }
 
     #[test]

@@ -50,10 +50,9 @@ impl<G: Grid> Registry<G> {
         hungry
     }
 
-    /// Jobs that are kept open for workers that will soon have none. In a portion there are none: hosts gain little from
-    /// them as long as they steal one job with each message (`cargo xtask bench bag`).
+    /// Jobs that are kept open for workers, here and elsewhere, that will soon have none.
     fn ahead(&self) -> usize {
-        if self.grid.has_hosts() { 0 } else { self.deques.demand.ahead() }
+        self.deques.demand.ahead()
     }
 
     /// Whether a worker, here or elsewhere, has no work and finds none.

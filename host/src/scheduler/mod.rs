@@ -26,6 +26,7 @@ mod remote;
 mod room;
 mod signals;
 mod stands;
+mod taking_turns;
 mod tasks;
 mod tempo;
 mod threads;

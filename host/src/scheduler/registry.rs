@@ -28,7 +28,7 @@ use super::tasks::Tasks;
 use super::tempo::Tempo;
 use super::turns::TurnsOfRun;
 use crate::failure::Stop;
-use crate::guest::{LogLine, Profiler, forget_processor_time};
+use crate::guest::{LogLine, Profiler};
 use crate::limits::Limits;
 use crate::memory::HostMemory;
 use crate::module::App;
@@ -292,28 +292,6 @@ impl<G: Grid> Registry<G> {
         self.grid.look_again();
         if let Some(turns) = &self.settings.turns {
             turns.look_again();
-        }
-    }
-
-    /// The run's part in turns, if only workers with a turn compute.
-    pub fn turns(&self) -> Option<&TurnsOfRun> {
-        self.settings.turns.as_ref()
-    }
-
-    /// Called before this worker computes: waits for a turn, if there are turns, unless `is_over`. A host that
-    /// leaves does not wait: its guests must come to rest soon.
-    pub fn begin_turn(&self, is_over: impl Fn() -> bool) {
-        let Some(turns) = &self.settings.turns else { return };
-        let mut did = None;
-        turns.begin(
-            || {
-                forget_processor_time();
-                did = self.grid.begin_doing(Doing::Others);
-            },
-            || self.is_stopping() || self.is_draining() || is_over(),
-        );
-        if let Some(did) = did {
-            self.grid.begin_doing(did);
         }
     }
 

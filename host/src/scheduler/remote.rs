@@ -35,6 +35,7 @@ mod computing;
 mod crowding;
 mod exchange;
 mod hook;
+mod lending;
 mod lookups;
 mod notices;
 mod room;

@@ -228,6 +228,18 @@ impl State {
 }
 
 impl TurnsOfRun {
+    /// Begins this worker's turn if it need not wait for it; returns whether it has one now.
+    pub fn begin_at_once(&self) -> bool {
+        if OWN.with(|own| own.is_some()) {
+            return true;
+        }
+        let has_turn = self.turns.0.state.lock().take(&self.held);
+        if has_turn {
+            OWN.with(|own| own.set(self.turns.turn_of(&self.held)));
+        }
+        has_turn
+    }
+
     /// Begins this worker's turn as soon as one is free, unless `is_over` before, which is checked again when
     /// [`look_again`](Self::look_again) is called. If no turn is free, `waits` is called first.
     pub fn begin(&self, waits: impl FnOnce(), is_over: impl Fn() -> bool) {

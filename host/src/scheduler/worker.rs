@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_task::Runnable;
 use crossbeam_deque::Worker as Deque;
@@ -24,9 +24,12 @@ use crate::guest::{Assignment, Sandbox, TaskEnd, forget_processor_time, run_task
 /// How often a hungry worker looks around before it sleeps.
 const LOOKS_BEFORE_SLEEP: u32 = 64;
 
+/// How long it looks out for jobs of other hosts.
+const LOOKS_OUT: Duration = Duration::from_micros(500);
+
 /// An instance that a worker keeps while it runs tasks that are ready, for another job of the same parent.
 struct Kept {
-    used: Sandbox,
+    used: Box<Sandbox>,
     job: Arc<Job>,
     instance: Permit,
 }
@@ -65,6 +68,7 @@ fn step(registry: &Arc<Registry>) -> bool {
 
 fn begin_something(registry: &Arc<Registry>) -> bool {
     if let Some(runnable) = registry.tasks.next_ready() {
+        registry.grid.flush();
         runnable.run();
         return true;
     }
@@ -85,6 +89,9 @@ fn begin_something(registry: &Arc<Registry>) -> bool {
         None => find_with_instance(registry).map(|(job, victim, instance)| (job, victim, instance, None)),
     };
     let Some((job, victim, instance, used)) = found else { return false };
+    if !job.begins_at_once_for_another_host() {
+        registry.grid.flush();
+    }
     if Grid::ask_first(registry, &job) {
         return true;
     }
@@ -132,7 +139,10 @@ fn rest(registry: &Arc<Registry>) -> bool {
     }
     if !registry.is_work() {
         Grid::begin_sleep(registry);
+        // If others already knew that this worker has nothing to do.
+        registry.grid.flush();
         Grid::note_rest(registry);
+        look_out(registry);
         registry.idle.sleep(|| registry.is_work());
         // Thieves elsewhere are notified of the end of a rest, even if it is a false alarm.
         while registry.grid.has_hosts() && !registry.is_work() {
@@ -142,8 +152,22 @@ fn rest(registry: &Arc<Registry>) -> bool {
         forget_processor_time();
     }
     registry.idle.end();
-    registry.deques.demand.note_waited(since.elapsed());
+    if registry.threads() > 1 {
+        registry.deques.demand.note_waited(since.elapsed());
+    }
     true
+}
+
+/// Looks out for a job of another host for about as long as a steal takes. A processor that sleeps meanwhile takes a large
+/// part of that time to wake, here and for the threads that talk to the other host. Everybody else may have this one.
+fn look_out(registry: &Registry) {
+    if !registry.grid.has_hosts() || registry.is_stopping() || registry.is_paused() {
+        return;
+    }
+    let since = Instant::now();
+    while !registry.is_work() && !registry.is_stopping() && since.elapsed() < LOOKS_OUT {
+        std::hint::spin_loop();
+    }
 }
 
 /// A job that looked open, and the worker whose deque it was in: the newest of this worker's own (it will be
@@ -167,7 +191,7 @@ pub fn start_task(
     task: Task,
     assignment: Assignment,
     instance: Permit,
-    used: Option<Sandbox>,
+    used: Option<Box<Sandbox>>,
 ) {
     let runnable = prepare(registry, task, assignment, instance, used);
     if is_worker_of(registry) {
@@ -187,7 +211,7 @@ fn prepare(
     task: Task,
     assignment: Assignment,
     instance: Permit,
-    used: Option<Sandbox>,
+    used: Option<Box<Sandbox>>,
 ) -> Runnable {
     let is_urgent = task.is_urgent.clone();
     let mut alive = Alive::new(registry, instance);
@@ -208,7 +232,6 @@ fn prepare(
                 registry.grid.begin_doing(Doing::Work);
                 last = run(&registry, task, Assignment::Job(next), used).await;
             }
-            registry.grid.flush();
             drop(alive);
         }
     };
@@ -226,8 +249,8 @@ async fn run(
     registry: &Arc<Registry>,
     task: Task,
     assignment: Assignment,
-    used: Option<Sandbox>,
-) -> Option<(Sandbox, Arc<Job>)> {
+    used: Option<Box<Sandbox>>,
+) -> Option<(Box<Sandbox>, Arc<Job>)> {
     let job = match &assignment {
         Assignment::Root { .. } => None,
         Assignment::Job(job) => Some(job.clone()),
@@ -299,7 +322,7 @@ impl Alive {
 
     /// Keeps the instance of a `job` that has ended, if all that comes first is a task that is ready: most often that which
     /// waited for the job, and which waits for its siblings next. Other workers have instances meanwhile.
-    fn keep(&mut self, used: Sandbox, job: Arc<Job>) {
+    fn keep(&mut self, used: Box<Sandbox>, job: Arc<Job>) {
         if self.registry.tasks.is_ready() && self.registry.instances.free() >= self.registry.threads() {
             KEPT.set(self.instance.take().map(|instance| Kept { used, job, instance }));
         }

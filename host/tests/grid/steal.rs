@@ -90,9 +90,9 @@ impl RunningPortion for ScriptedPortion {
     fn handle(&mut self, command: RunCommand) {
         match command {
             RunCommand::Inject { held, spec, .. } => self.inject(held, spec),
-            RunCommand::Offer => {
+            RunCommand::Offer { .. } => {
                 let job = self.offer();
-                (self.notify)(Notice::Offered(job));
+                (self.notify)(Notice::Offered(job.into_iter().collect()));
             }
             RunCommand::Want { thieves } => self.want(thieves),
             RunCommand::Complete { number, finished, .. } => self.complete(number, &finished),

@@ -3,7 +3,7 @@ use crate::message::PeerMessage;
 use crate::{RunId, StealId};
 
 fn steal(steal: u64) -> PeerMessage {
-    PeerMessage::Steal { run: RunId(3), steal: StealId(steal), holding: 1, ahead: false }
+    PeerMessage::Steal { run: RunId(3), steal: StealId(steal), holding: 1, ahead: false, more: 0 }
 }
 
 fn large(bytes: usize) -> PeerMessage {
@@ -39,7 +39,7 @@ fn frames_that_break_the_rules_are_named() {
     assert!(matches!(decode(&[PROTOCOL_VERSION, 0, 0, 3, 172]), Err(FrameError::Message(_))));
     assert_eq!(decode(&vec![1; FRAME_BYTES_MAX + 1]), Err(FrameError::TooLong(FRAME_BYTES_MAX + 1)));
     assert_eq!(decode(&[PROTOCOL_VERSION, 1, 0]), Ok(()));
-    assert_eq!(decode(&[PROTOCOL_VERSION, 0, 0, 3, 1, 1, 0]), Err(FrameError::Interrupted));
+    assert_eq!(decode(&[PROTOCOL_VERSION, 0, 0, 3, 1, 1, 0, 0]), Err(FrameError::Interrupted));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_bytes_of_an_unfinished_message_are_counted() {
 #[test]
 fn the_memory_of_messages_is_counted_and_at_most_what_was_announced() {
     let mut decoder = Decoder::default();
-    let small = [[PROTOCOL_VERSION, BATCH].as_slice(), &[0, 3, 1, 1, 0].repeat(1000)].concat();
+    let small = [[PROTOCOL_VERSION, BATCH].as_slice(), &[0, 3, 1, 1, 0, 0].repeat(1000)].concat();
     let frames = encode(&large(2 * FRAME_BYTES_MAX)).expect("short enough");
     for (frame, least) in [(&small, 1000 * size_of::<PeerMessage>()), (&frames[0], 0), (&frames[1], 0)] {
         let most = decoder.memory_max::<PeerMessage>(frame.len());

@@ -96,7 +96,7 @@ mod tests {
             host.handle_from_peer(
                 NOW,
                 PEER,
-                PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+                PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 },
             );
             host.handle_offered(NOW, RUN, Some((RuntimeJobId(9), job(2, 2))));
             let is_entry =

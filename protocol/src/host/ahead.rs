@@ -16,7 +16,10 @@
 
 use std::time::Duration;
 
-use crate::limits::{AHEAD_PER_WORKER_MAX, AHEAD_TRIPS, STEALS_IN_SITE_MAX};
+use crate::limits::{
+    AHEAD_PER_WORKER_MAX, AHEAD_TRIPS, JOBS_PER_STEAL_MAX, NEWS_KEPT_MAX, STEALS_IN_SITE_MAX,
+    WORK_PER_STEAL_MAX,
+};
 use crate::{HostId, RunId, Stealing};
 
 use super::Host;
@@ -56,14 +59,33 @@ impl Ahead {
         self.victim = None;
     }
 
-    /// Whom to ask, and how many jobs are to wait here for each worker, if that is more than none.
-    fn wanted(&self) -> Option<(HostId, usize)> {
-        let (victim, trip, work) = (self.victim?, self.trip?, self.work?);
-        (work < trip * AHEAD_TRIPS).then(|| {
-            let jobs = trip.as_nanos().div_ceil(work.as_nanos().max(1));
-            (victim, usize::try_from(jobs).unwrap_or(usize::MAX).clamp(1, AHEAD_PER_WORKER_MAX))
-        })
+    /// The time from a request to its job and the work of a job, if jobs are so short that this host asks ahead.
+    fn short(&self) -> Option<(Duration, Duration)> {
+        let (trip, work) = (self.trip?, self.work?);
+        (work < trip * AHEAD_TRIPS).then_some((trip, work))
     }
+
+    /// Whom to ask, and how many jobs are to wait here for each worker, if that is more than none: as many as last until
+    /// this host knows that one has begun, and has got others.
+    fn wanted(&self) -> Option<(HostId, usize)> {
+        let (victim, (trip, work)) = (self.victim?, self.short()?);
+        let late = if work < NEWS_KEPT_MAX { NEWS_KEPT_MAX } else { Duration::ZERO };
+        Some((victim, jobs_in(trip + late, work).clamp(1, AHEAD_PER_WORKER_MAX)))
+    }
+
+    /// Maximum jobs beyond the first that this host takes with one answer. The messages and threads that are woken for a
+    /// steal take a few parts in ten of a millisecond of both processors, so jobs that hardly take longer come together.
+    pub fn more(&self) -> u32 {
+        let Some((trip, work)) = self.short() else { return 0 };
+        let together = (trip * AHEAD_TRIPS).min(trip.max(WORK_PER_STEAL_MAX));
+        let jobs = jobs_in(together, work).clamp(1, JOBS_PER_STEAL_MAX);
+        u32::try_from(jobs - 1).unwrap_or(0)
+    }
+}
+
+/// The number of jobs of so much work that last for this time.
+fn jobs_in(time: Duration, work: Duration) -> usize {
+    usize::try_from(time.as_nanos().div_ceil(work.as_nanos().max(1))).unwrap_or(usize::MAX)
 }
 
 fn mean(before: Option<Duration>, now: Duration) -> Duration {
@@ -76,7 +98,8 @@ impl Host {
         let host_run = self.runs.get(&run)?;
         let (victim, per_worker) = host_run.thief.ahead.wanted()?;
         let jobs = per_worker.saturating_mul(self.config.report.threads as usize);
-        let coming = host_run.thief.requests().count() + host_run.held.waiting();
+        let coming: usize = host_run.thief.requests().map(|(_, request)| 1 + request.more as usize).sum();
+        let coming = coming + host_run.held.waiting();
         let stealing = host_run.spec.stealing;
         let is_wide = stealing == Stealing::ClusterAware && self.peers.is_far(victim);
         let is_former_master = stealing == Stealing::MasterWorker && host_run.thief.master() != Some(victim);
@@ -161,9 +184,11 @@ mod tests {
             let (_, _, open) = after(6, work);
             assert_eq!(open.iter().map(|(_, ahead)| *ahead).collect::<Vec<_>>(), [is_ahead], "{work:?}");
         }
-        // As many as last for a round trip.
-        let (_, _, open) = after(12, MS / 8);
-        assert_eq!(open.len(), AHEAD_PER_WORKER_MAX.min(STEALS_IN_SITE_MAX));
+        // As many as last until the next, in as few requests as possible.
+        let (host, _, open) = after(12, MS / 8);
+        assert_eq!(open.len(), 1);
+        let request = host.runs[&RUN].thief.request(open[0].0).expect("it is under way");
+        assert_eq!(request.more as usize, JOBS_PER_STEAL_MAX - 1);
     }
 
     #[test]
@@ -185,7 +210,11 @@ mod tests {
         host.handle_from_peer(Time(0), PEER, PeerMessage::Job { run: RUN, steal, number, spec });
         let ask = |host: &mut Host, steal, ahead| {
             let steal = StealId(steal);
-            host.handle_from_peer(Time(0), PEER, PeerMessage::Steal { run: RUN, steal, holding: 0, ahead });
+            host.handle_from_peer(
+                Time(0),
+                PEER,
+                PeerMessage::Steal { run: RUN, steal, holding: 0, ahead, more: 0 },
+            );
             said(host).contains(&Transmit::ToPeer(PEER, PeerMessage::Nothing { run: RUN, steal }))
         };
         assert!(ask(&mut host, 0, true) && !ask(&mut host, 1, false));

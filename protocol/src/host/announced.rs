@@ -41,7 +41,8 @@ pub fn busy() -> Host {
         since: NOW,
         is_wide: false,
         is_ahead: false,
-        scope: crate::Scope::Relayed,
+        more: 0,
+        scope: Scope::Relayed,
         arriving: None,
     };
     for number in 0..2 {
@@ -55,7 +56,7 @@ pub fn busy() -> Host {
     host.handle_from_peer(
         NOW,
         PEER,
-        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 },
     );
     let (number, lent) = (RuntimeJobId(7), JobSpec { key: JobKey([8; 32]), ..root_job(&self::spec()) });
     host.handle_offered(NOW, RUN, Some((number, lent)));

@@ -27,7 +27,6 @@ use super::victim::Parked;
 use super::*;
 
 type SetUp = fn(&mut Host);
-
 const NOW: Time = Time(0);
 const OBJECT: ObjectId = ObjectId([3; 16]);
 
@@ -36,7 +35,8 @@ fn new_run() -> HostRun {
 }
 
 fn request(victim: HostId) -> Request {
-    Request { victim, since: NOW, is_wide: false, is_ahead: false, scope: Scope::Relayed, arriving: None }
+    let (since, scope) = (NOW, Scope::Relayed);
+    Request { victim, since, is_wide: false, is_ahead: false, more: 0, scope, arriving: None }
 }
 
 pub fn job(number: u8) -> JobSpec {
@@ -80,7 +80,7 @@ fn a_host_has_to_do_with_hosts_that_wait_for_it_or_for_which_it_waits() {
         },
         |host_run, peer| host_run.thief.ask(StealId(0), request(peer)),
         |host_run, peer| {
-            host_run.victim.park(Parked { thief: peer, steal: StealId(0), holding: 0, until: NOW });
+            host_run.victim.park(Parked { thief: peer, steal: StealId(0), holding: 0, more: 0, until: NOW });
         },
         |host_run, thief| {
             host_run.loans.lend(LoanId(2), loan(1, thief, LoanState::Asked));
@@ -306,7 +306,7 @@ fn objects_that_only_a_leaving_host_has_go_to_the_hosts_with_its_jobs() {
     host.handle_notice(NOW, RUN, Notice::Shared { object: OBJECT, place: 1, initial: vec![0].into() });
     let mention = Mention { object: OBJECT, creation: OBJECT };
     for (thief, objects) in [(HostId(110), vec![mention]), (HostId(115), Vec::new())] {
-        let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false };
+        let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 };
         host.handle_from_peer(NOW, thief, steal);
         host.handle_offered(
             NOW,

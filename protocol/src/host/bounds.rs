@@ -58,7 +58,11 @@ fn a_host_that_was_stopped_for_long_answers_the_oldest_of_many_requests() {
     let now = Time::default();
     let count = 3 * PARKED_STEALS_PER_THIEF_MAX as u64;
     for steal in (0..count).map(StealId) {
-        host.handle_from_peer(now, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false });
+        host.handle_from_peer(
+            now,
+            PEER,
+            PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false, more: 0 },
+        );
     }
     assert_eq!(host.sizes().parked, PARKED_STEALS_PER_THIEF_MAX);
     assert!(std::iter::from_fn(|| host.poll_event()).all(|event| !matches!(event, Event::Misbehaved(..))));
@@ -120,7 +124,7 @@ fn a_thief_is_sent_a_bounded_number_of_entries() {
     host.handle_from_peer(
         now,
         PEER,
-        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 },
     );
     host.handle_offered(now, RUN, Some((RuntimeJobId(1), spec)));
     let sent = said(&mut host).into_iter().map(|transmit| match transmit {

@@ -49,7 +49,7 @@ fn steal(host: &mut Host, thief: HostId) {
     host.handle_from_peer(
         START,
         thief,
-        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 },
     );
 }
 

@@ -136,7 +136,11 @@ fn a_loan_that_its_thief_no_longer_has_is_looked_up_before_it_is_run_again() {
     for was_held in [false, true] {
         let mut host = host();
         let steal = StealId(4);
-        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false });
+        host.handle_from_peer(
+            NOW,
+            PEER,
+            PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false, more: 0 },
+        );
         host.handle_offered(NOW, RUN, Some((RuntimeJobId(7), root_job(&spec()))));
         let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
         let mut holding = |holding, held| {
@@ -195,7 +199,7 @@ fn lender() -> (Host, LoanId) {
     host.handle_from_peer(
         NOW,
         PEER,
-        PeerMessage::Steal { run: RUN, steal: StealId(4), holding: 2, ahead: false },
+        PeerMessage::Steal { run: RUN, steal: StealId(4), holding: 2, ahead: false, more: 0 },
     );
     host.handle_offered(NOW, RUN, Some((RuntimeJobId(7), root_job(&spec()))));
     let (loan, _) = host.runs[&RUN].loans.iter().next().expect("it is lent");
@@ -295,7 +299,11 @@ fn only_jobs_with_that_key_are_redone_when_a_search_is_over() {
     for number in 1..3 {
         let spec = JobSpec { key: JobKey([number as u8; 32]), ..root_job(&spec()) };
         let steal = StealId(number);
-        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false });
+        host.handle_from_peer(
+            NOW,
+            PEER,
+            PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false, more: 0 },
+        );
         host.handle_offered(NOW, RUN, Some((RuntimeJobId(number), spec)));
     }
     let gone = vec![(PEER, Departure::Crashed)];

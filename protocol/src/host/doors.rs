@@ -317,7 +317,7 @@ fn a_job_that_a_thief_no_longer_has_does_not_wait_for_it() {
         host.handle_from_peer(
             Time(0),
             PEER,
-            PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+            PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 },
         );
         let large = JobSpec { parameters: vec![0; 100_000].into(), ..bonds::job(1) };
         host.handle_offered(Time(0), RUN, Some((crate::RuntimeJobId(9), large)));

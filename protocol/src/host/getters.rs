@@ -39,7 +39,11 @@ fn a_host_returns_its_data_of_a_run() {
     let (number, proof) = (AssignmentId(1), 9);
     host.handle_from_coordinator(NOW, ToHost::Assign { run: RUN, number, proof, spec: assigned.clone() });
     for steal in (0..2).map(StealId) {
-        host.handle_from_peer(NOW, PEER, PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false });
+        host.handle_from_peer(
+            NOW,
+            PEER,
+            PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false, more: 0 },
+        );
         host.handle_offered(NOW, RUN, Some((RuntimeJobId(7 + steal.0), assigned.clone())));
     }
     assert_eq!(host.held_and_lent(RUN), (1, 2));

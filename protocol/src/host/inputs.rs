@@ -32,12 +32,13 @@ impl Host {
             return Err(Misbehaviour::TooMuch);
         }
         match message {
-            PeerMessage::Steal { run, steal, holding, ahead } => {
-                self.on_steal(now, from, run, steal, holding, ahead);
+            PeerMessage::Steal { run, steal, holding, ahead, more } => {
+                self.on_steal(now, from, run, (steal, holding), (ahead, more));
             }
             PeerMessage::Job { run, steal, number, spec } => {
-                self.on_job(now, from, run, steal, number, spec)?;
+                self.on_jobs(now, from, run, steal, vec![(number, spec)])?;
             }
+            PeerMessage::Jobs { run, steal, jobs } => self.on_jobs(now, from, run, steal, jobs)?,
             PeerMessage::Nothing { run, steal } => self.on_nothing(now, from, run, steal)?,
             PeerMessage::Result { run, number, finished } => self.on_result(from, run, number, finished)?,
             PeerMessage::Received { run, number } => self.on_received(from, run, number),
@@ -153,10 +154,11 @@ impl Host {
             }
             Notice::Exposed => {
                 if host_run.victim.note_exposed() {
-                    self.unpolled.command(RunCommand::Offer.of(run));
+                    let more = host_run.victim.more();
+                    self.unpolled.command(RunCommand::Offer { more }.of(run));
                 }
             }
-            Notice::Offered(job) => self.on_offered(now, run, job),
+            Notice::Offered(jobs) => self.on_offered(now, run, jobs),
             Notice::Begun { held, worker, late_ns } => self.on_begun(now, run, held, (worker, late_ns)),
             Notice::Finished { held, finished } => self.on_finished(now, run, held, finished),
             Notice::Abandoned { number } => self.on_abandoned(run, number),
@@ -221,9 +223,14 @@ impl Host {
         self.merge_restored(now, run, entries);
     }
 
-    /// The runtime offers a job for a thief, or `None` if it has none: [`Notice::Offered`], also for a run without a runtime.
-    pub fn handle_offered(&mut self, now: Time, run: RunId, job: Option<(RuntimeJobId, JobSpec)>) {
+    /// The runtime offers jobs for a thief, or none: [`Notice::Offered`], also for a run without a runtime.
+    pub fn handle_offered(
+        &mut self,
+        now: Time,
+        run: RunId,
+        jobs: impl IntoIterator<Item = (RuntimeJobId, JobSpec)>,
+    ) {
         self.latest = now;
-        self.on_offered(now, run, job);
+        self.on_offered(now, run, jobs.into_iter().collect());
     }
 }

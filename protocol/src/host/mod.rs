@@ -18,7 +18,7 @@
 //! route, `notes` are for the tree, `taken` is what a held job took from elsewhere, and `units` reports what is to be checked.
 //!
 //! These files have only tests: `admission`, `announced`, `bonds`, `bounds`, `clock`, `corners`, `doors`, `getters`,
-//! `replicas` and `reports`.
+//! `replicas`, `reports` and `together`.
 
 #[cfg(test)]
 mod admission;
@@ -71,6 +71,7 @@ mod reporting;
 mod reports;
 mod route;
 mod run;
+mod serving;
 mod sharing;
 mod sizes;
 mod stage;
@@ -81,6 +82,8 @@ mod taken;
 #[cfg(test)]
 pub(crate) mod tests;
 mod thief;
+#[cfg(test)]
+mod together;
 mod transfers;
 mod twice;
 mod units;
@@ -92,7 +95,7 @@ use crate::limits::FORGOTTEN_AT_ONCE_MAX;
 use crate::message::HostInfo;
 use crate::shared::{ObjectId, Replica};
 use crate::unpolled::Unpolled;
-use crate::{Counts, GridId, HostId, Random, RunId, Time};
+use crate::{Counts, GridId, HostId, Random, RunId, Scope, Time};
 use courtesy::Courtesy;
 use departure::Departing;
 use ended::EndedRuns;
@@ -203,6 +206,14 @@ impl Host {
     /// The counts of a run's jobs at this host.
     pub fn counts(&self, run: RunId) -> Option<Counts> {
         self.runs.get(&run).map(|run| run.reporting.counts())
+    }
+
+    /// When it last asked for a job because a worker has none, of the requests over direct links that are not answered. The
+    /// answer may come within microseconds.
+    pub fn asked_last(&self) -> Option<Time> {
+        let requests = self.runs.values().flat_map(|run| run.thief.requests());
+        let awaited = requests.filter(|(_, request)| !request.is_ahead && request.scope == Scope::Site);
+        awaited.map(|(_, request)| request.since).max()
     }
 
     /// The number of jobs that it holds for others, and of jobs that others hold for it.

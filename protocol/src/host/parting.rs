@@ -61,7 +61,7 @@ mod tests {
     fn back(is_there: bool) -> (Host, JobSpec) {
         let (mut host, now) = (host(), Time::default());
         let lent = JobSpec { depth: 1, ..root_job(&spec()) };
-        let asks = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false };
+        let asks = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 };
         host.handle_from_peer(now, PEER, asks);
         host.handle_offered(now, RUN, Some((RuntimeJobId(7), lent.clone())));
         host.handle_disconnected(now);

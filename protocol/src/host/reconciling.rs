@@ -1,16 +1,17 @@
 //! Hosts tell one another which jobs they hold, so that lost messages are noticed and sent again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::limits::RECONCILE;
 use crate::message::{Departure, PeerMessage};
-use crate::{HeldId, HostId, JobKey, LoanId, RunId, StealId, Time};
+use crate::{HeldId, HostId, JobKey, JobSpec, LoanId, RunId, StealId, Time};
 
 use super::held::{Held, Owner};
 use super::lent::LoanState;
 use super::parting::Parting;
 use super::run::HostRun;
+use super::serving::answer;
 use super::{Host, Receiver, Repeated};
 
 impl Host {
@@ -137,7 +138,8 @@ impl Host {
         };
         let held_set: BTreeSet<LoanId> = held.iter().copied().collect();
         let pending: BTreeSet<StealId> = pending.iter().copied().collect();
-        let (mut again, mut lost, mut agreed) = (Vec::new(), Vec::new(), Vec::new());
+        let mut again: BTreeMap<StealId, Vec<(LoanId, JobSpec)>> = BTreeMap::new();
+        let (mut lost, mut agreed) = (Vec::new(), Vec::new());
         for number in host_run.loans.to(from).collect::<Vec<_>>() {
             if held_set.contains(&number) {
                 let Some(loan) = host_run.loans.get_mut(number) else { continue };
@@ -156,7 +158,7 @@ impl Host {
                     let wait = repeats.wait(Receiver::Peer(from), Duration::ZERO, spec.parameters.len());
                     // Nothing is to be done for a job that may still be on its way.
                     if !host_run.loans.is_on_its_way(number, now, wait) {
-                        again.push(PeerMessage::Job { run, steal, number, spec: spec.clone() });
+                        again.entry(steal).or_default().push((number, spec.clone()));
                         host_run.loans.note_sent(now, number);
                     }
                 }
@@ -174,7 +176,7 @@ impl Host {
         for number in agreed {
             self.agree(now, run, number, holding);
         }
-        for message in again {
+        for message in again.into_iter().filter_map(|(steal, jobs)| answer(run, steal, jobs)) {
             self.repeats.note_repeat(now, Receiver::Peer(from));
             self.tell_peer(from, message);
         }

@@ -126,7 +126,7 @@ mod tests {
     fn each_size_counts_what_its_name_says() {
         let mut host = announced::busy();
         let host_run = host.runs.get_mut(&RUN).expect("it takes part");
-        host_run.victim.park(Parked { thief: PEER, steal: StealId(8), holding: 0, until: NOW });
+        host_run.victim.park(Parked { thief: PEER, steal: StealId(8), holding: 0, more: 0, until: NOW });
         for number in [1, 2] {
             host_run.outbox.push(entry(number, 0, EntryState::Running(PEER)));
         }

@@ -1,4 +1,4 @@
-//! Choosing victims and serving thieves (TOPLAS 4.1.2).
+//! Choosing victims (TOPLAS 4.1.2); `serving` is the other side.
 //!
 //! A thief asks one victim after another within its site. Under cluster-aware stealing it also keeps one request to
 //! another site under way, whose job is queued when it arrives. After a round of refusals the thief rests, for longer
@@ -8,26 +8,18 @@
 //! asked instead. And a thief whose request is not answered soon asks another victim, so peers that never answer delay
 //! it by moments, not minutes.
 //!
-//! A victim whose workers compute but which has no exposed job *parks* the request for a moment: the demand makes a
-//! guest expose a job within microseconds, which is better than a refusal and another request.
+//! A thief of short jobs takes several with one message (see `ahead`).
 
 mod timers;
 
-use crate::limits::{
-    HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, PARK, PARK_WIDE, STEALS_IN_SITE_MAX,
-};
+use crate::limits::{HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, STEALS_IN_SITE_MAX};
 use crate::message::{NoteKind, PeerMessage};
-use crate::{
-    EntryState, HeldId, HostId, JobSpec, LoanId, ROOT_KIND, RunId, RuntimeJobId, Scope, StealId, Stealing,
-    Time,
-};
+use crate::{EntryState, HeldId, HostId, JobSpec, LoanId, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
 
 use super::held::{Held, Owner};
-use super::lent::{Loan, LoanState};
 use super::stage::Stage;
 use super::thief::Request;
-use super::victim::Parked;
-use super::{Event, Host, Misbehaviour, Receiver, RunCommand};
+use super::{Event, Host, Misbehaviour, Receiver};
 
 impl Host {
     // ---- the thief ----
@@ -49,11 +41,12 @@ impl Host {
             let Some(host_run) = self.runs.get_mut(&run) else { return };
             let steal = host_run.numbers.new_steal();
             host_run.reporting.own_mut().steal_requests += 1;
+            let more = host_run.thief.ahead.more();
             host_run
                 .thief
-                .ask(steal, Request { victim, since: now, is_wide, is_ahead, scope, arriving: None });
+                .ask(steal, Request { victim, since: now, is_wide, is_ahead, more, scope, arriving: None });
             let holding = host_run.numbers.holding();
-            self.tell_peer(victim, PeerMessage::Steal { run, steal, holding, ahead: is_ahead });
+            self.tell_peer(victim, PeerMessage::Steal { run, steal, holding, ahead: is_ahead, more });
         }
     }
 
@@ -160,53 +153,85 @@ impl Host {
         host_run.thief.note_refusal(now, request.is_wide, round, jitter);
     }
 
-    pub(super) fn on_job(
+    /// A victim lends jobs: all of them arrive with one message, or none.
+    pub(super) fn on_jobs(
         &mut self,
         now: Time,
         from: HostId,
         run: RunId,
         steal: StealId,
-        number: LoanId,
-        spec: JobSpec,
+        jobs: Vec<(LoanId, JobSpec)>,
     ) -> Result<(), Misbehaviour> {
-        if spec.objects.len() > OBJECTS_PER_JOB_MAX || spec.lineage.0.len() > LINEAGE_LENGTH_MAX {
+        let is_too_much = |(_, spec): &(LoanId, JobSpec)| {
+            spec.objects.len() > OBJECTS_PER_JOB_MAX || spec.lineage.0.len() > LINEAGE_LENGTH_MAX
+        };
+        if jobs.is_empty() || jobs.iter().any(is_too_much) {
             return Err(Misbehaviour::TooMuch);
         }
         let Some(request) = self.end_request(from, run, steal)? else { return Ok(()) };
-        if self.runs.get(&run).is_some_and(|run| run.is_other_root(&spec)) {
+        if jobs.len() - 1 > request.more as usize {
+            return Err(Misbehaviour::TooMuch);
+        }
+        let Some(host_run) = self.runs.get_mut(&run) else { return Ok(()) };
+        if jobs.iter().any(|(_, spec)| host_run.is_other_root(spec)) {
             return Err(Misbehaviour::OtherRoot);
         }
+        host_run.thief.end_rest(request.is_wide, now);
+        let mut asked = request.clone();
+        let mut taken = 0;
+        for (number, spec) in jobs {
+            if self.is_taken(now, run, (from, number), spec, &asked) {
+                taken += 1;
+                // The others wait for a worker.
+                asked.is_ahead = true;
+            }
+        }
+        let Some(host_run) = self.runs.get_mut(&run) else { return Ok(()) };
+        let steals = host_run.reporting.own_mut().steals.of(request.scope);
+        if taken == 0 {
+            steals.refused += 1;
+            host_run.thief.ahead.end();
+            return Ok(());
+        }
+        steals.jobs += 1;
+        steals.latencies.count(now.since(request.since));
+        host_run.thief.ahead.note_trip(now.since(request.since));
+        self.seek(now, run);
+        Ok(())
+    }
+
+    /// Takes a lent job in that answers the request `asked`, or hands it back. Returns whether it was taken in.
+    fn is_taken(
+        &mut self,
+        now: Time,
+        run: RunId,
+        (from, number): (HostId, LoanId),
+        spec: JobSpec,
+        asked: &Request,
+    ) -> bool {
         let is_far = self.peers.is_far(from);
         let departing = self.is_leaving();
-        let Some(host_run) = self.runs.get_mut(&run) else { return Ok(()) };
-        host_run.thief.end_rest(request.is_wide, now);
+        let Some(host_run) = self.runs.get_mut(&run) else { return false };
         let owner = Owner::Host(from, number);
         let may_be_held = host_run.held.of_owner(owner).is_none() && host_run.held.has_room_for(from);
         let is_taken = host_run.stage == Stage::Ready
             && !departing
             && host_run.held.len() < HELD_JOBS_MAX
             && may_be_held;
-        let steals = host_run.reporting.own_mut().steals.of(request.scope);
         if !is_taken {
-            steals.refused += 1;
-            host_run.thief.ahead.end();
             self.tell_peer(from, PeerMessage::Returned { run, number, begun: false });
-            return Ok(());
+            return false;
         }
-        steals.jobs += 1;
-        steals.latencies.count(now.since(request.since));
-        host_run.thief.ahead.note_trip(now.since(request.since));
         host_run.reporting.own_mut().jobs.stolen += 1;
         host_run.reporting.own_mut().jobs.stolen_wide += u64::from(is_far);
         self.open_objects(now, run, from, &spec);
         self.take_in(now, run, owner, spec);
-        let Some(host_run) = self.runs.get_mut(&run) else { return Ok(()) };
+        let Some(host_run) = self.runs.get_mut(&run) else { return true };
         let token = host_run.held.of_owner(owner);
         if let Some(held) = token.and_then(|token| host_run.held.get_mut(token)) {
-            held.asked = Some((request, now));
+            held.asked = Some((asked.clone(), now));
         }
-        self.seek(now, run);
-        Ok(())
+        true
     }
 
     /// A worker has begun a job, `late_ns` nanoseconds ago.
@@ -266,93 +291,6 @@ impl Host {
             (true, _) => Scope::Remote,
             (false, true) => Scope::Site,
             (false, false) => Scope::Relayed,
-        }
-    }
-
-    // ---- the victim ----
-
-    pub(super) fn on_steal(
-        &mut self,
-        now: Time,
-        thief: HostId,
-        run: RunId,
-        steal: StealId,
-        holding: u64,
-        ahead: bool,
-    ) {
-        let is_far = self.peers.is_far(thief);
-        let knows_thief = !is_far || self.peers.contains(thief);
-        let threads = self.config.report.threads as usize;
-        let nothing = PeerMessage::Nothing { run, steal };
-        let Some(host_run) = self.runs.get_mut(&run) else {
-            return self.tell_peer(thief, nothing);
-        };
-        // Jobs of others that wait here are for thieves with idle workers.
-        let is_for_others = ahead && host_run.held.waiting() > 0;
-        if !matches!(host_run.stage, Stage::Ready | Stage::Draining { .. }) || !knows_thief || is_for_others {
-            return self.tell_peer(thief, nothing);
-        }
-        if host_run.victim.has(thief, steal) || host_run.loans.is_lent(thief, steal) {
-            return;
-        }
-        // A host that computes nothing will expose nothing: only a job that is in its queue right now can be given.
-        let patience = if host_run.thief.idle() >= threads {
-            std::time::Duration::ZERO
-        } else if is_far {
-            PARK_WIDE
-        } else {
-            PARK
-        };
-        if let Some(steal) = host_run.victim.park(Parked { thief, steal, holding, until: now + patience }) {
-            self.tell_peer(thief, PeerMessage::Nothing { run, steal });
-        } else if host_run.victim.ask() {
-            self.unpolled.command(RunCommand::Offer.of(run));
-        }
-    }
-
-    pub(super) fn on_offered(&mut self, now: Time, run: RunId, job: Option<(RuntimeJobId, JobSpec)>) {
-        let Some(host_run) = self.runs.get_mut(&run) else { return };
-        let is_more = host_run.victim.note_answer(job.is_some());
-        let Some((number, mut spec)) = job else {
-            if is_more {
-                self.unpolled.command(RunCommand::Offer.of(run));
-            } else {
-                self.refuse_parked(run, false, now);
-            }
-            return;
-        };
-        let Some(parked) = host_run.victim.next() else {
-            return self.requeue(run, number, &spec);
-        };
-        let loan = host_run.numbers.new_loan();
-        let state = LoanState::Given(parked.steal);
-        let thief = parked.thief;
-        self.forward_entries(run, thief, &mut spec);
-        let job = PeerMessage::Job { run, steal: parked.steal, number: loan, spec: spec.clone() };
-        self.tell_peer(thief, job);
-        let Some(host_run) = self.runs.get_mut(&run) else { return };
-        host_run.loans.lend(loan, Loan::new(now, number, spec, thief, state, parked.holding));
-        if host_run.victim.is_empty() {
-            self.tell_wanted(run);
-        } else if host_run.victim.ask() {
-            self.unpolled.command(RunCommand::Offer.of(run));
-        }
-    }
-
-    /// Refuses the thieves that have waited long enough, or all if `all` is set.
-    pub(super) fn refuse_parked(&mut self, run: RunId, all: bool, now: Time) {
-        let Some(host_run) = self.runs.get_mut(&run) else { return };
-        for (thief, steal) in host_run.victim.refuse(all, now) {
-            self.tell_peer(thief, PeerMessage::Nothing { run, steal });
-        }
-        self.tell_wanted(run);
-    }
-
-    /// Tells the runtime how many thieves wait, if that has changed.
-    pub(super) fn tell_wanted(&mut self, run: RunId) {
-        let Some(host_run) = self.runs.get_mut(&run) else { return };
-        if let Some(thieves) = host_run.victim.take_news() {
-            self.unpolled.command(RunCommand::Want { thieves }.of(run));
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::limits::{COUNTS, FIND_TIMEOUT, HOST_TABLE_BYTES_MAX};
 use crate::message::{Departure, HostReport, PeerMessage, ToCoordinator, ToHost};
 use crate::root_job;
 use crate::shared::Versions;
-use crate::{AssignmentId, BlobHash, Entry, Finished, Outcome, RunSpec};
+use crate::{AssignmentId, BlobHash, Entry, Finished, Outcome, RunSpec, StealId};
 
 use super::corners::run_commands;
 use super::*;
@@ -295,8 +295,8 @@ fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
     // The thief sent its `Holding` before the request, with it, and after giving up the wait for the answer.
     for (holding, next_steal, is_taken_back) in [(2, 4, false), (3, 5, false), (3, 4, false), (4, 5, true)] {
         let mut host = host();
-        let steal = crate::StealId(4);
-        let message = PeerMessage::Steal { run: RUN, steal, holding: next_holding, ahead: false };
+        let steal = StealId(4);
+        let message = PeerMessage::Steal { run: RUN, steal, holding: next_holding, ahead: false, more: 0 };
         host.handle_from_peer(now, PEER, message);
         host.handle_offered(now, RUN, Some((crate::RuntimeJobId(7), root_job(&spec()))));
         let is_lent =
@@ -304,7 +304,7 @@ fn a_loan_is_taken_back_only_when_the_thief_says_so_after_the_reply() {
         assert!(said(&mut host).iter().any(is_lent));
         while host.poll_command().is_some() {}
         let (held, pending) = (Vec::new(), Vec::new());
-        let next_steal = crate::StealId(next_steal);
+        let next_steal = StealId(next_steal);
         let message = PeerMessage::Holding { run: RUN, holding, next_steal, held, pending };
         host.handle_from_peer(now, PEER, message);
         let commands = run_commands(&mut host);
@@ -370,7 +370,7 @@ fn a_lost_job_is_redone_although_the_coordinator_never_answers() {
     host.handle_from_peer(
         now,
         PEER,
-        PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0, ahead: false },
+        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 },
     );
     host.handle_offered(now, RUN, Some((crate::RuntimeJobId(7), lost)));
     let gone = vec![(PEER, Departure::Crashed)];
@@ -398,7 +398,7 @@ fn jobs_that_are_given_back_are_distinguished_from_lost_ones() {
         let mut job = root_job(&spec());
         (job.depth, job.redone, job.given_back) = (1, true, !is_given_back);
         let key = job.key;
-        let asks = PeerMessage::Steal { run: RUN, steal: crate::StealId(0), holding: 0, ahead: false };
+        let asks = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 };
         host.handle_from_peer(now, PEER, asks);
         host.handle_offered(now, RUN, Some((crate::RuntimeJobId(7), job)));
         let lent = said(&mut host).into_iter().find_map(|transmit| match transmit {

@@ -9,7 +9,7 @@ use crate::{HostId, LoanId, Scope, StealId, Steals, Time};
 use super::ahead::Ahead;
 
 /// A steal request under way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Request {
     pub victim: HostId,
     pub since: Time,
@@ -17,6 +17,8 @@ pub struct Request {
     pub is_wide: bool,
     /// Whether no worker was idle.
     pub is_ahead: bool,
+    /// Maximum further jobs with the same answer.
+    pub more: u32,
     pub scope: Scope,
     /// The loan's number, if the job is coming as a parcel.
     pub arriving: Option<LoanId>,
@@ -192,7 +194,7 @@ mod tests {
     const OTHER: HostId = HostId(21);
 
     fn request(victim: HostId, since: Time, is_wide: bool) -> Request {
-        Request { victim, since, is_wide, is_ahead: false, scope: Scope::Site, arriving: None }
+        Request { victim, since, is_wide, is_ahead: false, more: 0, scope: Scope::Site, arriving: None }
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub struct Parked {
     pub thief: HostId,
     pub steal: StealId,
     pub holding: u64,
+    /// Maximum further jobs that the thief takes.
+    pub more: u32,
     pub until: Time,
 }
 
@@ -70,6 +72,12 @@ impl Victim {
         is_due
     }
 
+    /// Maximum jobs beyond the first for the request for which the runtime was asked last.
+    pub fn more(&self) -> usize {
+        let last = self.asked.checked_sub(1).and_then(|last| self.parked.get(last));
+        last.map_or(0, |parked| parked.more as usize)
+    }
+
     /// The runtime has a job now; whether to [`ask`](Self::ask) for it. It may have given its answer before it exposed the
     /// job, and that answer may arrive after this: then it is asked again.
     pub fn note_exposed(&mut self) -> bool {
@@ -127,7 +135,7 @@ mod tests {
     const OTHER: HostId = HostId(21);
 
     fn parked(thief: HostId, steal: u64, until: u64) -> Parked {
-        Parked { thief, steal: StealId(steal), holding: 0, until: Time(until) }
+        Parked { thief, steal: StealId(steal), holding: 0, more: 0, until: Time(until) }
     }
 
     #[test]

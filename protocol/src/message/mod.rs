@@ -8,7 +8,7 @@
 //!
 //! **A hello**: `Challenge` → `Hello` and `Proof` → `Welcome` or `Refused`.
 //!
-//! **A steal**: `Steal` → `Job` or `Nothing`; later `Result` → `Received`.
+//! **A steal**: `Steal` → `Job`, `Jobs` or `Nothing`; later `Result` → `Received` for each job.
 //!
 //! **Lost messages.** Links may break and relays may restart, so nothing relies on delivery. Every second each thief
 //! tells each owner which of its jobs it holds and which requests it waits for (`Holding`). The owner answers `Unknown`

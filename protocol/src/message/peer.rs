@@ -20,6 +20,8 @@ pub enum PeerMessage {
         /// Whether the thief's workers are busy, and it asks so that the next job is there when one of them has ended its
         /// own.
         ahead: bool,
+        /// Maximum further jobs that it takes with the same answer, because those that it gets are short.
+        more: u32,
     },
     /// A victim lends a job, under a number of its own.
     Job {
@@ -214,6 +216,15 @@ pub enum PeerMessage {
     },
     /// About a message that is sent as a parcel because it is large.
     Parcel(ParcelMessage),
+    /// A victim lends several short jobs with one answer.
+    Jobs {
+        /// The run.
+        run: RunId,
+        /// The request.
+        steal: StealId,
+        /// At least one job and at most as many as the thief takes, each with the owner's number for the loan.
+        jobs: Vec<(LoanId, JobSpec)>,
+    },
 }
 
 impl PeerMessage {
@@ -222,6 +233,7 @@ impl PeerMessage {
         match self {
             Self::Steal { run, .. }
             | Self::Job { run, .. }
+            | Self::Jobs { run, .. }
             | Self::Nothing { run, .. }
             | Self::Result { run, .. }
             | Self::Received { run, .. }

@@ -134,8 +134,9 @@ impl PeerMessage {
     pub fn has_long_text(&self) -> bool {
         match self {
             Self::Refused { reason } => is_long(reason),
-            Self::Steal { run: _, steal: _, holding: _, ahead: _ }
+            Self::Steal { run: _, steal: _, holding: _, ahead: _, more: _ }
             | Self::Job { run: _, steal: _, number: _, spec: _ }
+            | Self::Jobs { run: _, steal: _, jobs: _ }
             | Self::Nothing { run: _, steal: _ }
             | Self::Result { run: _, number: _, finished: _ }
             | Self::Received { run: _, number: _ }

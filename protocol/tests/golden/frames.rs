@@ -12,7 +12,8 @@ use crate::{Line, bytes, hex, messages};
 pub fn lines() -> Vec<Line> {
     let mut encoder = codec::Encoder::default();
     for steal in [300, 301] {
-        let message = PeerMessage::Steal { run: RunId(3), steal: StealId(steal), holding: 1, ahead: false };
+        let message =
+            PeerMessage::Steal { run: RunId(3), steal: StealId(steal), holding: 1, ahead: false, more: 0 };
         encoder.push(&message).expect("short enough");
     }
     let batch = encoder.finish().concat();

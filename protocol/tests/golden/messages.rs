@@ -151,8 +151,9 @@ fn to_host() -> Vec<Line> {
 
 fn between_hosts() -> Vec<Line> {
     samples! { PeerMessage:
-        Steal { run: RUN, steal: StealId(300), holding: 1, ahead: false }
+        Steal { run: RUN, steal: StealId(300), holding: 1, ahead: false, more: 63 }
         Job { run: RUN, steal: StealId(300), number: LOAN, spec: spec() }
+        Jobs { run: RUN, steal: StealId(300), jobs: vec![(LOAN, spec()), (LOAN, spec())] }
         Nothing { run: RUN, steal: StealId(300) }
         Result { run: RUN, number: LOAN, finished: finished() }
         Received { run: RUN, number: LOAN }

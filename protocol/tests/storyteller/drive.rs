@@ -105,8 +105,12 @@ impl World {
             }
             Transmit::ToPeer(to, message) => {
                 let Some(from) = process.host.id().or(process.known_as) else { return };
-                if let PeerMessage::Job { number, spec, .. } = &message {
-                    self.names.lend(name, *number, &spec.key);
+                match &message {
+                    PeerMessage::Job { number, spec, .. } => self.names.lend(name, *number, &spec.key),
+                    PeerMessage::Jobs { jobs, .. } => {
+                        jobs.iter().for_each(|(number, spec)| self.names.lend(name, *number, &spec.key));
+                    }
+                    _ => {}
                 }
                 if let PeerMessage::Adopt { number, key, .. } = &message {
                     self.names.lend(name, *number, key);

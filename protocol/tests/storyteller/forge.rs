@@ -48,7 +48,9 @@ impl World {
                 PeerMessage::Result { run, number, finished: finished(9, 0) }
             }
             ["adopted"] => PeerMessage::Adopted { run, number, holding: 0 },
-            ["flood"] => PeerMessage::Steal { run, steal: StealId(NEVER + count), holding: 0, ahead: false },
+            ["flood"] => {
+                PeerMessage::Steal { run, steal: StealId(NEVER + count), holding: 0, ahead: false, more: 0 }
+            }
             ["entries", name] => {
                 let spec = self.forged_job(name);
                 let entry = Entry {

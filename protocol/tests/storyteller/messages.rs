@@ -112,8 +112,13 @@ pub fn down(names: &Names, message: &ToHost) -> Option<String> {
 /// The text for a message between hosts; numbers of jobs are the owner's.
 pub fn peer(names: &Names, from: &str, to: &str, message: &PeerMessage) -> String {
     match message {
-        PeerMessage::Steal { steal, .. } => format!("Steal #{}", steal.0),
+        PeerMessage::Steal { steal, more: 0, .. } => format!("Steal #{}", steal.0),
+        PeerMessage::Steal { steal, more, .. } => format!("Steal #{} and {more} more", steal.0),
         PeerMessage::Job { steal, spec, .. } => format!("Job #{} {}", steal.0, job(names, spec)),
+        PeerMessage::Jobs { steal, jobs, .. } => {
+            let jobs: Vec<String> = jobs.iter().map(|(_, spec)| job(names, spec)).collect();
+            format!("Jobs #{} {}", steal.0, jobs.join(", "))
+        }
         PeerMessage::Nothing { steal, .. } => format!("Nothing #{}", steal.0),
         PeerMessage::Result { number, finished, .. } => {
             format!("Result {} {}", names.loan(to, *number), result(finished))

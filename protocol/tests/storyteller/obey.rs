@@ -82,11 +82,11 @@ impl World {
                     ));
                 }
             }
-            RunCommand::Offer => {
-                let (asked, job) = runtime.offer();
+            RunCommand::Offer { more } => {
+                let (asked, jobs) = runtime.offer(more);
                 let lookups = runtime.notices();
                 process.inputs.extend(lookups.into_iter().map(|lookup| host::Input::notice(RUN, lookup)));
-                process.inputs.push_back(host::Input::Offered(RUN, job));
+                process.inputs.push_back(host::Input::Offered(RUN, jobs));
                 for job in asked {
                     self.say(format!("{name} looks {job} up"));
                 }

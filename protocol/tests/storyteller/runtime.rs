@@ -163,14 +163,15 @@ impl Runtime {
         self.exchange.poll_notice()
     }
 
-    /// Gives the oldest open job up; the names of those that it asks for instead.
-    pub fn offer(&mut self) -> (Vec<String>, Option<(RuntimeJobId, JobSpec)>) {
-        let Offer { looked_up, lent } = self.exchange.offer();
+    /// Gives the oldest open job up, and at most `more` like it; the names of those that it asks for instead.
+    pub fn offer(&mut self, more: usize) -> (Vec<String>, Vec<(RuntimeJobId, JobSpec)>) {
+        let Offer { looked_up, lent } = self.exchange.offer(more);
         looked_up.iter().for_each(|(at, number)| self.set(at, State::Away(*number)));
-        let lent = lent.map(|(at, number, spec)| {
+        let lent = lent.into_iter().map(|(at, number, spec)| {
             self.set(&at, State::Away(number));
             (number, spec)
         });
+        let lent = lent.collect();
         (looked_up.into_iter().map(|(at, _)| at.name).collect(), lent)
     }
 

@@ -70,10 +70,10 @@ pub fn steal(world: &mut World, thief: &str, victim: &str) -> Result<(), String>
         let mut others = Vec::new();
         while let Some(transmit) = process.host.poll_transmit() {
             match transmit {
-                Transmit::ToPeer(to, PeerMessage::Steal { steal, holding, run, ahead }) => {
+                Transmit::ToPeer(to, PeerMessage::Steal { steal, holding, run, ahead, more }) => {
                     if to == wanted && !is_asked {
                         is_asked = true;
-                        others.push((to, PeerMessage::Steal { steal, holding, run, ahead }));
+                        others.push((to, PeerMessage::Steal { steal, holding, run, ahead, more }));
                     } else {
                         others.push((to, PeerMessage::Nothing { steal, run }));
                     }

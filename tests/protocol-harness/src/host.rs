@@ -52,7 +52,7 @@ pub enum Input {
     Misbehaviour(HostId, String),
     Loaded(RunId, Result<(), String>),
     Restored(RunId, Vec<Entry>),
-    Offered(RunId, Option<(RuntimeJobId, JobSpec)>),
+    Offered(RunId, Vec<(RuntimeJobId, JobSpec)>),
     Leave,
     Pause(Option<String>),
     // The runtime's notices.
@@ -96,7 +96,7 @@ impl Input {
         match notice {
             Notice::Idle(workers) => Self::Idle(run, u32::try_from(workers).unwrap_or(u32::MAX)),
             Notice::Exposed => Self::Exposed(run),
-            Notice::Offered(job) => Self::Offered(run, job),
+            Notice::Offered(jobs) => Self::Offered(run, jobs),
             Notice::Crashed(reason) => Self::Crashed(run, reason),
             Notice::Begun { held, .. } => Self::Begun(run, held),
             Notice::Finished { held, finished } => Self::Finished(run, held, finished),
@@ -139,7 +139,7 @@ impl Input {
             Self::Misbehaviour(peer, reason) => host.handle_misbehaviour(now, peer, reason),
             Self::Loaded(run, result) => host.handle_loaded(now, run, result),
             Self::Restored(run, entries) => host.handle_restored(now, run, entries),
-            Self::Offered(run, job) => host.handle_offered(now, run, job),
+            Self::Offered(run, jobs) => host.handle_offered(now, run, jobs),
             Self::Leave => host.leave(now),
             Self::Pause(reason) => host.pause(now, reason),
             Self::Hold(reason) => host.hold(now, reason),

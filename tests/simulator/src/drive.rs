@@ -144,7 +144,7 @@ impl World {
                 self.queue.push(Time(now.0 + self.config.load_ns), Event::Loaded(index, run));
             }
             Command::Run { run, command } => {
-                let is_asked = matches!(command, RunCommand::Offer);
+                let is_asked = matches!(command, RunCommand::Offer { .. });
                 let is_abort = matches!(command, RunCommand::Abort { .. });
                 let offered = match is_abort && self.server.is_at_rest(run) {
                     true => process.runtime.handle_at_rest(now, run, command),

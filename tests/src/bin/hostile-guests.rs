@@ -41,12 +41,12 @@ fn main() {
         "lends-unasked" => {
             start(&mut socket);
             let job = JobSpec::new(JobKey([7; 32]), 0, vec![1]);
-            notify(&mut socket, &Notice::Offered(Some((RuntimeJobId(1), job))));
+            notify(&mut socket, &Notice::Offered(vec![(RuntimeJobId(1), job)]));
         }
         "spares-unasked" => {
             start(&mut socket);
             let job = JobSpec::new(JobKey([7; 32]), 0, vec![1]);
-            let spare = postcard::to_allocvec(&Some((RuntimeJobId(1), job))).expect("it encodes");
+            let spare = postcard::to_allocvec(&vec![(RuntimeJobId(1), job)]).expect("it encodes");
             send(&mut socket, &[&[SMALL, SPARED], &spare[..]].concat());
         }
         "wrong-ids" => {

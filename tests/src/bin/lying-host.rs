@@ -158,6 +158,10 @@ mod liar {
             self.portion.handle(command);
         }
 
+        fn flush(&mut self) {
+            self.portion.flush();
+        }
+
         fn counts(&self) -> Counts {
             self.portion.counts()
         }

@@ -242,8 +242,13 @@ fn what_is_relayed_is_opened_by_the_host_with_the_right_key_only() {
         eve.send(&[ToCoordinator::Relay { to: ada.id, frame }]);
     }
     // A thief asks for a job.
-    let steal =
-        PeerMessage::Steal { run: RunId(run), steal: sateen_protocol::StealId(1), holding: 0, ahead: false };
+    let steal = PeerMessage::Steal {
+        run: RunId(run),
+        steal: sateen_protocol::StealId(1),
+        holding: 0,
+        ahead: false,
+        more: 0,
+    };
     let frame = encode(&steal).expect("short").remove(0);
     let sealed = tunnels.seal(ada.id, Lane::Control, &frame).expect("a session");
     eve.send(&[ToCoordinator::Ready { run: RunId(run) }]);

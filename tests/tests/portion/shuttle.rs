@@ -316,7 +316,7 @@ impl Shuttle {
             }
             let victim = self.random.below(self.hosts.len());
             if victim != thief && self.hosts[victim].portion.is_some() {
-                self.move_one(victim, thief);
+                self.move_some(victim, thief);
             }
         }
         for host in self.hosts.iter().filter(|host| host.idle == 0) {
@@ -326,16 +326,20 @@ impl Shuttle {
         }
     }
 
-    /// Moves a job, if there is one.
-    fn move_one(&mut self, victim: usize, thief: usize) {
-        let Some((number, spec)) = self.portion(victim).offer() else { return };
-        let held = self.new_held();
-        self.lent.insert((victim, number), Loan { thief, held, job: spec.key.tag() });
-        self.held.insert((thief, held), (victim, number));
-        self.arriving.insert((thief, held));
-        self.hosts[thief].idle -= 1;
-        self.moved += 1;
-        self.mail.push(Mail::Inject { to: thief, held, spec });
+    /// Moves a job, if there is one, and perhaps some that are like it.
+    fn move_some(&mut self, victim: usize, thief: usize) {
+        let more = self.random.below(4);
+        let jobs = self.portion(victim).offer(more);
+        assert!(jobs.len() <= 1 + more, "{} jobs", jobs.len());
+        for (number, spec) in jobs {
+            let held = self.new_held();
+            self.lent.insert((victim, number), Loan { thief, held, job: spec.key.tag() });
+            self.held.insert((thief, held), (victim, number));
+            self.arriving.insert((thief, held));
+            self.hosts[thief].idle = self.hosts[thief].idle.saturating_sub(1);
+            self.moved += 1;
+            self.mail.push(Mail::Inject { to: thief, held, spec });
+        }
     }
 
     /// A host crashes, with all its jobs. Others do them again; if it had the root, `successor` takes it over.

@@ -2,7 +2,7 @@
 //! a lie, as any host of the grid may lie about a run, but it must not make this host break the protocol towards others,
 //! which would cut this host off, nor use up the memory of this host.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use parking_lot::Mutex;
 use sateen_module::{Determinism, Inspection};
@@ -67,8 +67,10 @@ struct Known {
     held: HashMap<HeldId, JobSpec>,
     /// Jobs that it has lent or looks up.
     away: HashSet<RuntimeJobId>,
-    /// Offers that it has not answered.
-    offers: u32,
+    /// The offers that it has not answered: how many jobs each may have beyond the first.
+    offers: VecDeque<usize>,
+    /// The same of the last offer that it has answered.
+    answered: usize,
     is_draining: bool,
     objects: usize,
 }
@@ -102,13 +104,18 @@ impl Check {
         match command {
             RunCommand::Inject { held, spec, .. } => drop(known.held.insert(*held, spec.clone())),
             RunCommand::Abort { held } => drop(known.held.remove(held)),
-            RunCommand::Offer => known.offers = known.offers.saturating_add(1),
+            RunCommand::Offer { more } => known.offers.push_back(*more),
             RunCommand::Complete { number, .. } | RunCommand::Requeue { number, .. } => {
                 known.away.remove(number);
             }
             RunCommand::Drain => known.is_draining = true,
             RunCommand::Replica { .. } | RunCommand::Want { .. } | RunCommand::Lookups { .. } => {}
         }
+    }
+
+    /// Maximum jobs beyond the first in the offer that it has answered last.
+    pub fn more_of_answer(&self) -> usize {
+        self.known.lock().answered
     }
 
     /// Whether its guests come to rest, for which they need no turns.
@@ -128,10 +135,11 @@ impl Check {
         let pass = |may_pass: bool| Ok(if may_pass { Verdict::Pass } else { Verdict::Drop });
         match notice {
             Notice::Idle(idle) if *idle > self.bounds.threads => Err("more workers are idle than it has"),
-            Notice::Offered(job) => {
-                known.offers =
-                    known.offers.checked_sub(1).ok_or("it answered an offer that was never made")?;
-                if let Some((number, spec)) = job {
+            Notice::Offered(jobs) => {
+                let more = known.offers.pop_front().ok_or("it answered an offer that was never made")?;
+                known.answered = more;
+                is_short(jobs.len(), more.saturating_add(1))?;
+                for (number, spec) in jobs {
                     self.is_lent(&mut known, *number, spec)?;
                 }
                 Ok(Verdict::Pass)
@@ -265,14 +273,20 @@ mod tests {
     }
 
     fn lends(check: &Check, number: u64, spec: JobSpec) -> Result<Verdict, Broken> {
-        check.note_command(&RunCommand::Offer);
-        check.notice(&Notice::Offered(Some((RuntimeJobId(number), spec))))
+        check.note_command(&RunCommand::Offer { more: 0 });
+        check.notice(&Notice::Offered(vec![(RuntimeJobId(number), spec)]))
     }
 
     #[test]
     fn jobs_are_lent_when_asked_for_and_under_their_own_names() {
         let check = check();
-        assert!(check.notice(&Notice::Offered(None)).is_err(), "nobody has asked");
+        assert!(check.notice(&Notice::Offered(Vec::new())).is_err(), "nobody has asked");
+        check.note_command(&RunCommand::Offer { more: 1 });
+        let jobs =
+            |numbers: &[u8]| numbers.iter().map(|number| (RuntimeJobId((*number).into()), job(*number)));
+        assert!(check.notice(&Notice::Offered(jobs(&[21, 22, 23]).collect())).is_err(), "more than it may");
+        check.note_command(&RunCommand::Offer { more: 1 });
+        assert_eq!(check.notice(&Notice::Offered(jobs(&[31, 32]).collect())), Ok(Verdict::Pass));
         assert_eq!(lends(&check, 1, job(1)), Ok(Verdict::Pass));
         assert!(lends(&check, 1, job(2)).is_err(), "the number is used");
         check.note_command(&RunCommand::Complete {

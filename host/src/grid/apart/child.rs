@@ -16,6 +16,7 @@ use super::channel::{Channel, ChannelError, Frame};
 use super::inherited;
 use super::outbox::{Outbox, bytes_of_result};
 use super::sealed;
+use super::stock::SPARES_MAX;
 use super::wire::{FromGuests, SILENCE_MAX, Start, ToGuests};
 use crate::grid::clock::now_ns;
 use crate::grid::portion_runtime::{counts_of, engine_for, final_counts, limits_for, record_every};
@@ -96,7 +97,7 @@ fn serve(channel: &Arc<Channel>, host: Option<u32>) -> Result<(), String> {
                 ToGuests::Hold(is_held) => held.change(|held| held.by_owner = is_held),
                 ToGuests::Alive => {}
                 ToGuests::Stop => return stop(channel, portion, outbox),
-                ToGuests::Spare => portion.spare(&spare),
+                ToGuests::Spare(most) => portion.spare(most.min(SPARES_MAX), &spare),
                 ToGuests::Start(_) => return Err("the host has started the guests twice".to_owned()),
             }
         }

@@ -93,28 +93,42 @@ impl Member {
         }
     }
 
-    /// Sends it a command of the state machine.
+    /// Sends it a command of the state machine, with the next [`flush`](Self::flush).
     pub fn command(&self, command: RunCommand) {
         self.check.note_command(&command);
-        self.post(&ToGuests::Command(command));
+        self.gather(&ToGuests::Command(command));
+    }
+
+    fn gather(&self, message: &ToGuests) {
+        if self.mailbox.gather(message).is_err() {
+            self.process.condemn("it did not read its messages");
+        }
+    }
+
+    /// Sends it what was gathered for it.
+    pub fn flush(&self) {
+        if self.mailbox.flush().is_err() {
+            self.process.condemn("it did not read its messages");
+        }
     }
 
     // ---- its spare job ----
 
-    /// Passes on an offer. If a thief gets a job, another thief may come.
-    pub fn lend(&self, offered: Notice, notify: &Notify) {
-        let is_lent = matches!(offered, Notice::Offered(Some(_)));
-        self.pass_on(offered, notify);
-        if is_lent && self.stock.ask() {
-            self.post(&ToGuests::Spare);
+    /// Passes on an offer to a thief that takes at most `more` jobs beyond the first. If it gets some, another thief may come.
+    pub fn lend(&self, offered: Vec<Spare>, more: usize, notify: &Notify) {
+        let is_lent = !offered.is_empty();
+        self.pass_on(Notice::Offered(offered), notify);
+        if let Some(most) = is_lent.then(|| self.stock.ask(1 + more)).flatten() {
+            self.gather(&ToGuests::Spare(most));
         }
     }
 
-    /// Gives a spare job back.
-    pub fn give_back(&self, spare: Option<Spare>) {
-        if let Some(spare) = spare {
+    /// Gives spare jobs back.
+    pub fn give_back(&self, spares: impl IntoIterator<Item = Spare>) {
+        for spare in spares {
             self.command(goes_back(&spare));
         }
+        self.flush();
     }
 
     // ---- its stage ----
@@ -229,7 +243,8 @@ impl Member {
 fn weight(notice: &Notice) -> usize {
     let bytes = match notice {
         Notice::Log(_) | Notice::Progress(..) => return 0,
-        Notice::Offered(Some((_, spec))) | Notice::Lookup { spec, .. } => spec.parameters.len(),
+        Notice::Offered(jobs) => jobs.iter().map(|(_, spec)| spec.parameters.len()).sum(),
+        Notice::Lookup { spec, .. } => spec.parameters.len(),
         Notice::Finished { finished, .. } | Notice::Recorded { finished, .. } => {
             finished.outcome.bytes().len()
         }

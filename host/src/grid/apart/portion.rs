@@ -38,15 +38,20 @@ impl PortionApart {
 impl RunningPortion for PortionApart {
     fn handle(&mut self, command: RunCommand) {
         match command {
-            RunCommand::Offer => {
-                if let Some(spare) = self.member.stock.take() {
-                    return self.member.lend(Notice::Offered(Some(spare)), &self.notify);
+            RunCommand::Offer { more } => {
+                let spares = self.member.stock.take(more);
+                if !spares.is_empty() {
+                    return self.member.lend(spares, more, &self.notify);
                 }
             }
             RunCommand::Drain => self.member.give_back(self.member.stock.close()),
             _ => {}
         }
         self.member.command(command);
+    }
+
+    fn flush(&mut self) {
+        self.member.flush();
     }
 
     /// While several runs take turns, these change more often than a process counts.

@@ -191,14 +191,15 @@ impl Reader {
                 let late_ns = now_ns().saturating_sub(at_ns);
                 self.hear_notice(Notice::Begun { held, worker, late_ns })?;
             }
-            FromGuests::Spared(spare) => {
-                self.guests.member.stock.note_answer()?;
-                if let Some(spare) = spare {
-                    self.guests.member.check.spared(spare.0, &spare.1)?;
-                    self.guests.member.give_back(self.guests.member.stock.keep(spare));
+            FromGuests::Spared(spares) => {
+                let member = &self.guests.member;
+                member.stock.note_answer(spares.len())?;
+                for spare in spares {
+                    member.check.spared(spare.0, &spare.1)?;
+                    member.give_back(member.stock.keep(spare));
                 }
             }
-            FromGuests::Reclaim => self.guests.member.give_back(self.guests.member.stock.take()),
+            FromGuests::Reclaim => self.guests.member.give_back(self.guests.member.stock.take_all()),
             FromGuests::Counts(counts) => self.guests.member.show_counts(*counts),
             FromGuests::Turns(news) => self.guests.pools.hear_of_turns(self.guests.member.id, news)?,
             FromGuests::Memory(news) => self.guests.pools.hear_of_memory(self.guests.member.id, news),
@@ -226,10 +227,13 @@ impl Reader {
                 member.show_activity(workers, jobs, jobs_dropped);
             }
             Notice::Progress(..) if !self.progress.admits(Instant::now()) => {}
-            Notice::Offered(job) => {
-                // A job that was spared meanwhile is as good as one that was asked for.
-                let job = job.or_else(|| member.stock.take());
-                member.lend(Notice::Offered(job), &self.guests.notify);
+            Notice::Offered(mut jobs) => {
+                let more = member.check.more_of_answer();
+                if jobs.is_empty() {
+                    // Jobs that were spared meanwhile are as good as those that were asked for.
+                    jobs = member.stock.take(more);
+                }
+                member.lend(jobs, more, &self.guests.notify);
             }
             Notice::Abandoned { number } => match member.stock.forget(number) {
                 Some(spare) => member.give_back(Some(spare)),

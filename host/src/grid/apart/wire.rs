@@ -53,8 +53,8 @@ pub enum ToGuests {
     Alive,
     /// End all guests, report the last counts, and end.
     Stop,
-    /// Give up a job for the next thief, if there are enough. Answered by [`FromGuests::Spared`].
-    Spare,
+    /// Give up at most this number of jobs for the next thieves, if there are enough. Answered by [`FromGuests::Spared`].
+    Spare(usize),
 }
 
 /// What a process needs to know to run guests.
@@ -113,8 +113,8 @@ pub enum FromGuests {
         /// The time of the machine's clock, in nanoseconds.
         at_ns: u64,
     },
-    /// The answer to [`ToGuests::Spare`]: a job that is given up, if there are enough, as in [`Notice::Offered`].
-    Spared(Option<(RuntimeJobId, JobSpec)>),
-    /// A worker has nothing to do, and wants the spared job back if no thief has it.
+    /// The answer to [`ToGuests::Spare`]: jobs that are given up, if there are enough, as in [`Notice::Offered`].
+    Spared(Vec<(RuntimeJobId, JobSpec)>),
+    /// A worker has nothing to do, and wants the spared jobs back that no thief has.
     Reclaim,
 }

@@ -162,6 +162,11 @@ impl CoordinatorSide {
         }
     }
 
+    /// Whether there are messages to send.
+    pub fn has_messages(&self) -> bool {
+        self.has_messages
+    }
+
     /// Sends the added messages; returns false if the coordinator does not read.
     pub fn send(&mut self) -> bool {
         if !std::mem::take(&mut self.has_messages) {

@@ -57,6 +57,9 @@ pub use start::{Handle, Options, StartError, Stopped, start};
 
 /// Maximum rounds before frames are sent; each takes at most one event of the network and one of this machine.
 const BATCH_MAX: usize = 64;
+/// How long this thread stays awake for the answer to a steal request. A processor that sleeps takes as long as the answer to
+/// wake, and one of this machine's has nothing to do meanwhile.
+const AWAKE_MAX: Duration = Duration::from_micros(300);
 /// Interval of checks that need not be exact.
 const TICK: Duration = Duration::from_millis(250);
 /// The same while nothing is under way that needs them sooner, so that the processor of an idle machine can sleep.
@@ -181,11 +184,17 @@ impl Driver {
         };
         self.connect();
         let stopped = loop {
-            self.send_all();
+            let has_sent = self.send_all();
             self.send_bulk();
             if let Some(stopped) = self.ended.take() {
                 break stopped;
             }
+            if has_sent && self.runs.has_commanded() {
+                // The links' tasks write: a thief that waits comes before guests, which compute.
+                tokio::task::yield_now().await;
+            }
+            self.runs.flush();
+            let is_awake = self.stays_awake();
             let deadline = self.machine.poll_timeout().map_or(Time::NEVER, |(at, _)| at);
             let deadline = deadline.min(self.next_tick).min(self.direct.next_look());
             tokio::select! {
@@ -193,6 +202,7 @@ impl Driver {
                 Some(event) = net_events.recv() => self.on_net(event),
                 Some(input) = inputs.recv() => self.on_input(input),
                 () = alarm.wait_until(deadline) => {}
+                () = tokio::task::yield_now(), if is_awake => {}
             }
             for _ in 0..BATCH_MAX {
                 let mut is_quiet = true;
@@ -211,6 +221,11 @@ impl Driver {
             self.on_time();
         };
         self.end(stopped).await
+    }
+
+    /// Whether a thief's answer is expected so soon that this thread does not sleep meanwhile.
+    fn stays_awake(&self) -> bool {
+        self.machine.asked_last().is_some_and(|asked| self.clock.now() < asked + AWAKE_MAX)
     }
 
     fn on_net(&mut self, event: NetEvent) {

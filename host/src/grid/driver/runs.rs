@@ -1,5 +1,7 @@
 //! Runs on this host.
 
+mod commanded;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -83,6 +85,8 @@ pub struct Runs {
     caps: Caps,
     contribution: Contribution,
     steals: Latencies,
+    /// Runs whose portions have got commands since they were last flushed.
+    commanded: Vec<RunId>,
 }
 
 impl Runs {
@@ -97,6 +101,7 @@ impl Runs {
             caps,
             contribution,
             steals: Latencies::default(),
+            commanded: Vec::new(),
         }
     }
 
@@ -254,6 +259,8 @@ impl Driver {
         if let Some(here) = self.runs.get(run).filter(|here| here.generation == generation) {
             here.portion.iter().for_each(|portion| portion.notice_taken(&notice));
             match &notice {
+                // The portion may have been asked for more.
+                Notice::Offered(_) => self.runs.note_commanded(run),
                 Notice::Unable(why) => warn!(run = run.0, why, "this host cannot continue with run"),
                 Notice::Crashed(why) => {
                     warn!(

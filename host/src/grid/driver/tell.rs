@@ -55,9 +55,12 @@ impl Driver {
     /// Hands a command to the run's portion, if there is one: a run that has ended needs nothing.
     fn hand_over(&mut self, run: RunId, command: RunCommand) {
         match self.portion(run) {
-            Some(portion) => portion.handle(command),
+            Some(portion) => {
+                portion.handle(command);
+                self.runs.note_commanded(run);
+            }
             // A thief waits for this answer.
-            None if command == RunCommand::Offer => {
+            None if matches!(command, RunCommand::Offer { .. }) => {
                 self.answer(|machine, now| machine.handle_offered(now, run, None));
             }
             None => {}

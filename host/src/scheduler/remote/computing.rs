@@ -108,11 +108,20 @@ impl Remote {
     /// and ends it.
     pub(super) fn end_sleep(&self, registry: &Registry) {
         self.resting.end();
-        self.announce_idle(registry);
+        if self.is_injected() {
+            // The driver counts on it, and is woken once: when the job has begun.
+            self.announce(registry, |notice| self.notices.notify_with_next(notice));
+        } else {
+            self.announce_idle(registry);
+        }
     }
 
     /// Notifies the driver how many workers need a job, if that has changed.
     pub(super) fn announce_idle(&self, registry: &Registry) {
+        self.announce(registry, |notice| self.notify(notice));
+    }
+
+    fn announce(&self, registry: &Registry, notify: impl FnOnce(Notice)) {
         let is_willing = || {
             !self.is_draining()
                 && !self.pause.is_on()
@@ -120,6 +129,6 @@ impl Remote {
                 && registry.instances.free() > registry.reserve()
                 && self.has_room_for_others(registry)
         };
-        self.resting.announce(is_willing, |level| self.notify(Notice::Idle(level)));
+        self.resting.announce(is_willing, |level| notify(Notice::Idle(level)));
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crossbeam_deque::Injector;
 use sateen_protocol::host::Notice;
+use sateen_protocol::limits::NEWS_KEPT_MAX;
 use sateen_protocol::shared::ObjectId;
 use sateen_protocol::{
     Again, Bytes, Finished, HeldId, JobKey, JobSpec, Lineage, Mention, Outcome as Sent, ROOT_KIND, RunSpec,
@@ -75,68 +76,6 @@ impl Remote {
         }
     }
 
-    /// An open job that is not redone, if there are more than the workers here need.
-    pub fn spare(&self, registry: &Registry) -> Option<(RuntimeJobId, JobSpec)> {
-        // First: a worker that begins its sleep meanwhile either is seen here, or sees this.
-        self.thieves.may_have_spare.store(true, SeqCst);
-        let is_enough = registry.deques.open_count() > registry.threads() && registry.idle.hungry() == 0;
-        if !is_enough || self.is_draining() {
-            return None;
-        }
-        self.lend_first(registry, |job| job.place.as_ref().is_some_and(|place| !place.redone.load(SeqCst)))
-    }
-
-    pub fn offer(&self, registry: &Registry) -> Option<(RuntimeJobId, JobSpec)> {
-        self.lend_first(registry, |_| true)
-    }
-
-    /// Sends the driver a job that was lent, or none. If the job was given up before that, the driver ignored it, and is told
-    /// again.
-    pub fn send_lent(
-        &self,
-        lent: Option<(RuntimeJobId, JobSpec)>,
-        send: impl FnOnce(Option<(RuntimeJobId, JobSpec)>),
-    ) {
-        let number = lent.as_ref().map(|(number, _)| *number);
-        send(lent);
-        if let Some(number) = number.filter(|number| self.away.lock().was_given_up(*number)) {
-            self.notify(Notice::Abandoned { number });
-        }
-    }
-
-    /// Lends the first open job, if it may be lent.
-    fn lend_first(
-        &self,
-        registry: &Registry,
-        may_lend: impl Fn(&Job) -> bool,
-    ) -> Option<(RuntimeJobId, JobSpec)> {
-        loop {
-            let job = {
-                let mut listed = self.open.listed.lock();
-                let first = listed.first_entry()?;
-                if !may_lend(first.get()) {
-                    return None;
-                }
-                first.remove()
-            };
-            let Some(place) = &job.place else { continue };
-            if self.ask_first(registry, &job) {
-                continue;
-            }
-            let (number, parameters) = {
-                let mut away = self.away.lock();
-                if !job.lend() {
-                    continue;
-                }
-                let number = place.number_anew();
-                away.insert(number, job.clone());
-                (number, job.parameters())
-            };
-            registry.count_closed();
-            return Some((number, self.spec(&job, place, parameters)));
-        }
-    }
-
     /// Looks up a job that a redone task has exposed.
     pub fn look_up(&self, registry: &Registry, job: Job) -> Arc<Job> {
         registry.counters.exposed.fetch_add(1, Release);
@@ -183,6 +122,9 @@ impl Remote {
 
     pub fn want(&self, registry: &Registry, thieves: usize) {
         let before = self.thieves.waiting.swap(thieves, SeqCst);
+        if thieves > before {
+            registry.deques.demand.note_thief_waits();
+        }
         if thieves > before && registry.is_anybody_starving() {
             registry.ring();
         }
@@ -276,8 +218,14 @@ impl Remote {
             return;
         }
         self.crowding.forget_turned_away();
+        let is_one_of_many = outcome.work < NEWS_KEPT_MAX && self.is_injected();
         let (finished, objects) = given(outcome);
-        self.notices.notify_with_next(Notice::Finished { held, finished });
+        let notice = Notice::Finished { held, finished };
+        if is_one_of_many {
+            self.notices.notify_with_others(notice);
+        } else {
+            self.notices.notify_with_next(notice);
+        }
         // The receiver of the result fetches the objects when it opens them.
         registry.objects.keep(objects);
     }
@@ -328,7 +276,7 @@ impl Remote {
     }
 
     /// Everything about a job that has not begun.
-    fn spec(&self, job: &Job, place: &Place, parameters: Bytes) -> JobSpec {
+    pub(super) fn spec(&self, job: &Job, place: &Place, parameters: Bytes) -> JobSpec {
         let (key, lineage) = place.identity(|| self.key(job.kind, &parameters, &job.objects));
         JobSpec {
             key,

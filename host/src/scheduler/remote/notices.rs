@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use sateen_protocol::host::Notice;
+use sateen_protocol::limits::NEWS_KEPT_MAX;
 
 /// How long a recorded result waits for others at most: waking the driver and the store costs as much as some
 /// dozen records.
@@ -31,6 +32,8 @@ struct Waiting {
     since: Option<Instant>,
     /// Whether a result that another host waits for is among them.
     is_awaited: bool,
+    /// Since when news of a short job waits for that of others.
+    kept_since: Option<Instant>,
 }
 
 impl Notices {
@@ -61,6 +64,24 @@ impl Notices {
         waiting.notices.push(notice);
     }
 
+    /// Notifies the driver together with news of the next short jobs, which a worker begins one after the other: within
+    /// about [`NEWS_KEPT_MAX`], or when a worker has none of them.
+    pub fn notify_with_others(&self, notice: Notice) {
+        let mut waiting = self.waiting.lock();
+        waiting.is_awaited = true;
+        waiting.notices.push(notice);
+        let since = *waiting.kept_since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= NEWS_KEPT_MAX {
+            self.tell(&mut waiting, None);
+        }
+    }
+
+    /// The same for a job that begins, if news of another one waits; otherwise notifies the driver.
+    pub fn notify_begun(&self, notice: Notice) {
+        let keeps_news = self.waiting.lock().kept_since.is_some();
+        if keeps_news { self.notify_with_others(notice) } else { self.notify(notice) }
+    }
+
     /// Sends what waits for the next notice.
     pub fn flush(&self) {
         let mut waiting = self.waiting.lock();
@@ -69,11 +90,13 @@ impl Notices {
         }
     }
 
-    /// Sends recorded results to the driver if they have waited for long enough, or if no worker computes that
-    /// would record more.
+    /// Sends recorded results and news of short jobs to the driver if they have waited for long enough, or if no worker
+    /// computes that would cause more.
     pub fn send_recorded(&self, is_last: bool) {
         let mut waiting = self.waiting.lock();
-        if waiting.since.is_some_and(|since| is_last || since.elapsed() >= self.delay) {
+        let is_due =
+            |since: Option<Instant>, delay| since.is_some_and(|since| is_last || since.elapsed() >= delay);
+        if is_due(waiting.since, self.delay) || is_due(waiting.kept_since, NEWS_KEPT_MAX) {
             self.tell(&mut waiting, None);
         }
     }
@@ -132,6 +155,21 @@ mod tests {
         notices.notify_with_next(notice(6));
         notices.flush();
         assert_eq!(took(), [[5, 6]]);
+        notices.notify_begun(notice(10));
+        assert_eq!(took(), [[10]], "no other news waits");
+        notices.notify_with_others(notice(11));
+        notices.notify_begun(notice(12));
+        assert!(took().is_empty(), "they wait for others");
+        std::thread::sleep(NEWS_KEPT_MAX);
+        notices.notify_with_others(notice(13));
+        assert_eq!(took(), [[11, 12, 13]]);
+        notices.notify_with_others(notice(14));
+        notices.flush();
+        assert_eq!(took(), [[14]], "a worker has no other short job");
+        notices.notify_with_others(notice(15));
+        std::thread::sleep(NEWS_KEPT_MAX);
+        notices.send_recorded(false);
+        assert_eq!(took(), [[15]]);
         notices.notify_recorded(notice(7));
         notices.send_recorded(true);
         notices.close();

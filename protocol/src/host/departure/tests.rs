@@ -201,7 +201,8 @@ fn a_job_that_comes_back_without_having_begun_is_not_one_that_was_begun_before()
             let now = Time::default();
             while host.poll_command().is_some() {}
             if is_lent {
-                let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false };
+                let steal =
+                    PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 };
                 host.handle_from_peer(now, PEER, steal);
             }
             host.handle_offered(now, RUN, Some((RuntimeJobId(7), JobSpec { redone, ..job(5) })));
@@ -248,16 +249,16 @@ fn the_jobs_of_guests_that_crash_go_back_and_the_run_begins_again() {
             let assign = ToHost::Assign { run: RUN, number, proof: 9, spec: crate::root_job(&spec()) };
             host.handle_from_coordinator(now, assign);
         }
-        let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false };
+        let steal = PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 };
         host.handle_from_peer(now, PEER, steal);
-        host.handle_notice(now, RUN, Notice::Offered(Some((RuntimeJobId(7), job(6)))));
+        host.handle_notice(now, RUN, Notice::Offered(vec![(RuntimeJobId(7), job(6))]));
         let lent = said(&mut host).into_iter().find_map(|transmit| match transmit {
             Transmit::ToPeer(PEER, PeerMessage::Job { number, .. }) => Some(number),
             _ => None,
         });
         let lent = lent.expect("it lends a job");
         // Another thief waits.
-        let steal = PeerMessage::Steal { run: RUN, steal: StealId(1), holding: 0, ahead: false };
+        let steal = PeerMessage::Steal { run: RUN, steal: StealId(1), holding: 0, ahead: false, more: 0 };
         host.handle_from_peer(now, PEER, steal);
         while host.poll_command().is_some() {}
         host.handle_notice(now, RUN, Notice::Crashed("somebody killed it".to_owned()));

@@ -94,7 +94,7 @@ mod tests {
         victim.handle_from_peer(
             NOW,
             PEER,
-            PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+            PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 },
         );
         victim.handle_offered(NOW, RUN, Some((RuntimeJobId(9), child)));
         assert_eq!(victim.runs[&RUN].recovery.lookups.sought_len(), 1, "it may be below another job");

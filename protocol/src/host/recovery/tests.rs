@@ -31,7 +31,7 @@ fn searcher(tolerance: FaultTolerance, how: Departure) -> Host {
     host.handle_from_peer(
         NOW,
         PEER,
-        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false },
+        PeerMessage::Steal { run: RUN, steal: StealId(0), holding: 0, ahead: false, more: 0 },
     );
     host.handle_offered(NOW, RUN, Some((RuntimeJobId(9), job())));
     host.handle_from_coordinator(NOW, hosts(1, &[], &[(PEER, how)]));

@@ -77,7 +77,10 @@ pub enum RunCommand {
     },
     /// Give up an open job for a thief, if there is one: the oldest of those with the least depth. Answered by
     /// [`Notice::Offered`](super::Notice::Offered) as soon as possible, even if the run has no portion, as a thief waits.
-    Offer,
+    Offer {
+        /// Maximum further jobs to give up: jobs that are like the first, and of which as many stay here.
+        more: usize,
+    },
     /// A lent or looked-up job has this result. An unknown number is ignored: that job is no longer needed.
     Complete {
         /// The portion's number.

@@ -13,9 +13,9 @@ pub enum Notice {
     Idle(usize),
     /// A thief waits (see [`RunCommand::Want`](super::RunCommand::Want)), and there may be an open job now.
     Exposed,
-    /// The answer to [`RunCommand::Offer`](super::RunCommand::Offer): the job that is given up, under the runtime's number,
-    /// or `None` if there is none.
-    Offered(Option<(RuntimeJobId, JobSpec)>),
+    /// The answer to [`RunCommand::Offer`](super::RunCommand::Offer): the jobs that are given up, under the runtime's
+    /// numbers, or none.
+    Offered(Vec<(RuntimeJobId, JobSpec)>),
     /// A held job's first instructions have run.
     Begun {
         /// The state machine's number, from [`RunCommand::Inject`](super::RunCommand::Inject).

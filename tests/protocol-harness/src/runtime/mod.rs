@@ -38,6 +38,13 @@ pub struct Open<P> {
     asked: u64,
 }
 
+impl<P: Place> Open<P> {
+    /// Whether one task has spawned both, at the same depth.
+    fn is_like(&self, other: &Self) -> bool {
+        self.place.task() == other.place.task() && self.spec.depth == other.spec.depth
+    }
+}
+
 /// Where a job that comes back is queued among the open ones. The real runtime lends them by depth, then
 /// by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +60,8 @@ pub enum Among {
 pub struct Offer<P> {
     /// Jobs that are looked up instead, each with its number.
     pub looked_up: Vec<(P, RuntimeJobId)>,
-    /// The job that is lent.
-    pub lent: Option<(P, RuntimeJobId, JobSpec)>,
+    /// The jobs that are lent.
+    pub lent: Vec<(P, RuntimeJobId, JobSpec)>,
 }
 
 /// A job that has come back and is open.
@@ -172,14 +179,23 @@ impl<P: Place> Exchange<P> {
         Some((place, number))
     }
 
-    /// Gives the oldest open job up.
-    pub fn offer(&mut self) -> Offer<P> {
+    /// Gives the oldest open job up, and at most `more` that are like it and not redone, the newest first: half of the open
+    /// jobs stay.
+    pub fn offer(&mut self, more: usize) -> Offer<P> {
         let looked_up: Vec<(P, RuntimeJobId)> = std::iter::from_fn(|| self.ask_first(0)).collect();
-        let lent = self.open.pop_front().map(|Open { place, spec, .. }| {
+        let most = (1 + more).min(self.open.len().div_ceil(2)).max(1);
+        let mut lent: Vec<Open<P>> = self.open.pop_front().into_iter().collect();
+        while lent.len() < most
+            && let Some(first) = lent.first()
+            && let Some(like) = self.open.iter().rposition(|open| open.is_like(first) && !open.spec.redone)
+        {
+            lent.extend(self.open.remove(like));
+        }
+        let lent = lent.into_iter().map(|Open { place, spec, .. }| {
             let number = self.send_away(place.clone(), spec.clone());
             (place, number, spec)
         });
-        Offer { looked_up, lent }
+        Offer { looked_up, lent: lent.collect() }
     }
 
     // ---- thieves ----

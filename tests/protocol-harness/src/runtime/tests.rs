@@ -59,12 +59,25 @@ const AGAIN: Again = Again { redone: true, begun: true, given_back: false, looku
 fn the_oldest_is_lent_and_a_worker_takes_back_its_newest() {
     let mut exchange = exchange(&[1, 2, 3], false);
     exchange.expose((1, 4), Some(1), spec(4, false));
-    let offer = exchange.offer();
-    assert_eq!(offer.lent.map(|(place, number, _)| (place, number.0)), Some(((1, 1), 1)));
+    let lent = exchange.offer(0).lent;
+    assert_eq!(lent.iter().map(|(place, number, _)| (*place, number.0)).collect::<Vec<_>>(), [((1, 1), 1)]);
     assert_eq!(exchange.newest_of(0), Some(1));
     assert_eq!(exchange.take(1).map(|open| open.place), Some((1, 3)));
     assert_eq!(exchange.newest_of(2), None);
     assert_eq!(open(&exchange), [2, 4]);
+}
+
+#[test]
+fn a_thief_of_short_jobs_gets_the_newest_as_well_and_half_of_them_stay() {
+    let mut exchange = exchange(&[1, 2, 3, 4, 5], false);
+    exchange.expose((2, 6), None, spec(6, false));
+    exchange.expose((1, 7), None, spec(7, true));
+    let lent = |exchange: &mut Exchange<At>, more| {
+        exchange.offer(more).lent.iter().map(|(place, ..)| *place).collect::<Vec<_>>()
+    };
+    assert_eq!(lent(&mut exchange, 1), [(1, 1), (1, 5)]);
+    assert_eq!(lent(&mut exchange, 9), [(1, 2), (1, 4), (1, 3)]);
+    assert_eq!(lent(&mut exchange, 9), [(2, 6)], "the other is no sibling, and is redone");
 }
 
 #[test]
@@ -73,7 +86,7 @@ fn a_thief_that_waits_is_notified_of_open_jobs() {
     assert_eq!(notices(&mut exchange), [""; 0], "nobody waits");
     assert_eq!(exchange.want(2), 0);
     exchange.expose((1, 2), None, spec(2, false));
-    let (_, number, _) = exchange.offer().lent.expect("a job is open");
+    let (_, number, _) = exchange.offer(0).lent.pop().expect("a job is open");
     assert!(exchange.requeue(number, AGAIN, Among::Newest).is_ok());
     assert_eq!(notices(&mut exchange), ["exposed"; 3]);
     exchange.withdraw_all(1);
@@ -85,7 +98,7 @@ fn a_thief_that_waits_is_notified_of_open_jobs() {
 fn a_job_that_comes_back_is_open_as_the_machine_says() {
     for (among, expected) in [(Among::Oldest, [1, 2, 3]), (Among::Newest, [2, 3, 1])] {
         let mut exchange = exchange(&[1, 2, 3], false);
-        let (_, number, _) = exchange.offer().lent.expect("a job is open");
+        let (_, number, _) = exchange.offer(0).lent.pop().expect("a job is open");
         assert_eq!(exchange.away().len(), 1);
         let returned = exchange.requeue(number, AGAIN, among).expect("it is away");
         assert_eq!((returned.place, returned.was_redone), ((1, 1), false));
@@ -99,7 +112,7 @@ fn a_job_that_comes_back_is_open_as_the_machine_says() {
 fn a_redone_job_stays_so_and_is_given_back_only_as_the_machine_says_last() {
     let mut exchange = exchange(&[1], true);
     for given_back in [true, false] {
-        let (_, number, _) = exchange.offer().lent.expect("a job is open");
+        let (_, number, _) = exchange.offer(0).lent.pop().expect("a job is open");
         let again = Again { redone: false, begun: false, given_back, lookup_below: 0 };
         assert!(exchange.requeue(number, again, Among::Newest).is_ok_and(|returned| returned.was_redone));
         let job = exchange.open().next().expect("it is open");
@@ -112,11 +125,11 @@ fn a_redone_job_is_looked_up_before_it_begins_if_there_was_news_of_it() {
     let mut exchange = exchange(&[1, 2], true);
     assert!(exchange.ask_first(0).is_none(), "there was none");
     exchange.lookups_mut().tell(vec![tag(1), tag(3)]);
-    let offer = exchange.offer();
+    let offer = exchange.offer(0);
     let looked_up: Vec<(At, u64)> =
         offer.looked_up.into_iter().map(|(place, number)| (place, number.0)).collect();
     assert_eq!(looked_up, [((1, 1), 1)]);
-    assert_eq!(offer.lent.map(|(place, ..)| place), Some((1, 2)));
+    assert_eq!(offer.lent.iter().map(|(place, ..)| *place).collect::<Vec<_>>(), [(1, 2)]);
     assert_eq!(notices(&mut exchange), ["look 1 up"]);
     // The answer is that nobody knows it.
     assert!(exchange.requeue(RuntimeJobId(1), AGAIN, Among::Newest).is_ok());
@@ -137,7 +150,7 @@ fn a_job_that_is_new_is_not_asked_for() {
 #[test]
 fn an_abandoned_job_may_have_one_answer() {
     let mut exchange = exchange(&[1, 2], false);
-    let numbers = [exchange.offer(), exchange.offer()].map(|offer| offer.lent.expect("a job is open").1);
+    let numbers = [exchange.offer(0), exchange.offer(0)].map(|offer| offer.lent[0].1);
     numbers.iter().for_each(|number| exchange.give_up(*number));
     assert_eq!(notices(&mut exchange), ["1 is abandoned", "2 is abandoned"]);
     assert_eq!(exchange.complete(numbers[0]).err(), Some(Unwanted::Abandoned));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sateen_protocol::message::PeerMessage;
-use sateen_protocol::{HeldId, HostId, JobKey, LoanId, RunId, RuntimeJobId, Time};
+use sateen_protocol::{HeldId, HostId, JobKey, JobSpec, LoanId, RunId, RuntimeJobId, Time};
 
 use super::replicas::Watched;
 use crate::event::ProcessIndex;
@@ -38,11 +38,18 @@ impl Remembered {
 
     /// Notes a job that an owner has lent.
     pub(crate) fn note_lent(&mut self, owner: HostId, message: &PeerMessage) {
-        // Of a redone job, the thief may have had the result.
-        if let PeerMessage::Job { run, number, spec, .. } = message
-            && !spec.redone
-        {
-            self.lent.insert((owner, *run, *number), spec.key);
+        let mut note = |run: &RunId, number: &LoanId, spec: &JobSpec| {
+            // Of a redone job, the thief may have had the result.
+            if !spec.redone {
+                self.lent.insert((owner, *run, *number), spec.key);
+            }
+        };
+        match message {
+            PeerMessage::Job { run, number, spec, .. } => note(run, number, spec),
+            PeerMessage::Jobs { run, jobs, .. } => {
+                jobs.iter().for_each(|(number, spec)| note(run, number, spec));
+            }
+            _ => {}
         }
     }
 
@@ -62,7 +69,7 @@ impl Remembered {
 
 #[cfg(test)]
 mod tests {
-    use sateen_protocol::{JobSpec, StealId};
+    use sateen_protocol::StealId;
 
     use super::*;
 

@@ -47,7 +47,7 @@ pub enum Input {
     /// A notice from the runtime.
     Notice(RunId, Notice),
     /// The answer to an offer.
-    Offered(RunId, Option<(RuntimeJobId, JobSpec)>),
+    Offered(RunId, Vec<(RuntimeJobId, JobSpec)>),
     /// A run was dropped, with these counts.
     Stopped(RunId, Option<Box<FinalCounts>>),
     /// A peer cannot be reached.

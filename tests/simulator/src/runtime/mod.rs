@@ -177,9 +177,9 @@ impl Runtime {
         }
     }
 
-    /// Passes a command of the state machine to the part of a run. Returns the job that it gives up, if asked for one.
-    pub fn handle(&mut self, now: Time, run: RunId, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
-        let portion = self.portions.get_mut(&run)?;
+    /// Passes a command of the state machine to the part of a run. Returns the jobs that it gives up.
+    pub fn handle(&mut self, now: Time, run: RunId, command: RunCommand) -> Vec<(RuntimeJobId, JobSpec)> {
+        let Some(portion) = self.portions.get_mut(&run) else { return Vec::new() };
         let offered = portion.handle(command);
         self.interrupt_aborted(now, run);
         offered

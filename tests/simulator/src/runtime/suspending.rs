@@ -13,7 +13,7 @@ impl Runtime {
         now: Time,
         run: RunId,
         command: RunCommand,
-    ) -> Option<(RuntimeJobId, JobSpec)> {
+    ) -> Vec<(RuntimeJobId, JobSpec)> {
         let before_ns = self.unsaved_ns(now, run);
         let offered = self.handle(now, run, command);
         let lost_ns = before_ns.saturating_sub(self.unsaved_ns(now, run));

@@ -34,8 +34,9 @@ impl Driver {
         }
     }
 
-    /// Sends all added messages.
-    pub fn send_all(&mut self) {
+    /// Sends all added messages; returns whether there were any.
+    pub fn send_all(&mut self) -> bool {
+        let has_messages = !self.direct.written.is_empty() || self.coordinator.has_messages();
         loop {
             while !self.direct.written.is_empty() {
                 for peer in std::mem::take(&mut self.direct.written) {
@@ -43,7 +44,7 @@ impl Driver {
                 }
             }
             if self.coordinator.send() {
-                return;
+                return has_messages;
             }
             let why = Closed::Gone("it does not read its messages".to_owned());
             self.on_coordinator_closed(&why);

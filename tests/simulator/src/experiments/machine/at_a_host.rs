@@ -110,7 +110,7 @@ fn lend(times: &mut Times, host: &mut Host, now: Time) {
     for number in 0..LOANS {
         let thief = HostId(400 + number % THIEVES);
         let steal = StealId(number / THIEVES);
-        let message = PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false };
+        let message = PeerMessage::Steal { run: RUN, steal, holding: 0, ahead: false, more: 0 };
         times.take("host: Steal", || host.handle_from_peer(now, thief, message));
         let mut job = job(number + 2);
         (job.redone, job.key) = (false, key(number + (1 << 41)));

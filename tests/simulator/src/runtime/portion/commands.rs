@@ -10,8 +10,8 @@ use super::answers::read_answer;
 use crate::runtime::task::{Answer, Child, Source};
 
 impl Portion {
-    /// Obeys a command. Returns the job that it gives up, if asked for one.
-    pub fn handle(&mut self, command: RunCommand) -> Option<(RuntimeJobId, JobSpec)> {
+    /// Obeys a command. Returns the jobs that it gives up, if asked for some.
+    pub fn handle(&mut self, command: RunCommand) -> Vec<(RuntimeJobId, JobSpec)> {
         match command {
             RunCommand::Inject { held, spec, .. } => self.inject(held, spec),
             RunCommand::Replica { object, place, change } => {
@@ -20,7 +20,7 @@ impl Portion {
             RunCommand::Want { thieves } => {
                 self.exchange.want(thieves);
             }
-            RunCommand::Offer => return self.offer(),
+            RunCommand::Offer { more } => return self.offer(more),
             RunCommand::Complete { number, finished, .. } => self.complete(number, &finished),
             RunCommand::Requeue { number, again } => self.requeue(number, again),
             RunCommand::Lookups { jobs } => self.exchange.lookups_mut().tell(jobs),
@@ -31,7 +31,7 @@ impl Portion {
             }
             RunCommand::Drain => self.exchange.drain(),
         }
-        None
+        Vec::new()
     }
 
     /// Takes a job of the machine's.
@@ -56,13 +56,18 @@ impl Portion {
         self.tasks.receive(task);
     }
 
-    /// Gives the oldest open job up.
-    fn offer(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
-        let Offer { looked_up, lent } = self.exchange.offer();
+    /// Gives the oldest open job up, and at most `more` like it.
+    fn offer(&mut self, more: usize) -> Vec<(RuntimeJobId, JobSpec)> {
+        let Offer { looked_up, lent } = self.exchange.offer(more);
         looked_up.into_iter().for_each(|(place, number)| self.note_asked(place, number));
-        let (place, number, spec) = lent?;
-        self.tasks.set(place, Child::Away(number));
-        Some((number, spec))
+        if lent.len() > 1 {
+            self.remarks.hit("several jobs were lent at once");
+        }
+        let lent = lent.into_iter().map(|(place, number, spec)| {
+            self.tasks.set(place, Child::Away(number));
+            (number, spec)
+        });
+        lent.collect()
     }
 
     /// A child that the machine had has this result.
