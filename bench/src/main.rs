@@ -4,6 +4,7 @@
 //! figures also go to `bench/results.csv` and `bench/README.md`.
 
 mod apps;
+mod audit;
 mod bag;
 mod checks;
 mod coarse;
@@ -79,7 +80,8 @@ cargo xtask bench NAME [--json] [--save | --app=APP[,APP…]]
   faults  the cost of fault tolerance and of crashes, with real processes and in virtual time
   comfort how a volunteer's host keeps to its share, how soon it stops for its user, and what pauses cost
   hostile whether hostile modules disturb a volunteer's host, and how soon and how surely they are stopped
-  liars   whether answers are right with a host that lies, whether it is named, and what a quorum costs
+  liars   whether answers are right with a host that lies, whether it is named, and what quorums and audits cost
+  audit   how many audited runs have wrong roots if a fifth of the hosts lies, and what an audit costs, in virtual time
   watch   the cost of open dashboards to a grid
   tree    the cost to the coordinator of a tree of a million jobs, and of dashboards that watch it
   machine how long single events of the machines take, with 100,000 hosts and a million entries
@@ -100,7 +102,7 @@ use Bench::{Apps, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 27] = [
+const BENCHES: [(&str, Bench); 28] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -123,6 +125,7 @@ const BENCHES: [(&str, Bench); 27] = [
     ("comfort", Whole(comfort::bench)),
     ("hostile", Whole(hostile::bench)),
     ("liars", Whole(liars::bench)),
+    ("audit", Whole(audit::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
     ("machine", Whole(events::bench)),
