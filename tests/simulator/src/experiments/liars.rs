@@ -23,12 +23,11 @@ pub const LIARS: usize = 2;
 /// Maximum time of a run, in virtual seconds.
 const LIMIT_S: u64 = 600;
 const JOBS_PER_HOST: u64 = 50;
-/// The same where the cost is measured.
-const JOBS_PER_HOST_FOR_COST: u64 = 100;
+
 /// Work of a run, in seconds at speed 1 for each host.
 const WORK_S: u64 = 4;
 /// Hosts of a grid on which the cost is measured. The root's unit is a host's share of the work, and it is always checked.
-pub const HOSTS_FOR_COST: usize = 60;
+pub const HOSTS_FOR_COST: usize = 80;
 
 /// How hosts lie.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -65,7 +64,6 @@ struct Grid {
     world: World,
     told: Vec<SharedTold>,
     seed: u64,
-    jobs_per_host: u64,
 }
 
 impl Grid {
@@ -78,7 +76,7 @@ impl Grid {
             world.processes[process as usize].runtime.lies.are_expected = true;
         }
         world.run_until(Time(S), |_| false);
-        Self { world, told: Vec::new(), seed, jobs_per_host: JOBS_PER_HOST }
+        Self { world, told: Vec::new(), seed }
     }
 
     /// Some hosts lie. If nobody is to find them, all others confirm what they say.
@@ -102,7 +100,7 @@ impl Grid {
         let number = self.world.server.runs.len() as u64;
         // A bag of jobs: most are stolen one by one, and are units.
         let hosts = self.world.processes.len() as u64;
-        let (jobs, work_ns) = (self.jobs_per_host * hosts, WORK_S * S * hosts);
+        let (jobs, work_ns) = (JOBS_PER_HOST * hosts, WORK_S * S * hosts);
         let plan = TreePlan { seed: self.seed ^ number << 32, jobs, work_ns, ..TreePlan::default() };
         let tree = Rc::new(Tree::flat(&plan));
         let run = RunId(RUN.0 + number);
@@ -251,7 +249,7 @@ pub struct Cost {
     pub without_standing: u64,
 }
 
-/// The cost on a grid of [`HOSTS_FOR_COST`] hosts, each of which has a hundred units.
+/// The cost on a grid of [`HOSTS_FOR_COST`] hosts.
 pub fn cost(seed: u64, share_millionths: u32) -> Cost {
     let executed = |grid: &Grid| -> u64 {
         let of = |process: &crate::process::Process| {
@@ -260,10 +258,9 @@ pub fn cost(seed: u64, share_millionths: u32) -> Cost {
         grid.world.processes.iter().map(of).sum()
     };
     let mut grid = Grid::new(seed, HOSTS_FOR_COST);
-    grid.jobs_per_host = JOBS_PER_HOST_FOR_COST;
     let trust = Trust::Audit(share_millionths);
     // After these, each host has some standing.
-    for _ in 0..2 {
+    for _ in 0..3 {
         grid.run(trust);
     }
     let mut turn = |trust: Trust| {
