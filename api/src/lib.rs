@@ -25,7 +25,7 @@ pub use grid::{Host, HostKey, Log, LogLine, Status};
 pub use job::{ChildJob, Job, JobDetails, Node, Tree};
 pub use limits::{RunLimits, SubmittedLimits};
 pub use run::{
-    AppOfRun, BarredHost, Checked, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals,
+    AppOfRun, BarredHost, Caught, Checked, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals,
     Submission, Submitted, TableSize,
 };
 pub use watch::{

@@ -42,7 +42,8 @@ pub struct Submission {
     #[serde(default)]
     pub strict_nan: bool,
     /// Whether results of hosts are believed (`trust`, the default) or checked: with `quorum=N`, N owners of hosts must agree on
-    /// each; N is from 2 to 5.
+    /// each; N is from 2 to 5. With `audit=P`, a share P of the work of each host is drawn and computed again by another owner; P is
+    /// above 0 and up to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub trust: Option<String>,
@@ -87,7 +88,7 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub queued_s: Option<f64>,
-    /// Whether results of hosts are believed (`trust`) or checked (`quorum=N`).
+    /// Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
     #[serde(default = "trusted")]
     pub trust: String,
     /// Hashes of its inputs, by name; absent in lists.
@@ -192,7 +193,7 @@ pub struct Checked {
     pub is_checking: bool,
     /// Units that hosts have reported; once they are being checked, those that the result was made of.
     pub units: u64,
-    /// Of these, units on whose result enough owners agree.
+    /// Of these, units on whose result enough owners agree. An audit believes the others.
     pub units_checked: u64,
     /// The share of the units' processor time, as hosts report it, that is in such units, from 0 to 1; null if there is none.
     pub work_share: Option<f64>,
@@ -200,6 +201,21 @@ pub struct Checked {
     pub checks: u64,
     /// Hosts that gave a wrong result, and take no part in checks of this run.
     pub barred: Vec<BarredHost>,
+    /// For an audit, the owners of hosts that contributed, and of which fewer units had been verified before this run than an audit
+    /// always checks. Null otherwise, and until it is known.
+    pub without_standing: Option<u64>,
+    /// For an audit, how probable it is that a host which lied was found. Empty otherwise, and until it is known.
+    pub caught: Vec<Caught>,
+}
+
+/// How probable it is that a host which gave wrong results was found, if the hosts that computed its work again are honest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
+#[serde(default)]
+pub struct Caught {
+    /// It lied about one in so many of its units, and about one at least.
+    pub one_in: u32,
+    /// The probability, from 0 to 1: that of the host of which the least was checked.
+    pub probability: f64,
 }
 
 /// A host that gave a wrong result.

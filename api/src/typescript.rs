@@ -31,6 +31,7 @@ fn typescript() -> BTreeMap<String, String> {
         AppOfRun,
         BarredHost,
         Blob,
+        Caught,
         Checked,
         ChildJob,
         Counted,

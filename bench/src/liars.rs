@@ -1,5 +1,5 @@
 //! A host that lies, among three that do not, real processes: whether the answers of checked runs are right, whether the liar
-//! is named and nobody else, and what a quorum costs where nobody lies.
+//! is named and nobody else, and what quorums and audits cost where nobody lies.
 
 use std::path::PathBuf;
 
@@ -27,11 +27,17 @@ const FOURTH: (&str, &str) = ("dan", "there");
 /// Some seconds on two cores. OEIS A000170.
 const QUEENS: [&str; 2] = ["apps/nqueens.wasm", "15"];
 const ANSWER: &str = "2279184";
-const QUORUM: [&str; 2] = ["--trust", "quorum=2"];
+/// The policies that check something. The liar has no standing, so that an audit checks its first units.
+const CHECKED: [&str; 2] = ["quorum=2", "audit"];
+/// All policies whose costs are compared.
+const POLICIES: [&str; 3] = ["trust", CHECKED[0], CHECKED[1]];
 
 /// Runs the benchmark.
 pub fn bench() -> Result<Vec<Figure>> {
-    let mut figures = with_a_liar()?;
+    let mut figures = Vec::new();
+    for policy in CHECKED {
+        figures.extend(with_a_liar(policy)?);
+    }
     figures.extend(cost()?);
     Ok(figures)
 }
@@ -49,15 +55,15 @@ struct Seen {
     wrong_with_trust: u32,
 }
 
-fn with_a_liar() -> Result<Vec<Figure>> {
+fn with_a_liar(policy: &str) -> Result<Vec<Figure>> {
     let mut seen = Seen::default();
     for seed in 1..=RUNS {
         let mut cluster = Cluster::start_to_measure(&HONEST);
         lying_host::start(&mut cluster, &program()?, (LIAR, "there"), Lies { one_in: ONE_IN, seed });
         cluster.await_hosts(HONEST.len() + 1);
-        let trusting = submit(&cluster, &["--trust", "trust"])?;
+        let trusting = submit(&cluster, "trust")?;
         seen.wrong_with_trust += u32::from(answer(&cluster, trusting)? != ANSWER);
-        let run = submit(&cluster, &QUORUM)?;
+        let run = submit(&cluster, policy)?;
         let result = answer(&cluster, run)?;
         seen.right += u32::from(result == ANSWER);
         let about = cluster.api().run(run);
@@ -71,7 +77,7 @@ fn with_a_liar() -> Result<Vec<Figure>> {
         seen.named += u32::from(told > 0 && is_named);
         seen.blamed += barred.iter().filter(|barred| barred["host"] != liar).count() as u32;
         eprintln!(
-            "{BENCH}: run {seed} of {RUNS}: {result}, {told} lies in {} units and {in_checks} in checks, {}",
+            "{BENCH}: {policy}, run {seed} of {RUNS}: {result}, {told} lies in {} units and {in_checks} in checks, {}",
             about["checked"]["units"],
             if is_named { "named" } else { "not named" }
         );
@@ -82,54 +88,62 @@ fn with_a_liar() -> Result<Vec<Figure>> {
     let count =
         |name: String, count: u32| Figure::ratio(BENCH, name, [f64::from(count)].into_iter().collect());
     Ok(vec![
-        count(format!("{about}: right answers of {RUNS} runs with `quorum=2`"), right)
+        count(format!("{about}: right answers of {RUNS} runs with `{policy}`"), right)
             .unit(" runs")
             .higher()
             .against(format!("`trust`: {} right", RUNS - u64::from(wrong_with_trust)))
             .goal(RUNS as f64, RUNS as f64),
-        count(format!("{about}: runs in which it is named, of {lied} in whose units it lied"), named)
-            .unit(" runs")
-            .higher()
-            .goal(lied.into(), lied.into()),
-        count(format!("{about}: honest hosts that are named"), blamed)
+        count(
+            format!("{about}, `{policy}`: runs in which it is named, of {lied} in whose units it lied"),
+            named,
+        )
+        .unit(" runs")
+        .higher()
+        .goal(lied.into(), lied.into()),
+        count(format!("{about}, `{policy}`: honest hosts that are named"), blamed)
             .unit(" hosts")
             .against("0")
             .goal(0.0, 0.0),
     ])
 }
 
-/// A quorum over trust, without a liar, alternating.
+/// A quorum and an audit over trust, without a liar, alternating. The first round gives all hosts standing.
 fn cost() -> Result<Vec<Figure>> {
     let hosts = [HONEST[0], HONEST[1], HONEST[2], FOURTH];
     let cluster = Cluster::start_to_measure(&hosts);
     let used = || hosts.iter().map(|(name, _)| grid::processor_seconds(&cluster, name)).sum::<Result<f64>>();
-    let turn = |options: &[&str]| -> Result<(f64, f64)> {
+    let turn = |policy: &str| -> Result<(f64, f64)> {
         let before = used()?;
-        let took_s = grid::wait(&cluster, submit(&cluster, options)?, Some(ANSWER))?;
+        let took_s = grid::wait(&cluster, submit(&cluster, policy)?, Some(ANSWER))?;
         Ok((took_s, used()? - before))
     };
-    let (mut time, mut work) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let (mut time, mut work): ([Vec<f64>; POLICIES.len()], [Vec<f64>; POLICIES.len()]) = Default::default();
     for round in 0..=ROUNDS {
         eprintln!("{BENCH}: nobody lies, round {round} of {ROUNDS}");
-        for (side, options) in [&["--trust", "trust"], &QUORUM].into_iter().enumerate() {
-            let (took_s, worked_s) = turn(options)?;
+        for (side, policy) in POLICIES.into_iter().enumerate() {
+            let (took_s, worked_s) = turn(policy)?;
             if round > 0 {
                 time[side].push(took_s);
                 work[side].push(worked_s);
             }
         }
     }
-    let over = |[trust, quorum]: [Vec<f64>; 2], what: &str| {
-        let [trust, quorum] = [trust, quorum].map(|values| values.into_iter().collect::<Samples>());
-        Figure::ratio(BENCH, format!("nobody lies: {what} with `quorum=2`"), quorum.over(&trust))
-            .against(format!("`trust`, {} s", shown(trust.median())))
+    let over = |values: [Vec<f64>; POLICIES.len()], what: &str| {
+        let [trust, checked @ ..] = values.map(|values| values.into_iter().collect::<Samples>());
+        let figure = |(policy, checked): (&str, Samples)| {
+            Figure::ratio(BENCH, format!("nobody lies: {what} with `{policy}`"), checked.over(&trust))
+                .against(format!("`trust`, {} s", shown(trust.median())))
+        };
+        CHECKED.into_iter().zip(checked).map(figure).collect::<Vec<_>>()
     };
-    Ok(vec![over(time, "time"), over(work, "processor time of all hosts")])
+    let mut figures = over(time, "time");
+    figures.extend(over(work, "processor time of all hosts"));
+    Ok(figures)
 }
 
-fn submit(cluster: &Cluster, options: &[&str]) -> Result<u64> {
+fn submit(cluster: &Cluster, policy: &str) -> Result<u64> {
     let [module, argument] = QUEENS;
-    grid::submit(cluster, module, &[options, &[argument]].concat())
+    grid::submit(cluster, module, &["--trust", policy, argument])
 }
 
 /// The result of a run, which must be done.

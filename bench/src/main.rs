@@ -4,6 +4,7 @@
 //! figures also go to `bench/results.csv` and `bench/README.md`.
 
 mod apps;
+mod audit;
 mod bag;
 mod checks;
 mod coarse;
@@ -82,7 +83,8 @@ cargo xtask bench NAME [--json] [--save] [--app=APP[,APP…] | --part=PART[,PART
   comfort how a volunteer's host keeps to its share, how soon it stops for its user, and what pauses cost
   hostile whether hostile modules disturb a volunteer's host, and how soon and how surely they are stopped
   walls   what the system refuses to a process of guests
-  liars   whether answers are right with a host that lies, whether it is named, and what a quorum costs
+  liars   whether answers are right with a host that lies, whether it is named, and what quorums and audits cost
+  audit   how many audited runs have wrong roots if a fifth of the hosts lies, and what an audit costs, in virtual time
   watch   the cost of open dashboards to a grid
   tree    the cost to the coordinator of a tree of a million jobs, and of dashboards that watch it
   machine how long single events of the machines take, with 100,000 hosts and a million entries
@@ -106,7 +108,7 @@ use Bench::{Apps, Parts, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 28] = [
+const BENCHES: [(&str, Bench); 29] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -130,6 +132,7 @@ const BENCHES: [(&str, Bench); 28] = [
     ("hostile", Parts(&hostile::PARTS)),
     ("walls", Whole(hostile::walls)),
     ("liars", Whole(liars::bench)),
+    ("audit", Whole(audit::bench)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
     ("machine", Whole(events::bench)),

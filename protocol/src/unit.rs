@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{LINEAGE_LENGTH_MAX, UNIT_CHILDREN_MAX, UNIT_PARAMETERS_BYTES_MAX};
+use crate::limits::{
+    CHECKED_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, UNIT_CHILDREN_MAX, UNIT_PARAMETERS_BYTES_MAX,
+};
 use crate::{BlobHash, JobFailure, JobKey, JobSpec, Outcome};
 
 /// A result that the executor of a [`Unit`] took from elsewhere: from a thief, or from the result table.
@@ -31,15 +33,20 @@ pub struct Unit {
     pub work_ns: u64,
     /// At most `UNIT_CHILDREN_MAX`.
     pub children: Vec<UnitChild>,
+    /// For audits, the outcome itself: others may check the unit above with it before this one is checked, if ever. `None` if
+    /// it takes more than `CHECKED_RESULT_BYTES_MAX`.
+    pub outcome: Option<Outcome>,
 }
 
 impl Unit {
-    /// Whether it keeps to the limits of honest hosts, and its job mentions no shared objects.
+    /// Whether it keeps to the limits of honest hosts, its job mentions no shared objects, and its outcome is what it says.
     pub fn is_sound(&self) -> bool {
         self.children.len() <= UNIT_CHILDREN_MAX
             && self.job.parameters.len() <= UNIT_PARAMETERS_BYTES_MAX
             && self.job.lineage.0.len() <= LINEAGE_LENGTH_MAX
             && self.job.objects.is_empty()
+            && (self.outcome.as_ref())
+                .is_none_or(|it| it.bytes().len() <= CHECKED_RESULT_BYTES_MAX && it.hash() == self.result)
     }
 
     /// About how many bytes it takes, encoded and in memory.
@@ -49,6 +56,7 @@ impl Unit {
             + self.job.parameters.len()
             + size_of::<u64>() * self.job.lineage.0.len()
             + size_of::<UnitChild>() * self.children.len()
+            + self.outcome.as_ref().map_or(0, |outcome| outcome.bytes().len())
     }
 }
 

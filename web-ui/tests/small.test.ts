@@ -4,7 +4,7 @@ import { sentence, stopped } from '../src/lib/api.ts';
 import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { busyText } from '../src/lib/hosts.ts';
 import { parse } from '../src/lib/router.svelte.ts';
-import { checkedUnits, elapsed, ofCore, policy, shareOfCore, withoutProgress } from '../src/lib/run.ts';
+import { checkedUnits, elapsed, found, ofCore, policy, shareOfCore, withoutProgress } from '../src/lib/run.ts';
 import { sortBy } from '../src/lib/sort.ts';
 import { Window, endMs, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { Host, TimelineValue } from '../src/lib/types.ts';
@@ -60,16 +60,22 @@ describe('a run', () => {
     expect([withoutProgress({ queued_s: 3 }), withoutProgress({})]).toEqual(['The run has not started.', 'No progress has been reported.']);
   });
   it('whose results are checked says how far', () => {
-    const checked = { is_checking: false, units: 4, units_checked: 0, work_share: 0, checks: 0, barred: [] };
+    const checked = { is_checking: false, units: 4, units_checked: 0, work_share: 0, checks: 0, barred: [], without_standing: null, caught: [] };
     expect(checkedUnits(null, false)).toBe('nothing so far');
     expect(checkedUnits(checked, false)).toBe('4 units reported so far; they are checked once the root job has a result');
     const half = { ...checked, is_checking: true, units_checked: 3, work_share: 0.5 };
     expect(checkedUnits(half, false)).toBe('3 of 4 units, with 50 % of the work');
     expect(checkedUnits({ ...half, is_checking: false, units: 1, units_checked: 1, work_share: null }, true)).toBe('1 of 1 unit');
     expect(checkedUnits(checked, true)).toBe('0 of 4 units, with 0 % of the work');
+    expect(checkedUnits({ ...half, is_checking: false }, false)).toBe('3 of 4 units, with 50 % of the work');
+  });
+  it('says how probably a host that lied was found', () => {
+    expect(found({ one_in: 1, probability: 1 })).toBe('100 % if it lied in all of its units');
+    expect(found({ one_in: 10, probability: 0.9999 })).toBe('99 % if it lied in one of 10');
   });
   it('says what its trust policy asks for', () => {
-    expect([policy('quorum=3'), policy('audit=3')]).toEqual(['3 hosts with different keys must agree on each unit', '']);
+    expect([policy('quorum=3'), policy('referee')]).toEqual(['3 hosts with different keys must agree on each unit', '']);
+    expect(policy('audit=0.05')).toBe('of each host’s units, the first 20 and then 5 % are computed again by another');
   });
   it('that was short has no share of its processors', () => {
     expect([ofCore(work(4)), ofCore(work(1)), shareOfCore(work(1))]).toEqual(['25 % of a core each', 'of processor time', null]);

@@ -1,6 +1,6 @@
 //! How far a run's results are checked, in a sentence.
 
-use sateen_api::Checked;
+use sateen_api::{Caught, Checked};
 
 use super::columns::percent;
 use crate::progress::counted;
@@ -25,7 +25,30 @@ pub fn how_checked(checked: &Checked) -> String {
         [one] => format!("; {one} gave a wrong result and is barred"),
         several => format!("; {} gave wrong results and are barred", several.join(", ")),
     };
-    format!("{units}{share}{checks}{liars}")
+    let new = match checked.without_standing {
+        None | Some(0) => String::new(),
+        Some(new) => format!("; {} without standing", counted(new, "owner", "owners")),
+    };
+    format!("{units}{share}{checks}{liars}{new}{}", how_found(&checked.caught))
+}
+
+/// How probably hosts that lied were found.
+fn how_found(caught: &[Caught]) -> String {
+    let parts: Vec<String> = caught
+        .iter()
+        .map(|Caught { one_in, probability }| {
+            // Rounded down: only what is certain is 100 %.
+            let probability = format!("{:.0} %", (100.0 * probability).floor());
+            match one_in {
+                1 => format!("in all of its units: {probability}"),
+                _ => format!("in one of {one_in}: {probability}"),
+            }
+        })
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("; a host that lied was found with a probability of at least ({})", parts.join("; "))
 }
 
 #[cfg(test)]
@@ -54,6 +77,13 @@ mod tests {
         assert_eq!(
             shown(half).expect("a row"),
             "2 of 4 units, 75 % of the work; 3 checks in all; h7 gave a wrong result and is barred"
+        );
+        let caught = json!([{"one_in": 1, "probability": 1.0}, {"one_in": 10, "probability": 0.9999}]);
+        let audited = json!({"units": 40, "units_checked": 2, "work_share": 0.05, "checks": 2, "without_standing": 1, "caught": caught});
+        assert_eq!(
+            shown(audited).expect("a row"),
+            "2 of 40 units, 5 % of the work; 2 checks in all; 1 owner without standing; a host that lied was found with a \
+             probability of at least (in all of its units: 100 %; in one of 10: 99 %)"
         );
     }
 }

@@ -12,8 +12,8 @@ use crate::host_name::HostName;
 
 pub use jobs::JobCounts;
 pub use run::{
-    Barred, Checked, Counted, FailureKind, Figures, HostFigures, Progress, RunFailure, Steals, TableSize,
-    Times, Untold,
+    Barred, Caught, Checked, Counted, FailureKind, Figures, HostFigures, Progress, RunFailure, Steals,
+    TableSize, Times, Untold,
 };
 
 /// A host's counts of a run.
@@ -36,8 +36,22 @@ pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Count
 
 /// How far results were checked.
 fn checked(checked: &coordinator::Checked) -> Checked {
-    let coordinator::Checked { is_checking, units, units_checked, work_ns, work_checked_ns, checks, barred } =
-        checked;
+    let coordinator::Checked {
+        is_checking,
+        units,
+        units_checked,
+        work_ns,
+        work_checked_ns,
+        checks,
+        barred,
+        without_standing,
+        caught,
+    } = checked;
+    let is_told = !caught.is_empty();
+    let caught = caught.iter().map(|coordinator::Caught { one_in, millionths }| Caught {
+        one_in: *one_in,
+        probability: f64::from(*millionths) / 1e6,
+    });
     let barred = barred.iter().map(|(host, key)| Barred { host: *host, key: key.to_string() });
     Checked {
         is_checking: *is_checking,
@@ -46,6 +60,8 @@ fn checked(checked: &coordinator::Checked) -> Checked {
         work_share: (*work_ns > 0).then(|| *work_checked_ns as f64 / *work_ns as f64),
         checks: *checks,
         barred: barred.collect(),
+        without_standing: is_told.then_some(*without_standing),
+        caught: caught.collect(),
     }
 }
 

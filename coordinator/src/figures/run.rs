@@ -64,6 +64,21 @@ pub struct Checked {
     pub checks: u64,
     /// Hosts that gave a wrong result.
     pub barred: Vec<Barred>,
+    /// For an audit, owners that contributed and had no standing before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_standing: Option<u64>,
+    /// For an audit, how probably hosts that lied were found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub caught: Vec<Caught>,
+}
+
+/// How probably a host that lied about one in so many of its units was found.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Caught {
+    /// About one in so many.
+    pub one_in: u32,
+    /// From 0 to 1.
+    pub probability: f64,
 }
 
 /// A host that gave a wrong result.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use sateen_protocol::coordinator::{Account, AtWork, Checked};
+use sateen_protocol::coordinator::{Account, AtWork, Caught, Checked};
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::{
     BlobHash, Counts, Finished, HostId, JobFailure, JobTag, Jobs, MainOutcome, Outcome, PublicKey, RunEnd,
@@ -137,8 +137,12 @@ fn figures() -> Vec<(&'static str, Figures)> {
         work_checked_ns,
         checks: 6,
         barred,
+        ..Checked::default()
     };
-    let checked = &Account { checked: Some(checked), ..account.clone() };
+    let caught = vec![Caught { one_in: 10, millionths: 250_000 }];
+    let audited = Checked { without_standing: 2, caught, ..checked.clone() };
+    let [checked, audited] =
+        &[checked, audited].map(|checked| Account { checked: Some(checked), ..account.clone() });
     vec![
         ("figures of nothing", Figures::default()),
         ("figures of a run without a row", of_account(&Account::default(), &Counts::default(), Vec::new())),
@@ -150,6 +154,7 @@ fn figures() -> Vec<(&'static str, Figures)> {
         ("figures of a run that no host could run", of(RunEnd::Unable("no host".to_owned()))),
         ("figures of a run that was cancelled", of(RunEnd::Cancelled)),
         ("figures of a run on which hosts disagreed", closed(with(checked, Counted::Final), &disagreed)),
+        ("figures of a run that was audited", closed(with(audited, Counted::Final), &RunEnd::Cancelled)),
     ]
 }
 

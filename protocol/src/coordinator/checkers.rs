@@ -44,6 +44,8 @@ pub struct Checkers {
     alone: BTreeSet<HostId>,
     /// The checks that are not late, by the time at which they will be.
     in_time: BTreeSet<(Time, HostId, AssignmentId)>,
+    /// Checks that have become useless, of which their hosts are to be told.
+    useless: Vec<(HostId, RunId, AssignmentId)>,
     last: u64,
 }
 
@@ -160,20 +162,23 @@ impl Checkers {
         Some(ended)
     }
 
-    /// Checks of a unit that have become useless; returns them, each with its host and the run in which that checks.
-    pub fn take_useless(&mut self, unit: &JobKey) -> Vec<(HostId, RunId, AssignmentId)> {
-        let mut useless = Vec::new();
+    /// Checks of a unit have become useless.
+    pub fn withdraw(&mut self, unit: &JobKey) {
         for (host, checker) in &mut self.all {
             checker.checks.retain(|check| {
                 let is_of_unit = check.unit == *unit;
                 if is_of_unit {
                     self.in_time.remove(&(check.late_at, *host, check.number));
-                    useless.push((*host, checker.check, check.number));
+                    self.useless.push((*host, checker.check, check.number));
                 }
                 !is_of_unit
             });
         }
-        useless
+    }
+
+    /// The checks that have become useless, each with its host and the run in which that checks.
+    pub fn take_useless(&mut self) -> Vec<(HostId, RunId, AssignmentId)> {
+        std::mem::take(&mut self.useless)
     }
 
     /// The checks that are late since the last call.

@@ -8,7 +8,10 @@
 //! A checker is drawn after the unit was reported. To it, a check is a run of its own, of which no other host knows: it steals
 //! nothing and records nothing, and all that it is told are the verified results of jobs below the unit, as a host that
 //! begins a lost job again.
+//!
+//! A quorum is checked once the root has a result, an audit from the first unit on.
 
+mod liars;
 mod outcomes;
 
 use crate::limits::{CHECK_LATE_MIN, CHECK_SLOWNESS, CHECKER_CANDIDATES_MAX, UNITS_LOOKED_AT_ONCE_MAX};
@@ -31,6 +34,12 @@ impl CoordinatorRun {
     /// Whether the root has a result, and it is being checked.
     pub fn is_checking(&self) -> bool {
         self.validation.as_ref().is_some_and(|validation| validation.is_checking())
+    }
+
+    /// Whether units may be checked now. One that is suspended, or waits for its turn, continues when hosts have loaded it again.
+    fn may_be_checked(&self) -> bool {
+        let may = |validation: &Validation| validation.is_checking() || validation.is_audit();
+        self.turn.is_active() && self.validation.as_deref().is_some_and(may)
     }
 }
 
@@ -55,7 +64,7 @@ impl Coordinator {
         let Some(owner) = self.owner_of(host).filter(|_| self.may_record(host, run)) else { return };
         let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
         if let Some(validation) = &mut coordinator_run.validation {
-            validation.claim(owner, host, unit);
+            validation.claim((owner, host), unit, self.standings.verified(&owner));
             self.look_at_checks(now, run);
         }
     }
@@ -102,20 +111,24 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Whether a host takes no further part in a run, as it says that the run must end.
-    pub(super) fn has_verdict(&self, host: HostId, run: RunId) -> bool {
-        let validation = self.runs.get(&run).and_then(|run| run.validation.as_ref());
+    /// Whether a host takes no further part in a run, as it says that the run must end, or is proven to lie.
+    pub(super) fn is_out(&self, host: HostId, run: RunId) -> bool {
+        let validation = self.runs.get(&run).and_then(|run| run.validation.as_deref());
         let owner = self.owner_of(host);
-        validation.zip(owner).is_some_and(|(validation, owner)| validation.has_verdict(&owner))
+        let is_out = |(validation, owner): (&Validation, Owner)| {
+            validation.has_verdict(&owner) || validation.is_liar(&owner)
+        };
+        validation.zip(owner).is_some_and(is_out)
     }
 
     // ---- who checks what ----
 
     /// Gives units that need checks to hosts that have room for them, and ends the run when its root is verified.
     pub(super) fn look_at_checks(&mut self, now: Time, run: RunId) {
-        // One that is suspended, or waits for its turn, continues when hosts have loaded it again.
-        let is_given = self.runs.get(&run).is_some_and(|run| run.turn.is_active() && run.is_checking());
-        let Some(validation) = self.validation(run).filter(|_| is_given) else { return };
+        self.cut_liars_off(now, run);
+        self.withdraw_checks(run);
+        let may_be_checked = self.runs.get(&run).is_some_and(CoordinatorRun::may_be_checked);
+        let Some(validation) = self.validation(run).filter(|_| may_be_checked) else { return };
         if let Some(verified) = validation.end() {
             let verified = verified.clone();
             return self.conclude(now, run, verified);
@@ -244,6 +257,10 @@ impl Coordinator {
     }
 
     fn conclude(&mut self, now: Time, run: RunId, verified: Verified) {
+        let verified_units = self.validation(run).map(|validation| validation.verified_units());
+        for (owner, units) in verified_units.into_iter().flatten() {
+            self.standings.raise(owner, units);
+        }
         let why = "no host could compute the run's root job again to check its result";
         let end = match verified {
             Verified::Is(end) => end,
@@ -292,8 +309,9 @@ impl Coordinator {
             return Some(format!("its result is being checked: {done}"));
         }
         let (quorum, owners) = (validation.quorum(), validation.starved().map_or(0, Claims::votes_len));
+        let drawn = if validation.is_audit() { " that is drawn" } else { "" };
         Some(format!(
-            "its result is to be checked, and {quorum} hosts with different keys must agree on each unit: {done}; {owners} \
+            "its result is to be checked, and {quorum} hosts with different keys must agree on each unit{drawn}: {done}; {owners} \
              have computed the next one, and no other host that could is connected; start more hosts, each with its own \
              data folder"
         ))

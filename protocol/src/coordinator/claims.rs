@@ -1,9 +1,11 @@
 //! What owners say of one unit of a run: the executors when they report it, and those that compute it again.
 
+mod audited;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::limits::REFUSALS_MAX;
-use crate::{BlobHash, HostId, JobSpec, PublicKey, RunEnd, Unit, UnitChild};
+use crate::{BlobHash, HostId, JobSpec, Outcome, PublicKey, RunEnd, Unit, UnitChild};
 
 /// Who answers for a host. A key is an owner.
 pub type Owner = PublicKey;
@@ -36,6 +38,8 @@ struct Claim {
     host: HostId,
     answer: Answer,
     inputs: Inputs,
+    /// The outcome itself, if its executor has sent that.
+    outcome: Option<Outcome>,
 }
 
 /// The results of other jobs that an executor was given.
@@ -47,7 +51,18 @@ enum Inputs {
     Unknown,
 }
 
-/// The outcome of a unit on which enough owners agree.
+/// Why a unit is computed again, if it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draw {
+    /// An audit has not drawn it: it is believed.
+    No,
+    /// It is one of its owner's first, which all are, or nobody knows what it was computed with.
+    Always,
+    /// By chance.
+    Chance,
+}
+
+/// The outcome of a unit that is used from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verified {
     /// The outcome itself.
@@ -100,6 +115,13 @@ pub struct Claims {
     /// The outcomes that checkers have found.
     outcomes: BTreeMap<Answer, RunEnd>,
     verified: Option<Verified>,
+    draw: Draw,
+    /// The outcome is the executor's word: nobody has computed the unit again.
+    is_believed: bool,
+    /// What checkers of an audit are given, from the first of them on.
+    basis: Option<Vec<UnitChild>>,
+    /// Children that are only known from owners that lie.
+    hints: Vec<UnitChild>,
 }
 
 impl Claims {
@@ -115,6 +137,10 @@ impl Claims {
             refusals: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             verified: None,
+            draw: Draw::Always,
+            is_believed: false,
+            basis: None,
+            hints: Vec::new(),
         }
     }
 
@@ -141,7 +167,7 @@ impl Claims {
             Inputs::Taken(children) => children.as_slice(),
             Inputs::Unknown => &[],
         });
-        children.filter(|child| child.depth > self.job.depth)
+        children.chain(&self.hints).filter(|child| child.depth > self.job.depth)
     }
 
     /// Whether an owner may check it: its answer does not count already.
@@ -199,7 +225,7 @@ impl Claims {
 
     /// An executor reports the unit. Only its first claim counts; false if this is not the first.
     pub fn claim(&mut self, owner: Owner, host: HostId, unit: Unit) -> bool {
-        let Unit { job: _, result, work_ns, mut children } = unit;
+        let Unit { job: _, result, work_ns, mut children, outcome } = unit;
         if self.claims.contains_key(&owner) {
             return false;
         }
@@ -207,7 +233,8 @@ impl Claims {
             self.work_ns = work_ns;
         }
         children.shrink_to_fit();
-        let claim = Claim { host, answer: Answer::Outcome(result), inputs: Inputs::Taken(children) };
+        let (answer, inputs) = (Answer::Outcome(result), Inputs::Taken(children));
+        let claim = Claim { host, answer, inputs, outcome };
         self.add_claim(owner, claim);
         true
     }
@@ -216,7 +243,7 @@ impl Claims {
     pub fn deliver(&mut self, owner: Owner, host: HostId, end: RunEnd) {
         let answer = Answer::of(&end);
         if !self.claims.contains_key(&owner) {
-            self.add_claim(owner, Claim { host, answer, inputs: Inputs::Unknown });
+            self.add_claim(owner, Claim { host, answer, inputs: Inputs::Unknown, outcome: None });
         }
         if self.verified.is_none() {
             self.outcomes.entry(answer).or_insert(end);
@@ -275,10 +302,18 @@ impl Claims {
         }
     }
 
-    /// What an owner has said is void: it lies.
+    /// What an owner has said is void: it lies. What it says that it took from elsewhere is still of use, as those jobs need not
+    /// be computed again with this one.
     pub fn forget(&mut self, owner: &Owner) {
+        if self.is_believed && self.executor == Some(*owner) {
+            self.doubt();
+        }
         if self.verified.is_none() {
-            self.claims.remove(owner);
+            let claim = self.claims.remove(owner);
+            if let Some(Claim { inputs: Inputs::Taken(children), .. }) = claim {
+                let known: BTreeSet<_> = self.children().map(|child| child.key).collect();
+                self.hints.extend(children.into_iter().filter(|child| !known.contains(&child.key)));
+            }
             self.votes.remove(owner);
             self.checkers.remove(owner);
             self.executor = self.executor.filter(|executor| executor != owner);
@@ -305,15 +340,14 @@ impl Claims {
     }
 
     /// After the outcome was verified: the owners that said another one, although all that they had taken from elsewhere was
-    /// right, as far as `is_right` knows. Checkers are given verified results only. Limits differ between hosts, so a limit is no
+    /// right, as far as `are_right` knows. All checkers are given the same. Limits differ between hosts, so a limit is no
     /// lie.
-    pub fn liars(&self, is_right: impl Fn(&UnitChild) -> bool) -> Vec<(Owner, HostId)> {
+    pub fn liars(&self, are_right: impl Fn(&[UnitChild]) -> bool) -> Vec<(Owner, HostId)> {
         let Some(verified) = self.verified.as_ref().and_then(Verified::answer) else { return Vec::new() };
         let is_outcome = |answer: Answer| matches!(answer, Answer::Outcome(_));
         let is_wrong = |answer: Answer| answer != verified && is_outcome(answer) && is_outcome(verified);
         let executors = self.claims.iter().filter(|(_, claim)| {
-            is_wrong(claim.answer)
-                && matches!(&claim.inputs, Inputs::Taken(children) if children.iter().all(&is_right))
+            is_wrong(claim.answer) && matches!(&claim.inputs, Inputs::Taken(children) if are_right(children))
         });
         let checkers = self.votes.iter().filter(|(_, (_, answer))| is_wrong(*answer));
         let executors = executors.map(|(owner, claim)| (*owner, claim.host));

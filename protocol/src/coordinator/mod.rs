@@ -7,7 +7,7 @@
 //! keeps the runs that are not over, and `ended` those that are. `runs` changes a run's state, `places` shares the places of
 //! runs under way out among submitters, `turns` decides how long a run that no host can load keeps its place, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects
 //! the last reports of runs that are over. `validation` is how a run's results are checked, made of `claims` on each unit and of
-//! the `checkers`, and `checking` has units computed again. `reasons` says why a run waits. `parcels` sends what is too large for one message. `results` is the
+//! the `checkers`, `checking` has units computed again, and `standings` keeps what is known of owners from earlier runs. `reasons` says why a run waits. `parcels` sends what is too large for one message. `results` is the
 //! coordinator's result table and the barrier that makes recovery find orphans; `lookups` keeps the searches that wait for
 //! it, and their answers. These files have only tests: `bounds`, `commands`, `corners`, `doors` and `leftovers`.
 //!
@@ -62,6 +62,7 @@ mod searches;
 mod silence;
 mod sizes;
 mod slices;
+mod standings;
 mod subscriptions;
 mod surface;
 mod tally;
@@ -94,6 +95,7 @@ use news::Newsroom;
 use roster::Roster;
 use run::CoordinatorRun;
 use silence::Silence;
+use standings::Standings;
 use working::Working;
 
 pub use sizes::Sizes;
@@ -101,7 +103,7 @@ pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun, Submitter,
 };
 pub use tally::{AtWork, LONG_GONE, Row};
-pub use validation::Checked;
+pub use validation::{Caught, Checked};
 pub use views::{Account, HostView, RunView, Waiting};
 
 /// Mixed into the seed of circles, whose random numbers are independent of those for host ids and root jobs.
@@ -122,6 +124,8 @@ pub struct Coordinator {
     runs: Roster,
     over: Ended,
     lookups: Lookups,
+    /// Units of ended runs that were checked, by the owners that had executed them.
+    standings: Standings,
     incoming: Incoming<HostId>,
     /// Its deferred work.
     chores: Chores,
@@ -133,8 +137,9 @@ impl Coordinator {
     pub fn new(config: CoordinatorConfig, runs: Vec<StoredRun>, now: Time) -> Self {
         let mut restored = Roster::new(now, config.place_kept);
         for stored in runs {
-            restored
-                .add(stored.run, config.table_bytes_max, |table| CoordinatorRun::restore(stored, table, now));
+            let (run, seed) = (stored.run, config.audit_seed(stored.run));
+            let restore = |table| CoordinatorRun::restore(stored, table, now).with_seed(seed);
+            restored.add(run, config.table_bytes_max, restore);
         }
         restored.keep_tables_to_bound(config.table_bytes_max);
         let mut coordinator = Self {
@@ -149,6 +154,7 @@ impl Coordinator {
             runs: restored,
             over: Ended::default(),
             lookups: Lookups::default(),
+            standings: Standings::default(),
             incoming: Incoming::default(),
             chores: Chores::new(now + PING),
             outputs: Unpolled::default(),

@@ -33,7 +33,11 @@ impl Given {
 impl Coordinator {
     /// Gives a run to a host.
     pub(super) fn give(&mut self, run: RunId, host: HostId) {
-        if self.has_verdict(host, run) {
+        if self.has_lied(host, run) {
+            // It may have come back with jobs of it, which others have begun again.
+            return self.send(host, ToHost::StopRun { run });
+        }
+        if self.is_out(host, run) {
             return;
         }
         let Some(coordinator_run) = self.runs.get(&run) else { return };

@@ -35,7 +35,7 @@ impl Coordinator {
         if entries.iter().any(Entry::is_too_large) {
             return Err(Misbehaviour::TooMuch);
         }
-        if !self.may_record(host, run) {
+        if !self.may_record(host, run) || self.is_out(host, run) {
             return Ok(());
         }
         let Some(coordinator_run) = self.runs.get_mut(&run) else { return Ok(()) };

@@ -101,6 +101,9 @@ impl Coordinator {
     /// A host that comes back still has the root job, and has proved it.
     pub(super) fn claim_root(&mut self, now: Time, host: HostId, claim: &RootClaim, was_missing: bool) {
         let RootClaim { run, number, .. } = *claim;
+        if self.is_out(host, run) {
+            return;
+        }
         let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
         // Also for a suspended run: its root may have ended before its host received the suspension.
         coordinator_run.root.claim(host, number);
@@ -294,7 +297,9 @@ impl Coordinator {
         if self.runs.check(&run).is_some() {
             return self.on_check_finished(now, host, run, number, finished);
         }
-        if let Some(coordinator_run) = self.run_of_result(host, run, number)? {
+        if let Some(coordinator_run) = self.run_of_result(host, run, number)?
+            && !self.is_out(host, run)
+        {
             let is_suspended = matches!(coordinator_run.state, RunState::Suspended | RunState::Suspending);
             if is_suspended || coordinator_run.turn.is_active() || coordinator_run.turn.is_dropped() {
                 self.finish(now, run, Some(host), finished);

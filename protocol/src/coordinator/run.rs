@@ -55,7 +55,7 @@ fn keeps_what_is_finished(spec: &RunSpec) -> bool {
 
 impl CoordinatorRun {
     pub fn new(submitter: Submitter, spec: RunSpec, state: RunState, table: Table, now: Time) -> Self {
-        let validation = spec.trust.quorum().map(|quorum| Validation::new(quorum, root_job(&spec)));
+        let validation = Validation::new(spec.trust, root_job(&spec));
         Self {
             validation: validation.map(Box::new),
             submitter,
@@ -72,6 +72,12 @@ impl CoordinatorRun {
             since: now,
             awaited: BTreeSet::new(),
         }
+    }
+
+    /// An audit of it draws units with this seed.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.validation.iter_mut().for_each(|validation| validation.seed(seed));
+        self
     }
 
     pub fn restore(stored: StoredRun, table: Table, now: Time) -> Self {

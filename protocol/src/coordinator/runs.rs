@@ -28,7 +28,8 @@ impl Coordinator {
 
     /// Adds a run. The driver has saved it.
     pub fn submit(&mut self, now: Time, run: RunId, submitter: Submitter, spec: RunSpec) {
-        let new = |table| CoordinatorRun::new(submitter, spec, RunState::Queued, table, now);
+        let seed = self.config.audit_seed(run);
+        let new = |table| CoordinatorRun::new(submitter, spec, RunState::Queued, table, now).with_seed(seed);
         self.runs.add(run, self.config.table_bytes_max, new);
         self.activate(now);
     }

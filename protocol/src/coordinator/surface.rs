@@ -36,6 +36,18 @@ pub struct CoordinatorConfig {
     pub restarted: bool,
 }
 
+impl CoordinatorConfig {
+    /// With what an audit of a run draws units. Derived from the secret, as hosts learn numbers that were drawn with the other
+    /// seed, and must not foresee what is drawn.
+    pub(super) fn audit_seed(&self, run: RunId) -> u64 {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(b"audit").update(&self.seed.to_le_bytes()).update(&run.0.to_le_bytes());
+        let mut seed = [0; 8];
+        seed.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        u64::from_le_bytes(seed)
+    }
+}
+
 /// A run from the store, or from a submitter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRun {

@@ -9,36 +9,24 @@
 //! computed them before, with the verified results of the children. So a wrong result goes no further than to the executor
 //! of the unit above it: that unit's checkers are given the right one, and find the right outcome. A result below which
 //! something is unknown, as a report was lost, is found again together with its unit.
+//!
+//! An audit (`audit`) believes what most units say, as long as they fit together, and has others computed again as soon as they
+//! are reported.
 
+mod audit;
 mod plan;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::limits::{STARVED_REST, UNITS_BYTES_MAX, UNITS_LATE_MAX, UNITS_MAX};
-use crate::{Entry, EntryState, HostId, JobKey, JobSpec, RunEnd, Time, Unit, UnitChild};
+use crate::{HostId, JobKey, JobSpec, RunEnd, Time, Trust, Unit, UnitChild};
 
 use super::checkers::Checkers;
 use super::claims::{Answer, Claims, Owner, Verified};
+use audit::Audit;
 use plan::Plan;
-
-/// How far a run's results are checked.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// The root has a result, and it is being checked.
-    pub is_checking: bool,
-    /// Units that hosts have reported; once they are checked, those that the result was made of.
-    pub units: u64,
-    /// Of these, units whose outcome is verified.
-    pub units_checked: u64,
-    /// Processor time of all of these units, as their executors say, in nanoseconds.
-    pub work_ns: u64,
-    /// The same of those that are verified.
-    pub work_checked_ns: u64,
-    /// How often a unit was computed again.
-    pub checks: u64,
-    /// Owners that are proven to have given a wrong result, with the host that gave it. They take no part in checks.
-    pub barred: Vec<(HostId, Owner)>,
-}
+pub use told::{Caught, Checked};
 
 #[derive(Debug, Default)]
 enum Stage {
@@ -52,6 +40,15 @@ enum Stage {
     Checking,
 }
 
+/// That an owner lies.
+#[derive(Debug, Clone, Copy)]
+struct Proven {
+    /// The host that gave the wrong result.
+    host: HostId,
+    /// Of this unit.
+    unit: JobKey,
+}
+
 /// The checking of a run's results.
 #[derive(Debug)]
 pub struct Validation {
@@ -61,7 +58,7 @@ pub struct Validation {
     bytes: usize,
     stage: Stage,
     plan: Plan,
-    liars: BTreeMap<Owner, HostId>,
+    liars: BTreeMap<Owner, Proven>,
     /// What owners say that ends the run.
     verdicts: BTreeMap<Owner, RunEnd>,
     checks: u64,
@@ -69,15 +66,20 @@ pub struct Validation {
     checks_work_ns: u64,
     /// How far results were checked when the run ended.
     over: Option<Checked>,
+    audit: Option<Audit>,
+    /// Owners that are proven to lie since the coordinator asked last.
+    caught: Vec<Owner>,
     /// Which hosts check what.
     pub checkers: Checkers,
 }
 
 impl Validation {
-    /// Of a run that has not begun, with this root. `quorum` owners must agree on each unit.
-    pub fn new(quorum: usize, root: JobSpec) -> Self {
-        Self {
-            quorum,
+    /// Of a run that has not begun, with this root; none if its hosts are trusted.
+    pub fn new(trust: Trust, root: JobSpec) -> Option<Self> {
+        Some(Self {
+            quorum: trust.quorum()?,
+            audit: trust.audited().map(Audit::new),
+            caught: Vec::new(),
             root: root.key,
             units: [(root.key, Claims::new(root))].into(),
             bytes: 0,
@@ -89,7 +91,7 @@ impl Validation {
             checks_work_ns: 0,
             over: None,
             checkers: Checkers::default(),
-        }
+        })
     }
 
     // ---- getters ----
@@ -97,6 +99,11 @@ impl Validation {
     /// The number of owners that must agree.
     pub fn quorum(&self) -> usize {
         self.quorum
+    }
+
+    /// Whether units are checked before the root has a result.
+    pub fn is_audit(&self) -> bool {
+        self.audit.is_some()
     }
 
     /// Whether the root has a result.
@@ -126,7 +133,7 @@ impl Validation {
 
     /// The end of the run, once its root's outcome is verified.
     pub fn end(&self) -> Option<&Verified> {
-        self.units.get(&self.root)?.verified()
+        self.units.get(&self.root).filter(|_| self.plan.closed.contains(&self.root))?.verified()
     }
 
     /// The number of units that need checkers, and that no connected owner can check.
@@ -141,7 +148,8 @@ impl Validation {
 
     /// A unit on which owners disagree beyond hope: of more than twice as many as needed, too few agree.
     pub fn disputed(&self, key: &JobKey) -> Option<&Claims> {
-        self.units.get(key).filter(|unit| unit.verified().is_none() && unit.votes_len() > 2 * self.quorum)
+        let has_many = |unit: &&Claims| unit.votes_len() > 2 * self.owners_needed(key, unit);
+        self.units.get(key).filter(|unit| unit.verified().is_none()).filter(has_many)
     }
 
     /// Some units that need checkers.
@@ -157,50 +165,23 @@ impl Validation {
         }
     }
 
-    /// How far results are checked.
-    pub fn checked(&self) -> Checked {
-        if let Some(over) = &self.over {
-            return over.clone();
-        }
-        let is_planned = matches!(self.stage, Stage::Checking);
-        let units = self.units.iter().filter(|(key, _)| !is_planned || self.plan.waiting.contains_key(key));
-        let mut checked =
-            Checked { is_checking: self.is_checking(), checks: self.checks, ..Checked::default() };
-        for (_, unit) in units {
-            let is_verified = unit.verified().is_some_and(Verified::has_answer);
-            checked.units += 1;
-            checked.work_ns = checked.work_ns.saturating_add(unit.work_ns());
-            if is_verified {
-                checked.units_checked += 1;
-                checked.work_checked_ns = checked.work_checked_ns.saturating_add(unit.work_ns());
-            }
-        }
-        checked.barred = self.liars.iter().map(|(owner, host)| (*host, *owner)).collect();
-        checked
+    /// Whether it is known which units the root's result was made of.
+    fn is_planned(&self) -> bool {
+        matches!(self.stage, Stage::Checking)
     }
 
-    /// The verified results below a unit, for its checkers, and the depth of the deepest.
-    pub fn known_below(&self, unit: &Claims) -> (Vec<Entry>, u32) {
-        let lineage = unit.job().lineage.child(&unit.job().key);
-        let known = unit.children().filter_map(|child| {
-            let Some(Verified::Is(RunEnd::Finished(finished))) = self.units.get(&child.key)?.verified()
-            else {
-                return None;
-            };
-            let (key, depth, lineage) = (child.key, child.depth, lineage.clone());
-            Some(Entry { key, depth, lineage, state: EntryState::Done(finished.clone()) })
-        });
-        let entries: Vec<Entry> = known.collect();
-        let deepest = entries.iter().map(|entry| entry.depth).max().unwrap_or(0);
-        (entries, deepest)
+    /// An audit draws units with this seed, which no host may know.
+    pub fn seed(&mut self, seed: u64) {
+        self.audit.iter_mut().for_each(|audit| audit.seed(seed));
     }
 
     // ---- what owners say ----
 
-    /// An executor reports a unit. Ignored if there is no room, or if it is of no use any more.
-    pub fn claim(&mut self, owner: Owner, host: HostId, unit: Unit) {
+    /// An executor reports a unit; `verified_before` are the owner's that were checked in other runs. Ignored if there is no room,
+    /// or if it is of no use any more.
+    pub fn claim(&mut self, (owner, host): (Owner, HostId), unit: Unit, verified_before: u64) {
         let (key, bytes) = (unit.job.key, unit.bytes());
-        let is_late = matches!(self.stage, Stage::Checking) && !self.plan.waiting.contains_key(&key);
+        let is_late = self.is_planned() && !self.plan.waiting.contains_key(&key);
         let has_room = self.units.len() < UNITS_MAX && self.bytes + bytes <= UNITS_BYTES_MAX;
         if is_late || !has_room || self.is_liar(&owner) || !unit.is_sound() {
             return;
@@ -210,9 +191,11 @@ impl Validation {
             return;
         }
         self.bytes += bytes;
+        self.draw(&key, owner, verified_before);
         self.await_no_more(&key);
         self.settle(key);
         self.note_need(&key);
+        self.note_reported(&key);
     }
 
     /// The root has a result, from a host or from the result table.
@@ -263,7 +246,9 @@ impl Validation {
 
     /// An owner is given a unit to check.
     pub fn begin_check(&mut self, key: &JobKey, owner: Owner) {
+        let basis = self.units.get(key).filter(|_| self.audit.is_some()).map(|unit| self.given(unit));
         if let Some(unit) = self.units.get_mut(key) {
+            basis.into_iter().for_each(|basis| unit.give(basis));
             unit.begin_check(owner);
         }
         self.note_need(key);
@@ -296,7 +281,7 @@ impl Validation {
         let Some(unit) = self.units.get_mut(&key) else { return };
         unit.refuse(owner, self.quorum);
         if unit.verified().is_some() {
-            self.close(&key).into_iter().for_each(|parent| self.settle(parent));
+            self.settle(key);
         }
         self.note_need(&key);
     }
@@ -318,6 +303,12 @@ impl Validation {
         self.plan.retry_at.get_or_insert(now + STARVED_REST);
         self.plan.hungry.remove(&key);
         self.plan.starved.insert(key);
+        self.settle(key);
+    }
+
+    /// The owners that are proven to lie since the last call.
+    pub fn take_caught(&mut self) -> Vec<Owner> {
+        std::mem::take(&mut self.caught)
     }
 
     /// There are other owners now.
@@ -350,6 +341,7 @@ impl Validation {
             self.plan.parents.remove(&key);
             self.plan.hungry.remove(&key);
             self.plan.starved.remove(&key);
+            self.plan.closed.remove(&key);
         }
         !self.units.is_empty()
     }
@@ -365,12 +357,20 @@ impl Validation {
     /// units is void.
     fn bar_liars(&mut self, key: &JobKey) {
         let units = &self.units;
-        let liars = units.get(key).map(|unit| unit.liars(|child| Self::is_right(units, child)));
+        let liars = units.get(key).map(|unit| match &self.audit {
+            Some(_) => unit.liars(|children| Self::were_given(units, unit, children)),
+            None => unit.liars(|children| children.iter().all(|child| Self::is_right(units, child))),
+        });
         for (owner, host) in liars.unwrap_or_default() {
-            if self.liars.insert(owner, host).is_some() {
+            if self.liars.insert(owner, Proven { host, unit: *key }).is_some() {
                 continue;
             }
             self.verdicts.remove(&owner);
+            self.caught.push(owner);
+            if self.audit.is_some() {
+                self.take_back(&owner);
+                continue;
+            }
             let next: Vec<JobKey> = self.plan.waiting.keys().copied().collect();
             for key in next {
                 if let Some(unit) = self.units.get_mut(&key) {

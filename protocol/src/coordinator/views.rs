@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::limits::RUNS_ACTIVE_MAX;
 use crate::message::HostReport;
-use crate::{Counts, HostId, RunId, RunSpec, RunState, Time};
+use crate::{Counts, HostId, PublicKey, RunId, RunSpec, RunState, Time};
 
 use super::hosts::HostState;
 use super::run::CoordinatorRun;
@@ -184,6 +184,11 @@ impl<'a> RunView<'a> {
     /// How far its results are checked; `None` if hosts are trusted.
     pub fn checked(&self) -> Option<Checked> {
         self.coordinator_run.validation.as_ref().map(|validation| validation.checked())
+    }
+
+    /// For an audit, the units that the owner of a host has executed, without those after it was found to lie.
+    pub fn units_reported(&self, owner: &PublicKey) -> Option<u64> {
+        self.coordinator_run.validation.as_ref()?.units_reported(owner)
     }
 
     /// When it was submitted or restored.

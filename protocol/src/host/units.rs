@@ -1,6 +1,6 @@
 //! What this host has computed of a run whose results are checked: see [`Unit`].
 
-use crate::limits::{UNIT_PARAMETERS_BYTES_MAX, UNITS_BYTES_MAX, UNITS_MAX};
+use crate::limits::{CHECKED_RESULT_BYTES_MAX, UNIT_PARAMETERS_BYTES_MAX, UNITS_BYTES_MAX, UNITS_MAX};
 use crate::message::ToCoordinator;
 use crate::{Finished, HeldId, JobSpec, RunId, RuntimeJobId, Unit};
 
@@ -53,7 +53,9 @@ impl Host {
         let Some(host_run) = self.runs.get_mut(&run).filter(|run| run.spec.trust.is_checked()) else {
             return;
         };
-        let Some(unit) = host_run.held.get_mut(token).and_then(unit_of) else { return };
+        let is_audited = host_run.spec.trust.audited().is_some();
+        let Some(held) = host_run.held.get_mut(token) else { return };
+        let Some(unit) = unit_of(held, is_audited) else { return };
         let is_kept = host_run.reporting.units_mut().keep(unit.clone());
         if is_kept && is_connected && host_run.stage != Stage::Loading {
             self.tell_coordinator(ToCoordinator::Unit { run, unit: Box::new(unit) });
@@ -79,9 +81,11 @@ impl Host {
 }
 
 /// A held job that has ended, as a unit. A job that mentions shared objects is none: its outcome depends on updates that the
-/// unit does not have. Neither is one with large parameters.
-fn unit_of(held: &mut Held) -> Option<Unit> {
-    let result = held.finished()?.outcome.hash();
+/// unit does not have. Neither is one with large parameters. For an audit, it has its outcome with it.
+fn unit_of(held: &mut Held, is_audited: bool) -> Option<Unit> {
+    let outcome = &held.finished()?.outcome;
+    let result = outcome.hash();
+    let outcome = (is_audited && outcome.bytes().len() <= CHECKED_RESULT_BYTES_MAX).then(|| outcome.clone());
     let work_ns = held.finished()?.work_ns;
     let spec = held.spec();
     if !spec.objects.is_empty() || spec.parameters.len() > UNIT_PARAMETERS_BYTES_MAX {
@@ -90,7 +94,7 @@ fn unit_of(held: &mut Held) -> Option<Unit> {
     let (redone, given_back, lookup_below) = (false, false, 0);
     let job = JobSpec { redone, given_back, lookup_below, ..spec.clone() };
     let (children, taken_ns) = std::mem::take(&mut held.taken).into_parts();
-    Some(Unit { job, result, work_ns: work_ns.saturating_sub(taken_ns), children })
+    Some(Unit { job, result, work_ns: work_ns.saturating_sub(taken_ns), children, outcome })
 }
 
 #[cfg(test)]
@@ -144,7 +148,8 @@ mod tests {
 
     #[test]
     fn a_unit_names_what_its_executor_took_from_others() {
-        for (trust, is_reported) in [(Trust::Quorum(2), true), (Trust::Trust, false)] {
+        for (trust, is_reported) in [(Trust::Quorum(2), true), (Trust::Trust, false), (Trust::Audit(1), true)]
+        {
             let (mut host, held) = with_root(trust);
             get_result(&mut host, 5, 55);
             get_result(&mut host, 6, 66);
@@ -155,7 +160,8 @@ mod tests {
                 result: finished(value, 1).outcome.hash(),
             });
             let (result, job) = (finished(1, 1).outcome.hash(), root_job(&spec()));
-            let unit = Unit { job, result, work_ns: 80, children: children.to_vec() };
+            let outcome = trust.audited().map(|_| finished(1, 1).outcome);
+            let unit = Unit { job, result, work_ns: 80, children: children.to_vec(), outcome };
             let expected = if is_reported { vec![unit] } else { Vec::new() };
             assert_eq!(units(&mut host), expected, "{trust}");
         }
@@ -186,10 +192,14 @@ mod tests {
         ];
         for (spec, is_reported) in cases {
             let mut held = Held::done(NOW, spec, Owner::Here(RuntimeJobId(1)), finished(1, 1));
-            assert_eq!(unit_of(&mut held).is_some(), is_reported);
+            assert_eq!(unit_of(&mut held, false).is_some(), is_reported);
         }
         let mut running = Held::new(NOW, job(1), Owner::Here(RuntimeJobId(1)));
-        assert_eq!(unit_of(&mut running), None);
+        assert_eq!(unit_of(&mut running, false), None);
+        let outcome = Outcome::Done(vec![0; CHECKED_RESULT_BYTES_MAX + 1].into());
+        let large = Finished { outcome, work_ns: 1, span_ns: 1 };
+        let mut held = Held::done(NOW, job(1), Owner::Here(RuntimeJobId(1)), large);
+        assert_eq!(unit_of(&mut held, true).expect("it is reported").outcome, None, "its hash must do");
     }
 
     #[test]
@@ -199,6 +209,7 @@ mod tests {
             result: finished(1, 1).outcome.hash(),
             work_ns: 1,
             children: Vec::new(),
+            outcome: None,
         };
         let mut units = Units::default();
         let kept = (0..UNITS_MAX).filter(|_| units.keep(unit.clone())).count();

@@ -31,3 +31,11 @@ pub const CHECK_LATE_MIN: Duration = Duration::from_secs(10);
 pub const STARVED_REST: Duration = Duration::from_secs(30);
 /// See [`CHECK_LATE_MIN`].
 pub const CHECK_SLOWNESS: u32 = 8;
+/// Units of an owner that are all checked by audits before others are drawn.
+pub const FIRST_UNITS_AUDITED: u64 = 20;
+/// Units of each owner in a run that are checked before its result is accepted, if the owner has as many.
+pub const UNITS_SETTLED_MIN: usize = 2;
+/// Owners that must agree on a unit of an audit once two have found different results, if so many are connected.
+pub const DISPUTE_QUORUM: usize = 3;
+/// Maximum owners whose standing the coordinator keeps; further ones have none.
+pub const STANDINGS_MAX: usize = 64 * 1024;

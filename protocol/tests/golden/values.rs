@@ -49,7 +49,7 @@ pub fn lines() -> Vec<Line> {
         Failed { 0: "no".to_owned() }
         BadInput { 0: "what".to_owned() }
     };
-    let trust = samples! { Trust: Trust {} Quorum { 0: 3 } };
+    let trust = samples! { Trust: Trust {} Quorum { 0: 3 } Audit { 0: 50_000 } };
     [outcomes, states, contents, departures, stealing, tolerance, ends, trust].concat()
 }
 
@@ -117,7 +117,7 @@ pub fn run_spec() -> RunSpec {
 
 pub fn unit() -> Box<Unit> {
     let child = UnitChild { key: JobKey([0x1b; 32]), depth: 300, result: BlobHash([0x1c; 32]) };
-    Box::new(Unit { job: spec(), result: BlobHash([0x1d; 32]), work_ns: 400, children: vec![child] })
+    Box::new(Unit { job: spec(), result: BlobHash([0x1d; 32]), work_ns: 400, children: vec![child], outcome: Some(finished().outcome) })
 }
 
 pub fn versions() -> Versions {

@@ -59,7 +59,7 @@ impl Grid {
     fn lie(&mut self, places: &[usize], per_mille: u64) {
         for place in places {
             let own = Some(Liar { per_mille, league: 7 });
-            self.world.processes[*place].runtime.lies = Lies { are_expected: true, own };
+            self.world.processes[*place].runtime.lies = Lies { are_expected: true, own, ..Lies::default() };
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sateen_tests::cluster::{Cluster, SOON, count, work_of};
+use sateen_tests::cluster::{Cluster, SOON, count, until, work_of};
 use serde_json::Value;
 
 use crate::answers::QUEENS;
@@ -121,7 +121,9 @@ fn a_host_that_pauses_while_the_coordinator_is_away_keeps_its_id() {
     assert!(told.code == Some(0) && told.stderr.contains("paused by you"), "{told:?}");
     assert_eq!(id(&cluster), before);
     cluster.start_coordinator();
-    cluster.await_hosts(2);
+    // It said `Leaving` and came back; in between, it is not connected, and its status shows no id.
+    let is_back = || cluster.host_log("bob").contains("has given back its jobs").then_some(());
+    until("the host that paused is back", SOON, is_back);
     let about = cluster.done(run, QUEENS.2);
     assert_eq!(id(&cluster), before, "{about:#}");
     assert_eq!(cluster.api().metric("sateen_hosts_gone_total"), 0.0, "{about:#}");

@@ -45,6 +45,45 @@ fn honest_hosts_agree_on_all_units() {
 }
 
 #[test]
+fn an_audit_checks_a_part_and_says_what_that_is_worth() {
+    let cluster = Cluster::start(&FOUR);
+    let run = |words: &[&str]| {
+        let run = cluster.submit("nqueens", &[&["14"], words].concat());
+        // OEIS A000170.
+        cluster.done(run, "365596\n")
+    };
+    // All hosts are new.
+    let about = run(&["--trust", "audit"]);
+    let checked = &about["checked"];
+    assert_eq!(
+        (&about["trust"], &checked["barred"]),
+        (&"audit=0.05".into(), &serde_json::json!([])),
+        "{about:#}"
+    );
+    assert_eq!(checked["caught"][0], serde_json::json!({ "one_in": 1, "probability": 1.0 }), "{about:#}");
+    assert!(checked["without_standing"].as_u64() >= Some(1), "{about:#}");
+    assert!(checked["units_checked"].as_u64() >= Some(1), "{about:#}");
+    let status = cluster.sateen(["status".to_owned(), about["run"].to_string()]);
+    assert!(
+        status.result().contains("checked      audit=0.05: ")
+            && status
+                .result()
+                .contains("without standing; a host that lied was found with a probability of at least"),
+        "{status:?}"
+    );
+    // Standing comes with verified units, and less is checked.
+    let share = |about: &serde_json::Value| about["checked"]["work_share"].as_f64().expect("a share");
+    for _ in 0..20 {
+        let about = run(&["--trust", "audit=0.01"]);
+        assert_eq!(about["checked"]["barred"], serde_json::json!([]), "{about:#}");
+        if about["checked"]["without_standing"] == 0 && share(&about) < 1.0 {
+            return;
+        }
+    }
+    panic!("no owner gained standing");
+}
+
+#[test]
 fn a_crash_while_results_are_checked_costs_no_trust() {
     let mut cluster = Cluster::start(&FOUR);
     let run = cluster.submit(QUEENS.0, &[QUEENS.1, &["--trust", "quorum=2"]].concat());
@@ -87,7 +126,7 @@ fn a_run_with_too_few_hosts_says_what_it_waits_for() {
 fn a_policy_that_there_is_not_is_refused_with_those_that_there_are() {
     let cluster = Cluster::start_beside_others(&[]);
     let module = sateen_tests::command::app("nqueens").display().to_string();
-    for policy in ["quorum=1", "quorum=6", "quorum", "audit"] {
+    for policy in ["quorum=1", "quorum=6", "quorum", "audit=0", "audit=1.5", "referee"] {
         let submitted = cluster.sateen(["submit", &module, "8", "--trust", policy]);
         submitted.fails_with(2, &[policy, "`quorum=N` with N from 2 to 5"]);
     }

@@ -1,6 +1,6 @@
 /** What the pages say of a run. */
 
-import type { Checked } from './api/index.ts';
+import type { Caught, Checked } from './api/index.ts';
 import { count, percent, plural, seconds } from './format.ts';
 import type { Run } from './types.ts';
 
@@ -26,16 +26,25 @@ export function ofCore(of: { work_s: number; computed_s: number } | undefined): 
 /** What a trust policy asks for; empty for one that only newer coordinators know. */
 export function policy(trust: string): string {
   const owners = /^quorum=(\d+)$/.exec(trust)?.[1];
-  return owners ? `${owners} hosts with different keys must agree on each unit` : '';
+  if (owners) return `${owners} hosts with different keys must agree on each unit`;
+  const share = Number(/^audit=(\d(?:\.\d+)?)$/.exec(trust)?.[1] ?? Number.NaN);
+  if (Number.isNaN(share)) return '';
+  return `of each host’s units, the first 20 and then ${percent(share, 2)} are computed again by another`;
 }
 
-/** How far results are checked. */
+/** How far results are checked. An audit checks some units at once, others are checked from the end of the root job on. */
 export function checkedUnits(checked: Checked | null, isOver: boolean): string {
   if (!checked) return 'nothing so far';
   const units = plural(checked.units, 'unit');
-  if (!checked.is_checking && !isOver) return `${units} reported so far; they are checked once the root job has a result`;
+  if (!checked.is_checking && !isOver && checked.units_checked === 0) return `${units} reported so far; they are checked once the root job has a result`;
   const share = checked.work_share === null ? '' : `, with ${percent(checked.work_share)} of the work`;
   return `${count(checked.units_checked)} of ${units}${share}`;
+}
+
+/** How probably a host that lied was found; rounded down, as only what is certain is 100 %. */
+export function found({ one_in, probability }: Caught): string {
+  const units = one_in === 1 ? 'all of its units' : `one of ${count(one_in)}`;
+  return `${Math.floor(100 * probability)} % if it lied in ${units}`;
 }
 
 /** Of a run that reports no progress. */

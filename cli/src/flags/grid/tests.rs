@@ -29,7 +29,9 @@ fn a_policy_of_trust_is_named_and_only_when_a_run_is_submitted() {
     assert_eq!(parse(&[]), Ok(Trust::Trust));
     assert_eq!(parse(&["--trust", "trust"]), Ok(Trust::Trust));
     assert_eq!(parse(&["--trust", "quorum=3"]), Ok(Trust::Quorum(3)));
-    for wrong in ["quorum", "quorum=1", "quorum=6", "Trust", ""] {
+    assert_eq!(parse(&["--trust", "audit"]), Ok(Trust::AUDIT_DEFAULT));
+    assert_eq!(parse(&["--trust", "audit=0.25"]), Ok(Trust::Audit(250_000)));
+    for wrong in ["audit=0", "audit=1.5", "quorum", "quorum=1", "quorum=6", "Trust", ""] {
         let error = parse(&["--trust", wrong]).expect_err(wrong);
         assert!(wrong.is_empty() || error.contains("`quorum=N` with N from 2 to 5"), "{error}");
     }

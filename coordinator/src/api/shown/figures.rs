@@ -2,7 +2,8 @@
 
 use super::alike;
 use crate::figures::{
-    Barred, Checked, Counted, Figures, HostFigures, JobCounts, Progress, RunFailure, Steals, TableSize, Times,
+    Barred, Caught, Checked, Counted, Figures, HostFigures, JobCounts, Progress, RunFailure, Steals,
+    TableSize, Times,
 };
 
 alike!(Counted => sateen_api::Counted: SoFar, Final, Partial);
@@ -50,12 +51,32 @@ impl From<Figures> for sateen_api::Figures {
 
 impl From<Checked> for sateen_api::Checked {
     fn from(checked: Checked) -> Self {
-        let Checked { is_checking, units, units_checked, work_share, checks, barred } = checked;
+        let Checked {
+            is_checking,
+            units,
+            units_checked,
+            work_share,
+            checks,
+            barred,
+            without_standing,
+            caught,
+        } = checked;
+        let caught = caught.into_iter();
+        let caught = caught.map(|Caught { one_in, probability }| sateen_api::Caught { one_in, probability });
         let barred = barred.into_iter().map(|Barred { host, key }| {
             let host = host.to_string();
             sateen_api::BarredHost { host, key }
         });
-        Self { is_checking, units, units_checked, work_share, checks, barred: barred.collect() }
+        Self {
+            is_checking,
+            units,
+            units_checked,
+            work_share,
+            checks,
+            barred: barred.collect(),
+            without_standing,
+            caught: caught.collect(),
+        }
     }
 }
 
@@ -166,6 +187,8 @@ mod tests {
             work_share: Some(0.5),
             checks: 10,
             barred,
+            without_standing: Some(11),
+            caught: vec![Caught { one_in: 12, probability: 0.5 }],
         };
         let figures = Figures {
             counted: Counted::Partial,
@@ -195,7 +218,8 @@ mod tests {
             r#""error":{"kind":"input","message":"no","job":null,"backtrace":[]},"root_host":"hcd","#,
             r#""root_losses":6,"table":{"entries":7,"bytes":8},"#,
             r#""checked":{"is_checking":true,"units":9,"units_checked":8,"work_share":0.5,"checks":10,"#,
-            r#""barred":[{"host":"hef","key":"01"}]},"#,
+            r#""barred":[{"host":"hef","key":"01"}],"without_standing":11,"#,
+            r#""caught":[{"one_in":12,"probability":0.5}]},"#,
             r#""by_host":[{"host":"hab","name":"one","site":"here","there":true,"away":true,"jobs":"#,
             &jobs(0),
             r#","work_s":0.5,"computed_s":1.5,"updates":1,"shared_bytes":2,"busy":3,"workers":4}]}"#,

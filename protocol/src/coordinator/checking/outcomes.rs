@@ -4,6 +4,7 @@ use crate::message::ToHost;
 use crate::{AssignmentId, Finished, HostId, JobKey, RunEnd, RunId, RunState, Time};
 
 use super::super::claims::Owner;
+use super::super::validation::Validation;
 use super::super::{Coordinator, Misbehaviour};
 
 impl Coordinator {
@@ -102,17 +103,17 @@ impl Coordinator {
             );
             return self.end(now, run, RunEnd::Unverified(reason), RunState::Failed);
         }
-        self.withdraw_checks(run, &unit);
+        // Hosts that still compute it need not.
+        if validation.unit(&unit).is_some_and(|unit| unit.verified().is_some()) {
+            validation.checkers.withdraw(&unit);
+        }
         self.look_at_checks(now, run);
     }
 
-    /// If a unit is verified, hosts that still compute it need not.
-    fn withdraw_checks(&mut self, run: RunId, unit: &JobKey) {
-        let Some(validation) = self.validation(run) else { return };
-        if validation.unit(unit).is_none_or(|unit| unit.verified().is_none()) {
-            return;
-        }
-        for (host, check, number) in validation.checkers.take_useless(unit) {
+    /// Tells hosts which units they need not compute any more.
+    pub(super) fn withdraw_checks(&mut self, run: RunId) {
+        let useless = self.validation(run).map(|validation| validation.checkers.take_useless());
+        for (host, check, number) in useless.into_iter().flatten() {
             self.send(host, ToHost::Withdraw { run: check, number });
         }
     }
@@ -144,7 +145,8 @@ impl Coordinator {
             self.start_check(run, host);
         }
         for run in self.runs.active_ids() {
-            if let Some(validation) = self.validation(run).filter(|validation| validation.is_checking()) {
+            let is_checked = |validation: &&mut Validation| validation.is_checking() || validation.is_audit();
+            if let Some(validation) = self.validation(run).filter(is_checked) {
                 validation.checkers.forget(host);
                 validation.feed();
                 self.look_at_checks(now, run);
@@ -165,7 +167,7 @@ impl Coordinator {
     }
 
     /// A host no longer checks units of a run; returns its owner, its units, and whether it had loaded the app.
-    fn stop_checker(&mut self, run: RunId, host: HostId) -> Option<(Owner, Vec<JobKey>, bool)> {
+    pub(super) fn stop_checker(&mut self, run: RunId, host: HostId) -> Option<(Owner, Vec<JobKey>, bool)> {
         let (checker, checks) = self.validation(run)?.checkers.remove(host)?;
         self.runs.remove_check(&checker.check);
         self.send(host, ToHost::StopRun { run: checker.check });

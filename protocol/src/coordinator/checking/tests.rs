@@ -16,7 +16,7 @@ fn finished(value: u8) -> Finished {
 
 fn unit(value: u8) -> Unit {
     let result = finished(value).outcome.hash();
-    Unit { job: root_job(&spec()), result, work_ns: 1_000, children: Vec::new() }
+    Unit { job: root_job(&spec()), result, work_ns: 1_000, children: Vec::new(), outcome: None }
 }
 
 /// A host with this key joins.

@@ -20,7 +20,7 @@ fn job(number: u8, depth: u32) -> JobSpec {
 }
 
 fn unit(value: u8, children: Vec<UnitChild>) -> Unit {
-    Unit { job: job(1, 1), result: hash(value), work_ns: 7, children }
+    Unit { job: job(1, 1), result: hash(value), work_ns: 7, children, outcome: None }
 }
 
 fn child(number: u8, depth: u32) -> UnitChild {

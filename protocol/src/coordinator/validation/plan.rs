@@ -22,6 +22,8 @@ pub struct Plan {
     pub starved: BTreeSet<JobKey>,
     /// When those are tried again.
     pub retry_at: Option<Time>,
+    /// Units whose outcome is known, or cannot be: those above them need not wait for them.
+    pub closed: BTreeSet<JobKey>,
 }
 
 impl Validation {
@@ -46,6 +48,7 @@ impl Validation {
     /// Finds the units that the root's result was made of, and begins to check them.
     pub(super) fn plan(&mut self) {
         self.stage = Stage::Checking;
+        self.believe_nobody();
         let mut plan = Plan::default();
         // The units on the way from the root to the one that is looked at, each with its children that are to be looked at.
         let mut path: Vec<(JobKey, Vec<JobKey>)> = vec![(self.root, self.known_children(&self.root))];
@@ -72,9 +75,14 @@ impl Validation {
         }
         self.plan = plan;
         let all: Vec<JobKey> = self.plan.waiting.keys().copied().collect();
-        let verified: Vec<JobKey> = all.iter().filter(|key| self.is_closed(key)).copied().collect();
-        for key in verified {
-            self.free_parents(&key);
+        if self.audit.is_some() {
+            self.draw_at_the_end(&all);
+        } else {
+            let verified: Vec<JobKey> = all.iter().filter(|key| self.is_verified(key)).copied().collect();
+            for key in verified {
+                self.plan.closed.insert(key);
+                self.free_parents(&key);
+            }
         }
         all.iter().for_each(|key| self.note_need(key));
         all.into_iter().for_each(|key| self.settle(key));
@@ -86,15 +94,19 @@ impl Validation {
         children.filter(|child| self.units.contains_key(child)).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn is_closed(&self, key: &JobKey) -> bool {
+    fn is_verified(&self, key: &JobKey) -> bool {
         self.units.get(key).is_some_and(|unit| unit.verified().is_some())
     }
 
     /// Whether a unit needs checkers now.
     pub(super) fn note_need(&mut self, key: &JobKey) {
         let Some(unit) = self.units.get(key) else { return };
-        let is_next = self.plan.waiting.get(key) == Some(&0);
-        if is_next && unit.checks_needed(self.quorum) > 0 {
+        let owners = self.owners_needed(key, unit);
+        let is_next = match self.plan.waiting.get(key) {
+            Some(children) => *children == 0 && !self.plan.closed.contains(key),
+            None => self.is_checked_early(key, unit),
+        };
+        if is_next && unit.checks_needed(owners) > 0 {
             if !self.plan.starved.contains(key) {
                 self.plan.hungry.insert(*key);
             }
@@ -108,19 +120,37 @@ impl Validation {
     pub(super) fn settle(&mut self, key: JobKey) {
         let mut next = vec![key];
         while let Some(key) = next.pop() {
-            let is_planned = self.plan.waiting.get(&key) == Some(&0);
-            let Some(unit) = self.units.get_mut(&key).filter(|_| is_planned) else { continue };
-            if unit.settle(self.quorum) {
-                let bytes = unit.verified().map_or(0, Verified::bytes);
-                let has_room = bytes <= CHECKED_RESULT_BYTES_MAX && self.bytes + bytes <= UNITS_BYTES_MAX;
-                if has_room {
-                    self.bytes += bytes;
-                } else if key != self.root {
-                    unit.forget_outcome();
-                }
-                self.bar_liars(&key);
-                next.extend(self.close(&key));
+            let is_next = self.plan.waiting.get(&key) == Some(&0);
+            if is_next {
+                self.take_turn(&key);
             }
+            let Some(unit) = self.units.get(&key).filter(|unit| is_next || self.was_given_early(unit)) else {
+                continue;
+            };
+            let owners = self.owners_needed(&key, unit);
+            if self.units.get_mut(&key).is_some_and(|unit| unit.settle(owners)) {
+                self.keep_outcome(&key);
+                self.bar_liars(&key);
+            }
+            if is_next && self.is_verified(&key) && self.plan.closed.insert(key) {
+                next.extend(self.close(&key));
+            } else {
+                self.note_need(&key);
+            }
+        }
+        if self.take_outdated() {
+            self.plan();
+        }
+    }
+
+    /// Counts the outcome of a unit that has been verified, or keeps only its hash.
+    fn keep_outcome(&mut self, key: &JobKey) {
+        let Some(unit) = self.units.get_mut(key) else { return };
+        let bytes = unit.verified().map_or(0, Verified::bytes);
+        if bytes <= CHECKED_RESULT_BYTES_MAX && self.bytes + bytes <= UNITS_BYTES_MAX {
+            self.bytes += bytes;
+        } else if *key != self.root {
+            unit.forget_outcome();
         }
     }
 

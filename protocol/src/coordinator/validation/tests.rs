@@ -6,43 +6,43 @@ use crate::{Finished, Outcome, PublicKey};
 
 const ROOT: u8 = 0;
 
-fn owner(number: u8) -> Owner {
+pub fn owner(number: u8) -> Owner {
     PublicKey([number; 32])
 }
 
-fn host(number: u8) -> HostId {
+pub fn host(number: u8) -> HostId {
     HostId(number.into())
 }
 
-fn job(number: u8, depth: u32) -> JobSpec {
+pub fn job(number: u8, depth: u32) -> JobSpec {
     JobSpec { depth, ..JobSpec::new(JobKey([number; 32]), 0, vec![number]) }
 }
 
-fn outcome(value: u8) -> Outcome {
+pub fn outcome(value: u8) -> Outcome {
     Outcome::Done(vec![value].into())
 }
 
-fn end(value: u8) -> RunEnd {
+pub fn end(value: u8) -> RunEnd {
     RunEnd::Finished(Finished { outcome: outcome(value), work_ns: 1, span_ns: 1 })
 }
 
 /// A unit whose result is `value`, and whose children have the results named with them.
-fn unit(number: u8, depth: u32, value: u8, children: &[(u8, u8)]) -> Unit {
+pub fn unit(number: u8, depth: u32, value: u8, children: &[(u8, u8)]) -> Unit {
     let child = |(number, value): &(u8, u8)| UnitChild {
         key: JobKey([*number; 32]),
         depth: depth + 1,
         result: outcome(*value).hash(),
     };
     let children = children.iter().map(child).collect();
-    Unit { job: job(number, depth), result: outcome(value).hash(), work_ns: 10, children }
+    Unit { job: job(number, depth), result: outcome(value).hash(), work_ns: 10, children, outcome: None }
 }
 
 /// The checking of a run that needs two owners.
 fn validation() -> Validation {
-    Validation::new(2, job(ROOT, 0))
+    Validation::new(Trust::Quorum(2), job(ROOT, 0)).expect("it is checked")
 }
 
-fn hungry(validation: &Validation) -> Vec<u8> {
+pub fn hungry(validation: &Validation) -> Vec<u8> {
     validation.hungry(99).iter().map(|key| key.0[0]).collect()
 }
 
@@ -56,10 +56,10 @@ fn check(validation: &mut Validation, number: u8, by: u8, value: u8) {
 #[test]
 fn units_are_checked_from_the_leaves_up_once_the_root_has_a_result() {
     let mut validation = validation();
-    validation.claim(owner(1), host(1), unit(2, 1, 22, &[(3, 33)]));
-    validation.claim(owner(2), host(2), unit(3, 2, 33, &[]));
-    validation.claim(owner(3), host(3), unit(9, 2, 99, &[]));
-    validation.claim(owner(1), host(1), unit(ROOT, 0, 11, &[(2, 22)]));
+    validation.claim((owner(1), host(1)), unit(2, 1, 22, &[(3, 33)]), 0);
+    validation.claim((owner(2), host(2)), unit(3, 2, 33, &[]), 0);
+    validation.claim((owner(3), host(3)), unit(9, 2, 99, &[]), 0);
+    validation.claim((owner(1), host(1)), unit(ROOT, 0, 11, &[(2, 22)]), 0);
     assert!(hungry(&validation).is_empty() && !validation.is_checking());
     assert_eq!((validation.checked().units, validation.checked().is_checking), (4, false));
     validation.deliver_root(Time(0), Some((owner(1), host(1))), end(11));
@@ -85,9 +85,9 @@ fn units_are_checked_from_the_leaves_up_once_the_root_has_a_result() {
 fn what_was_built_on_a_lie_is_computed_with_the_right_result_and_only_the_liar_is_barred() {
     let mut validation = validation();
     // Owner 2 lies of 3, and its victim believes it.
-    validation.claim(owner(2), host(2), unit(3, 1, 66, &[]));
-    validation.claim(owner(2), host(2), unit(4, 1, 44, &[]));
-    validation.claim(owner(1), host(1), unit(ROOT, 0, 77, &[(3, 66), (4, 44)]));
+    validation.claim((owner(2), host(2)), unit(3, 1, 66, &[]), 0);
+    validation.claim((owner(2), host(2)), unit(4, 1, 44, &[]), 0);
+    validation.claim((owner(1), host(1)), unit(ROOT, 0, 77, &[(3, 66), (4, 44)]), 0);
     validation.deliver_root(Time(0), Some((owner(1), host(1))), end(77));
     assert_eq!(hungry(&validation), [3, 4]);
     check(&mut validation, 3, 5, 33);
@@ -98,7 +98,7 @@ fn what_was_built_on_a_lie_is_computed_with_the_right_result_and_only_the_liar_i
     // Its other claim is void, although it is true.
     check(&mut validation, 4, 5, 44);
     assert_eq!(hungry(&validation), [4]);
-    validation.claim(owner(2), host(2), unit(4, 1, 44, &[]));
+    validation.claim((owner(2), host(2)), unit(4, 1, 44, &[]), 0);
     assert_eq!(hungry(&validation), [4], "it is not heard any more");
     check(&mut validation, 4, 6, 44);
     check(&mut validation, ROOT, 5, 11);
@@ -112,21 +112,21 @@ fn what_was_built_on_a_lie_is_computed_with_the_right_result_and_only_the_liar_i
 fn units_that_were_not_reported_are_waited_for_and_then_found_again_with_the_one_above() {
     for is_reported in [true, false] {
         let mut validation = validation();
-        validation.claim(owner(1), host(1), unit(ROOT, 0, 11, &[(2, 22)]));
+        validation.claim((owner(1), host(1)), unit(ROOT, 0, 11, &[(2, 22)]), 0);
         validation.deliver_root(Time(0), Some((owner(1), host(1))), end(11));
         let until = validation.awaits_until().expect("it waits");
         assert!(hungry(&validation).is_empty() && validation.is_checking());
         if is_reported {
-            validation.claim(owner(2), host(2), unit(2, 1, 22, &[(3, 33)]));
+            validation.claim((owner(2), host(2)), unit(2, 1, 22, &[(3, 33)]), 0);
             assert_eq!(validation.awaits_until(), Some(until), "another is missing below it");
-            validation.claim(owner(2), host(2), unit(3, 2, 33, &[]));
+            validation.claim((owner(2), host(2)), unit(3, 2, 33, &[]), 0);
             assert_eq!((validation.awaits_until(), hungry(&validation)), (None, vec![3]));
         } else {
             validation.time_out(Time(until.0 - 1));
             assert!(hungry(&validation).is_empty());
             validation.time_out(until);
             assert_eq!((validation.awaits_until(), hungry(&validation)), (None, vec![ROOT]));
-            validation.claim(owner(2), host(2), unit(2, 1, 22, &[]));
+            validation.claim((owner(2), host(2)), unit(2, 1, 22, &[]), 0);
             assert_eq!(hungry(&validation), [ROOT], "it is too late");
         }
     }
@@ -142,10 +142,10 @@ fn of_a_large_result_only_the_hash_is_kept_and_it_is_found_again_with_the_unit_a
     let mut validation = validation();
     let mut leaf = unit(2, 1, 22, &[]);
     leaf.result = hash;
-    validation.claim(owner(2), host(2), leaf);
+    validation.claim((owner(2), host(2)), leaf, 0);
     let mut root = unit(ROOT, 0, 11, &[(2, 22)]);
     root.children[0].result = hash;
-    validation.claim(owner(1), host(1), root);
+    validation.claim((owner(1), host(1)), root, 0);
     validation.deliver_root(Time(0), Some((owner(1), host(1))), end(11));
     let key = JobKey([2; 32]);
     validation.begin_check(&key, owner(3));
@@ -165,11 +165,11 @@ fn of_a_large_result_only_the_hash_is_kept_and_it_is_found_again_with_the_unit_a
 #[test]
 fn units_that_name_one_another_in_a_circle_are_checked_all_the_same() {
     let mut validation = validation();
-    validation.claim(owner(1), host(1), unit(ROOT, 0, 11, &[(2, 22)]));
-    validation.claim(owner(2), host(2), unit(2, 1, 22, &[(3, 33)]));
+    validation.claim((owner(1), host(1)), unit(ROOT, 0, 11, &[(2, 22)]), 0);
+    validation.claim((owner(2), host(2)), unit(2, 1, 22, &[(3, 33)]), 0);
     let mut circle = unit(3, 2, 33, &[(2, 22)]);
     circle.children[0].depth = u32::MAX;
-    validation.claim(owner(2), host(2), circle);
+    validation.claim((owner(2), host(2)), circle, 0);
     validation.deliver_root(Time(0), Some((owner(1), host(1))), end(11));
     for number in [3, 2, ROOT] {
         assert_eq!(hungry(&validation), [number]);
@@ -181,7 +181,7 @@ fn units_that_name_one_another_in_a_circle_are_checked_all_the_same() {
 #[test]
 fn a_unit_that_no_owner_can_check_waits_for_others() {
     let mut validation = validation();
-    validation.claim(owner(1), host(1), unit(ROOT, 0, 11, &[]));
+    validation.claim((owner(1), host(1)), unit(ROOT, 0, 11, &[]), 0);
     validation.deliver_root(Time(0), Some((owner(1), host(1))), end(11));
     let root = JobKey([ROOT; 32]);
     validation.starve(Time(0), root);
@@ -218,7 +218,7 @@ fn an_end_of_the_run_needs_as_many_owners_as_a_result() {
 #[test]
 fn owners_that_cannot_agree_are_noticed() {
     let mut validation = validation();
-    validation.claim(owner(1), host(1), unit(ROOT, 0, 1, &[]));
+    validation.claim((owner(1), host(1)), unit(ROOT, 0, 1, &[]), 0);
     validation.deliver_root(Time(0), Some((owner(1), host(1))), end(1));
     for by in 2..=5 {
         assert!(validation.disputed(&JobKey([ROOT; 32])).is_none());
@@ -231,8 +231,8 @@ fn owners_that_cannot_agree_are_noticed() {
 #[test]
 fn a_suspended_run_keeps_what_is_verified() {
     let mut validation = validation();
-    validation.claim(owner(1), host(1), unit(2, 1, 22, &[]));
-    validation.claim(owner(1), host(1), unit(ROOT, 0, 11, &[(2, 22)]));
+    validation.claim((owner(1), host(1)), unit(2, 1, 22, &[]), 0);
+    validation.claim((owner(1), host(1)), unit(ROOT, 0, 11, &[(2, 22)]), 0);
     validation.deliver_root(Time(0), Some((owner(1), host(1))), end(11));
     check(&mut validation, 2, 3, 22);
     validation.begin_check(&JobKey([ROOT; 32]), owner(3));

@@ -1,6 +1,7 @@
 //! The papers' measurements, repeated in virtual time for the benchmarks.
 
 pub mod faults;
+pub mod liars;
 pub mod machine;
 pub mod slow;
 pub mod throughput;

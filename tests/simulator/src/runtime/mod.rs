@@ -131,7 +131,7 @@ impl Runtime {
             .portions
             .entry(run)
             .or_insert_with(|| Box::new(Portion::new(spec, tree, uniqueness, figures)));
-        portion.lies = self.lies;
+        portion.lies = self.lies.clone();
     }
 
     /// Drops a run; returns its counts.

@@ -1,5 +1,6 @@
 // Made from the types of the API; see api/src.
 import type { BarredHost } from "./BarredHost";
+import type { Caught } from "./Caught";
 
 /**
  * How a run's results are checked. A unit is what one host computed between a steal and its result: a job, without the jobs
@@ -15,7 +16,7 @@ is_checking: boolean,
  */
 units: number, 
 /**
- * Of these, units on whose result enough owners agree.
+ * Of these, units on whose result enough owners agree. An audit believes the others.
  */
 units_checked: number, 
 /**
@@ -29,4 +30,13 @@ checks: number,
 /**
  * Hosts that gave a wrong result, and take no part in checks of this run.
  */
-barred: Array<BarredHost>, };
+barred: Array<BarredHost>, 
+/**
+ * For an audit, the owners of hosts that contributed, and of which fewer units had been verified before this run than an audit
+ * always checks. Null otherwise, and until it is known.
+ */
+without_standing: number | null, 
+/**
+ * For an audit, how probable it is that a host which lied was found. Empty otherwise, and until it is known.
+ */
+caught: Array<Caught>, };

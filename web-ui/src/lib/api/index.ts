@@ -4,6 +4,7 @@ export type { App } from './App';
 export type { AppOfRun } from './AppOfRun';
 export type { BarredHost } from './BarredHost';
 export type { Blob } from './Blob';
+export type { Caught } from './Caught';
 export type { Checked } from './Checked';
 export type { ChildJob } from './ChildJob';
 export type { Counted } from './Counted';
