@@ -1,10 +1,14 @@
-//! Runs commands, and prints them on stderr.
+//! Runs commands, and prints them on stderr, with the time that long ones take.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+
+/// The time of a command that takes less is not worth a line.
+const SHORT: Duration = Duration::from_secs(10);
 
 /// The repo's top folder.
 pub fn root() -> PathBuf {
@@ -29,7 +33,12 @@ pub fn cargo<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command
 /// Runs `command`, and returns an error if it fails.
 pub fn run(mut command: Command) -> Result<()> {
     eprintln!("+ {}", shown(&command));
+    let since = Instant::now();
     let status = command.status().with_context(|| format!("{} cannot be started", shown(&command)))?;
+    let took = since.elapsed();
+    if took >= SHORT {
+        eprintln!("+ took {} s: {}", took.as_secs(), shown(&command));
+    }
     if !status.success() {
         bail!("{} failed ({status})", shown(&command));
     }

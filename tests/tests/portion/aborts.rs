@@ -66,7 +66,7 @@ fn a_spared_job_that_is_aborted_and_goes_back_counts_as_aborted() {
     let spared = RefCell::new(None);
     shuttle.run_until(|shuttle| {
         if spared.borrow().is_none() {
-            shuttle.portion(0).spare(|spare| *spared.borrow_mut() = spare);
+            shuttle.portion(0).spare(1, |mut spares| *spared.borrow_mut() = spares.pop());
         }
         spared.borrow().is_some() || shuttle.result.is_some()
     });
