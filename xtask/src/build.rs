@@ -27,7 +27,7 @@ pub fn build() -> Result<()> {
 
 /// As `build`, with everything else that tests need; compilers that only some apps need are installed if possible.
 pub fn build_with_tests() -> Result<()> {
-    build_programs(&["--workspace", "--all-targets"])?;
+    build_programs(&["--workspace", "--bins", "--tests"])?;
     build_apps("sample-apps", "apps", true)?;
     // Tests build their own Rust app themselves, as a user would.
     fs::create_dir_all(root().join("dist/tests"))?;

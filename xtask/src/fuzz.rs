@@ -30,6 +30,7 @@ pub fn fuzz(arguments: &[&str]) -> Result<()> {
         match *word {
             "--seeds" => makes_seeds = true,
             "--add" => return add(Path::new(rest.next().context("--add needs a file")?)),
+            "--build" => return build(),
             "--seconds" => {
                 let number = rest.next().and_then(|word| word.parse().ok());
                 seconds = number.context("--seconds needs a number")?;

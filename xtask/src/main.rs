@@ -29,10 +29,11 @@ cargo xtask TASK
   test                every test, with the pages' in Node and Chromium; --without-pages leaves these out
   test --quick        unit tests, stories, golden bytes, the fuzz corpus, some fixed seeds and one small cluster: under
                       three minutes
-  check               formatting, lints, documentation, licences (what CI does before the tests)
+  check               formatting, lints, documentation, licences (what CI does beside the tests); --without-licences
+  licences            licences, sources and advisories of all dependencies (check does this as well)
   purity              whether the protocol's machines need nothing from outside (check does this as well)
   fuzz [TARGET…]      the fuzz targets, for 60 s each; --seconds N; --seeds rebuilds their corpus; --add FILE adds
-                      a file that broke a target to it
+                      a file that broke a target to it; --build only builds them
   types               the dashboard's types and the book's tables of fields, from the types of the API
   abi                 the constants of the SDKs for C and AssemblyScript, from the crate `abi`
   docs                the book under docs/, built to target/book, with up-to-date code and figures in the pages
@@ -57,7 +58,8 @@ fn main() -> ExitCode {
         ["demo"] => demo::demo(false),
         ["demo", "--stay"] => demo::demo(true),
         ["test", flags @ ..] => test::test(flags),
-        ["check"] => checks::check(),
+        ["check", flags @ ..] => checks::check(flags),
+        ["licences"] => checks::licences(),
         ["purity"] => purity::purity(),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["types"] => web_ui::types(),

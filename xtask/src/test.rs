@@ -69,8 +69,7 @@ fn test_all(with_pages: bool) -> Result<()> {
     // The apps and the SDK for this machine, and the runtime: optimised, for the engine's compiler
     // would otherwise take minutes over each module.
     // Report all failures at once.
-    let mut tests =
-        cargo(["test", "--release", "--locked", "--workspace", "--all-targets", "--no-fail-fast"]);
+    let mut tests = cargo(["test", "--release", "--locked", "--workspace", "--tests", "--no-fail-fast"]);
     tests.args(["--", "--skip", LONG.1]);
     if std::env::var_os(TEST_THREADS).is_none() {
         // Some tests wait most of their time, for silence to be noticed or for a slow client.

@@ -12,7 +12,7 @@ fn runs(per_mille: u64, is_together: bool) -> Sum {
     let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     let plan = Plan { share_millionths: SHARE, per_mille, is_together };
     let first = number("SATEEN_SEED");
-    let seeds = if first.is_some() { 1 } else { number("SATEEN_SEEDS").unwrap_or(SEEDS) };
+    let seeds = if first.is_some() { 1 } else { number("SATEEN_CHECKED_SEEDS").unwrap_or(SEEDS) };
     let one = |seed| (seed, liars::run(seed, plan));
     let sum = sum_of(first.unwrap_or(1), seeds, one, |sum: &mut Sum, (seed, seen)| sum.add(seed, seen));
     let found = &sum.until_found;

@@ -5,13 +5,13 @@ use sateen_simulator::families::Family;
 use sateen_simulator::seed;
 use sateen_simulator::sweep::sum_of;
 
-const SEEDS: u64 = 120;
+const SEEDS: u64 = 250;
 
 #[test]
 fn all_laws_hold_for_runs_whose_results_are_checked() {
     let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     let first = number("SATEEN_SEED");
-    let seeds = if first.is_some() { 1 } else { number("SATEEN_SEEDS").unwrap_or(SEEDS) };
+    let seeds = if first.is_some() { 1 } else { number("SATEEN_CHECKED_SEEDS").unwrap_or(SEEDS) };
     let one = |number: u64| {
         let trust = match number % 4 {
             0 => Trust::Audit(300_000),
