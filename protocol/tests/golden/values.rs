@@ -117,7 +117,13 @@ pub fn run_spec() -> RunSpec {
 
 pub fn unit() -> Box<Unit> {
     let child = UnitChild { key: JobKey([0x1b; 32]), depth: 300, result: BlobHash([0x1c; 32]) };
-    Box::new(Unit { job: spec(), result: BlobHash([0x1d; 32]), work_ns: 400, children: vec![child], outcome: Some(finished().outcome) })
+    Box::new(Unit {
+        job: spec(),
+        result: BlobHash([0x1d; 32]),
+        work_ns: 400,
+        children: vec![child],
+        outcome: Some(finished().outcome),
+    })
 }
 
 pub fn versions() -> Versions {

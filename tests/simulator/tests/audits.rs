@@ -45,7 +45,10 @@ fn hosts_that_lie_in_every_unit_are_found_before_they_have_told_many_lies() {
         let sum = runs(1000, is_together);
         assert_eq!(sum.wrong, 0);
         // A liar that has only the root is not to blame for it if another lied below: it is computed again in any case.
-        assert!(10 * sum.until_found.len() as u64 >= 9 * sum.runs * liars::LIARS as u64, "nearly all are found");
+        assert!(
+            10 * sum.until_found.len() as u64 >= 9 * sum.runs * liars::LIARS as u64,
+            "nearly all are found"
+        );
         assert!(sum.until_found.iter().all(|units| *units <= 20), "{:?}", sum.until_found);
     }
 }

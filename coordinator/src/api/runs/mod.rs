@@ -296,7 +296,10 @@ pub async fn log(
 pub fn parse(run: &str) -> Result<RunId, Problem> {
     let number = run.parse::<u32>().ok().filter(|number| *number > 0);
     number.map(|number| RunId(u64::from(number))).ok_or_else(|| {
-        Problem::bad_request(format!("{} is not a run's number; `sateen ps --all` lists the runs", quoted(run)))
+        Problem::bad_request(format!(
+            "{} is not a run's number; `sateen ps --all` lists the runs",
+            quoted(run)
+        ))
     })
 }
 

@@ -282,11 +282,12 @@ mod tests {
         let check = check();
         assert!(check.notice(&Notice::Offered(Vec::new())).is_err(), "nobody has asked");
         check.note_command(&RunCommand::Offer { more: 1 });
-        let jobs =
-            |numbers: &[u8]| numbers.iter().map(|number| (RuntimeJobId((*number).into()), job(*number)));
-        assert!(check.notice(&Notice::Offered(jobs(&[21, 22, 23]).collect())).is_err(), "more than it may");
+        let jobs = |numbers: &[u8]| -> Vec<_> {
+            numbers.iter().map(|number| (RuntimeJobId((*number).into()), job(*number))).collect()
+        };
+        assert!(check.notice(&Notice::Offered(jobs(&[21, 22, 23]))).is_err(), "more than it may");
         check.note_command(&RunCommand::Offer { more: 1 });
-        assert_eq!(check.notice(&Notice::Offered(jobs(&[31, 32]).collect())), Ok(Verdict::Pass));
+        assert_eq!(check.notice(&Notice::Offered(jobs(&[31, 32]))), Ok(Verdict::Pass));
         assert_eq!(lends(&check, 1, job(1)), Ok(Verdict::Pass));
         assert!(lends(&check, 1, job(2)).is_err(), "the number is used");
         check.note_command(&RunCommand::Complete {
