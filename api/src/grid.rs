@@ -65,7 +65,7 @@ pub struct Host {
     /// coordinator ran.
     #[serde(default)]
     pub jobs: JobCounts,
-    /// Workers that compute now; null if that is not known, as when it is `unknown`, `silent` or `away`.
+    /// Workers that compute now, for runs or to check results of other hosts; null if that is not known, as when it is `unknown`, `silent` or `away`.
     pub busy: Option<u32>,
     /// `working`: workers compute. `idle`: no worker computes. `paused`: it takes no work. `unknown`: it was given a run, or
     /// came back after a restart of the coordinator, and has not reported since. `silent`: nothing

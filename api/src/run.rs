@@ -199,6 +199,9 @@ pub struct Checked {
     pub work_share: Option<f64>,
     /// How often a unit was computed again.
     pub checks: u64,
+    /// The processor time that this took so far, in seconds. It is not part of the run's `work_s`, and counts towards its
+    /// `--cpu-limit`.
+    pub work_s: f64,
     /// Hosts that gave a wrong result, and take no part in checks of this run.
     pub barred: Vec<BarredHost>,
     /// For an audit, the owners of hosts that contributed, and of which fewer units had been verified before this run than an audit
@@ -319,7 +322,7 @@ pub struct HostOfRun {
     pub updates: u64,
     /// Size of its replicas of shared objects, in bytes.
     pub shared_bytes: u64,
-    /// Workers that compute now; null if that is not known: the host has not reported since it was given the run or came
+    /// Workers that compute now, for the run or to check its results; null if that is not known: the host has not reported since it was given the run or came
     /// back after a restart of the coordinator, or it is `silent` or `away`.
     pub busy: Option<u32>,
     /// Workers.

@@ -31,6 +31,17 @@ impl WideCounts {
     }
 }
 
+/// A runtime's counts, of which those that people see grow are at least what they were `before`. It adds up what its workers do
+/// without stopping them, estimates the work of guests that have not reported it, and no longer counts a job as executed that it has
+/// stopped or given back.
+pub fn no_less_than(before: &Counts, mut counts: Counts) -> Counts {
+    counts.jobs.executed = counts.jobs.executed.max(before.jobs.executed);
+    counts.jobs.exposed = counts.jobs.exposed.max(before.jobs.exposed);
+    counts.work_ns = counts.work_ns.max(before.work_ns);
+    counts.redone_work_ns = counts.redone_work_ns.max(before.redone_work_ns);
+    counts
+}
+
 /// The difference between a host's `counts` and those `before`. Numbers that describe the present (workers, memory) are
 /// not subtracted.
 pub fn counted_since(before: &Counts, counts: &Counts) -> Counts {

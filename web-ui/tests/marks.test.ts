@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import eventKinds from '../src/lib/api/EventKind.ts?raw';
-import { counted, marksOf, placed } from '../src/lib/marks.ts';
+import { counted, marksOf, placed, placedWithin } from '../src/lib/marks.ts';
 import { isBad, signOf } from '../src/lib/signs.ts';
 import type { RunEvent } from '../src/lib/types.ts';
 
@@ -32,6 +32,13 @@ describe('marks', () => {
     expect(stopped).toMatchObject([{ sign: '❚', isBad: false, text: 'host_joined 1\nsuspended 2\nhost_left 3' }]);
     expect(of(5000, 5010).map((mark) => mark.sign)).toEqual(['✕', '+']);
     expect(of(20_000, 30_000)).toEqual([]);
+  });
+
+  it('of the time before the first point of a chart, or after the last, stand at its edges', () => {
+    const x = (ms: number) => (ms - 500) / 100;
+    const ends = marksOf([event(1, 0, 'host_joined'), event(2, 5500, 'host_left'), event(3, 10_900, 'host_lost')]);
+    expect(placed(ends, x, 100).map(({ sign }) => sign)).toEqual(['−']);
+    expect(placedWithin(ends, x, [500, 10_500], 100).map(({ sign, x }) => [sign, x])).toEqual([['+', 0], ['−', 50], ['✕', 100]]);
   });
 
   it('are counted by what they mean', () => {

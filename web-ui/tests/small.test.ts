@@ -60,7 +60,7 @@ describe('a run', () => {
     expect([withoutProgress({ queued_s: 3 }), withoutProgress({})]).toEqual(['The run has not started.', 'No progress has been reported.']);
   });
   it('whose results are checked says how far', () => {
-    const checked = { is_checking: false, units: 4, units_checked: 0, work_share: 0, checks: 0, barred: [], without_standing: null, caught: [] };
+    const checked = { is_checking: false, units: 4, units_checked: 0, work_share: 0, checks: 0, work_s: 0, barred: [], without_standing: null, caught: [] };
     expect(checkedUnits(null, false)).toBe('nothing so far');
     expect(checkedUnits(checked, false)).toBe('4 units reported so far; they are checked once the root job has a result');
     const half = { ...checked, is_checking: true, units_checked: 3, work_share: 0.5 };

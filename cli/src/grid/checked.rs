@@ -2,7 +2,7 @@
 
 use sateen_api::{Caught, Checked};
 
-use super::columns::percent;
+use super::columns::{percent, seconds};
 use crate::progress::counted;
 
 /// How far results are checked, and which hosts gave wrong ones.
@@ -17,7 +17,9 @@ pub fn how_checked(checked: &Checked) -> String {
     let share = share.map_or_else(String::new, |share| format!(", {} of the work", percent(share, 1.0)));
     let checks = match checked.checks {
         0 => String::new(),
-        checks => format!("; {} in all", counted(checks, "check", "checks")),
+        checks => {
+            format!("; {} in all, which took {}", counted(checks, "check", "checks"), seconds(checked.work_s))
+        }
     };
     let barred: Vec<&str> = checked.barred.iter().map(|barred| barred.host.as_str()).collect();
     let liars = match barred.as_slice() {
@@ -73,16 +75,16 @@ mod tests {
         let reported = shown(json!({"units": 1})).expect("a row");
         assert_eq!(reported, "1 unit reported, to be checked once there is a result");
         let barred = json!([{"host": "h7", "key": "ab"}]);
-        let half = json!({"is_checking": true, "units": 4, "units_checked": 2, "work_share": 0.75, "checks": 3, "barred": barred});
+        let half = json!({"is_checking": true, "units": 4, "units_checked": 2, "work_share": 0.75, "checks": 3, "work_s": 1.5, "barred": barred});
         assert_eq!(
             shown(half).expect("a row"),
-            "2 of 4 units, 75 % of the work; 3 checks in all; h7 gave a wrong result and is barred"
+            "2 of 4 units, 75 % of the work; 3 checks in all, which took 1.5 s; h7 gave a wrong result and is barred"
         );
         let caught = json!([{"one_in": 1, "probability": 1.0}, {"one_in": 10, "probability": 0.9999}]);
-        let audited = json!({"units": 40, "units_checked": 2, "work_share": 0.05, "checks": 2, "without_standing": 1, "caught": caught});
+        let audited = json!({"units": 40, "units_checked": 2, "work_share": 0.05, "checks": 2, "work_s": 2.0, "without_standing": 1, "caught": caught});
         assert_eq!(
             shown(audited).expect("a row"),
-            "2 of 40 units, 5 % of the work; 2 checks in all; 1 owner without standing; a host that lied was found with a \
+            "2 of 40 units, 5 % of the work; 2 checks in all, which took 2.0 s; 1 owner without standing; a host that lied was found with a \
              probability of at least (in all of its units: 100 %; in one of 10: 99 %)"
         );
     }

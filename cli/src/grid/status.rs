@@ -11,7 +11,7 @@ use super::client::Client;
 use super::columns::{Columns, known, percent, seconds};
 use super::ended::failure;
 use super::parts::{percents, times};
-use super::view::{host_names, how_long, long, now, title};
+use super::view::{host_names, how_long, long, now, time_left, title};
 use crate::exit::{Failure, visible};
 use crate::files::{print, print_json};
 use crate::flags::OfRun;
@@ -26,11 +26,14 @@ pub fn status(flags: &OfRun) -> Result<(), Failure> {
     if flags.json {
         return print_json(&answer);
     }
-    print(page(&client.read(&answer)?, wrap::width()).as_bytes())
+    let run: Run = client.read(&answer)?;
+    let more = || client.get(&format!("/api/v1/runs/{}/overview", flags.run)).ok();
+    let left = (run.state == "running").then(more).flatten().and_then(|more| time_left(&more));
+    print(page(&run, left, wrap::width()).as_bytes())
 }
 
-/// For a terminal of `width` columns, if it is one.
-fn page(run: &Run, width: Option<usize>) -> String {
+/// With the time that is `left`, for a terminal of `width` columns, if it is one.
+fn page(run: &Run, left: Option<String>, width: Option<usize>) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         let line = format!("{name:<12} {}", visible(&value));
@@ -66,6 +69,7 @@ fn page(run: &Run, width: Option<usize>) -> String {
     if let Some(progress) = figures.progress {
         row("progress", long(progress));
     }
+    left.into_iter().for_each(|left| row("time left", left));
     if let Some(root) = root_host(run) {
         let moved = match figures.root_losses {
             0 => String::new(),
@@ -259,7 +263,7 @@ mod tests {
             "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done",
             "by_host": [{"host": "h1", "name": "a", "there": true}],
         });
-        let page = page(&read(&run).expect("a run"), None);
+        let page = page(&read(&run).expect("a run"), None, None);
         for row in [
             "state        done, after -\n",
             "recorded     0 results\n",
@@ -287,7 +291,7 @@ mod tests {
                     {"host": "h5", "name": "e", "there": true, "busy": null},
                 ],
             });
-            let page = page(&read(&run).expect("a run"), None);
+            let page = page(&read(&run).expect("a run"), None, None);
             page.lines().find(|line| line.starts_with("hosts  ")).unwrap_or_default().to_owned()
         };
         assert_eq!(
@@ -308,9 +312,9 @@ mod tests {
             "work_s": 0.0, "lost_work_s": 0.0,
         }))
         .expect("a run");
-        assert!(!page(&run, None).contains("of that"));
+        assert!(!page(&run, None, None).contains("of that"));
         run.figures.lost_work_s = Some(0.25);
-        assert!(page(&run, None).contains("of that      250 ms lost, as there is no result\n"));
+        assert!(page(&run, None, None).contains("of that      250 ms lost, as there is no result\n"));
     }
 
     /// "0 stolen jobs lost" was said of a run all of whose hosts had been killed.
@@ -335,7 +339,7 @@ mod tests {
             "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done",
             "jobs": {"recorded": 1},
         });
-        let page = page(&read(&run).expect("a run"), None);
+        let page = page(&read(&run).expect("a run"), None, None);
         assert!(page.contains("recorded     1 result\n"), "{page}");
     }
 
@@ -355,20 +359,21 @@ mod tests {
             ],
         }))
         .expect("a run");
-        let narrow = page(&run, Some(40));
+        let narrow = page(&run, None, Some(40));
         let (figures, _) = narrow.split_once("\n\n").expect("two parts");
         assert!(figures.lines().all(|line| line.chars().count() <= 40), "{narrow}");
         assert!(
             narrow.contains("held up by   A straggler: for the last\n             2.0 s 1 of 6 workers"),
             "{narrow}"
         );
-        let page = page(&run, None);
+        let page = page(&run, Some("about 8.0 s".to_owned()), None);
         for row in [
             "held up by   A straggler: for the last 2.0 s 1 of 6 workers have computed.\n",
             "run          17: nqueens 15\n",
             "state        running, for 2.5 s\n",
             "waiting for  hosts\\u{1b}\n",
             "progress     5 of 20 (25 %)\n",
+            "time left    about 8.0 s\n",
             "root job     at a, lost with its host once\n",
             "after losses 4 stolen jobs lost and the root once; 2 redone (including the root and jobs below lost ones), 3 reused, 1 adopted\n",
             "recorded     5 results; the table holds 7 entries in 2 KiB\n",
@@ -388,7 +393,7 @@ mod tests {
         );
         let away = |words: &Vec<&str>| words.starts_with(&["c", "there", "away", "0", "s"]);
         assert!(words.iter().any(away), "{page}");
-        let over = super::page(&Run { state: "done".to_owned(), ..run }, None);
+        let over = super::page(&Run { state: "done".to_owned(), ..run }, None, None);
         assert!(over.contains("5 results; the table held 7 entries in 2 KiB\n"), "{over}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use sateen_api::{HostOfRun, Progress, Run};
+use sateen_api::{HostOfRun, Progress, Remaining, Run, RunDetails};
 use sateen_command_line::localised;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -86,6 +86,15 @@ pub fn long(progress: Progress) -> String {
     } else {
         format!("{done} of {total} ({})", short(progress))
     }
+}
+
+/// The time that a run under way may still take, or why that is not known; of an overview of the run.
+pub fn time_left(overview: &Value) -> Option<String> {
+    let RunDetails { remaining, remaining_why, .. } = read(overview).ok()?;
+    let about = |Remaining { low_s, likely_s, high_s }| {
+        format!("about {} ({} to {})", seconds(likely_s), seconds(low_s), seconds(high_s))
+    };
+    remaining.map(about).or(remaining_why)
 }
 
 /// What the hosts of a run are called: with their ids where processes have the same name.
@@ -255,6 +264,20 @@ mod tests {
         job["entry_point"].take();
         let error = read::<Job>(&job).expect_err("it is not understood");
         assert!(error.to_string().contains("expected a string"), "{error}");
+    }
+
+    #[test]
+    fn the_time_left_is_a_range_or_a_reason() {
+        let of = |remaining: Value, why: Value| {
+            let run = json!({"run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "running"});
+            time_left(&json!({"run": run, "remaining": remaining, "remaining_why": why}))
+        };
+        let range = json!({"low_s": 1.0, "likely_s": 2.0, "high_s": 9.5});
+        assert_eq!(of(range, Value::Null).as_deref(), Some("about 2.0 s (1.0 s to 9.5 s)"));
+        let why = "not known yet: too little is done";
+        assert_eq!(of(Value::Null, why.into()).as_deref(), Some(why));
+        assert_eq!(of(Value::Null, Value::Null), None);
+        assert_eq!(time_left(&Value::Null), None);
     }
 
     #[test]

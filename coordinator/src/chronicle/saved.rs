@@ -68,6 +68,19 @@ pub struct ChartData {
     idle: Vec<Idle>,
 }
 
+impl ChartData {
+    /// Workers that checked results of hosts, for each point of the series.
+    pub fn checking(&self) -> &[f32] {
+        self.series.checking()
+    }
+
+    /// With these, which are saved apart.
+    pub fn with_checking(mut self, checking: Vec<f32>) -> Self {
+        self.series = self.series.with_checking(checking);
+        self
+    }
+}
+
 /// Changes of a run's chronicle that are to be saved.
 #[derive(Debug)]
 pub struct ChronicleChanges {

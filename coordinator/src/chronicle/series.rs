@@ -14,6 +14,8 @@ pub struct Sample {
     pub t_ms: u32,
     /// Workers that computed since the sample before, on average.
     pub busy: f32,
+    /// The part of these that checked results of hosts.
+    pub checking: f32,
     /// All workers.
     pub workers: u32,
     /// Jobs run so far.
@@ -51,11 +53,22 @@ pub struct Series {
     samples: u32,
     busy: f32,
     workers: f32,
+    /// Workers that checked results of hosts, for each point, and the sum since then. Saved apart.
+    #[serde(skip)]
+    checking: (Vec<f32>, f32),
 }
 
 impl Default for Series {
     fn default() -> Self {
-        Self { every_ms: POINT_MS, points: Vec::new(), last: None, samples: 0, busy: 0.0, workers: 0.0 }
+        Self {
+            every_ms: POINT_MS,
+            points: Vec::new(),
+            last: None,
+            samples: 0,
+            busy: 0.0,
+            workers: 0.0,
+            checking: (Vec::new(), 0.0),
+        }
     }
 }
 
@@ -66,9 +79,10 @@ impl Series {
         if self.points.last().is_some_and(|last| !last.busy.is_nan() && last.t_ms < t_ms) {
             let (busy, workers, jobs_per_s, redone_per_s) = (f32::NAN, f32::NAN, f32::NAN, f32::NAN);
             self.points.push(Point { t_ms, busy, workers, jobs_per_s, redone_per_s });
+            self.checking.0.push(0.0);
         }
         self.last = None;
-        (self.samples, self.busy, self.workers) = (0, 0.0, 0.0);
+        (self.samples, self.busy, self.workers, self.checking.1) = (0, 0.0, 0.0, 0.0);
     }
 
     /// Adds a sample, with the number of jobs that had been begun again until then.
@@ -83,6 +97,7 @@ impl Series {
         };
         self.samples += 1;
         self.busy += sample.busy;
+        self.checking.1 += sample.checking;
         self.workers += sample.workers as f32;
         let passed_ms = sample.t_ms.saturating_sub(from_ms);
         // Ticks come a little early or late.
@@ -99,8 +114,9 @@ impl Series {
             jobs_per_s: per_s(sample.executed, executed),
             redone_per_s: per_s(redone_now, redone),
         });
+        self.checking.0.push(self.checking.1 / count);
         self.last = Some((sample.t_ms, sample.executed, redone_now));
-        (self.samples, self.busy, self.workers) = (0, 0.0, 0.0);
+        (self.samples, self.busy, self.workers, self.checking.1) = (0, 0.0, 0.0, 0.0);
         if self.points.len() > SERIES_POINTS_MAX {
             self.thin();
         }
@@ -140,6 +156,20 @@ impl Series {
             }
         });
         self.points = merged.collect();
+        let mean = |pair: &[f32]| pair.iter().sum::<f32>() / pair.len() as f32;
+        self.checking.0 = self.checking.0.chunks(2).map(mean).collect();
+    }
+
+    /// Workers that checked results of hosts, for each point.
+    pub fn checking(&self) -> &[f32] {
+        &self.checking.0
+    }
+
+    /// With these, as they were saved; there are none in a folder of a version that did not save them.
+    pub fn with_checking(mut self, mut checking: Vec<f32>) -> Self {
+        checking.resize(self.points.len(), 0.0);
+        self.checking.0 = checking;
+        self
     }
 
     /// The points that are kept.
@@ -163,13 +193,16 @@ mod tests {
         let steps = 20 * SERIES_POINTS_MAX as u32;
         for step in 0..=steps {
             let executed = u64::from(step) * 50;
-            let sample = Sample { t_ms: step * 500, busy: 3.0, workers: 4, executed, ..Sample::default() };
+            let t_ms = step * 500;
+            let sample = Sample { t_ms, busy: 3.0, checking: 1.0, workers: 4, executed, ..Sample::default() };
             series.add(sample, executed / 10);
         }
         let points = series.points();
         assert!(points.len() <= SERIES_POINTS_MAX && points.len() >= SERIES_POINTS_MAX / 4);
         assert!(points.windows(2).all(|pair| pair[0].t_ms < pair[1].t_ms));
         assert!(points.iter().all(|point| (point.busy - 3.0).abs() < 0.005));
+        assert_eq!(series.checking().len(), points.len());
+        assert!(series.checking().iter().all(|checking| (checking - 1.0).abs() < 0.005));
         assert!(points.iter().all(|point| (point.jobs_per_s - 100.0).abs() < 0.1), "{points:?}");
         assert!(points.iter().all(|point| (point.redone_per_s - 10.0).abs() < 0.1));
     }
@@ -218,5 +251,8 @@ mod tests {
         let times: Vec<u32> = points[9..12].iter().map(|point| point.t_ms).collect();
         assert_eq!(times, [5_000, 24_000, 24_500], "no jobs are below the line of the gap");
         assert!(points[10].busy.is_nan() && points[11].busy == 2.0, "{points:?}");
+        assert_eq!(series.checking().len(), points.len());
+        let older = series.clone().with_checking(vec![1.0]);
+        assert_eq!((older.checking()[..2].to_vec(), older.checking().len()), (vec![1.0, 0.0], points.len()));
     }
 }

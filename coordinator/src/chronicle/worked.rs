@@ -53,7 +53,7 @@ impl Worked {
 }
 
 impl Chronicle {
-    /// The progress over time. The newest points, of which reports are still to come, and those of runs with more workers than
+    /// The progress over time. What checks of results took is in no timeline. The newest points, of which reports are still to come, and those of runs with more workers than
     /// the timeline has, have the workers that were known to compute then.
     pub fn points_with(&self, worked: &Worked) -> Vec<Point> {
         let mut points = self.points().to_vec();
@@ -62,13 +62,19 @@ impl Chronicle {
         }
         let until_ms = if self.is_over { u32::MAX } else { self.now_ms().saturating_sub(SILENT_MS) };
         let mut from_ms = self.first_from_ms();
-        for point in &mut points {
+        for (point, checking) in points.iter_mut().zip(self.series.checking()) {
             if !point.busy.is_nan() && point.t_ms <= until_ms {
-                point.busy = worked.mean(from_ms, point.t_ms).min(point.workers);
+                point.busy = (worked.mean(from_ms, point.t_ms) + checking).min(point.workers);
             }
             from_ms = point.t_ms;
         }
         points
+    }
+
+    /// Workers that checked results of hosts, for each point.
+    #[cfg(test)]
+    pub fn checking(&self) -> &[f32] {
+        self.series.checking()
     }
 
     /// When the time begins that the first point covers.

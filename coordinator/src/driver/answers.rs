@@ -105,7 +105,7 @@ impl Driver {
         if let Some(view) = self.machine.run(run) {
             let figures = of_view(&view, Vec::new());
             let (state, waits) = (view.state(), self.waits(&view, reasons));
-            return Some(Live { run, state, waits, figures, is_over: false });
+            return Some(Live { run, state, waits, figures, is_over: false, at_ms: unix_ms() });
         }
         if let Some(settled) = self.over.settled(run) {
             return Some(self.over(run, settled.state, settled.sums.clone()));
@@ -119,14 +119,14 @@ impl Driver {
 
     /// A run that is over. The API learns that only when it is saved.
     fn over(&self, run: RunId, state: RunState, figures: Figures) -> Live {
-        if !self.saver.is_behind_with_end(run) {
-            return Live { run, state, waits: None, figures, is_over: true };
-        }
+        let Some(at_ms) = self.saver.unsaved_end(run) else {
+            return Live { run, state, waits: None, figures, is_over: true, at_ms: unix_ms() };
+        };
         let why = match self.store.trouble() {
             Some(trouble) => format!("it is over, and its end cannot be saved: {trouble}"),
             None => "it is over, and its end is being saved".to_owned(),
         };
         let waits = Some(Waits { reason: why.clone(), why });
-        Live { run, state: RunState::Running, waits, figures, is_over: true }
+        Live { run, state: RunState::Running, waits, figures, is_over: true, at_ms }
     }
 }

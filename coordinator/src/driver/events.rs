@@ -38,7 +38,8 @@ impl Driver {
                 }
                 let host = self.links.get(link).and_then(|link| link.host());
                 if let Some(host) = host {
-                    self.hosts.unheard.reported(host, *run, counts.busy, self.clock.now());
+                    let run = self.machine.checked_run(*run).unwrap_or(*run);
+                    self.hosts.unheard.reported(host, run, counts.busy, self.clock.now());
                 }
                 if *notes_dropped > 0 {
                     self.record(*run, |chronicle| chronicle.left_out(*notes_dropped));
@@ -47,7 +48,8 @@ impl Driver {
             ToCoordinator::Ready { run } => {
                 let host = self.links.get(link).and_then(|link| link.host());
                 if let Some(host) = host {
-                    self.hosts.unheard.begins(host, *run, self.clock.now());
+                    let run = self.machine.checked_run(*run).unwrap_or(*run);
+                    self.hosts.unheard.begins(host, run, self.clock.now());
                 }
             }
             ToCoordinator::Pong { ping } => self.hosts.answered(link, *ping),

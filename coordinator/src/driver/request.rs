@@ -99,6 +99,8 @@ pub struct Live {
     pub figures: Figures,
     /// It is over, and its end may not be saved yet.
     pub is_over: bool,
+    /// When this was so, in milliseconds since 1970: of a run whose end is not saved yet, when it ended.
+    pub at_ms: u64,
 }
 
 /// A host, with what the driver knows about it.

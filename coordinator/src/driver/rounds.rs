@@ -121,12 +121,15 @@ impl Driver {
             self.record(run, |chronicle| {
                 let is_suspended = view.state() == RunState::Suspended;
                 // Of more workers than are followed, those that computed when they last reported.
-                let busy = chronicle.busy().unwrap_or_else(|| counts.busy.saturating_sub(silent.busy) as f32);
+                let checking = view.busy_with_checks() as f32;
+                let busy = chronicle.busy().map(|busy| busy + checking);
+                let busy = busy.unwrap_or_else(|| counts.busy.saturating_sub(silent.busy) as f32);
                 // The counts of departed hosts stay, their workers do not.
                 let workers = view.workers();
                 let sample = Sample {
                     t_ms: chronicle.now_ms(),
                     busy: if is_suspended { 0.0 } else { busy.min(workers as f32) },
+                    checking: if is_suspended { 0.0 } else { checking.min(workers as f32) },
                     workers,
                     executed: counts.jobs.executed,
                     is_suspended,

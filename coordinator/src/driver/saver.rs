@@ -193,11 +193,12 @@ impl Saver {
         self.unsaved_of.contains_key(&run)
     }
 
-    /// Whether the end of the run is not saved yet.
-    pub fn is_behind_with_end(&self, run: RunId) -> bool {
+    /// When the run ended, in milliseconds since 1970, if that is not saved yet.
+    pub fn unsaved_end(&self, run: RunId) -> Option<u64> {
         let is_end =
             |(change, _): &(Change, u64)| matches!(change, Change::End { run: of, .. } if *of == run);
-        self.is_behind_with(run) && self.unsaved.iter().any(is_end)
+        let end = || self.unsaved.iter().find(|change| is_end(change)).map(|(_, at_ms)| *at_ms);
+        self.is_behind_with(run).then(end).flatten()
     }
 
     /// Returns the message if it may be sent now. A message that follows from an unsaved change is kept.

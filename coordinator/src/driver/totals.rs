@@ -88,6 +88,7 @@ impl Driver {
             entries_dropped,
             unsaved,
             hosts_awaited: self.hosts.awaited().len(),
+            checks_work_ns: self.machine.checks_work_ns(),
             ..self.since_start.complete(totals)
         };
         for view in self.machine.run_ids_over().filter_map(|run| self.machine.run_over(run)) {

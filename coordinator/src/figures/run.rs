@@ -62,6 +62,8 @@ pub struct Checked {
     pub work_share: Option<f64>,
     /// How often a unit was computed again.
     pub checks: u64,
+    /// The processor time that this took, in seconds.
+    pub work_s: f64,
     /// Hosts that gave a wrong result.
     pub barred: Vec<Barred>,
     /// For an audit, owners that contributed and had no standing before.

@@ -81,7 +81,8 @@ impl All {
         let gone = gone.map(|(how, count)| ([("how", how)], count.load(Relaxed) as f64));
         out.counters("hosts_gone", "Hosts that departed: left in order, or crashed", None, &gone)?;
         out.gauge("workers", "Workers of connected hosts", None, self.totals.workers as f64)?;
-        out.gauge("workers_busy", "Workers that are computing", None, self.totals.busy as f64)?;
+        let help = "Workers that are computing, for runs or to check their results";
+        out.gauge("workers_busy", help, None, self.totals.busy as f64)?;
 
         let runs: Vec<_> =
             self.service.runs.iter().map(|(state, count)| ([("state", *state)], *count as f64)).collect();
@@ -121,7 +122,6 @@ impl All {
         for (name, help, count) in [
             ("jobs_spawned", "Jobs that were spawned", counts.jobs.spawned),
             ("jobs_exposed", "Jobs that were made visible to schedulers", counts.jobs.exposed),
-            // While a run is under way, this number of it may fall.
             ("jobs_of_ended_runs", "Jobs that were run, in runs that are over", self.totals.executed),
             ("jobs_taken", "Jobs that another worker of the same host took", counts.jobs.stolen_local),
             (
@@ -156,7 +156,11 @@ impl All {
         ] {
             out.counter(name, help, None, count as f64)?;
         }
-        out.counter("work", "Processor time in guests", Some(Unit::Seconds), seconds(counts.work_ns))?;
+        let help = "Processor time in guests, without checks of results";
+        out.counter("work", help, Some(Unit::Seconds), seconds(counts.work_ns))?;
+        let help = "Processor time in guests to check results of hosts: to compute them again";
+        let checks_s = seconds(self.totals.checks_work_ns);
+        out.counter("checks_work", help, Some(Unit::Seconds), checks_s)?;
         let ended = self.totals.ended_work;
         let by_state = |of: fn(&EndedWork) -> f64| {
             [("done", ended.done), ("failed", ended.failed), ("cancelled", ended.cancelled)]

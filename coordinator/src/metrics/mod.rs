@@ -74,6 +74,8 @@ pub struct Totals {
     pub busy: u64,
     /// Counts of jobs since the start, in runs that are not over and in those that ended since.
     pub counts: Counts,
+    /// Processor time of checks since the start, in nanoseconds.
+    pub checks_work_ns: u64,
     /// Jobs executed since the start, in runs that ended since.
     pub executed: u64,
     /// Runs that ended since the start, by state.

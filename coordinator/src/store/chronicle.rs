@@ -95,12 +95,13 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
         {
             // A batch may arrive after the end of its run.
             let mut standing = transaction.prepare(
-                "INSERT OR REPLACE INTO standings SELECT ?1, ?2, ?3
+                "INSERT OR REPLACE INTO standings SELECT ?1, ?2, ?3, ?4
                  WHERE EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND ended_at_ms IS NULL)",
             )?;
             for (run, stands) in &batch.standings {
                 let named = NamedStanding { standing: stands.clone(), names: Vec::new() };
-                standing.execute(params![run.0 as i64, encode(&named)?, stands.long_gone as i64])?;
+                let (long_gone, checks_work_ns) = (stands.long_gone as i64, stands.checks_work_ns as i64);
+                standing.execute(params![run.0 as i64, encode(&named)?, long_gone, checks_work_ns])?;
             }
             // Until all hosts have said what they counted last, what workers did is saved as well, and belongs to these.
             let mut counted = transaction.prepare(
@@ -124,7 +125,7 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
             )?;
             let mut job = transaction.prepare("INSERT OR REPLACE INTO tree_jobs VALUES (?1, ?2, ?3)")?;
             let mut line = transaction.prepare("INSERT OR REPLACE INTO log_lines VALUES (?1, ?2, ?3)")?;
-            let mut looks = transaction.prepare("INSERT OR REPLACE INTO looks VALUES (?1, ?2)")?;
+            let mut looks = transaction.prepare("INSERT OR REPLACE INTO looks VALUES (?1, ?2, ?3)")?;
             let mut old = transaction.prepare("DELETE FROM log_lines WHERE run = ?1 AND number < ?2")?;
             for changes in &batch.chronicles {
                 let run = changes.run.0 as i64;
@@ -139,7 +140,7 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
                 }
                 old.execute(params![run, changes.first_line as i64])?;
                 if let Some(new) = &changes.charts {
-                    looks.execute(params![run, encode(new)?])?;
+                    looks.execute(params![run, encode(new)?, encode(&new.checking())?])?;
                 }
             }
             let mut came = transaction.prepare("INSERT OR REPLACE INTO hosts VALUES (?1, ?2, ?3, ?4)")?;
@@ -166,11 +167,13 @@ pub fn save(connection: &mut Connection, batch: &Batch) -> Result<()> {
 
 /// The standing of a run; none if it cannot be read.
 pub fn standing(connection: &Connection, run: RunId) -> Result<NamedStanding> {
-    let mut statement = connection.prepare("SELECT standing, long_gone FROM standings WHERE run = ?1")?;
+    let mut statement =
+        connection.prepare("SELECT standing, long_gone, checks_work_ns FROM standings WHERE run = ?1")?;
     let what = || format!("the standing of run {run}, whose counts begin anew");
     let read = |row: &Row<'_>| {
         let mut named = blob::<NamedStanding>(row, 0, "the standing of a run")?;
         named.standing.long_gone = row.get::<_, i64>(1)? as u64;
+        named.standing.checks_work_ns = row.get::<_, i64>(2)? as u64;
         Ok(named)
     };
     let found = readable(statement.query([run.0 as i64])?, read, what)?;
@@ -255,6 +258,9 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
     let lent = parts::<Vec<(HostId, u64)>>(&mut lent, of.run, "from which hosts jobs were stolen")?.pop();
     let mut looks = connection.prepare("SELECT looks FROM looks WHERE run = ?1")?;
     let charts = parts::<ChartData>(&mut looks, of.run, "the charts")?.pop();
+    let mut checking =
+        connection.prepare("SELECT checking FROM looks WHERE run = ?1 AND checking IS NOT NULL")?;
+    let checking = parts::<Vec<f32>>(&mut checking, of.run, "which workers checked results")?.pop();
     let mut lines = connection.prepare("SELECT line FROM log_lines WHERE run = ?1 ORDER BY number")?;
     let lines = parts::<Line>(&mut lines, of.run, "a log line")?;
     // There may be very many, so they are read one by one.
@@ -267,7 +273,7 @@ pub fn chronicle(connection: &Connection, of: Chronicled) -> Result<Chronicle> {
         (summary.unwrap_or_default().with_lent(lent.unwrap_or_default()), latest),
         jobs,
         lines,
-        charts.unwrap_or_default(),
+        charts.unwrap_or_default().with_checking(checking.unwrap_or_default()),
     ))
 }
 
@@ -282,109 +288,4 @@ fn parts<T: DeserializeOwned>(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use sateen_protocol::message::WorkerTimes;
-
-    use super::*;
-    use crate::chronicle::{Chronicles, Going, Source};
-    use crate::clock::unix_ms;
-    use crate::store::schema::migrate;
-    use crate::store::sql;
-
-    /// As the tables were before there were tokens.
-    const WITHOUT_TOKENS: &str =
-        "DROP TABLE host_keys; DROP TABLE tokens; DROP TABLE audit; DROP INDEX runs_by_token;
-        ALTER TABLE runs DROP COLUMN submitted_by;";
-
-    const RUN: RunId = RunId(1);
-
-    fn with_run() -> Connection {
-        let mut connection = Connection::open_in_memory().expect("a database");
-        migrate(&mut connection, Path::new("folder")).expect("it is new");
-        let run = "INSERT INTO runs (run, app, app_name, spec, state, submitted_at_ms)
-             VALUES (1, x'00', 'app', x'00', 'running', 0)";
-        connection.execute(run, []).expect("a run");
-        connection
-    }
-
-    #[test]
-    fn counts_of_hosts_are_saved_until_the_run_has_figures() {
-        let mut connection = with_run();
-        let rows = |connection: &mut Connection, host: u64| {
-            let row = coordinator::Row { sum: Counts::default(), anew: None };
-            let saved = SavedRow { row, name: Arc::default() };
-            let rows = BTreeMap::from([((RUN, HostId(host)), Some(saved))]);
-            save(connection, &Batch { rows, ..Batch::default() }).expect("it is saved");
-            standing(connection, RUN).expect("it can be read").standing.by_host.len()
-        };
-        assert_eq!(rows(&mut connection, 1), 1);
-        let end = RunEnd::Cancelled;
-        sql::set_end(&mut connection, RUN, judge(&end).0, &end, 1).expect("it ends");
-        assert_eq!(rows(&mut connection, 2), 2, "hosts say what they counted last");
-        sql::set_figures(&mut connection, RUN, &Figures::default()).expect("they are final");
-        assert_eq!(rows(&mut connection, 3), 0);
-    }
-
-    #[test]
-    fn recent_reports_of_workers_are_saved_and_an_older_folder_opens() {
-        let folder = Path::new("folder");
-        let mut connection = with_run();
-        let submitted_at_ms = unix_ms() - 60_000;
-        let mut begun = Chronicle::new(submitted_at_ms);
-        let worked = WorkerTimes { work_ms: 2_000, ..WorkerTimes::default() };
-        begun.activity(Source { id: HostId(1), name: "one", site: "here" }, 1, &[worked]);
-        let chronicles = Chronicles::default();
-        chronicles.restore(RUN, false, begun);
-        let batch = Batch { chronicles: chronicles.changes(usize::MAX, false).0, ..Batch::default() };
-        assert!(batch.chronicles.iter().all(|changes| changes.charts.is_none()), "they are saved later");
-        save(&mut connection, &batch).expect("it is saved");
-        let known = |connection: &Connection| {
-            let of = Chronicled { run: RUN, is_over: false, submitted_at_ms };
-            let chronicle = chronicle(connection, of).expect("it can be read");
-            let mut figures = Figures::default();
-            chronicle.complete(&mut figures);
-            (chronicle.lent_and_redone().count(), figures.times.computed_s.round())
-        };
-        assert_eq!(known(&connection), (1, 2.0));
-        let before = "ALTER TABLE chronicles DROP COLUMN latest; ALTER TABLE chronicles DROP COLUMN absences;
-            ALTER TABLE chronicles DROP COLUMN lent; UPDATE schema SET version = 9";
-        connection.execute_batch(WITHOUT_TOKENS).expect("as it was before");
-        connection.execute_batch(before).expect("as it was before");
-        migrate(&mut connection, folder).expect("it becomes of this version");
-        assert_eq!(known(&connection), (1, 0.0), "its hosts are known");
-    }
-
-    #[test]
-    fn absences_are_saved_and_a_folder_of_the_version_before_opens() {
-        let mut connection = with_run();
-        let submitted_at_ms = unix_ms() - 60_000;
-        let mut begun = Chronicle::new(submitted_at_ms);
-        let source = |id, name| Source { id: HostId(id), name, site: "here" };
-        for (source, how) in [(source(1, "one"), Going::Paused), (source(2, "two"), Going::Crashed)] {
-            begun.activity(source, 1, &[WorkerTimes::default()]);
-            begun.host_gone(source, how);
-        }
-        let away = begun.away().clone();
-        let chronicles = Chronicles::default();
-        chronicles.restore(RUN, false, begun);
-        let save_all = |connection: &mut Connection, is_last| {
-            let batch = Batch { chronicles: chronicles.changes(usize::MAX, is_last).0, ..Batch::default() };
-            save(connection, &batch).expect("it is saved");
-        };
-        let known = |connection: &Connection| {
-            let of = Chronicled { run: RUN, is_over: false, submitted_at_ms };
-            chronicle(connection, of).expect("it can be read").away().clone()
-        };
-        save_all(&mut connection, false);
-        assert_eq!((known(&connection), away.len()), (away.clone(), 2), "their events are saved later");
-        save_all(&mut connection, true);
-        let before = "ALTER TABLE chronicles DROP COLUMN absences; ALTER TABLE chronicles DROP COLUMN lent;
-            UPDATE schema SET version = 10";
-        connection.execute_batch(WITHOUT_TOKENS).expect("as it was before");
-        connection.execute_batch(before).expect("as it was before");
-        assert_eq!(migrate(&mut connection, Path::new("folder")).map_err(|error| error.to_string()), Ok(()));
-        assert_eq!(known(&connection), away, "as far as events say");
-    }
-}
+mod tests;

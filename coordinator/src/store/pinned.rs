@@ -26,7 +26,7 @@ use crate::host_name::HostName;
 const RUN: RunId = RunId(1);
 const SUBMITTED_AT_MS: u64 = 1_700_000_000_000;
 /// The saved chronicle of a run.
-const COLUMNS: [(&str, &str); 7] = [
+const COLUMNS: [(&str, &str); 8] = [
     ("chronicles", "summary"),
     ("chronicles", "latest"),
     ("chronicles", "absences"),
@@ -34,6 +34,7 @@ const COLUMNS: [(&str, &str); 7] = [
     ("tree_jobs", "job"),
     ("log_lines", "line"),
     ("looks", "looks"),
+    ("looks", "checking"),
 ];
 
 /// A database with a run.
@@ -136,6 +137,7 @@ fn figures() -> Vec<(&'static str, Figures)> {
         work_ns,
         work_checked_ns,
         checks: 6,
+        checks_work_ns: 2_500_000_000,
         barred,
         ..Checked::default()
     };
@@ -211,7 +213,8 @@ fn begun_chronicle() -> Chronicle {
     let line = |job, text: &str| LogLine { job, function: "f".to_owned(), text: text.to_owned() };
     chronicle.log(HostId(0xab), vec![line(Some(JobTag(2)), "hello"), line(None, "wörld")]);
     for step in 0..4 {
-        let sample = Sample { t_ms: 500 * step, busy: 3.0, workers: 4, executed: 50, ..Sample::default() };
+        let t_ms = 500 * step;
+        let sample = Sample { t_ms, busy: 3.0, checking: 1.0, workers: 4, executed: 50, ..Sample::default() };
         chronicle.sample(sample, Some((u64::from(step), 9)), (step == 1).then_some("no host"));
     }
     let worked = |work_ms| WorkerTimes { work_ms, recover_ms: 300, ..WorkerTimes::default() };

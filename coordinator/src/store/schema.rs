@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 14] = [
+const MIGRATIONS: [&str; 15] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -180,6 +180,11 @@ const MIGRATIONS: [&str; 14] = [
         enrolled_by INTEGER -- the token for which a join key was exchanged
     ) WITHOUT ROWID;
     ALTER TABLE tokens ADD COLUMN from_join_key INTEGER NOT NULL DEFAULT FALSE; -- a host's own, for which a join key was exchanged
+",
+    "
+    -- What checks of a run's results took, and how many workers did that over time.
+    ALTER TABLE standings ADD COLUMN checks_work_ns INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE looks ADD COLUMN checking BLOB; -- postcard
 ",
 ];
 

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::limits::CHECKS_PER_HOST_MAX;
-use crate::{AssignmentId, HostId, JobKey, RunId, Time};
+use crate::{AssignmentId, Counts, HostId, JobKey, RunId, Time};
 
+use super::check_runs::{Counted, count};
 use super::claims::Owner;
 
 /// A unit that a host computes again.
@@ -30,8 +31,10 @@ pub struct Checker {
     checks: Vec<Check>,
     /// How many it may have at a time.
     most: usize,
-    /// Processor time that it has counted in its last series, and that series.
-    counted: Option<(u64, u64)>,
+    /// What it has counted.
+    pub counted: Counted,
+    /// Its workers that compute for it.
+    busy: u32,
 }
 
 /// The hosts that check units of one run.
@@ -67,6 +70,16 @@ impl Checkers {
         self.all.values().map(|checker| checker.checks.len()).sum()
     }
 
+    /// Workers of a host that compute to check units.
+    pub fn busy_of(&self, host: HostId) -> u32 {
+        self.all.get(&host).map_or(0, |checker| checker.busy)
+    }
+
+    /// Workers of all hosts that do.
+    pub fn busy(&self) -> u32 {
+        self.all.values().fold(0, |sum, checker| sum.saturating_add(checker.busy))
+    }
+
     /// Whether a host can take part, as far as is known.
     pub fn is_able(&self, host: HostId) -> bool {
         !self.unable.contains(&host)
@@ -92,8 +105,9 @@ impl Checkers {
     /// A host is to check units, in this run.
     pub fn add(&mut self, host: HostId, owner: Owner, check: RunId) {
         let most = if self.alone.contains(&host) { 1 } else { CHECKS_PER_HOST_MAX };
-        self.all
-            .insert(host, Checker { check, owner, is_ready: false, checks: Vec::new(), most, counted: None });
+        let checker =
+            Checker { check, owner, is_ready: false, checks: Vec::new(), most, counted: None, busy: 0 };
+        self.all.insert(host, checker);
     }
 
     /// A host has loaded the app; returns its checks, which are to be sent.
@@ -103,12 +117,11 @@ impl Checkers {
         checker.checks.clone()
     }
 
-    /// A host has counted this much processor time in a series; returns how much of it is new, in nanoseconds.
-    pub fn count(&mut self, host: HostId, series: u64, work_ns: u64) -> u64 {
+    /// A host has counted this in a series; returns how much of its processor time is new, in nanoseconds.
+    pub fn count(&mut self, host: HostId, series: u64, counts: &Counts) -> u64 {
         let Some(checker) = self.all.get_mut(&host) else { return 0 };
-        let before_ns = checker.counted.filter(|(known, _)| *known == series).map_or(0, |(_, ns)| ns);
-        checker.counted = Some((series, work_ns.max(before_ns)));
-        work_ns.saturating_sub(before_ns)
+        checker.busy = counts.busy;
+        count(&mut checker.counted, series, counts.work_ns)
     }
 
     /// A host is gone, or no longer checks anything; returns what it was, with its checks.

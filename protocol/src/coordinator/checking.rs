@@ -46,7 +46,7 @@ impl CoordinatorRun {
 impl Coordinator {
     /// The run whose results a host checks in the run with this id, if that is what the id stands for.
     pub fn checked_run(&self, check: RunId) -> Option<RunId> {
-        self.runs.check(&check).map(|(run, _)| run)
+        self.runs.checks.get(&check).map(|(run, _)| run)
     }
 
     fn owner_of(&self, host: HostId) -> Option<Owner> {
@@ -89,7 +89,7 @@ impl Coordinator {
         run: RunId,
         end: RunEnd,
     ) -> Result<(), Misbehaviour> {
-        if self.runs.check(&run).is_some() {
+        if self.runs.checks.get(&run).is_some() {
             return self.on_check_failed(now, host, run, Some(end));
         }
         if !self.takes_part(host, run) {
@@ -201,7 +201,7 @@ impl Coordinator {
         let is_new = self.validation(run).is_some_and(|validation| validation.checkers.get(host).is_none());
         if is_new {
             let check = self.new_check_id();
-            self.runs.add_check(check, (run, host));
+            self.runs.checks.begin(check, (run, host));
             if let Some(validation) = self.validation(run) {
                 validation.checkers.add(host, owner, check);
             }
@@ -219,7 +219,7 @@ impl Coordinator {
     fn new_check_id(&mut self) -> RunId {
         loop {
             let check = RunId(CHECK | self.random.next_u64() >> 2);
-            if self.runs.check(&check).is_none() {
+            if self.runs.checks.get(&check).is_none() {
                 return check;
             }
         }

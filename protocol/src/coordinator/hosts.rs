@@ -87,9 +87,10 @@ impl HostState {
         &self,
         id: HostId,
         ready: SmallVec<[RunId; RUNS_ACTIVE_MAX]>,
+        busy_with_checks: u32,
         is_over: impl Fn(&RunId) -> bool,
     ) -> HostView {
-        let mut counts = Counts::default();
+        let mut counts = Counts { busy: busy_with_checks, ..Counts::default() };
         for (run, more) in &self.counts {
             counts.add(&Counts { busy: if is_over(run) { 0 } else { more.busy }, ..*more });
         }

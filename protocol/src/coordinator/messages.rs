@@ -40,10 +40,10 @@ impl Coordinator {
             state.heard = now;
         }
         match message {
-            ToCoordinator::Ready { run } if self.runs.check(&run).is_some() => {
+            ToCoordinator::Ready { run } if self.runs.checks.get(&run).is_some() => {
                 self.on_check_ready(host, run)?;
             }
-            ToCoordinator::Unready { run, .. } if self.runs.check(&run).is_some() => {
+            ToCoordinator::Unready { run, .. } if self.runs.checks.get(&run).is_some() => {
                 self.on_check_failed(now, host, run, None)?;
             }
             ToCoordinator::Ready { run } => self.on_ready(now, host, run),
@@ -77,8 +77,7 @@ impl Coordinator {
                 if workers.len() > WORKERS_REPORTED_MAX || notes.len() > NOTES_WAITING_MAX {
                     return Err(Misbehaviour::TooMuch);
                 }
-                if self.runs.check(&run).is_some() {
-                    self.on_check_counts(host, run, series, counts.work_ns);
+                if self.on_check_counts(host, run, series, &counts) {
                     return Ok(());
                 }
                 let is_heard = self.has_taken_part(host, run);

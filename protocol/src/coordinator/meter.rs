@@ -7,8 +7,8 @@ use crate::Time;
 /// How often runs with limits are checked, in addition to the moment when one reaches its limit on the time under way.
 pub const METER_EVERY: Duration = Duration::from_secs(1);
 
-/// The time for which a run has been under way: its root job was at a host. Waiting for a turn or for a host does not
-/// count, nor do suspensions.
+/// The time for which a run has been under way: its root job was at a host, or its result was being checked. Waiting for a turn
+/// or for a host that begins it does not count, nor do suspensions.
 #[derive(Debug, Default)]
 pub struct Meter {
     /// The total up to the last update.

@@ -1,4 +1,4 @@
-//! Limits on the time of whole runs: on the work that hosts count, checks included, and on the time under way.
+//! Limits on the time of whole runs: on the work that hosts count, and on the time under way. Both include checks of results.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use super::run::CoordinatorRun;
 impl CoordinatorRun {
     /// Counts its time under way up to now.
     fn count_time(&mut self, now: Time) {
-        let is_under_way = self.root.assigned().is_some() && self.state == RunState::Running;
+        let is_computed = self.root.assigned().is_some() || self.is_checking();
+        let is_under_way = is_computed && self.state == RunState::Running;
         self.meter.look(now, is_under_way);
     }
 
@@ -26,11 +27,12 @@ impl CoordinatorRun {
             |limit: Option<u64>, is: Duration| limit.map(Duration::from_millis).filter(|limit| is >= *limit);
         if let Some(limit) = met(limits.time_ms_max, self.meter.under_way) {
             let limit = limit.as_secs_f64();
+            let checking = if self.is_checking() { ", and its result was still being checked" } else { "" };
             return Some(format!(
-                "the run was under way for longer than its limit of {limit} s; raise it with --time-limit"
+                "the run was under way for longer than its limit of {limit} s{checking}; raise it with --time-limit"
             ));
         }
-        let checks_ns = self.validation.as_ref().map_or(0, |validation| validation.checks_work_ns());
+        let checks_ns = self.checks_work_ns();
         let work = Duration::from_nanos(self.tally.sum().work_ns.saturating_add(checks_ns));
         let limit = met(limits.cpu_ms_max, work)?.as_secs_f64();
         let checks = match checks_ns {

@@ -7,7 +7,7 @@
 //! keeps the runs that are not over, and `ended` those that are. `runs` changes a run's state, `places` shares the places of
 //! runs under way out among submitters, `turns` decides how long a run that no host can load keeps its place, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects
 //! the last reports of runs that are over. `validation` is how a run's results are checked, made of `claims` on each unit and of
-//! the `checkers`, `checking` has units computed again, and `standings` keeps what is known of owners from earlier runs. `reasons` says why a run waits. `parcels` sends what is too large for one message. `results` is the
+//! the `checkers`, `check_runs` are the runs in which these do so, `checking` has units computed again, and `standings` keeps what is known of owners from earlier runs. `reasons` says why a run waits. `parcels` sends what is too large for one message. `results` is the
 //! coordinator's result table and the barrier that makes recovery find orphans; `lookups` keeps the searches that wait for
 //! it, and their answers. These files have only tests: `bounds`, `commands`, `corners`, `doors` and `leftovers`.
 //!
@@ -18,6 +18,7 @@ mod answers;
 mod backlog;
 #[cfg(test)]
 mod bounds;
+mod check_runs;
 mod checkers;
 mod checking;
 mod chores;

@@ -294,7 +294,7 @@ impl Coordinator {
         number: AssignmentId,
         finished: Finished,
     ) -> Result<(), Misbehaviour> {
-        if self.runs.check(&run).is_some() {
+        if self.runs.checks.get(&run).is_some() {
             return self.on_check_finished(now, host, run, number, finished);
         }
         if let Some(coordinator_run) = self.run_of_result(host, run, number)?

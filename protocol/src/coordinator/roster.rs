@@ -9,6 +9,7 @@ use crate::limits::{RUNS_ACTIVE_MAX, TABLES_TOGETHER_MAX};
 use crate::table::Total;
 use crate::{HostId, RunId, Table, Time};
 
+use super::check_runs::CheckRuns;
 use super::meter::METER_EVERY;
 use super::run::{CoordinatorRun, Suspending};
 use super::surface::Submitter;
@@ -28,10 +29,8 @@ pub struct Roster {
     attended: BTreeSet<RunId>,
     /// Runs that gave their turn up, in order of their next turn.
     resting: BTreeSet<(Time, RunId)>,
-    /// The runs in which hosts check units of these, each with that run and the host.
-    checks: BTreeMap<RunId, (RunId, HostId)>,
-    /// The same, by host.
-    checks_by_host: BTreeSet<(HostId, RunId)>,
+    /// The runs in which hosts check units of these.
+    pub checks: CheckRuns,
     /// When runs with time limits were last checked.
     metered_at: Time,
     /// Minimum time for which a run keeps its place.
@@ -49,8 +48,7 @@ impl Roster {
             active: BTreeSet::new(),
             attended: BTreeSet::new(),
             resting: BTreeSet::new(),
-            checks: BTreeMap::new(),
-            checks_by_host: BTreeSet::new(),
+            checks: CheckRuns::default(),
             metered_at: now,
             place_kept,
             gives_way_at: None,
@@ -135,28 +133,13 @@ impl Roster {
 
     // ---- checks ----
 
-    /// The run that is checked in this one, and the host that does so.
-    pub fn check(&self, check: &RunId) -> Option<(RunId, HostId)> {
-        self.checks.get(check).copied()
-    }
-
-    /// The runs in which a host checks units, each with the run that they are of.
-    pub fn checks_of(&self, host: HostId) -> impl Iterator<Item = (RunId, RunId)> {
-        let of_host = self.checks_by_host.range((host, RunId(0))..=(host, RunId(u64::MAX)));
-        of_host.filter_map(|(_, check)| Some((*check, self.check(check)?.0)))
-    }
-
-    /// A host begins to check units of a run.
-    pub fn add_check(&mut self, check: RunId, of: (RunId, HostId)) {
-        self.checks_by_host.insert((of.1, check));
-        self.checks.insert(check, of);
-    }
-
-    /// A host no longer does so.
-    pub fn remove_check(&mut self, check: &RunId) {
-        if let Some((_, host)) = self.checks.remove(check) {
-            self.checks_by_host.remove(&(host, *check));
-        }
+    /// Workers of a host that compute to check units.
+    pub fn busy_with_checks(&self, host: HostId) -> u32 {
+        let busy = self
+            .checks
+            .of(host)
+            .filter_map(|(_, run)| Some(self.all.get(&run)?.validation.as_ref()?.checkers.busy_of(host)));
+        busy.fold(0, u32::saturating_add)
     }
 
     // ---- turns ----

@@ -101,6 +101,8 @@ impl CoordinatorRun {
         coordinator_run.progress = standing.progress;
         coordinator_run.meter.under_way = Duration::from_millis(standing.under_way_ms);
         coordinator_run.tally = Tally::restore(standing.by_host, standing.counted, standing.long_gone);
+        let validation = coordinator_run.validation.iter_mut();
+        validation.for_each(|validation| validation.add_work(standing.checks_work_ns));
         coordinator_run
     }
 
@@ -168,5 +170,10 @@ impl CoordinatorRun {
 
     pub fn counts(&self) -> Counts {
         self.tally.sum()
+    }
+
+    /// Processor time of checks of its results, in nanoseconds.
+    pub fn checks_work_ns(&self) -> u64 {
+        self.validation.as_ref().map_or(0, |validation| validation.checks_work_ns())
     }
 }

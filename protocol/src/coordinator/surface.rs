@@ -83,6 +83,9 @@ pub struct Standing {
     /// Hosts that have computed part of it, and went so long ago that their counts are added up.
     #[serde(skip)]
     pub long_gone: u64,
+    /// Processor time of checks of its results, in nanoseconds.
+    #[serde(skip)]
+    pub checks_work_ns: u64,
 }
 
 /// Commands for the driver.

@@ -20,7 +20,7 @@ mod told;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::limits::{STARVED_REST, UNITS_BYTES_MAX, UNITS_LATE_MAX, UNITS_MAX};
-use crate::{HostId, JobKey, JobSpec, RunEnd, Time, Trust, Unit, UnitChild};
+use crate::{Counts, HostId, JobKey, JobSpec, RunEnd, Time, Trust, Unit, UnitChild};
 
 use super::checkers::Checkers;
 use super::claims::{Answer, Claims, Owner, Verified};
@@ -270,10 +270,20 @@ impl Validation {
         self.note_need(key);
     }
 
-    /// A host that checks units has counted this much processor time in a series, in nanoseconds.
-    pub fn count_check(&mut self, host: HostId, series: u64, work_ns: u64) {
-        let more_ns = self.checkers.count(host, series, work_ns);
-        self.checks_work_ns = self.checks_work_ns.saturating_add(more_ns);
+    /// A host that checks units has counted this in a series; returns the processor time that is new, in nanoseconds.
+    pub fn count_check(&mut self, host: HostId, series: u64, counts: &Counts) -> u64 {
+        let more_ns = self.checkers.count(host, series, counts);
+        self.add_work(more_ns);
+        more_ns
+    }
+
+    /// Checks took this much more processor time, in nanoseconds.
+    pub fn add_work(&mut self, more_ns: u64) {
+        for work_ns in
+            self.over.iter_mut().map(|over| &mut over.checks_work_ns).chain([&mut self.checks_work_ns])
+        {
+            *work_ns = work_ns.saturating_add(more_ns);
+        }
     }
 
     /// An owner cannot compute a unit again.

@@ -32,7 +32,7 @@ pub struct HostView {
     /// Runs under way whose app it has loaded. Of as many as are under way at once, they are on no heap: there is a view of
     /// each host, and pages free them on other threads.
     pub ready: SmallVec<[RunId; RUNS_ACTIVE_MAX]>,
-    /// Its counts over all runs that are not over.
+    /// Its counts over all runs that are not over. Workers that check results of other hosts compute as well.
     pub counts: Counts,
 }
 
@@ -106,7 +106,8 @@ impl Coordinator {
             let loaded =
                 self.runs.active().filter(|(_, coordinator_run)| coordinator_run.readiness.is_ready(*id));
             let ready = loaded.map(|(run, _)| run).collect();
-            state.view(*id, ready, |run| !self.runs.contains_key(run))
+            let busy_with_checks = self.runs.busy_with_checks(*id);
+            state.view(*id, ready, busy_with_checks, |run| !self.runs.contains_key(run))
         })
     }
 }
@@ -137,9 +138,16 @@ impl<'a> RunView<'a> {
         self.coordinator_run.root.losses()
     }
 
-    /// The sum over all hosts, including those that are gone.
+    /// The sum over all hosts, including those that are gone. Workers that check its results compute as well.
     pub fn counts(&self) -> Counts {
-        self.coordinator_run.counts()
+        let counts = self.coordinator_run.counts();
+        Counts { busy: counts.busy.saturating_add(self.busy_with_checks()), ..counts }
+    }
+
+    /// Workers that check its results.
+    pub fn busy_with_checks(&self) -> u32 {
+        let validation = self.coordinator_run.validation.as_ref();
+        validation.map_or(0, |validation| validation.checkers.busy())
     }
 
     /// Workers of the hosts that have counted anything of it and are not gone.
@@ -154,11 +162,13 @@ impl<'a> RunView<'a> {
 
     /// The same of the hosts from `first` on in the order of their ids.
     pub fn by_host_from(&self, first: HostId) -> impl Iterator<Item = (HostId, bool, Counts)> + use<'a> {
-        let hosts = self.hosts;
-        self.coordinator_run
-            .tally
-            .rows_from(first)
-            .map(|(host, counts)| (host, hosts.contains_key(&host), counts))
+        let (hosts, coordinator_run) = (self.hosts, self.coordinator_run);
+        let checkers = coordinator_run.validation.as_ref().map(|validation| &validation.checkers);
+        coordinator_run.tally.rows_from(first).map(move |(host, counts)| {
+            let with_checks = |busy: u32| counts.busy.saturating_add(busy).min(counts.workers);
+            let busy = checkers.map_or(counts.busy, |checkers| with_checks(checkers.busy_of(host)));
+            (host, hosts.contains_key(&host), Counts { busy, ..counts })
+        })
     }
 
     /// Hosts that have computed anything of it, each host process once.
@@ -206,12 +216,18 @@ impl<'a> RunView<'a> {
             counted: Vec::new(),
             progress: self.progress(),
             under_way_ms: u64::try_from(self.coordinator_run.meter.under_way.as_millis()).unwrap_or(u64::MAX),
+            checks_work_ns: self.coordinator_run.checks_work_ns(),
             long_gone: self.coordinator_run.tally.long_gone(),
         }
     }
 }
 
 impl Coordinator {
+    /// Processor time of checks since the start, in nanoseconds.
+    pub fn checks_work_ns(&self) -> u64 {
+        self.runs.checks.work_ns()
+    }
+
     /// Runs that are given to hosts, and for how long, the time before a restart included.
     pub fn active_runs(&self, now: Time) -> impl Iterator<Item = (RunId, Duration)> {
         (self.runs.active()).map(move |(run, coordinator_run)| {

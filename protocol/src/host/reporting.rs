@@ -2,7 +2,7 @@
 
 use crate::limits::{COUNTS, COUNTS_SOON, LOG_LINES_WAITING_MAX, WORKERS_REPORTED_MAX};
 use crate::message::{JobNote, LogLine, ToCoordinator, WorkerTimes};
-use crate::wide::counted_since;
+use crate::wide::{counted_since, no_less_than};
 use crate::{Counts, Finished, RunId, Time};
 
 use super::Host;
@@ -40,9 +40,15 @@ impl Figures {
         counts
     }
 
+    /// Sets the runtime's counts.
+    fn count(&mut self, counts: Counts) {
+        self.runtime = no_less_than(&self.runtime, counts);
+    }
+
     /// The runtime has stopped: sets its last counts.
     pub fn stop(&mut self, counts: Counts, workers: Vec<WorkerTimes>) {
-        (self.runtime, self.workers) = (counts, workers);
+        self.count(counts);
+        self.workers = workers;
     }
 
     /// The message that reports the figures.
@@ -133,7 +139,7 @@ impl Reporting {
 
     /// Sets the runtime's counts.
     pub fn take_counts(&mut self, counts: Counts) {
-        self.figures.runtime = counts;
+        self.figures.count(counts);
     }
 
     /// Sets the progress that the app reports.

@@ -39,3 +39,5 @@ pub const UNITS_SETTLED_MIN: usize = 2;
 pub const DISPUTE_QUORUM: usize = 3;
 /// Maximum owners whose standing the coordinator keeps; further ones have none.
 pub const STANDINGS_MAX: usize = 64 * 1024;
+/// Maximum runs in which hosts have checked units, and of which counts may still come.
+pub const ENDED_CHECK_RUNS_MAX: usize = 1024;

@@ -1,6 +1,6 @@
 //! The numbers of the whole grid.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
@@ -29,6 +29,12 @@ impl Told {
     fn metric(&self, name: &str, label: &str) -> f64 {
         let is_it = |sample: &str| sample.split('{').next() == Some(name) && sample.contains(label);
         self.metrics.iter().filter(|(sample, _)| is_it(sample)).map(|(_, value)| value).sum()
+    }
+
+    /// The ids of hosts that are idle, as they are said to be.
+    pub fn idle(&self) -> BTreeSet<&str> {
+        let idle = self.hosts.iter().filter(|host| host["state"] == "idle");
+        idle.filter_map(|host| host["id"].as_str()).collect()
     }
 
     fn sum(&self, get: impl Fn(&Value) -> f64) -> f64 {

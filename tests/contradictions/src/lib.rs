@@ -7,7 +7,10 @@
 //! second, so a contradiction counts if it is still found some inspections later.
 
 mod grid;
+mod grown;
 mod run;
+
+pub use grown::Grown;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -91,6 +94,9 @@ fn look(asked: &mut impl Asked) -> Vec<String> {
         }
     }
     grid::check(&before, &after, &mut found);
+    for page in &pages {
+        page.check_idle(&before.idle(), &after.idle(), &mut found);
+    }
     found.0
 }
 

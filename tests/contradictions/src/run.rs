@@ -1,6 +1,6 @@
 //! The numbers of one run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -22,10 +22,11 @@ const JOBS: [&str; 13] = [
     "recorded",
     "aborted",
 ];
-/// Counters that never fall. (`executed` may: a job counts as executed until it turns out to be unwanted.)
-const GROWING: [&str; 10] = [
+/// Counters that never fall.
+const GROWING: [&str; 11] = [
     "spawned",
     "exposed",
+    "executed",
     "stolen_local",
     "stolen",
     "stolen_wide",
@@ -117,6 +118,7 @@ impl Page {
             compare(name, &|run| number(&run["jobs"], name));
         }
         compare("work_s", &|run| number(run, "work_s"));
+        compare("elapsed_s", &|run| number(run, "elapsed_s"));
     }
 
     fn check_jobs(&self, found: &mut Found) {
@@ -201,6 +203,19 @@ impl Page {
             found.at_most(&name, ("its work", number(host, "work_s")), told);
             if is_over(&self.run) || host["there"] == false {
                 found.same(&name, "busy", ("its row", number(host, "busy")), ("one that does nothing", 0.0));
+            }
+        }
+    }
+
+    /// A host that computes is not idle: neither before nor after this page said that it computes, at both of its moments.
+    pub fn check_idle(&self, before: &BTreeSet<&str>, after: &BTreeSet<&str>, found: &mut Found) {
+        let busy = |run: &Value| -> BTreeSet<String> {
+            let busy = list(&run["by_host"]).filter(|host| number(host, "busy") > 0.0);
+            busy.filter_map(|host| host["host"].as_str().map(str::to_owned)).collect()
+        };
+        for host in busy(&self.run).intersection(&busy(&self.after)) {
+            if before.contains(host.as_str()) && after.contains(host.as_str()) {
+                found.say(format!("{}: host {host} computes for it, and is idle in the list", self.name));
             }
         }
     }

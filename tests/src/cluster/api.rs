@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use sateen_contradictions::{Asked, is_over, samples};
+use sateen_contradictions::{Asked, Grown, is_over, samples};
 use serde_json::Value;
 use ureq::Agent;
 
@@ -124,7 +124,7 @@ impl Api {
         Some(samples(&text))
     }
 
-    /// Waits until the run meets the condition `wanted`, and returns it.
+    /// Waits until the run meets the condition `wanted`, and returns it. Meanwhile, no figure may fall that only grows.
     #[track_caller]
     pub fn run_until(
         &self,
@@ -133,10 +133,15 @@ impl Api {
         patience: Duration,
         wanted: impl Fn(&Value) -> bool,
     ) -> Value {
-        let mut last = Value::Null;
+        let (mut last, mut grown) = (Value::Null, Grown::default());
         let path = format!("/api/v1/runs/{run}");
         let found = try_until(patience, || {
-            let (_, value) = self.try_get(&path)?;
+            let Some((_, value)) = self.try_get(&path) else {
+                grown.restarted();
+                return None;
+            };
+            let fallen = grown.check(&value);
+            assert!(fallen.is_empty(), "{fallen:#?}: {value:#}");
             last = value.clone();
             wanted(&value).then_some(value)
         });

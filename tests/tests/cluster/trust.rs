@@ -83,6 +83,34 @@ fn an_audit_checks_a_part_and_says_what_that_is_worth() {
     panic!("no owner gained standing");
 }
 
+/// All hosts were idle on all pages while they computed units of one another again, and the run looked stuck.
+#[test]
+fn a_host_that_checks_results_works_and_says_so_everywhere() {
+    let cluster = Cluster::start(&FOUR);
+    let run = cluster.submit(QUEENS.0, &[QUEENS.1, &["--trust", "quorum=2"]].concat());
+    let api = cluster.api();
+    api.run_until(run, "checked by workers that compute", PATIENCE, |about| {
+        assert_ne!(about["state"], "done", "it was over before it was looked at: {about:#}");
+        let busy =
+            about["by_host"].as_array().into_iter().flatten().any(|host| host["busy"].as_u64() > Some(0));
+        // No job of the run itself is under way any more.
+        let is_computed = about["checked"]["is_checking"] == true && about["root_host"].is_null();
+        if !(busy && is_computed) {
+            return false;
+        }
+        let hosts = api.hosts();
+        let works = |host: &serde_json::Value| host["state"] == "working" && host["busy"].as_u64() > Some(0);
+        hosts.iter().any(works) && api.metric("sateen_workers_busy") > 0.0
+    });
+    let about = cluster.done(run, QUEENS.2);
+    let checks_s = about["checked"]["work_s"].as_f64().expect("a time");
+    let work_s = about["work_s"].as_f64().expect("a time");
+    // All of it was computed once more, by others.
+    assert!(checks_s > 0.5 * work_s && checks_s < 3.0 * work_s, "{checks_s} of {work_s}: {about:#}");
+    let counted_s = api.metric("sateen_checks_work_seconds_total");
+    assert!(counted_s > checks_s - 1e-3, "{counted_s}, and {checks_s} by the run");
+}
+
 #[test]
 fn a_crash_while_results_are_checked_costs_no_trust() {
     let mut cluster = Cluster::start(&FOUR);

@@ -126,7 +126,7 @@ export function run(number: number, seconds: number, executed: number): Run {
     trust: number === 2 ? 'quorum=2' : 'trust',
     checked:
       number === 2
-        ? { is_checking: false, units: 40, units_checked: 40, work_share: 1, checks: 41, barred: [{ host: 'h7919', key: hash(7) }], without_standing: null, caught: [] }
+        ? { is_checking: false, units: 40, units_checked: 40, work_share: 1, checks: 41, work_s: 61.5, barred: [{ host: 'h7919', key: hash(7) }], without_standing: null, caught: [] }
         : null,
     by_host:
       state === 'queued'

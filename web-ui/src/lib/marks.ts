@@ -57,6 +57,11 @@ export function placed(marks: Mark[], x: (ms: number) => number, widthPx: number
   return all;
 }
 
+/** The same where all of a run is seen: what was before its first point, or after its last, stands at the edge. */
+export function placedWithin(marks: Mark[], x: (ms: number) => number, [from, to]: [number, number], widthPx: number): Placed[] {
+  return placed(marks, (ms) => x(Math.min(Math.max(ms, from), to)), widthPx);
+}
+
 /** What kinds of marks there are, and how many of each: `host joined: 2`. */
 export function counted(marks: Mark[]): { sign: string; isBad: boolean; text: string }[] {
   const kinds = new Map<string, Mark[]>();

@@ -19,7 +19,7 @@ pub struct Known {
     row: RunRow,
     state: RunState,
     waits: Option<Waits>,
-    /// When this was read, in milliseconds since 1970.
+    /// Of when this is, in milliseconds since 1970.
     at_ms: u64,
     /// Its figures, so far or final.
     pub figures: Figures,
@@ -28,6 +28,8 @@ pub struct Known {
 impl Known {
     /// The saved row, and what the driver knows.
     pub fn of(mut row: RunRow, live: Option<Live>) -> Self {
+        // The run may have ended since the driver was asked, at a moment between then and now.
+        let at_ms = live.as_ref().map_or_else(unix_ms, |live| live.at_ms);
         let (state, waits, figures) = match (live, row.figures.take()) {
             (Some(live), _) if !row.state.is_over() => (live.state, live.waits, live.figures),
             (_, Some(figures)) => (row.state, None, figures),
@@ -38,7 +40,7 @@ impl Known {
             None if state == RunState::Cancelled => Figures { error: Some(cancelled()), ..figures },
             _ => figures,
         };
-        Self { row, state, waits, at_ms: unix_ms(), figures }
+        Self { row, state, waits, at_ms, figures }
     }
 
     /// Finds an existing run.
@@ -159,6 +161,25 @@ mod tests {
         let cancelled = error(RunState::Cancelled).map(|error| (error.kind, error.message));
         assert_eq!(cancelled, Some(("cancelled".to_owned(), "the run was cancelled".to_owned())));
         assert!(error(RunState::Done).is_none());
+    }
+
+    /// While its end was being saved, it was under way for longer than it had been in the end.
+    #[test]
+    fn a_run_is_under_way_until_the_driver_says_and_no_longer() {
+        let row = RunRow {
+            run: RunId(1),
+            app_name: "app".to_owned(),
+            spec: RunSpec::new(BlobHash([7; 32])),
+            state: RunState::Running,
+            submitted_at_ms: 1_000,
+            started_at_ms: Some(1_500),
+            ended_at_ms: None,
+            submitter: None,
+            figures: None,
+        };
+        let (run, state, figures) = (row.run, RunState::Running, Figures::default());
+        let live = Live { run, state, waits: None, figures, is_over: true, at_ms: 68_595 };
+        assert_eq!(Known::of(row, Some(live)).shown().elapsed_s, Some(67.095));
     }
 
     #[test]

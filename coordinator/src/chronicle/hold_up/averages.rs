@@ -6,7 +6,7 @@ use crate::limits::TIMELINE_BUCKETS_MAX;
 
 /// Workers of a run on average, from its start on.
 pub struct Averages {
-    /// Workers that computed: no more than those that were connected.
+    /// Workers that computed, for the run or to check its results: no more than those that were connected.
     pub busy: f64,
     /// Workers that were connected.
     pub workers: f64,
@@ -33,7 +33,8 @@ impl Evidence {
         }
         let workers = self.sampled.workers(from_s, until_s).unwrap_or(worker_s / known_s);
         // Hosts report the last time computed after the end, so that the mean could exceed the number of workers.
-        Some(Averages { busy: (self.computed_s / known_s).min(workers), workers })
+        let computed_s = self.computed_s + self.sampled.checking_s;
+        Some(Averages { busy: (computed_s / known_s).min(workers), workers })
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Disturbance {
 pub struct Sampled {
     /// From when to when, in seconds since the run was submitted, the run had this many workers.
     pub workers: Vec<(f64, f64, f64)>,
+    /// For how long workers together checked results of hosts, in seconds.
+    pub checking_s: f64,
     /// In any order.
     pub disturbances: Vec<Disturbance>,
 }
@@ -71,6 +73,8 @@ impl Chronicle {
                 sampled.disturbances.push(Disturbance { may_be_reported: lasts, ..gap });
             } else {
                 sampled.workers.push((seconds(from_ms), seconds(point.t_ms), f64::from(point.workers)));
+                let checking = self.series.checking().get(place).copied().unwrap_or_default();
+                sampled.checking_s += f64::from(checking) * seconds(point.t_ms.saturating_sub(from_ms));
             }
             from_ms = point.t_ms;
         }

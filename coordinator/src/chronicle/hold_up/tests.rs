@@ -76,6 +76,10 @@ fn no_more_workers_compute_than_are_connected() {
     let averages = evidence.averages().expect("it has started");
     assert!((averages.busy - 2.0 / 1.402).abs() < 1e-9, "{}", averages.busy);
     assert!(averages.busy < averages.workers && averages.workers < 2.0, "{}", averages.workers);
+    // Results were checked for a tenth of a second.
+    evidence.sampled.checking_s = 0.1;
+    let averages = evidence.averages().expect("it has started");
+    assert!((averages.busy - 2.1 / 1.402).abs() < 1e-9, "{}", averages.busy);
     evidence.elapsed_s = None;
     assert!(evidence.averages().is_none());
 }

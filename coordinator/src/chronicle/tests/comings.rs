@@ -298,3 +298,25 @@ fn the_chart_of_busy_workers_has_what_was_reported_late() {
     assert!(settled.iter().all(|busy| *busy > 0.95), "{told:?}");
     assert_eq!(newest, &sampled[sampled.len() - 3..]);
 }
+
+/// A run whose result was being checked looked idle on its chart.
+#[test]
+fn the_chart_of_busy_workers_has_those_that_check_results() {
+    let set = clock();
+    set(0);
+    let chronicle = Mutex::new(Chronicle::new(SUBMITTED_MS));
+    // It computes for the run in the first half, and checks results in the second.
+    for step in 0..=16_u32 {
+        let t_ms = 500 * step;
+        set(t_ms.into());
+        let mut chronicle = chronicle.lock().expect("it is whole");
+        let work_ms = t_ms.min(4_000).into();
+        chronicle.activity(host(1), 1, &[WorkerTimes { work_ms, ..WorkerTimes::default() }]);
+        let checking = if t_ms > 4_000 { 1.0 } else { 0.0 };
+        let busy = chronicle.busy().expect("there are few workers") + checking;
+        chronicle.sample(Sample { t_ms, busy, checking, workers: 1, ..Sample::default() }, None, None);
+    }
+    let worked = Worked::of(&chronicle);
+    let points = chronicle.lock().expect("it is whole").points_with(&worked);
+    assert!(points.len() > 10 && points.iter().all(|point| (0.95..=1.0).contains(&point.busy)), "{points:?}");
+}

@@ -1,7 +1,7 @@
 //! What checkers say, and what becomes of their checks when they come and go.
 
 use crate::message::ToHost;
-use crate::{AssignmentId, Finished, HostId, JobKey, RunEnd, RunId, RunState, Time};
+use crate::{AssignmentId, Counts, Finished, HostId, JobKey, RunEnd, RunId, RunState, Time};
 
 use super::super::claims::Owner;
 use super::super::validation::Validation;
@@ -70,18 +70,30 @@ impl Coordinator {
         Ok(())
     }
 
-    /// A host that checks units counts the time that this takes: it counts towards the run's limit.
+    /// A host that checks units, or did so a moment ago, counts what it does. The time that this takes counts towards the run's
+    /// limit. False if it does not check any.
     pub(in crate::coordinator) fn on_check_counts(
         &mut self,
         host: HostId,
         check: RunId,
         series: u64,
-        work_ns: u64,
-    ) {
-        let Ok(run) = self.run_of_check(host, check) else { return };
-        if let Some(validation) = self.validation(run) {
-            validation.count_check(host, series, work_ns);
+        counts: &Counts,
+    ) -> bool {
+        if let Some((run, checker)) = self.runs.checks.get(&check) {
+            if let Some(validation) = self.validation(run).filter(|_| checker == host) {
+                let more_ns = validation.count_check(host, series, counts);
+                self.runs.checks.add_work(more_ns);
+            }
+            return true;
         }
+        let late = self.runs.checks.count_late(host, check, series, counts.work_ns);
+        let Some((run, more_ns)) = late else { return false };
+        let over = self.over.get_mut(&run).map(|over| &mut *over.coordinator_run);
+        let coordinator_run = self.runs.get_mut(&run).or(over);
+        if let Some(validation) = coordinator_run.and_then(|run| run.validation.as_deref_mut()) {
+            validation.add_work(more_ns);
+        }
+        true
     }
 
     fn answer_check(
@@ -120,13 +132,13 @@ impl Coordinator {
 
     /// The run that a host checks units of.
     fn run_of_check(&self, host: HostId, check: RunId) -> Result<RunId, Misbehaviour> {
-        let known = self.runs.check(&check).filter(|(_, checker)| *checker == host);
+        let known = self.runs.checks.get(&check).filter(|(_, checker)| *checker == host);
         known.map(|(run, _)| run).ok_or(Misbehaviour::NotItsRoot)
     }
 
     /// Whether a host computes a unit again under this number.
     pub(in crate::coordinator) fn has_check(&self, host: HostId, check: RunId, number: AssignmentId) -> bool {
-        let of = self.runs.check(&check).filter(|(_, checker)| *checker == host);
+        let of = self.runs.checks.get(&check).filter(|(_, checker)| *checker == host);
         let validation = of.and_then(|(run, _)| self.runs.get(&run)?.validation.as_ref());
         validation.is_some_and(|it| it.checkers.of(host).iter().any(|check| check.number == number))
     }
@@ -135,12 +147,12 @@ impl Coordinator {
 
     /// The runs in which a host checks units.
     pub(in crate::coordinator) fn checks_at(&self, host: HostId) -> Vec<RunId> {
-        self.runs.checks_of(host).map(|(check, _)| check).collect()
+        self.runs.checks.of(host).map(|(check, _)| check).collect()
     }
 
     /// A host is back, or new: it is given the runs in which it checks units again, and may check units that no other could.
     pub(in crate::coordinator) fn start_checks_at(&mut self, now: Time, host: HostId) {
-        let runs: Vec<RunId> = self.runs.checks_of(host).map(|(_, run)| run).collect();
+        let runs: Vec<RunId> = self.runs.checks.of(host).map(|(_, run)| run).collect();
         for run in runs {
             self.start_check(run, host);
         }
@@ -156,7 +168,7 @@ impl Coordinator {
 
     /// A host is gone: others check what it had.
     pub(in crate::coordinator) fn lose_checker(&mut self, now: Time, host: HostId) {
-        let runs: Vec<RunId> = self.runs.checks_of(host).map(|(_, run)| run).collect();
+        let runs: Vec<RunId> = self.runs.checks.of(host).map(|(_, run)| run).collect();
         for run in runs {
             let Some((owner, checks, _)) = self.stop_checker(run, host) else { continue };
             if let Some(validation) = self.validation(run) {
@@ -169,7 +181,7 @@ impl Coordinator {
     /// A host no longer checks units of a run; returns its owner, its units, and whether it had loaded the app.
     pub(super) fn stop_checker(&mut self, run: RunId, host: HostId) -> Option<(Owner, Vec<JobKey>, bool)> {
         let (checker, checks) = self.validation(run)?.checkers.remove(host)?;
-        self.runs.remove_check(&checker.check);
+        self.runs.checks.end(checker.check, checker.counted);
         self.send(host, ToHost::StopRun { run: checker.check });
         Some((checker.owner, checks.into_iter().map(|check| check.unit).collect(), checker.is_ready))
     }

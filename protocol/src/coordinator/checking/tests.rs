@@ -1,8 +1,8 @@
 //! What a coordinator makes of units, and of hosts that check them.
 
 use super::*;
-use crate::coordinator::LinkId;
 use crate::coordinator::tests::{Grid, spec};
+use crate::coordinator::{LinkId, Standing, StoredRun};
 use crate::limits::{CHECK_LATE_MIN, REFUSALS_MAX, UNIT_CHILDREN_MAX};
 use crate::message::{HostReport, ToCoordinator};
 use crate::{AssignmentId, BlobHash, Counts, Outcome, PublicKey, RunLimits, UnitChild, root_job};
@@ -272,4 +272,113 @@ fn the_time_of_checks_counts_towards_the_limit_of_the_run() {
     grid.advance(1_500, &links);
     let [(_, RunEnd::Limit(reason))] = &grid.ends[..] else { panic!("{:?}", grid.ends) };
     assert!(reason.contains("--cpu-limit") && reason.contains("4.0 s of it to check results"), "{reason}");
+}
+
+fn count_busy(grid: &mut Grid, link: LinkId, run: RunId, busy: u32, work_s: u64) {
+    let counts = Box::new(Counts { busy, workers: 1, work_ns: work_s * 1_000_000_000, ..Counts::default() });
+    let (progress, notes, workers) = (None, Vec::new(), Vec::new());
+    let message =
+        ToCoordinator::Counts { run, series: 1, counts, progress, notes, notes_dropped: 0, workers };
+    grid.tell(link, message);
+}
+
+/// A checked run whose root has a result, the host that had it, and the one that checks that, with its run.
+fn being_checked(limits: RunLimits) -> (Grid, [LinkId; 2], RunId) {
+    let mut grid = Grid::new();
+    let checked = RunSpec { trust: Trust::Quorum(2), limits, ..spec() };
+    grid.machine.submit(grid.now, RUN, Default::default(), checked);
+    let links = [1, 2].map(|key| join(&mut grid, key));
+    for link in links {
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        count_busy(&mut grid, link, RUN, 0, 3);
+    }
+    let [one, two] = links;
+    let (with_root, checker) = if grid.root(one).is_some() { (one, two) } else { (two, one) };
+    finish_root(&mut grid, with_root, 7);
+    let check = check_of(&grid, checker).expect("it is to check");
+    grid.tell(checker, ToCoordinator::Ready { run: check });
+    (grid, [with_root, checker], check)
+}
+
+/// Workers that compute: of the hosts, of the rows of the run, and of the run.
+fn busy(grid: &Grid) -> (Vec<u32>, Vec<u32>, u32) {
+    let view = grid.machine.run(RUN).expect("it is under way");
+    let (mut hosts, mut rows) = (Vec::new(), Vec::new());
+    for (host, _, counts) in view.by_host() {
+        hosts.extend(grid.machine.hosts_from(host).next().map(|host| host.counts.busy));
+        rows.push(counts.busy);
+    }
+    (hosts, rows, view.counts().busy)
+}
+
+/// It was idle on all pages, for as long as its check took.
+#[test]
+fn a_host_that_checks_a_unit_is_busy_and_its_work_is_no_work_of_the_run() {
+    let (mut grid, [_, checker], check) = being_checked(RunLimits::default());
+    assert_eq!(busy(&grid), (vec![0, 0], vec![0, 0], 0));
+    count_busy(&mut grid, checker, check, 1, 2);
+    let (mut hosts, mut rows, all) = busy(&grid);
+    assert_eq!(hosts, rows, "in the same order");
+    [&mut hosts, &mut rows].into_iter().for_each(|busy| busy.sort_unstable());
+    assert_eq!((hosts, rows, all), (vec![0, 1], vec![0, 1], 1));
+    // It says that more workers compute than it has.
+    count_busy(&mut grid, checker, check, 9, 2);
+    let (hosts, rows, _) = busy(&grid);
+    assert!(hosts.iter().chain(&rows).all(|busy| *busy <= 1), "{hosts:?} {rows:?}");
+    let view = grid.machine.run(RUN).expect("it is under way");
+    let checks_ns = view.checked().map(|checked| checked.checks_work_ns);
+    assert_eq!((view.counts().work_ns, checks_ns), (6_000_000_000, Some(2_000_000_000)));
+    assert_eq!(view.standing().checks_work_ns, 2_000_000_000);
+    count_busy(&mut grid, checker, check, 0, 2);
+    assert_eq!(busy(&grid), (vec![0, 0], vec![0, 0], 0));
+    // It is given up while it computes.
+    count_busy(&mut grid, checker, check, 1, 2);
+    grid.tell(checker, ToCoordinator::Leaving);
+    assert_eq!(busy(&grid).2, 0);
+}
+
+#[test]
+fn what_a_checker_counts_after_the_end_belongs_to_the_run() {
+    let (mut grid, [_, checker], check) = being_checked(RunLimits::default());
+    count_busy(&mut grid, checker, check, 1, 2);
+    answer(&mut grid, checker, 7);
+    assert_eq!(grid.ends.len(), 1);
+    for _ in 0..2 {
+        count_busy(&mut grid, checker, check, 0, 5);
+    }
+    let view = grid.machine.run_over(RUN).expect("its hosts have not said what they counted last");
+    assert_eq!(view.checked().map(|checked| checked.checks_work_ns), Some(5_000_000_000));
+    assert_eq!((view.counts().busy, grid.machine.checks_work_ns()), (0, 5_000_000_000));
+}
+
+#[test]
+fn the_time_of_checks_from_before_a_restart_counts() {
+    let limits = RunLimits { cpu_ms_max: Some(10_000), ..RunLimits::default() };
+    let checked = RunSpec { trust: Trust::Quorum(2), limits, ..spec() };
+    let standing = Standing { checks_work_ns: 9_000_000_000, under_way_ms: 1, ..Standing::default() };
+    let (submitter, entries) = Default::default();
+    let stored =
+        StoredRun { run: RUN, submitter, spec: checked, state: RunState::Running, entries, standing };
+    let mut grid = Grid::of(true, vec![stored]);
+    let checked = grid.machine.run(RUN).and_then(|view| view.checked()).expect("it is checked");
+    assert_eq!((checked.checks_work_ns, checked.checks), (9_000_000_000, 0));
+    let link = join(&mut grid, 1);
+    grid.tell(link, ToCoordinator::Ready { run: RUN });
+    count_busy(&mut grid, link, RUN, 1, 1);
+    grid.advance(1_500, &[link]);
+    let [(_, RunEnd::Limit(reason))] = &grid.ends[..] else { panic!("{:?}", grid.ends) };
+    assert!(reason.contains("9.0 s of it to check results"), "{reason}");
+}
+
+/// A run whose result waited for its checks went on beyond its limit.
+#[test]
+fn the_time_in_which_a_result_is_checked_counts_towards_the_time_limit() {
+    let limits = RunLimits { time_ms_max: Some(5_000), ..RunLimits::default() };
+    let (mut grid, links, _) = being_checked(limits);
+    assert!(waits_for(&grid).contains("is being checked"), "{}", waits_for(&grid));
+    grid.advance(4_900, &links);
+    assert_eq!(grid.ends, []);
+    grid.advance(200, &links);
+    let [(_, RunEnd::Limit(reason))] = &grid.ends[..] else { panic!("{:?}", grid.ends) };
+    assert!(reason.contains("5 s, and its result was still being checked; raise it with"), "{reason}");
 }

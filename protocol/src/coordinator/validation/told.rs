@@ -22,6 +22,8 @@ pub struct Checked {
     pub work_checked_ns: u64,
     /// How often a unit was computed again.
     pub checks: u64,
+    /// Processor time that this took so far, as the hosts say that did so, in nanoseconds.
+    pub checks_work_ns: u64,
     /// Owners that are proven to have given a wrong result, with the host that gave it. They take no part in checks.
     pub barred: Vec<(HostId, Owner)>,
     /// For an audit, owners of which fewer units had been verified before this run than are all checked.
@@ -47,8 +49,12 @@ impl Validation {
         }
         let is_planned = self.is_planned();
         let units = self.units.iter().filter(|(key, _)| !is_planned || self.plan.waiting.contains_key(key));
-        let mut checked =
-            Checked { is_checking: self.is_checking(), checks: self.checks, ..Checked::default() };
+        let mut checked = Checked {
+            is_checking: self.is_checking(),
+            checks: self.checks,
+            checks_work_ns: self.checks_work_ns,
+            ..Checked::default()
+        };
         for (_, unit) in units {
             let is_verified = unit.is_checked();
             checked.units += 1;

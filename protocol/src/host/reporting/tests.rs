@@ -76,6 +76,29 @@ fn counts_reported_under_another_id_are_not_reported_again() {
     assert_eq!(reporting.counts().jobs.reused, 9);
 }
 
+/// `executed` fell when a host left and gave a job back that it had begun, and `work_s` when a guest reported less work than had been
+/// estimated.
+#[test]
+fn no_figure_that_grows_falls_in_a_series() {
+    let mut reporting = Reporting::new(NOW);
+    let counts = |executed, aborted, work_ns, busy| {
+        let jobs = crate::Jobs { executed, aborted, exposed: executed, ..Default::default() };
+        Counts { jobs, work_ns, busy, ..Counts::default() }
+    };
+    reporting.take_counts(counts(4, 0, 900, 2));
+    reporting.take_counts(counts(3, 1, 830, 0));
+    assert_eq!(
+        reporting.counts(),
+        Counts { jobs: crate::Jobs { aborted: 1, ..counts(4, 0, 0, 0).jobs }, ..counts(4, 0, 900, 0) }
+    );
+    let mut figures = reporting.figures().clone();
+    figures.stop(counts(2, 2, 901, 0), Vec::new());
+    let ToCoordinator::Counts { counts, .. } = figures.last_message(RUN, Vec::new(), 0) else {
+        panic!("counts")
+    };
+    assert_eq!((counts.jobs.executed, counts.jobs.aborted, counts.work_ns), (4, 2, 901));
+}
+
 #[test]
 fn a_run_that_is_over_has_no_busy_workers() {
     let mut reporting = Reporting::new(NOW);

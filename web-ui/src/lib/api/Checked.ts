@@ -28,6 +28,11 @@ work_share: number | null,
  */
 checks: number, 
 /**
+ * The processor time that this took so far, in seconds. It is not part of the run's `work_s`, and counts towards its
+ * `--cpu-limit`.
+ */
+work_s: number, 
+/**
  * Hosts that gave a wrong result, and take no part in checks of this run.
  */
 barred: Array<BarredHost>, 

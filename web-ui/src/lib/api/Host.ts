@@ -47,7 +47,7 @@ runs: Array<number>,
  */
 jobs: JobCounts, 
 /**
- * Workers that compute now; null if that is not known, as when it is `unknown`, `silent` or `away`.
+ * Workers that compute now, for runs or to check results of other hosts; null if that is not known, as when it is `unknown`, `silent` or `away`.
  */
 busy: number | null, 
 /**

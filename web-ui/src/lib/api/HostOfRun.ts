@@ -47,7 +47,7 @@ updates: number,
  */
 shared_bytes: number, 
 /**
- * Workers that compute now; null if that is not known: the host has not reported since it was given the run or came
+ * Workers that compute now, for the run or to check its results; null if that is not known: the host has not reported since it was given the run or came
  * back after a restart of the coordinator, or it is `silent` or `away`.
  */
 busy: number | null, 

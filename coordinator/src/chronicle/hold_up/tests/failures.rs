@@ -23,6 +23,7 @@ fn the_coordinators_absence_is_no_time_without_jobs() {
     let sampled = Sampled {
         workers: vec![(0.0, 3.0, 2.0), (8.0, 33.0, 2.0)],
         disturbances: vec![disturbed(3.0, 8.0, "the coordinator was started again")],
+        ..Sampled::default()
     };
     let crashed = run_with(&[busy(12), nothing(20), busy(100)], sampled.clone());
     let averages = crashed.averages().expect("it has started");
@@ -47,11 +48,12 @@ fn waiting_for_a_host_that_does_not_answer_is_no_lack_of_jobs() {
     let workers = vec![(0.0, 15.0, 2.0)];
     let silence = disturbed(5.0, 9.9, "host b did not answer");
     let lost = disturbed(9.5, 10.0, "host b (here) was given up");
-    let sampled = Sampled { workers: workers.clone(), disturbances: vec![silence, lost] };
+    let sampled =
+        Sampled { workers: workers.clone(), disturbances: vec![silence, lost], ..Sampled::default() };
     let words = ["cost it 33 % of", "from 5.0 s to 9.9 s", "host b did not answer", "1.3 of 2 workers"];
     is(&run_with(&parts, sampled), HoldUpKind::Recovery, &words);
     // The workers are those of the chart, in any case.
-    let sampled = Sampled { workers, disturbances: Vec::new() };
+    let sampled = Sampled { workers, ..Sampled::default() };
     is(&run_with(&parts, sampled), HoldUpKind::Parallelism, &["1.3 of 2 workers"]);
 }
 
@@ -59,7 +61,7 @@ fn waiting_for_a_host_that_does_not_answer_is_no_lack_of_jobs() {
 fn a_small_failure_is_mentioned_beside_too_little_parallelism() {
     let parts = [part(40, 4.0, 1.0, 3.0, 0.0), part(8, 4.0, 0.5, 3.5, 0.0)];
     let disturbances = vec![disturbed(10.0, 12.0, "host b did not answer")];
-    let sampled = Sampled { workers: vec![(0.0, 12.0, 4.0)], disturbances };
+    let sampled = Sampled { workers: vec![(0.0, 12.0, 4.0)], disturbances, ..Sampled::default() };
     is(&run_with(&parts, sampled), HoldUpKind::Parallelism, &["no job for 62 %", "; failures cost 15 %."]);
 }
 
@@ -76,7 +78,7 @@ fn disturbances_are_known_from_charts_and_events() {
     chronicle.note_silent(&[silent]);
     chronicle.note_silent(&[silent]);
     chronicle.series.gap(5000);
-    let Sampled { workers, disturbances } = chronicle.sampled(60_000);
+    let Sampled { workers, disturbances, .. } = chronicle.sampled(60_000);
     assert_eq!(workers, [(0.5, 1.0, 2.0), (1.0, 1.5, 2.0)]);
     let gap = disturbed(1.5, 60.0, "the coordinator was started again");
     let silence = disturbed(1.2, 60.0, "host one did not answer");
