@@ -28,6 +28,7 @@ mod measure;
 mod model;
 mod native;
 mod parts;
+mod peers;
 mod profile;
 mod record;
 mod report;
@@ -86,6 +87,7 @@ cargo xtask bench NAME [--json] [--save] [--app=APP[,APP…] | --part=PART[,PART
   liars   whether answers are right with a host that lies, whether it is named, and what quorums and audits cost
   audit   how many audited runs have wrong roots if a fifth of the hosts lies, and what an audit costs, in virtual time
   watch   the cost of open dashboards to a grid
+  peers   the same problems on Ray, Dask.distributed, HyperQueue, rayon and Sateen; installs the first three by pip
   tree    the cost to the coordinator of a tree of a million jobs, and of dashboards that watch it
   machine how long single events of the machines take, with 100,000 hosts and a million entries
   wide    efficiency of hundreds of hosts at five sites, in virtual time
@@ -93,7 +95,8 @@ cargo xtask bench NAME [--json] [--save] [--app=APP[,APP…] | --part=PART[,PART
   all     all of them
 --json prints one JSON object a line; --save writes the figures to bench/results.csv and bench/README.md;
 --app measures only these apps, in the benchmarks checks, leaf, scale, profile, left and faults, and saves nothing;
---part measures only these parts of comfort (shares, latency, pauses, idle) or hostile (deadlines, memory, kills, corpus)
+--part measures only these parts of comfort (shares, latency, pauses, idle), hostile (deadlines, memory, kills, corpus)
+or peers (queens, deep, uts, bag, kill)
 ";
 
 /// A benchmark's function.
@@ -108,7 +111,7 @@ use Bench::{Apps, Parts, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 29] = [
+const BENCHES: [(&str, Bench); 30] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -133,6 +136,7 @@ const BENCHES: [(&str, Bench); 29] = [
     ("walls", Whole(hostile::walls)),
     ("liars", Whole(liars::bench)),
     ("audit", Whole(audit::bench)),
+    ("peers", Parts(&peers::PARTS)),
     ("watch", Whole(watch::bench)),
     ("tree", Whole(tree::bench)),
     ("machine", Whole(events::bench)),

@@ -1,8 +1,10 @@
-//! The native baselines of a spawn: `fib` written with rayon and with chili.
+//! The native baselines: `fib` written with rayon and with chili, N-queens and UTS with rayon.
 
 use std::num::NonZero;
 
 use anyhow::{Context, Result};
+use nqueens::Board;
+use rayon::prelude::*;
 
 /// `fib(n)`, one join for each addition, as in rayon's and chili's own examples.
 pub fn rayon_fib(n: u64) -> u64 {
@@ -67,6 +69,30 @@ pub fn plain_wide_fib(wide: Wide) -> u64 {
     left + right
 }
 
+/// The solutions below `board`, with a parallel iterator over the columns of each of the next `rows` rows,
+/// which are not all of its rows.
+pub fn rayon_queens(board: Board, rows: u32) -> u64 {
+    if rows == 0 {
+        return board.solutions(board.free_columns());
+    }
+    let columns: Vec<u32> = board.each_free_column().collect();
+    columns.into_par_iter().map(|column| rayon_queens(board.with_queen(column), rows - 1)).sum()
+}
+
+/// The nodes in the subtrees of the children `first` to `end` of `node`, which are not none: as the app, with joins.
+pub fn rayon_uts(node: uts::Node, first: u32, end: u32) -> u64 {
+    if end - first == 1 {
+        let child = node.child(first);
+        return 1 + match child.children() {
+            0 => 0,
+            children => rayon_uts(child, 0, children),
+        };
+    }
+    let middle = first.midpoint(end);
+    let (nodes, others) = rayon::join(|| rayon_uts(node, first, middle), || rayon_uts(node, middle, end));
+    nodes + others
+}
+
 /// A rayon pool of `threads` threads.
 pub fn rayon_pool(threads: usize) -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("rayon gets no threads")
@@ -89,5 +115,20 @@ mod tests {
         assert_eq!(plain_fib(20), 6765);
         assert_eq!(rayon_wide_fib(Wide::new(20)), 6765);
         assert_eq!(plain_wide_fib(Wide::new(20)), 6765);
+    }
+
+    #[test]
+    fn trees_have_all_their_nodes() {
+        for tree in [uts::Tree::T1, uts::Tree::T3] {
+            let root = tree.root();
+            assert_eq!(1 + rayon_uts(root, 0, root.children()), tree.nodes(), "{tree:?}");
+        }
+    }
+
+    #[test]
+    fn queens_are_counted_at_any_depth() {
+        for rows in 0..=4 {
+            assert_eq!(rayon_queens(Board::empty(8), rows), 92, "{rows} rows");
+        }
     }
 }
