@@ -77,8 +77,8 @@ impl Sandbox {
     }
 
     /// A new instance for the same job.
-    fn anew(self: Box<Self>) -> Box<Self> {
-        let Self { mapped, store, page, .. } = *self;
+    fn anew(self) -> Box<Self> {
+        let Self { mapped, store, page, .. } = self;
         drop(mapped);
         let engine = store.engine().clone();
         let mut guest = store.into_data();

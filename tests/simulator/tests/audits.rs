@@ -16,7 +16,7 @@ fn runs(per_mille: u64, is_together: bool) -> Sum {
     let one = |seed| (seed, liars::run(seed, plan));
     let sum = sum_of(first.unwrap_or(1), seeds, one, |sum: &mut Sum, (seed, seen)| sum.add(seed, seen));
     let found = &sum.until_found;
-    println!(
+    eprintln!(
         "{plan:?}: {} of {} wrong, {:.2} ± {:.2} expected, {} lies, {} units, {} liars found after at most {:?} units",
         sum.wrong,
         sum.runs,
@@ -70,7 +70,7 @@ fn as_many_lies_in_one_of_a_hundred_units_pass_as_the_policy_says() {
 #[test]
 fn an_audit_of_hosts_with_standing_costs_little() {
     let cost = liars::cost(1, SHARE);
-    println!("{cost:?}");
+    eprintln!("{cost:?}");
     assert_eq!(cost.without_standing, 0);
     assert!((1.0..1.08).contains(&cost.ratio), "{cost:?}");
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{RUN, S};
 use crate::network::NetworkConfig;
-use crate::process::HostPlan;
+use crate::process::{HostPlan, Process};
 use crate::runtime::lies::{Liar, Lies, SharedTold};
 use crate::runtime::read_root_answer;
 use crate::tree::{Tree, TreePlan};
@@ -111,7 +111,7 @@ impl Grid {
     }
 
     fn keys(&self) -> Vec<PublicKey> {
-        self.world.processes.iter().map(|process| process.host_key()).collect()
+        self.world.processes.iter().map(Process::host_key).collect()
     }
 }
 
