@@ -4,11 +4,13 @@ use crate::message::Departure;
 use crate::{HostId, RunId, Time};
 
 use super::super::Coordinator;
+use super::super::run::CoordinatorRun;
+use super::super::validation::Validation;
 
 impl Coordinator {
     /// The hosts of owners that have been proven to lie since the last call take no further part in the run.
     pub(super) fn cut_liars_off(&mut self, now: Time, run: RunId) {
-        let caught = self.validation(run).map(|validation| validation.take_caught());
+        let caught = self.validation(run).map(Validation::take_caught);
         for owner in caught.into_iter().flatten() {
             self.standings.fall(&owner);
             let is_its = |host: &HostId| self.owner_of(*host) == Some(owner);
@@ -35,7 +37,7 @@ impl Coordinator {
         }
         let Some(state) = self.hosts.get(&host) else { return };
         let has_run = state.given.contains_key(&run);
-        if !has_run || self.runs.get(&run).is_none_or(|run| run.is_checking()) {
+        if !has_run || self.runs.get(&run).is_none_or(CoordinatorRun::is_checking) {
             return;
         }
         if let Some(link) = state.link {
