@@ -1,4 +1,4 @@
-//! Copies figures to `README.md` from `bench/README.md`, where `cargo xtask bench NAME --save` writes them.
+//! Copies figures to pages from `bench/README.md`, where `cargo xtask bench NAME --save` writes them.
 //!
 //! A row between `<!-- figures -->` and `<!-- end -->` names a bench and a figure; its other cells are copied.
 
@@ -8,32 +8,38 @@ use anyhow::{Context, Result, ensure};
 
 use crate::shell::root;
 
+/// Pages with a table of figures.
+const PAGES: [&str; 2] = ["README.md", "docs/peers.md"];
 const BEGIN: &str = "<!-- figures -->\n";
 const END: &str = "<!-- end -->";
 
-/// Updates the figures, and reports if any changed.
+/// Updates the figures, and reports pages in which any changed.
 pub fn write() -> Result<()> {
-    let path = root().join("README.md");
-    let (text, fresh) = both()?;
-    if fresh != text {
-        fs::write(&path, fresh).with_context(|| path.display().to_string())?;
-        eprintln!("README.md: its figures were updated");
+    for page in PAGES {
+        let path = root().join(page);
+        let (text, fresh) = both(page)?;
+        if fresh != text {
+            fs::write(&path, fresh).with_context(|| path.display().to_string())?;
+            eprintln!("{page}: its figures were updated");
+        }
     }
     Ok(())
 }
 
 /// Checks that the figures are the latest measurements.
 pub fn check() -> Result<()> {
-    let (text, fresh) = both()?;
-    ensure!(text == fresh, "figures in README.md differ from bench/README.md; run `cargo xtask docs`");
+    for page in PAGES {
+        let (text, fresh) = both(page)?;
+        ensure!(text == fresh, "figures in {page} differ from bench/README.md; run `cargo xtask docs`");
+    }
     Ok(())
 }
 
-/// The README as it is and as it should be.
-fn both() -> Result<(String, String)> {
+/// The page as it is and as it should be.
+fn both(page: &str) -> Result<(String, String)> {
     let read = |path: &str| fs::read_to_string(root().join(path)).with_context(|| path.to_owned());
-    let (text, measured) = (read("README.md")?, read("bench/README.md")?);
-    let fresh = with_figures(&text, &measured).context("the figures in README.md")?;
+    let (text, measured) = (read(page)?, read("bench/README.md")?);
+    let fresh = with_figures(&text, &measured).with_context(|| format!("the figures in {page}"))?;
     Ok((text, fresh))
 }
 
@@ -86,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_the_readme_are_the_newest() {
+    fn figures_of_pages_are_the_newest() {
         check().unwrap_or_else(|error| panic!("{error:#}"));
     }
 }

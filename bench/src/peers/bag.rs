@@ -14,7 +14,7 @@ use crate::figure::{Figure, shown};
 use crate::measure::{Samples, time};
 use crate::sandbox::Sandbox;
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 4;
 
 /// Numbers of tasks, their milliseconds, and what their overhead is called among a round's values. Two seconds of two
 /// workers each.
