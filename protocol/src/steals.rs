@@ -43,7 +43,7 @@ pub struct Steals {
 /// The answers to the steal requests of one scope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StealCounts {
-    /// Requests that a job answered, which the thief kept.
+    /// Requests that one job or several answered, of which the thief kept one at least.
     pub jobs: u64,
     /// Requests that ended without a job: the victim had none, or the thief handed it back.
     pub refused: u64,

@@ -135,9 +135,14 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_an_example() {
-        for text in ["", "http://", "ftp://a", "a b", "http://a/b", "a:port", "a:70000", ":7700", "u@a"] {
+        for text in ["", "http://", "ftp://a", "a b", "http://a/b", "a:port", "a:70000", ":7700"] {
             let error = CoordinatorAddress::parse(text).expect_err(text).to_string();
             assert!(error.contains("http://127.0.0.1:7700"), "{error}");
+        }
+        for text in ["u@a", "http://u:secret@a", "odd://u:secret@a"] {
+            let error = CoordinatorAddress::parse(text).expect_err(text);
+            assert_eq!(error, AddressError::Password, "{text}");
+            assert!(!error.to_string().contains("secret"), "{error}");
         }
     }
 

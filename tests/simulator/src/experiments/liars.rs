@@ -252,9 +252,7 @@ pub struct Cost {
 /// The cost on a grid of [`HOSTS_FOR_COST`] hosts.
 pub fn cost(seed: u64, share_millionths: u32) -> Cost {
     let executed = |grid: &Grid| -> u64 {
-        let of = |process: &crate::process::Process| {
-            process.runtime.executed(grid.world.now).into_values().sum::<u64>()
-        };
+        let of = |process: &Process| process.runtime.executed(grid.world.now).into_values().sum::<u64>();
         grid.world.processes.iter().map(of).sum()
     };
     let mut grid = Grid::new(seed, HOSTS_FOR_COST);

@@ -8,6 +8,7 @@
 //! And all jobs are accounted for: every spawned job was executed, in place or elsewhere, or aborted. This holds for
 //! the real counts, and, without disturbances, for the published counts, which are the same.
 
+use sateen_protocol::limits::JOBS_PER_STEAL_MAX;
 use sateen_protocol::{Counts, Jobs, RunEnd, RunId};
 
 use super::Calm;
@@ -82,6 +83,9 @@ pub fn audit(world: &World) -> Option<String> {
     of_hosts(world).or_else(|| of_people(world))
 }
 
+/// The most jobs that one request gives.
+const MOST: u64 = JOBS_PER_STEAL_MAX as u64;
+
 /// Checks that the numbers of a host's row agree with one another, and that a run's are the sums of its rows.
 fn of_people(world: &World) -> Option<String> {
     world.server.machine.iter().flat_map(|machine| machine.runs()).find_map(|view| {
@@ -94,9 +98,10 @@ fn of_people(world: &World) -> Option<String> {
             let pairs = [
                 ("exposed", row.jobs.exposed, "spawned", row.jobs.spawned),
                 ("stolen from other sites", row.jobs.stolen_wide, "stolen", row.jobs.stolen),
-                ("stolen", row.jobs.stolen, "given for a steal request", given),
-                ("given for a steal request", given, "timed", timed),
-                ("timed", timed, "stolen", row.jobs.stolen),
+                ("stolen", row.jobs.stolen, "that its requests can have given", given * MOST),
+                ("requests that gave jobs", given, "timed", timed),
+                ("requests timed", timed, "that gave jobs", given),
+                ("requests that gave jobs", given, "stolen", row.jobs.stolen),
                 ("ns done again", row.redone_work_ns, "ns done", row.work_ns),
             ];
             if let Some((what, is, of, most)) = pairs.into_iter().find(|(_, is, _, most)| is > most) {
