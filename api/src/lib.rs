@@ -8,6 +8,7 @@
 
 mod access;
 mod app;
+mod checked;
 mod counts;
 mod grid;
 mod job;
@@ -20,13 +21,14 @@ mod watch;
 
 pub use access::{AccessToken, AuditLine, JoinRequest, Joined, Me, NewToken, RunSubmitter, TokenRequest};
 pub use app::{App, Blob, Version, is_publisher};
+pub use checked::{BarredHost, Caught, Checked};
 pub use counts::JobCounts;
 pub use grid::{Host, HostKey, Log, LogLine, Status};
 pub use job::{ChildJob, Job, JobDetails, Node, Tree};
 pub use limits::{RunLimits, SubmittedLimits};
 pub use run::{
-    AppOfRun, BarredHost, Caught, Checked, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals,
-    Submission, Submitted, TableSize,
+    AppOfRun, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted,
+    TableSize,
 };
 pub use watch::{
     Alert, CriticalJob, Depth, EventKind, Grid, HoldUp, HoldUpKind, IdleWhy, Remaining, RunDetails, RunEvent,
