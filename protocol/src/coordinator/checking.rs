@@ -64,7 +64,7 @@ impl Coordinator {
         let Some(owner) = self.owner_of(host).filter(|_| self.may_record(host, run)) else { return };
         let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
         if let Some(validation) = &mut coordinator_run.validation {
-            validation.claim((owner, host), unit, self.standings.verified(&owner));
+            validation.claim((owner, host), unit, self.over.standings.verified(&owner));
             self.look_at_checks(now, run);
         }
     }
@@ -259,7 +259,7 @@ impl Coordinator {
     fn conclude(&mut self, now: Time, run: RunId, verified: Verified) {
         let verified_units = self.validation(run).map(|validation| validation.verified_units());
         for (owner, units) in verified_units.into_iter().flatten() {
-            self.standings.raise(owner, units);
+            self.over.standings.raise(owner, units);
         }
         let why = "no host could compute the run's root job again to check its result";
         let end = match verified {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::{RunId, Time};
 
 use super::run::CoordinatorRun;
+use super::standings::Standings;
 
 /// Time after a run's end for which its hosts' messages count.
 pub const LATE_MAX: Duration = Duration::from_secs(10);
@@ -44,6 +45,8 @@ pub struct Ended {
     unsettled: BTreeMap<RunId, Over>,
     /// Those about which messages still count, and until when; the run that ended first is the first.
     late: VecDeque<(Time, RunId)>,
+    /// Units of these and earlier runs that were checked, by the owners that had executed them.
+    pub(super) standings: Standings,
 }
 
 impl Ended {

@@ -96,7 +96,6 @@ use news::Newsroom;
 use roster::Roster;
 use run::CoordinatorRun;
 use silence::Silence;
-use standings::Standings;
 use working::Working;
 
 pub use sizes::Sizes;
@@ -125,8 +124,6 @@ pub struct Coordinator {
     runs: Roster,
     over: Ended,
     lookups: Lookups,
-    /// Units of ended runs that were checked, by the owners that had executed them.
-    standings: Standings,
     incoming: Incoming<HostId>,
     /// Its deferred work.
     chores: Chores,
@@ -155,7 +152,6 @@ impl Coordinator {
             runs: restored,
             over: Ended::default(),
             lookups: Lookups::default(),
-            standings: Standings::default(),
             incoming: Incoming::default(),
             chores: Chores::new(now + PING),
             outputs: Unpolled::default(),

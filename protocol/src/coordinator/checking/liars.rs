@@ -12,7 +12,7 @@ impl Coordinator {
     pub(super) fn cut_liars_off(&mut self, now: Time, run: RunId) {
         let caught = self.validation(run).map(Validation::take_caught);
         for owner in caught.into_iter().flatten() {
-            self.standings.fall(&owner);
+            self.over.standings.fall(&owner);
             let is_its = |host: &HostId| self.owner_of(*host) == Some(owner);
             let hosts: Vec<HostId> = self.host_ids().filter(is_its).collect();
             for host in hosts {
