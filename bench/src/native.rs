@@ -93,9 +93,13 @@ pub fn rayon_uts(node: uts::Node, first: u32, end: u32) -> u64 {
     nodes + others
 }
 
+/// Room for the deepest tree, whose branches are frames of a thread's stack.
+const STACK_BYTES: usize = 256 << 20;
+
 /// A rayon pool of `threads` threads.
 pub fn rayon_pool(threads: usize) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("rayon gets no threads")
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
+    pool.build().context("rayon gets no threads")
 }
 
 /// A chili pool of `threads` threads, including its caller's.
@@ -119,9 +123,11 @@ mod tests {
 
     #[test]
     fn trees_have_all_their_nodes() {
+        let pool = rayon_pool(2).expect("threads");
         for tree in [uts::Tree::T1, uts::Tree::T3] {
             let root = tree.root();
-            assert_eq!(1 + rayon_uts(root, 0, root.children()), tree.nodes(), "{tree:?}");
+            let below = pool.install(|| rayon_uts(root, 0, root.children()));
+            assert_eq!(1 + below, tree.nodes(), "{tree:?}");
         }
     }
 

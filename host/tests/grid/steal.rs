@@ -1,5 +1,6 @@
 //! Two hosts: one has a root job that gives jobs away, the other steals them all.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,6 +29,9 @@ struct ScriptedPortion {
     notify: Notify,
     root: Option<(HeldId, JobSpec)>,
     given: u64,
+    lent: BTreeMap<RuntimeJobId, JobSpec>,
+    /// Jobs that thieves handed back before they began: they had given the steal up, as on a busy machine.
+    back: Vec<(RuntimeJobId, JobSpec)>,
     completed: u64,
 }
 
@@ -42,7 +46,14 @@ impl Runtime for Scripted {
     fn start(&self, loading: Loading, notify: Notify) -> Result<Box<dyn RunningPortion>, String> {
         assert_eq!(loading.module, MODULE);
         notify(Notice::Idle(1));
-        Ok(Box::new(ScriptedPortion { notify, root: None, given: 0, completed: 0 }))
+        Ok(Box::new(ScriptedPortion {
+            notify,
+            root: None,
+            given: 0,
+            lent: BTreeMap::new(),
+            back: Vec::new(),
+            completed: 0,
+        }))
     }
 }
 
@@ -59,6 +70,11 @@ impl ScriptedPortion {
         }
     }
     fn offer(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
+        let (number, spec) = self.back.pop().or_else(|| self.next())?;
+        self.lent.insert(number, spec.clone());
+        Some((number, spec))
+    }
+    fn next(&mut self) -> Option<(RuntimeJobId, JobSpec)> {
         let (_, root) = self.root.as_ref()?;
         if self.given == JOBS {
             return None;
@@ -71,7 +87,7 @@ impl ScriptedPortion {
         Some((RuntimeJobId(self.given), spec))
     }
     fn want(&mut self, thieves: usize) {
-        if thieves > 0 && self.root.is_some() && self.given < JOBS {
+        if thieves > 0 && self.root.is_some() && (self.given < JOBS || !self.back.is_empty()) {
             (self.notify)(Notice::Exposed);
         }
     }
@@ -96,7 +112,11 @@ impl RunningPortion for ScriptedPortion {
             }
             RunCommand::Want { thieves } => self.want(thieves),
             RunCommand::Complete { number, finished, .. } => self.complete(number, &finished),
-            RunCommand::Requeue { number, .. } => panic!("nothing is lost, and job {} came back", number.0),
+            RunCommand::Requeue { number, again } => {
+                assert!(!again.redone && !again.begun, "nothing is lost, and job {} was", number.0);
+                self.back.push((number, self.lent.remove(&number).expect("it was lent")));
+                (self.notify)(Notice::Exposed);
+            }
             RunCommand::Drain => (self.notify)(Notice::Drained),
             _ => {}
         }

@@ -33,8 +33,8 @@ pub struct Checker {
     most: usize,
     /// What it has counted.
     pub counted: Counted,
-    /// Its workers that compute for it.
-    busy: u32,
+    /// Its workers that compute to check units.
+    pub busy: u32,
 }
 
 /// The hosts that check units of one run.
@@ -73,11 +73,6 @@ impl Checkers {
     /// Workers of a host that compute to check units.
     pub fn busy_of(&self, host: HostId) -> u32 {
         self.all.get(&host).map_or(0, |checker| checker.busy)
-    }
-
-    /// Workers of all hosts that do.
-    pub fn busy(&self) -> u32 {
-        self.all.values().fold(0, |sum, checker| sum.saturating_add(checker.busy))
     }
 
     /// Whether a host can take part, as far as is known.

@@ -162,6 +162,11 @@ impl Tally {
         anew.map(|(host, counted)| (*host, counted.before, counted.last))
     }
 
+    /// What a host's row says, if it has one.
+    pub fn row(&self, host: HostId) -> Option<Counts> {
+        self.rows.get(&host).copied()
+    }
+
     /// Whether a host has a row.
     pub fn has_row(&self, host: HostId) -> bool {
         self.rows.contains_key(&host)

@@ -112,6 +112,11 @@ impl Coordinator {
     }
 }
 
+/// Of a host's workers that check units, those that do not count as busy with the run itself.
+fn free_for_checks(row: &Counts, busy: u32) -> u32 {
+    busy.min(row.workers.saturating_sub(row.busy))
+}
+
 impl<'a> RunView<'a> {
     /// What it is.
     pub fn spec(&self) -> &'a Arc<RunSpec> {
@@ -144,10 +149,23 @@ impl<'a> RunView<'a> {
         Counts { busy: counts.busy.saturating_add(self.busy_with_checks()), ..counts }
     }
 
-    /// Workers that check its results.
+    /// Workers that check its results. A host's worker that does cannot compute for the run as well, but counts of both are reported
+    /// at different times: none counts twice.
     pub fn busy_with_checks(&self) -> u32 {
         let validation = self.coordinator_run.validation.as_ref();
-        validation.map_or(0, |validation| validation.checkers.busy())
+        let checkers = validation.into_iter().flat_map(|validation| validation.checkers.iter());
+        checkers.fold(0, |sum: u32, (host, checker)| {
+            let row = self.coordinator_run.tally.row(host);
+            sum.saturating_add(row.map_or(checker.busy, |row| free_for_checks(&row, checker.busy)))
+        })
+    }
+
+    /// Of these, workers of hosts that have counted nothing of the run itself, and have no row.
+    pub fn busy_with_checks_only(&self) -> u32 {
+        let validation = self.coordinator_run.validation.as_ref();
+        let checkers = validation.into_iter().flat_map(|validation| validation.checkers.iter());
+        let only = checkers.filter(|(host, _)| !self.coordinator_run.tally.has_row(*host));
+        only.fold(0, |sum: u32, (_, checker)| sum.saturating_add(checker.busy))
     }
 
     /// Workers of the hosts that have counted anything of it and are not gone.
@@ -165,8 +183,8 @@ impl<'a> RunView<'a> {
         let (hosts, coordinator_run) = (self.hosts, self.coordinator_run);
         let checkers = coordinator_run.validation.as_ref().map(|validation| &validation.checkers);
         coordinator_run.tally.rows_from(first).map(move |(host, counts)| {
-            let with_checks = |busy: u32| counts.busy.saturating_add(busy).min(counts.workers);
-            let busy = checkers.map_or(counts.busy, |checkers| with_checks(checkers.busy_of(host)));
+            let checks = checkers.map_or(0, |checkers| free_for_checks(&counts, checkers.busy_of(host)));
+            let busy = counts.busy.saturating_add(checks);
             (host, hosts.contains_key(&host), Counts { busy, ..counts })
         })
     }

@@ -108,6 +108,8 @@ fn of_people(world: &World) -> Option<String> {
                 return Some(format!("of run {}, host {host} reports {is} {what} and {most} {of}", view.run));
             }
         }
+        // Hosts that only check its results have no row.
+        sum.busy += view.busy_with_checks_only();
         (sum != view.counts()).then(|| {
             format!("run {} has {:?} by its page, and {sum:?} by its hosts", view.run, view.counts())
         })
