@@ -100,7 +100,7 @@ fn queens_give_one_object() {
 fn a_profile_estimates_the_gain_from_more_workers() {
     let words = |more: &[&str]| {
         let app = app("nqueens").display().to_string();
-        [&["run", &app, "9", "--profile"], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+        [&["run", &app, "12", "--profile"], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let profile = run(words(&["--json"])).json()["profile"].clone();
     let number = |value: &Value| value.as_f64().expect("a number");

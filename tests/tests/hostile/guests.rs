@@ -151,6 +151,7 @@ fn a_process_that_reads_nothing_blocks_no_other() {
     let since = Instant::now();
     for thieves in 0..200_000 {
         portion.handle(RunCommand::Want { thieves });
+        portion.flush();
     }
     assert!(since.elapsed() < PATIENCE, "{:?}", since.elapsed());
     let (_, why) = crash(&notices);

@@ -117,7 +117,7 @@ impl Coordinator {
         }
         // Hosts that still compute it need not.
         if validation.unit(&unit).is_some_and(|unit| unit.verified().is_some()) {
-            validation.checkers.withdraw(&unit);
+            validation.withdraw(&unit);
         }
         self.look_at_checks(now, run);
     }

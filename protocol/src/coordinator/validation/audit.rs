@@ -222,10 +222,16 @@ impl Validation {
         let Some(unit) = self.units.get_mut(key) else { return };
         if is_void {
             unit.begin_anew();
-            self.checkers.withdraw(key);
+            self.withdraw(key);
         } else if is_believed {
             unit.believe();
         }
+    }
+
+    /// Checks of a unit that are under way are of no use any more. Should the unit be doubted later, none of them counts.
+    pub fn withdraw(&mut self, key: &JobKey) {
+        self.checkers.withdraw(key);
+        self.units.get_mut(key).into_iter().for_each(Claims::end_checks);
     }
 
     /// Whether this is the result of a job, as far as is known.
