@@ -119,7 +119,7 @@ fn a_profile_estimates_the_gain_from_more_workers() {
     assert_eq!(profile["depends_on"], json!({ "shared_objects": [], "dropped_jobs": [] }));
 
     let shown = run(words(&[]));
-    assert_eq!(shown.text(), "352\n");
+    assert_eq!(shown.text(), "14200\n");
     for part in ["work ", "span ", "parallelism ", "   1000 workers ", "count "] {
         assert!(shown.stderr.contains(part), "`{part}` is not in {}", shown.stderr);
     }
