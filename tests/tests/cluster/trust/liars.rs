@@ -77,17 +77,6 @@ fn a_host_that_lies_about_every_job_is_found_and_changes_no_answer() {
     is_found(1, "quorum=2");
 }
 
-#[test]
-fn an_audit_finds_a_host_that_lies_about_every_job_and_changes_no_answer() {
-    is_found(1, "audit");
-}
-
-#[test]
-fn an_audit_finds_a_host_that_lies_about_one_job_in_ten_and_changes_no_answer() {
-    // With a smaller share, it might gain standing before it lies, and then escape.
-    is_found(10, "audit=1");
-}
-
 /// Or the tests above would show nothing.
 #[test]
 fn lies_change_the_answer_of_a_run_that_trusts_its_hosts() {

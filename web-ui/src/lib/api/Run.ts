@@ -62,7 +62,7 @@ elapsed_s: number | null,
  */
 queued_s?: number, 
 /**
- * Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
+ * Whether results of hosts are believed (`trust`) or checked (`quorum=N`).
  */
 trust: string, 
 /**
