@@ -35,7 +35,7 @@ pub struct Checked {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(default)]
 pub struct Caught {
-    /// It lied about one in so many of its units, and about one at least.
+    /// The case: the host lied about one of this many of its units; in a small run, about one unit.
     pub one_in: u32,
     /// The probability, from 0 to 1: that of the host of which the least was checked.
     pub probability: f64,

@@ -17,7 +17,7 @@ use crate::sandbox::Sandbox;
 use crate::workloads::{Workload, Workloads};
 
 const BENCH: &str = "scale";
-/// What is told of each app.
+/// The name of each app's figure.
 const SHARE: &str = "speed-up of 2 workers as a share of the machine's";
 /// Time for each app.
 const BUDGET_S: f64 = 40.0;

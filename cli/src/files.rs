@@ -81,12 +81,21 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
+    /// The file that `--output` names, if it does.
+    ///
     /// # Arguments
     /// * `sources`: files that the command reads, which the result must not replace.
     ///
     /// # Errors
     /// If the file cannot be written, or is one of `sources`.
-    pub fn open<'a>(path: &Path, sources: impl IntoIterator<Item = &'a Path>) -> Result<Self, Failure> {
+    pub fn requested<'a>(
+        path: Option<&Path>,
+        sources: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Option<Self>, Failure> {
+        path.map(|path| Self::open(path, sources)).transpose()
+    }
+
+    fn open<'a>(path: &Path, sources: impl IntoIterator<Item = &'a Path>) -> Result<Self, Failure> {
         refuse_stdout(path)?;
         if let Some(source) = sources.into_iter().find(|source| is_same_file(path, source)) {
             return Err(Failure::usage(format!(

@@ -26,8 +26,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
     let client = Client::new(&flags.grid)?;
     let of_run = flags.run.map(|run| format!("?run={run}")).unwrap_or_default();
     let job: Job = client.read(&client.get(&format!("/api/v1/jobs/{}{of_run}", flags.key))?)?;
-    let output = flags.output.as_deref().map(|path| OutputFile::open(path, flags.grid.token_file.as_deref()));
-    let output = output.transpose()?;
+    let output = OutputFile::requested(flags.output.as_deref(), flags.grid.token_file.as_deref())?;
 
     let of_other_release = |why: String| client.other_release(&why);
     let spec = spec_of(&job, &flags.limits).map_err(of_other_release)?;

@@ -81,9 +81,7 @@ pub fn result(flags: &GetResult) -> Result<(), Failure> {
             run.state
         )));
     }
-    let output =
-        flags.output.as_deref().map(|path| OutputFile::open(path, flags.of.grid.token_file.as_deref()));
-    let output = output.transpose()?;
+    let output = OutputFile::requested(flags.output.as_deref(), flags.of.grid.token_file.as_deref())?;
     deliver(&client, &run, Wanted { inputs: &[], json: flags.of.json, verbose: false, output })
 }
 

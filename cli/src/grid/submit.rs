@@ -28,11 +28,9 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
         &flags.input,
         &sateen_host::Limits { memory_bytes_max: BLOB_BYTES_MAX, ..sateen_host::Limits::default() },
     )?;
-    let sources = || {
-        let app = iter::once(Path::new(&flags.app)).chain(flags.grid.token_file.as_deref());
-        app.chain(flags.input.iter().map(|(_, path)| path.as_path()))
-    };
-    let output = flags.output.as_deref().map(|path| OutputFile::open(path, sources())).transpose()?;
+    let sources = iter::once(Path::new(&flags.app)).chain(flags.grid.token_file.as_deref());
+    let sources = sources.chain(flags.input.iter().map(|(_, path)| path.as_path()));
+    let output = OutputFile::requested(flags.output.as_deref(), sources)?;
     let app = find(&client, &flags.app)?;
     if !flags.quiet {
         warn_of_unknown(&client, &app, inputs.keys());

@@ -30,9 +30,8 @@ pub fn run(flags: Flags) -> Result<(), Failure> {
     let limits = limits(&flags.limits, threads);
     let bytes = read_module(&flags.app, &limits)?;
     let inputs = read_inputs(&flags.input, &limits)?;
-    let sources =
-        || iter::once(flags.app.as_path()).chain(flags.input.iter().map(|(_, path)| path.as_path()));
-    let output = flags.output.as_deref().map(|path| OutputFile::open(path, sources())).transpose()?;
+    let sources = iter::once(flags.app.as_path()).chain(flags.input.iter().map(|(_, path)| path.as_path()));
+    let output = OutputFile::requested(flags.output.as_deref(), sources)?;
 
     let engine = Engine::new(&limits, flags.strict_nan)?;
     let cache = if flags.no_cache { None } else { open_cache() };

@@ -74,7 +74,7 @@ pub struct Checked {
     pub caught: Vec<Caught>,
 }
 
-/// How probably a host that lied about one in so many of its units was found.
+/// How probably a host was found that lied about one of this many of its units.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Caught {
     /// About one in so many.

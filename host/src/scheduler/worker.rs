@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use async_task::Runnable;
 use crossbeam_deque::Worker as Deque;
@@ -23,9 +23,6 @@ use crate::guest::{Assignment, Sandbox, TaskEnd, forget_processor_time, run_task
 
 /// How often a hungry worker looks around before it sleeps.
 const LOOKS_BEFORE_SLEEP: u32 = 64;
-
-/// How long it looks out for jobs of other hosts.
-const LOOKS_OUT: Duration = Duration::from_micros(500);
 
 /// An instance that a worker keeps while it runs tasks that are ready, for another job of the same parent.
 struct Kept {
@@ -142,7 +139,6 @@ fn rest(registry: &Arc<Registry>) -> bool {
         // If others already knew that this worker has nothing to do.
         registry.grid.flush();
         Grid::note_rest(registry);
-        look_out(registry);
         registry.idle.sleep(|| registry.is_work());
         // Thieves elsewhere are notified of the end of a rest, even if it is a false alarm.
         while registry.grid.has_hosts() && !registry.is_work() {
@@ -156,18 +152,6 @@ fn rest(registry: &Arc<Registry>) -> bool {
         registry.deques.demand.note_waited(since.elapsed());
     }
     true
-}
-
-/// Looks out for a job of another host for about as long as a steal takes. A processor that sleeps meanwhile takes a large
-/// part of that time to wake, here and for the threads that talk to the other host. Everybody else may have this one.
-fn look_out(registry: &Registry) {
-    if !registry.grid.has_hosts() || registry.is_stopping() || registry.is_paused() {
-        return;
-    }
-    let since = Instant::now();
-    while !registry.is_work() && !registry.is_stopping() && since.elapsed() < LOOKS_OUT {
-        std::hint::spin_loop();
-    }
 }
 
 /// A job that looked open, and the worker whose deque it was in: the newest of this worker's own (it will be

@@ -3,13 +3,16 @@
 //! Hosts: `messages` handles what they send, `hosts` their hellos and departures, `silence` finds those that send
 //! nothing any more, `missing` keeps those that were given up and may return, `comings` records when a host joined and
 //! returned, and `working` which hosts are not paused. `circles` decides which hosts know one another, and `news` tells
-//! them. Runs: `run` is the coordinator's data of one run (its largest parts are `turn`, `root_job` and `ledger`); `roster`
-//! keeps the runs that are not over, and `ended` those that are. `runs` changes a run's state, `places` shares the places of
-//! runs under way out among submitters, `turns` decides how long a run that no host can load keeps its place, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects
-//! the last reports of runs that are over. `validation` is how a run's results are checked, made of `claims` on each unit and of
-//! the `checkers`, `check_runs` are the runs in which these do so, `checking` has units computed again, and `standings` keeps what is known of owners from earlier runs. `reasons` says why a run waits. `parcels` sends what is too large for one message. `results` is the
-//! coordinator's result table and the barrier that makes recovery find orphans; `lookups` keeps the searches that wait for
-//! it, and their answers. These files have only tests: `bounds`, `commands`, `corners`, `doors` and `leftovers`.
+//! them. Runs: `run` is the coordinator's data of one run (its largest parts are `turn`, `root_job` and `ledger`);
+//! `roster` keeps the runs that are not over, and `ended` those that are. `runs` changes a run's state, `places` shares
+//! the places of runs under way out among submitters, `turns` decides how long a run that no host can load keeps its
+//! place, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects the last
+//! reports of runs that are over. `validation` is how a run's results are checked, made of `claims` on each unit and of
+//! the `checkers`, `check_runs` are the runs in which these do so, `checking` has units computed again, and `standings`
+//! keeps what is known of owners from earlier runs. `reasons` says why a run waits. `parcels` sends what is too large
+//! for one message. `results` is the coordinator's result table and the barrier that makes recovery find orphans;
+//! `lookups` keeps the searches that wait for it, and their answers. These files have only tests: `bounds`, `commands`,
+//! `corners`, `doors` and `leftovers`.
 //!
 //! For a run's root job the coordinator plays the victim of a steal: it lists the job, assigns it to
 //! another host in redone mode when the first is gone, and waits for its result.

@@ -149,23 +149,26 @@ impl<'a> RunView<'a> {
         Counts { busy: counts.busy.saturating_add(self.busy_with_checks()), ..counts }
     }
 
-    /// Workers that check its results. A host's worker that does cannot compute for the run as well, but counts of both are reported
-    /// at different times: none counts twice.
+    /// Workers that check its results. A host's worker that does cannot compute for the run as well, but counts of both are
+    /// reported at different times: none counts twice.
     pub fn busy_with_checks(&self) -> u32 {
-        let validation = self.coordinator_run.validation.as_ref();
-        let checkers = validation.into_iter().flat_map(|validation| validation.checkers.iter());
-        checkers.fold(0, |sum: u32, (host, checker)| {
-            let row = self.coordinator_run.tally.row(host);
-            sum.saturating_add(row.map_or(checker.busy, |row| free_for_checks(&row, checker.busy)))
+        let busy = self.busy_checkers();
+        busy.fold(0, |sum, (row, busy)| {
+            sum.saturating_add(row.map_or(busy, |row| free_for_checks(&row, busy)))
         })
     }
 
     /// Of these, workers of hosts that have counted nothing of the run itself, and have no row.
     pub fn busy_with_checks_only(&self) -> u32 {
+        let only = self.busy_checkers().filter(|(row, _)| row.is_none());
+        only.fold(0, |sum, (_, busy)| sum.saturating_add(busy))
+    }
+
+    /// For each host that checks its results, the host's row, and the workers that do.
+    fn busy_checkers(&self) -> impl Iterator<Item = (Option<Counts>, u32)> {
         let validation = self.coordinator_run.validation.as_ref();
         let checkers = validation.into_iter().flat_map(|validation| validation.checkers.iter());
-        let only = checkers.filter(|(host, _)| !self.coordinator_run.tally.has_row(*host));
-        only.fold(0, |sum: u32, (_, checker)| sum.saturating_add(checker.busy))
+        checkers.map(|(host, checker)| (self.coordinator_run.tally.row(host), checker.busy))
     }
 
     /// Workers of the hosts that have counted anything of it and are not gone.

@@ -55,11 +55,14 @@ impl Host {
 
     /// Asks the runtime for jobs, if there is a request for which it was not asked yet.
     fn ask_runtime(&mut self, run: RunId) {
-        let Some(host_run) = self.runs.get_mut(&run) else { return };
-        if host_run.victim.ask() {
-            let more = host_run.victim.more();
-            self.unpolled.command(RunCommand::Offer { more }.of(run));
+        if self.runs.get_mut(&run).is_some_and(|host_run| host_run.victim.ask()) {
+            self.order_offer(run);
         }
+    }
+
+    fn order_offer(&mut self, run: RunId) {
+        let more = self.runs.get(&run).map_or(0, |host_run| host_run.victim.more());
+        self.unpolled.command(RunCommand::Offer { more }.of(run));
     }
 
     pub(super) fn on_offered(&mut self, now: Time, run: RunId, jobs: Vec<(RuntimeJobId, JobSpec)>) {
@@ -67,8 +70,7 @@ impl Host {
         let is_more = host_run.victim.note_answer(!jobs.is_empty());
         if jobs.is_empty() {
             if is_more {
-                let more = host_run.victim.more();
-                self.unpolled.command(RunCommand::Offer { more }.of(run));
+                self.order_offer(run);
             } else {
                 self.refuse_parked(run, false, now);
             }

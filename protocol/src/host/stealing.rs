@@ -180,7 +180,7 @@ impl Host {
         let mut asked = request.clone();
         let mut taken = 0;
         for (number, spec) in jobs {
-            if self.is_taken(now, run, (from, number), spec, &asked) {
+            if self.take_lent(now, run, (from, number), spec, &asked) {
                 taken += 1;
                 // The others wait for a worker.
                 asked.is_ahead = true;
@@ -201,7 +201,7 @@ impl Host {
     }
 
     /// Takes a lent job in that answers the request `asked`, or hands it back. Returns whether it was taken in.
-    fn is_taken(
+    fn take_lent(
         &mut self,
         now: Time,
         run: RunId,

@@ -1,4 +1,6 @@
 //! SHA-1 (RFC 3174) of messages of a few words, which fit in one block: the random generator of UTS.
+//!
+//! Libraries use the processor's own instructions for it where they may, so natively and not in a sandbox. This is the same code in both.
 
 /// The digest of `message`, at most 13 words, with the words' bytes in big-endian order.
 pub fn digest<const WORDS: usize>(message: [u32; WORDS]) -> [u32; 5] {

@@ -9,7 +9,7 @@ use sateen_protocol::host::{FinalCounts, Notice, RunCommand};
 use sateen_protocol::message::{JobNote, WorkerTimes};
 
 use super::check::Check;
-use super::mailbox::Mailbox;
+use super::mailbox::{Mailbox, Unread};
 use super::process::Process;
 use super::stock::{Spare, Stock, goes_back};
 use super::wire::ToGuests;
@@ -88,7 +88,11 @@ impl Member {
 
     /// Sends it a message. One that does not read is killed.
     pub fn post(&self, message: &ToGuests) {
-        if self.mailbox.post(message).is_err() {
+        self.judge(self.mailbox.post(message));
+    }
+
+    fn judge(&self, sent: Result<(), Unread>) {
+        if sent.is_err() {
             self.process.condemn("it did not read its messages");
         }
     }
@@ -100,16 +104,12 @@ impl Member {
     }
 
     fn gather(&self, message: &ToGuests) {
-        if self.mailbox.gather(message).is_err() {
-            self.process.condemn("it did not read its messages");
-        }
+        self.judge(self.mailbox.gather(message));
     }
 
     /// Sends it what was gathered for it.
     pub fn flush(&self) {
-        if self.mailbox.flush().is_err() {
-            self.process.condemn("it did not read its messages");
-        }
+        self.judge(self.mailbox.flush());
     }
 
     // ---- its spare job ----

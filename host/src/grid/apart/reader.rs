@@ -194,10 +194,12 @@ impl Reader {
             FromGuests::Spared(spares) => {
                 let member = &self.guests.member;
                 member.stock.note_answer(spares.len())?;
+                let mut back = Vec::new();
                 for spare in spares {
                     member.check.spared(spare.0, &spare.1)?;
-                    member.give_back(member.stock.keep(spare));
+                    back.extend(member.stock.keep(spare));
                 }
+                member.give_back(back);
             }
             FromGuests::Reclaim => self.guests.member.give_back(self.guests.member.stock.take_all()),
             FromGuests::Counts(counts) => self.guests.member.show_counts(*counts),

@@ -58,7 +58,7 @@ impl Stock {
     /// The process answers with this number of jobs.
     ///
     /// # Errors
-    /// If it was not asked, or for fewer.
+    /// If it was not asked, or with these there are more than are kept.
     pub fn note_answer(&self, count: usize) -> Result<(), Broken> {
         let mut kept = self.0.lock();
         if !std::mem::take(&mut kept.is_asked) {

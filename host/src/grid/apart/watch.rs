@@ -28,8 +28,8 @@ const BEYOND_BYTES_MIN: u64 = 128 << 20;
 const BEYOND_PART: u64 = 4;
 /// How long a process may have more than that.
 const BEYOND_MAX: Duration = Duration::from_secs(2);
-/// Changes of resident memory that a process is told of, in bytes. One that has more than half of what it was lent is told
-/// at each look: what it then makes of it may depend on how old that is.
+/// A process is told how much memory it has when that has changed by this number of bytes. If it has more than half of what
+/// it was lent, it is told at each look: it then decides by this figure, which must not be old.
 const TOLD_BYTES: u64 = 1 << 20;
 
 /// Starts the thread that looks after them; it ends with the host.

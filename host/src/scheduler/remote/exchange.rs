@@ -101,15 +101,7 @@ impl Remote {
         if !may_ask || !self.is_known_since(job, place) || !self.is_lookup_possible() {
             return false;
         }
-        let (number, parameters) = {
-            let mut away = self.away.lock();
-            if !job.look_up() {
-                return false;
-            }
-            let number = place.number_anew();
-            away.insert(number, job.clone());
-            (number, job.parameters())
-        };
+        let Some((number, parameters)) = self.send_away(job, place, Job::look_up) else { return false };
         registry.close(job);
         let spec = self.spec(job, place, parameters);
         self.notify(Notice::Lookup { number, spec });
@@ -118,6 +110,23 @@ impl Remote {
             self.notify(Notice::Abandoned { number });
         }
         true
+    }
+
+    /// Numbers an open job that others are to have or to look up, if it `leaves` its state of being open; returns its number and
+    /// its parameters.
+    pub(super) fn send_away(
+        &self,
+        job: &Arc<Job>,
+        place: &Place,
+        leaves: impl FnOnce(&Job) -> bool,
+    ) -> Option<(RuntimeJobId, Bytes)> {
+        let mut away = self.away.lock();
+        if !leaves(job) {
+            return None;
+        }
+        let number = place.number_anew();
+        away.insert(number, job.clone());
+        Some((number, job.parameters()))
     }
 
     pub fn want(&self, registry: &Registry, thieves: usize) {

@@ -107,15 +107,7 @@ impl Remote {
         if self.ask_first(registry, job) {
             return None;
         }
-        let (number, parameters) = {
-            let mut away = self.away.lock();
-            if !job.lend() {
-                return None;
-            }
-            let number = place.number_anew();
-            away.insert(number, job.clone());
-            (number, job.parameters())
-        };
+        let (number, parameters) = self.send_away(job, place, Job::lend)?;
         registry.count_closed();
         Some((number, self.spec(job, place, parameters)))
     }

@@ -35,7 +35,7 @@ pub struct Checked {
 /// How probable it is that a host which gave a wrong result of some of its units was found, if its checkers were honest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caught {
-    /// It lied about one unit in this many, and about one at least.
+    /// The case: it lied about one of this many of its units; in a small run, about one unit.
     pub one_in: u32,
     /// In millionths; that of the host of which the least is known.
     pub millionths: u32,
@@ -45,7 +45,8 @@ impl Validation {
     /// How far results are checked.
     pub fn checked(&self) -> Checked {
         if let Some(over) = &self.over {
-            return over.clone();
+            // Hosts report the last of it when the run is over.
+            return Checked { checks_work_ns: self.checks_work_ns, ..over.clone() };
         }
         let is_planned = self.is_planned();
         let units = self.units.iter().filter(|(key, _)| !is_planned || self.plan.waiting.contains_key(key));

@@ -4,7 +4,7 @@
  */
 export type Caught = { 
 /**
- * It lied about one in so many of its units, and about one at least.
+ * The case: the host lied about one of this many of its units; in a small run, about one unit.
  */
 one_in: number, 
 /**
